@@ -1,0 +1,167 @@
+//! Sizes in bytes, as users type them (`16K`, `2M`, `3.5g`) and as tables print them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number of bytes. Units are binary; in text the unit is never optional, in JSON it is a plain number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// Why a size could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a size: {why} (write a number and a unit, such as 16K, 2M, 1G or 3.5G)")]
+pub struct ParseBytesError {
+    text: String,
+    why: &'static str,
+}
+
+const UNITS: [(char, u64); 5] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10), ('B', 1)];
+
+impl Bytes {
+    /// One KiB times `n`.
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// One MiB times `n`.
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// One GiB times `n`.
+    pub const fn gib(n: u64) -> Self {
+        Self(n << 30)
+    }
+
+    /// The smallest multiple of `step` that is no smaller than this size.
+    pub const fn round_up_to(self, step: Bytes) -> Self {
+        Self(self.0.next_multiple_of(step.0))
+    }
+
+    /// As `usize`, for address arithmetic on the machine that runs this.
+    pub const fn as_usize(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The name kernels and tools give a page of this size, exact or else in bytes: `64K`, `2M`, `1G`.
+    pub fn exact(self) -> String {
+        for (unit, size) in UNITS {
+            if self.0 >= size && self.0 % size == 0 {
+                return format!("{}{unit}", self.0 / size);
+            }
+        }
+        "0B".to_owned()
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// Rounded for reading: `1.5G`, `24K`, `0B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, size) = UNITS.into_iter().find(|&(_, size)| self.0 >= size).unwrap_or(('B', 1));
+        let value = self.0 as f64 / size as f64;
+        let text = if value >= 100.0 || self.0 % size == 0 {
+            format!("{value:.0}{unit}")
+        } else {
+            format!("{value:.1}{unit}")
+        };
+        f.pad(&text)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseBytesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fail = |why| ParseBytesError {
+            text: text.to_owned(),
+            why,
+        };
+        let trimmed = text.trim();
+        let digits = trimmed.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = trimmed[digits.len()..].to_ascii_uppercase();
+        let letter = match unit.as_str() {
+            "" => return Err(fail("the unit is missing")),
+            "B" => 'B',
+            other => {
+                let letter = other.chars().next().unwrap_or(' ');
+                let rest = &other[1..];
+                if !matches!(rest, "" | "B" | "IB") {
+                    return Err(fail("unknown unit"));
+                }
+                letter
+            }
+        };
+        let size = UNITS
+            .into_iter()
+            .find(|&(u, _)| u == letter)
+            .ok_or_else(|| fail("unknown unit"))?
+            .1;
+        if let Ok(whole) = digits.parse::<u64>() {
+            return whole.checked_mul(size).map(Self).ok_or_else(|| fail("too large"));
+        }
+        let value: f64 = digits.parse().map_err(|_| fail("the number cannot be read"))?;
+        let bytes = value * size as f64;
+        if !(0.0..1.8e19).contains(&bytes) {
+            return Err(fail("out of range"));
+        }
+        if bytes.fract() != 0.0 {
+            return Err(fail("not a whole number of bytes"));
+        }
+        Ok(Self(bytes as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bytes;
+
+    #[test]
+    fn reads_what_users_type() {
+        for (text, bytes) in [
+            ("16K", 16 << 10),
+            ("2M", 2 << 20),
+            ("1g", 1 << 30),
+            ("3.5g", 3_758_096_384),
+            ("64KiB", 64 << 10),
+            ("2mb", 2 << 20),
+            ("100B", 100),
+        ] {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_missing_unit_and_nonsense_and_says_what_to_write() {
+        for text in [
+            "",
+            "16",
+            "x",
+            "2X",
+            "1.5B",
+            "-1G",
+            "99999999999T",
+            "G",
+            "1e400G",
+            "NaNG",
+            "infG",
+            "1.2.3M",
+            "2Mx",
+        ] {
+            let error = text.parse::<Bytes>().expect_err(text).to_string();
+            assert!(error.contains("3.5G"), "{error}");
+        }
+    }
+
+    #[test]
+    fn prints_what_it_can_read_again() {
+        assert_eq!(Bytes(1536 << 20).to_string(), "1.5G");
+        assert_eq!(Bytes(0).to_string(), "0B");
+        assert_eq!(Bytes::kib(64).exact(), "64K");
+        assert_eq!(Bytes(2 << 20).exact(), "2M");
+        assert_eq!(Bytes((1 << 30) + (1 << 20)).exact(), "1025M");
+    }
+}

@@ -1,0 +1,28 @@
+//! A measured number with its spread.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A median with the 95 % interval of that median. The unit is in the name of the field that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Estimate {
+    /// Median of the kept samples.
+    pub median: f64,
+    /// Lower end of the median's 95 % interval.
+    pub low: f64,
+    /// Upper end of the median's 95 % interval.
+    pub high: f64,
+    /// How many samples were kept.
+    pub samples: u64,
+}
+
+impl Estimate {
+    /// Half the interval's width as a share of the median: 0.01 is "within 1 %".
+    pub fn relative_error(&self) -> f64 {
+        if self.median == 0.0 {
+            f64::INFINITY
+        } else {
+            (self.high - self.low) / 2.0 / self.median.abs()
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The shape of a latency measurement: patterns, points, and what was really measured.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{Backing, Bytes, Estimate, PageKind};
+
+/// In which order a chase visits its working set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pattern {
+    /// Every cache line once, in random order: what pointer-rich programs do.
+    RandomLine,
+    /// One line of every base page, in random order: mostly translation, hardly any cache (TLB-bound).
+    LinePerPage,
+    /// Pages in sequence, lines inside a page in random order: mostly cache, hardly any translation.
+    PageRandom,
+    /// Ascending addresses that far apart: what prefetchers like.
+    Stride(Bytes),
+}
+
+/// A pattern's name and one sentence on it, for help texts and reports.
+pub const PATTERNS: [(&str, &str); 4] = [
+    ("random-line", "every cache line once, in random order"),
+    (
+        "line-per-page",
+        "one line of every base page, in random order: TLB-bound",
+    ),
+    (
+        "page-random",
+        "pages in sequence, random lines inside: hardly any translation",
+    ),
+    ("stride-SIZE", "ascending addresses SIZE apart, such as stride-256B"),
+];
+
+/// Why a pattern could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a pattern (write random-line, line-per-page, page-random, or stride-SIZE with a multiple of 64B such as stride-256B)"
+)]
+pub struct ParsePatternError(String);
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RandomLine => f.pad("random-line"),
+            Self::LinePerPage => f.pad("line-per-page"),
+            Self::PageRandom => f.pad("page-random"),
+            Self::Stride(step) => f.pad(&format!("stride-{}", step.exact())),
+        }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = ParsePatternError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fail = || ParsePatternError(text.to_owned());
+        match text {
+            "random-line" => Ok(Self::RandomLine),
+            "line-per-page" => Ok(Self::LinePerPage),
+            "page-random" => Ok(Self::PageRandom),
+            other => {
+                let step: Bytes = other
+                    .strip_prefix("stride-")
+                    .ok_or_else(fail)?
+                    .parse()
+                    .map_err(|_| fail())?;
+                (step.0 > 0 && step.0 % 64 == 0)
+                    .then_some(Self::Stride(step))
+                    .ok_or_else(fail)
+            }
+        }
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Pattern {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pattern".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^(random-line|line-per-page|page-random|stride-[0-9]+[BKMGT])$"})
+    }
+}
+
+/// What one step of the chase does to the line it visits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Loads the next pointer.
+    #[default]
+    Read,
+    /// Loads the next pointer and stores to the same line.
+    Write,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// The whole measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Latency {
+    /// One entry per page kind, size, pattern and access that was asked for, measured or not.
+    pub points: Vec<Point>,
+    /// Why there are no hardware counters; absent when there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_pmu: Option<String>,
+    /// Time stamp counter, in GHz: the clock behind every ns.
+    pub tsc_ghz: f64,
+    /// Core clock over the run in GHz, from a chain of dependent multiplications; `null` where it could not be told.
+    pub core_ghz: Option<Estimate>,
+    /// The CPU the timed thread was pinned to.
+    pub cpu: u32,
+    /// Rounds through all points.
+    pub rounds: u32,
+    /// Seconds from start to end, set-up included.
+    pub seconds: f64,
+}
+
+/// One working set on one page kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// The page kind that was asked for.
+    pub kind: PageKind,
+    /// Working set.
+    pub bytes: Bytes,
+    /// Order of visits.
+    pub pattern: Pattern,
+    /// Loads only, or loads and stores.
+    pub access: Access,
+    /// Time of one step, in ns; `null` when the backing asked for was not obtained.
+    pub ns: Option<Estimate>,
+    /// The same in core cycles; `null` where the core clock could not be told or memory dominates.
+    pub cycles: Option<Estimate>,
+    /// What was asked for and what the kernel's accounts prove.
+    pub backing: Backed,
+    /// Why `ns` is `null`, in one sentence that says what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
+    /// Why sampling ended.
+    pub stopped: Option<Stopped>,
+    /// Samples that were thrown away, by reason.
+    pub dropped: Dropped,
+    /// Hardware counters over the kept samples; `null` without a PMU.
+    pub counters: Option<Counters>,
+}
+
+/// Asked and got.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Backed {
+    /// The page kind that was asked for.
+    pub asked: PageKind,
+    /// Bytes by page kind, over the working set's memory.
+    pub got: Backing,
+    /// Which account of the kernel proves it.
+    pub proof: String,
+}
+
+/// Why a point stopped sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stopped {
+    /// The 95 % interval of its median is within 1 %.
+    Interval,
+    /// Its time budget was spent first.
+    Budget,
+}
+
+/// Samples thrown away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dropped {
+    /// The thread was switched out involuntarily.
+    pub switches: u64,
+    /// The thread changed its CPU.
+    pub migrations: u64,
+    /// The core clock changed between the start and the end of the block.
+    pub clock: u64,
+}
+
+impl Dropped {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.switches + self.migrations + self.clock
+    }
+}
+
+/// Hardware counters per step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counters {
+    /// Retired instructions per step.
+    pub instructions: f64,
+    /// Data TLB misses that walked the page tables, per step.
+    pub dtlb_misses: f64,
+    /// Cycles with a page walk in flight, per step; `null` where the CPU has no such event.
+    pub walk_cycles: Option<f64>,
+    /// TLB miss rate as the VCF/Samsung study defines it: data TLB misses / retired instructions.
+    pub miss_rate: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+    use crate::Bytes;
+
+    #[test]
+    fn patterns_read_what_they_print() {
+        for pattern in [
+            Pattern::RandomLine,
+            Pattern::LinePerPage,
+            Pattern::PageRandom,
+            Pattern::Stride(Bytes(256)),
+        ] {
+            assert_eq!(pattern.to_string().parse(), Ok(pattern));
+        }
+        for text in ["", "random", "stride-", "stride-0B", "stride-100B", "stride-256"] {
+            assert!(text.parse::<Pattern>().is_err(), "{text}");
+        }
+    }
+}

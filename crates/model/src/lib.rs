@@ -1,0 +1,19 @@
+//! The words of hugewise: units, page kinds, readings, and the shapes of results. No I/O happens here.
+
+mod backing;
+mod bytes;
+mod doubt;
+mod envelope;
+mod estimate;
+pub mod latency;
+mod page;
+pub mod process;
+mod reading;
+
+pub use backing::Backing;
+pub use bytes::{Bytes, ParseBytesError};
+pub use doubt::Doubt;
+pub use envelope::{Envelope, Machine, Tool};
+pub use estimate::Estimate;
+pub use page::{PageKind, ParsePageKindError};
+pub use reading::{Cause, Reading, Unread};

@@ -1,0 +1,2 @@
+//! Man pages, completions, schemas and fixtures.
+fn main() {}
