@@ -1,1 +1,16 @@
-//! chase
+//! Memory arenas by page kind, pointer rings, timed kernels, clocks and counters: the part that touches memory and time.
+#![allow(unsafe_code)] // The measuring core; every block says why it is sound.
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("hugewise measures x86-64 Linux machines; other machines can be read from a capture, but not built on");
+
+pub mod arena;
+pub mod block;
+pub mod clock;
+pub mod counters;
+pub mod kernel;
+pub mod order;
+pub mod ring;
+mod shuffle;
+mod syscall;
+pub mod thread;

@@ -50,7 +50,7 @@ impl Bytes {
     /// The name kernels and tools give a page of this size, exact or else in bytes: `64K`, `2M`, `1G`.
     pub fn exact(self) -> String {
         for (unit, size) in UNITS {
-            if self.0 >= size && self.0 % size == 0 {
+            if self.0 >= size && self.0.is_multiple_of(size) {
                 return format!("{}{unit}", self.0 / size);
             }
         }
@@ -63,7 +63,7 @@ impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, size) = UNITS.into_iter().find(|&(_, size)| self.0 >= size).unwrap_or(('B', 1));
         let value = self.0 as f64 / size as f64;
-        let text = if value >= 100.0 || self.0 % size == 0 {
+        let text = if value >= 100.0 || self.0.is_multiple_of(size) {
             format!("{value:.0}{unit}")
         } else {
             format!("{value:.1}{unit}")

@@ -68,7 +68,7 @@ impl FromStr for Pattern {
                     .ok_or_else(fail)?
                     .parse()
                     .map_err(|_| fail())?;
-                (step.0 > 0 && step.0 % 64 == 0)
+                (step.0 > 0 && step.0.is_multiple_of(64))
                     .then_some(Self::Stride(step))
                     .ok_or_else(fail)
             }

@@ -5,6 +5,7 @@ mod bytes;
 mod doubt;
 mod envelope;
 mod estimate;
+pub mod guest;
 pub mod latency;
 mod page;
 pub mod process;

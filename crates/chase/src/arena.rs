@@ -1,0 +1,265 @@
+//! Memory of one page kind: asked for, populated, and honest about what could not be had.
+
+use std::io;
+
+use model::{Bytes, PageKind};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags};
+
+use crate::syscall::Mapping;
+
+/// What memory is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Want {
+    /// The page kind.
+    pub kind: PageKind,
+    /// How much; rounded up to whole pages of the kind.
+    pub bytes: Bytes,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// The size of a PMD-mapped transparent page.
+    pub pmd_page: Bytes,
+    /// Bind to this NUMA node.
+    pub node: Option<u32>,
+}
+
+/// Why memory of a kind was not obtained.
+#[derive(Debug, thiserror::Error)]
+pub enum NotObtained {
+    /// The pool has too few free pages.
+    #[error("the {} pool has too few free pages for {bytes}; fill it (vm.nr_hugepages) or allow surplus (vm.nr_overcommit_hugepages)", PageKind::Hugetlb(*.page))]
+    PoolShort {
+        /// Page size of the pool.
+        page: Bytes,
+        /// What was asked for.
+        bytes: Bytes,
+    },
+    /// The kernel has no pool of that size.
+    #[error("this kernel has no pool of {} pages", .page.exact())]
+    NoPool {
+        /// Page size asked for.
+        page: Bytes,
+    },
+    /// Memory could not be mapped.
+    #[error("{bytes} of memory could not be mapped: {source}")]
+    Map {
+        /// What was asked for.
+        bytes: Bytes,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Pages could not be brought in: out of memory, or a limit of the control group.
+    #[error(
+        "{bytes} of {kind} memory could not be populated: {source} (out of memory, or a limit of its control group)"
+    )]
+    Populate {
+        /// The page kind.
+        kind: PageKind,
+        /// What was asked for.
+        bytes: Bytes,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The NUMA node cannot be used.
+    #[error("memory could not be bound to NUMA node {node}: {source}; `lscpu` lists the nodes")]
+    Bind {
+        /// The node.
+        node: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// A populated piece of memory that asked for one page kind. What backs it must still be proved by the kernel's accounts.
+#[derive(Debug)]
+pub struct Arena {
+    map: Mapping,
+    offset: usize,
+    len: usize,
+    kind: PageKind,
+    locked: bool,
+}
+
+impl Want {
+    /// Wants `bytes` of a kind on a machine with 4 KiB base pages and 2 MiB PMD pages, on any node.
+    pub fn plain(kind: PageKind, bytes: Bytes) -> Self {
+        Self {
+            kind,
+            bytes,
+            base_page: Bytes::kib(4),
+            pmd_page: Bytes::mib(2),
+            node: None,
+        }
+    }
+
+    fn page(&self) -> Bytes {
+        self.kind.page_size(self.base_page, self.pmd_page)
+    }
+}
+
+impl Arena {
+    /// Maps, advises, binds, populates and (where allowed) locks memory of the kind.
+    ///
+    /// # Errors
+    /// [`NotObtained`] says what the kernel refused. Transparent kinds never fail for want of large pages: the kernel falls
+    /// back in silence, which is why the backing has to be proved afterwards.
+    pub fn new(want: &Want) -> Result<Self, NotObtained> {
+        let mut arena = Self::map(want)?;
+        arena.advise(want);
+        if let Some(node) = want.node {
+            arena
+                .map
+                .bind(arena.offset, arena.len, node)
+                .map_err(|source| NotObtained::Bind { node, source })?;
+        }
+        arena.populate(want)?;
+        arena.locked = arena.map.lock(arena.offset, arena.len).is_ok();
+        Ok(arena)
+    }
+
+    fn map(want: &Want) -> Result<Self, NotObtained> {
+        let page = want.page();
+        let len = want.bytes.round_up_to(page).as_usize();
+        let failed = |source: io::Error| match (want.kind.pool(), source.raw_os_error().map(Errno::from_raw_os_error)) {
+            (Some(page), Some(Errno::NOMEM)) => NotObtained::PoolShort {
+                page,
+                bytes: want.bytes,
+            },
+            (Some(page), Some(Errno::INVAL | Errno::NOENT)) => NotObtained::NoPool { page },
+            _ => NotObtained::Map {
+                bytes: want.bytes,
+                source,
+            },
+        };
+        if let Some(pool) = want.kind.pool() {
+            // The page size's logarithm stands in the flags from bit 26 on (mmap(2), MAP_HUGE_SHIFT).
+            let size = MapFlags::from_bits_retain(pool.0.trailing_zeros() << 26);
+            let map = Mapping::anonymous(len, MapFlags::HUGETLB | size).map_err(failed)?;
+            return Ok(Self {
+                map,
+                offset: 0,
+                len,
+                kind: want.kind,
+                locked: false,
+            });
+        }
+        // A page more than needed, so that it can begin on a page border of its kind.
+        let map = Mapping::anonymous(len + page.as_usize(), MapFlags::NORESERVE).map_err(failed)?;
+        let offset = map.start().align_offset(page.as_usize());
+        Ok(Self {
+            map,
+            offset,
+            len,
+            kind: want.kind,
+            locked: false,
+        })
+    }
+
+    /// Transparent kinds are asked for by advice. A kernel without transparent pages refuses it, and base pages remain.
+    fn advise(&self, want: &Want) {
+        let _ = match want.kind {
+            PageKind::Base => self.map.advise(self.offset, self.len, Advice::LinuxNoHugepage),
+            PageKind::Thp => self.map.advise(self.offset, self.len, Advice::LinuxHugepage),
+            PageKind::Mthp(size) => self.advise_mthp(size),
+            PageKind::Hugetlb(_) => Ok(()),
+        };
+    }
+
+    /// The kernel takes the largest enabled size that fits into the mapping. So that it takes just `size`, every second
+    /// piece of that size gets a harmless flag of its own (not inherited by children): pieces become mappings, and nothing
+    /// larger fits. Beyond 30,000 pieces the kernel's limit on mappings comes near, and pieces grow.
+    fn advise_mthp(&self, size: Bytes) -> io::Result<()> {
+        const MOST_PIECES: usize = 30_000;
+        self.map.advise(self.offset, self.len, Advice::LinuxHugepage)?;
+        let mut piece = size.as_usize();
+        while self.len / piece > MOST_PIECES {
+            piece *= 2;
+        }
+        for start in (0..self.len).step_by(2 * piece) {
+            self.map
+                .advise(self.offset + start, piece.min(self.len - start), Advice::LinuxDontFork)?;
+        }
+        Ok(())
+    }
+
+    fn populate(&mut self, want: &Want) -> Result<(), NotObtained> {
+        match self.map.advise(self.offset, self.len, Advice::LinuxPopulateWrite) {
+            Ok(()) => Ok(()),
+            // Before Linux 5.14.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                self.map.touch(self.offset, self.len, want.base_page.as_usize());
+                Ok(())
+            }
+            Err(source) => Err(NotObtained::Populate {
+                kind: want.kind,
+                bytes: want.bytes,
+                source,
+            }),
+        }
+    }
+
+    /// First byte.
+    pub fn start(&mut self) -> *mut u8 {
+        // SAFETY: `offset` lies inside the mapping by construction.
+        unsafe { self.map.start().add(self.offset) }
+    }
+
+    /// Address of the first byte, to look it up in the kernel's accounts.
+    pub fn address(&self) -> usize {
+        self.map.start() as usize + self.offset
+    }
+
+    /// Usable bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: an arena has at least one page.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The kind that was asked for.
+    pub fn kind(&self) -> PageKind {
+        self.kind
+    }
+
+    /// Is it locked in memory? A normal user's limit may not allow it.
+    pub fn is_locked(&self) -> bool {
+        self.locked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arena, NotObtained, Want};
+    use model::{Bytes, PageKind};
+
+    #[test]
+    fn transparent_arenas_begin_on_their_page_border_and_are_whole_pages() {
+        for kind in [PageKind::Base, PageKind::Thp, PageKind::Mthp(Bytes::kib(64))] {
+            let want = Want::plain(kind, Bytes::kib(300));
+            let mut arena = Arena::new(&want).expect("a little memory");
+            let page = want.page().as_usize();
+            assert_eq!(arena.address() % page, 0);
+            assert_eq!(arena.len() % page, 0);
+            assert!(arena.len() >= 300 << 10);
+            let len = arena.len();
+            // SAFETY: the last byte of an arena we own.
+            unsafe { arena.start().add(len - 1).write(1) };
+        }
+    }
+
+    #[test]
+    fn an_impossible_pool_is_named() {
+        let want = Want::plain(PageKind::Hugetlb(Bytes::kib(8)), Bytes::mib(1));
+        let error = Arena::new(&want).expect_err("no kernel has 8K pools");
+        assert!(matches!(error, NotObtained::NoPool { .. }), "{error:?}");
+        let want = Want::plain(PageKind::HUGETLB_2M, Bytes::gib(1 << 14));
+        let error = Arena::new(&want).expect_err("no pool has 16 TiB");
+        assert!(
+            error.to_string().contains("hugetlb-2M") || matches!(error, NotObtained::NoPool { .. }),
+            "{error}"
+        );
+    }
+}

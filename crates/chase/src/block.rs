@@ -1,0 +1,81 @@
+//! One timed block: a stretch of a chase, with what could have disturbed it.
+
+use model::latency::Access;
+
+use crate::clock::{CoreClock, ticks};
+use crate::ring::Cursor;
+use crate::thread;
+
+/// What one timed stretch gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// Ticks of the time stamp counter per step.
+    pub ticks: f64,
+    /// Core cycles per tick just before and just after.
+    pub clock: [f64; 2],
+    /// The thread was switched out involuntarily meanwhile.
+    pub switched: bool,
+    /// It ended on another CPU than it began.
+    pub migrated: bool,
+}
+
+/// A core clock that differs by more than this share between the two ends of a block has changed in between.
+const CLOCK_CHANGE: f64 = 0.01;
+
+impl Block {
+    /// Times `steps` (a multiple of [`crate::kernel::UNROLL`]) from the cursor on.
+    ///
+    /// # Safety
+    /// As for [`Cursor::walk`]: the ring must stand, in a living arena.
+    pub unsafe fn time(cursor: &mut Cursor, access: Access, steps: u64, clock: &CoreClock) -> Self {
+        let switches = thread::involuntary_switches();
+        let cpu = thread::current_cpu();
+        let before = clock.cycles_per_tick();
+        let start = ticks();
+        // SAFETY: passed on to the caller.
+        unsafe { cursor.walk(access, steps) };
+        let passed = (ticks() - start).saturating_sub(clock.overhead());
+        let after = clock.cycles_per_tick();
+        Self {
+            ticks: passed as f64 / steps as f64,
+            clock: [before, after],
+            switched: thread::involuntary_switches() != switches,
+            migrated: thread::current_cpu() != cpu,
+        }
+    }
+
+    /// Did the core clock change meanwhile?
+    pub fn clock_changed(&self) -> bool {
+        let [before, after] = self.clock;
+        (before - after).abs() > CLOCK_CHANGE * before.max(after)
+    }
+
+    /// Core cycles per step, from the mean clock of both ends.
+    pub fn cycles(&self) -> f64 {
+        self.ticks * (self.clock[0] + self.clock[1]) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Block;
+
+    #[test]
+    fn a_changed_clock_is_noticed_and_cycles_follow_the_clock() {
+        let block = Block {
+            ticks: 2.0,
+            clock: [1.5, 1.5],
+            switched: false,
+            migrated: false,
+        };
+        assert!(!block.clock_changed());
+        assert!((block.cycles() - 3.0).abs() < 1e-9);
+        assert!(
+            Block {
+                clock: [1.5, 1.4],
+                ..block
+            }
+            .clock_changed()
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! The timed thread: kept on one CPU, and told when it was disturbed.
+
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use crate::syscall;
+
+/// Keeps the calling thread on one CPU until dropped, then gives it back the CPUs it had.
+#[derive(Debug)]
+pub struct Pinned {
+    cpu: u32,
+    before: CpuSet,
+}
+
+impl Pinned {
+    /// Pins the calling thread to `cpu`, or to the CPU it runs on now.
+    ///
+    /// # Errors
+    /// If the CPU does not exist, is offline or not allowed to this process.
+    pub fn to(cpu: Option<u32>) -> io::Result<Self> {
+        let before = sched_getaffinity(None)?;
+        let cpu = cpu.unwrap_or_else(current_cpu);
+        if cpu as usize >= CpuSet::MAX_CPU || !before.is_set(cpu as usize) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "CPU {cpu} does not exist or is not allowed to this process ({} are)",
+                    before.count()
+                ),
+            ));
+        }
+        let mut only = CpuSet::new();
+        only.set(cpu as usize);
+        sched_setaffinity(None, &only)?;
+        Ok(Self { cpu, before })
+    }
+
+    /// The CPU.
+    pub fn cpu(&self) -> u32 {
+        self.cpu
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+/// Involuntary context switches of the calling thread so far.
+pub fn involuntary_switches() -> u64 {
+    syscall::involuntary_switches()
+}
+
+/// The CPU the calling thread runs on now.
+pub fn current_cpu() -> u32 {
+    sched_getcpu() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pinned, current_cpu};
+
+    #[test]
+    fn pins_and_gives_back() {
+        let before = rustix::thread::sched_getaffinity(None).expect("affinity");
+        let last = (0..1024).rev().find(|&cpu| before.is_set(cpu)).expect("a CPU") as u32;
+        let pinned = Pinned::to(Some(last)).expect("an allowed CPU");
+        assert_eq!(current_cpu(), last);
+        drop(pinned);
+        assert_eq!(rustix::thread::sched_getaffinity(None).expect("affinity"), before);
+        assert!(Pinned::to(Some(1023)).is_err() || before.is_set(1023));
+    }
+}
