@@ -1,0 +1,7 @@
+//! A tiny KVM guest without an operating system: it runs given machine code over given host memory and times it.
+//!
+//! The guest's page tables map its memory at the very addresses the host uses, so that a ring of pointers built
+//! natively can be walked by the same bytes on both sides; what differs is translation alone.
+#![allow(unsafe_code)] // KVM's memory slots and the guest's memory are raw memory by nature.
+
+pub mod pagetable;
