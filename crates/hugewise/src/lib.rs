@@ -1,0 +1,3 @@
+//! The program as a library: its command line, its results, and the forms they are shown in.
+
+pub mod render;

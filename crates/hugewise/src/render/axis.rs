@@ -1,0 +1,195 @@
+//! Axes of charts: where the ticks go and how they read, for terminals and pictures alike.
+
+use model::Bytes;
+
+/// How values map to distance along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal factors are equally far apart.
+    Log,
+    /// Equal differences are equally far apart; the axis contains zero.
+    Linear,
+}
+
+impl Scale {
+    /// Where a value lies along the axis, in the axis' own unit.
+    pub fn place(self, value: f64) -> f64 {
+        match self {
+            Self::Log => value.max(f64::MIN_POSITIVE).log10(),
+            Self::Linear => value,
+        }
+    }
+}
+
+/// One axis: its ends and its ticks, both in places along the axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// First and last place.
+    pub ends: [f64; 2],
+    /// Places that get a label, with the label.
+    pub ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// The label of the tick at a place; empty between ticks.
+    pub fn label(&self, place: f64) -> String {
+        let near = |tick: &&(f64, String)| (tick.0 - place).abs() < 1e-6;
+        self.ticks
+            .iter()
+            .find(near)
+            .map_or_else(String::new, |tick| tick.1.clone())
+    }
+
+    /// An axis of sizes: places are powers of two, at most `max` of them labelled.
+    pub fn sizes(sizes: impl Iterator<Item = Bytes>, max: usize) -> Self {
+        let (low, high) = ends(sizes.map(|size| (size.0.max(1) as f64).log2()));
+        let (low, high) = (low.floor(), high.ceil().max(low.floor() + 1.0));
+        let step = (1..)
+            .find(|step| (high - low) as usize / step < max.max(2))
+            .unwrap_or(1);
+        let ticks = (low as u32..=high as u32).step_by(step);
+        Self {
+            ends: [low, high],
+            ticks: ticks
+                .map(|power| (f64::from(power), Bytes(1 << power.min(63)).exact()))
+                .collect(),
+        }
+    }
+
+    /// An axis of values on the given scale, at most `max` of them labelled.
+    pub fn values(values: impl Iterator<Item = f64>, scale: Scale, max: usize) -> Self {
+        let (low, high) = ends(values.filter(|value| value.is_finite()));
+        match scale {
+            Scale::Log => log_axis(low, high, max),
+            Scale::Linear => linear_axis(low.min(0.0), high.max(0.0), max),
+        }
+    }
+}
+
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    if low <= high { (low, high) } else { (1.0, 10.0) }
+}
+
+/// From the 1, 2, 5 value at or below to the one at or above; labels thin out to 1, 3 or to 1 of each decade.
+fn log_axis(low: f64, high: f64, max: usize) -> Axis {
+    let low = low.max(1e-3);
+    let high = high.max(low * 1.01);
+    let series = |digits: &[f64]| -> Vec<f64> {
+        let decades = low.log10().floor() as i32 - 1..=high.log10().ceil() as i32;
+        decades
+            .flat_map(|decade| {
+                digits
+                    .iter()
+                    .map(move |digit| digit * 10f64.powi(decade))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    let fine = series(&[1.0, 2.0, 5.0]);
+    let first = fine.iter().copied().rfind(|&value| value <= low * 1.001).unwrap_or(low);
+    let last = fine
+        .iter()
+        .copied()
+        .find(|&value| value >= high * 0.999)
+        .unwrap_or(high);
+    let inside = |values: Vec<f64>| -> Vec<f64> {
+        let within = |value: &f64| *value >= first * 0.999 && *value <= last * 1.001;
+        values.into_iter().filter(within).collect()
+    };
+    let choices = [
+        inside(fine.clone()),
+        inside(series(&[1.0, 3.0])),
+        inside(series(&[1.0])),
+    ];
+    let values = choices.iter().find(|values| values.len() <= max).unwrap_or(&choices[2]);
+    Axis {
+        ends: [first.log10(), last.log10()],
+        ticks: values.iter().map(|&value| (value.log10(), number(value))).collect(),
+    }
+}
+
+fn linear_axis(low: f64, high: f64, max: usize) -> Axis {
+    let span = (high - low).max(1e-9);
+    let rough = span / max.max(2) as f64;
+    let decade = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .map(|digit| digit * decade)
+        .into_iter()
+        .find(|&step| step >= rough)
+        .unwrap_or(rough);
+    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+    let ticks = (first..=last).map(|n| (n as f64 * step, number(n as f64 * step)));
+    Axis {
+        ends: [first as f64 * step, last as f64 * step],
+        ticks: ticks.collect(),
+    }
+}
+
+/// Three significant digits without trailing zeros: `0.5`, `1.25`, `98.2`, `142`.
+pub fn number(value: f64) -> String {
+    let decimals = match value.abs() {
+        size if size >= 100.0 => 0,
+        size if size >= 10.0 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Axis, Scale, number};
+    use model::Bytes;
+
+    fn labels(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|tick| tick.1.as_str()).collect()
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two_and_thin_out() {
+        let axis = Axis::sizes([Bytes::kib(16), Bytes::kib(24), Bytes::gib(2)].into_iter(), 9);
+        assert_eq!(axis.ends, [14.0, 31.0]);
+        assert_eq!(
+            labels(&axis),
+            ["16K", "64K", "256K", "1M", "4M", "16M", "64M", "256M", "1G"]
+        );
+        assert_eq!(axis.label(20.0), "1M");
+        assert_eq!(axis.label(21.0), "");
+        let one = Axis::sizes([Bytes::mib(1)].into_iter(), 9);
+        assert_eq!(labels(&one), ["1M", "2M"]);
+    }
+
+    #[test]
+    fn log_axes_end_on_round_values() {
+        let axis = Axis::values([1.1, 260.0].into_iter(), Scale::Log, 9);
+        assert_eq!(labels(&axis), ["1", "2", "5", "10", "20", "50", "100", "200", "500"]);
+        let thin = Axis::values([1.1, 260.0].into_iter(), Scale::Log, 4);
+        assert_eq!(labels(&thin), ["1", "10", "100"]);
+        assert_eq!(thin.ends, axis.ends);
+    }
+
+    #[test]
+    fn linear_axes_contain_zero_and_nothing_is_drawable_too() {
+        let axis = Axis::values([12.0, 44.0].into_iter(), Scale::Linear, 6);
+        assert_eq!(labels(&axis), ["0", "10", "20", "30", "40", "50"]);
+        let negative = Axis::values([-3.0, 8.0].into_iter(), Scale::Linear, 6);
+        assert_eq!(labels(&negative), ["-4", "-2", "0", "2", "4", "6", "8"]);
+        for scale in [Scale::Log, Scale::Linear] {
+            assert!(Axis::values([f64::NAN].into_iter(), scale, 5).ticks.len() > 1);
+        }
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let texts = [0.5, 1.254, 10.0, 98.23, 141.6, -0.001].map(number);
+        assert_eq!(texts, ["0.5", "1.25", "10", "98.2", "142", "0"]);
+    }
+}

@@ -1,0 +1,9 @@
+//! Results in the forms a reader can want; nothing here prints or looks at the machine.
+
+pub mod axis;
+pub mod figure;
+pub mod look;
+pub mod picture;
+pub mod sheet;
+pub mod terminal;
+pub mod tone;

@@ -1,0 +1,270 @@
+//! Draws figures as pictures: SVG for pages and documents, PNG with a font of its own, so that no system font is needed.
+
+use std::ops::Range;
+use std::sync::Once;
+
+use epaint_default_fonts::UBUNTU_LIGHT;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+use super::axis::{Axis, number};
+use super::figure::{Dot, Figure, Series};
+use super::tone::Tone;
+
+/// Text and axes on light ground.
+pub const INK: [u8; 3] = [0x1d, 0x21, 0x26];
+/// Lines of the grid on light ground.
+pub const GRID: [u8; 3] = [0xdf, 0xe3, 0xe8];
+/// The ground of light pictures.
+pub const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
+
+const FONT: &str = "sans-serif";
+
+/// Why a picture could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the picture could not be drawn: {0} (use --format csv or --format json to get the numbers)")]
+pub struct PictureError(String);
+
+/// A drawn figure and where its points are, in its own pixels.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// A whole SVG document.
+    pub svg: String,
+    /// Width and height in its own pixels.
+    pub size: (u32, u32),
+    /// The points, for hovering.
+    pub hits: Vec<Hit>,
+}
+
+/// A drawn point: its place in pixels and what there is to say about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Pixels from the left.
+    pub x: i32,
+    /// Pixels from the top.
+    pub y: i32,
+    /// Text for hovering.
+    pub tip: String,
+}
+
+/// One figure as SVG, with the places of its points.
+pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
+    let mut svg = String::new();
+    let hits = {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        let hits = draw(&root, figure, 1.0)?;
+        root.present().map_err(fail)?;
+        hits
+    };
+    Ok(Picture { svg, size, hits })
+}
+
+/// Figures below each other as one SVG document.
+pub fn svg(figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
+    let mut text = String::new();
+    {
+        let size = (960, 540 * figures.len().max(1) as u32);
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        stack(&root, figures, 1.0)?;
+    }
+    Ok(text.into_bytes())
+}
+
+/// Figures below each other as one PNG, at twice the SVG's pixels.
+pub fn png(figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
+    let (width, height) = (1920, 1080 * figures.len().max(1) as u32);
+    let mut pixels = vec![0; (width * height * 3) as usize];
+    {
+        let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
+        stack(&root, figures, 2.0)?;
+    }
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header().map_err(fail)?;
+    writer.write_image_data(&pixels).map_err(fail)?;
+    writer.finish().map_err(fail)?;
+    Ok(file)
+}
+
+fn stack<'a, B: DrawingBackend + 'a>(
+    root: &DrawingArea<B, Shift>,
+    figures: &[Figure],
+    zoom: f64,
+) -> Result<(), PictureError> {
+    root.fill(&rgb(PAPER)).map_err(fail)?;
+    for (area, figure) in root.split_evenly((figures.len().max(1), 1)).iter().zip(figures) {
+        draw(area, figure, zoom)?;
+    }
+    root.present().map_err(fail)
+}
+
+fn draw<'a, B: DrawingBackend + 'a>(
+    area: &DrawingArea<B, Shift>,
+    figure: &Figure,
+    zoom: f64,
+) -> Result<Vec<Hit>, PictureError> {
+    carry_font();
+    let px = |pixels: f64| (pixels * zoom).round() as u32;
+    let (width, height) = area.dim_in_pixel();
+    let (x, y) = (
+        figure.x_axis((width / px(80.0)) as usize),
+        figure.y_axis((height / px(50.0)) as usize),
+    );
+    let mut chart = ChartBuilder::on(area)
+        .caption(&figure.title, text(20.0 * zoom))
+        .margin(px(10.0))
+        .margin_right(px(24.0))
+        .x_label_area_size(px(46.0))
+        .y_label_area_size(px(62.0))
+        .build_cartesian_2d(x, y)
+        .map_err(fail)?;
+    chart
+        .configure_mesh()
+        .axis_style(rgb(INK))
+        .bold_line_style(rgb(GRID))
+        .light_line_style(TRANSPARENT)
+        .label_style(text(17.0 * zoom))
+        .x_desc("working set")
+        .y_desc(&figure.y_label)
+        .draw()
+        .map_err(fail)?;
+    let mut hits = Vec::new();
+    for series in &figure.series {
+        hits.extend(draw_series(&mut chart, figure, series, zoom)?);
+    }
+    legend(&mut chart, zoom)?;
+    Ok(hits)
+}
+
+type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<Axis, Axis>>;
+
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, place: &f64, limit: (i32, i32)) -> i32 {
+        let share = (place - self.ends[0]) / (self.ends[1] - self.ends[0]);
+        limit.0 + (f64::from(limit.1 - limit.0) * share).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match hint.weight() {
+            KeyPointWeight::Bold | KeyPointWeight::Any => self.ticks.iter().map(|tick| tick.0).collect(),
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.ends[0]..self.ends[1]
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format(place: &f64) -> String {
+        number(*place)
+    }
+
+    fn format_ext(&self, place: &f64) -> String {
+        self.label(*place)
+    }
+}
+
+/// Line, intervals and marks of one page kind; gives back where the points are.
+fn draw_series<'a, B: DrawingBackend + 'a>(
+    chart: &mut Chart<'a, B>,
+    figure: &Figure,
+    series: &Series,
+    zoom: f64,
+) -> Result<Vec<Hit>, PictureError> {
+    let tone = Tone::of(series.kind);
+    let color = rgb(tone.light);
+    let stroke = |width: f64| color.stroke_width((width * zoom) as u32);
+    let places: Vec<(f64, f64)> = series
+        .dots
+        .iter()
+        .map(|dot| figure.place(dot.bytes, dot.value))
+        .collect();
+    let intervals = series.dots.iter().map(|dot| {
+        let ends = [dot.low, dot.high].map(|value| figure.place(dot.bytes, value));
+        PathElement::new(ends.to_vec(), stroke(1.0))
+    });
+    chart.draw_series(intervals).map_err(fail)?;
+    chart
+        .draw_series(LineSeries::new(places.iter().copied(), stroke(2.0)))
+        .map_err(fail)?
+        .label(series.kind.to_string())
+        .legend(move |(x, y)| EmptyElement::at((x + (8.0 * zoom) as i32, y)) + mark(tone, zoom * 1.3));
+    chart
+        .draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))
+        .map_err(fail)?;
+    let hit = |(place, dot): (&(f64, f64), &Dot)| {
+        let (x, y) = chart.backend_coord(place);
+        Hit {
+            x,
+            y,
+            tip: dot.tip.clone(),
+        }
+    };
+    Ok(places.iter().zip(&series.dots).map(hit).collect())
+}
+
+fn legend<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, zoom: f64) -> Result<(), PictureError> {
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .margin((12.0 * zoom) as i32)
+        .legend_area_size((24.0 * zoom) as i32)
+        .background_style(rgb(PAPER).mix(0.8))
+        .label_font(text(18.0 * zoom))
+        .draw()
+        .map_err(fail)
+}
+
+/// The mark of a page kind around a point: every kind has its own shape.
+fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
+    let corners: &[(f64, f64)] = match tone.index % 4 {
+        0 => &[
+            (-2.0, -4.0),
+            (2.0, -4.0),
+            (4.0, -2.0),
+            (4.0, 2.0),
+            (2.0, 4.0),
+            (-2.0, 4.0),
+            (-4.0, 2.0),
+            (-4.0, -2.0),
+        ],
+        1 => &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
+        2 => &[(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
+        _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+    };
+    let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
+    Polygon::new(corners.iter().map(scaled).collect::<Vec<_>>(), rgb(tone.light).filled())
+}
+
+fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {
+    RGBColor(red, green, blue)
+}
+
+fn text(size: f64) -> TextStyle<'static> {
+    (FONT, size).into_font().color(&rgb(INK))
+}
+
+fn fail(error: impl std::fmt::Display) -> PictureError {
+    PictureError(error.to_string())
+}
+
+/// Registers the font once; SVG needs its widths, PNG its shapes.
+fn carry_font() {
+    static CARRIED: Once = Once::new();
+    CARRIED.call_once(|| {
+        // A font that cannot be read shows as a drawing error right after.
+        let _ = register_font(FONT, FontStyle::Normal, UBUNTU_LIGHT);
+    });
+}
+
+#[cfg(test)]
+#[path = "picture_tests.rs"]
+pub(crate) mod tests;

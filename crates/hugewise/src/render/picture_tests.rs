@@ -1,0 +1,72 @@
+//! Pictures hold every point, where it is said to be.
+
+use super::{Hit, picture, png, svg};
+use crate::render::axis::Scale;
+use crate::render::figure::{Dot, Figure, Series};
+use model::{Bytes, PageKind};
+
+pub(crate) fn figure() -> Figure {
+    let series = |kind, factor: f64| Series {
+        kind,
+        dots: (14..=30)
+            .map(|power| {
+                let value = factor * f64::from(power - 13);
+                Dot {
+                    bytes: Bytes(1 << power),
+                    value,
+                    low: value * 0.98,
+                    high: value * 1.03,
+                    tip: format!("{kind} {power}"),
+                }
+            })
+            .collect(),
+    };
+    Figure {
+        id: "test".to_owned(),
+        title: "A <title> & more".to_owned(),
+        y_label: "ns".to_owned(),
+        scale: Scale::Log,
+        series: vec![
+            series(PageKind::Base, 12.0),
+            series(PageKind::Thp, 8.0),
+            series(PageKind::HUGETLB_2M, 7.0),
+        ],
+    }
+}
+
+#[test]
+fn every_point_is_hit_inside_the_picture_and_rises_with_its_value() {
+    let drawn = picture(&figure(), (800, 400)).expect("drawn");
+    assert_eq!(drawn.hits.len(), 51);
+    let inside = |hit: &Hit| (0..800).contains(&hit.x) && (0..400).contains(&hit.y);
+    assert!(drawn.hits.iter().all(inside), "{:?}", drawn.hits);
+    assert!(
+        drawn.hits[..17]
+            .windows(2)
+            .all(|two| two[0].x < two[1].x && two[0].y > two[1].y)
+    );
+    assert!(drawn.svg.contains("A &lt;title&gt; &amp; more"));
+    assert_eq!(drawn.svg.matches("<polyline").count() > 6, true);
+}
+
+#[test]
+fn files_are_what_they_say_they_are() {
+    let figures = [figure(), figure()];
+    let bytes = png(&figures).expect("png");
+    let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes))
+        .read_info()
+        .expect("a PNG");
+    assert_eq!((reader.info().width, reader.info().height), (1920, 2160));
+    let mut pixels = vec![0; reader.output_buffer_size().expect("size")];
+    reader.next_frame(&mut pixels).expect("pixels");
+    let inked = pixels
+        .chunks(3)
+        .filter(|pixel| pixel.iter().any(|&part| part < 0xd0))
+        .count();
+    assert!(inked > 20_000, "{inked} dark pixels");
+    assert!(
+        String::from_utf8(svg(&figures).expect("svg"))
+            .expect("text")
+            .ends_with("</svg>\n")
+    );
+}

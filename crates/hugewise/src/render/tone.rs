@@ -1,0 +1,74 @@
+//! Which colour and mark a page kind has: the same in every chart, told apart without colour too.
+
+use model::{Bytes, PageKind};
+
+/// How a page kind looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tone {
+    /// Place in the palette, for CSS variables (`--k0`, ...).
+    pub index: usize,
+    /// Red, green, blue on light ground. Okabe and Ito's palette, darkened where thin lines need it.
+    pub light: [u8; 3],
+    /// Red, green, blue on dark ground.
+    pub dark: [u8; 3],
+    /// Mark in a terminal.
+    pub mark: char,
+}
+
+const fn tone(index: usize, light: [u8; 3], dark: [u8; 3], mark: char) -> Tone {
+    Tone {
+        index,
+        light,
+        dark,
+        mark,
+    }
+}
+
+/// All looks there are.
+pub const TONES: [Tone; 8] = [
+    tone(0, [0xc4, 0x4e, 0x00], [0xff, 0x9a, 0x52], 'o'),
+    tone(1, [0x00, 0x66, 0xa8], [0x5c, 0xb8, 0xf5], '+'),
+    tone(2, [0x00, 0x80, 0x5f], [0x35, 0xcf, 0xa0], 'x'),
+    tone(3, [0xa8, 0x4a, 0x86], [0xea, 0x9a, 0xcb], '*'),
+    tone(4, [0x9a, 0x73, 0x00], [0xec, 0xc0, 0x48], '#'),
+    tone(5, [0x2b, 0x82, 0x92], [0x74, 0xd3, 0xe2], '%'),
+    tone(6, [0x6b, 0x58, 0xb8], [0xb0, 0xa0, 0xf5], '@'),
+    tone(7, [0x6e, 0x6e, 0x62], [0xb4, 0xb4, 0xa6], '&'),
+];
+
+impl Tone {
+    /// The look of a page kind.
+    pub fn of(kind: PageKind) -> Self {
+        let index = match kind {
+            PageKind::Base => 0,
+            PageKind::Thp => 1,
+            PageKind::HUGETLB_2M => 2,
+            PageKind::HUGETLB_1G => 3,
+            PageKind::Mthp(Bytes(size)) => 4 + (size.trailing_zeros() as usize) % 3,
+            PageKind::Hugetlb(_) => 7,
+        };
+        TONES[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TONES, Tone};
+    use model::PageKind;
+
+    #[test]
+    fn the_usual_kinds_never_share_a_look() {
+        let kinds = [
+            PageKind::Base,
+            PageKind::Thp,
+            PageKind::HUGETLB_2M,
+            PageKind::HUGETLB_1G,
+        ];
+        for (place, &kind) in kinds.iter().enumerate() {
+            assert_eq!(Tone::of(kind).index, place);
+        }
+        for (place, tone) in TONES.iter().enumerate() {
+            assert_eq!(tone.index, place);
+        }
+    }
+}
