@@ -1,3 +1,6 @@
 //! The program as a library: its command line, its results, and the forms they are shown in.
 
+pub mod gain;
 pub mod render;
+#[cfg(test)]
+pub(crate) mod samples;

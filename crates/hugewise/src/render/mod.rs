@@ -2,6 +2,7 @@
 
 pub mod axis;
 pub mod figure;
+pub mod latency;
 pub mod look;
 pub mod picture;
 pub mod sheet;

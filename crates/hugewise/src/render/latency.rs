@@ -1,0 +1,316 @@
+//! Latency by working set and page kind: tables, charts and lines of CSV.
+
+use std::collections::BTreeSet;
+
+use model::latency::{Access, Latency, Pattern, Point, Stopped};
+use model::{Bytes, Estimate, PageKind};
+
+use super::axis::{Scale, number};
+use super::figure::{Dot, Figure, Series};
+use super::sheet::Sheet;
+use crate::gain::{Gain, gains};
+
+/// One table for each pattern and access: sizes down, page kinds across.
+pub fn sheets(latency: &Latency) -> Vec<Sheet> {
+    let mut sheets: Vec<Sheet> = views(latency).into_iter().map(|view| sheet(latency, view)).collect();
+    if let Some(last) = sheets.last_mut() {
+        last.note(how(latency));
+        if let Some(why) = &latency.no_pmu {
+            last.note(format!("no hardware counters: {why}"));
+        }
+    }
+    sheets
+}
+
+/// What latency and gain look like: two charts for each pattern and access.
+pub fn figures(latency: &Latency) -> Vec<Figure> {
+    let views = views(latency);
+    let both = views
+        .into_iter()
+        .flat_map(|view| [curves(latency, view), savings(latency, view)]);
+    both.filter(|figure| !figure.is_empty()).collect()
+}
+
+/// The charts of time alone.
+pub fn curves_only(latency: &Latency) -> Vec<Figure> {
+    let curves = views(latency).into_iter().map(|view| curves(latency, view));
+    curves.filter(|figure| !figure.is_empty()).collect()
+}
+
+/// The heads and lines of CSV: every point with its spread and its backing.
+pub fn csv(latency: &Latency) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let head = [
+        "kind",
+        "bytes",
+        "pattern",
+        "access",
+        "ns_median",
+        "ns_low",
+        "ns_high",
+        "samples",
+        "cycles_median",
+        "cycles_low",
+        "cycles_high",
+        "stopped",
+        "dropped",
+        "backing",
+        "proof",
+        "not_measured",
+    ];
+    (head.to_vec(), latency.points.iter().map(csv_line).collect())
+}
+
+type View = (Pattern, Access);
+
+fn views(latency: &Latency) -> BTreeSet<View> {
+    latency
+        .points
+        .iter()
+        .map(|point| (point.pattern, point.access))
+        .collect()
+}
+
+fn points_of(latency: &Latency, view: View) -> Vec<&Point> {
+    let mut points: Vec<&Point> = latency
+        .points
+        .iter()
+        .filter(|point| (point.pattern, point.access) == view)
+        .collect();
+    points.sort_by_key(|point| (point.kind, point.bytes));
+    points
+}
+
+fn kinds_of(points: &[&Point]) -> BTreeSet<PageKind> {
+    points.iter().map(|point| point.kind).collect()
+}
+
+fn sheet(latency: &Latency, (pattern, access): View) -> Sheet {
+    let points = points_of(latency, (pattern, access));
+    let kinds = kinds_of(&points);
+    let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
+    let heads = kinds.iter().map(|kind| format!("#{kind}, ns"));
+    let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % interval (core cycles)");
+    let mut sheet = Sheet::new(&title, std::iter::once("#size".to_owned()).chain(heads));
+    for &bytes in &sizes {
+        let cell = |&kind: &PageKind| {
+            points
+                .iter()
+                .find(|point| (point.kind, point.bytes) == (kind, bytes))
+                .map_or_else(String::new, |point| cell(point))
+        };
+        sheet.row(std::iter::once(bytes.to_string()).chain(kinds.iter().map(cell)));
+    }
+    for kind in kinds {
+        let own: Vec<&Point> = points.iter().copied().filter(|point| point.kind == kind).collect();
+        missing(&own).into_iter().for_each(|note| sheet.note(note));
+        if let Some(note) = backing(&own) {
+            sheet.note(note);
+        }
+    }
+    sheet
+}
+
+fn cell(point: &Point) -> String {
+    match (point.ns, point.cycles) {
+        (None, _) => "not obtained".to_owned(),
+        (Some(ns), None) => spread(ns),
+        (Some(ns), Some(cycles)) => format!("{} ({:.1})", spread(ns), cycles.median),
+    }
+}
+
+/// `98.2 ± 0.4`.
+pub fn spread(estimate: Estimate) -> String {
+    let half = (estimate.high - estimate.low) / 2.0;
+    let decimals = if estimate.median >= 100.0 {
+        0
+    } else if estimate.median >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{:.decimals$} ± {half:.decimals$}", estimate.median)
+}
+
+/// Why points of one kind were not measured: one sentence for each reason, with the sizes it holds for.
+fn missing(points: &[&Point]) -> Vec<String> {
+    let reasons: BTreeSet<&str> = points
+        .iter()
+        .filter_map(|point| point.not_measured.as_deref())
+        .collect();
+    let sentence = |why: &str| {
+        let sizes: Vec<Bytes> = points
+            .iter()
+            .filter(|point| point.not_measured.as_deref() == Some(why))
+            .map(|point| point.bytes)
+            .collect();
+        let kind = points.first().map_or_else(String::new, |point| point.kind.to_string());
+        format!("not obtained: {kind} at {}: {why}", extent(&sizes))
+    };
+    reasons.into_iter().map(sentence).collect()
+}
+
+/// `16K`, or `16K to 2G (35 sizes)`.
+fn extent(sizes: &[Bytes]) -> String {
+    match sizes {
+        [] => "no size".to_owned(),
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first} to {last} ({} sizes)", sizes.len()),
+    }
+}
+
+/// What the kernel's accounts prove for one kind, at the least.
+fn backing(points: &[&Point]) -> Option<String> {
+    let measured: Vec<&&Point> = points.iter().filter(|point| point.ns.is_some()).collect();
+    let share = |point: &&Point| point.backing.got.share(point.kind);
+    let least = measured
+        .iter()
+        .filter_map(|point| share(point))
+        .min_by(f64::total_cmp)?;
+    let proofs: BTreeSet<&str> = measured.iter().map(|point| point.backing.proof.as_str()).collect();
+    let proofs: Vec<&str> = proofs.into_iter().collect();
+    let kind = measured.first()?.kind;
+    Some(format!(
+        "backing: {kind}: at least {} % on {kind} at every size, proved by {}",
+        number(least * 100.0),
+        proofs.join(", ")
+    ))
+}
+
+fn how(latency: &Latency) -> String {
+    let clock = latency
+        .core_ghz
+        .map_or_else(|| "unknown".to_owned(), |ghz| format!("{} GHz", spread(ghz)));
+    let dropped: u64 = latency.points.iter().map(|point| point.dropped.total()).sum();
+    let spent = latency
+        .points
+        .iter()
+        .filter(|point| point.stopped == Some(Stopped::Budget))
+        .count();
+    format!(
+        "{} points in {:.1} s and {} rounds on CPU {}; core clock {clock}; {dropped} samples dropped; {spent} points ended by their time budget, not by a 1 % interval",
+        latency.points.len(),
+        latency.seconds,
+        latency.rounds,
+        latency.cpu
+    )
+}
+
+fn curves(latency: &Latency, view: View) -> Figure {
+    let (pattern, access) = view;
+    let points = points_of(latency, view);
+    let series = kinds_of(&points).into_iter().map(|kind| Series {
+        kind,
+        dots: points
+            .iter()
+            .filter(|point| point.kind == kind)
+            .filter_map(|point| dot(point))
+            .collect(),
+    });
+    Figure {
+        id: format!("latency-{pattern}-{access}"),
+        title: format!("Time of one step by working set: {pattern}, {access}"),
+        y_label: "ns".to_owned(),
+        scale: Scale::Log,
+        series: series.filter(|series| !series.dots.is_empty()).collect(),
+    }
+}
+
+fn dot(point: &Point) -> Option<Dot> {
+    let ns = point.ns?;
+    let cycles = point
+        .cycles
+        .map_or_else(String::new, |cycles| format!(", {} core cycles", spread(cycles)));
+    Some(Dot {
+        bytes: point.bytes,
+        value: ns.median,
+        low: ns.low,
+        high: ns.high,
+        tip: format!(
+            "{} at {}: {} ns (95 % interval {} to {}, {} samples){cycles}; backed by {}",
+            point.kind,
+            point.bytes,
+            number(ns.median),
+            number(ns.low),
+            number(ns.high),
+            ns.samples,
+            point.backing.got
+        ),
+    })
+}
+
+fn savings(latency: &Latency, view: View) -> Figure {
+    let (pattern, access) = view;
+    let all: Vec<Gain> = gains(latency)
+        .into_iter()
+        .filter(|gain| (gain.pattern, gain.access) == view)
+        .collect();
+    let kinds: BTreeSet<PageKind> = all.iter().map(|gain| gain.kind).collect();
+    let series = kinds.into_iter().map(|kind| {
+        let mut dots: Vec<Dot> = all.iter().filter(|gain| gain.kind == kind).map(saving).collect();
+        dots.sort_by_key(|dot| dot.bytes);
+        Series { kind, dots }
+    });
+    Figure {
+        id: format!("gain-{pattern}-{access}"),
+        title: format!("Time saved against base pages: {pattern}, {access}"),
+        y_label: "% of the time on base pages".to_owned(),
+        scale: Scale::Linear,
+        series: series.collect(),
+    }
+}
+
+fn saving(gain: &Gain) -> Dot {
+    let (low, high) = gain.interval();
+    Dot {
+        bytes: gain.bytes,
+        value: gain.percent(),
+        low,
+        high,
+        tip: format!(
+            "{} at {}: {} % saved ({} to {} %): {} ns instead of {} ns",
+            gain.kind,
+            gain.bytes,
+            number(gain.percent()),
+            number(low),
+            number(high),
+            number(gain.large.median),
+            number(gain.base.median)
+        ),
+    }
+}
+
+fn csv_line(point: &Point) -> Vec<String> {
+    let three = |estimate: Option<Estimate>| {
+        estimate.map_or_else(Default::default, |e| {
+            [e.median, e.low, e.high].map(|value| value.to_string())
+        })
+    };
+    let [ns_median, ns_low, ns_high] = three(point.ns);
+    let [cycles_median, cycles_low, cycles_high] = three(point.cycles);
+    let stopped = point.stopped.map_or("", |stopped| match stopped {
+        Stopped::Interval => "interval",
+        Stopped::Budget => "budget",
+    });
+    vec![
+        point.kind.to_string(),
+        point.bytes.0.to_string(),
+        point.pattern.to_string(),
+        point.access.to_string(),
+        ns_median,
+        ns_low,
+        ns_high,
+        point.ns.map_or(0, |ns| ns.samples).to_string(),
+        cycles_median,
+        cycles_low,
+        cycles_high,
+        stopped.to_owned(),
+        point.dropped.total().to_string(),
+        point.backing.got.to_string(),
+        point.backing.proof.clone(),
+        point.not_measured.clone().unwrap_or_default(),
+    ]
+}
+
+#[cfg(test)]
+#[path = "latency_tests.rs"]
+mod tests;

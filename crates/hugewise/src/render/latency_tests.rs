@@ -1,0 +1,70 @@
+//! Tables and charts say what was measured, and what was not.
+
+use super::{csv, figures, sheets, spread};
+use crate::render::look::Look;
+use crate::samples::usual;
+use model::{Estimate, PageKind};
+
+#[test]
+fn the_table_has_sizes_down_and_kinds_across_and_says_what_was_not_obtained() {
+    let sheets = sheets(&usual());
+    assert_eq!(sheets.len(), 1);
+    let text = sheets[0].text(Look {
+        width: 100,
+        color: false,
+        plot: false,
+    });
+    assert_eq!(sheets[0].rows.len(), 17, "{text}");
+    for part in [
+        "not obtained: hugetlb-2M at 1M to 2M (2 sizes): the pool is empty",
+        "backing: thp: at least 100 % on thp",
+        "no hardware counters: the hypervisor shows no PMU",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let one_mib = sheets[0].rows.iter().find(|row| row[0] == "1M").expect("1M");
+    assert_eq!(one_mib[1..], ["4.00 ± 0.04", "4.00 ± 0.04", "not obtained"]);
+}
+
+#[test]
+fn charts_hold_measured_points_only() {
+    let figures = figures(&usual());
+    assert_eq!(
+        figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(),
+        ["latency-random-line-read", "gain-random-line-read"]
+    );
+    let kinds: Vec<PageKind> = figures[0].series.iter().map(|series| series.kind).collect();
+    assert_eq!(kinds, [PageKind::Base, PageKind::Thp]);
+    assert_eq!(
+        figures[1].series[0].dots.last().map(|dot| dot.value.round()),
+        Some(44.0)
+    );
+}
+
+#[test]
+fn csv_has_a_line_for_every_point_and_a_reason_instead_of_a_number() {
+    let (head, lines) = csv(&usual());
+    assert!(lines.iter().all(|line| line.len() == head.len()));
+    assert_eq!(lines.len(), 36);
+    let last = lines.last().expect("lines");
+    assert_eq!(
+        (last[4].as_str(), last[15].as_str()),
+        ("", "the pool is empty; run without --no-pool")
+    );
+}
+
+#[test]
+fn spreads_keep_three_digits() {
+    let spread = |median: f64| {
+        spread(Estimate {
+            median,
+            low: median * 0.99,
+            high: median * 1.01,
+            samples: 9,
+        })
+    };
+    assert_eq!(
+        [1.234, 12.34, 123.4].map(spread),
+        ["1.23 ± 0.01", "12.3 ± 0.1", "123 ± 1"]
+    );
+}
