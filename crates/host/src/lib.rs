@@ -1,1 +1,14 @@
-//! host
+//! Asks the machine what decides its page sizes: everything is read through a [`Source`], nothing is ever written.
+
+pub mod cpu_list;
+mod parse;
+pub mod processes;
+pub mod snapshot;
+pub mod source;
+mod syscall;
+pub mod tree;
+
+pub use cpu_list::CpuList;
+pub use snapshot::Snapshot;
+pub use source::{Source, SourceError};
+pub use tree::{Node, Tree, TreeError};

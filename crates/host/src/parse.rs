@@ -1,0 +1,33 @@
+//! What the small parsers share: a garbled place is named by path, line, item and wanted type.
+
+use std::str::FromStr;
+
+use model::{Bytes, Cause, Unread};
+
+/// `path:line`: `seen` is not `wanted`. Line numbers count from 0 here, from 1 in the text.
+pub(crate) fn garbled(path: &str, index: usize, item: &str, wanted: &str, seen: &str) -> Unread {
+    let seen: String = seen.chars().take(40).collect();
+    let item = if item.is_empty() {
+        String::new()
+    } else {
+        format!("{item}: ")
+    };
+    let why = format!("{item}`{seen}` is not {wanted}");
+    Unread::new(Cause::Garbled, format!("{path}:{}", index + 1), why)
+}
+
+/// One value of a line, or where and why it is garbled.
+pub(crate) fn value<T: FromStr>(path: &str, index: usize, item: &str, wanted: &str, seen: &str) -> Result<T, Unread> {
+    seen.trim()
+        .parse()
+        .map_err(|_| garbled(path, index, item, wanted, seen))
+}
+
+/// A number of KiB, as in `MemTotal: 24684092 kB`, without its unit.
+pub(crate) fn kib(path: &str, index: usize, item: &str, seen: &str) -> Result<Bytes, Unread> {
+    let number: u64 = value(path, index, item, "a number of kB", seen)?;
+    number
+        .checked_mul(1024)
+        .map(Bytes)
+        .ok_or_else(|| garbled(path, index, item, "a number of kB that fits", seen))
+}

@@ -1,0 +1,185 @@
+//! Which share of one's own memory lies in transparent large pages of a given size: a sample by physical page, for root.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+
+use super::pagemap::{PageFlags, PageWord, WORD, words};
+use super::proof::{Proof, unread};
+
+const PAGEMAP: &str = "/proc/self/pagemap";
+const KPAGEFLAGS: &str = "/proc/kpageflags";
+
+/// Ranges looked at: the share is then known to within 6 points, and the look takes a few milliseconds.
+const SAMPLED: u64 = 256;
+
+/// Larger than the PMD-mapped page of every machine, so no transparent page is larger.
+const LARGEST: Bytes = Bytes::gib(1);
+
+/// How many of the sampled ranges lie in one large page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolioSample {
+    /// The page size asked for.
+    pub size: Bytes,
+    /// Aligned ranges of that size in the region.
+    pub ranges: u64,
+    /// How many of them were looked at, spread evenly.
+    pub sampled: u64,
+    /// Those that are one large page of exactly this size: in one piece, aligned, one folio.
+    pub exact: u64,
+    /// Those that lie inside a larger page.
+    pub larger: u64,
+    /// The account, such as `kpageflags, 256 of 4096 ranges sampled`.
+    pub account: String,
+}
+
+impl FolioSample {
+    /// The share of the sampled ranges that are pages of exactly this size, from 0 to 1; `None` if the region holds no aligned range.
+    pub fn share(&self) -> Option<f64> {
+        (self.sampled > 0).then(|| self.exact as f64 / self.sampled as f64)
+    }
+
+    /// A proof of the same range with this share of its aligned ranges moved from base to mTHP, and both accounts named.
+    pub fn refine(&self, proof: &Proof) -> Proof {
+        let base = proof.backing.of(PageKind::Base).0;
+        let share = self.share().unwrap_or_default();
+        let pages = (self.ranges as f64 * share).round() as u64;
+        let mthp = pages.saturating_mul(self.size.0).min(base);
+        let others = proof.backing.iter().filter(|&(kind, _)| kind != PageKind::Base);
+        let split = [
+            (PageKind::Base, Bytes(base - mthp)),
+            (PageKind::Mthp(self.size), Bytes(mthp)),
+        ];
+        Proof {
+            backing: others.chain(split).collect::<Backing>(),
+            account: format!("{}; {}", proof.account, self.account),
+        }
+    }
+}
+
+/// Samples the aligned ranges of `size` in `len` bytes at `start` of this process, by /proc/self/pagemap and /proc/kpageflags.
+///
+/// Denied without CAP_SYS_ADMIN, which hides frame numbers. `size` is a power of two of at least two base pages.
+pub fn own_range_mthp(start: usize, len: usize, size: Bytes) -> Reading<FolioSample> {
+    sample(start as u64, len as u64, size).into()
+}
+
+fn sample(start: u64, len: u64, size: Bytes) -> Result<FolioSample, Unread> {
+    let page = rustix::param::page_size() as u64;
+    if !size.0.is_power_of_two() || size.0 < 2 * page || size > LARGEST {
+        let why = format!(
+            "{} is no transparent page size: wanted a power of two from {} to {LARGEST}",
+            size.exact(),
+            Bytes(2 * page)
+        );
+        return Err(Unread::new(Cause::Failed, KPAGEFLAGS, why));
+    }
+    let open = |path| File::open(path).map_err(|error| unread(path, &error));
+    let (pagemap, kpageflags) = (open(PAGEMAP)?, open(KPAGEFLAGS)?);
+    let first = start.checked_next_multiple_of(size.0).unwrap_or(u64::MAX);
+    let ranges = start.saturating_add(len).saturating_sub(first) / size.0;
+    let sampled = ranges.min(SAMPLED);
+    let (mut exact, mut larger) = (0, 0);
+    for index in 0..sampled {
+        let at = first + spread(index, sampled, ranges) * size.0;
+        match folio(&pagemap, &kpageflags, at / page, size.0 / page)? {
+            Folio::Exact => exact += 1,
+            Folio::Larger => larger += 1,
+            Folio::Other => {}
+        }
+    }
+    let account = format!("kpageflags, {sampled} of {ranges} ranges sampled");
+    Ok(FolioSample {
+        size,
+        ranges,
+        sampled,
+        exact,
+        larger,
+        account,
+    })
+}
+
+/// The `index`-th of `sampled` picks out of `ranges`: one in each of `sampled` equal strata, at a fixed but irregular place in it, so that a
+/// pattern in the memory is not met in step.
+fn spread(index: u64, sampled: u64, ranges: u64) -> u64 {
+    let edge = |index: u64| (u128::from(index) * u128::from(ranges) / u128::from(sampled)) as u64;
+    let (low, high) = (edge(index), edge(index + 1));
+    low + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % (high - low)
+}
+
+/// What a range of one large page's size turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Folio {
+    Exact,
+    Larger,
+    Other,
+}
+
+fn folio(pagemap: &File, kpageflags: &File, first_page: u64, pages: u64) -> Result<Folio, Unread> {
+    let virtual_pages: Vec<PageWord> = read_words(pagemap, PAGEMAP, first_page, pages)?.map(PageWord).collect();
+    let frames: Vec<Option<u64>> = virtual_pages.iter().map(|page| page.frame()).collect();
+    if frames.contains(&Some(0)) {
+        return Err(Unread::new(
+            Cause::Denied,
+            PAGEMAP,
+            "frame numbers are hidden without CAP_SYS_ADMIN: run as root",
+        ));
+    }
+    let Some(first) = one_piece(&frames) else {
+        return Ok(Folio::Other);
+    };
+    // One more than the range, if there is one, to see whether the folio ends here.
+    let flags: Vec<PageFlags> = read_words(kpageflags, KPAGEFLAGS, first, pages + 1)?
+        .map(PageFlags)
+        .collect();
+    Ok(judge(&flags, pages as usize))
+}
+
+/// The first frame, if all are present, in one piece, and aligned to their number.
+fn one_piece(frames: &[Option<u64>]) -> Option<u64> {
+    let first = (*frames.first()?)?;
+    let in_order = frames.iter().zip(first..).all(|(&frame, wanted)| frame == Some(wanted));
+    (in_order && first % frames.len() as u64 == 0).then_some(first)
+}
+
+/// Judges the flags of `pages` frames in a row and of the one behind them.
+fn judge(flags: &[PageFlags], pages: usize) -> Folio {
+    let Some((head, tails)) = flags.get(..pages).and_then(<[_]>::split_first) else {
+        return Folio::Other;
+    };
+    if !tails.iter().all(|tail| tail.is_thp_tail()) {
+        return Folio::Other;
+    }
+    let goes_on = flags.get(pages).is_some_and(|next| next.is_thp_tail());
+    match (head.is_thp_head(), head.is_thp_tail()) {
+        (true, _) if !goes_on => Folio::Exact,
+        (true, _) | (_, true) => Folio::Larger,
+        _ => Folio::Other,
+    }
+}
+
+/// Reads up to `count` words from the `first`-th on; fewer at the end of the file.
+fn read_words(file: &File, path: &str, first: u64, count: u64) -> Result<impl Iterator<Item = u64>, Unread> {
+    let mut bytes = vec![0; count as usize * WORD];
+    let read = read_full(file, &mut bytes, first.saturating_mul(WORD as u64)).map_err(|error| unread(path, &error))?;
+    bytes.truncate(read);
+    let words: Vec<u64> = words(&bytes).collect();
+    Ok(words.into_iter())
+}
+
+fn read_full(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < bytes.len() {
+        match file.read_at(&mut bytes[done..], offset + done as u64)? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+#[path = "folios_tests.rs"]
+mod tests;

@@ -1,0 +1,102 @@
+use model::{Bytes, Cause, PageKind};
+use proptest::prelude::*;
+
+use super::{Folio, FolioSample, PageFlags, judge, one_piece, own_range_mthp, spread};
+use crate::processes::Proof;
+
+const HEAD: PageFlags = PageFlags(PageFlags::THP | PageFlags::COMPOUND_HEAD);
+const TAIL: PageFlags = PageFlags(PageFlags::THP | PageFlags::COMPOUND_TAIL);
+const BASE: PageFlags = PageFlags(0);
+
+#[test]
+fn a_folio_is_one_head_and_its_tails() {
+    assert_eq!(judge(&[HEAD, TAIL, TAIL, TAIL, BASE], 4), Folio::Exact);
+    assert_eq!(judge(&[HEAD, TAIL, TAIL, TAIL, HEAD], 4), Folio::Exact);
+    assert_eq!(
+        judge(&[HEAD, TAIL, TAIL, TAIL], 4),
+        Folio::Exact,
+        "at the end of memory"
+    );
+    assert_eq!(judge(&[HEAD, TAIL, TAIL, TAIL, TAIL], 4), Folio::Larger);
+    assert_eq!(
+        judge(&[TAIL, TAIL, TAIL, TAIL, BASE], 4),
+        Folio::Larger,
+        "its last quarter"
+    );
+    assert_eq!(
+        judge(&[HEAD, TAIL, HEAD, TAIL, BASE], 4),
+        Folio::Other,
+        "two smaller ones"
+    );
+    assert_eq!(judge(&[BASE; 5], 4), Folio::Other);
+    assert_eq!(judge(&[HEAD, TAIL], 4), Folio::Other, "cut off");
+    let hugetlb = PageFlags(HEAD.0 | PageFlags::HUGE);
+    assert_eq!(judge(&[hugetlb, TAIL, TAIL, TAIL, BASE], 4), Folio::Other);
+}
+
+#[test]
+fn one_piece_is_present_in_order_and_aligned() {
+    assert_eq!(one_piece(&[Some(8), Some(9), Some(10), Some(11)]), Some(8));
+    assert_eq!(one_piece(&[Some(9), Some(10), Some(11), Some(12)]), None);
+    assert_eq!(one_piece(&[Some(8), Some(9), None, Some(11)]), None);
+    assert_eq!(one_piece(&[Some(8), Some(10)]), None);
+    assert_eq!(one_piece(&[]), None);
+}
+
+#[test]
+fn a_sample_moves_its_share_from_base_to_mthp() {
+    let size = Bytes::kib(64);
+    let proof = Proof {
+        backing: [(PageKind::Base, Bytes::mib(4)), (PageKind::Thp, Bytes::mib(4))]
+            .into_iter()
+            .collect(),
+        account: "PAGEMAP_SCAN".to_owned(),
+    };
+    let account = "kpageflags, 32 of 128 ranges sampled".to_owned();
+    let sample = FolioSample {
+        size,
+        ranges: 128,
+        sampled: 32,
+        exact: 8,
+        larger: 16,
+        account,
+    };
+    let refined = sample.refine(&proof);
+    assert_eq!(refined.backing.to_string(), "base 2M + mthp-64K 2M + thp 4M");
+    assert_eq!(refined.account, "PAGEMAP_SCAN; kpageflags, 32 of 128 ranges sampled");
+}
+
+#[test]
+fn a_size_that_is_no_page_size_is_refused() {
+    for size in [Bytes(0), Bytes(4096), Bytes(100_000), Bytes::gib(2)] {
+        let answer = own_range_mthp(0, 1 << 20, size);
+        assert_eq!(answer.unread().expect("refused").unread, Cause::Failed, "{answer:?}");
+    }
+}
+
+/// The stack of a test is base pages, whatever the machine's policy; without root the answer is a reason.
+#[test]
+#[allow(clippy::print_stderr)]
+fn own_memory_is_sampled_by_root_and_denied_to_others() {
+    let memory = vec![1_u8; 1 << 20];
+    match own_range_mthp(memory.as_ptr().addr(), memory.len(), Bytes::kib(64)).into_result() {
+        Ok(sample) => {
+            assert!(sample.ranges >= 15 && sample.sampled == sample.ranges, "{sample:?}");
+            assert!(sample.exact + sample.larger <= sample.sampled, "{sample:?}");
+        }
+        Err(why) => {
+            assert!(matches!(why.unread, Cause::Denied | Cause::Absent), "{why}");
+            eprintln!("skipped: {why}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn picks_are_inside_ascending_and_different(ranges in 1_u64..1_000_000, wanted in 1_u64..300) {
+        let sampled = wanted.min(ranges);
+        let picks: Vec<u64> = (0..sampled).map(|index| spread(index, sampled, ranges)).collect();
+        prop_assert!(picks.is_sorted_by(|a, b| a < b));
+        prop_assert!(picks.iter().all(|&pick| pick < ranges));
+    }
+}

@@ -1,0 +1,208 @@
+//! All processes in one cheap pass: `status` for each, more only where large pages are possible and the answer is not dear.
+
+use model::process::ProcessPages;
+use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+
+use super::one::{hugetlb_by_size, joined, rollup, row};
+use super::smaps::Counts;
+use super::status::Status;
+use crate::Source;
+
+/// How much a listing may cost the processes that it looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListOptions {
+    /// A process with a smaller RSS counts as base without a look into its page tables. `None` is half a PMD page: a PMD-mapped page needs a whole
+    /// one, and RSS may be behind by a few pages per CPU.
+    pub rollup_from: Option<Bytes>,
+    /// Processes with more page tables than this are not walked, because they could not map, unmap or fault meanwhile. The default of 8 MiB maps
+    /// 4 GiB of base pages: about 16 ms.
+    pub page_tables_max: Bytes,
+}
+
+impl Default for ListOptions {
+    fn default() -> Self {
+        Self {
+            rollup_from: None,
+            page_tables_max: Bytes::mib(8),
+        }
+    }
+}
+
+/// All processes that have memory of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Processes {
+    /// One row each, by process id.
+    pub rows: Vec<ProcessPages>,
+    /// Sums over the rows.
+    pub totals: Totals,
+}
+
+/// Sums over rows. Memory that several processes share counts once for each of them, as in their RSS.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Rows in all.
+    pub processes: usize,
+    /// Resident memory with hugetlb, of the rows where it is known.
+    pub resident: Bytes,
+    /// hugetlb pages of all sizes, of the rows where they are known.
+    pub hugetlb: Bytes,
+    /// Page tables, of the rows where they are known.
+    pub page_tables: Bytes,
+    /// By page kind, of the rows where it is known.
+    pub backing: Backing,
+    /// Rows whose page kinds are not known, and so are missing in `backing`.
+    pub unread: usize,
+}
+
+impl Totals {
+    /// Sums over `rows`; filter them first to get the sums of a user or a program.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessPages>) -> Self {
+        let mut totals = Self::default();
+        for row in rows {
+            totals.processes += 1;
+            add(&mut totals.resident, &row.resident);
+            add(&mut totals.hugetlb, &row.hugetlb);
+            add(&mut totals.page_tables, &row.page_tables);
+            match row.backing.known() {
+                Some(backing) => totals.backing.extend(backing.iter()),
+                None => totals.unread += 1,
+            }
+        }
+        totals
+    }
+}
+
+fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
+    sum.0 = sum.0.saturating_add(reading.known().copied().unwrap_or_default().0);
+}
+
+/// Lists the processes of a machine. One that ends meanwhile is left out; one that may not be looked into keeps what its status gave.
+///
+/// mTHP counts as base here: telling them apart takes root and a look at every physical page.
+pub fn list(source: &Source, options: &ListOptions) -> Reading<Processes> {
+    source.list("/proc").map(|names| {
+        let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        pids.sort_unstable();
+        let survey = Survey::new(source, options);
+        let rows: Vec<ProcessPages> = pids.into_iter().filter_map(|pid| survey.process(pid)).collect();
+        let totals = Totals::of(&rows);
+        Processes { rows, totals }
+    })
+}
+
+/// What one pass knows of the machine.
+struct Survey<'a> {
+    source: &'a Source,
+    rollup_from: Bytes,
+    page_tables_max: Bytes,
+    only_pool: Option<Bytes>,
+}
+
+impl<'a> Survey<'a> {
+    fn new(source: &'a Source, options: &ListOptions) -> Self {
+        Self {
+            source,
+            rollup_from: options.rollup_from.unwrap_or_else(|| Bytes(pmd_size(source).0 / 2)),
+            page_tables_max: options.page_tables_max,
+            only_pool: only_pool_in_use(source),
+        }
+    }
+
+    /// A row, unless the process has ended or has no memory of its own.
+    fn process(&self, pid: u32) -> Option<ProcessPages> {
+        let path = format!("/proc/{pid}/status");
+        let status = match self.source.bytes(&path) {
+            Reading::Known(bytes) => Status::parse(&path, &bytes),
+            Reading::Unread(why) if why.unread == Cause::Denied => Status::unread(|_| why.clone()),
+            Reading::Unread(_) => return None,
+        };
+        if !status.has_memory() {
+            return None;
+        }
+        let counts = self.counts(pid, &status);
+        if counts.is_err() && self.has_ended(&path) {
+            return None;
+        }
+        let backing = counts.clone().and_then(|counts| {
+            let hugetlb = self.hugetlb(pid, &status)?;
+            Ok(joined(counts.transparent(), &hugetlb))
+        });
+        Some(row(pid, status, counts.ok(), backing.into()))
+    }
+
+    fn has_ended(&self, path: &str) -> bool {
+        let again = self.source.bytes(path);
+        again.unread().is_some_and(|why| why.unread != Cause::Denied)
+    }
+
+    fn counts(&self, pid: u32, status: &Status) -> Result<Counts, Unread> {
+        let rss = *status.rss.as_ref().into_result()?;
+        if rss < self.rollup_from {
+            return Ok(Counts {
+                rss,
+                ..Counts::default()
+            });
+        }
+        self.affordable(pid, status)?;
+        rollup(self.source, pid)
+    }
+
+    /// hugetlb pages by size: from status if one pool alone is in use, else from the mappings.
+    fn hugetlb(&self, pid: u32, status: &Status) -> Result<Backing, Unread> {
+        let bytes = match &status.hugetlb {
+            Reading::Known(bytes) => *bytes,
+            Reading::Unread(why) if why.unread == Cause::Absent => Bytes(0),
+            Reading::Unread(why) => return Err(why.clone()),
+        };
+        match self.only_pool {
+            _ if bytes.0 == 0 => Ok(Backing::new()),
+            Some(size) => Ok([(PageKind::Hugetlb(size), bytes)].into_iter().collect()),
+            None => {
+                self.affordable(pid, status)?;
+                hugetlb_by_size(self.source, pid)
+            }
+        }
+    }
+
+    fn affordable(&self, pid: u32, status: &Status) -> Result<(), Unread> {
+        match status.page_tables.known() {
+            Some(&tables) if tables > self.page_tables_max => Err(Unread::new(
+                Cause::Failed,
+                format!("/proc/{pid}/smaps_rollup"),
+                format!("left out: walking {tables} of page tables would hold up the process; ask for it alone"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The size of a PMD-mapped page; 2 MiB where the kernel does not say, which is the smallest that 64-bit machines have.
+fn pmd_size(source: &Source) -> Bytes {
+    let size = source.number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    size.known().map_or(Bytes::mib(2), |&size| Bytes(size))
+}
+
+/// The page size of the one hugetlb pool with pages in use; `None` if there are several or if a pool cannot be read.
+fn only_pool_in_use(source: &Source) -> Option<Bytes> {
+    const POOLS: &str = "/sys/kernel/mm/hugepages";
+    let mut only = None;
+    for name in source.list(POOLS).known()? {
+        let Some(size) = pool_size(name) else { continue };
+        let pages = *source.number(&format!("{POOLS}/{name}/nr_hugepages")).known()?;
+        let free = *source.number(&format!("{POOLS}/{name}/free_hugepages")).known()?;
+        if pages > free && only.replace(size).is_some() {
+            return None;
+        }
+    }
+    only
+}
+
+/// `hugepages-2048kB` as a size.
+fn pool_size(name: &str) -> Option<Bytes> {
+    let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+    kib.checked_mul(1024).map(Bytes)
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

@@ -1,0 +1,155 @@
+use model::{Bytes, Cause, PageKind, Reading};
+
+use super::super::{mappings, one};
+use super::{ListOptions, Processes, list};
+use crate::{Source, Tree};
+
+fn status(name: &str, rss_kib: u64, tables_kib: u64, hugetlb_kib: u64) -> String {
+    format!(
+        "Name:\t{name}\nUid:\t1\t1\t1\t1\nKthread:\t0\nVmRSS:\t{rss_kib} kB\nVmPTE:\t{tables_kib} kB\n\
+         HugetlbPages:\t{hugetlb_kib} kB\nTHP_enabled:\t1\n"
+    )
+}
+
+fn rollup(rss_kib: u64, thp_kib: u64, hugetlb_kib: u64) -> String {
+    format!(
+        "1000-2000 ---p 00000000 00:00 0    [rollup]\nRss: {rss_kib} kB\nAnonHugePages: {thp_kib} kB\nPrivate_Hugetlb: {hugetlb_kib} kB\n"
+    )
+}
+
+fn pool(tree: Tree, kib: u64, pages: u64, free: u64) -> Tree {
+    let dir = format!("/sys/kernel/mm/hugepages/hugepages-{kib}kB");
+    tree.line(&format!("{dir}/nr_hugepages"), pages)
+        .line(&format!("{dir}/free_hugepages"), free)
+}
+
+/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of somebody else, and one that has just ended.
+fn machine() -> Tree {
+    let tree = Tree::new()
+        .file("/proc/20/status", status("db", 8192, 100, 4096))
+        .file("/proc/20/smaps_rollup", rollup(8192, 6144, 4096))
+        .file("/proc/3/status", status("sh", 900, 40, 0))
+        .file("/proc/2/status", "Name:\tkthreadd\nUid:\t0\t0\t0\t0\nKthread:\t1\n")
+        .file("/proc/100/status", status("theirs", 5000, 40, 0))
+        .denied("/proc/100/smaps_rollup")
+        .dir("/proc/30")
+        .line("/proc/meminfo", "MemTotal: 1 kB");
+    pool(tree, 2048, 8, 6)
+}
+
+fn listed(tree: Tree) -> Processes {
+    let source = Source::from_tree("made", tree);
+    list(&source, &ListOptions::default())
+        .into_result()
+        .expect("a list of processes")
+}
+
+#[test]
+fn lists_by_pid_what_has_memory() {
+    let processes = listed(machine());
+    let rows: Vec<_> = processes.rows.iter().map(|row| (row.pid, row.name.as_str())).collect();
+    assert_eq!(rows, [(3, "sh"), (20, "db"), (100, "theirs")]);
+    let db = &processes.rows[1];
+    assert_eq!(db.backing.to_string(), "base 2M + thp 6M + hugetlb-2M 4M");
+    assert_eq!(db.resident, Reading::Known(Bytes::mib(12)));
+    assert_eq!(db.rss, Reading::Known(Bytes::mib(8)));
+    assert_eq!(db.page_tables, Reading::Known(Bytes::kib(100)));
+}
+
+#[test]
+fn a_process_too_small_for_a_large_page_is_base_without_a_walk() {
+    let processes = listed(machine());
+    assert_eq!(processes.rows[0].backing.to_string(), "base 900K");
+}
+
+#[test]
+fn a_denied_process_keeps_its_status_and_is_missing_in_the_sums() {
+    let processes = listed(machine());
+    let theirs = &processes.rows[2];
+    assert_eq!(theirs.resident, Reading::Known(Bytes::kib(5000)));
+    assert_eq!(theirs.backing.unread().expect("denied").unread, Cause::Denied);
+    assert_eq!((processes.totals.processes, processes.totals.unread), (3, 1));
+    assert_eq!(processes.totals.backing.of(PageKind::Base), Bytes::kib(2048 + 900));
+    assert_eq!(processes.totals.hugetlb, Bytes::mib(4));
+    assert_eq!(processes.totals.resident, Bytes::kib(12 * 1024 + 900 + 5000));
+}
+
+#[test]
+fn a_denied_status_is_a_row_of_reasons() {
+    let processes = listed(Tree::new().denied("/proc/9/status").denied("/proc/9/smaps_rollup"));
+    let row = &processes.rows[0];
+    assert_eq!(row.uid.unread().expect("denied").unread, Cause::Denied);
+    assert_eq!(row.backing.unread().expect("denied").unread, Cause::Denied);
+}
+
+#[test]
+fn two_pools_in_use_are_told_apart_by_the_mappings_or_not_at_all() {
+    let two = pool(machine(), 1_048_576, 1, 0);
+    let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nKernelPageSize: 2048 kB\nRss: 0 kB\n\
+                 Private_Hugetlb: 4096 kB\nVmFlags: rd wr ht \n";
+    let told = listed(two.clone().file("/proc/20/smaps", smaps));
+    assert_eq!(told.rows[1].backing.to_string(), "base 2M + thp 6M + hugetlb-2M 4M");
+    let denied = listed(two.clone().denied("/proc/20/smaps"));
+    assert_eq!(denied.rows[1].backing.unread().expect("denied").unread, Cause::Denied);
+    assert_eq!(
+        denied.rows[1].hugetlb,
+        Reading::Known(Bytes::mib(4)),
+        "the sum is still known"
+    );
+}
+
+#[test]
+fn a_process_with_many_page_tables_is_not_held_up() {
+    let tree = machine().file("/proc/20/status", status("db", 8192, 9 * 1024, 0));
+    let why = listed(tree.clone()).rows[1].backing.unread().expect("left out").clone();
+    assert!(
+        why.why.contains("9M of page tables") && why.why.contains("ask for it alone"),
+        "{why}"
+    );
+    let alone = one(&Source::from_tree("made", tree), 20)
+        .into_result()
+        .expect("asked for alone");
+    assert_eq!(alone.backing.to_string(), "base 2M + thp 6M");
+}
+
+#[test]
+fn one_process_may_be_absent_or_without_memory() {
+    let source = Source::from_tree("made", machine());
+    for pid in [2, 77] {
+        let why = one(&source, pid);
+        assert_eq!(why.unread().expect("no memory").unread, Cause::Absent, "{why:?}");
+    }
+    assert_eq!(
+        mappings(&source, 20).unread().expect("not captured").unread,
+        Cause::Absent
+    );
+    assert_eq!(
+        list(&Source::from_tree("bare", Tree::new()), &ListOptions::default())
+            .unread()
+            .expect("no /proc")
+            .unread,
+        Cause::Absent
+    );
+}
+
+#[test]
+fn this_very_process_is_listed_alike_by_every_way() {
+    let (source, pid) = (Source::live(), std::process::id());
+    let options = ListOptions {
+        rollup_from: Some(Bytes(0)),
+        page_tables_max: Bytes::gib(1),
+    };
+    let processes = list(&source, &options).into_result().expect("a list");
+    let row = processes.rows.iter().find(|row| row.pid == pid).expect("this process");
+    let alone = one(&source, pid).into_result().expect("this process");
+    assert_eq!((&row.name, &row.uid), (&alone.name, &alone.uid));
+    assert!(row.backing.known().expect("own memory").total() > Bytes::mib(1));
+    let own: u64 = mappings(&source, pid)
+        .into_result()
+        .expect("own mappings")
+        .iter()
+        .map(|mapping| mapping.backing.total().0)
+        .sum();
+    let near = alone.resident.known().expect("known").0.abs_diff(own);
+    assert!(near < 8 << 20, "smaps says {own}, smaps_rollup and status {alone:?}");
+}

@@ -1,0 +1,101 @@
+//! One process: its status and what backs it, with no more cost than asked for.
+
+use model::process::{MappingPages, ProcessPages};
+use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+
+use super::smaps::{self, Counts};
+use super::status::Status;
+use crate::Source;
+
+/// What backs one process, however long its memory lock is held for the answer (about 4 ms per GiB of base pages).
+///
+/// Absent if there is no such process, or if it is a thread of the kernel or a zombie: those have no memory of their own.
+pub fn one(source: &Source, pid: u32) -> Reading<ProcessPages> {
+    read_one(source, pid).into()
+}
+
+fn read_one(source: &Source, pid: u32) -> Result<ProcessPages, Unread> {
+    let path = format!("/proc/{pid}/status");
+    let status = Status::parse(&path, &source.bytes(&path).into_result()?);
+    if !status.has_memory() {
+        let why = "a thread of the kernel or a zombie has no memory of its own";
+        return Err(Unread::new(Cause::Absent, path, why));
+    }
+    let counts = rollup(source, pid);
+    let backing = counts.clone().and_then(|counts| {
+        let hugetlb = match status.hugetlb.known() {
+            Some(Bytes(0)) => Backing::new(),
+            _ => hugetlb_by_size(source, pid)?,
+        };
+        Ok(joined(counts.transparent(), &hugetlb))
+    });
+    Ok(row(pid, status, counts.ok(), backing.into()))
+}
+
+/// Every mapping of a process, in the order of addresses; walks all its page tables.
+pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
+    let path = format!("/proc/{pid}/smaps");
+    smaps_text(source, &path)
+        .and_then(|bytes| {
+            Ok(smaps::parse(&path, &bytes)?
+                .iter()
+                .map(smaps::Mapping::to_pages)
+                .collect())
+        })
+        .into()
+}
+
+/// The sum of a process's mappings.
+pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    smaps::parse_rollup(&path, &source.bytes(&path).into_result()?)
+}
+
+/// A smaps file: at 750 bytes a mapping, the largest map count in use (a million) still fits.
+pub(super) fn smaps_text(source: &Source, path: &str) -> Result<Vec<u8>, Unread> {
+    source.bytes_within(path, Bytes::gib(1)).into_result()
+}
+
+/// hugetlb pages of a process by size, from its mappings: no file gives their sums by size.
+pub(super) fn hugetlb_by_size(source: &Source, pid: u32) -> Result<Backing, Unread> {
+    let path = format!("/proc/{pid}/smaps");
+    let bytes = smaps_text(source, &path)?;
+    let mappings = smaps::parse(&path, &bytes)?;
+    Ok(mappings
+        .iter()
+        .filter_map(|mapping| Some((PageKind::Hugetlb(mapping.hugetlb_page()?), mapping.counts.hugetlb())))
+        .collect())
+}
+
+/// Two accounts of different bytes as one.
+pub(super) fn joined(mut backing: Backing, more: &Backing) -> Backing {
+    backing.extend(more.iter());
+    backing
+}
+
+/// A row of results. `counts` replaces the status's RSS, which kernels before 6.16 keep only roughly per CPU.
+pub(super) fn row(pid: u32, status: Status, counts: Option<Counts>, backing: Reading<Backing>) -> ProcessPages {
+    let rss = counts.map_or(status.rss, |counts| Reading::Known(counts.rss));
+    ProcessPages {
+        pid,
+        name: status.name.known().cloned().unwrap_or_default(),
+        uid: status.uid,
+        resident: resident(&rss, &status.hugetlb),
+        rss,
+        hugetlb: status.hugetlb,
+        page_tables: status.page_tables,
+        backing,
+        thp_enabled: status.thp_enabled,
+    }
+}
+
+/// RSS and hugetlb together. A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
+fn resident(rss: &Reading<Bytes>, hugetlb: &Reading<Bytes>) -> Reading<Bytes> {
+    match hugetlb {
+        Reading::Unread(why) if why.unread != Cause::Absent => Reading::Unread(why.clone()),
+        _ => {
+            let hugetlb = hugetlb.known().copied().unwrap_or_default();
+            rss.clone().map(|rss| Bytes(rss.0.saturating_add(hugetlb.0)))
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What backs a range of this very process's memory, proved by the kernel.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+
+use super::one::smaps_text;
+use super::smaps::{self, Mapping};
+use crate::Source;
+use crate::syscall::{PageRegion, scan_pages};
+
+const SMAPS: &str = "/proc/self/smaps";
+const PAGEMAP: &str = "/proc/self/pagemap";
+
+/// What backs a range, and which account of the kernel says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Bytes in memory by page kind; less than the range where it was never touched or was swapped out. Pages of zeros that were only ever read
+    /// belong to nobody and are not counted. Smaller transparent sizes count as base: see [`own_range_mthp`](super::own_range_mthp).
+    pub backing: Backing,
+    /// The account: `PAGEMAP_SCAN`, or `/proc/self/smaps` before Linux 6.7.
+    pub account: String,
+}
+
+/// Proves what backs `len` bytes at `start` in this process.
+///
+/// Exact to the byte by PAGEMAP_SCAN (2 GiB of base pages: about 2 ms). By smaps, a mapping that sticks out of the range must be all of one kind
+/// and all in memory, else the answer is that it cannot be told.
+pub fn own_range(start: usize, len: usize) -> Reading<Proof> {
+    let range = start as u64..(start as u64).saturating_add(len as u64);
+    by_scan(&range)
+        .or_else(|scan| by_smaps(&range).map_err(|why| with_scan_error(why, &scan)))
+        .into()
+}
+
+/// By PAGEMAP_SCAN.
+fn by_scan(range: &Range<u64>) -> Result<Proof, Unread> {
+    let pages = scan(range).map_err(|error| unread(PAGEMAP, &error))?;
+    let mut backing: Backing = [(PageKind::Base, Bytes(pages.base))].into_iter().collect();
+    if !pages.huge.is_empty() {
+        let text = smaps_text(&Source::live(), SMAPS)?;
+        backing.extend(huge_by_kind(&pages.huge, &smaps::parse(SMAPS, &text)?).iter());
+    }
+    let account = "PAGEMAP_SCAN".to_owned();
+    Ok(Proof { backing, account })
+}
+
+/// What a scan found: bytes on base pages, and ranges mapped by large entries.
+#[derive(Debug, Default)]
+struct Pages {
+    base: u64,
+    huge: Vec<Range<u64>>,
+}
+
+fn scan(range: &Range<u64>) -> io::Result<Pages> {
+    let page = rustix::param::page_size() as u64;
+    let end = range.end.checked_next_multiple_of(page).unwrap_or(range.end);
+    let aligned = range.start - range.start % page..end;
+    let pagemap = File::open(PAGEMAP)?;
+    // 12 KiB on the stack: populated memory is a few long runs, and a scattered one takes a few calls more.
+    let mut regions = [PageRegion::default(); 512];
+    let mut pages = Pages::default();
+    let mut at = aligned.start;
+    while at < aligned.end {
+        let scanned = scan_pages(&pagemap, at..aligned.end, &mut regions)?;
+        for region in regions.iter().take(scanned.regions) {
+            let inside = overlap(&region.range(), range);
+            if region.is_huge() {
+                pages.huge.push(inside);
+            } else {
+                pages.base += inside.end - inside.start;
+            }
+        }
+        if scanned.reached <= at {
+            return Err(io::Error::other("PAGEMAP_SCAN made no way"));
+        }
+        at = scanned.reached;
+    }
+    Ok(pages)
+}
+
+/// Large entries are hugetlb pages inside a hugetlb mapping, and PMD-mapped transparent pages everywhere else.
+fn huge_by_kind(huge: &[Range<u64>], mappings: &[Mapping<'_>]) -> Backing {
+    let hugetlb: Vec<_> = mappings
+        .iter()
+        .filter_map(|mapping| Some((&mapping.range, mapping.hugetlb_page()?)))
+        .collect();
+    let mut backing = Backing::new();
+    for range in huge {
+        let mut thp = range.end - range.start;
+        for (mapping, page) in &hugetlb {
+            let inside = overlap(range, mapping);
+            let bytes = inside.end - inside.start;
+            thp -= bytes;
+            backing.add(PageKind::Hugetlb(*page), Bytes(bytes));
+        }
+        backing.add(PageKind::Thp, Bytes(thp));
+    }
+    backing
+}
+
+/// By smaps, for kernels before 6.7.
+fn by_smaps(range: &Range<u64>) -> Result<Proof, Unread> {
+    let text = smaps_text(&Source::live(), SMAPS)?;
+    let backing = clipped(range, &smaps::parse(SMAPS, &text)?)?;
+    let account = SMAPS.to_owned();
+    Ok(Proof { backing, account })
+}
+
+/// The part of the mappings' backing that lies in the range.
+fn clipped(range: &Range<u64>, mappings: &[Mapping<'_>]) -> Result<Backing, Unread> {
+    let mut backing = Backing::new();
+    for mapping in mappings {
+        let inside = overlap(range, &mapping.range);
+        if inside.is_empty() {
+            continue;
+        }
+        let whole = mapping.backing();
+        if inside == mapping.range {
+            backing.extend(whole.iter());
+        } else if let Some(kind) = only_kind(&whole, mapping.size()) {
+            backing.add(kind, Bytes(inside.end - inside.start));
+        } else if whole != Backing::new() {
+            return Err(sticks_out(mapping, &whole));
+        }
+    }
+    Ok(backing)
+}
+
+/// The kind that backs all of a mapping, if one does.
+fn only_kind(backing: &Backing, size: Bytes) -> Option<PageKind> {
+    backing.iter().find(|&(_, bytes)| bytes == size).map(|(kind, _)| kind)
+}
+
+fn sticks_out(mapping: &Mapping<'_>, whole: &Backing) -> Unread {
+    let Range { start, end } = mapping.range;
+    let why = format!(
+        "the mapping {start:x}-{end:x} sticks out of the range and holds {whole} of {}: only Linux 6.7 and later can tell which is where",
+        mapping.size()
+    );
+    Unread::new(Cause::Failed, SMAPS, why)
+}
+
+/// The common part of two ranges; empty if there is none.
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
+    let start = a.start.max(b.start);
+    start..a.end.min(b.end).max(start)
+}
+
+pub(super) fn unread(path: &str, error: &io::Error) -> Unread {
+    let cause = match error.kind() {
+        io::ErrorKind::NotFound => Cause::Absent,
+        io::ErrorKind::PermissionDenied => Cause::Denied,
+        _ => Cause::Failed,
+    };
+    Unread::new(cause, path, error.to_string())
+}
+
+fn with_scan_error(mut why: Unread, scan: &Unread) -> Unread {
+    why.why = format!("{} (PAGEMAP_SCAN: {})", why.why, scan.why);
+    why
+}
+
+#[cfg(test)]
+#[path = "proof_tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+use model::{Bytes, Cause, PageKind};
+use proptest::prelude::*;
+
+use super::{Counts, parse, parse_rollup};
+
+const TEXT: &[u8] = b"7f0000000000-7f0000600000 rw-p 00000000 00:00 0                          [anon:heap of mine]\n\
+Size:               6144 kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\nRss:                4100 kB\nPss:                4100 kB\n\
+AnonHugePages:      4096 kB\nShmemPmdMapped:        0 kB\nFilePmdMapped:         0 kB\nShared_Hugetlb:        0 kB\nPrivate_Hugetlb:       0 kB\n\
+THPeligible:           1\nVmFlags: rd wr mr mw me ac hg \n\
+7f0040000000-7f0080000000 rw-s 00200000 00:10 42                         /anon_hugepage (deleted)\n\
+KernelPageSize:  1048576 kB\nMMUPageSize:     1048576 kB\nRss:                   0 kB\nShared_Hugetlb:  1048576 kB\n\
+SomethingNew:  a b c\nlowercase-new:  7 kB\nWithoutColon\nVmFlags: rd wr sh ht \n\
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\nRss:                   0 kB\nVmFlags: ex \n";
+
+#[test]
+fn tells_the_page_kinds_of_each_mapping() {
+    let mappings = parse("smaps", TEXT).expect("good text");
+    let [heap, pool, gate] = mappings.as_slice() else {
+        panic!("three mappings")
+    };
+    assert_eq!(heap.backing().to_string(), "base 4K + thp 4M");
+    assert_eq!((heap.name, heap.size()), (&b"[anon:heap of mine]"[..], Bytes::mib(6)));
+    assert_eq!(heap.thp_eligible, Some(true));
+    assert!(heap.has_flag("hg") && !heap.has_flag("h"));
+    assert_eq!(pool.backing().of(PageKind::HUGETLB_1G), Bytes::gib(1));
+    assert_eq!(pool.backing().total(), Bytes::gib(1));
+    assert_eq!((pool.inode, pool.offset, pool.device), (42, 0x20_0000, &b"00:10"[..]));
+    assert_eq!(pool.thp_eligible, None);
+    assert_eq!(gate.backing().total(), Bytes(0));
+    assert_eq!(gate.range.end, 0xffff_ffff_ff60_1000);
+    let shown = pool.to_pages();
+    assert_eq!(
+        (shown.start.as_str(), shown.name.as_str()),
+        ("7f0040000000", "/anon_hugepage (deleted)")
+    );
+    assert_eq!(shown.flags, ["rd", "wr", "sh", "ht"]);
+}
+
+#[test]
+fn a_rollup_is_the_sum() {
+    let text = b"1000-2000 ---p 00000000 00:00 0 [rollup]\nRss: 10 kB\nAnonHugePages: 2048 kB\nPrivate_Hugetlb: 4 kB\n";
+    let counts = parse_rollup("rollup", text).expect("good text");
+    let wanted = Counts {
+        rss: Bytes::kib(10),
+        anon_huge: Bytes::mib(2),
+        private_hugetlb: Bytes::kib(4),
+        ..Counts::default()
+    };
+    assert_eq!(counts, wanted);
+    assert_eq!(
+        counts.transparent().to_string(),
+        "thp 10K",
+        "never more than is resident"
+    );
+    assert_eq!(parse_rollup("rollup", b"").expect_err("empty").unread, Cause::Garbled);
+}
+
+#[test]
+fn what_is_cut_or_garbled_is_named_by_line_and_never_a_zero() {
+    let tail = b"Rss: 1 kB\nRss: 2";
+    for (text, line) in [
+        (&b"1000-2000 rw-p 00000000 00:00 0 \nRss: 1 k"[..], "smaps:2"),
+        (b"1000-2000 rw-p 00000000 00:00 0 \nSize: 4 kB\n", "smaps:1"),
+        (b"1000-2000 rw-p 00000000\nRss: 1 kB\n", "smaps:1"),
+        (b"2000-1000 rw-p 00000000 00:00 0 \nRss: 1 kB\n", "smaps:1"),
+        (b"1000-2000 rw-p 00000000 00:00 0 \nRss: x kB\n", "smaps:2"),
+        (b"1000-2000 rw-p 00000000 00:00 0 \nTHPeligible: 7\n", "smaps:2"),
+        (tail, "smaps:2"),
+    ] {
+        let why = parse("smaps", text).expect_err("garbled");
+        assert_eq!((why.unread, why.place.as_str()), (Cause::Garbled, line), "{why}");
+    }
+    assert_eq!(
+        parse("smaps", b""),
+        Ok(Vec::new()),
+        "a thread of the kernel has no mappings"
+    );
+}
+
+#[test]
+fn counts_from_a_garbled_machine_do_not_overflow() {
+    let huge = Bytes(u64::MAX - 1023);
+    let counts = Counts {
+        anon_huge: huge,
+        shmem_pmd: huge,
+        shared_hugetlb: huge,
+        private_hugetlb: huge,
+        ..Counts::default()
+    };
+    assert_eq!(counts.thp(), Bytes(u64::MAX));
+    assert_eq!(counts.hugetlb(), Bytes(u64::MAX));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_upset_it(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let _ = parse("smaps", &bytes);
+        let _ = parse_rollup("rollup", &bytes);
+    }
+
+    #[test]
+    fn no_change_to_a_real_file_upsets_it(at in 0..TEXT.len(), byte: u8, cut in 0..TEXT.len()) {
+        let mut bytes = TEXT.to_vec();
+        bytes[at] = byte;
+        bytes.truncate(cut);
+        for mapping in parse("smaps", &bytes).unwrap_or_default() {
+            mapping.to_pages();
+        }
+    }
+
+    #[test]
+    fn a_cut_inside_the_last_mapping_is_noticed(cut in 1..30_usize) {
+        let text = &TEXT[..TEXT.len() - cut];
+        let whole = text.ends_with(b"\n");
+        prop_assert_eq!(parse("smaps", text).is_ok(), whole);
+    }
+}

@@ -1,0 +1,114 @@
+//! /proc/PID/status: the cheap account of a process, readable without its memory lock.
+//!
+//! An own parser, because process names may hold colons and bytes that are not UTF-8, and because a missing or a garbled
+//! line must cost that line only.
+
+use model::{Bytes, Cause, Reading, Unread};
+
+use super::lines::{Line, decimal, lines};
+
+/// What `status` says about a process. A line that is missing is absent, one that cannot be read is garbled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// `Name`, with the kernel's escapes undone: it may hold newlines and other control characters.
+    pub name: Reading<String>,
+    /// `Uid`, the second number: the effective user, as ps shows it.
+    pub uid: Reading<u32>,
+    /// `Kthread` (Linux 6.8 and later): is this a thread of the kernel?
+    pub kernel_thread: Reading<bool>,
+    /// `VmRSS`: resident memory without hugetlb pages.
+    pub rss: Reading<Bytes>,
+    /// `RssAnon`: the anonymous part of `VmRSS`.
+    pub rss_anon: Reading<Bytes>,
+    /// `RssFile`: the file part of `VmRSS`.
+    pub rss_file: Reading<Bytes>,
+    /// `RssShmem`: the shared memory part of `VmRSS`.
+    pub rss_shmem: Reading<Bytes>,
+    /// `VmPTE`: page tables.
+    pub page_tables: Reading<Bytes>,
+    /// `HugetlbPages`: hugetlb pages of all sizes.
+    pub hugetlb: Reading<Bytes>,
+    /// `THP_enabled`: `false` when transparent pages were switched off by prctl, here or in an ancestor.
+    pub thp_enabled: Reading<bool>,
+}
+
+impl Status {
+    /// Reads the text of a status file; `path` is named in the reasons only.
+    pub fn parse(path: &str, bytes: &[u8]) -> Self {
+        let mut status = Self::unread(|key| Unread::new(Cause::Absent, path, format!("no {key} line")));
+        for line in lines(path, bytes) {
+            if let Some((key, value)) = line.key_value() {
+                status.take(&line, key, value);
+            }
+        }
+        status
+    }
+
+    /// A status of which nothing could be read; `why` is asked for each line by its key.
+    pub(super) fn unread(why: impl Fn(&str) -> Unread) -> Self {
+        Self {
+            name: Reading::Unread(why("Name")),
+            uid: Reading::Unread(why("Uid")),
+            kernel_thread: Reading::Unread(why("Kthread")),
+            rss: Reading::Unread(why("VmRSS")),
+            rss_anon: Reading::Unread(why("RssAnon")),
+            rss_file: Reading::Unread(why("RssFile")),
+            rss_shmem: Reading::Unread(why("RssShmem")),
+            page_tables: Reading::Unread(why("VmPTE")),
+            hugetlb: Reading::Unread(why("HugetlbPages")),
+            thp_enabled: Reading::Unread(why("THP_enabled")),
+        }
+    }
+
+    fn take(&mut self, line: &Line<'_>, key: &[u8], value: &[u8]) {
+        match key {
+            b"Name" => self.name = Reading::Known(unescape(value.strip_prefix(b"\t").unwrap_or(value))),
+            b"Uid" => self.uid = effective_uid(line, value).into(),
+            b"Kthread" => self.kernel_thread = line.flag("Kthread", value).into(),
+            b"VmRSS" => self.rss = line.kib(key, value).into(),
+            b"RssAnon" => self.rss_anon = line.kib(key, value).into(),
+            b"RssFile" => self.rss_file = line.kib(key, value).into(),
+            b"RssShmem" => self.rss_shmem = line.kib(key, value).into(),
+            b"VmPTE" => self.page_tables = line.kib(key, value).into(),
+            b"HugetlbPages" => self.hugetlb = line.kib(key, value).into(),
+            b"THP_enabled" => self.thp_enabled = line.flag("THP_enabled", value).into(),
+            _ => {}
+        }
+    }
+
+    /// Has it memory of its own? Threads of the kernel and zombies have none: their status ends without the Vm lines.
+    pub fn has_memory(&self) -> bool {
+        let absent = |size: &Reading<Bytes>| size.unread().is_some_and(|why| why.unread == Cause::Absent);
+        self.kernel_thread.known() != Some(&true) && !(absent(&self.rss) && absent(&self.page_tables))
+    }
+}
+
+fn effective_uid(line: &Line<'_>, value: &[u8]) -> Result<u32, Unread> {
+    value
+        .trim_ascii()
+        .split(u8::is_ascii_whitespace)
+        .nth(1)
+        .and_then(decimal)
+        .and_then(|uid| u32::try_from(uid).ok())
+        .ok_or_else(|| line.garbled("Uid", value, "four user ids"))
+}
+
+/// Undoes the two escapes of the Name line (`\n` for a newline, `\\` for a backslash); other bytes are as the process chose them.
+fn unescape(value: &[u8]) -> String {
+    let mut name = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let [first, more @ ..] = rest {
+        let (byte, after) = match rest {
+            [b'\\', b'n', after @ ..] => (b'\n', after),
+            [b'\\', b'\\', after @ ..] => (b'\\', after),
+            _ => (*first, more),
+        };
+        name.push(byte);
+        rest = after;
+    }
+    String::from_utf8_lossy(&name).into_owned()
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! CPUID leaves as a value: read from the CPU or from a capture, understood by the same code.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use model::Unread;
+
+use crate::parse;
+
+/// EAX, EBX, ECX and EDX.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// EAX.
+    pub eax: u32,
+    /// EBX.
+    pub ebx: u32,
+    /// ECX.
+    pub ecx: u32,
+    /// EDX.
+    pub edx: u32,
+}
+
+/// Registers by leaf and subleaf. Its text has a line `LEAF.SUBLEAF EAX EBX ECX EDX` each, in hex.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leaves(BTreeMap<(u32, u32), Registers>);
+
+/// The lowest number of each range; that leaf's EAX names the range's highest.
+pub(super) const BASIC: u32 = 0;
+pub(super) const HYPERVISOR: u32 = 0x4000_0000;
+pub(super) const EXTENDED: u32 = 0x8000_0000;
+
+/// What is recorded: leaf, and the number of its subleaves. Leaf 3 is left out, for it can hold a serial number.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+const RECORDED: [(u32, u32); 24] = [
+    (BASIC, 1),
+    (0x1, 1),
+    (0x2, 1),
+    (0x4, 8),
+    (0x6, 1),
+    (0x7, 2),
+    (0xa, 1),
+    (0x15, 1),
+    (0x16, 1),
+    (0x18, 16),
+    (HYPERVISOR, 1),
+    (HYPERVISOR + 1, 1),
+    (EXTENDED, 1),
+    (EXTENDED + 1, 1),
+    (EXTENDED + 2, 1),
+    (EXTENDED + 3, 1),
+    (EXTENDED + 4, 1),
+    (EXTENDED + 5, 1),
+    (EXTENDED + 6, 1),
+    (EXTENDED + 7, 1),
+    (EXTENDED + 8, 1),
+    (EXTENDED + 0xa, 1),
+    (EXTENDED + 0x19, 1),
+    (EXTENDED + 0x1d, 8),
+];
+
+impl Registers {
+    /// Are all four zero, as a hypervisor answers that hides a leaf?
+    pub fn are_zero(self) -> bool {
+        self == Self::default()
+    }
+
+    pub(super) fn bytes(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+impl Leaves {
+    /// Asks the CPU that this happens to run on.
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    pub fn live() -> Self {
+        use raw_cpuid::native_cpuid::cpuid_count;
+
+        let has_hypervisor = cpuid_count(1, 0).ecx >> 31 == 1;
+        let highest = |leaf: u32| match leaf {
+            HYPERVISOR..EXTENDED if !has_hypervisor => 0,
+            HYPERVISOR..EXTENDED => cpuid_count(HYPERVISOR, 0).eax.max(HYPERVISOR),
+            EXTENDED.. => cpuid_count(EXTENDED, 0).eax,
+            _ => cpuid_count(BASIC, 0).eax,
+        };
+        let exists = |&(leaf, _): &(u32, u32)| leaf <= highest(leaf);
+        let subleaves = |(leaf, count)| (0..count).map(move |subleaf| (leaf, subleaf));
+        let ask = |(leaf, subleaf)| {
+            let answer = cpuid_count(leaf, subleaf);
+            let registers = Registers {
+                eax: answer.eax,
+                ebx: answer.ebx,
+                ecx: answer.ecx,
+                edx: answer.edx,
+            };
+            ((leaf, subleaf), registers)
+        };
+        let all = RECORDED.into_iter().filter(exists).flat_map(subleaves).map(ask);
+        Self(
+            all.filter(|((_, subleaf), registers)| *subleaf == 0 || !registers.are_zero())
+                .collect(),
+        )
+    }
+
+    /// Reads the text form; lines that start with `#` are comments.
+    ///
+    /// # Errors
+    /// A line that is not five hex numbers, or whose leaf was given before.
+    pub fn parse(path: &str, text: &str) -> Result<Self, Unread> {
+        let mut leaves = BTreeMap::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let wanted = "`LEAF.SUBLEAF EAX EBX ECX EDX` in hex";
+            let (key, registers) = parse_line(line).ok_or_else(|| parse::garbled(path, index, "", wanted, line))?;
+            if leaves.insert(key, registers).is_some() {
+                return Err(parse::garbled(path, index, "", "a new leaf", line));
+            }
+        }
+        Ok(Self(leaves))
+    }
+
+    /// The registers of a leaf, if it was recorded.
+    pub fn get(&self, leaf: u32, subleaf: u32) -> Option<Registers> {
+        self.0.get(&(leaf, subleaf)).copied()
+    }
+
+    /// Does the CPU say that it knows this leaf?
+    pub fn covers(&self, leaf: u32) -> bool {
+        let range = leaf & 0xf000_0000;
+        self.get(range, 0).is_some_and(|registers| leaf <= registers.eax)
+    }
+
+    /// The vendor's twelve letters, such as `GenuineIntel`.
+    pub fn vendor(&self) -> String {
+        let registers = self.get(BASIC, 0).unwrap_or_default();
+        text(&[registers.ebx, registers.edx, registers.ecx])
+    }
+
+    /// The hypervisor's twelve letters, such as `KVMKVMKVM`; `None` without a hypervisor bit.
+    pub fn hypervisor(&self) -> Option<String> {
+        let present = self.get(1, 0).is_some_and(|registers| registers.ecx >> 31 == 1);
+        let registers = self.get(HYPERVISOR, 0).filter(|_| present)?;
+        Some(text(&[registers.ebx, registers.ecx, registers.edx]))
+    }
+}
+
+impl fmt::Display for Leaves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ((leaf, subleaf), r) in &self.0 {
+            writeln!(
+                f,
+                "{leaf:08x}.{subleaf:x} {:08x} {:08x} {:08x} {:08x}",
+                r.eax, r.ebx, r.ecx, r.edx
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn parse_line(line: &str) -> Option<((u32, u32), Registers)> {
+    let (key, registers) = line.split_once(' ')?;
+    let (leaf, subleaf) = key.split_once('.')?;
+    let hex = |word: &str| u32::from_str_radix(word, 16).ok();
+    let words: Option<Vec<u32>> = registers.split_whitespace().map(hex).collect();
+    let [eax, ebx, ecx, edx] = words?[..] else {
+        return None;
+    };
+    Some(((hex(leaf)?, hex(subleaf)?), Registers { eax, ebx, ecx, edx }))
+}
+
+fn text(words: &[u32]) -> String {
+    let bytes = Registers::bytes(words);
+    String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned()
+}

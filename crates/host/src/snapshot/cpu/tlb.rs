@@ -1,0 +1,275 @@
+//! TLB geometry from CPUID: Intel's leaves 2 and 0x18, AMD's 0x8000_0005, 0x8000_0006 and 0x8000_0019.
+
+use model::{Bytes, Cause, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::descriptors;
+use super::leaves::{EXTENDED, Leaves, Registers};
+use crate::source::CPUID;
+
+/// All translation caches that the CPU tells of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tlb {
+    /// The arrays, from the core outwards.
+    pub arrays: Vec<TlbArray>,
+    /// Leaves that should tell of more and did not.
+    pub unread: Vec<Unread>,
+}
+
+/// One array of translations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TlbArray {
+    /// 1 is next to the core, 2 is the second-level TLB (STLB).
+    pub level: u32,
+    /// What it translates.
+    pub holds: TlbHolds,
+    /// The page sizes that share its entries.
+    pub pages: Vec<Bytes>,
+    /// Number of entries.
+    pub entries: u32,
+    /// Ways; as many as entries if it is fully associative. 0 if not told.
+    pub ways: u32,
+    /// The CPUID leaf that says so.
+    pub leaf: String,
+}
+
+/// What an array translates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlbHolds {
+    /// Data accesses.
+    Data,
+    /// Instruction fetches.
+    Instruction,
+    /// Both.
+    Unified,
+    /// Loads only.
+    Load,
+    /// Stores only.
+    Store,
+}
+
+impl Tlb {
+    /// The array that a load of a page of this size uses at this level.
+    pub fn for_loads(&self, level: u32, page: Bytes) -> Option<&TlbArray> {
+        let fits = |array: &&TlbArray| array.level == level && array.pages.contains(&page) && array.holds.loads();
+        self.arrays.iter().find(fits)
+    }
+}
+
+impl TlbHolds {
+    /// Does it translate loads?
+    pub fn loads(self) -> bool {
+        matches!(self, Self::Data | Self::Unified | Self::Load)
+    }
+}
+
+const KIB4: Bytes = Bytes::kib(4);
+const MIB2: Bytes = Bytes::mib(2);
+const MIB4: Bytes = Bytes::mib(4);
+const GIB1: Bytes = Bytes::gib(1);
+
+/// Everything that the vendor's leaves tell.
+///
+/// # Errors
+/// Masked when the leaves are there and all of them answer with zeros; absent when there are none.
+pub(super) fn read(leaves: &Leaves) -> Result<Tlb, Unread> {
+    let told = match leaves.vendor().as_str() {
+        "AuthenticAMD" | "HygonGenuine" => amd(leaves),
+        _ => intel(leaves),
+    };
+    let mut tlb = Tlb {
+        arrays: Vec::new(),
+        unread: Vec::new(),
+    };
+    for leaf in told {
+        match leaf {
+            Ok(arrays) => tlb.arrays.extend(arrays),
+            Err(why) => tlb.unread.push(why),
+        }
+    }
+    tlb.arrays.sort_by_key(|array| array.level);
+    let Some(first) = tlb.unread.first().filter(|_| tlb.arrays.is_empty()) else {
+        return Ok(tlb);
+    };
+    let masked = tlb.unread.iter().find(|why| why.unread == Cause::Masked);
+    Err(masked.unwrap_or(first).clone())
+}
+
+type Told = Result<Vec<TlbArray>, Unread>;
+
+fn place(leaf: u32) -> String {
+    format!("{CPUID}: leaf {leaf:#x}")
+}
+
+/// A leaf's registers; zeros where the CPU claims to know the leaf are a mask.
+fn ask(leaves: &Leaves, leaf: u32) -> Result<Registers, Unread> {
+    let registers = leaves.get(leaf, 0).filter(|_| leaves.covers(leaf));
+    match registers {
+        None => Err(Unread::new(Cause::Absent, place(leaf), "")),
+        Some(registers) if registers.are_zero() => {
+            Err(Unread::new(Cause::Masked, place(leaf), "the leaf answers with zeros"))
+        }
+        Some(registers) => Ok(registers),
+    }
+}
+
+fn intel(leaves: &Leaves) -> Vec<Told> {
+    vec![ask(leaves, 2).map(by_descriptor), by_subleaf(leaves)]
+}
+
+/// Leaf 2: each byte is a descriptor, but for the lowest of EAX; a register with its highest bit set holds none.
+fn by_descriptor(registers: Registers) -> Vec<TlbArray> {
+    let Registers { eax, ebx, ecx, edx } = registers;
+    let valid = [eax & !0xff, ebx, ecx, edx].map(|word| if word >> 31 == 0 { word } else { 0 });
+    let bytes = Registers::bytes(&valid);
+    bytes.into_iter().flat_map(descriptors::arrays).collect()
+}
+
+/// Leaf 0x18: one array per subleaf ("deterministic address translation", Intel SDM volume 2, CPUID).
+fn by_subleaf(leaves: &Leaves) -> Told {
+    let first = ask(leaves, 0x18)?;
+    // EAX of subleaf 0 names the highest subleaf; no CPU has 32.
+    let subleaves = (0..=first.eax.min(31)).filter_map(|subleaf| Some((subleaf, leaves.get(0x18, subleaf)?)));
+    let arrays: Vec<TlbArray> = subleaves
+        .filter_map(|(subleaf, registers)| array(subleaf, registers))
+        .collect();
+    match arrays.is_empty() {
+        true => Err(Unread::new(Cause::Masked, place(0x18), "no subleaf describes a TLB")),
+        false => Ok(arrays),
+    }
+}
+
+fn array(subleaf: u32, Registers { ebx, ecx, edx, .. }: Registers) -> Option<TlbArray> {
+    let holds = match edx & 0x1f {
+        1 => TlbHolds::Data,
+        2 => TlbHolds::Instruction,
+        3 => TlbHolds::Unified,
+        4 => TlbHolds::Load,
+        5 => TlbHolds::Store,
+        _ => return None,
+    };
+    let ways = ebx >> 16;
+    let entries = ways.checked_mul(ecx)?;
+    let sizes = [KIB4, MIB2, MIB4, GIB1].into_iter().enumerate();
+    let pages: Vec<Bytes> = sizes
+        .filter(|(bit, _)| ebx >> bit & 1 == 1)
+        .map(|(_, size)| size)
+        .collect();
+    (entries > 0 && !pages.is_empty()).then(|| TlbArray {
+        level: edx >> 5 & 7,
+        holds,
+        pages,
+        entries,
+        ways: if edx >> 8 & 1 == 1 { entries } else { ways },
+        leaf: format!("0x18.{subleaf}"),
+    })
+}
+
+/// One register's two arrays: for which level and pages, and how its bits are laid out.
+struct AmdField {
+    leaf: u32,
+    level: u32,
+    pages: &'static [Bytes],
+    register: fn(Registers) -> u32,
+}
+
+/// AMD64 Architecture Programmer's Manual volume 3, appendix E.
+const AMD: [AmdField; 6] = [
+    AmdField {
+        leaf: EXTENDED + 5,
+        level: 1,
+        pages: &[KIB4],
+        register: |of| of.ebx,
+    },
+    AmdField {
+        leaf: EXTENDED + 5,
+        level: 1,
+        pages: &[MIB2, MIB4],
+        register: |of| of.eax,
+    },
+    AmdField {
+        leaf: EXTENDED + 6,
+        level: 2,
+        pages: &[KIB4],
+        register: |of| of.ebx,
+    },
+    AmdField {
+        leaf: EXTENDED + 6,
+        level: 2,
+        pages: &[MIB2, MIB4],
+        register: |of| of.eax,
+    },
+    AmdField {
+        leaf: EXTENDED + 0x19,
+        level: 1,
+        pages: &[GIB1],
+        register: |of| of.eax,
+    },
+    AmdField {
+        leaf: EXTENDED + 0x19,
+        level: 2,
+        pages: &[GIB1],
+        register: |of| of.ebx,
+    },
+];
+
+fn amd(leaves: &Leaves) -> Vec<Told> {
+    let mut told: Vec<Told> = Vec::new();
+    for field in &AMD {
+        let arrays = ask(leaves, field.leaf).map(|registers| field.arrays(registers));
+        // A masked leaf has several fields and is named once.
+        if !told.contains(&arrays) || arrays.is_ok() {
+            told.push(arrays);
+        }
+    }
+    told
+}
+
+impl AmdField {
+    fn arrays(&self, registers: Registers) -> Vec<TlbArray> {
+        let word = (self.register)(registers);
+        let halves = [(TlbHolds::Data, word >> 16), (TlbHolds::Instruction, word & 0xffff)];
+        halves
+            .into_iter()
+            .filter_map(|(holds, half)| self.array(holds, half))
+            .collect()
+    }
+
+    /// Leaf 5 has eight bits each for ways and entries; the others four for a code and twelve for entries.
+    fn array(&self, holds: TlbHolds, half: u32) -> Option<TlbArray> {
+        let (entries, ways) = if self.leaf == EXTENDED + 5 {
+            let entries = half & 0xff;
+            (entries, if half >> 8 == 0xff { entries } else { half >> 8 })
+        } else {
+            let entries = half & 0xfff;
+            (entries, ways_of_code(half >> 12, entries))
+        };
+        (entries > 0).then(|| TlbArray {
+            level: self.level,
+            holds,
+            pages: self.pages.to_vec(),
+            entries,
+            ways,
+            leaf: format!("{:#x}", self.leaf),
+        })
+    }
+}
+
+/// AMD's associativity codes; a code stands for a range of ways from this one up. 0 where it tells nothing.
+fn ways_of_code(code: u32, entries: u32) -> u32 {
+    match code {
+        code @ 1..=4 => code,
+        5 => 6,
+        6 => 8,
+        8 => 16,
+        0xa => 32,
+        0xb => 48,
+        0xc => 64,
+        0xd => 96,
+        0xe => 128,
+        0xf => entries,
+        _ => 0,
+    }
+}

@@ -1,0 +1,118 @@
+//! hugetlb pools: how many pages each size has, globally and per node.
+
+use model::{Bytes, Reading};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::topology::node_numbers;
+use crate::Source;
+
+/// Where the kernel lists its pools.
+pub const POOLS: &str = "/sys/kernel/mm/hugepages";
+
+/// The pool of one page size. Counts are pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pool {
+    /// Size of one page.
+    pub size: Bytes,
+    /// Pages in the pool, surplus ones included.
+    pub nr: Reading<u64>,
+    /// Pages that nothing maps yet, reserved ones included.
+    pub free: Reading<u64>,
+    /// Free pages that are promised to a mapping.
+    pub reserved: Reading<u64>,
+    /// Pages above the pool's persistent size; they go when they are unmapped.
+    pub surplus: Reading<u64>,
+    /// How many surplus pages the kernel may add on demand.
+    pub overcommit: Reading<u64>,
+    /// Into which size a page can be demoted; absent if it cannot.
+    pub demotes_to: Reading<Bytes>,
+    /// The same pool by node; absent without NUMA.
+    pub nodes: Reading<Vec<NodePool>>,
+}
+
+/// One node's part of a pool. Counts are pages; reservations belong to no node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodePool {
+    /// NUMA node.
+    pub node: u32,
+    /// Pages on this node.
+    pub nr: Reading<u64>,
+    /// Free pages on this node.
+    pub free: Reading<u64>,
+    /// Surplus pages on this node.
+    pub surplus: Reading<u64>,
+}
+
+impl Pool {
+    /// Pages that a new mapping can still get without growth: free but not reserved.
+    pub fn available(&self) -> Option<u64> {
+        Some(self.free.known()?.saturating_sub(*self.reserved.known()?))
+    }
+
+    /// Pages that a mapping holds.
+    pub fn used(&self) -> Option<u64> {
+        Some(self.nr.known()?.saturating_sub(*self.free.known()?))
+    }
+
+    /// Where the kernel keeps this pool: `/sys/kernel/mm/hugepages/hugepages-2048kB`.
+    pub fn directory(&self) -> String {
+        format!("{POOLS}/hugepages-{}kB", self.size.0 / 1024)
+    }
+
+    fn read(source: &Source, size: Bytes) -> Self {
+        let directory = format!("{POOLS}/hugepages-{}kB", size.0 / 1024);
+        let number = |name: &str| source.number(&format!("{directory}/{name}"));
+        Self {
+            size,
+            nr: number("nr_hugepages"),
+            free: number("free_hugepages"),
+            reserved: number("resv_hugepages"),
+            surplus: number("surplus_hugepages"),
+            overcommit: number("nr_overcommit_hugepages"),
+            demotes_to: demotes_to(source, &format!("{directory}/demote_size")),
+            nodes: node_numbers(source).map(|nodes| node_pools(source, &nodes, size)),
+        }
+    }
+}
+
+/// Every pool, smallest pages first.
+pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
+    source.list(POOLS).map(|names| {
+        let mut sizes: Vec<Bytes> = names.iter().filter_map(|name| size_in_name(name)).collect();
+        sizes.sort_unstable();
+        sizes.into_iter().map(|size| Pool::read(source, size)).collect()
+    })
+}
+
+/// The size in a name such as `hugepages-2048kB`.
+pub(super) fn size_in_name(name: &str) -> Option<Bytes> {
+    let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+    kib.checked_mul(1024).map(Bytes)
+}
+
+fn demotes_to(source: &Source, path: &str) -> Reading<Bytes> {
+    let size = source.line(path).into_result().and_then(|line| {
+        let kib = line.strip_suffix("kB").unwrap_or(&line);
+        crate::parse::kib(path, 0, "demote_size", kib)
+    });
+    size.into()
+}
+
+/// Nodes without memory have no such directory and no part of the pool.
+fn node_pools(source: &Source, nodes: &[u32], size: Bytes) -> Vec<NodePool> {
+    let part = |&node: &u32| {
+        let directory = format!(
+            "/sys/devices/system/node/node{node}/hugepages/hugepages-{}kB",
+            size.0 / 1024
+        );
+        let number = |name: &str| source.number(&format!("{directory}/{name}"));
+        source.list(&directory).known().map(|_| NodePool {
+            node,
+            nr: number("nr_hugepages"),
+            free: number("free_hugepages"),
+            surplus: number("surplus_hugepages"),
+        })
+    };
+    nodes.iter().filter_map(part).collect()
+}

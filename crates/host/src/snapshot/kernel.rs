@@ -1,0 +1,61 @@
+//! The kernel itself: release, command line, base page.
+
+use model::{Bytes, Cause, Reading, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Source;
+use crate::source::PAGE_SIZE;
+
+/// Which kernel runs, and how it was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kernel {
+    /// Release, such as `6.12.0-1-amd64`.
+    pub release: Reading<String>,
+    /// The boot command line.
+    pub command_line: Reading<String>,
+    /// The CPU's smallest page, in bytes.
+    pub base_page: Reading<Bytes>,
+}
+
+impl Kernel {
+    pub(super) fn read(source: &Source) -> Self {
+        Self {
+            release: source.line("/proc/sys/kernel/osrelease"),
+            command_line: source.line("/proc/cmdline"),
+            base_page: base_page(source),
+        }
+    }
+
+    /// Major and minor number, for "since Linux 6.7".
+    pub fn version(&self) -> Option<(u32, u32)> {
+        let mut parts = self.release.known()?.split(|c: char| !c.is_ascii_digit());
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    }
+
+    /// The values of a boot parameter, in order: `hugepages` may be given once per size.
+    pub fn parameters<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let words = self.command_line.known().map(String::as_str).unwrap_or_default();
+        words
+            .split_whitespace()
+            .filter_map(move |word| word.strip_prefix(name)?.strip_prefix('='))
+    }
+}
+
+/// As told; else 4 KiB where `/proc/cpuinfo` is of the x86 form, which knows no other base page.
+fn base_page(source: &Source) -> Reading<Bytes> {
+    let told = source.number(PAGE_SIZE);
+    let is_x86 = || {
+        let cpuinfo = source.text("/proc/cpuinfo");
+        cpuinfo.known().is_some_and(|text| text.contains("vendor_id"))
+    };
+    match told {
+        Reading::Known(size) if size.is_power_of_two() && size >= 4096 => Reading::Known(Bytes(size)),
+        Reading::Known(size) => {
+            let why = format!("{size} is not a page size");
+            Reading::Unread(Unread::new(Cause::Garbled, format!("{PAGE_SIZE}:1"), why))
+        }
+        Reading::Unread(why) if why.unread == Cause::Absent && is_x86() => Reading::Known(Bytes::kib(4)),
+        Reading::Unread(why) => Reading::Unread(why),
+    }
+}

@@ -1,0 +1,247 @@
+//! The kernel's accounts of memory: meminfo, vmstat, free blocks by order, pressure.
+
+use std::collections::BTreeMap;
+
+use model::{Bytes, Reading, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Source;
+use crate::parse;
+
+/// What the kernel counts, system-wide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// `/proc/meminfo`.
+    pub meminfo: Reading<Meminfo>,
+    /// The lines of `/proc/vmstat` that have to do with page sizes; counts since boot.
+    pub vmstat: Reading<BTreeMap<String, u64>>,
+    /// `/proc/buddyinfo`: free blocks by node, zone and order.
+    pub free_blocks: Reading<Vec<FreeBlocks>>,
+    /// `/proc/pressure/memory`.
+    pub pressure: Reading<Pressure>,
+}
+
+/// The byte amounts of a meminfo file by name; its counts (`HugePages_Total`) are told by the pools.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Meminfo(BTreeMap<String, Bytes>);
+
+/// Free blocks in one zone of one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FreeBlocks {
+    /// NUMA node.
+    pub node: u32,
+    /// `DMA32`, `Normal`, ...
+    pub zone: String,
+    /// Number of free blocks of 2^index base pages.
+    pub by_order: Vec<u64>,
+}
+
+/// Shares of time in which work waited for memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pressure {
+    /// At least one task waited.
+    pub some: Option<Stall>,
+    /// All tasks waited.
+    pub full: Option<Stall>,
+}
+
+/// One line of a pressure file.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// Per cent of the last 10 s.
+    pub avg10: f64,
+    /// Per cent of the last 60 s.
+    pub avg60: f64,
+    /// Per cent of the last 300 s.
+    pub avg300: f64,
+    /// Microseconds since boot.
+    pub total_us: u64,
+}
+
+/// Beginnings of the vmstat names that have to do with page sizes.
+const VMSTAT: [&str; 20] = [
+    "allocstall",
+    "balloon_",
+    "compact_",
+    "cow_ksm",
+    "direct_map_",
+    "htlb_",
+    "ksm_",
+    "nr_anon_transparent_hugepages",
+    "nr_file_hugepages",
+    "nr_file_pmdmapped",
+    "nr_page_table_pages",
+    "nr_sec_page_table_pages",
+    "nr_shmem_hugepages",
+    "nr_shmem_pmdmapped",
+    "numa_",
+    "oom_kill",
+    "pgfault",
+    "pgmajfault",
+    "pgmigrate_",
+    "thp_",
+];
+
+impl Memory {
+    pub(super) fn read(source: &Source) -> Self {
+        Self {
+            meminfo: Meminfo::read(source, "/proc/meminfo"),
+            vmstat: parsed(source, "/proc/vmstat", vmstat),
+            free_blocks: parsed(source, "/proc/buddyinfo", free_blocks),
+            pressure: parsed(source, "/proc/pressure/memory", pressure),
+        }
+    }
+
+    /// A line of `/proc/meminfo`, in bytes.
+    pub fn get(&self, name: &str) -> Reading<Bytes> {
+        let bytes = self.meminfo.as_ref().into_result().and_then(|meminfo| {
+            meminfo.get(name).into_result().map_err(|mut why| {
+                why.place = format!("/proc/meminfo: {}", why.place);
+                why
+            })
+        });
+        bytes.into()
+    }
+
+    /// A counter of `/proc/vmstat`.
+    pub fn count(&self, name: &str) -> Reading<u64> {
+        let absent = || Unread::new(model::Cause::Absent, format!("/proc/vmstat: {name}"), "");
+        let count = self.vmstat.as_ref().into_result();
+        count
+            .and_then(|vmstat| vmstat.get(name).copied().ok_or_else(absent))
+            .into()
+    }
+
+    /// Free blocks of at least 2^`order` base pages, counted as blocks of exactly that order; all nodes and zones.
+    pub fn free_at_least(&self, order: usize) -> Reading<u64> {
+        self.free_blocks.as_ref().map(|zones| {
+            zones
+                .iter()
+                .map(|zone| zone.at_least(order))
+                .fold(0, u64::saturating_add)
+        })
+    }
+}
+
+impl Meminfo {
+    /// Reads a meminfo file, global or of one node.
+    pub(super) fn read(source: &Source, path: &str) -> Reading<Self> {
+        parsed(source, path, meminfo)
+    }
+
+    /// An amount by its name in the file.
+    pub fn get(&self, name: &str) -> Reading<Bytes> {
+        self.0
+            .get(name)
+            .map_or_else(|| Reading::absent(name), |&bytes| Reading::Known(bytes))
+    }
+
+    /// Names and amounts.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Bytes)> {
+        self.0.iter().map(|(name, &bytes)| (name.as_str(), bytes))
+    }
+}
+
+impl FreeBlocks {
+    /// Free blocks of at least 2^`order` base pages, counted as blocks of exactly that order.
+    pub fn at_least(&self, order: usize) -> u64 {
+        let larger = self.by_order.iter().enumerate().skip(order);
+        larger
+            .map(|(at, &blocks)| blocks.saturating_mul(1_u64.checked_shl((at - order) as u32).unwrap_or(u64::MAX)))
+            .fold(0, u64::saturating_add)
+    }
+}
+
+/// A parser of one file's text: it gets the path only to name it.
+type Parser<T> = fn(&str, &str) -> Result<T, Unread>;
+
+fn parsed<T>(source: &Source, path: &str, parser: Parser<T>) -> Reading<T> {
+    source
+        .text(path)
+        .into_result()
+        .and_then(|text| parser(path, &text))
+        .into()
+}
+
+/// Lines such as `MemTotal:  24684092 kB`, or `Node 0 MemTotal: 24684092 kB`.
+fn meminfo(path: &str, text: &str) -> Result<Meminfo, Unread> {
+    let mut amounts = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some((name, amount)) = line.split_once(':') else {
+            continue;
+        };
+        let name = name.rsplit(' ').next().unwrap_or(name);
+        if let Some(number) = amount.trim().strip_suffix("kB") {
+            amounts.insert(name.to_owned(), parse::kib(path, index, name, number)?);
+        } else {
+            parse::value::<u64>(path, index, name, "a number", amount)?;
+        }
+    }
+    Ok(Meminfo(amounts))
+}
+
+fn vmstat(path: &str, text: &str) -> Result<BTreeMap<String, u64>, Unread> {
+    let ours = |line: &str| VMSTAT.iter().any(|prefix| line.starts_with(prefix));
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| ours(line))
+        .map(|(index, line)| {
+            let (name, count) = line.split_once(' ').unwrap_or((line, ""));
+            Ok((name.to_owned(), parse::value(path, index, name, "a count", count)?))
+        })
+        .collect()
+}
+
+/// Lines such as `Node 0, zone   Normal    187    265 ...`.
+fn free_blocks(path: &str, text: &str) -> Result<Vec<FreeBlocks>, Unread> {
+    let lines = text.lines().enumerate().filter(|(_, line)| line.starts_with("Node"));
+    lines.map(|(index, line)| zone(path, index, line)).collect()
+}
+
+fn zone(path: &str, index: usize, line: &str) -> Result<FreeBlocks, Unread> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ["Node", node, "zone", zone, counts @ ..] = words.as_slice() else {
+        return Err(parse::garbled(path, index, "", "`Node N, zone NAME COUNTS`", line));
+    };
+    let count = |word: &&str| parse::value(path, index, zone, "a count of blocks", word);
+    Ok(FreeBlocks {
+        node: parse::value(path, index, "node", "a number", node.trim_end_matches(','))?,
+        zone: (*zone).to_owned(),
+        by_order: counts.iter().map(count).collect::<Result<_, _>>()?,
+    })
+}
+
+fn pressure(path: &str, text: &str) -> Result<Pressure, Unread> {
+    let stall_of = |kind: &str| {
+        let line = text.lines().enumerate().find(|(_, line)| line.starts_with(kind));
+        line.map(|(index, line)| stall(path, index, line)).transpose()
+    };
+    Ok(Pressure {
+        some: stall_of("some ")?,
+        full: stall_of("full ")?,
+    })
+}
+
+fn stall(path: &str, index: usize, line: &str) -> Result<Stall, Unread> {
+    let field = |name: &str| {
+        let words = line.split_whitespace();
+        let mut pairs = words.filter_map(|word| word.split_once('='));
+        pairs.find(|(key, _)| *key == name).map_or("", |(_, value)| value)
+    };
+    let share = |name: &str| {
+        let seen = field(name);
+        let share: f64 = parse::value(path, index, name, "a share in per cent", seen)?;
+        match share.is_finite() {
+            true => Ok(share),
+            false => Err(parse::garbled(path, index, name, "a share in per cent", seen)),
+        }
+    };
+    Ok(Stall {
+        avg10: share("avg10")?,
+        avg60: share("avg60")?,
+        avg300: share("avg300")?,
+        total_us: parse::value(path, index, "total", "a number of microseconds", field("total"))?,
+    })
+}

@@ -1,0 +1,68 @@
+//! File systems that hand out large pages: hugetlbfs, and tmpfs with `huge=`.
+
+use model::{Bytes, Reading};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Source;
+
+/// The mounts as the reading process sees them.
+pub(crate) const MOUNTS: &str = "/proc/self/mounts";
+
+/// One mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Mount {
+    /// Where it is mounted.
+    pub target: String,
+    /// `hugetlbfs`, `tmpfs`, ...
+    pub kind: String,
+    /// Mount options as the kernel lists them.
+    pub options: Vec<String>,
+}
+
+impl Mount {
+    /// The value of an option such as `pagesize` or `huge`.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options
+            .iter()
+            .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+    }
+
+    /// The page size of a hugetlbfs mount.
+    pub fn page_size(&self) -> Option<Bytes> {
+        self.option("pagesize")?.parse().ok()
+    }
+}
+
+/// hugetlbfs mounts, and tmpfs mounts that ask for huge pages.
+pub(super) fn read(source: &Source) -> Reading<Vec<Mount>> {
+    let gives_large = |mount: &Mount| match mount.kind.as_str() {
+        "hugetlbfs" => true,
+        "tmpfs" => mount.option("huge").is_some_and(|huge| huge != "never"),
+        _ => false,
+    };
+    all(source).map(|mounts| mounts.into_iter().filter(gives_large).collect())
+}
+
+/// Every mount.
+pub(super) fn all(source: &Source) -> Reading<Vec<Mount>> {
+    source.text(MOUNTS).map(|text| text.lines().filter_map(mount).collect())
+}
+
+/// `DEVICE TARGET KIND OPTIONS 0 0`; other lines are none of ours.
+fn mount(line: &str) -> Option<Mount> {
+    let mut words = line.split(' ');
+    let (_, target, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    Some(Mount {
+        target: unescape(target),
+        kind: kind.to_owned(),
+        options: options.split(',').map(str::to_owned).collect(),
+    })
+}
+
+/// The kernel writes white space and backslashes in paths as three octal digits.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .into_iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}

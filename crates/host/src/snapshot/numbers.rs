@@ -1,0 +1,50 @@
+//! Named numbers, as directories of one-number files hold them.
+
+use std::collections::BTreeMap;
+
+use model::Reading;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Source;
+
+/// Numbers by the name of their file; a file that could not be read says why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Numbers(BTreeMap<String, Reading<i64>>);
+
+impl Numbers {
+    /// Every file of a directory that holds one number; the others are not our business.
+    pub(crate) fn of_directory(source: &Source, directory: &str) -> Reading<Self> {
+        source.list(directory).map(|names| {
+            let is_number =
+                |reading: &Reading<i64>| reading.unread().is_none_or(|why| why.unread != model::Cause::Garbled);
+            names
+                .into_iter()
+                .map(|name| {
+                    (
+                        name.clone(),
+                        source.value(&format!("{directory}/{name}"), "a whole number"),
+                    )
+                })
+                .filter(|(_, reading)| is_number(reading))
+                .collect()
+        })
+    }
+
+    /// The number of that name.
+    pub fn get(&self, name: &str) -> Reading<i64> {
+        self.0.get(name).cloned().unwrap_or_else(|| Reading::absent(name))
+    }
+
+    /// Names and numbers, in order of name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Reading<i64>)> {
+        self.0.iter().map(|(name, number)| (name.as_str(), number))
+    }
+}
+
+impl FromIterator<(String, Reading<i64>)> for Numbers {
+    fn from_iter<I: IntoIterator<Item = (String, Reading<i64>)>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}

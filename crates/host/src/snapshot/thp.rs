@@ -1,0 +1,138 @@
+//! Transparent huge pages: who may have them, at which sizes, and what became of it.
+
+use model::{Bytes, Cause, PageKind, Reading, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hugetlb::size_in_name;
+use super::numbers::Numbers;
+use crate::{Source, parse};
+
+/// Where the kernel keeps these settings.
+pub const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+
+/// The policy for transparent pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Thp {
+    /// Which anonymous memory may have them: `always`, `madvise` or `never`.
+    pub enabled: Reading<Choice>,
+    /// How hard a page fault tries to get one.
+    pub defrag: Reading<Choice>,
+    /// Which shared memory may have them.
+    pub shmem_enabled: Reading<Choice>,
+    /// The size that one PMD entry maps.
+    pub pmd_size: Reading<Bytes>,
+    /// Do read faults share one huge page of zeros?
+    pub use_zero_page: Reading<bool>,
+    /// Are huge pages that are mostly zero split under memory pressure?
+    pub shrink_underused: Reading<bool>,
+    /// Settings and counters of khugepaged, by file name.
+    pub khugepaged: Reading<Numbers>,
+    /// Every size that has a setting of its own (mTHP), smallest first; empty before Linux 6.8.
+    pub sizes: Vec<ThpSize>,
+}
+
+/// One size of transparent pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ThpSize {
+    /// Size of one page.
+    pub size: Bytes,
+    /// Which anonymous memory may have them; absent for sizes that only shared memory has.
+    pub enabled: Reading<Choice>,
+    /// Which shared memory may have them.
+    pub shmem_enabled: Reading<Choice>,
+    /// Counters since boot, by file name.
+    pub stats: Reading<Numbers>,
+}
+
+/// A setting of the form `always [madvise] never`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// The value in brackets.
+    pub chosen: String,
+    /// All values that this kernel offers, in its order.
+    pub offered: Vec<String>,
+}
+
+impl Thp {
+    pub(super) fn read(source: &Source) -> Reading<Self> {
+        source.list(THP).map(|names| {
+            let path = |name: &str| format!("{THP}/{name}");
+            let mut sizes: Vec<Bytes> = names.iter().filter_map(|name| size_in_name(name)).collect();
+            sizes.sort_unstable();
+            Self {
+                enabled: choice(source, &path("enabled")),
+                defrag: choice(source, &path("defrag")),
+                shmem_enabled: choice(source, &path("shmem_enabled")),
+                pmd_size: source.number(&path("hpage_pmd_size")).map(Bytes),
+                use_zero_page: source.switch(&path("use_zero_page")),
+                shrink_underused: source.switch(&path("shrink_underused")),
+                khugepaged: Numbers::of_directory(source, &path("khugepaged")),
+                sizes: sizes.into_iter().map(|size| ThpSize::read(source, size)).collect(),
+            }
+        })
+    }
+
+    /// The settings of one size.
+    pub fn size(&self, size: Bytes) -> Option<&ThpSize> {
+        self.sizes.iter().find(|of| of.size == size)
+    }
+
+    /// What governs anonymous pages of that size in the end: `always`, `madvise` or `never`, with `inherit` resolved.
+    /// A size without a setting of its own follows the general one if it is the PMD size, and is `never` otherwise.
+    pub fn policy(&self, size: Bytes) -> Reading<String> {
+        let general = || self.enabled.as_ref().map(|choice| choice.chosen.clone());
+        match self.size(size).map(|of| of.enabled.as_ref()) {
+            Some(Reading::Known(choice)) if choice.chosen == "inherit" => general(),
+            Some(Reading::Known(choice)) => Reading::Known(choice.chosen.clone()),
+            Some(Reading::Unread(why)) if why.unread != Cause::Absent => Reading::Unread(why),
+            _ if self.pmd_size.known() == Some(&size) => general(),
+            _ => Reading::Known("never".to_owned()),
+        }
+    }
+
+    /// The kinds that anonymous memory can have, smallest first.
+    pub(super) fn kinds(&self) -> Vec<PageKind> {
+        let pmd = self.pmd_size.known();
+        let is_offered = |of: &&ThpSize| of.enabled.unread().is_none_or(|why| why.unread != Cause::Absent);
+        let small = |of: &&ThpSize| pmd.is_none_or(|&pmd| of.size < pmd);
+        let smaller = self.sizes.iter().filter(is_offered).filter(small);
+        smaller
+            .map(|of| PageKind::Mthp(of.size))
+            .chain([PageKind::Thp])
+            .collect()
+    }
+}
+
+impl ThpSize {
+    fn read(source: &Source, size: Bytes) -> Self {
+        let directory = format!("{THP}/hugepages-{}kB", size.0 / 1024);
+        Self {
+            size,
+            enabled: choice(source, &format!("{directory}/enabled")),
+            shmem_enabled: choice(source, &format!("{directory}/shmem_enabled")),
+            stats: Numbers::of_directory(source, &format!("{directory}/stats")),
+        }
+    }
+}
+
+fn choice(source: &Source, path: &str) -> Reading<Choice> {
+    source
+        .line(path)
+        .into_result()
+        .and_then(|line| parse_choice(path, &line))
+        .into()
+}
+
+fn parse_choice(path: &str, line: &str) -> Result<Choice, Unread> {
+    let unbracketed = |word: &str| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned());
+    let chosen = line.split_whitespace().find_map(unbracketed);
+    let chosen = chosen.ok_or_else(|| parse::garbled(path, 0, "", "a list with one value in [brackets]", line))?;
+    let offered = line
+        .split_whitespace()
+        .map(|word| word.trim_matches(['[', ']']).to_owned());
+    Ok(Choice {
+        chosen,
+        offered: offered.collect(),
+    })
+}

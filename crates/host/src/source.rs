@@ -1,0 +1,248 @@
+//! Where the machine's files come from: the running system, a directory, or an archive.
+
+mod directory;
+mod synthetic;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use model::{Bytes, Cause, Reading, Unread};
+
+use crate::tree::{Tree, TreeError};
+use directory::Directory;
+
+pub use synthetic::{CPUID, DEV_KVM, PAGE_SIZE};
+
+/// A file of /proc or /sys that is larger than this is not what it claims to be.
+const LARGEST_FILE: Bytes = Bytes::mib(16);
+/// Archives hold many files, so they may be larger.
+const LARGEST_ARCHIVE: Bytes = Bytes::mib(256);
+
+/// A machine to ask. Paths are absolute, as on the machine itself: `/proc/meminfo`.
+///
+/// Facts that have no file on the machine have one here, under `/hugewise/`, so that an archive can hold them too:
+/// see [`CPUID`], [`PAGE_SIZE`] and [`DEV_KVM`].
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    root: Root,
+}
+
+#[derive(Debug)]
+enum Root {
+    Live,
+    Directory(Directory),
+    Tree(Tree),
+}
+
+/// Why a captured machine cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The file or directory cannot be read.
+    #[error("cannot read {path}: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
+    Io {
+        /// As given.
+        path: PathBuf,
+        /// The operating system's words.
+        why: io::Error,
+    },
+    /// A directory that holds neither `proc` nor `sys`.
+    #[error("{path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
+    NotAMachine {
+        /// As given.
+        path: PathBuf,
+    },
+    /// The archive is larger than anything `hugewise snapshot` writes.
+    #[error("{path} is larger than {limit} (is it really a .tree archive?)")]
+    TooLarge {
+        /// As given.
+        path: PathBuf,
+        /// The limit.
+        limit: Bytes,
+    },
+    /// The archive's text is wrong.
+    #[error(transparent)]
+    Garbled(#[from] TreeError),
+}
+
+impl Source {
+    /// The machine that runs this program.
+    pub fn live() -> Self {
+        Self {
+            name: "this machine".to_owned(),
+            root: Root::Live,
+        }
+    }
+
+    /// A captured machine: a directory that holds `proc/` or `sys/`, or an archive in the `.tree` format.
+    ///
+    /// # Errors
+    /// When it cannot be read, holds no machine, or the archive is garbled (file and line are named).
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let io_error = |why| SourceError::Io {
+            path: path.to_owned(),
+            why,
+        };
+        if fs::metadata(path).map_err(io_error)?.is_dir() {
+            return Self::open_directory(path);
+        }
+        let file = fs::File::open(path).map_err(io_error)?;
+        let Some(text) = read_bounded(file, LARGEST_ARCHIVE).map_err(io_error)? else {
+            return Err(SourceError::TooLarge {
+                path: path.to_owned(),
+                limit: LARGEST_ARCHIVE,
+            });
+        };
+        let name = path.display().to_string();
+        let tree = Tree::parse(&name, &text)?;
+        Ok(Self::from_tree(&name, tree))
+    }
+
+    fn open_directory(path: &Path) -> Result<Self, SourceError> {
+        if !path.join("proc").is_dir() && !path.join("sys").is_dir() {
+            return Err(SourceError::NotAMachine { path: path.to_owned() });
+        }
+        let directory = Directory::open(path).map_err(|why| SourceError::Io {
+            path: path.to_owned(),
+            why,
+        })?;
+        Ok(Self {
+            name: path.display().to_string(),
+            root: Root::Directory(directory),
+        })
+    }
+
+    /// A machine from a tree in memory.
+    pub fn from_tree(name: &str, tree: Tree) -> Self {
+        Self {
+            name: name.to_owned(),
+            root: Root::Tree(tree),
+        }
+    }
+
+    /// Is this the machine that runs the program?
+    pub fn is_live(&self) -> bool {
+        matches!(self.root, Root::Live)
+    }
+
+    /// Where it came from, for provenance: `this machine` or the path of the capture.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A whole file, of at most 16 MiB.
+    pub fn bytes(&self, path: &str) -> Reading<Vec<u8>> {
+        self.bytes_within(path, LARGEST_FILE)
+    }
+
+    /// A whole file of at most `limit` bytes; a larger one is `Failed`, never cut.
+    pub fn bytes_within(&self, path: &str, limit: Bytes) -> Reading<Vec<u8>> {
+        let result = match &self.root {
+            Root::Live => match synthetic::read(path) {
+                Some(reading) => return reading,
+                None => from_io(path, fs::File::open(path).and_then(|file| read_bounded(file, limit))),
+            },
+            Root::Directory(root) => from_io(path, root.open_file(path).and_then(|file| read_bounded(file, limit))),
+            Root::Tree(tree) => tree
+                .bytes(path)
+                .map(|bytes| Some(bytes).filter(|bytes| bytes.len() as u64 <= limit.0)),
+        };
+        let too_large = || Unread::new(Cause::Failed, path, format!("it is larger than {limit}"));
+        result.and_then(|bytes| bytes.ok_or_else(too_large)).into()
+    }
+
+    /// A whole file as text; bytes that are not UTF-8 make it garbled.
+    pub fn text(&self, path: &str) -> Reading<String> {
+        let text = self.bytes(path).into_result().and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| {
+                let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+                    .iter()
+                    .filter(|&&byte| byte == b'\n')
+                    .count();
+                Unread::new(Cause::Garbled, format!("{path}:{line}"), "it is not UTF-8 text")
+            })
+        });
+        text.into()
+    }
+
+    /// A file of one line, without the white space around it.
+    pub fn line(&self, path: &str) -> Reading<String> {
+        self.text(path).map(|text| text.trim().to_owned())
+    }
+
+    /// A file that holds one value; `wanted` says in words what it should be.
+    pub fn value<T: FromStr>(&self, path: &str, wanted: &str) -> Reading<T> {
+        let value = self.line(path).into_result().and_then(|line| {
+            line.parse().map_err(|_| {
+                let seen: String = line.chars().take(40).collect();
+                Unread::new(Cause::Garbled, format!("{path}:1"), format!("`{seen}` is not {wanted}"))
+            })
+        });
+        value.into()
+    }
+
+    /// A file that holds one whole number.
+    pub fn number(&self, path: &str) -> Reading<u64> {
+        self.value(path, "a whole number")
+    }
+
+    /// A file that holds 0 or 1 (or N or Y, as module parameters write it).
+    pub fn switch(&self, path: &str) -> Reading<bool> {
+        let value = self.line(path).into_result().and_then(|line| match line.as_str() {
+            "0" | "N" => Ok(false),
+            "1" | "Y" => Ok(true),
+            other => {
+                let seen: String = other.chars().take(40).collect();
+                let why = format!("`{seen}` is neither 0, 1, N nor Y");
+                Err(Unread::new(Cause::Garbled, format!("{path}:1"), why))
+            }
+        });
+        value.into()
+    }
+
+    /// The names in a directory, in order.
+    pub fn list(&self, path: &str) -> Reading<Vec<String>> {
+        let names = match &self.root {
+            Root::Live => match synthetic::list(path) {
+                Some(names) => return Reading::Known(names),
+                None => from_io(path, fs::read_dir(path).and_then(directory::names)),
+            },
+            Root::Directory(root) => from_io(path, root.list(path)),
+            Root::Tree(tree) => tree.list(path),
+        };
+        names.into()
+    }
+
+    /// Where a symbolic link points to, as written.
+    pub fn link(&self, path: &str) -> Reading<String> {
+        let target = match &self.root {
+            Root::Live => fs::read_link(path),
+            Root::Directory(root) => root.target(path),
+            Root::Tree(tree) => return tree.target(path),
+        };
+        from_io(path, target.map(|target| target.to_string_lossy().into_owned())).into()
+    }
+}
+
+fn read_bounded(file: fs::File, limit: Bytes) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(limit.0 + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
+}
+
+fn from_io<T>(path: &str, result: io::Result<T>) -> Result<T, Unread> {
+    result.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unread::new(Cause::Absent, path, ""),
+        io::ErrorKind::PermissionDenied => Unread::new(Cause::Denied, path, ""),
+        // A process that ends between two reads answers ESRCH.
+        _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            Unread::new(Cause::Absent, path, "the process has ended")
+        }
+        _ => Unread::new(Cause::Failed, path, error.to_string()),
+    })
+}

@@ -1,0 +1,107 @@
+//! The one system call that the libraries lack: PAGEMAP_SCAN, an ioctl of /proc/PID/pagemap (Linux 6.7 and later).
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::ops::Range;
+
+use rustix::io;
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+
+/// A page that is in memory.
+const PAGE_IS_PRESENT: u64 = 1 << 3;
+/// The kernel's shared page of zeros: mapped, but nobody's memory.
+const PAGE_IS_PFNZERO: u64 = 1 << 5;
+/// Mapped by an entry above the last level: PMD-mapped transparent, or hugetlb.
+const PAGE_IS_HUGE: u64 = 1 << 6;
+
+/// A run of neighbouring pages alike, as the kernel writes it (`struct page_region`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PageRegion {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+impl PageRegion {
+    /// Its addresses.
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.start..self.end
+    }
+
+    /// Is it mapped by large entries?
+    pub(crate) fn is_huge(&self) -> bool {
+        self.categories & PAGE_IS_HUGE != 0
+    }
+}
+
+/// `struct pm_scan_arg` of linux/fs.h.
+#[repr(C)]
+#[derive(Default)]
+struct ScanArg {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+/// How far a scan came.
+pub(crate) struct Scanned {
+    /// How many regions were filled in.
+    pub(crate) regions: usize,
+    /// The address at which to go on; the end of the range when all of it was scanned.
+    pub(crate) reached: u64,
+}
+
+/// Scans a page-aligned range for pages in memory; neighbours alike share a region, and pages of zeros are left out. Stops early when `regions` is
+/// full. Fails with NOTTY on kernels without the call.
+pub(crate) fn scan_pages(pagemap: &File, range: Range<u64>, regions: &mut [PageRegion]) -> io::Result<Scanned> {
+    let arg = ScanArg {
+        size: size_of::<ScanArg>() as u64,
+        start: range.start,
+        end: range.end,
+        vec: regions.as_mut_ptr().expose_provenance() as u64,
+        vec_len: regions.len() as u64,
+        category_inverted: PAGE_IS_PFNZERO,
+        category_mask: PAGE_IS_PRESENT | PAGE_IS_PFNZERO,
+        return_mask: PAGE_IS_HUGE,
+        ..ScanArg::default()
+    };
+    // SAFETY: the call writes `walk_end` in `arg` and at most `vec_len` regions behind `vec`, which is the caller's exclusive slice; both outlive the call.
+    // Asked without write-protect flags it changes no mapping.
+    unsafe { ioctl(pagemap, PagemapScan(arg)) }
+}
+
+struct PagemapScan(ScanArg);
+
+// SAFETY: the opcode is _IOWR('f', 16, struct pm_scan_arg), and the pointer is to a whole `pm_scan_arg`.
+unsafe impl Ioctl for PagemapScan {
+    type Output = Scanned;
+    const IS_MUTATING: bool = true;
+
+    fn opcode(&self) -> Opcode {
+        opcode::read_write::<ScanArg>(b'f', 16)
+    }
+
+    fn as_ptr(&mut self) -> *mut c_void {
+        (&raw mut self.0).cast()
+    }
+
+    unsafe fn output_from_ptr(out: IoctlOutput, arg: *mut c_void) -> io::Result<Scanned> {
+        // SAFETY: `arg` is the pointer that `as_ptr` gave, still alive.
+        let reached = unsafe { (*arg.cast::<ScanArg>()).walk_end };
+        Ok(Scanned {
+            regions: out as usize,
+            reached,
+        })
+    }
+}
