@@ -1,6 +1,9 @@
 //! The program as a library: its command line, its results, and the forms they are shown in.
 
+pub mod cli;
 pub mod gain;
 pub mod render;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod show;
+pub mod ui;

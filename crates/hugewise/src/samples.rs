@@ -1,7 +1,7 @@
 //! Made measurements for the unit tests of this crate.
 
 use model::latency::{Access, Backed, Dropped, Latency, Pattern, Point, Stopped};
-use model::{Backing, Bytes, Estimate, PageKind};
+use model::{Backing, Bytes, Envelope, Estimate, Machine, PageKind, Reading, Tool};
 
 /// One curve from 16K to 1G; `of` gives the median and the half width of its interval as a share.
 pub(crate) fn curve(kind: PageKind, of: impl Fn(Bytes) -> (f64, f64)) -> Latency {
@@ -79,5 +79,30 @@ pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
         not_measured: Some("the pool is empty; run without --no-pool".to_owned()),
         stopped: None,
         ..measured(kind, bytes, (1.0, 0.0))
+    }
+}
+
+/// A result around the data, from a machine that never was.
+pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
+    Envelope {
+        schema: crate::show::schema_name::<T>(),
+        tool: Tool {
+            name: "hugewise".to_owned(),
+            version: "0.0.0".to_owned(),
+        },
+        machine: Machine {
+            cpu: Reading::Known("Example CPU 9000".to_owned()),
+            kernel: Reading::Known("6.1.0".to_owned()),
+            hypervisor: Reading::Known("none".to_owned()),
+            cpus: Reading::Known(8),
+            nodes: Reading::Known(1),
+            memory: Reading::Known(Bytes::gib(16)),
+            base_page: Reading::Known(Bytes::kib(4)),
+        },
+        command: vec!["hugewise".to_owned(), "measure".to_owned(), "latency".to_owned()],
+        seed: 7,
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        doubts: Vec::new(),
+        data,
     }
 }

@@ -8,7 +8,30 @@ use model::{Bytes, Estimate, PageKind};
 use super::axis::{Scale, number};
 use super::figure::{Dot, Figure, Series};
 use super::sheet::Sheet;
+use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
+use crate::show::{CHARTS, Lines, Show};
+
+impl Show for Latency {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "latency";
+
+    fn title(&self) -> String {
+        "Latency by working set and page kind".to_owned()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        sheets(self)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        figures(self)
+    }
+
+    fn csv(&self) -> Lines {
+        csv(self)
+    }
+}
 
 /// One table for each pattern and access: sizes down, page kinds across.
 pub fn sheets(latency: &Latency) -> Vec<Sheet> {
@@ -31,14 +54,8 @@ pub fn figures(latency: &Latency) -> Vec<Figure> {
     both.filter(|figure| !figure.is_empty()).collect()
 }
 
-/// The charts of time alone.
-pub fn curves_only(latency: &Latency) -> Vec<Figure> {
-    let curves = views(latency).into_iter().map(|view| curves(latency, view));
-    curves.filter(|figure| !figure.is_empty()).collect()
-}
-
 /// The heads and lines of CSV: every point with its spread and its backing.
-pub fn csv(latency: &Latency) -> (Vec<&'static str>, Vec<Vec<String>>) {
+pub fn csv(latency: &Latency) -> Lines {
     let head = [
         "kind",
         "bytes",

@@ -5,6 +5,8 @@ pub mod figure;
 pub mod latency;
 pub mod look;
 pub mod picture;
+pub mod provenance;
+pub mod report;
 pub mod sheet;
 pub mod terminal;
 pub mod tone;

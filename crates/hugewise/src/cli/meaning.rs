@@ -1,0 +1,146 @@
+//! What was typed means: checked, combined and completed with what the machine has; still nothing is done.
+
+use std::path::Path;
+use std::time::Duration;
+
+use model::Bytes;
+use model::latency::Access;
+
+use super::typed::{self, Format, Global};
+
+/// Smallest working set of a curve: half of the smallest L1 data cache in use.
+pub const FROM: Bytes = Bytes::kib(16);
+/// Largest working set of a curve, beyond every cache and TLB reach of base pages.
+pub const TO: Bytes = Bytes::gib(2);
+
+/// Why a command line means nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum MeaningError {
+    /// Working sets the wrong way round.
+    #[error("--from {from} is larger than --to {to} (write the smaller size after --from)")]
+    FromAboveTo {
+        /// The smallest.
+        from: Bytes,
+        /// The largest.
+        to: Bytes,
+    },
+    /// A working set without room for a chase.
+    #[error("a working set of {0} is too small (write 4K or more after --sizes or --from)")]
+    TooSmall(Bytes),
+    /// A form that this result does not have.
+    #[error("--format {format}: this result has no such form (write {known})", known = .known.join(", "))]
+    NoSuchForm {
+        /// What was typed.
+        format: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+}
+
+impl Format {
+    /// As typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Markdown => "markdown",
+            Self::Svg => "svg",
+            Self::Png => "png",
+            Self::Html => "html",
+        }
+    }
+
+    /// The form a file's extension stands for.
+    fn of_file(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "md" => Some(Self::Markdown),
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            "html" | "htm" => Some(Self::Html),
+            _ => None,
+        }
+    }
+}
+
+impl Global {
+    /// The form of the result, one of those it has.
+    pub fn form(&self, usual: Format, known: &[Format]) -> Result<Format, MeaningError> {
+        let typed = if self.json { Some(Format::Json) } else { self.format };
+        let format = typed
+            .or_else(|| self.output.as_deref().and_then(Format::of_file))
+            .unwrap_or(usual);
+        if known.contains(&format) {
+            return Ok(format);
+        }
+        Err(MeaningError::NoSuchForm {
+            format: format.name().to_owned(),
+            known: known.iter().map(|format| format.name().to_owned()).collect(),
+        })
+    }
+
+    /// The seed typed, or a new one. 32 bits: every JSON reader keeps them exactly.
+    pub fn seed(&self) -> u64 {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        let drawn = RandomState::new().build_hasher().finish() >> 32;
+        self.seed.map_or(drawn, u64::from)
+    }
+}
+
+impl typed::Latency {
+    /// The working sets: the ones typed, or two per doubling between the ends; `room` is the memory to stay within
+    /// where the largest was not typed.
+    pub fn working_sets(
+        &self,
+        room: Bytes,
+        between: impl Fn(Bytes, Bytes) -> Vec<Bytes>,
+    ) -> Result<Vec<Bytes>, MeaningError> {
+        let from = self.from.unwrap_or(FROM);
+        let to = self.to.unwrap_or(TO.min(room).max(from));
+        if from > to {
+            return Err(MeaningError::FromAboveTo { from, to });
+        }
+        let sizes = if self.sizes.is_empty() {
+            between(from, to)
+        } else {
+            self.sizes.clone()
+        };
+        match sizes.iter().copied().min() {
+            Some(small) if small < Bytes::kib(4) => Err(MeaningError::TooSmall(small)),
+            _ => Ok(sizes),
+        }
+    }
+}
+
+impl typed::Access {
+    /// As separate measurements.
+    pub fn each(self) -> Vec<Access> {
+        match self {
+            Self::Read => vec![Access::Read],
+            Self::Write => vec![Access::Write],
+            Self::Both => vec![Access::Read, Access::Write],
+        }
+    }
+}
+
+/// A time such as `30s`, `1.5s`, `500ms` or `2m`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let fail = || format!("`{text}` is not a time (write a number and a unit, such as 30s, 500ms or 2m)");
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        _ => return Err(fail()),
+    };
+    let value: f64 = digits.parse().map_err(|_| fail())?;
+    let time = Duration::try_from_secs_f64(value * unit).map_err(|_| fail())?;
+    if time.is_zero() { Err(fail()) } else { Ok(time) }
+}
+
+#[cfg(test)]
+#[path = "meaning_tests.rs"]
+mod tests;

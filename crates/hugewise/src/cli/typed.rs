@@ -1,0 +1,243 @@
+//! What was typed, word for word; its doc comments are the help texts and the man page.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::latency::Pattern;
+use model::{Bytes, PageKind};
+
+/// Finds, measures, fixes and proves what large pages do
+///
+/// Results go to standard output, progress and doubts to standard error. Exit codes: 0 done; 2 could not do it;
+/// 130 interrupted, all settings restored.
+#[derive(Debug, Parser)]
+#[command(name = "hugewise", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    /// What every command takes.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Global {
+    /// Read a captured machine instead of this one: a directory, or a FILE.tree from `hugewise snapshot`
+    #[arg(long, global = true, value_name = "DIR|FILE.tree")]
+    pub root: Option<PathBuf>,
+    /// Form of the result [default: what --output's extension says, else text]
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// The same as --format json
+    #[arg(long, global = true, conflicts_with = "format")]
+    pub json: bool,
+    /// Write the result to this file instead of standard output
+    #[arg(long, short, global = true, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Seed of every random choice, part of the result [default: drawn anew]
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u32>,
+    /// No progress and no notes; doubts and errors stay
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// No colours (likewise when NO_COLOR is set, or the output is not a terminal)
+    #[arg(long, global = true)]
+    pub no_color: bool,
+    /// Do what would otherwise be refused or asked, such as overwriting a snapshot
+    #[arg(long, short, global = true)]
+    pub yes: bool,
+}
+
+/// Forms of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables, and plots on a terminal
+    Text,
+    /// Everything, with its provenance
+    Json,
+    /// One line per item
+    Csv,
+    /// Tables for documents
+    Markdown,
+    /// A picture of lines and text
+    Svg,
+    /// A picture of pixels
+    Png,
+    /// One page that opens offline
+    Html,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Everything worth knowing about this machine in one go
+    Checkup(Checkup),
+    /// Measure what memory and address translation cost
+    #[command(subcommand)]
+    Measure(Measure),
+    /// Which page kinds back which process
+    Ps(Ps),
+    /// Record a machine in one file, for --root
+    Snapshot(Snapshot),
+    /// Show a result again, in another form
+    Report(Report),
+    /// Print the JSON schema of a result
+    Schema(Schema),
+    /// Print completions for a shell
+    Completions(Completions),
+}
+
+/// `hugewise checkup`
+///
+/// Reads the machine, looks at the page kinds behind its processes, measures latency by page kind, and says in three
+/// sentences what large pages would buy. Leaves a report and a result file; changes nothing.
+#[derive(Args, Debug)]
+pub struct Checkup {
+    /// Fewer working sets and less time: under 20 seconds instead of 90
+    #[arg(long)]
+    pub quick: bool,
+    /// The report; result.json goes beside it
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub report: PathBuf,
+    /// Parts to leave out, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,..")]
+    pub skip: Vec<Part>,
+    /// Never take pages from a hugetlb pool
+    #[arg(long)]
+    pub no_pool: bool,
+}
+
+/// Parts of a checkup that can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Page kinds behind processes
+    Ps,
+    /// Latency by working set and page kind
+    Latency,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Measure {
+    /// Latency by working set and page kind
+    Latency(Latency),
+}
+
+/// `hugewise measure latency`
+#[derive(Args, Debug)]
+pub struct Latency {
+    /// Page kinds [default: base, thp, and hugetlb-2M where the kernel has it]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    pub pages: Vec<PageKind>,
+    /// Smallest working set [default: 16K]
+    #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]
+    pub from: Option<Bytes>,
+    /// Largest working set [default: 2G or a quarter of the available memory, whichever is less]
+    #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]
+    pub to: Option<Bytes>,
+    /// Just these working sets instead of two per doubling
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
+    pub sizes: Vec<Bytes>,
+    /// Orders of visits: random-line, line-per-page (TLB-bound), page-random, stride-SIZE
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "PATTERN,..",
+        default_value = "random-line"
+    )]
+    pub pattern: Vec<Pattern>,
+    /// What a step does to its line
+    #[arg(long, value_enum, default_value = "read")]
+    pub access: Access,
+    /// Time for all points together
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::meaning::duration)]
+    pub budget: std::time::Duration,
+    /// CPU to run on [default: one that is online and allowed]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// NUMA node to take the memory from [default: the CPU's own]
+    #[arg(long, value_name = "N")]
+    pub node: Option<u32>,
+    /// Never take pages from a hugetlb pool beyond those that are free already
+    #[arg(long)]
+    pub no_pool: bool,
+    /// Draw a plot below the table also where no terminal is
+    #[arg(long, overrides_with = "no_plot")]
+    pub plot: bool,
+    /// No plot below the table
+    #[arg(long)]
+    pub no_plot: bool,
+}
+
+/// What a step of the chase does to its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Access {
+    /// Loads the next pointer
+    Read,
+    /// Loads the next pointer and stores to the same line
+    Write,
+    /// Both, as separate points
+    Both,
+}
+
+/// `hugewise ps`
+#[derive(Args, Debug)]
+pub struct Ps {
+    /// One process only
+    #[arg(value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Every mapping of that process
+    #[arg(long, requires = "pid")]
+    pub vmas: bool,
+    /// Order of the processes
+    #[arg(long, value_enum, default_value = "large")]
+    pub sort: Sort,
+    /// Show that many processes at most
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+}
+
+/// Order of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sort {
+    /// Most memory on large pages first
+    Large,
+    /// Most resident memory first
+    Total,
+    /// By process id
+    Pid,
+}
+
+/// `hugewise snapshot`
+#[derive(Args, Debug)]
+pub struct Snapshot {
+    /// The file to write; an existing one is only replaced with --yes
+    #[arg(value_name = "FILE.tree")]
+    pub file: PathBuf,
+}
+
+/// `hugewise report`
+#[derive(Args, Debug)]
+pub struct Report {
+    /// A result of `hugewise checkup` or of any command's --json
+    #[arg(value_name = "RESULT.json")]
+    pub result: PathBuf,
+}
+
+/// `hugewise schema`
+#[derive(Args, Debug)]
+pub struct Schema {
+    /// The result's name; without it, the names
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// `hugewise completions`
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,109 @@
+//! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
+
+use crate::render::axis::number;
+use crate::render::figure::{Dot, Figure};
+use crate::render::picture::{self, GRID, Hit, INK, PAPER, PictureError};
+use crate::render::sheet::Sheet;
+use crate::render::tone::TONES;
+
+const WIDE: (u32, u32) = (960, 480);
+const NARROW: (u32, u32) = (420, 400);
+
+/// A figure with its pictures and its numbers.
+pub(super) struct Drawing {
+    /// For links.
+    pub(super) id: String,
+    /// What it shows.
+    pub(super) title: String,
+    /// The same chart for wide and for narrow screens.
+    pub(super) faces: [Face; 2],
+    /// Its numbers.
+    pub(super) table: Sheet,
+}
+
+/// One picture of a chart.
+pub(super) struct Face {
+    /// CSS class: `wide` or `narrow`.
+    pub(super) class: &'static str,
+    /// Size in its own pixels.
+    pub(super) width: u32,
+    /// Size in its own pixels.
+    pub(super) height: u32,
+    /// SVG elements without their root; colours are CSS variables.
+    pub(super) elements: String,
+    /// Where hovering shows a value.
+    pub(super) hits: Vec<Hit>,
+}
+
+/// Draws a figure for the page.
+pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
+    Ok(Drawing {
+        id: figure.id.clone(),
+        title: figure.title.clone(),
+        faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
+        table: table(figure),
+    })
+}
+
+fn face(figure: &Figure, size: (u32, u32), class: &'static str) -> Result<Face, PictureError> {
+    // The page has the title above the chart already.
+    let untitled = Figure {
+        title: String::new(),
+        ..figure.clone()
+    };
+    let drawn = picture::picture(&untitled, size)?;
+    Ok(Face {
+        class,
+        width: drawn.size.0,
+        height: drawn.size.1,
+        elements: themed(inner(&drawn.svg)),
+        hits: drawn.hits,
+    })
+}
+
+/// What stands between the root's tags.
+fn inner(svg: &str) -> &str {
+    let start = svg.find('>').map_or(0, |end| end + 1);
+    svg[start..].trim_end().trim_end_matches("</svg>")
+}
+
+/// Fixed colours as the page's variables, fonts as the page's own.
+fn themed(elements: &str) -> String {
+    let fixed = [(INK, "ink"), (GRID, "grid"), (PAPER, "paper")].map(|(color, name)| (color, format!("var(--{name})")));
+    let kinds = TONES.iter().map(|tone| (tone.light, format!("var(--k{})", tone.index)));
+    let themed = fixed
+        .into_iter()
+        .chain(kinds)
+        .fold(elements.to_owned(), |text, (color, variable)| {
+            text.replace(&format!("\"{}\"", hex(color)), &format!("\"{variable}\""))
+        });
+    themed.replace(" font-family=\"sans-serif\"", "")
+}
+
+/// `#C44E00`, as the drawing library writes it.
+pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
+    format!("#{red:02X}{green:02X}{blue:02X}")
+}
+
+/// The chart's numbers: sizes down, kinds across, each with its interval.
+fn table(figure: &Figure) -> Sheet {
+    let heads = figure.series.iter().map(|series| format!("#{}", series.kind));
+    let title = format!("{} ({}; 95 % interval)", figure.title, figure.y_label);
+    let mut table = Sheet::new(&title, std::iter::once("#working set".to_owned()).chain(heads));
+    let sizes: std::collections::BTreeSet<_> = figure.dots().map(|dot| dot.bytes).collect();
+    for bytes in sizes {
+        let cells = figure.series.iter().map(|series| {
+            series
+                .dots
+                .iter()
+                .find(|dot| dot.bytes == bytes)
+                .map_or_else(String::new, interval)
+        });
+        table.row(std::iter::once(bytes.to_string()).chain(cells));
+    }
+    table
+}
+
+fn interval(dot: &Dot) -> String {
+    format!("{} ({} to {})", number(dot.value), number(dot.low), number(dot.high))
+}

@@ -1,0 +1,73 @@
+//! A result as one HTML page: opens offline, prints, and reads on a phone.
+
+mod chart;
+
+use askama::Template;
+use model::Envelope;
+
+use self::chart::Drawing;
+use super::provenance;
+use super::sheet::Sheet;
+use super::tone::{TONES, Tone};
+use crate::show::{Show, ShowError};
+
+/// The page of a result; everything in it that comes from the machine is escaped by the template.
+pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
+    let drawings: Result<Vec<Drawing>, _> = result.data.figures().iter().map(chart::draw).collect();
+    let page = Page {
+        title: &result.data.title(),
+        headlines: &result.data.headlines(),
+        drawings: &drawings?,
+        sheets: &result.data.sheets(),
+        provenance: &provenance::sheets(result),
+        machine: &format!("{}, kernel {}", result.machine.cpu, result.machine.kernel),
+        program: &format!("{} {}", result.tool.name, result.tool.version),
+        started: &result.started,
+        palette: &palette(),
+        style: include_str!("page.css"),
+        script: include_str!("page.js"),
+        json: &embedded(&serde_json::to_string(result)?),
+    };
+    Ok(page.render()?)
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    title: &'a str,
+    headlines: &'a [String],
+    drawings: &'a [Drawing],
+    sheets: &'a [Sheet],
+    provenance: &'a [Sheet],
+    machine: &'a str,
+    program: &'a str,
+    started: &'a str,
+    palette: &'a str,
+    style: &'a str,
+    script: &'a str,
+    json: &'a str,
+}
+
+/// JSON that cannot end the script element it stands in.
+fn embedded(json: &str) -> String {
+    json.replace('<', "\\u003c")
+}
+
+/// The colours of page kinds as CSS variables, on light and on dark ground.
+fn palette() -> String {
+    let variables = |color: fn(&Tone) -> [u8; 3]| -> String {
+        TONES
+            .iter()
+            .map(|tone| format!("--k{}:{};", tone.index, chart::hex(color(tone))))
+            .collect()
+    };
+    format!(
+        ":root{{{}}}@media (prefers-color-scheme:dark) and (not print){{:root{{{}}}}}",
+        variables(|tone| tone.light),
+        variables(|tone| tone.dark)
+    )
+}
+
+#[cfg(test)]
+#[path = "report_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! The page is whole, offline and small, and hostile names stay text.
+
+use super::{embedded, page};
+use crate::samples::{envelope, usual};
+use model::{Doubt, Reading};
+
+#[test]
+fn the_page_needs_nothing_from_outside_and_holds_its_own_result() {
+    let html = page(&envelope(usual())).expect("page");
+    for outside in ["http:", "https:", "src=", "url(", "@import", "<link"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(html.len() < 1 << 20, "{} bytes", html.len());
+    assert_eq!(
+        html.matches("<svg").count(),
+        4,
+        "two charts, each for wide and narrow screens"
+    );
+    assert_eq!(html.matches("class=\"hit\"").count(), 2 * (34 + 17));
+    let json = html
+        .split("id=\"result\">")
+        .nth(1)
+        .and_then(|rest| rest.split("</script>").next())
+        .expect("embedded");
+    let again: serde_json::Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(again["schema"], "hugewise/latency/1");
+}
+
+#[test]
+fn every_fixed_colour_follows_the_page() {
+    let html = page(&envelope(usual())).expect("page");
+    let body = html.split("</style>").nth(1).expect("body");
+    assert!(!body.contains("=\"#"), "a colour that dark mode cannot change");
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let evil = "</script><script>alert(1)</script><img onerror=x>\"'";
+    let mut result = envelope(usual());
+    result.command = vec![evil.to_owned()];
+    result.machine.cpu = Reading::Known(evil.to_owned());
+    result.doubts = vec![Doubt::new("evil", evil)];
+    result.data.points[0].backing.proof = evil.to_owned();
+    let html = page(&result).expect("page");
+    assert!(
+        !html.contains("<script>alert") && !html.contains("<img"),
+        "escaped everywhere"
+    );
+    assert_eq!(html.matches("</script>").count(), 2);
+    assert_eq!(embedded("\"</script>\""), "\"\\u003c/script>\"");
+}

@@ -1,0 +1,164 @@
+//! Results that can be shown: each says what its tables and charts are, and every form follows from that.
+
+use model::Envelope;
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cli::typed::Format;
+use crate::render::figure::Figure;
+use crate::render::look::Look;
+use crate::render::picture::{self, PictureError};
+use crate::render::report;
+use crate::render::sheet::Sheet;
+use crate::render::{provenance, terminal};
+
+/// Forms of results without charts.
+pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
+/// Forms of results with charts.
+pub const CHARTS: [Format; 7] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Svg,
+    Format::Png,
+    Format::Html,
+];
+
+/// Heads and lines of CSV.
+pub type Lines = (Vec<&'static str>, Vec<Vec<String>>);
+
+/// A result that can be shown in every form it has.
+pub trait Show: Serialize + DeserializeOwned + JsonSchema {
+    /// Its name in `hugewise/NAME/VERSION`.
+    const NAME: &'static str;
+    /// The version of its shape.
+    const VERSION: u32 = 1;
+    /// The forms it has.
+    const FORMS: &'static [Format];
+
+    /// One line on what it is.
+    fn title(&self) -> String;
+    /// What a reader in a hurry wants to know; often nothing.
+    fn headlines(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Its tables.
+    fn sheets(&self) -> Vec<Sheet>;
+    /// Its charts.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+    /// Its items as CSV.
+    fn csv(&self) -> Lines;
+}
+
+/// Why a result could not be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ShowError {
+    /// A picture could not be drawn.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    /// There is nothing to draw.
+    #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
+    NoChart,
+    /// The page could not be filled in.
+    #[error("the report could not be written: {0}")]
+    Page(#[from] askama::Error),
+    /// A value has no JSON form.
+    #[error("the result could not be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// CSV could not be written.
+    #[error("the result could not be written as CSV: {0}")]
+    Csv(String),
+}
+
+/// The name and version of a result's shape.
+pub fn schema_name<T: Show>() -> String {
+    format!("hugewise/{}/{}", T::NAME, T::VERSION)
+}
+
+/// The schema of a result with its envelope.
+pub fn schema<T: Show>() -> Schema {
+    schema_for!(Envelope<T>)
+}
+
+/// A result in the given form.
+pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result<Vec<u8>, ShowError> {
+    match format {
+        Format::Text => Ok(text(&result.data, look).into_bytes()),
+        Format::Json => json(result),
+        Format::Csv => csv(result.data.csv()),
+        Format::Markdown => Ok(markdown(result).into_bytes()),
+        Format::Svg => Ok(picture::svg(&charts(&result.data)?)?),
+        Format::Png => Ok(picture::png(&charts(&result.data)?)?),
+        Format::Html => Ok(report::page(result)?.into_bytes()),
+    }
+}
+
+fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
+    let figures = data.figures();
+    if figures.is_empty() {
+        Err(ShowError::NoChart)
+    } else {
+        Ok(figures)
+    }
+}
+
+/// Headlines, tables, and plots where the look wants them.
+fn text<T: Show>(data: &T, look: Look) -> String {
+    let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
+    let sheets = data.sheets().into_iter().map(|sheet| sheet.text(look));
+    let figures = if look.plot { data.figures() } else { Vec::new() };
+    let plots = figures.iter().map(|figure| terminal::plot(figure, look));
+    headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence broken at blanks.
+fn wrapped(text: &str, width: u16) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let needs = word.chars().count();
+        let fits = column + 1 + needs <= usize::from(width.clamp(40, 100));
+        lines += if column == 0 {
+            ""
+        } else if fits {
+            " "
+        } else {
+            "\n"
+        };
+        column = if column > 0 && fits { column + 1 + needs } else { needs };
+        lines += word;
+    }
+    lines + "\n"
+}
+
+fn markdown<T: Show>(result: &Envelope<T>) -> String {
+    let head = std::iter::once(format!("# {}\n", result.data.title()));
+    let headlines = result.data.headlines().into_iter().map(|line| format!("{line}\n"));
+    let sheets = result.data.sheets();
+    let tables = sheets
+        .iter()
+        .chain(&provenance::sheets(result))
+        .map(Sheet::markdown)
+        .collect::<Vec<_>>();
+    head.chain(headlines).chain(tables).collect::<Vec<_>>().join("\n")
+}
+
+fn json<T: Serialize>(result: &T) -> Result<Vec<u8>, ShowError> {
+    let mut bytes = serde_json::to_vec_pretty(result)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn csv((head, lines): Lines) -> Result<Vec<u8>, ShowError> {
+    let fail = |error: String| ShowError::Csv(error);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&head).map_err(|error| fail(error.to_string()))?;
+    for line in &lines {
+        writer.write_record(line).map_err(|error| fail(error.to_string()))?;
+    }
+    writer.into_inner().map_err(|error| fail(error.to_string()))
+}

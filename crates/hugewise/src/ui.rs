@@ -1,0 +1,197 @@
+//! The only room that prints: results to standard output or a file, everything else to standard error.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use model::Doubt;
+
+use crate::cli::typed::Global;
+use crate::render::look::Look;
+use crate::render::sheet::printable;
+
+/// Columns where there is no terminal: wide enough that tables do not wrap.
+const WIDE: u16 = 160;
+
+/// Could not do it.
+const FAILED: u8 = 2;
+/// Interrupted, all restored.
+const INTERRUPTED: u8 = 130;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did what was asked.
+    Done,
+    /// Ctrl-C or SIGTERM came first; everything was put back.
+    Interrupted,
+}
+
+/// The way out for everything a command has to say.
+#[derive(Debug)]
+pub struct Ui {
+    file: Option<(PathBuf, File)>,
+    quiet: bool,
+    color: bool,
+}
+
+impl Ui {
+    /// Opens the output file, if one was asked for, before any work is done.
+    pub fn open(global: &Global) -> anyhow::Result<Self> {
+        if global.no_color {
+            ColorChoice::Never.write_global();
+        }
+        let open = |path: &PathBuf| {
+            // Not emptied before there is something to write: an interrupted run leaves an old result alone.
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+            file.map(|file| (path.clone(), file))
+                .with_context(|| format!("--output {}: the file cannot be written", path.display()))
+        };
+        Ok(Self {
+            file: global.output.as_ref().map(open).transpose()?,
+            quiet: global.quiet,
+            color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+        })
+    }
+
+    /// How text for the result should look.
+    pub fn look(&self) -> Look {
+        let terminal = self.file.is_none() && io::stdout().is_terminal();
+        let width = terminal_size::terminal_size()
+            .filter(|_| terminal)
+            .map(|(width, _)| width.0);
+        Look {
+            width: width.unwrap_or(WIDE),
+            color: self.color && self.file.is_none(),
+            plot: terminal,
+        }
+    }
+
+    /// Writes a result where it belongs. A reader that went away is no error.
+    pub fn result(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        let Some((path, file)) = &mut self.file else {
+            let mut out = io::stdout().lock();
+            return ignore_gone(out.write_all(bytes).and_then(|()| out.flush())).context("standard output");
+        };
+        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let emptied = if regular { file.set_len(0) } else { Ok(()) };
+        ignore_gone(emptied.and_then(|()| file.write_all(bytes)).and_then(|()| file.flush()))
+            .with_context(|| format!("--output {}", path.display()))
+    }
+
+    /// Would binary output land on a terminal?
+    pub fn shows_on_terminal(&self) -> bool {
+        self.file.is_none() && io::stdout().is_terminal()
+    }
+
+    /// Says something about the result that its reader must know.
+    pub fn doubt(&self, doubt: &Doubt) {
+        complain(&format!("doubt: {}: {}", doubt.code, printable(&doubt.text)));
+    }
+
+    /// Says something in passing.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            complain(&printable(text));
+        }
+    }
+
+    /// Says something even with `--quiet`: a setting was put back, or a part was skipped.
+    pub fn say(&self, text: &str) {
+        complain(&format!("hugewise: {}", printable(text)));
+    }
+
+    /// A bar on standard error; nothing with `--quiet` or without a terminal.
+    pub fn progress(&self) -> Progress {
+        let bar = if self.quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(1000)
+        };
+        if let Ok(style) = ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}") {
+            bar.set_style(style);
+        }
+        Progress(bar)
+    }
+}
+
+/// A progress bar. It is drawn when it is told something and at no other time: no thread wakes up between two samples.
+#[derive(Debug)]
+pub struct Progress(ProgressBar);
+
+impl Progress {
+    /// How much is done (0 to 1), how long the rest takes, and what is being done.
+    pub fn show(&self, done: f64, left: Duration, what: &str) {
+        self.0.set_position((done.clamp(0.0, 1.0) * 1000.0) as u64);
+        self.0
+            .set_message(format!("{} s left  {}", left.as_secs_f64().ceil(), printable(what)));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Ends the program: prints what went wrong, once, and gives the exit code.
+pub fn finish(outcome: anyhow::Result<Outcome>) -> ExitCode {
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Interrupted) => {
+            complain("hugewise: interrupted; every setting is as it was");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => match error.downcast_ref::<clap::Error>() {
+            Some(usage) => usage_error(usage),
+            None => {
+                complain(&format!("hugewise: {}", printable(&chain(&error))));
+                ExitCode::from(FAILED)
+            }
+        },
+    }
+}
+
+/// Help and version are results; a wrong word is an error under the program's name.
+fn usage_error(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        complain(&format!(
+            "hugewise: {}",
+            text.strip_prefix("error: ").unwrap_or(&text).trim_end()
+        ));
+        return ExitCode::from(FAILED);
+    }
+    let _ = write!(anstream::stdout(), "{}", error.render().ansi());
+    ExitCode::SUCCESS
+}
+
+/// The causes in a row, without those that the one before has quoted already.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// One line on standard error; where even that is closed there is nobody left to tell.
+fn complain(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+fn ignore_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
