@@ -4,4 +4,22 @@
 //! natively can be walked by the same bytes on both sides; what differs is translation alone.
 #![allow(unsafe_code)] // KVM's memory slots and the guest's memory are raw memory by nature.
 
+mod boot;
+mod error;
+mod guest;
+mod hypervisor;
+mod layout;
+mod memory;
 pub mod pagetable;
+pub mod payload;
+mod plan;
+pub mod stats;
+mod syscall;
+mod watchdog;
+
+pub use boot::Ring;
+pub use error::Error;
+pub use guest::{Config, Done, Guest, Job, Kernel};
+pub use hypervisor::Hypervisor;
+pub use layout::MOST_BLOCKS;
+pub use memory::Memory;

@@ -13,7 +13,6 @@ const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 /// Words of 8 bytes in one table.
 const ENTRIES: usize = 512;
-const PAGE: u64 = 4096;
 
 /// How many levels the tables have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +100,9 @@ pub struct Translation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// An address that is no multiple of the page size.
-    #[error("guest address {virt:#x} or its physical address {phys:#x} is not a multiple of the guest page size {page}")]
+    #[error(
+        "guest address {virt:#x} or its physical address {phys:#x} is not a multiple of the guest page size {page}"
+    )]
     Misaligned {
         /// Virtual address.
         virt: u64,
@@ -151,8 +152,9 @@ impl Tables {
         self.words.len() as u64 * 8
     }
 
-    /// Adds a mapping. Accessed and dirty bits are set, as they are in any program's warm page tables, so that the
-    /// first touch costs the hypervisor's fault alone.
+    /// Adds a mapping. Its leaves are dirty but not yet accessed, as when an operating system has just made the page: a
+    /// shadowing hypervisor then takes one fault at the first touch, not another one at the first store, and does not fill in
+    /// neighbours ahead of time.
     pub fn map(&mut self, mapping: &Mapping) -> Result<(), MapError> {
         let Mapping { virt, phys, page, .. } = *mapping;
         let size = page.size().0;
@@ -172,14 +174,16 @@ impl Tables {
     fn map_page(&mut self, virt: u64, phys: u64, page: GuestPage, rights: Rights) -> Result<(), MapError> {
         let mut table = 0;
         for level in (leaf_level(page) + 1..=self.levels.count()).rev() {
-            table = self.descend(table + index(virt, level)).ok_or(MapError::Overlap(virt))?;
+            table = self
+                .descend(table + index(virt, level))
+                .ok_or(MapError::Overlap(virt))?;
         }
         let slot = table + index(virt, leaf_level(page));
         if self.words[slot] != 0 {
             return Err(MapError::Overlap(virt));
         }
         let large = if page == GuestPage::Size4K { 0 } else { LARGE };
-        self.words[slot] = phys | rights.bits() | PRESENT | ACCESSED | DIRTY | large;
+        self.words[slot] = phys | rights.bits() | PRESENT | DIRTY | large;
         Ok(())
     }
 
@@ -251,11 +255,6 @@ pub(crate) fn around(start: u64, len: u64, page: GuestPage) -> (u64, u64) {
     let size = page.size().0;
     let first = start / size * size;
     (first, (start + len).next_multiple_of(size) - first)
-}
-
-/// Bytes of whole small pages for `len` bytes.
-pub(crate) fn pages(len: u64) -> u64 {
-    len.next_multiple_of(PAGE)
 }
 
 #[cfg(test)]

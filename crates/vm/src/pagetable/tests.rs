@@ -40,8 +40,8 @@ fn the_entry_has_the_bits_the_manuals_name() {
     tables.map(&code).expect("maps");
     let place = tables.walk(0x20_0000).expect("mapped").entry;
     let word = tables.words()[(place - BASE) as usize / 8];
-    // Present, user, accessed, dirty, large; neither writable nor no-execute.
-    assert_eq!(word, 0x4000_0000 | 0b1110_0101);
+    // Present, user, dirty, large; neither writable, nor no-execute, nor accessed.
+    assert_eq!(word, 0x4000_0000 | 0b1100_0101);
 }
 
 #[test]

@@ -1,0 +1,171 @@
+//! Host memory that a guest may use: borrowed from whoever allocated it, or the guest's own.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::Error;
+
+const PAGE: u64 = 4096;
+
+/// Memory lent to a guest for `'m`: whole pages that stay mapped that long.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'m> {
+    start: NonNull<u8>,
+    len: usize,
+    lent: PhantomData<&'m [std::cell::UnsafeCell<u8>]>,
+}
+
+impl<'m> Memory<'m> {
+    /// Lends `len` bytes from `start`.
+    ///
+    /// # Safety
+    /// The range must be mapped readable and writable for all of `'m`, and while a guest made from it runs, nobody may
+    /// hold a Rust reference to it: the guest reads and writes there.
+    pub unsafe fn from_raw(start: NonNull<u8>, len: usize) -> Result<Self, Error> {
+        let memory = Self {
+            start,
+            len,
+            lent: PhantomData,
+        };
+        let refuse = |why| Error::Memory {
+            start: memory.start(),
+            len: memory.len(),
+            why,
+        };
+        if memory.len() == 0 {
+            return Err(refuse("it is empty"));
+        }
+        if memory.start() % PAGE != 0 || memory.len() % PAGE != 0 {
+            return Err(refuse("it is not made of whole 4 KiB pages"));
+        }
+        Ok(memory)
+    }
+
+    /// First address.
+    pub fn start(&self) -> u64 {
+        self.start.as_ptr() as u64
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// Stores words from the start on; what has no room is left out.
+    pub(crate) fn store(&self, words: &[u64]) {
+        let count = words.len().min(self.len / 8);
+        debug_assert_eq!(count, words.len(), "the plan checked the room");
+        // SAFETY: within the lent range, which is writable and to which nobody holds a reference (`from_raw`).
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), self.start.as_ptr().cast(), count) };
+    }
+
+    /// Never: an empty range is refused.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// Zeroed memory on base pages that belongs to a guest; given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping has one owner and no ties to a thread.
+unsafe impl Send for Owned {}
+
+impl Owned {
+    /// Maps `len` bytes (rounded up to whole pages), on base pages whatever the machine's default is.
+    pub(crate) fn new(len: u64) -> Result<Self, Error> {
+        let len = len.next_multiple_of(PAGE) as usize;
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new private mapping at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), len, prot, MapFlags::PRIVATE) };
+        let start = start.map_err(|errno| Error::OutOfMemory {
+            bytes: len as u64,
+            source: errno.into(),
+        })?;
+        // SAFETY: advice on our own new mapping. Refused only by kernels without large pages, which is as good.
+        let _ = unsafe { madvise(start, len, Advice::LinuxNoHugepage) };
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| Error::OutOfMemory {
+            bytes: len as u64,
+            source: std::io::ErrorKind::OutOfMemory.into(),
+        })?;
+        Ok(Self { start, len })
+    }
+
+    pub(crate) fn start(&self) -> u64 {
+        self.start.as_ptr() as u64
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len as u64
+    }
+
+    /// Copies bytes to an offset. The caller has laid the memory out; a range outside it is a bug and is cut off.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        let offset = (offset as usize).min(self.len);
+        let count = bytes.len().min(self.len - offset);
+        debug_assert_eq!(count, bytes.len(), "written past the guest's own memory");
+        // SAFETY: `offset + count` lies within the mapping, which nobody else refers to while `self` is borrowed mutably
+        // (the guest is stopped then).
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), count) };
+    }
+
+    /// Stores words at an offset.
+    pub(crate) fn write_words(&mut self, offset: u64, words: &[u64]) {
+        for (index, word) in words.iter().enumerate() {
+            self.write(offset + 8 * index as u64, &word.to_ne_bytes());
+        }
+    }
+
+    /// `count` words from an offset that is a multiple of 8, as the guest left them.
+    pub(crate) fn words(&self, offset: u64, count: usize) -> Vec<u64> {
+        let first = self.start.as_ptr().wrapping_add(offset as usize).cast::<u64>();
+        let room = (self.len.saturating_sub(offset as usize)) / 8;
+        (0..count.min(room))
+            // SAFETY: within the mapping and aligned; volatile, because the guest wrote it behind the compiler's back.
+            .map(|index| unsafe { first.add(index).read_volatile() })
+            .collect()
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length, and its owner goes away now.
+        let unmapped = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), self.len) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own mapping");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::NonNull;
+
+    use super::{Memory, Owned};
+    use crate::Error;
+
+    #[test]
+    fn only_whole_pages_are_lent() {
+        let own = Owned::new(3 * 4096).expect("three pages");
+        for (offset, len, fine) in [(0, 8192, true), (8, 4096, false), (0, 4095, false), (0, 0, false)] {
+            let start = NonNull::new((own.start() + offset) as *mut u8).expect("not null");
+            // SAFETY: inside `own`, which outlives the borrow and is referred to by nobody.
+            let lent = unsafe { Memory::from_raw(start, len) };
+            assert_eq!(lent.is_ok(), fine, "{offset} {len}");
+            assert!(fine || matches!(lent, Err(Error::Memory { .. })));
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let mut own = Owned::new(100).expect("a page");
+        assert_eq!(own.len(), 4096);
+        own.write_words(4080, &[7, 9]);
+        assert_eq!(own.words(4072, 9), [0, 7, 9]);
+    }
+}

@@ -1,0 +1,170 @@
+//! A guest before it exists: which memory goes where, and the page tables that say so.
+
+use kvm_bindings::kvm_userspace_memory_region;
+use kvm_ioctls::VmFd;
+use model::guest::GuestPage;
+
+use crate::guest::Config;
+use crate::hypervisor::Hypervisor;
+use crate::memory::{Memory, Owned};
+use crate::pagetable::{Mapping, Rights, Tables, around};
+use crate::{Error, boot, layout};
+
+/// Memory slots, page tables, and who holds the tables.
+pub(crate) struct Plan<'m> {
+    tables: Tables,
+    memory: Slot<'m>,
+    tables_memory: Option<Slot<'m>>,
+}
+
+/// Lent memory at a guest-physical address.
+#[derive(Clone, Copy)]
+struct Slot<'m> {
+    phys: u64,
+    host: Memory<'m>,
+}
+
+impl Slot<'_> {
+    fn end(&self) -> u64 {
+        self.phys + self.host.len()
+    }
+}
+
+impl<'m> Plan<'m> {
+    pub(crate) fn new(hypervisor: &Hypervisor, config: &Config<'m>) -> Result<Self, Error> {
+        let slot = |host: Memory<'m>, from| Slot {
+            phys: layout::physical(host.start(), from),
+            host,
+        };
+        let memory = slot(config.memory, layout::LENT);
+        let tables_memory = config.tables.map(|tables| slot(tables, memory.end()));
+        check(&memory, config, hypervisor.physical_end())?;
+        let base = tables_memory.map_or(layout::TABLES, |slot| slot.phys);
+        let mut tables = Tables::new(base, config.levels);
+        for mapping in own_mappings().iter().chain([&lent_mapping(&memory, config.page)]) {
+            tables.map(mapping)?;
+        }
+        let plan = Self {
+            tables,
+            memory,
+            tables_memory,
+        };
+        plan.check_tables(hypervisor.physical_end())?;
+        Ok(plan)
+    }
+
+    pub(crate) fn root(&self) -> u64 {
+        self.tables.root()
+    }
+
+    /// Bytes that the guest needs of its own.
+    pub(crate) fn own_len(&self) -> u64 {
+        match self.tables_memory {
+            Some(_) => layout::TABLES,
+            None => layout::TABLES + self.tables.size(),
+        }
+    }
+
+    /// Fills in page tables and descriptor tables.
+    pub(crate) fn write(&self, own: &mut Owned) {
+        match &self.tables_memory {
+            Some(slot) => slot.host.store(self.tables.words()),
+            None => own.write_words(layout::TABLES, self.tables.words()),
+        }
+        boot::write_tables(own);
+    }
+
+    /// Tells KVM which memory the guest has.
+    pub(crate) fn give_memory(&self, vm: &VmFd, own: &Owned) -> Result<(), Error> {
+        let lent = [Some(self.memory), self.tables_memory].into_iter().flatten();
+        let lent = lent.map(|slot| (slot.phys, slot.host.start(), slot.host.len()));
+        for (number, (phys, host, len)) in [(0, own.start(), own.len())].into_iter().chain(lent).enumerate() {
+            let region = kvm_userspace_memory_region {
+                slot: number as u32,
+                flags: 0,
+                guest_phys_addr: phys,
+                memory_size: len,
+                userspace_addr: host,
+            };
+            // SAFETY: the memory is mapped for longer than the machine lives: its own goes after the machine's files, lent
+            // memory is borrowed. The slots do not overlap, by layout.
+            unsafe { vm.set_user_memory_region(region) }.map_err(Error::call("give memory to the guest"))?;
+        }
+        Ok(())
+    }
+
+    fn check_tables(&self, physical_end: u64) -> Result<(), Error> {
+        let refuse = |what, most| {
+            Err(Error::TooMuch {
+                what,
+                asked: self.tables.size(),
+                most,
+            })
+        };
+        match &self.tables_memory {
+            Some(slot) if slot.host.len() < self.tables.size() => {
+                refuse("bytes of page tables in the memory for them", slot.host.len())
+            }
+            Some(slot) if slot.end() > physical_end => {
+                refuse("bytes of page tables below the guest's last physical address", 0)
+            }
+            None if layout::TABLES + self.tables.size() > layout::EXIT => {
+                refuse("bytes of page tables", layout::EXIT - layout::TABLES)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Can this memory be mapped where the guest needs it?
+fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<(), Error> {
+    let refuse = |why| {
+        Err(Error::Memory {
+            start: memory.host.start(),
+            len: memory.host.len(),
+            why,
+        })
+    };
+    let (virt, len) = around(memory.host.start(), memory.host.len(), config.page);
+    if virt < layout::LENT {
+        return refuse("it lies in the first 4 GiB, where the guest has its own code");
+    }
+    if virt + len > config.levels.end() {
+        return refuse("it lies above the addresses that the guest's page tables reach");
+    }
+    if memory.end() > physical_end {
+        return refuse("the virtual CPU has too few physical address bits for it");
+    }
+    Ok(())
+}
+
+/// The lent memory under its host addresses. Pages larger than it reach beyond; there is nothing there, and nobody goes there.
+fn lent_mapping(memory: &Slot<'_>, page: GuestPage) -> Mapping {
+    let (virt, len) = around(memory.host.start(), memory.host.len(), page);
+    Mapping {
+        virt,
+        phys: memory.phys - (memory.host.start() - virt),
+        len,
+        page,
+        rights: Rights::USER_DATA,
+    }
+}
+
+/// The guest's own memory and the page for exits: virtual = physical, small pages.
+fn own_mappings() -> [Mapping; 6] {
+    let own = |start, len, rights| Mapping {
+        virt: start,
+        phys: start,
+        len,
+        page: GuestPage::Size4K,
+        rights,
+    };
+    [
+        own(layout::CODE, layout::CODE_LEN, Rights::USER_CODE),
+        own(layout::STACK, layout::STACK_LEN, Rights::USER_DATA),
+        own(layout::RESULTS, layout::RESULTS_LEN, Rights::USER_DATA),
+        own(layout::SYSTEM, layout::SYSTEM_LEN, Rights::KERNEL_DATA),
+        own(layout::CHURN, layout::CHURN_LEN, Rights::KERNEL_DATA),
+        own(layout::EXIT, 4096, Rights::USER_DATA),
+    ]
+}
