@@ -3,7 +3,7 @@
 use model::latency::Access;
 
 use crate::clock::{CoreClock, ticks};
-use crate::ring::Cursor;
+use crate::ring::{Rings, Slot};
 use crate::thread;
 
 /// What one timed stretch gave.
@@ -23,17 +23,13 @@ pub struct Block {
 const CLOCK_CHANGE: f64 = 0.01;
 
 impl Block {
-    /// Times `steps` (a multiple of [`crate::kernel::UNROLL`]) from the cursor on.
-    ///
-    /// # Safety
-    /// As for [`Cursor::walk`]: the ring must stand, in a living arena.
-    pub unsafe fn time(cursor: &mut Cursor, access: Access, steps: u64, clock: &CoreClock) -> Self {
+    /// Times `steps` (a multiple of [`crate::kernel::UNROLL`]) along the ring in that slot.
+    pub fn time(rings: &mut Rings, slot: Slot, access: Access, steps: u64, clock: &CoreClock) -> Self {
         let switches = thread::involuntary_switches();
         let cpu = thread::current_cpu();
         let before = clock.cycles_per_tick();
         let start = ticks();
-        // SAFETY: passed on to the caller.
-        unsafe { cursor.walk(access, steps) };
+        rings.walk(slot, access, steps);
         let passed = (ticks() - start).saturating_sub(clock.overhead());
         let after = clock.cycles_per_tick();
         Self {

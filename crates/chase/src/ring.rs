@@ -4,7 +4,7 @@ use model::latency::Access;
 
 use crate::arena::Arena;
 use crate::kernel;
-use crate::order::Order;
+use crate::order::{LINE, Order};
 
 /// Rings that can stand in one arena at the same time: a line of 64 bytes holds eight pointers.
 pub const SLOTS: usize = 8;
@@ -27,72 +27,85 @@ impl Slot {
     }
 }
 
-/// A position on a ring that stands in an arena.
-#[derive(Clone, Copy, Debug)]
-pub struct Cursor(*const u8);
-
-/// Lays one ring into the arena and returns its start. A ring that stood in that slot is gone.
-///
-/// # Panics
-/// If the order reaches beyond the arena.
-pub fn build(arena: &mut Arena, slot: Slot, order: &Order) -> Cursor {
-    build_all(arena, &[(slot, order.clone())])[0]
+/// An arena and the rings that stand in it.
+#[derive(Debug)]
+pub struct Rings {
+    arena: Arena,
+    /// Where each slot's ring was left; `None` where none stands.
+    cursors: [Option<Cursor>; SLOTS],
 }
 
-/// Lays several rings at once: every line is brought in once for all of them, which is what laying a ring costs.
-///
-/// # Panics
-/// If an order reaches beyond the arena.
-pub fn build_all(arena: &mut Arena, rings: &[(Slot, Order)]) -> Vec<Cursor> {
-    let base = arena.start();
-    for (_, order) in rings {
-        assert!(
-            order.offset(order.nodes() - 1) as usize + crate::order::LINE as usize <= arena.len(),
-            "ring beyond its arena"
-        );
-    }
-    let address = |slot: Slot, order: &Order, node: u64| base as usize + order.offset(node) as usize + slot.offset();
-    // In strips of a few pages, so that a line is still in the cache when the next ring comes to it.
-    const STRIP: u64 = 32 << 10;
-    let mut next = vec![0u64; rings.len()];
-    let mut limit = 0;
-    while rings.iter().zip(&next).any(|((_, order), &node)| node < order.nodes()) {
-        limit += STRIP;
-        for ((slot, order), node) in rings.iter().zip(&mut next) {
-            while *node < order.nodes() && order.offset(*node) < limit {
-                let here = address(*slot, order, *node) as *mut usize;
-                // SAFETY: inside the arena (checked above), 8-byte aligned, and the arena is borrowed mutably.
-                unsafe { here.write(address(*slot, order, order.successor(*node))) };
-                *node += 1;
-            }
+#[derive(Clone, Copy, Debug)]
+struct Cursor(*const u8);
+
+// SAFETY: a cursor is an address in the arena that `Rings` owns; it is only followed through `&mut Rings`.
+unsafe impl Send for Cursor {}
+
+impl Rings {
+    /// An arena in which no ring stands yet.
+    pub fn new(arena: Arena) -> Self {
+        Self {
+            arena,
+            cursors: [None; SLOTS],
         }
     }
-    rings
-        .iter()
-        .map(|(slot, order)| Cursor(address(*slot, order, 0) as *const u8))
-        .collect()
-}
 
-impl Cursor {
-    /// Goes `steps` on along the ring.
-    ///
-    /// # Safety
-    /// The arena must be alive, and the ring must not have been overwritten since it was laid.
-    #[inline]
-    pub unsafe fn walk(&mut self, access: Access, steps: u64) {
-        // SAFETY: by the caller's word this is a node of a standing, closed ring.
-        self.0 = unsafe { kernel::walk(access, self.0, steps) };
+    /// The arena.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
     }
 
-    /// Address of the node it stands on.
-    pub fn address(self) -> usize {
-        self.0 as usize
+    /// Lays rings, all at once: every line is brought in once for all of them, which is what laying costs. A ring that
+    /// stood in one of those slots is gone.
+    ///
+    /// # Panics
+    /// If an order reaches beyond the arena.
+    pub fn lay(&mut self, rings: &[(Slot, Order)]) {
+        let base = self.arena.address();
+        for (_, order) in rings {
+            let end = order.offset(order.nodes() - 1) + LINE;
+            assert!(end as usize <= self.arena.len(), "ring beyond its arena");
+        }
+        let address = |slot: Slot, order: &Order, node: u64| base + order.offset(node) as usize + slot.offset();
+        // In strips of a few pages, so that a line is still in the cache when the next ring comes to it.
+        const STRIP: u64 = 32 << 10;
+        let mut next = vec![0u64; rings.len()];
+        let mut limit = 0;
+        while rings.iter().zip(&next).any(|((_, order), &node)| node < order.nodes()) {
+            limit += STRIP;
+            for ((slot, order), node) in rings.iter().zip(&mut next) {
+                while *node < order.nodes() && order.offset(*node) < limit {
+                    let here = address(*slot, order, *node) as *mut usize;
+                    // SAFETY: inside the arena (checked above), 8-byte aligned, and the arena is borrowed mutably.
+                    unsafe { here.write(address(*slot, order, order.successor(*node))) };
+                    *node += 1;
+                }
+            }
+        }
+        for (slot, order) in rings {
+            self.cursors[slot.0] = Some(Cursor(address(*slot, order, 0) as *const u8));
+        }
+    }
+
+    /// Goes `steps` (rounded up to a multiple of [`kernel::UNROLL`]) on along the ring in that slot. Nothing if none stands.
+    #[inline]
+    pub fn walk(&mut self, slot: Slot, access: Access, steps: u64) {
+        if let Some(Cursor(node)) = self.cursors[slot.0] {
+            // SAFETY: a cursor is a node of the closed ring that `lay` put into this slot of the arena we own; rings in
+            // other slots never touch its pointers, and laying another ring here replaces the cursor.
+            self.cursors[slot.0] = Some(Cursor(unsafe { kernel::walk(access, node, steps) }));
+        }
+    }
+
+    /// Address of the node where the ring in that slot was left.
+    pub fn position(&self, slot: Slot) -> Option<usize> {
+        self.cursors[slot.0].map(|cursor| cursor.0 as usize)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SLOTS, Slot, build_all};
+    use super::{Rings, SLOTS, Slot};
     use crate::arena::{Arena, Want};
     use crate::kernel::UNROLL;
     use crate::order::Order;
@@ -101,14 +114,14 @@ mod tests {
 
     #[test]
     fn eight_rings_stand_in_one_arena_and_none_disturbs_another() {
-        let mut arena = Arena::new(&Want::plain(PageKind::Base, Bytes::kib(256))).expect("256 KiB of base pages");
+        let arena = Arena::new(&Want::plain(PageKind::Base, Bytes::kib(256))).expect("256 KiB of base pages");
         let patterns = [
             Pattern::RandomLine,
             Pattern::LinePerPage,
             Pattern::PageRandom,
             Pattern::Stride(Bytes(256)),
         ];
-        let rings: Vec<_> = (0..SLOTS)
+        let orders: Vec<_> = (0..SLOTS)
             .map(|n| {
                 let bytes = Bytes::kib(if n < 4 { 256 } else { 64 });
                 (
@@ -117,19 +130,26 @@ mod tests {
                 )
             })
             .collect();
-        let cursors = build_all(&mut arena, &rings);
+        let mut rings = Rings::new(arena);
+        rings.lay(&orders);
         for access in [Access::Read, Access::Write] {
-            for ((slot, order), cursor) in rings.iter().zip(&cursors) {
-                let mut at = *cursor;
+            for (slot, order) in &orders {
+                let start = rings.position(*slot);
                 // All rings have a multiple of 16 nodes, so whole laps end where they began.
                 assert_eq!(order.nodes() % UNROLL, 0);
-                // SAFETY: the arena is alive and its rings stand in slots of their own.
-                unsafe { at.walk(access, order.nodes()) };
-                assert_eq!(at.address(), cursor.address(), "{slot:?} {order:?}");
-                // SAFETY: as above.
-                unsafe { at.walk(access, UNROLL) };
-                assert_eq!(at.address() == cursor.address(), order.nodes() == UNROLL);
+                rings.walk(*slot, access, order.nodes());
+                assert_eq!(rings.position(*slot), start, "{slot:?} {order:?}");
+                rings.walk(*slot, access, UNROLL);
+                assert_eq!(rings.position(*slot) == start, order.nodes() == UNROLL);
             }
         }
+    }
+
+    #[test]
+    fn an_empty_slot_is_not_walked() {
+        let arena = Arena::new(&Want::plain(PageKind::Base, Bytes::kib(64))).expect("64 KiB of base pages");
+        let mut rings = Rings::new(arena);
+        rings.walk(Slot::SCRATCH, Access::Read, 16);
+        assert_eq!(rings.position(Slot::SCRATCH), None);
     }
 }

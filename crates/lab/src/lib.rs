@@ -1,1 +1,7 @@
-//! lab
+//! Order, sampling and statistics: sweeps that prove what they measured.
+
+pub mod latency;
+mod progress;
+pub mod stats;
+
+pub use progress::Progress;

@@ -1,0 +1,173 @@
+//! One arena per page kind with its standing rings, and the proof of what backs each working set in it.
+
+use std::sync::Mutex;
+
+use chase::arena::{Arena, Want};
+use chase::order::Order;
+use chase::ring::{Rings, SLOTS, Slot};
+use host::processes::{self, Proof};
+use model::latency::{Backed, Pattern};
+use model::{Bytes, PageKind, Reading};
+
+use super::Spec;
+
+/// A number is only given under a kind's name if at least this share of its working set is of that kind.
+pub(super) const ENOUGH: f64 = 0.95;
+
+/// Which ring: the working set and the order of visits.
+pub(super) type RingKey = (Pattern, Bytes);
+
+/// An arena with its rings, and which of them stand for the whole measurement.
+pub(super) struct Field {
+    pub(super) rings: Rings,
+    standing: Vec<(RingKey, Slot)>,
+}
+
+/// What was obtained for one kind.
+pub(super) struct Held {
+    pub(super) kind: PageKind,
+    pub(super) field: Result<Field, String>,
+}
+
+/// The arenas of the kinds that are measured together.
+pub(super) struct Arenas {
+    held: Vec<Held>,
+}
+
+impl Arenas {
+    /// Takes memory for all kinds, one thread each: bringing pages in is what set-up takes longest for.
+    pub(super) fn take(spec: &Spec, kinds: &[PageKind]) -> Self {
+        let held = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for &kind in kinds {
+                scope.spawn({
+                    let held = &held;
+                    move || {
+                        let field = Field::take(spec, kind);
+                        held.lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner)
+                            .push(Held { kind, field });
+                    }
+                });
+            }
+        });
+        let mut held = held.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        held.sort_by_key(|held| held.kind);
+        Self { held }
+    }
+
+    /// What was obtained for a kind.
+    pub(super) fn of(&mut self, kind: PageKind) -> Option<&mut Held> {
+        self.held.iter_mut().find(|held| held.kind == kind)
+    }
+
+    /// Kinds whose memory could not be locked, so that the machine may swap it out meanwhile.
+    pub(super) fn unlocked(&self) -> Vec<PageKind> {
+        let unlocked = |held: &&Held| held.field.as_ref().is_ok_and(|field| !field.rings.arena().is_locked());
+        self.held.iter().filter(unlocked).map(|held| held.kind).collect()
+    }
+}
+
+impl Held {
+    /// Proves what backs the first `bytes`; the reason in words if it is not what was asked for.
+    pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<String>) {
+        let unproved = |proof: &str| Backed {
+            asked: self.kind,
+            got: Default::default(),
+            proof: proof.to_owned(),
+        };
+        let field = match &self.field {
+            Ok(field) => field,
+            Err(why) => return (unproved("never mapped"), Some(why.clone())),
+        };
+        match prove(self.kind, field.rings.arena().address(), bytes) {
+            Reading::Unread(why) => (
+                unproved("none"),
+                Some(format!("what backs it could not be proved: {why}")),
+            ),
+            Reading::Known(Proof { backing, account }) => {
+                let share = backing.share(self.kind).unwrap_or(0.0);
+                let backed = Backed {
+                    asked: self.kind,
+                    got: backing,
+                    proof: account,
+                };
+                let why = (share < ENOUGH).then(|| fallen_back(self.kind, &backed));
+                (backed, why)
+            }
+        }
+    }
+}
+
+fn prove(kind: PageKind, start: usize, bytes: Bytes) -> Reading<Proof> {
+    let proof = processes::own_range(start, bytes.as_usize());
+    match (kind, proof) {
+        (PageKind::Mthp(size), Reading::Known(proof)) => {
+            processes::own_range_mthp(start, bytes.round_up_to(size).as_usize(), size)
+                .map(|sample| sample.refine(&proof))
+        }
+        (_, proof) => proof,
+    }
+}
+
+fn fallen_back(kind: PageKind, backed: &Backed) -> String {
+    let advice = match kind {
+        PageKind::Thp => {
+            "; look at /sys/kernel/mm/transparent_hugepage/enabled (never refuses them) and at free memory in one piece"
+        }
+        PageKind::Mthp(_) => "; look at /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled of that size",
+        PageKind::Base | PageKind::Hugetlb(_) => "",
+    };
+    format!("asked for {kind}, got {} by {}{advice}", backed.got, backed.proof)
+}
+
+impl Field {
+    fn take(spec: &Spec, kind: PageKind) -> Result<Self, String> {
+        let bytes = spec.sizes.iter().copied().max().unwrap_or_default();
+        let want = Want {
+            kind,
+            bytes,
+            base_page: spec.base_page,
+            pmd_page: spec.pmd_page,
+            node: spec.node,
+        };
+        let arena = Arena::new(&want).map_err(|why| why.to_string())?;
+        let standing = standing(spec);
+        let orders: Vec<(Slot, Order)> = standing.iter().map(|(_, slot, order)| (*slot, order.clone())).collect();
+        let mut rings = Rings::new(arena);
+        rings.lay(&orders);
+        Ok(Self {
+            rings,
+            standing: standing.into_iter().map(|(key, slot, _)| (key, slot)).collect(),
+        })
+    }
+
+    /// Where the ring stands; one that has no slot of its own is laid anew into the shared one. A standing ring goes on
+    /// where its last visit left it: at the lines not seen for longest.
+    pub(super) fn ring(&mut self, key: RingKey, order: &Order) -> Slot {
+        if let Some((_, slot)) = self.standing.iter().find(|(standing, _)| *standing == key) {
+            return *slot;
+        }
+        self.rings.lay(&[(Slot::SCRATCH, order.clone())]);
+        Slot::SCRATCH
+    }
+}
+
+/// The rings with most nodes get slots of their own: laying them is dear, and they would be laid at every visit.
+fn standing(spec: &Spec) -> Vec<(RingKey, Slot, Order)> {
+    let keys = spec
+        .patterns
+        .iter()
+        .flat_map(|&pattern| spec.sizes.iter().map(move |&bytes| (pattern, bytes)));
+    let mut orders: Vec<(RingKey, Order)> = keys
+        .filter_map(|key| Some((key, Order::new(key.0, key.1, spec.seed)?)))
+        .collect();
+    orders.sort_by_key(|(key, order)| (std::cmp::Reverse(order.nodes()), *key));
+    orders.dedup_by_key(|(key, _)| *key);
+    let slots = (0..SLOTS - 1).filter_map(Slot::new);
+    orders
+        .into_iter()
+        .zip(slots)
+        .map(|((key, order), slot)| (key, slot, order))
+        .collect()
+}

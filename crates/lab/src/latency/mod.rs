@@ -1,0 +1,134 @@
+//! Latency by working set and page kind: which points, in which order, until when, on proved memory.
+
+mod arenas;
+mod outcome;
+mod plan;
+mod sampling;
+mod sweep;
+#[cfg(test)]
+mod sweep_tests;
+mod visit;
+
+use std::time::{Duration, Instant};
+
+use model::latency::{Access, Latency, Pattern};
+use model::{Bytes, Doubt, PageKind};
+
+pub use plan::sizes;
+
+use crate::Progress;
+use arenas::Arenas;
+use outcome::Outcome;
+use sweep::Sweep;
+use visit::Live;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Page kinds, each in an arena of its own.
+    pub kinds: Vec<PageKind>,
+    /// Working sets.
+    pub sizes: Vec<Bytes>,
+    /// Orders of visit.
+    pub patterns: Vec<Pattern>,
+    /// Loads only, loads and stores, or both.
+    pub accesses: Vec<Access>,
+    /// Time for everything, set-up included; `None`: [`TIME_PER_POINT`] for each point.
+    pub budget: Option<Duration>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Pin the timed thread here instead of where it happens to run.
+    pub cpu: Option<u32>,
+    /// Bind memory to this NUMA node.
+    pub node: Option<u32>,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// Its PMD-mapped page.
+    pub pmd_page: Bytes,
+    /// Private cache (L2): up to here core cycles say more than nanoseconds.
+    pub private_cache: Option<Bytes>,
+    /// Memory that can be had without harm (MemAvailable).
+    pub available: Bytes,
+}
+
+/// Time for one point if no budget is given: set-up included, a curve of 35 points and two kinds stays under 8 s.
+pub const TIME_PER_POINT: Duration = Duration::from_millis(100);
+
+/// Why a measurement could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// Nothing to measure.
+    #[error("nothing to measure: {0}")]
+    Nothing(&'static str),
+    /// The arenas would not fit.
+    #[error(
+        "{kind} needs {needed} of memory and {available} can be had without harm; choose smaller working sets (--to)"
+    )]
+    TooLarge {
+        /// The page kind.
+        kind: PageKind,
+        /// Bytes needed.
+        needed: Bytes,
+        /// Bytes that can be had.
+        available: Bytes,
+    },
+    /// The timed thread could not be pinned.
+    #[error("cannot pin the timed thread: {0}; choose another with --cpu")]
+    Pin(std::io::Error),
+}
+
+/// Measures all points of the spec. Points whose backing was not obtained come back without a number and with the reason.
+///
+/// # Errors
+/// [`Error`]; everything is released in each case.
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Latency, Vec<Doubt>), Error> {
+    let begun = Instant::now();
+    let points = plan::points(spec);
+    if points.is_empty() {
+        return Err(Error::Nothing("give at least one page kind, size and pattern"));
+    }
+    let budget = spec.budget.unwrap_or(TIME_PER_POINT * points.len() as u32);
+    let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
+    let calibration = chase::clock::Calibration::start();
+    let mut outcome = Outcome::default();
+    let shifts = plan::shifts(spec)?;
+    for (done, kinds) in shifts.iter().enumerate() {
+        let end = budget.mul_f64((done + 1) as f64 / shifts.len() as f64);
+        progress.step(
+            done as f64 / shifts.len() as f64,
+            budget.saturating_sub(begun.elapsed()),
+            "taking memory",
+        );
+        let mut arenas = Arenas::take(spec, kinds);
+        let mine: Vec<_> = points
+            .iter()
+            .copied()
+            .filter(|point| kinds.contains(&point.kind))
+            .collect();
+        let mut live = Live::new(&mut arenas, &mine, spec.seed);
+        let sweep = Sweep {
+            points: &mine,
+            budget: end.saturating_sub(begun.elapsed()),
+            seed: spec.seed,
+        };
+        let sampled = sweep.run(&mut live, progress, stop)?;
+        let no_pmu = live.no_pmu();
+        outcome.add(&mine, sampled, &mut arenas, no_pmu);
+    }
+    let mut doubts = outcome.doubts(shifts.len() > 1, budget);
+    let ticks_per_ns = calibration.ticks_per_ns();
+    let latency = Latency {
+        points: outcome.points(ticks_per_ns, spec.private_cache),
+        no_pmu: outcome.no_pmu(),
+        tsc_ghz: ticks_per_ns,
+        core_ghz: outcome.core_ghz(ticks_per_ns),
+        cpu: pinned.cpu(),
+        rounds: outcome.rounds(),
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    doubts.sort();
+    Ok((latency, doubts))
+}

@@ -1,0 +1,226 @@
+//! From samples and proofs to the result: points with numbers or reasons, and what to doubt.
+
+use std::time::Duration;
+
+use model::latency::{Point, Stopped};
+use model::{Bytes, Doubt, Estimate};
+
+use super::arenas::Arenas;
+use super::plan::Target;
+use super::sampling::Samples;
+use super::sweep::Sampled;
+use crate::stats;
+
+/// Above this share of dropped samples the machine was busy with something else.
+const BUSY: f64 = 0.2;
+/// Visits to one point that differ by more than this were not under the same conditions.
+const UNSTEADY: f64 = 0.1;
+
+/// What the shifts gave so far.
+#[derive(Default)]
+pub(super) struct Outcome {
+    points: Vec<Measured>,
+    unlocked: Vec<String>,
+    no_pmu: Option<String>,
+    rounds: u32,
+}
+
+struct Measured {
+    target: Target,
+    samples: Samples,
+    backed: model::latency::Backed,
+    reason: Option<String>,
+}
+
+impl Outcome {
+    /// Takes in a shift. The backing is proved again here: pages may have been split or collapsed while they were timed.
+    pub(super) fn add(&mut self, targets: &[Target], sampled: Sampled, arenas: &mut Arenas, no_pmu: Option<String>) {
+        for (&target, samples) in targets.iter().zip(sampled.samples) {
+            let Some(held) = arenas.of(target.kind) else { continue };
+            let (backed, reason) = held.prove(target.bytes);
+            let reason = reason.or_else(|| no_samples(&samples));
+            self.points.push(Measured {
+                target,
+                samples,
+                backed,
+                reason,
+            });
+        }
+        self.unlocked.extend(arenas.unlocked().iter().map(ToString::to_string));
+        self.no_pmu = self.no_pmu.take().or(no_pmu);
+        self.rounds = self.rounds.max(sampled.rounds);
+    }
+
+    /// Rounds of the longest shift.
+    pub(super) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// Why there are no hardware counters.
+    pub(super) fn no_pmu(&self) -> Option<String> {
+        self.no_pmu.clone()
+    }
+
+    /// The core clock over all kept samples, in GHz.
+    pub(super) fn core_ghz(&self, ticks_per_ns: f64) -> Option<Estimate> {
+        let clocks: Vec<f64> = self
+            .points
+            .iter()
+            .flat_map(|point| point.samples.clocks())
+            .copied()
+            .collect();
+        stats::estimate(&clocks).map(|clock| scale(clock, ticks_per_ns))
+    }
+
+    /// The points as they are published.
+    pub(super) fn points(&self, ticks_per_ns: f64, private_cache: Option<Bytes>) -> Vec<Point> {
+        self.points
+            .iter()
+            .map(|point| point.publish(ticks_per_ns, private_cache))
+            .collect()
+    }
+
+    /// What weakens the result.
+    pub(super) fn doubts(&self, apart: bool, budget: Duration) -> Vec<Doubt> {
+        [
+            self.busy(),
+            self.unsteady(),
+            self.unsettled(budget),
+            self.swappable(),
+            apart.then(kinds_apart),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn busy(&self) -> Option<Doubt> {
+        let dropped: u64 = self.points.iter().map(|point| point.samples.dropped().total()).sum();
+        let kept: u64 = self
+            .points
+            .iter()
+            .map(|point| point.samples.clocks().len() as u64)
+            .sum();
+        let share = dropped as f64 / (dropped + kept).max(1) as f64;
+        (share > BUSY).then(|| {
+            Doubt::new("busy-machine", format!("{:.0} % of the samples were disturbed (switched out, or the core clock changed) and dropped; repeat on a quieter machine", share * 100.0))
+        })
+    }
+
+    fn unsteady(&self) -> Option<Doubt> {
+        let unsteady: Vec<&Measured> = self
+            .points
+            .iter()
+            .filter(|point| point.samples.disagreement() > UNSTEADY)
+            .collect();
+        let worst = unsteady
+            .iter()
+            .max_by(|a, b| a.samples.disagreement().total_cmp(&b.samples.disagreement()))?;
+        Some(Doubt::new(
+            "rounds-disagree",
+            format!(
+                "{} of {} points differ by more than {:.0} % between rounds, most of all {} at {} ({:.0} %): neighbours share its caches or memory",
+                unsteady.len(),
+                self.points.len(),
+                UNSTEADY * 100.0,
+                worst.target.kind,
+                worst.target.bytes,
+                worst.samples.disagreement() * 100.0
+            ),
+        ))
+    }
+
+    fn unsettled(&self, budget: Duration) -> Option<Doubt> {
+        let measured = self.points.iter().filter(|point| point.samples.visits() > 0);
+        let (open, all) = measured.fold((0, 0), |(open, all), point| {
+            (
+                open + usize::from(point.samples.stopped() == Some(Stopped::Budget)),
+                all + 1,
+            )
+        });
+        (2 * open > all).then(|| {
+            Doubt::new(
+                "short-budget",
+                format!(
+                    "{open} of {all} points did not come within 1 % in {:.1} s; give more time with --budget",
+                    budget.as_secs_f64()
+                ),
+            )
+        })
+    }
+
+    fn swappable(&self) -> Option<Doubt> {
+        (!self.unlocked.is_empty()).then(|| {
+            Doubt::new(
+                "not-locked",
+                format!(
+                    "{} memory could not be locked (raise `ulimit -l`); if the machine swaps, numbers are wrong",
+                    self.unlocked.join(", ")
+                ),
+            )
+        })
+    }
+}
+
+fn kinds_apart() -> Doubt {
+    Doubt::new(
+        "kinds-apart",
+        "memory did not suffice for all page kinds at once; they were measured one after the other, so drift looks like a difference (choose a smaller --to)",
+    )
+}
+
+fn no_samples(samples: &Samples) -> Option<String> {
+    let dropped = samples.dropped().total();
+    match (samples.visits(), dropped) {
+        (0, 0) => Some("the working set is too small for this pattern".to_owned()),
+        (0, _) => Some(format!(
+            "all {dropped} samples were disturbed (switched out, or the core clock changed); repeat on a quieter machine"
+        )),
+        _ => None,
+    }
+}
+
+fn scale(estimate: Estimate, factor: f64) -> Estimate {
+    let Estimate {
+        median,
+        low,
+        high,
+        samples,
+    } = estimate;
+    Estimate {
+        median: median * factor,
+        low: low * factor,
+        high: high * factor,
+        samples,
+    }
+}
+
+impl Measured {
+    fn publish(&self, ticks_per_ns: f64, private_cache: Option<Bytes>) -> Point {
+        let Target {
+            kind,
+            bytes,
+            pattern,
+            access,
+        } = self.target;
+        let given = self.reason.is_none();
+        let in_core = private_cache.is_some_and(|cache| bytes <= cache);
+        Point {
+            kind,
+            bytes,
+            pattern,
+            access,
+            ns: self
+                .samples
+                .ticks()
+                .filter(|_| given)
+                .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+            cycles: self.samples.cycles().filter(|_| given && in_core),
+            backing: self.backed.clone(),
+            not_measured: self.reason.clone(),
+            stopped: self.samples.stopped().filter(|_| given),
+            dropped: self.samples.dropped(),
+            counters: self.samples.counters().filter(|_| given),
+        }
+    }
+}

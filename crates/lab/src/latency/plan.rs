@@ -1,0 +1,161 @@
+//! Which points, in which order, and which kinds at the same time. Pure.
+
+use model::latency::{Access, Pattern};
+use model::{Bytes, PageKind};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use super::{Error, Spec};
+
+/// One point to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Target {
+    pub(super) kind: PageKind,
+    pub(super) pattern: Pattern,
+    pub(super) access: Access,
+    pub(super) bytes: Bytes,
+}
+
+/// Working sets from `from` to `to`, two per octave (a power of two and one and a half of it), ends included.
+pub fn sizes(from: Bytes, to: Bytes) -> Vec<Bytes> {
+    let line = chase::order::LINE;
+    let mut sizes: Vec<Bytes> = (0..63)
+        .flat_map(|octave: u32| [1u64 << octave, (1 << octave) + ((1 << octave) >> 1)])
+        .filter(|&size| size > from.0 && size < to.0 && size % line == 0)
+        .chain([from.0, to.0])
+        .map(Bytes)
+        .collect();
+    sizes.sort();
+    sizes.dedup();
+    sizes
+}
+
+/// Every combination that the spec asks for, once.
+pub(super) fn points(spec: &Spec) -> Vec<Target> {
+    let mut points = Vec::new();
+    for &kind in &spec.kinds {
+        for &pattern in &spec.patterns {
+            for &access in &spec.accesses {
+                points.extend(spec.sizes.iter().map(|&bytes| Target {
+                    kind,
+                    pattern,
+                    access,
+                    bytes,
+                }));
+            }
+        }
+    }
+    points.sort();
+    points.dedup();
+    points
+}
+
+/// Which kinds have their arenas at the same time: all of them, so that they are compared under the same conditions,
+/// unless together they would take more than half of the memory that can be had; then one after the other.
+pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
+    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    let mut kinds = spec.kinds.clone();
+    kinds.sort();
+    kinds.dedup();
+    let needed = |kind: PageKind| largest.round_up_to(kind.page_size(spec.base_page, spec.pmd_page));
+    // Pool pages are memory that is taken already, or that was counted when the pool was filled.
+    let taken = |kinds: &[PageKind]| {
+        kinds
+            .iter()
+            .filter(|kind| kind.pool().is_none())
+            .map(|&kind| needed(kind).0)
+            .sum::<u64>()
+    };
+    for &kind in &kinds {
+        // A fifth is left for everyone else, or the machine would begin to reclaim and swap while it is timed.
+        let limit = Bytes(spec.available.0 / 5 * 4);
+        if kind.pool().is_none() && needed(kind) > limit {
+            return Err(Error::TooLarge {
+                kind,
+                needed: needed(kind),
+                available: limit,
+            });
+        }
+    }
+    if taken(&kinds) <= spec.available.0 / 2 {
+        return Ok(vec![kinds]);
+    }
+    Ok(kinds.into_iter().map(|kind| vec![kind]).collect())
+}
+
+/// The order of the points of one round: another in each round, the same for the same seed.
+pub(super) fn order(points: usize, seed: u64, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..points).collect();
+    order.shuffle(&mut Pcg64Mcg::seed_from_u64(seed ^ u64::from(round) << 32));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{order, points, shifts, sizes};
+    use crate::latency::{Error, Spec};
+    use model::latency::{Access, Pattern};
+    use model::{Bytes, PageKind};
+
+    fn spec(kinds: Vec<PageKind>, available: Bytes) -> Spec {
+        Spec {
+            kinds,
+            sizes: sizes(Bytes::kib(16), Bytes::gib(2)),
+            patterns: vec![Pattern::RandomLine],
+            accesses: vec![Access::Read],
+            budget: None,
+            seed: 1,
+            cpu: None,
+            node: None,
+            base_page: Bytes::kib(4),
+            pmd_page: Bytes::mib(2),
+            private_cache: None,
+            available,
+        }
+    }
+
+    #[test]
+    fn a_curve_to_two_gib_has_35_points_and_its_ends() {
+        let sizes = sizes(Bytes::kib(16), Bytes::gib(2));
+        assert_eq!(sizes.len(), 35);
+        assert_eq!(
+            (sizes[0], sizes[1], sizes[34]),
+            (Bytes::kib(16), Bytes::kib(24), Bytes::gib(2))
+        );
+    }
+
+    #[test]
+    fn odd_ends_are_kept() {
+        assert_eq!(
+            sizes(Bytes(100_000), Bytes(200_000)),
+            [100_000, 131_072, 196_608, 200_000].map(Bytes)
+        );
+        assert_eq!(sizes(Bytes::mib(1), Bytes::mib(1)), [Bytes::mib(1)]);
+    }
+
+    #[test]
+    fn a_point_asked_for_twice_is_measured_once() {
+        let twice = spec(vec![PageKind::Base, PageKind::Base], Bytes::gib(16));
+        assert_eq!(points(&twice).len(), 35);
+        assert_eq!(shifts(&twice).expect("fits"), [[PageKind::Base]]);
+    }
+
+    #[test]
+    fn kinds_run_together_where_memory_allows_else_apart_else_not_at_all() {
+        let kinds = vec![PageKind::Base, PageKind::Thp];
+        assert_eq!(shifts(&spec(kinds.clone(), Bytes::gib(8))).expect("fits").len(), 1);
+        assert_eq!(shifts(&spec(kinds.clone(), Bytes::gib(7))).expect("fits").len(), 2);
+        assert!(matches!(
+            shifts(&spec(kinds, Bytes::gib(2))),
+            Err(Error::TooLarge { .. })
+        ));
+    }
+
+    #[test]
+    fn each_round_has_its_own_order_and_a_seed_repeats_it() {
+        assert_eq!(order(50, 7, 1), order(50, 7, 1));
+        assert_ne!(order(50, 7, 1), order(50, 7, 2));
+        assert_ne!(order(50, 7, 1), order(50, 8, 1));
+    }
+}
