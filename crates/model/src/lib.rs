@@ -10,6 +10,7 @@ pub mod latency;
 mod page;
 pub mod process;
 mod reading;
+pub mod tlb;
 
 pub use backing::Backing;
 pub use bytes::{Bytes, ParseBytesError};

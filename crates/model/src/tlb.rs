@@ -1,0 +1,391 @@
+//! The shape of a TLB discovery: levels, walk costs, what is shared, and what backs the machine's memory underneath.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Doubt, Estimate, PageKind};
+
+/// Everything that was told from timing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tlb {
+    /// TLB levels by page kind, in the order measured; first levels first.
+    pub levels: Vec<Level>,
+    /// What a page-table walk costs, by where the page-table entries are.
+    pub walks: Vec<Walk>,
+    /// Which pairs of kinds use the same entries.
+    pub sharing: Vec<Sharing>,
+    /// What the host seems to back this machine's large pages with.
+    pub host_backing: HostBacking,
+    /// What CPUID and the CPU table say, to compare with.
+    pub known: Vec<Known>,
+    /// How pages were laid out in memory, by kind.
+    pub memory: Vec<Memory>,
+    /// Cost against pages touched: the curves behind the levels.
+    pub curves: Vec<CurvePoint>,
+    /// Core clock over the run in GHz.
+    pub core_ghz: Option<Estimate>,
+    /// The CPU the timed thread was pinned to.
+    pub cpu: u32,
+    /// Timed groups of blocks that were thrown away because the core clock changed.
+    pub dropped: u64,
+    /// Seconds from start to end, set-up included.
+    pub seconds: f64,
+}
+
+/// One TLB level as one page kind sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// Page kind.
+    pub kind: PageKind,
+    /// 1 or 2.
+    pub level: u8,
+    /// How many pages it holds; `null` when timing could not tell.
+    pub entries: Option<Entries>,
+    /// Associativity; `null` when timing could not tell.
+    pub ways: Option<Ways>,
+    /// How a page finds its set; `null` when timing could not tell or there is one set only.
+    pub index: Option<Index>,
+    /// Added time of a miss that hits the next level (or is walked with near page-table entries), in ns.
+    pub miss_ns: Option<Estimate>,
+    /// The same in core cycles.
+    pub miss_cycles: Option<Estimate>,
+    /// Why something is `null`, in one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_told: Option<String>,
+}
+
+/// A number of entries: the most likely one and the range that the measurement allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Entries {
+    /// The best fit.
+    pub value: u32,
+    /// The smallest number that fits nearly as well.
+    pub low: u32,
+    /// The largest number that fits nearly as well.
+    pub high: u32,
+}
+
+impl Entries {
+    /// Is there just one number that fits?
+    pub fn is_exact(self) -> bool {
+        self.low == self.value && self.high == self.value
+    }
+}
+
+impl fmt::Display for Entries {
+    /// `72`, or `71 (68-73)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_exact() {
+            return f.pad(&self.value.to_string());
+        }
+        f.pad(&format!("{} ({}-{})", self.value, self.low, self.high))
+    }
+}
+
+/// Associativity: a number of ways, or `full`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "RawWays", into = "RawWays")]
+pub enum Ways {
+    /// So many places for each page.
+    Count(u32),
+    /// Any page anywhere.
+    Full,
+}
+
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum RawWays {
+    Count(u32),
+    Word(FullWord),
+}
+
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum FullWord {
+    Full,
+}
+
+impl From<RawWays> for Ways {
+    fn from(raw: RawWays) -> Self {
+        match raw {
+            RawWays::Count(ways) => Self::Count(ways),
+            RawWays::Word(FullWord::Full) => Self::Full,
+        }
+    }
+}
+
+impl From<Ways> for RawWays {
+    fn from(ways: Ways) -> Self {
+        match ways {
+            Ways::Count(ways) => Self::Count(ways),
+            Ways::Full => Self::Word(FullWord::Full),
+        }
+    }
+}
+
+impl fmt::Display for Ways {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(ways) => f.pad(&format!("{ways}-way")),
+            Self::Full => f.pad("full"),
+        }
+    }
+}
+
+/// How a page number chooses its set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Index {
+    /// Its lowest bits.
+    Linear,
+    /// Its lowest bits XORed with the ones above them.
+    Xor,
+}
+
+/// What a first access to a page costs when no TLB holds it, above a first-level hit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Walk {
+    /// Page kind.
+    pub kind: PageKind,
+    /// Pages touched in turn.
+    pub pages: u64,
+    /// Bytes of last-level page-table entries that these pages bring into the caches, counted in whole lines.
+    pub entry_bytes: Bytes,
+    /// Added core cycles.
+    pub cycles: Estimate,
+    /// Added time in ns.
+    pub ns: Estimate,
+}
+
+/// Do two page kinds compete for the entries of a level?
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sharing {
+    /// The two kinds.
+    pub kinds: [PageKind; 2],
+    /// TLB level.
+    pub level: u8,
+    /// `true` shared, `false` separate, `null` could not be told.
+    pub shared: Option<bool>,
+    /// What was seen.
+    pub evidence: String,
+}
+
+/// How the probed pages were laid out in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    /// Page kind.
+    pub kind: PageKind,
+    /// Aliased or private.
+    pub layout: MemoryLayout,
+    /// What the self-test saw, and what proves the kind.
+    pub evidence: String,
+}
+
+/// What lies behind the probed pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryLayout {
+    /// All pages are one physical page: the data is always in the first-level cache.
+    Aliased,
+    /// As `aliased` for the second level; pages of their own for the first, because this CPU's way prediction makes aliases
+    /// dearer by a constant.
+    AliasedAboveFirst,
+    /// Every page has memory of its own, lines spread over the cache's sets.
+    Private,
+}
+
+/// Which page size of the host seems to lie under this machine's large pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostBacking {
+    /// The answer.
+    pub verdict: Verdict,
+    /// From 0 to 1.
+    pub confidence: f64,
+    /// Share of the sampled regions on smaller host pages, 0 to 1; `null` when unknown.
+    pub splintered: Option<f64>,
+    /// What was seen, one sentence each.
+    pub evidence: Vec<String>,
+}
+
+/// Verdicts on the host's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Verdict {
+    /// Large guest pages lie on 4 KiB host pages.
+    #[serde(rename = "4K")]
+    Small,
+    /// 1 GiB guest pages lie on 2 MiB host pages.
+    #[serde(rename = "2M")]
+    Large,
+    /// 1 GiB guest pages are held whole, inside a virtual machine.
+    #[serde(rename = "1G")]
+    Huge,
+    /// No splintering is visible: bare metal, or a host that gives at least the page sizes tried.
+    #[serde(rename = "none")]
+    None,
+    /// Cannot tell.
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Small => "4K",
+            Self::Large => "2M",
+            Self::Huge => "1G",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+/// What somebody else says about a level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Known {
+    /// Who says it: `cpuid 0x80000005`, `cpu table: epyc-9654`.
+    pub source: String,
+    /// Page kind.
+    pub kind: PageKind,
+    /// 1 or 2.
+    pub level: u8,
+    /// Entries.
+    pub entries: u32,
+    /// Associativity.
+    pub ways: Option<Ways>,
+}
+
+/// One point of a curve of cost against pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Page kind.
+    pub kind: PageKind,
+    /// Pages from one to the next.
+    pub stride: u64,
+    /// Neighbouring pages visited at each stride.
+    pub block: u64,
+    /// Pages visited in turn.
+    pub pages: u64,
+    /// Core cycles per access.
+    pub cycles: Estimate,
+}
+
+impl Tlb {
+    /// The level of a kind.
+    pub fn level(&self, kind: PageKind, level: u8) -> Option<&Level> {
+        self.levels
+            .iter()
+            .find(|found| found.kind == kind && found.level == level)
+    }
+
+    /// Where the measurement and what others say are at odds, one doubt each.
+    pub fn disagreements(&self) -> Vec<Doubt> {
+        self.known.iter().filter_map(|known| self.disagreement(known)).collect()
+    }
+
+    fn disagreement(&self, known: &Known) -> Option<Doubt> {
+        let level = self.level(known.kind, known.level)?;
+        let entries = level.entries?;
+        let entries_differ = known.entries < entries.low || known.entries > entries.high;
+        let ways_differ = matches!((known.ways, level.ways), (Some(said), Some(seen)) if said != seen);
+        if !entries_differ && !ways_differ {
+            return None;
+        }
+        let ways = |ways: Option<Ways>| ways.map_or(String::new(), |ways| format!(" {ways}"));
+        Some(Doubt::new(
+            "tlb-disagreement",
+            format!(
+                "{} pages, level {}: timing shows {entries}{}, {} says {}{}; timing is what programs feel",
+                known.kind,
+                known.level,
+                ways(level.ways),
+                known.source,
+                known.entries,
+                ways(known.ways),
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entries, HostBacking, Index, Known, Level, Tlb, Verdict, Ways};
+    use crate::PageKind;
+
+    fn tlb(value: u32, ways: Ways) -> Tlb {
+        Tlb {
+            levels: vec![Level {
+                kind: PageKind::Base,
+                level: 1,
+                entries: Some(Entries {
+                    value,
+                    low: value,
+                    high: value,
+                }),
+                ways: Some(ways),
+                index: Some(Index::Linear),
+                miss_ns: None,
+                miss_cycles: None,
+                not_told: None,
+            }],
+            walks: vec![],
+            sharing: vec![],
+            host_backing: HostBacking {
+                verdict: Verdict::Small,
+                confidence: 0.9,
+                splintered: Some(1.0),
+                evidence: vec![],
+            },
+            known: vec![Known {
+                source: "cpuid 0x18".to_owned(),
+                kind: PageKind::Base,
+                level: 1,
+                entries: 64,
+                ways: Some(Ways::Count(4)),
+            }],
+            memory: vec![],
+            curves: vec![],
+            core_ghz: None,
+            cpu: 0,
+            dropped: 0,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_measurement_that_differs_from_cpuid_is_a_doubt_and_one_that_agrees_is_none() {
+        let doubts = tlb(96, Ways::Count(6)).disagreements();
+        assert_eq!(doubts.len(), 1);
+        assert!(
+            doubts[0]
+                .text
+                .contains("timing shows 96 6-way, cpuid 0x18 says 64 4-way"),
+            "{doubts:?}"
+        );
+        assert_eq!(tlb(64, Ways::Count(4)).disagreements(), []);
+        assert_eq!(tlb(64, Ways::Full).disagreements().len(), 1);
+    }
+
+    #[test]
+    fn ways_are_a_number_or_the_word_full_and_verdicts_are_page_sizes() {
+        let json = serde_json::to_string(&[Ways::Count(6), Ways::Full]).expect("json");
+        assert_eq!(json, r#"[6,"full"]"#);
+        assert_eq!(
+            serde_json::from_str::<[Ways; 2]>(&json).expect("json"),
+            [Ways::Count(6), Ways::Full]
+        );
+        let value = serde_json::to_value(tlb(96, Ways::Count(6))).expect("json");
+        assert_eq!(value["host_backing"]["verdict"], "4K");
+        assert_eq!(value["levels"][0]["entries"]["value"], 96);
+        assert_eq!(
+            Entries {
+                value: 71,
+                low: 68,
+                high: 73
+            }
+            .to_string(),
+            "71 (68-73)"
+        );
+    }
+}

@@ -1,0 +1,303 @@
+//! The table of known CPUs: TLBs, caches and latencies, each with its public source; `None` where no source is known.
+
+use std::sync::OnceLock;
+
+use model::tlb::{Known, Ways};
+use model::{Bytes, PageKind};
+use serde::{Deserialize, Serialize};
+
+/// One CPU of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// Stable short name, such as `epyc-9654`.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Maker.
+    pub vendor: String,
+    /// Microarchitecture.
+    pub uarch: String,
+    /// Base clock, in MHz.
+    pub clock_mhz: Option<f64>,
+    /// Page sizes it can map.
+    pub page_sizes: Option<Vec<PageSize>>,
+    /// Levels of its page tables.
+    pub page_levels: Option<u8>,
+    /// What it offers for virtual machines.
+    pub virt: Option<Virt>,
+    /// Its TLBs; empty when unknown.
+    pub tlb: Vec<TlbRow>,
+    /// A remark on the second level.
+    pub l2_tlb_note: Option<String>,
+    /// Page-table walkers that work at a time.
+    pub walkers: Option<u32>,
+    /// Its caches.
+    pub caches: Vec<Cache>,
+    /// Load-to-use latencies in core cycles.
+    pub latency_cycles: Latencies,
+    /// Memory latency in ns.
+    pub latency_ns_mem: Option<f64>,
+    /// What a first-level miss that hits the second level costs, in core cycles.
+    pub l2tlb_hit_penalty_cycles: Option<f64>,
+    /// Where the numbers are published.
+    pub source: Vec<String>,
+    /// What to know before using them.
+    pub notes: Vec<String>,
+}
+
+/// Hardware support for virtual machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Virt {
+    /// VT-x or SVM.
+    pub hw_cpu: bool,
+    /// EPT or NPT.
+    pub nested_paging: bool,
+}
+
+/// One TLB, or one view of it: rows of one `group` are the same physical array.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlbRow {
+    /// 1 or 2.
+    pub level: u8,
+    /// Which accesses it serves.
+    pub kind: TlbKind,
+    /// Page sizes it holds.
+    pub pages: Vec<PageSize>,
+    /// Entries.
+    pub entries: u32,
+    /// Associativity; `None` when unknown.
+    pub ways: Option<Ways>,
+    /// Rows with the same group share one array, so their entries must not be added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+/// Which accesses a TLB serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlbKind {
+    /// Loads and stores.
+    Data,
+    /// Loads only.
+    DataLoad,
+    /// Stores only.
+    DataStore,
+    /// Instruction fetches.
+    Instruction,
+    /// Everything.
+    Unified,
+}
+
+impl TlbKind {
+    /// Does it serve loads of data?
+    pub fn serves_loads(self) -> bool {
+        matches!(self, Self::Data | Self::DataLoad | Self::Unified)
+    }
+}
+
+/// A page size as the table writes it (`4K`), in JSON text with its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PageSize(pub Bytes);
+
+impl TryFrom<String> for PageSize {
+    type Error = model::ParseBytesError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self)
+    }
+}
+
+impl From<PageSize> for String {
+    fn from(size: PageSize) -> Self {
+        size.0.exact()
+    }
+}
+
+/// One cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// 1 to 3.
+    pub level: u8,
+    /// `data`, `instruction` or `unified`.
+    pub kind: String,
+    /// Size in KiB.
+    pub kib: Option<u64>,
+    /// Associativity.
+    pub ways: Option<Ways>,
+    /// Line in bytes.
+    pub line: Option<u32>,
+    /// Sets, where stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets: Option<u64>,
+}
+
+/// Load-to-use latencies in core cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// First-level cache.
+    pub l1: Option<f64>,
+    /// Second-level cache.
+    pub l2: Option<f64>,
+    /// Third-level cache.
+    pub l3: Option<f64>,
+    /// Memory.
+    pub mem: Option<f64>,
+}
+
+/// A CPU table that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {source}; the table is JSON with a list `cpus`, as in the one that comes with hugewise")]
+pub struct ParseError {
+    place: String,
+    source: serde_json::Error,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    cpus: Vec<Cpu>,
+}
+
+/// Reads a table of CPUs; `place` names it in errors. Unknown fields are ignored.
+///
+/// # Errors
+/// If it is not JSON of that shape; the text says line and column.
+pub fn parse(bytes: &[u8], place: &str) -> Result<Vec<Cpu>, ParseError> {
+    serde_json::from_slice::<Table>(bytes)
+        .map(|table| table.cpus)
+        .map_err(|source| ParseError {
+            place: place.to_owned(),
+            source,
+        })
+}
+
+/// The table that comes with hugewise.
+pub fn table() -> &'static [Cpu] {
+    static TABLE: OnceLock<Vec<Cpu>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        // A test reads the same bytes, so a broken table cannot be built into a release; without it nothing is known.
+        parse(include_bytes!("../data/cpus.json"), "cpus.json").unwrap_or_default()
+    })
+}
+
+/// The CPU with that id.
+pub fn by_id(id: &str) -> Option<&'static Cpu> {
+    table().iter().find(|cpu| cpu.id == id)
+}
+
+/// The CPU that a machine's own model name means (`Intel(R) Xeon(R) Platinum 8452Y`): the one whose model number stands in
+/// it as a word.
+pub fn by_model_name(name: &str) -> Option<&'static Cpu> {
+    let words: Vec<String> = words_of(name);
+    table().iter().find(|cpu| {
+        cpu.id.split('-').next_back().is_some_and(|number| {
+            number.len() >= 4
+                && number.contains(|c: char| c.is_ascii_digit())
+                && words.iter().any(|word| word == number)
+        })
+    })
+}
+
+fn words_of(name: &str) -> Vec<String> {
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+        .map(str::to_ascii_lowercase)
+        .collect()
+}
+
+impl Cpu {
+    /// What the table says about the TLBs that serve loads of a page kind, to stand beside a measurement.
+    pub fn known(&self, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Known> {
+        let page = PageSize(kind.page_size(base, pmd));
+        let mut levels: Vec<Known> = Vec::new();
+        let rows = self
+            .tlb
+            .iter()
+            .filter(|row| row.kind.serves_loads() && row.pages.contains(&page));
+        for row in rows {
+            match levels.iter_mut().find(|known| known.level == row.level) {
+                // Two arrays of one level that both hold the size: their entries add up, each with its own ways.
+                Some(known) => {
+                    known.entries += row.entries;
+                    if known.ways != row.ways {
+                        known.ways = None;
+                    }
+                }
+                None => levels.push(Known {
+                    source: format!("cpu table: {}", self.id),
+                    kind,
+                    level: row.level,
+                    entries: row.entries,
+                    ways: row.ways,
+                }),
+            }
+        }
+        levels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_id, by_model_name, parse, table};
+    use model::tlb::Ways;
+    use model::{Bytes, PageKind};
+
+    #[test]
+    fn the_table_that_is_built_in_can_be_read_and_names_its_sources() {
+        let cpus = parse(include_bytes!("../data/cpus.json"), "cpus.json").expect("a readable table");
+        assert_eq!(cpus.len(), 14);
+        assert_eq!(table(), cpus);
+        for cpu in &cpus {
+            assert!(!cpu.source.is_empty(), "{}", cpu.id);
+            assert!(
+                by_id(&cpu.id).is_some_and(|found| found == cpu),
+                "ids are unique: {}",
+                cpu.id
+            );
+            assert!(
+                cpu.tlb.iter().all(|row| row.entries > 0 && !row.pages.is_empty()),
+                "{}",
+                cpu.id
+            );
+        }
+    }
+
+    #[test]
+    fn entries_of_one_level_add_up_over_arrays_but_not_over_views_of_one_array() {
+        let known = |id: &str, kind| {
+            let cpu = by_id(id).expect("in the table");
+            cpu.known(kind, Bytes::kib(4), Bytes::mib(2))
+                .iter()
+                .map(|known| (known.level, known.entries, known.ways))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            known("xeon-8452y", PageKind::Base),
+            [(1, 64, Some(Ways::Count(4))), (2, 2048, Some(Ways::Count(8)))]
+        );
+        assert_eq!(
+            known("xeon-8452y", PageKind::Thp),
+            [(1, 32, Some(Ways::Count(4))), (2, 1024, Some(Ways::Count(8)))]
+        );
+        assert_eq!(
+            known("epyc-9654", PageKind::HUGETLB_2M),
+            [(1, 72, Some(Ways::Full)), (2, 3072, Some(Ways::Count(6)))]
+        );
+        assert_eq!(known("neoverse-v1", PageKind::Base), []);
+    }
+
+    #[test]
+    fn a_model_name_finds_its_cpu_and_a_masked_one_finds_none() {
+        let id = |name| by_model_name(name).map(|cpu| cpu.id.as_str());
+        assert_eq!(id("INTEL(R) XEON(R) PLATINUM 8452Y"), Some("xeon-8452y"));
+        assert_eq!(id("AMD EPYC 9654 96-Core Processor"), Some("epyc-9654"));
+        assert_eq!(id("AMD EPYC"), None);
+        assert_eq!(id(""), None);
+    }
+
+    #[test]
+    fn a_garbled_table_says_where() {
+        let error = parse(b"{\"cpus\": [\n{\"id\": 7}]}", "my.json").expect_err("an id is text");
+        let text = error.to_string();
+        assert!(text.contains("my.json") && text.contains("line 2"), "{text}");
+    }
+}
