@@ -62,8 +62,8 @@ pub(crate) struct Scanned {
     pub(crate) reached: u64,
 }
 
-/// Scans a page-aligned range for pages in memory; neighbours alike share a region, and pages of zeros are left out. Stops early when `regions` is
-/// full. Fails with NOTTY on kernels without the call.
+/// Scans a page-aligned range for pages in memory; neighbours alike share a region, and pages of zeros are left out.
+/// Stops early when `regions` is full. Fails with NOTTY on kernels without the call.
 pub(crate) fn scan_pages(pagemap: &File, range: Range<u64>, regions: &mut [PageRegion]) -> io::Result<Scanned> {
     let arg = ScanArg {
         size: size_of::<ScanArg>() as u64,
@@ -76,8 +76,8 @@ pub(crate) fn scan_pages(pagemap: &File, range: Range<u64>, regions: &mut [PageR
         return_mask: PAGE_IS_HUGE,
         ..ScanArg::default()
     };
-    // SAFETY: the call writes `walk_end` in `arg` and at most `vec_len` regions behind `vec`, which is the caller's exclusive slice; both outlive the call.
-    // Asked without write-protect flags it changes no mapping.
+    // SAFETY: the call writes `walk_end` in `arg` and at most `vec_len` regions behind `vec`, which is the caller's
+    // exclusive slice; both outlive the call. Asked without write-protect flags it changes no mapping.
     unsafe { ioctl(pagemap, PagemapScan(arg)) }
 }
 

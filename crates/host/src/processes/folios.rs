@@ -1,4 +1,4 @@
-//! Which share of one's own memory lies in transparent large pages of a given size: a sample by physical page, for root.
+//! Which share of one's own memory lies in transparent pages of a given size: a sample by physical page, for root.
 
 use std::fs::File;
 use std::io;
@@ -36,12 +36,14 @@ pub struct FolioSample {
 }
 
 impl FolioSample {
-    /// The share of the sampled ranges that are pages of exactly this size, from 0 to 1; `None` if the region holds no aligned range.
+    /// The share of the sampled ranges that are pages of exactly this size, from 0 to 1; `None` if the region holds
+    /// no aligned range.
     pub fn share(&self) -> Option<f64> {
         (self.sampled > 0).then(|| self.exact as f64 / self.sampled as f64)
     }
 
-    /// A proof of the same range with this share of its aligned ranges moved from base to mTHP, and both accounts named.
+    /// A proof of the same range with this share of its aligned ranges moved from base to mTHP, and both accounts
+    /// named.
     pub fn refine(&self, proof: &Proof) -> Proof {
         let base = proof.backing.of(PageKind::Base).0;
         let share = self.share().unwrap_or_default();
@@ -59,7 +61,8 @@ impl FolioSample {
     }
 }
 
-/// Samples the aligned ranges of `size` in `len` bytes at `start` of this process, by /proc/self/pagemap and /proc/kpageflags.
+/// Samples the aligned ranges of `size` in `len` bytes at `start` of this process, by /proc/self/pagemap and
+/// /proc/kpageflags.
 ///
 /// Denied without CAP_SYS_ADMIN, which hides frame numbers. `size` is a power of two of at least two base pages.
 pub fn own_range_mthp(start: usize, len: usize, size: Bytes) -> Reading<FolioSample> {
@@ -101,8 +104,8 @@ fn sample(start: u64, len: u64, size: Bytes) -> Result<FolioSample, Unread> {
     })
 }
 
-/// The `index`-th of `sampled` picks out of `ranges`: one in each of `sampled` equal strata, at a fixed but irregular place in it, so that a
-/// pattern in the memory is not met in step.
+/// The `index`-th of `sampled` picks out of `ranges`: one in each of `sampled` equal strata, at a fixed but irregular
+/// place in it, so that a pattern in the memory is not met in step.
 fn spread(index: u64, sampled: u64, ranges: u64) -> u64 {
     let edge = |index: u64| (u128::from(index) * u128::from(ranges) / u128::from(sampled)) as u64;
     let (low, high) = (edge(index), edge(index + 1));

@@ -30,7 +30,8 @@ pub(super) fn lines<'a>(path: &'a str, bytes: &'a [u8]) -> impl Iterator<Item = 
 }
 
 impl<'a> Line<'a> {
-    /// Key and value of a `Key: value` line; the value is all that follows the colon, blanks too (a name may begin with one).
+    /// Key and value of a `Key: value` line; the value is all that follows the colon, blanks too (a name may begin
+    /// with one).
     pub(super) fn key_value(&self) -> Option<(&'a [u8], &'a [u8])> {
         let colon = self.text.iter().position(|&byte| byte == b':' || byte == b' ')?;
         let (key, rest) = self.text.split_at(colon);

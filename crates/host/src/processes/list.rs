@@ -1,8 +1,9 @@
-//! All processes in one cheap pass: `status` for each, more only where large pages are possible and the answer is not dear.
+//! All processes in one cheap pass: `status` for each, more only where large pages are possible and cheap to see.
 
 use model::process::ProcessPages;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
+use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::one::{hugetlb_by_size, joined, rollup, row};
 use super::smaps::Counts;
 use super::status::Status;
@@ -11,11 +12,12 @@ use crate::Source;
 /// How much a listing may cost the processes that it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListOptions {
-    /// A process with a smaller RSS counts as base without a look into its page tables. `None` is half a PMD page: a PMD-mapped page needs a whole
-    /// one, and RSS may be behind by a few pages per CPU.
+    /// A process with less resident memory of every sort that has PMD-mapped pages on this machine counts as base
+    /// without a look into its page tables. `None` is half a PMD page: a PMD-mapped page needs a whole one, and RSS
+    /// may be behind by a few pages per CPU.
     pub rollup_from: Option<Bytes>,
-    /// Processes with more page tables than this are not walked, because they could not map, unmap or fault meanwhile. The default of 8 MiB maps
-    /// 4 GiB of base pages: about 16 ms.
+    /// Processes with more page tables than this are not walked, because they could not map, unmap or fault
+    /// meanwhile. The default of 8 MiB maps 4 GiB of base pages: about 16 ms.
     pub page_tables_max: Bytes,
 }
 
@@ -76,7 +78,8 @@ fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
     sum.0 = sum.0.saturating_add(reading.known().copied().unwrap_or_default().0);
 }
 
-/// Lists the processes of a machine. One that ends meanwhile is left out; one that may not be looked into keeps what its status gave.
+/// Lists the processes of a machine. One that ends meanwhile is left out; one that may not be looked into keeps what
+/// its status gave.
 ///
 /// mTHP counts as base here: telling them apart takes root and a look at every physical page.
 pub fn list(source: &Source, options: &ListOptions) -> Reading<Processes> {
@@ -95,6 +98,7 @@ struct Survey<'a> {
     source: &'a Source,
     rollup_from: Bytes,
     page_tables_max: Bytes,
+    mapped: Mapped,
     only_pool: Option<Bytes>,
 }
 
@@ -104,6 +108,7 @@ impl<'a> Survey<'a> {
             source,
             rollup_from: options.rollup_from.unwrap_or_else(|| Bytes(pmd_size(source).0 / 2)),
             page_tables_max: options.page_tables_max,
+            mapped: Mapped::read(source),
             only_pool: only_pool_in_use(source),
         }
     }
@@ -137,7 +142,7 @@ impl<'a> Survey<'a> {
 
     fn counts(&self, pid: u32, status: &Status) -> Result<Counts, Unread> {
         let rss = *status.rss.as_ref().into_result()?;
-        if rss < self.rollup_from {
+        if self.mapped.most(status, rss) < self.rollup_from {
             return Ok(Counts {
                 rss,
                 ..Counts::default()
@@ -174,33 +179,6 @@ impl<'a> Survey<'a> {
             _ => Ok(()),
         }
     }
-}
-
-/// The size of a PMD-mapped page; 2 MiB where the kernel does not say, which is the smallest that 64-bit machines have.
-fn pmd_size(source: &Source) -> Bytes {
-    let size = source.number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
-    size.known().map_or(Bytes::mib(2), |&size| Bytes(size))
-}
-
-/// The page size of the one hugetlb pool with pages in use; `None` if there are several or if a pool cannot be read.
-fn only_pool_in_use(source: &Source) -> Option<Bytes> {
-    const POOLS: &str = "/sys/kernel/mm/hugepages";
-    let mut only = None;
-    for name in source.list(POOLS).known()? {
-        let Some(size) = pool_size(name) else { continue };
-        let pages = *source.number(&format!("{POOLS}/{name}/nr_hugepages")).known()?;
-        let free = *source.number(&format!("{POOLS}/{name}/free_hugepages")).known()?;
-        if pages > free && only.replace(size).is_some() {
-            return None;
-        }
-    }
-    only
-}
-
-/// `hugepages-2048kB` as a size.
-fn pool_size(name: &str) -> Option<Bytes> {
-    let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-    kib.checked_mul(1024).map(Bytes)
 }
 
 #[cfg(test)]

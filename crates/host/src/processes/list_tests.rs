@@ -23,7 +23,8 @@ fn pool(tree: Tree, kib: u64, pages: u64, free: u64) -> Tree {
         .line(&format!("{dir}/free_hugepages"), free)
 }
 
-/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of somebody else, and one that has just ended.
+/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of somebody else, and one that has
+/// just ended.
 fn machine() -> Tree {
     let tree = Tree::new()
         .file("/proc/20/status", status("db", 8192, 100, 4096))
@@ -60,6 +61,50 @@ fn lists_by_pid_what_has_memory() {
 fn a_process_too_small_for_a_large_page_is_base_without_a_walk() {
     let processes = listed(machine());
     assert_eq!(processes.rows[0].backing.to_string(), "base 900K");
+}
+
+#[test]
+fn a_machine_without_pmd_mapped_pages_answers_for_its_processes() {
+    let vmstat = "nr_anon_transparent_hugepages 0\nnr_shmem_pmdmapped 0\nnr_file_pmdmapped 0\n";
+    let quiet = |release| {
+        machine()
+            .file("/proc/vmstat", vmstat)
+            .line("/proc/sys/kernel/osrelease", release)
+    };
+    let theirs = |tree| listed(tree).rows[2].backing.to_string();
+    assert_eq!(
+        theirs(quiet("6.12.0-1-amd64")),
+        "base 4.9M",
+        "not walked, so not denied"
+    );
+    assert!(
+        theirs(quiet("5.10.0-30-amd64")).contains("denied"),
+        "its counters may be behind"
+    );
+    let busy = quiet("6.12.0").file("/proc/vmstat", vmstat.replace("pmdmapped 0", "pmdmapped 3"));
+    assert!(theirs(busy).contains("denied"));
+}
+
+#[test]
+fn only_the_sorts_of_memory_that_have_pmd_mapped_pages_are_looked_into() {
+    let vmstat = "nr_anon_transparent_hugepages 7\nnr_shmem_pmdmapped 0\nnr_file_pmdmapped 0\n";
+    let tree = machine()
+        .file("/proc/vmstat", vmstat)
+        .line("/proc/sys/kernel/osrelease", "6.12.0");
+    let parts = |anon: u32, file: u32| {
+        format!(
+            "{}RssAnon: {anon} kB\nRssFile: {file} kB\n",
+            status("theirs", 5000, 40, 0)
+        )
+    };
+    let theirs = |text: String| {
+        listed(tree.clone().file("/proc/100/status", text)).rows[2]
+            .backing
+            .known()
+            .is_some()
+    };
+    assert!(theirs(parts(900, 4100)), "too little anonymous memory for a large page");
+    assert!(!theirs(parts(4100, 900)));
 }
 
 #[test]

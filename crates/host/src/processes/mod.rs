@@ -1,10 +1,12 @@
 //! Page kinds behind processes, and the proof of what backs a range of one's own memory.
 //!
-//! The order is cheap first: `status` needs no lock, `smaps_rollup` and `smaps` walk the page tables under the process's memory lock.
+//! The order is cheap first: `status` needs no lock, `smaps_rollup` and `smaps` walk the page tables under the
+//! process's memory lock.
 
 mod folios;
 mod lines;
 mod list;
+mod machine;
 mod one;
 pub mod pagemap;
 mod proof;

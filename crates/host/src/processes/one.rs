@@ -9,7 +9,8 @@ use crate::Source;
 
 /// What backs one process, however long its memory lock is held for the answer (about 4 ms per GiB of base pages).
 ///
-/// Absent if there is no such process, or if it is a thread of the kernel or a zombie: those have no memory of their own.
+/// Absent if there is no such process, or if it is a thread of the kernel or a zombie: those have no memory of their
+/// own.
 pub fn one(source: &Source, pid: u32) -> Reading<ProcessPages> {
     read_one(source, pid).into()
 }

@@ -17,8 +17,9 @@ const PAGEMAP: &str = "/proc/self/pagemap";
 /// What backs a range, and which account of the kernel says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Bytes in memory by page kind; less than the range where it was never touched or was swapped out. Pages of zeros that were only ever read
-    /// belong to nobody and are not counted. Smaller transparent sizes count as base: see [`own_range_mthp`](super::own_range_mthp).
+    /// Bytes in memory by page kind; less than the range where it was never touched or was swapped out. Pages of
+    /// zeros that were only ever read belong to nobody and are not counted. Smaller transparent sizes count as base:
+    /// see [`own_range_mthp`](super::own_range_mthp).
     pub backing: Backing,
     /// The account: `PAGEMAP_SCAN`, or `/proc/self/smaps` before Linux 6.7.
     pub account: String,
@@ -26,8 +27,8 @@ pub struct Proof {
 
 /// Proves what backs `len` bytes at `start` in this process.
 ///
-/// Exact to the byte by PAGEMAP_SCAN (2 GiB of base pages: about 2 ms). By smaps, a mapping that sticks out of the range must be all of one kind
-/// and all in memory, else the answer is that it cannot be told.
+/// Exact to the byte by PAGEMAP_SCAN (2 GiB of base pages: about 2 ms). By smaps, a mapping that sticks out of the
+/// range must be all of one kind and all in memory, else the answer is that it cannot be told.
 pub fn own_range(start: usize, len: usize) -> Reading<Proof> {
     let range = start as u64..(start as u64).saturating_add(len as u64);
     by_scan(&range)
@@ -137,7 +138,8 @@ fn only_kind(backing: &Backing, size: Bytes) -> Option<PageKind> {
 fn sticks_out(mapping: &Mapping<'_>, whole: &Backing) -> Unread {
     let Range { start, end } = mapping.range;
     let why = format!(
-        "the mapping {start:x}-{end:x} sticks out of the range and holds {whole} of {}: only Linux 6.7 and later can tell which is where",
+        "the mapping {start:x}-{end:x} sticks out of the range and holds {whole} of {}: \
+         only Linux 6.7 and later can tell which is where",
         mapping.size()
     );
     Unread::new(Cause::Failed, SMAPS, why)

@@ -11,7 +11,8 @@ use crate::processes::smaps;
 const MIB: usize = 1 << 20;
 const HUGE: usize = 2 * MIB;
 
-/// Anonymous memory aligned to 2 MiB, given back when dropped. It lies between guards, so that no neighbour joins its mapping.
+/// Anonymous memory aligned to 2 MiB, given back when dropped. It lies between guards, so that no neighbour joins its
+/// mapping.
 struct Memory {
     base: *mut c_void,
     mapped: usize,

@@ -1,4 +1,4 @@
-//! /proc/PID/smaps and smaps_rollup: what backs each mapping, and their sum. Both take the process's memory lock to answer.
+//! /proc/PID/smaps and smaps_rollup: what backs each mapping, and their sum, read under its memory lock.
 //!
 //! Hand-written over bytes: a process may have hundreds of thousands of mappings of 27 lines each.
 
@@ -166,8 +166,8 @@ fn close<'a>(draft: Option<Draft<'a>>, mappings: &mut Vec<Mapping<'a>>) -> Resul
     Ok(())
 }
 
-/// Reads `start-end perms offset device inode    name`. Lines that do not begin like an address belong to no known form and are
-/// passed over.
+/// Reads `start-end perms offset device inode    name`. Lines that do not begin like an address belong to no known
+/// form and are passed over.
 fn header<'a>(line: &Line<'a>) -> Result<Option<Mapping<'a>>, Unread> {
     if !line.text.first().is_some_and(u8::is_ascii_hexdigit) {
         return Ok(None);

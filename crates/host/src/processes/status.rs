@@ -1,7 +1,7 @@
 //! /proc/PID/status: the cheap account of a process, readable without its memory lock.
 //!
-//! An own parser, because process names may hold colons and bytes that are not UTF-8, and because a missing or a garbled
-//! line must cost that line only.
+//! An own parser, because process names may hold colons and bytes that are not UTF-8, and because a missing or a
+//! garbled line must cost that line only.
 
 use model::{Bytes, Cause, Reading, Unread};
 
@@ -93,7 +93,8 @@ fn effective_uid(line: &Line<'_>, value: &[u8]) -> Result<u32, Unread> {
         .ok_or_else(|| line.garbled("Uid", value, "four user ids"))
 }
 
-/// Undoes the two escapes of the Name line (`\n` for a newline, `\\` for a backslash); other bytes are as the process chose them.
+/// Undoes the two escapes of the Name line (`\n` for a newline, `\\` for a backslash); other bytes are as the process
+/// chose them.
 fn unescape(value: &[u8]) -> String {
     let mut name = Vec::with_capacity(value.len());
     let mut rest = value;

@@ -1,0 +1,90 @@
+//! What the machine as a whole says, so that processes need not be asked: sizes, pools in use, PMD-mapped pages in use.
+
+use model::{Bytes, Reading};
+
+use super::status::Status;
+use crate::Source;
+
+/// Which sorts of memory have PMD-mapped pages anywhere on the machine. Where one has none, no process needs to be
+/// asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mapped {
+    anonymous: bool,
+    file: bool,
+    shared: bool,
+}
+
+impl Mapped {
+    const UNKNOWN: Self = Self {
+        anonymous: true,
+        file: true,
+        shared: true,
+    };
+
+    /// From /proc/vmstat. Until Linux 5.12 it counted large pages, not base pages, and could be behind by over a
+    /// hundred of them per CPU.
+    pub(super) fn read(source: &Source) -> Self {
+        let vmstat = source.text("/proc/vmstat");
+        match vmstat.known() {
+            Some(text) if release(source) >= Some((5, 12)) => Self {
+                anonymous: counts(text, "nr_anon_transparent_hugepages"),
+                file: counts(text, "nr_file_pmdmapped"),
+                shared: counts(text, "nr_shmem_pmdmapped"),
+            },
+            _ => Self::UNKNOWN,
+        }
+    }
+
+    /// The most that a process can have on PMD-mapped pages of one sort; an unknown part may be all of its RSS.
+    pub(super) fn most(self, status: &Status, rss: Bytes) -> Bytes {
+        let part = |mapped: bool, part: &Reading<Bytes>| {
+            let bytes = part.known().copied().unwrap_or(rss);
+            if mapped { bytes } else { Bytes(0) }
+        };
+        part(self.anonymous, &status.rss_anon)
+            .max(part(self.file, &status.rss_file))
+            .max(part(self.shared, &status.rss_shmem))
+    }
+}
+
+/// Is a vmstat counter other than zero? One that is missing may be.
+fn counts(vmstat: &str, name: &str) -> bool {
+    let value = vmstat
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value != Some("0")
+}
+
+/// Major and minor number of the kernel.
+fn release(source: &Source) -> Option<(u32, u32)> {
+    let line = source.line("/proc/sys/kernel/osrelease");
+    let mut parts = line.known()?.split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// The size of a PMD-mapped page; 2 MiB where the kernel does not say, which is the smallest that 64-bit machines have.
+pub(super) fn pmd_size(source: &Source) -> Bytes {
+    let size = source.number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    size.known().map_or(Bytes::mib(2), |&size| Bytes(size))
+}
+
+/// The page size of the one hugetlb pool with pages in use; `None` if there are several or if a pool cannot be read.
+pub(super) fn only_pool_in_use(source: &Source) -> Option<Bytes> {
+    const POOLS: &str = "/sys/kernel/mm/hugepages";
+    let mut only = None;
+    for name in source.list(POOLS).known()? {
+        let Some(size) = pool_size(name) else { continue };
+        let pages = *source.number(&format!("{POOLS}/{name}/nr_hugepages")).known()?;
+        let free = *source.number(&format!("{POOLS}/{name}/free_hugepages")).known()?;
+        if pages > free && only.replace(size).is_some() {
+            return None;
+        }
+    }
+    only
+}
+
+/// `hugepages-2048kB` as a size.
+fn pool_size(name: &str) -> Option<Bytes> {
+    let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+    kib.checked_mul(1024).map(Bytes)
+}
