@@ -1,1 +1,27 @@
-//! tune
+//! The only writer of the machine: a journalled door through which every changed setting goes, and comes back.
+//!
+//! A measurement that needs hugetlb pages takes a [`PoolLease`] from a [`Door`]. Every write is in a journal on disk before
+//! it reaches the kernel, so that whatever ends the run (success, an error, a panic, SIGKILL), either the lease's `Drop` or
+//! [`Door::recover`] of the next run puts the pools back.
+
+mod door;
+mod error;
+mod gave_back;
+mod journal;
+mod knob;
+mod lease;
+mod owner;
+mod pool;
+mod sink;
+mod state_dir;
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod properties;
+
+pub use door::Door;
+pub use error::{DoorError, LeaseError};
+pub use gave_back::{GaveBack, Outcome};
+pub use lease::{PoolLease, Shortfall};
+pub use sink::{LiveSink, Sink};

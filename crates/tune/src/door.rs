@@ -1,0 +1,171 @@
+//! The door: every change of the machine is journalled, made, read back, and undone here.
+
+mod change;
+mod ended;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::{Bytes, Unread};
+
+use crate::error::{DoorError, LeaseError};
+use crate::gave_back::GaveBack;
+use crate::journal::{Journal, Run};
+use crate::knob::Knob;
+use crate::lease::{Held, PoolLease};
+use crate::owner::Owner;
+use crate::pool;
+use crate::sink::{self, Sink};
+use crate::state_dir::StateDir;
+
+/// The way to the machine's settings. Clones share one journal.
+#[derive(Clone)]
+pub struct Door {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    state: StateDir,
+    sink: Box<dyn Sink>,
+    /// This run's journal, while it holds anything. Taken only after the lock.
+    own: Mutex<Option<Journal>>,
+}
+
+impl Door {
+    /// A door with its journals in `state_dir`. Nothing is read or made until it is used.
+    pub fn new(state_dir: impl Into<PathBuf>, sink: Box<dyn Sink>) -> Self {
+        let inner = Inner {
+            state: StateDir(state_dir.into()),
+            sink,
+            own: Mutex::new(None),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Gives back what runs left that ended without doing so (SIGKILL, power). Every command calls this first.
+    ///
+    /// Nothing to do is the usual answer, also when there is no state directory, or when it is root's and this user is
+    /// not. Each journal is dealt with by itself: one that cannot be undone now is told as [`Outcome::Failed`](crate::Outcome::Failed) and stays.
+    ///
+    /// # Errors
+    /// When the state directory cannot be trusted, listed or locked.
+    pub fn recover(&self) -> Result<Vec<GaveBack>, DoorError> {
+        if !self.inner.state.is_there()? || self.inner.state.journals()?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let _lock = self.inner.state.lock()?;
+        self.inner.settle_ended()
+    }
+
+    /// Makes room for `pages` hugetlb pages of size `page`, until the lease ends.
+    ///
+    /// Free pages of the pool that nobody has reserved count first. For the rest the kernel is allowed to add surplus pages
+    /// (`nr_overcommit_hugepages`): they come when they are mapped, vanish with the mapping, and no other user's pool is touched.
+    /// Where the kernel refuses that (EINVAL, as for 1 GiB pages), the pools themselves are grown (`nr_hugepages`, node by
+    /// node), and what was really obtained is counted: see [`PoolLease::shortfall`].
+    ///
+    /// Two runs at the same moment may both count on the same free pages; then the later mapping fails, as it would
+    /// against any other program.
+    ///
+    /// # Errors
+    /// No such pool, no permission, no memory to spare, or a failure on the way; then nothing stays changed.
+    pub fn lease_pool(&self, page: Bytes, pages: u64) -> Result<PoolLease, LeaseError> {
+        let inner = &self.inner;
+        let free = pool::unclaimed(&*inner.sink, page)?.min(pages);
+        let mut lease = PoolLease::new(self.clone(), page, pages, free);
+        if free < pages {
+            pool::check_memory(&*inner.sink, page, pages - free)?;
+            inner.state.create()?;
+            let _lock = inner.state.lock()?;
+            inner.settle_ended()?;
+            // On an error the lock goes before the lease, whose Drop gives back what it got.
+            inner.with_own(|own| inner.fill(own, &mut lease))?;
+        }
+        Ok(lease)
+    }
+
+    /// Takes shares out of their settings, last first. What is done leaves the list, so that a failure can be tried again.
+    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, DoorError> {
+        let inner = &self.inner;
+        let mut told = Vec::new();
+        if held.is_empty() {
+            return Ok(told);
+        }
+        // Someone may have cleaned up our directory meanwhile; what we hold must go back all the same.
+        inner.state.create()?;
+        let _lock = inner.state.lock()?;
+        inner.settle_ended()?;
+        inner.with_own(|own| {
+            while let Some(&Held { knob, pages, base, .. }) = held.last() {
+                let outcome = inner.take_out(own, knob, pages, base)?;
+                held.pop();
+                let (what, ended) = (knob.to_string(), None);
+                told.push(GaveBack { what, ended, outcome });
+            }
+            Ok(told)
+        })
+    }
+}
+
+// Everything below is called with the lock held.
+impl Inner {
+    /// Works with this run's journal, which is there only while it holds something.
+    fn with_own<T, E: From<DoorError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
+        let mut slot = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let journal = match &mut *slot {
+            Some(journal) => journal,
+            none => none.insert(self.new_journal()?),
+        };
+        let result = work(journal);
+        if journal.ledger.is_settled() {
+            journal.remove(&self.state)?;
+            *slot = None;
+        }
+        result
+    }
+
+    /// Adds what is missing to a lease, one setting after the other.
+    fn fill(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
+        let (sink, page) = (&*self.sink, lease.page());
+        let free = pool::unclaimed(sink, page)?.min(lease.asked());
+        let missing = lease.asked() - free;
+        lease.count(free);
+        let knob = Knob::overcommit(page);
+        let raised = self.raise(own, lease, knob, |now| {
+            pool::raised_overcommit(sink, knob, now, missing)
+        });
+        match raised {
+            Ok(()) => lease.count(lease.asked()),
+            Err(error) if error.is_refused() => self.grow(own, lease)?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// Grows the pools themselves until enough pages are free, or no node has more to give.
+    fn grow(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
+        let (sink, page) = (&*self.sink, lease.page());
+        for knob in Knob::pages(sink, page) {
+            let missing = lease.asked().saturating_sub(pool::unclaimed(sink, page)?);
+            if missing == 0 {
+                break;
+            }
+            self.raise(own, lease, knob, |_| pool::raised_pages(sink, knob, missing))?;
+        }
+        lease.count(pool::unclaimed(sink, page)?.min(lease.asked()));
+        Ok(())
+    }
+
+    fn new_journal(&self) -> Result<Journal, DoorError> {
+        let run = Run::new(self.boot()?, Owner::this(&*self.sink)?);
+        Journal::create(&self.state, run)
+    }
+
+    fn boot(&self) -> Result<String, Unread> {
+        let id = sink::text(&*self.sink, "/proc/sys/kernel/random/boot_id")?;
+        Ok(id.trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! One change at the door: announced in the journal, written, read back; and taken out again.
+
+use model::Unread;
+
+use super::Inner;
+use crate::error::DoorError;
+use crate::gave_back::Outcome;
+use crate::journal::{Journal, Record};
+use crate::knob::Knob;
+use crate::lease::{Held, PoolLease};
+
+/// How often a value may change under our hands before we go on regardless.
+const DRIFTS: u32 = 10;
+
+// All of this is called with the lock held.
+impl Inner {
+    /// Raises one setting and enters what came of it in the lease.
+    pub(super) fn raise(
+        &self,
+        own: &mut Journal,
+        lease: &mut PoolLease,
+        knob: Knob,
+        aim: impl Fn(u64) -> Result<u64, Unread>,
+    ) -> Result<(), DoorError> {
+        // The value without hugewise: how we know it again if someone puts it back before we do.
+        let base = knob.read(&*self.sink)?.saturating_sub(self.held(own, knob)?);
+        let (from, to) = self.change(own, knob, base, aim)?;
+        if to > from {
+            let pages = to - from;
+            lease.hold(Held {
+                knob,
+                pages,
+                base,
+                from,
+            });
+        }
+        Ok(())
+    }
+
+    /// What all runs together hold of a setting.
+    fn held(&self, own: &Journal, knob: Knob) -> Result<u64, DoorError> {
+        let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
+        // A journal that cannot be read has been told of by `recover`.
+        let others = others.filter_map(|path| Journal::open(&path).ok());
+        let pages = others.map(|(journal, _)| journal.ledger.share(knob).pages).sum::<u64>();
+        Ok(pages + own.ledger.share(knob).pages)
+    }
+
+    /// Takes a share out of a setting again: subtracts what we added, whatever the value has become.
+    ///
+    /// Others set these values too: another hugewise, a script that adds and later subtracts its own, an administrator who
+    /// writes a number. Writing back the old value would undo theirs, so only our own share goes. Two values show that
+    /// our share is no longer in them, and are left alone: the very value of before the lease, and one below our share.
+    /// Pages in use are never taken by this: the kernel turns those beyond the new pool size into surplus pages, which go
+    /// when they are unmapped.
+    pub(super) fn take_out(
+        &self,
+        journal: &mut Journal,
+        knob: Knob,
+        pages: u64,
+        base: u64,
+    ) -> Result<Outcome, DoorError> {
+        let now = knob.read(&*self.sink)?;
+        let share = journal.ledger.share(knob).pages;
+        let gone = Record::Done {
+            path: knob.path(),
+            share: share.saturating_sub(pages),
+        };
+        if now == base {
+            journal.append(&gone)?;
+            return Ok(Outcome::AlreadyBack { now });
+        }
+        if now < pages {
+            journal.append(&gone)?;
+            return Ok(Outcome::Overwritten { share: pages, now });
+        }
+        let (from, to) = self.change(journal, knob, base, |now| Ok(now.saturating_sub(pages)))?;
+        Ok(Outcome::Restored { from, to })
+    }
+
+    /// Journals, writes and reads back one change to what `aim` makes of the current value; says what it was and became.
+    fn change(
+        &self,
+        journal: &mut Journal,
+        knob: Knob,
+        base: u64,
+        aim: impl Fn(u64) -> Result<u64, Unread>,
+    ) -> Result<(u64, u64), DoorError> {
+        let sink = &*self.sink;
+        let (before, after) = self.announce(journal, knob, base, aim)?;
+        let written = sink.write(&knob.file(), &after.to_string());
+        // If this fails, the write stays in doubt in the journal, for `recover` to decide.
+        let read = knob.read(sink)?;
+        let now = match &written {
+            Err(_) => before,
+            // A pool may grow in part; what lies outside of our step is someone else's.
+            Ok(()) if after > before => read.clamp(before, after),
+            Ok(()) => after,
+        };
+        let share = journal.ledger.share(knob).pages;
+        let share = (share + now).saturating_sub(before);
+        let path = knob.path();
+        journal.append(&Record::Done {
+            path: path.clone(),
+            share,
+        })?;
+        match written {
+            Ok(()) => Ok((before, now)),
+            Err(source) => Err(DoorError::Write {
+                path,
+                value: after,
+                source,
+            }),
+        }
+    }
+
+    /// Journals a write. Syncing takes a while, so the value is read again after it, and announced anew if it changed.
+    fn announce(
+        &self,
+        journal: &mut Journal,
+        knob: Knob,
+        base: u64,
+        aim: impl Fn(u64) -> Result<u64, Unread>,
+    ) -> Result<(u64, u64), DoorError> {
+        let sink = &*self.sink;
+        let mut before = knob.read(sink)?;
+        let mut drifts = 0;
+        loop {
+            let after = aim(before)?;
+            let path = knob.path();
+            journal.append(&Record::Write {
+                path,
+                before,
+                after,
+                base,
+            })?;
+            let now = knob.read(sink)?;
+            if now == before || drifts == DRIFTS {
+                return Ok((before, after));
+            }
+            (before, drifts) = (now, drifts + 1);
+        }
+    }
+}

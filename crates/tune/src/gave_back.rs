@@ -1,0 +1,93 @@
+//! What became of a change that was to be undone, as a sentence.
+
+use std::fmt;
+
+/// One setting and what giving it back came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GaveBack {
+    /// The setting in words, or the journal that could not be used.
+    pub what: String,
+    /// The process that had changed it, if it ended without giving back; `None` when a lease is given back in time.
+    pub ended: Option<u32>,
+    /// What happened.
+    pub outcome: Outcome,
+}
+
+/// What giving back came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Our share was taken out of the value again.
+    Restored {
+        /// The value that was found.
+        from: u64,
+        /// The value now.
+        to: u64,
+    },
+    /// Someone else has already put back the value of before the lease.
+    AlreadyBack {
+        /// The value that was found, and left.
+        now: u64,
+    },
+    /// Someone else has set a value so small that our share cannot be in it.
+    Overwritten {
+        /// Our share.
+        share: u64,
+        /// The value that was found, and left.
+        now: u64,
+    },
+    /// The run ended in the middle of a write and someone else changed the value since.
+    Unclear {
+        /// The value before that write.
+        before: u64,
+        /// The value that it wanted.
+        after: u64,
+        /// The value that was found, and left.
+        now: u64,
+    },
+    /// The machine has been started anew since, so nothing was left to undo.
+    Rebooted,
+    /// It could not be done now; the journal stays, and the next run tries again.
+    Failed {
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+impl GaveBack {
+    /// Is the setting certain to be free of our share? Otherwise the sentence is for the user's eyes.
+    pub fn is_clean(&self) -> bool {
+        match self.outcome {
+            Outcome::Restored { .. } | Outcome::AlreadyBack { .. } | Outcome::Rebooted => true,
+            Outcome::Overwritten { .. } | Outcome::Unclear { .. } | Outcome::Failed { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for GaveBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(pid) = self.ended {
+            write!(f, "hugewise (process {pid}) ended without giving back: ")?;
+        }
+        let what = &self.what;
+        match &self.outcome {
+            Outcome::Restored { from, to } => write!(f, "{what} {from} -> {to}"),
+            Outcome::AlreadyBack { now } => write!(f, "{what} is {now} as before, someone else put it back"),
+            Outcome::Overwritten { share, now } => {
+                write!(
+                    f,
+                    "{what} is {now}, set by someone else to less than our share of {share}; left as it is"
+                )
+            }
+            Outcome::Unclear { before, after, now } => write!(
+                f,
+                "{what} is {now}; the run ended while changing it {before} -> {after}, and someone else changed it since; \
+                 left as it is, correct it by hand if it is too large"
+            ),
+            Outcome::Rebooted => write!(
+                f,
+                "{what}: the machine has been restarted since, nothing is left to undo"
+            ),
+            Outcome::Failed { why } => write!(f, "{what}: not yet given back: {why}"),
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The journal of one run: what it was about to change and what it holds, one JSON line each, on disk before the change.
+//!
+//! The first line says whose run it is. A `write` line precedes every write, also those that give back; a `done` line
+//! follows it and says how much of the setting is the run's own from then on. A journal whose shares are all zero is removed.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model::{Cause, Unread};
+use serde::{Deserialize, Serialize};
+
+use crate::error::DoorError;
+use crate::knob::Knob;
+use crate::owner::Owner;
+use crate::state_dir::{StateDir, check_owner, private, state};
+
+/// Far more than any run writes; a larger file is not one of ours.
+const LARGEST: u64 = 1 << 20;
+
+/// The layout of the lines below.
+const FORMAT: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Record {
+    /// Whose journal this is: always the first line, and only there.
+    Run(Run),
+    /// About to write `after` where `before` was read.
+    Write {
+        path: String,
+        before: u64,
+        after: u64,
+        /// The value without any share of hugewise's.
+        base: u64,
+    },
+    /// The write was read back, or given up: this much of the value is the run's own now.
+    Done { path: String, share: u64 },
+}
+
+/// Whose journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) format: u32,
+    /// The kernel's boot id: settings do not survive a reboot.
+    pub(crate) boot: String,
+    #[serde(flatten)]
+    pub(crate) owner: Owner,
+    pub(crate) version: String,
+    pub(crate) time: String,
+}
+
+impl Run {
+    pub(crate) fn new(boot: String, owner: Owner) -> Self {
+        Self {
+            format: FORMAT,
+            boot,
+            owner,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            time: jiff::Timestamp::now().to_string(),
+        }
+    }
+}
+
+/// What a run holds of one setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// How much of the value is the run's own.
+    pub(crate) pages: u64,
+    /// The value without any share of hugewise's, when the first was taken.
+    pub(crate) base: u64,
+    /// A write that may or may not have happened: the value before, and the value wanted.
+    pub(crate) pending: Option<(u64, u64)>,
+}
+
+impl Share {
+    /// How much is the run's own, given that the value is `now`, if its last write was cut short between journal and
+    /// read-back. `None` if that cannot be told, because someone else changed the value meanwhile.
+    pub(crate) fn resolved(self, now: u64) -> Option<u64> {
+        let Some((before, after)) = self.pending else {
+            return Some(self.pages);
+        };
+        if now == before {
+            Some(self.pages)
+        } else if (before..=after).contains(&now) {
+            // A pool may have grown in part.
+            Some(self.pages + (now - before))
+        } else if now == after {
+            Some(self.pages.saturating_sub(before - after))
+        } else {
+            None
+        }
+    }
+}
+
+/// All that a run holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger(BTreeMap<Knob, Share>);
+
+impl Ledger {
+    pub(crate) fn share(&self, knob: Knob) -> Share {
+        self.0.get(&knob).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn knobs(&self) -> Vec<Knob> {
+        self.0.keys().copied().collect()
+    }
+
+    /// Nothing is held, and nothing is in doubt.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Enters one line; `Err` says what is wrong with it.
+    fn enter(&mut self, record: &Record) -> Result<(), &'static str> {
+        let knob = |path: &str| Knob::parse(path).ok_or("wanted the path of a hugetlb pool's setting");
+        match record {
+            Record::Run(_) => return Err("wanted one `run`, on the first line only"),
+            Record::Write {
+                path,
+                before,
+                after,
+                base,
+            } => {
+                let share = self.0.entry(knob(path)?).or_default();
+                if share.pages == 0 {
+                    share.base = *base;
+                }
+                share.pending = Some((*before, *after));
+            }
+            Record::Done { path, share } => match (self.0.entry(knob(path)?), *share) {
+                (Entry::Occupied(entry), 0) => {
+                    entry.remove();
+                }
+                (Entry::Occupied(mut entry), pages) => {
+                    let entry = entry.get_mut();
+                    entry.pages = pages;
+                    entry.pending = None;
+                }
+                (Entry::Vacant(_), _) => return Err("wanted a `write` before its `done`"),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// What a journal's bytes say.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Story {
+    /// Whose it is; `None` if the run ended before it could say, and so before it changed anything.
+    pub(crate) run: Option<Run>,
+    pub(crate) ledger: Ledger,
+    /// Bytes up to the last whole line.
+    pub(crate) whole: u64,
+}
+
+/// Reads a journal. A last line without its end was cut off before its write was made, and is left out.
+pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Story, Unread> {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let mut run = None;
+    let mut ledger = Ledger::default();
+    for (n, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{place}:{}", n + 1), why);
+        let record = serde_json::from_slice(line).map_err(|error| garbled(&error.to_string()))?;
+        match record {
+            Record::Run(first) if n == 0 && first.format == FORMAT => run = Some(first),
+            Record::Run(first) if n == 0 => {
+                let theirs = (first.format, first.version);
+                return Err(garbled(&format!(
+                    "format {} of hugewise {} is not known here",
+                    theirs.0, theirs.1
+                )));
+            }
+            _ if n == 0 => return Err(garbled("wanted `run` on the first line")),
+            record => ledger.enter(&record).map_err(garbled)?,
+        }
+    }
+    let whole = whole as u64;
+    Ok(Story { run, ledger, whole })
+}
+
+/// A journal that is open for more lines.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    pub(crate) ledger: Ledger,
+}
+
+impl Journal {
+    /// A new journal for this run, on disk when this returns. Call under the lock.
+    pub(crate) fn create(dir: &StateDir, run: Run) -> Result<Self, DoorError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let Owner { pid, start } = run.owner;
+        let name = format!("run-{pid}-{start}-{}.jsonl", COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = dir.0.join(name);
+        let file = private().create_new(true).open(&path).map_err(state("create", &path))?;
+        let ledger = Ledger::default();
+        let mut journal = Self { path, file, ledger };
+        journal.line(&Record::Run(run))?;
+        dir.sync()?;
+        Ok(journal)
+    }
+
+    /// Opens another run's journal, ready for lines after its last whole one. Call under the lock.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Option<Run>), DoorError> {
+        let mut file = private().append(true).open(path).map_err(state("open", path))?;
+        let meta = file.metadata().map_err(state("look at", path))?;
+        check_owner(path, &meta)?;
+        if !meta.is_file() || meta.len() > LARGEST {
+            let (path, why) = (path.to_owned(), "it is too large for a journal, or not a file");
+            return Err(DoorError::Unsafe { path, why });
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(state("read", path))?;
+        let Story { run, ledger, whole } = parse(&bytes, &path.display().to_string())?;
+        let path = path.to_owned();
+        if whole < bytes.len() as u64 {
+            file.set_len(whole).map_err(state("cut the torn end of", &path))?;
+        }
+        Ok((Self { path, file, ledger }, run))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a line, and returns when it is on disk.
+    pub(crate) fn append(&mut self, record: &Record) -> Result<(), DoorError> {
+        self.line(record)?;
+        self.ledger.enter(record).map_err(|why| {
+            let place = self.path.display().to_string();
+            DoorError::Unread(Unread::new(Cause::Garbled, place, why))
+        })
+    }
+
+    /// Removes the file of a run that holds nothing any more.
+    pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), DoorError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state("remove", &self.path)(error)),
+            _ => dir.sync(),
+        }
+    }
+
+    fn line(&mut self, record: &Record) -> Result<(), DoorError> {
+        let mut line = serde_json::to_vec(record).map_err(|error| state("write", &self.path)(error.into()))?;
+        line.push(b'\n');
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data())
+            .map_err(state("write", &self.path))
+    }
+}

@@ -1,0 +1,185 @@
+//! The settings that a lease may change: named by type, so that no other path can ever be written back from a journal.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use model::{Bytes, Unread};
+
+use crate::sink::{self, Sink};
+
+/// One setting of the hugetlb pool of one page size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Knob {
+    pub(crate) page: Bytes,
+    pub(crate) which: Which,
+}
+
+/// Which setting of the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Which {
+    /// How many surplus pages the kernel may add on demand; they vanish with their mapping.
+    Overcommit,
+    /// Persistent pages, on a kernel without NUMA nodes.
+    Pages,
+    /// Persistent pages of one node.
+    NodePages(u32),
+}
+
+impl Knob {
+    pub(crate) fn overcommit(page: Bytes) -> Self {
+        let which = Which::Overcommit;
+        Self { page, which }
+    }
+
+    /// The settings that grow the pool itself, one per node with memory. Node by node, because the machine-wide setting
+    /// spreads growth and shrinking round-robin: after up and down again the nodes could differ from what they were.
+    pub(crate) fn pages(sink: &dyn Sink, page: Bytes) -> Vec<Self> {
+        let nodes = sink::text(sink, "/sys/devices/system/node/has_memory").unwrap_or_default();
+        let on_node = |node| Self {
+            page,
+            which: Which::NodePages(node),
+        };
+        match id_list(nodes.trim()) {
+            Some(ids) if !ids.is_empty() => ids.into_iter().map(on_node).collect(),
+            _ => vec![Self {
+                page,
+                which: Which::Pages,
+            }],
+        }
+    }
+
+    /// The file's path; [`Knob::parse`] reads it back.
+    pub(crate) fn path(self) -> String {
+        let file = match self.which {
+            Which::Overcommit => "nr_overcommit_hugepages",
+            Which::Pages | Which::NodePages(_) => "nr_hugepages",
+        };
+        self.beside(file)
+    }
+
+    /// The setting with exactly this path, if it is one that a lease may change.
+    pub(crate) fn parse(path: &str) -> Option<Self> {
+        let (dir, file) = path.rsplit_once('/')?;
+        let (home, pool) = dir.rsplit_once("/hugepages/hugepages-")?;
+        let kib: u64 = pool.strip_suffix("kB")?.parse().ok()?;
+        let which = match (home.strip_prefix("/sys/devices/system/node/node"), file) {
+            (None, "nr_overcommit_hugepages") => Which::Overcommit,
+            (None, "nr_hugepages") => Which::Pages,
+            (Some(node), "nr_hugepages") => Which::NodePages(node.parse().ok()?),
+            _ => return None,
+        };
+        let page = Bytes(kib.checked_mul(1 << 10)?);
+        // One spelling only: `+1`, leading zeros and other homes do not come back as they were.
+        Some(Self { page, which }).filter(|knob| knob.path() == path)
+    }
+
+    /// Its value: allowed surplus pages, or persistent pages.
+    ///
+    /// `nr_hugepages` reads as persistent plus surplus pages, but is written as persistent pages only; counting persistent
+    /// pages both ways keeps pages that others hold as surplus out of our sums.
+    pub(crate) fn read(self, sink: &dyn Sink) -> Result<u64, Unread> {
+        match self.which {
+            Which::Overcommit => sink::number(sink, self.path()),
+            Which::Pages | Which::NodePages(_) => {
+                let (total, surplus) = self.total_and_surplus(sink)?;
+                Ok(total.saturating_sub(surplus))
+            }
+        }
+    }
+
+    /// All pages at this setting's place, and those of them that are surplus.
+    pub(crate) fn total_and_surplus(self, sink: &dyn Sink) -> Result<(u64, u64), Unread> {
+        let (total, surplus) = (self.beside("nr_hugepages"), self.beside("surplus_hugepages"));
+        let mut before = sink::number(sink, &surplus)?;
+        // Two files cannot be read at one instant; while others map and unmap, try for a quiet moment.
+        for _ in 0..100 {
+            let all = sink::number(sink, &total)?;
+            let after = sink::number(sink, &surplus)?;
+            if before == after {
+                return Ok((all, after));
+            }
+            before = after;
+        }
+        Ok((sink::number(sink, &total)?, before))
+    }
+
+    fn beside(self, file: &str) -> String {
+        let kib = self.page.0 >> 10;
+        let home = match self.which {
+            Which::NodePages(node) => format!("/sys/devices/system/node/node{node}"),
+            Which::Overcommit | Which::Pages => "/sys/kernel/mm".to_owned(),
+        };
+        format!("{home}/hugepages/hugepages-{kib}kB/{file}")
+    }
+
+    /// The path as the sink takes it.
+    pub(crate) fn file(self) -> PathBuf {
+        PathBuf::from(self.path())
+    }
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let page = self.page.exact();
+        match self.which {
+            Which::Overcommit => write!(f, "nr_overcommit_hugepages of {page} pages"),
+            Which::Pages => write!(f, "nr_hugepages of {page} pages"),
+            Which::NodePages(node) => write!(f, "nr_hugepages of {page} pages on node {node}"),
+        }
+    }
+}
+
+/// The numbers of a kernel list such as `0-1,4`; `None` if it is not one.
+fn id_list(text: &str) -> Option<Vec<u32>> {
+    let mut ids = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        // The kernel has at most 1024 nodes (CONFIG_NODES_SHIFT <= 10).
+        ids.extend(first..=last.min(1023));
+    }
+    Some(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Knob, Which, id_list};
+    use model::Bytes;
+
+    #[test]
+    fn a_path_comes_back_as_its_setting() {
+        for which in [Which::Overcommit, Which::Pages, Which::NodePages(12)] {
+            let page = Bytes::mib(2);
+            let knob = Knob { page, which };
+            assert_eq!(Knob::parse(&knob.path()), Some(knob));
+        }
+    }
+
+    #[test]
+    fn no_other_path_is_a_setting() {
+        for path in [
+            "/etc/passwd",
+            "nr_hugepages",
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/demote",
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/../../transparent_hugepage/enabled",
+            "/sys/kernel/mm/hugepages/hugepages-02048kB/nr_hugepages",
+            "/sys/kernel/mm/hugepages/hugepages-+2048kB/nr_hugepages",
+            "/sys/kernel/mm/hugepages/hugepages-99999999999999999999kB/nr_hugepages",
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages/",
+            "/tmp/hugepages/hugepages-2048kB/nr_hugepages",
+            "/sys/devices/system/node/node0/../node1/hugepages/hugepages-2048kB/nr_hugepages",
+            "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
+        ] {
+            assert_eq!(Knob::parse(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn kernel_lists_are_read() {
+        assert_eq!(id_list("0"), Some(vec![0]));
+        assert_eq!(id_list("0-2,7"), Some(vec![0, 1, 2, 7]));
+        assert_eq!(id_list(""), None);
+        assert_eq!(id_list("0-x"), None);
+        assert_eq!(id_list("0-4294967295").map(|ids| ids.len()), Some(1024));
+    }
+}

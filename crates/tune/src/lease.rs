@@ -1,0 +1,166 @@
+//! A lease of hugetlb pages: room in a pool for as long as the value lives.
+
+use std::fmt;
+
+use model::Bytes;
+
+use crate::door::Door;
+use crate::error::DoorError;
+use crate::gave_back::GaveBack;
+use crate::knob::Knob;
+
+/// Room for a number of hugetlb pages, given back when dropped (also on errors and when a panic unwinds).
+///
+/// It must outlive the mappings that use it: unmap first, then let it go. (In the wrong order nothing breaks, since the
+/// kernel never takes pages in use, but pages may stay until they are unmapped.)
+#[must_use = "a lease that is dropped at once gives its pages back at once"]
+pub struct PoolLease {
+    door: Door,
+    page: Bytes,
+    asked: u64,
+    obtained: u64,
+    held: Vec<Held>,
+}
+
+/// A share of one setting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) knob: Knob,
+    /// How much of the value is ours.
+    pub(crate) pages: u64,
+    /// The value without any share of hugewise's.
+    pub(crate) base: u64,
+    /// The value that our share was added to.
+    pub(crate) from: u64,
+}
+
+/// Fewer pages than were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    /// Page size.
+    pub page: Bytes,
+    /// Pages wanted.
+    pub asked: u64,
+    /// Pages that are there.
+    pub obtained: u64,
+}
+
+impl PoolLease {
+    pub(crate) fn new(door: Door, page: Bytes, asked: u64, obtained: u64) -> Self {
+        let held = Vec::new();
+        Self {
+            door,
+            page,
+            asked,
+            obtained,
+            held,
+        }
+    }
+
+    pub(crate) fn count(&mut self, obtained: u64) {
+        self.obtained = obtained;
+    }
+
+    pub(crate) fn hold(&mut self, held: Held) {
+        self.held.push(held);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// Page size.
+    pub fn page(&self) -> Bytes {
+        self.page
+    }
+
+    /// Pages wanted.
+    pub fn asked(&self) -> u64 {
+        self.asked
+    }
+
+    /// Pages that may be mapped: free ones, and surplus ones that the kernel may now add. The latter it still has to find
+    /// when they are mapped, so the mapping itself is the proof.
+    pub fn obtained(&self) -> u64 {
+        self.obtained
+    }
+
+    /// How far that is from what was asked, if it is less.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let &Self {
+            page, asked, obtained, ..
+        } = self;
+        (obtained < asked).then_some(Shortfall { page, asked, obtained })
+    }
+
+    /// What was changed for it, in words, such as `raised nr_overcommit_hugepages of 2M pages 0 -> 512`.
+    pub fn how(&self) -> String {
+        if self.held.is_empty() {
+            let page = self.page.exact();
+            return format!(
+                "changed nothing, {} pages of {page} were free in the pool",
+                self.obtained
+            );
+        }
+        let steps: Vec<String> = self.held.iter().map(ToString::to_string).collect();
+        format!("raised {}", steps.join(", "))
+    }
+
+    /// Gives the pages back now and says what came of it. Dropping does the same, silently.
+    ///
+    /// # Errors
+    /// When it cannot be done now; the journal stays, and [`Door::recover`] of a later run does it.
+    pub fn give_back(mut self) -> Result<Vec<GaveBack>, DoorError> {
+        self.door.give_back(&mut self.held)
+    }
+}
+
+impl Drop for PoolLease {
+    fn drop(&mut self) {
+        // A failure leaves the journal, and the next run tries again and tells.
+        let _ = self.door.give_back(&mut self.held);
+    }
+}
+
+impl fmt::Debug for PoolLease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "PoolLease({} of {} x {}: {})",
+            self.obtained,
+            self.asked,
+            self.page.exact(),
+            self.how()
+        )
+    }
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} -> {}", self.knob, self.from, self.from + self.pages)
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked, obtained, page } = self;
+        let size = page.exact();
+        write!(
+            f,
+            "asked for {asked} pages of {size}, obtained {obtained}: no more unbroken memory of that size is free; "
+        )?;
+        if *page >= Bytes::gib(1) {
+            write!(
+                f,
+                "pages of {size} are there early after boot or not at all \
+                 (reboot with hugepagesz={size} hugepages={asked} on the kernel command line)"
+            )
+        } else {
+            write!(
+                f,
+                "free some memory, compact it (echo 1 > /proc/sys/vm/compact_memory), or try early after boot"
+            )
+        }
+    }
+}

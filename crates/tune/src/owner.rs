@@ -1,0 +1,135 @@
+//! Who took a lease, and whether that process still lives.
+
+use std::path::Path;
+
+use model::{Cause, Unread};
+use serde::{Deserialize, Serialize};
+
+use crate::sink::{self, Sink};
+
+/// A process, told from a later one with the same id by its start time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    /// Process id.
+    pub(crate) pid: u32,
+    /// Start time in clock ticks since boot (field 22 of /proc/PID/stat).
+    pub(crate) start: u64,
+}
+
+/// Does a process still hold its memory?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It runs, or cannot be looked at: its leases are left alone.
+    Alive,
+    /// It has been killed or is exiting, but its mappings may not be gone yet.
+    Dying,
+    /// It is gone, or a zombie without memory.
+    Gone,
+}
+
+impl Owner {
+    /// The process that asks.
+    pub(crate) fn this(sink: &dyn Sink) -> Result<Self, Unread> {
+        let path = "/proc/self/stat";
+        let text = sink::text(sink, path)?;
+        let stat = Stat::parse(&text).ok_or_else(|| {
+            let why = "wanted the 31 or more fields of proc(5)";
+            Unread::new(Cause::Garbled, format!("{path}:1"), why)
+        })?;
+        Ok(stat.owner)
+    }
+
+    /// Is this process still there?
+    pub(crate) fn life(self, sink: &dyn Sink) -> Life {
+        let path = format!("/proc/{}/stat", self.pid);
+        match sink.read(Path::new(&path)) {
+            Ok(text) => Stat::parse(&text).map_or(Life::Alive, |stat| stat.life_of(self)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Life::Gone,
+            // ESRCH: it went away between open and read.
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Life::Gone,
+            Err(_) => Life::Alive,
+        }
+    }
+}
+
+/// What /proc/PID/stat says about life and identity (fields as numbered in proc(5)).
+struct Stat {
+    owner: Owner,
+    state: char,
+    flags: u64,
+    pending: u64,
+}
+
+impl Stat {
+    /// PF_EXITING of the kernel's sched.h, in field 9.
+    const EXITING: u64 = 0x4;
+    /// SIGKILL's bit in the mask of pending signals, field 31.
+    const KILLED: u64 = 1 << 8;
+
+    fn parse(text: &str) -> Option<Self> {
+        let pid = text.split(' ').next()?.parse().ok()?;
+        // The name in parentheses may hold anything, also `) Z 1`.
+        let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        let start = number(22)?;
+        Some(Self {
+            owner: Owner { pid, start },
+            state: fields.first()?.chars().next()?,
+            flags: number(9)?,
+            pending: number(31)?,
+        })
+    }
+
+    fn life_of(&self, owner: Owner) -> Life {
+        if self.owner.start != owner.start || matches!(self.state, 'Z' | 'X') {
+            Life::Gone
+        } else if self.flags & Self::EXITING != 0 || self.pending & Self::KILLED != 0 {
+            Life::Dying
+        } else {
+            Life::Alive
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Life, Owner, Stat};
+    use crate::sink::LiveSink;
+
+    fn stat(state: char, flags: u64, start: u64, pending: u64) -> String {
+        let mut fields = vec!["0".to_owned(); 52];
+        fields[0] = "77".to_owned();
+        fields[1] = "(a) Z 1 (b)".to_owned();
+        fields[2] = state.to_string();
+        fields[8] = flags.to_string();
+        fields[21] = start.to_string();
+        fields[30] = pending.to_string();
+        fields.join(" ")
+    }
+
+    #[test]
+    fn life_is_told_from_state_flags_signals_and_start_time() {
+        let owner = Owner { pid: 77, start: 500 };
+        for (text, life) in [
+            (stat('S', 0x40_0000, 500, 0), Life::Alive),
+            (stat('S', 0, 501, 0), Life::Gone),
+            (stat('Z', 0x4, 500, 0), Life::Gone),
+            (stat('R', 0x4, 500, 0), Life::Dying),
+            (stat('S', 0, 500, 0x100), Life::Dying),
+        ] {
+            let stat = Stat::parse(&text).expect(&text);
+            assert_eq!(stat.owner.pid, 77);
+            assert_eq!(stat.life_of(owner), life, "{text}");
+        }
+        assert!(Stat::parse("77 (x) S 1").is_none());
+    }
+
+    #[test]
+    fn this_process_lives_and_no_process_has_its_id_and_another_start() {
+        let this = Owner::this(&LiveSink).expect("own stat");
+        assert_eq!(this.pid, std::process::id());
+        assert_eq!(this.life(&LiveSink), Life::Alive);
+        let start = this.start + 1;
+        assert_eq!(Owner { start, ..this }.life(&LiveSink), Life::Gone);
+    }
+}

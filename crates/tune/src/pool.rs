@@ -1,0 +1,91 @@
+//! What a hugetlb pool has to give, and whether memory has room for more.
+
+use model::{Bytes, Cause, Unread};
+
+use crate::error::LeaseError;
+use crate::knob::Knob;
+use crate::sink::{self, Sink};
+
+/// What is always left to everybody else, as the larger of a share of memory and a fixed size: below it, reclaim starts
+/// to push out other programs' pages, which disturbs them and the measurement.
+const LEFT_SHARE: u64 = 10;
+const LEFT_LEAST: Bytes = Bytes::mib(512);
+
+/// Pages of a pool that a new mapping can have without growing it: free ones that nobody has reserved.
+pub(crate) fn unclaimed(sink: &dyn Sink, page: Bytes) -> Result<u64, LeaseError> {
+    let dir = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page.0 >> 10);
+    let number = |file: &str| {
+        sink::number(sink, format!("{dir}/{file}")).map_err(|unread| match unread.unread {
+            Cause::Absent => LeaseError::NoPool { page, unread },
+            _ => LeaseError::Door(unread.into()),
+        })
+    };
+    Ok(number("free_hugepages")?.saturating_sub(number("resv_hugepages")?))
+}
+
+/// Refuses when `pages` more pages would leave the machine short of memory.
+pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(), LeaseError> {
+    let meminfo = sink::text(sink, "/proc/meminfo").map_err(crate::DoorError::from)?;
+    let available = meminfo_bytes(&meminfo, "MemAvailable")?;
+    let total = meminfo_bytes(&meminfo, "MemTotal")?;
+    let left = LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE));
+    let need = Bytes(page.0.saturating_mul(pages));
+    if need.0.saturating_add(left.0) <= available.0 {
+        return Ok(());
+    }
+    Err(LeaseError::Memory {
+        page,
+        pages,
+        need,
+        available,
+        left,
+    })
+}
+
+/// The limit of surplus pages at which `missing` more can be mapped, given that it is `now`.
+pub(crate) fn raised_overcommit(sink: &dyn Sink, knob: Knob, now: u64, missing: u64) -> Result<u64, Unread> {
+    let (_, surplus) = knob.total_and_surplus(sink)?;
+    // Pages in use that someone took out of the pool count as surplus, possibly beyond the limit; the limit must pass them.
+    Ok(now.max(surplus).saturating_add(missing))
+}
+
+/// The pool size at which `missing` more pages are free. The kernel turns surplus pages into persistent ones before it
+/// allocates any, so those are passed first; they become surplus again when the lease ends.
+pub(crate) fn raised_pages(sink: &dyn Sink, knob: Knob, missing: u64) -> Result<u64, Unread> {
+    let (total, _) = knob.total_and_surplus(sink)?;
+    Ok(total.saturating_add(missing))
+}
+
+fn meminfo_bytes(text: &str, name: &str) -> Result<Bytes, crate::DoorError> {
+    let place = "/proc/meminfo";
+    let (line, rest) = text
+        .lines()
+        .enumerate()
+        .find_map(|(n, line)| Some((n + 1, line.strip_prefix(name)?.strip_prefix(':')?)))
+        .ok_or_else(|| Unread::new(Cause::Absent, place, format!("no line {name}")))?;
+    let kib = rest.trim().strip_suffix("kB").and_then(|kib| kib.trim().parse().ok());
+    let kib: u64 = kib.filter(|&kib| kib < 1 << 54).ok_or_else(|| {
+        let why = format!("{name}: wanted a number of kB, found `{}`", rest.trim());
+        Unread::new(Cause::Garbled, format!("{place}:{line}"), why)
+    })?;
+    Ok(Bytes::kib(kib))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meminfo_bytes;
+    use model::Bytes;
+
+    #[test]
+    fn meminfo_gives_bytes_or_says_what_is_wrong_where() {
+        let text = "MemTotal: 8 kB\nMemAvailable:   lots kB\n";
+        assert_eq!(meminfo_bytes(text, "MemTotal").expect("total"), Bytes(8192));
+        let error = meminfo_bytes(text, "MemAvailable").expect_err("garbled").to_string();
+        assert!(
+            error.contains("/proc/meminfo:2") && error.contains("`lots kB`"),
+            "{error}"
+        );
+        let error = meminfo_bytes(text, "MemFree").expect_err("absent").to_string();
+        assert!(error.contains("MemFree"), "{error}");
+    }
+}

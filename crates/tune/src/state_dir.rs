@@ -1,0 +1,189 @@
+//! The directory that holds the journals and the lock: only its owner may write there, or root could be told what to undo.
+
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use crate::error::DoorError;
+
+/// Longer than any change takes: the slowest is growing a pool of 1 GiB pages, which may move a lot of memory about.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The state directory's path; nothing is touched before it is needed.
+#[derive(Debug)]
+pub(crate) struct StateDir(pub(crate) PathBuf);
+
+/// Held while values are read, changed and written, so that two runs never work on the same value at once.
+/// The system lets it go when the process ends, however it ends.
+pub(crate) struct Lock(#[allow(dead_code, reason = "closing the file gives the lock up")] File);
+
+impl StateDir {
+    /// Makes the directory, for this user alone, unless it is there.
+    pub(crate) fn create(&self) -> Result<(), DoorError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.0)
+            .map_err(state("create", &self.0))?;
+        self.check().map(drop)
+    }
+
+    /// Is it there, and safe to believe? An ordinary user may look past root's directory: only root can give back what
+    /// is recorded in it.
+    pub(crate) fn is_there(&self) -> Result<bool, DoorError> {
+        match self.check() {
+            Ok(()) => Ok(true),
+            Err(DoorError::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(_) if !rustix::process::geteuid().is_root() && self.owner() == Some(0) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The journals in it, oldest name first.
+    pub(crate) fn journals(&self) -> Result<Vec<PathBuf>, DoorError> {
+        let names = fs::read_dir(&self.0).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut paths: Vec<PathBuf> = names
+            .map_err(state("list", &self.0))?
+            .into_iter()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|kind| kind == "jsonl"))
+            .collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn lock(&self) -> Result<Lock, DoorError> {
+        let path = self.0.join("lock");
+        let file = private()
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(state("open", &path))?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock(file)),
+                Err(TryLockError::Error(source)) => return Err(state("lock", &path)(source)),
+                // Polled, because a lock that blocks could not be left by Ctrl-C: handlers restart system calls.
+                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let seconds = PATIENCE.as_secs();
+                    return Err(DoorError::Busy { path, seconds });
+                }
+            }
+        }
+    }
+
+    /// Makes new and removed names durable.
+    pub(crate) fn sync(&self) -> Result<(), DoorError> {
+        File::open(&self.0)
+            .and_then(|dir| dir.sync_all())
+            .map_err(state("sync", &self.0))
+    }
+
+    fn check(&self) -> Result<(), DoorError> {
+        let meta = fs::symlink_metadata(&self.0).map_err(state("look at", &self.0))?;
+        if !meta.is_dir() {
+            let (path, why) = (self.0.clone(), "it is not a directory");
+            return Err(DoorError::Unsafe { path, why });
+        }
+        check_owner(&self.0, &meta)
+    }
+
+    fn owner(&self) -> Option<u32> {
+        fs::symlink_metadata(&self.0).ok().map(|meta| meta.uid())
+    }
+}
+
+/// Refuses what another user owns or may write.
+pub(crate) fn check_owner(path: &Path, meta: &Metadata) -> Result<(), DoorError> {
+    let why = if meta.uid() != rustix::process::geteuid().as_raw() {
+        "it belongs to another user"
+    } else if meta.mode() & 0o022 != 0 {
+        "other users may write to it"
+    } else {
+        return Ok(());
+    };
+    let path = path.to_owned();
+    Err(DoorError::Unsafe { path, why })
+}
+
+/// How files in the directory are opened: for this user alone, and never through a symbolic link.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
+/// Says what was tried on which file when the system refuses.
+pub(crate) fn state(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DoorError {
+    let path = path.to_owned();
+    move |source| DoorError::State { doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StateDir;
+    use crate::error::DoorError;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    #[test]
+    fn a_new_directory_is_for_this_user_alone() {
+        let temp = tempfile::tempdir().expect("tempdir");
+        let dir = StateDir(temp.path().join("a/b"));
+        assert!(!dir.is_there().expect("absent"));
+        dir.create().expect("created");
+        assert!(dir.is_there().expect("there"));
+        let mode = fs::metadata(&dir.0).expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_is_refused() {
+        let temp = tempfile::tempdir().expect("tempdir");
+        for mode in [0o777, 0o770, 0o1777] {
+            fs::set_permissions(temp.path(), Permissions::from_mode(mode)).expect("chmod");
+            let error = StateDir(temp.path().to_owned()).is_there().expect_err("refused");
+            assert!(matches!(error, DoorError::Unsafe { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_link_or_a_file_is_refused() {
+        let temp = tempfile::tempdir().expect("tempdir");
+        let link = temp.path().join("link");
+        symlink(temp.path(), &link).expect("symlink");
+        let file = temp.path().join("file");
+        fs::write(&file, "").expect("file");
+        for path in [link, file] {
+            let error = StateDir(path).is_there().expect_err("refused");
+            assert!(matches!(error, DoorError::Unsafe { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn another_users_directory_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: giving a directory to another user needs root");
+            return;
+        }
+        let temp = tempfile::tempdir().expect("tempdir");
+        chown(temp.path(), Some(65534), None).expect("chown");
+        let error = StateDir(temp.path().to_owned()).create().expect_err("refused");
+        assert!(error.to_string().contains("another user"), "{error}");
+    }
+}
