@@ -143,9 +143,11 @@ impl Arena {
                 locked: false,
             });
         }
-        // A page more than needed, so that it can begin on a page border of its kind.
-        let map = Mapping::anonymous(len + page.as_usize(), MapFlags::NORESERVE).map_err(failed)?;
-        let offset = map.start().align_offset(page.as_usize());
+        // Every kind begins on a PMD border: equal for all, and some CPUs guess the cache way from a hash of the address
+        // (AMD since Zen), in which only pages on both sides of such a border can collide.
+        let border = page.max(want.pmd_page).as_usize();
+        let map = Mapping::anonymous(len + border, MapFlags::NORESERVE).map_err(failed)?;
+        let offset = map.start().align_offset(border);
         Ok(Self {
             map,
             offset,

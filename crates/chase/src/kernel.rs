@@ -11,6 +11,8 @@ pub const UNROLL: u64 = 16;
 core::arch::global_asm!(
     // One step = one load that needs the previous one.
     ".p2align 6",
+    ".globl hugewise_chase_read, hugewise_chase_read_end",
+    ".hidden hugewise_chase_read, hugewise_chase_read_end",
     "hugewise_chase_read:",
     "2:",
     ".rept 16",
@@ -23,6 +25,8 @@ core::arch::global_asm!(
     "hugewise_chase_read_end:",
     // One step = the same load, then a store of the same pointer back: the line becomes dirty, the ring stays.
     ".p2align 6",
+    ".globl hugewise_chase_write, hugewise_chase_write_end",
+    ".hidden hugewise_chase_write, hugewise_chase_write_end",
     "hugewise_chase_write:",
     "3:",
     ".rept 16",
@@ -38,6 +42,8 @@ core::arch::global_asm!(
     // A clock made of core cycles: dependent multiplications, 3 cycles each on every x86-64 core since 2008.
     // Multiplications, because newer cores rename additions away.
     ".p2align 6",
+    ".globl hugewise_multiply, hugewise_multiply_end",
+    ".hidden hugewise_multiply, hugewise_multiply_end",
     "hugewise_multiply:",
     "mov rax, rdi",
     "4:",

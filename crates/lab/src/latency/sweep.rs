@@ -20,7 +20,10 @@ const ROUNDS: u32 = 3;
 /// Below this a visit is mostly warm-up.
 const SHORTEST: Duration = Duration::from_millis(3);
 /// Beyond this a visit gains less than another one later.
-const LONGEST: Duration = Duration::from_millis(60);
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Working sets up to twice this many bytes take the same time, larger ones more.
+const SMALL: f64 = 262_144.0;
 
 /// Points, time and seed of a sweep.
 pub(super) struct Sweep<'a> {
@@ -71,7 +74,7 @@ impl Sweep<'_> {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let rounds_after = ROUNDS.saturating_sub(sampled.rounds + 1) as usize;
+        let rounds_after = f64::from(ROUNDS.saturating_sub(sampled.rounds + 1));
         for (done, &point) in order.iter().enumerate() {
             if stop() {
                 return Err(Error::Interrupted);
@@ -81,8 +84,8 @@ impl Sweep<'_> {
                 return Ok(());
             }
             progress.step(self.done(left), left, &self.describe(point));
-            let visits = order.len() - done + rounds_after * order.len();
-            let slice = (left / visits as u32).clamp(SHORTEST, LONGEST);
+            let ahead = self.weight(&order[done..]) + self.weight(order) * rounds_after;
+            let slice = left.mul_f64(self.weight(&[point]) / ahead).clamp(SHORTEST, LONGEST);
             let visit = bench.visit(point, slice);
             if visit.blocks.is_empty() {
                 sampled.samples[point].close();
@@ -96,6 +99,12 @@ impl Sweep<'_> {
         let mut order = plan::order(self.points.len(), self.seed, sampled.rounds);
         order.retain(|&point| !sampled.samples[point].is_closed());
         order
+    }
+
+    /// How the time is shared out: a large working set takes longer to warm, and its blocks hold fewer steps.
+    fn weight(&self, points: &[usize]) -> f64 {
+        let weight = |&point: &usize| (self.points[point].bytes.0 as f64 / SMALL).log2().clamp(1.0, 12.0);
+        points.iter().map(weight).sum()
     }
 
     fn done(&self, left: Duration) -> f64 {

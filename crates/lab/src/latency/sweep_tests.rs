@@ -46,7 +46,11 @@ impl Bench for False {
         let noise = self.noise.get(&point).copied().unwrap_or(0.0);
         let blocks = slice.as_micros() as usize / 100;
         let block = |n: usize| {
-            let swing = if (n / 8).is_multiple_of(2) { 1.0 } else { -1.0 };
+            let swing = if (n / 8 + self.visits.len()).is_multiple_of(2) {
+                1.0
+            } else {
+                -1.0
+            };
             Block {
                 ticks: 100.0 + noise * swing,
                 clock: [1.0, 1.0],
@@ -89,7 +93,7 @@ fn quiet_points_take_three_rounds_and_leave_the_rest_of_the_time() {
         .expect("runs");
     assert_eq!(sampled.rounds, 3);
     assert_eq!(machine.visits.len(), 30);
-    assert!(machine.now < LONG / 5);
+    assert!(machine.now < LONG / 4);
     assert!(
         sampled
             .samples
@@ -108,7 +112,7 @@ fn the_time_that_quiet_points_leave_goes_to_the_wild_one() {
     let wild = machine.visits.iter().filter(|&&point| point == 4).count();
     assert!(wild > 50, "{wild}");
     assert_eq!(sampled.samples[4].stopped(), Some(Stopped::Budget));
-    assert!(machine.now <= LONG + Duration::from_millis(60));
+    assert!(machine.now <= LONG + Duration::from_millis(100));
 }
 
 #[test]

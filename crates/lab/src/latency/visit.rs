@@ -17,8 +17,10 @@ use super::sweep::Bench;
 
 /// Long enough that the two clock readings around it are a small part, short enough that most blocks see no interrupt.
 const BLOCK: Duration = Duration::from_micros(30);
+/// Fewer blocks are no visit, whatever the slice says.
+const LEAST_BLOCKS: usize = 8;
 /// Steps between two looks at the time while warming.
-const WARM_STEPS: u64 = 4096;
+const WARM_STEPS: u64 = 512;
 /// Steps of the stretch that hardware counters count, apart from the timed ones.
 const COUNTED_STEPS: u64 = 16_384;
 
@@ -59,14 +61,15 @@ impl<'a> Live<'a> {
     }
 
     fn sample(&mut self, target: Target, slice: Duration) -> Option<Visit> {
-        let end = Instant::now() + slice;
         let order = Order::new(target.pattern, target.bytes, self.seed)?;
         let field = self.arenas.of(target.kind)?.field.as_mut().ok()?;
         let slot = field.ring((target.pattern, target.bytes), &order);
         let rings = &mut field.rings;
-        let steps = warm(rings, slot, target.access, order.nodes(), slice / 3);
+        // Laying a ring may take longer than the slice; sampling gets its time all the same.
+        let end = Instant::now() + slice;
+        let steps = warm(rings, slot, target.access, order.nodes(), slice / 2);
         let mut visit = Visit::default();
-        while visit.blocks.is_empty() || Instant::now() < end {
+        while visit.blocks.len() < LEAST_BLOCKS || Instant::now() < end {
             visit
                 .blocks
                 .push(Block::time(rings, slot, target.access, steps, &self.clock));
@@ -94,7 +97,7 @@ fn warm(rings: &mut Rings, slot: Slot, access: Access, nodes: u64, time: Duratio
     let begun = Instant::now();
     let mut steps = 0;
     let mut last = Duration::ZERO;
-    while steps < 2 * WARM_STEPS || (steps < nodes && begun.elapsed() < time) {
+    while steps < 4 * WARM_STEPS || (steps < nodes && begun.elapsed() < time) {
         let before = Instant::now();
         rings.walk(slot, access, WARM_STEPS);
         last = before.elapsed();
