@@ -57,6 +57,7 @@ struct Stat {
     owner: Owner,
     state: char,
     flags: u64,
+    threads: u64,
     pending: u64,
 }
 
@@ -76,14 +77,17 @@ impl Stat {
             owner: Owner { pid, start },
             state: fields.first()?.chars().next()?,
             flags: number(9)?,
+            threads: number(20)?,
             pending: number(31)?,
         })
     }
 
     fn life_of(&self, owner: Owner) -> Life {
-        if self.owner.start != owner.start || matches!(self.state, 'Z' | 'X') {
+        let ended = matches!(self.state, 'Z' | 'X');
+        // The first thread may have ended while another still finishes a write in the kernel.
+        if self.owner.start != owner.start || (ended && self.threads <= 1) {
             Life::Gone
-        } else if self.flags & Self::EXITING != 0 || self.pending & Self::KILLED != 0 {
+        } else if ended || self.flags & Self::EXITING != 0 || self.pending & Self::KILLED != 0 {
             Life::Dying
         } else {
             Life::Alive
@@ -96,12 +100,13 @@ mod tests {
     use super::{Life, Owner, Stat};
     use crate::sink::LiveSink;
 
-    fn stat(state: char, flags: u64, start: u64, pending: u64) -> String {
+    fn stat(state: char, flags: u64, threads: u64, start: u64, pending: u64) -> String {
         let mut fields = vec!["0".to_owned(); 52];
         fields[0] = "77".to_owned();
         fields[1] = "(a) Z 1 (b)".to_owned();
         fields[2] = state.to_string();
         fields[8] = flags.to_string();
+        fields[19] = threads.to_string();
         fields[21] = start.to_string();
         fields[30] = pending.to_string();
         fields.join(" ")
@@ -111,11 +116,12 @@ mod tests {
     fn life_is_told_from_state_flags_signals_and_start_time() {
         let owner = Owner { pid: 77, start: 500 };
         for (text, life) in [
-            (stat('S', 0x40_0000, 500, 0), Life::Alive),
-            (stat('S', 0, 501, 0), Life::Gone),
-            (stat('Z', 0x4, 500, 0), Life::Gone),
-            (stat('R', 0x4, 500, 0), Life::Dying),
-            (stat('S', 0, 500, 0x100), Life::Dying),
+            (stat('S', 0x40_0000, 2, 500, 0), Life::Alive),
+            (stat('S', 0, 1, 501, 0), Life::Gone),
+            (stat('Z', 0x4, 1, 500, 0), Life::Gone),
+            (stat('Z', 0x4, 2, 500, 0), Life::Dying),
+            (stat('R', 0x4, 1, 500, 0), Life::Dying),
+            (stat('S', 0, 1, 500, 0x100), Life::Dying),
         ] {
             let stat = Stat::parse(&text).expect(&text);
             assert_eq!(stat.owner.pid, 77);
