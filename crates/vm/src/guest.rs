@@ -10,6 +10,7 @@ use kvm_ioctls::{VcpuExit, VcpuFd, VmFd};
 use model::guest::GuestPage;
 
 use crate::boot::{self, Ring};
+use crate::churn::Op;
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
 use crate::pagetable::Levels;
@@ -27,6 +28,9 @@ pub struct Config<'m> {
     pub page: GuestPage,
     /// How many levels its page tables have.
     pub levels: Levels,
+    /// Bytes at the beginning of `memory` whose pages look never used in the guest's page tables: each first touch there
+    /// is a fault of its own. Beyond, a shadowing hypervisor may fill in neighbours, which warms the rest many times faster.
+    pub fresh: u64,
     /// Memory for the page tables, best of the same page kind as `memory`, because under nested paging their place
     /// counts too; `None`: the guest's own base pages.
     pub tables: Option<Memory<'m>>,
@@ -34,7 +38,11 @@ pub struct Config<'m> {
 
 /// Machine code that was loaded into a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel(u64);
+pub struct Kernel {
+    entry: u64,
+    /// The page fault handler it needs, if any; without one, a fault ends the guest.
+    handler: Option<u64>,
+}
 
 /// One entry into the guest.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +82,6 @@ pub struct Guest<'m> {
     root: u64,
     levels: Levels,
     loaded: u64,
-    handler: bool,
     lent: PhantomData<Memory<'m>>,
 }
 
@@ -112,7 +119,6 @@ impl<'m> Guest<'m> {
             root: plan.root(),
             levels: config.levels,
             loaded: 0,
-            handler: false,
             lent: PhantomData,
         };
         guest.load(payload::wrapper())?;
@@ -121,6 +127,21 @@ impl<'m> Guest<'m> {
 
     /// Copies a kernel into the guest. Its contract is that of [`payload`]; it must be free of relocations.
     pub fn load(&mut self, code: &[u8]) -> Result<Kernel, Error> {
+        Ok(Kernel {
+            entry: self.place(code)?,
+            handler: None,
+        })
+    }
+
+    /// Copies the kernel of a page-table operation and its fault handler into the guest.
+    pub fn load_churn(&mut self, op: Op) -> Result<Kernel, Error> {
+        Ok(Kernel {
+            entry: self.place(op.code())?,
+            handler: op.handler().map(|code| self.place(code)).transpose()?,
+        })
+    }
+
+    fn place(&mut self, code: &[u8]) -> Result<u64, Error> {
         let place = self.loaded.next_multiple_of(64);
         let end = place + code.len() as u64;
         if end > layout::CODE_LEN {
@@ -132,7 +153,7 @@ impl<'m> Guest<'m> {
         }
         self.own.write(layout::CODE + place, code);
         self.loaded = end;
-        Ok(Kernel(layout::CODE + place))
+        Ok(layout::CODE + place)
     }
 
     /// Runs a kernel to its end, or until the deadline.
@@ -144,9 +165,13 @@ impl<'m> Guest<'m> {
                 most: layout::MOST_BLOCKS,
             });
         }
-        let special = boot::special(&self.fresh, job.ring, self.root, self.levels, self.handler);
+        let handler = job.kernel.handler;
+        if let Some(handler) = handler {
+            boot::write_handler(&mut self.own, handler);
+        }
+        let special = boot::special(&self.fresh, job.ring, self.root, self.levels, handler.is_some());
         self.vcpu.set_sregs(&special).map_err(Error::call("enter long mode"))?;
-        let general = boot::general(job.kernel.0, job.start, job.turns, job.blocks);
+        let general = boot::general(job.kernel.entry, job.start, job.turns, job.blocks);
         self.vcpu
             .set_regs(&general)
             .map_err(Error::call("set the virtual CPU's registers"))?;

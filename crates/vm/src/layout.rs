@@ -3,6 +3,8 @@
 //! The guest's own memory has the same virtual and physical addresses. Lent memory keeps its host addresses as virtual
 //! ones, and its physical address has the same last 30 bits, so that pages up to 1 GiB can be used on both sides.
 
+use crate::pagetable::Levels;
+
 /// First page of the wrapper and the kernels, in order of loading.
 pub(crate) const CODE: u64 = 0x10_0000;
 /// Bytes for them.
@@ -19,10 +21,20 @@ pub(crate) const RESULTS_LEN: u64 = 0x8_0000;
 pub(crate) const SYSTEM: u64 = 0x1c_0000;
 /// Bytes for them: GDT, IDT and TSS, a page each.
 pub(crate) const SYSTEM_LEN: u64 = 0x3000;
-/// Small address spaces that ring-0 kernels change.
+/// What ring-0 kernels change: address spaces, and frames to map in them.
 pub(crate) const CHURN: u64 = 0x20_0000;
-/// Bytes for them.
+/// Bytes for that.
 pub(crate) const CHURN_LEN: u64 = 0x20_0000;
+/// A copy of the root.
+pub(crate) const SECOND_ROOT: u64 = CHURN;
+/// A root and four tables that are built and cleared.
+pub(crate) const NEW_ROOT: u64 = CHURN + 0x1000;
+/// Frames of the work area.
+pub(crate) const WORK_FRAMES: u64 = CHURN + 0x10_0000;
+/// Frames that address spaces have for themselves.
+pub(crate) const COPY_FRAMES: u64 = CHURN + 0x18_0000;
+/// Bytes of the work area.
+pub(crate) const WORK_LEN: u64 = 64 * 4096;
 /// The page tables, from here on as far as they need.
 pub(crate) const TABLES: u64 = 0x40_0000;
 
@@ -32,6 +44,17 @@ pub(crate) const EXIT: u64 = 0x8000_0000;
 pub(crate) const FINISHED: u64 = EXIT;
 /// In that page: a kernel only wants to have been outside.
 pub(crate) const PING: u64 = EXIT + 8;
+
+/// The leaf table of the work area, for ring 0 to write to.
+pub(crate) const LEAVES: u64 = 0xa000_0000;
+
+/// The work area: the only thing under the root's second entry.
+pub(crate) fn work(levels: Levels) -> u64 {
+    match levels {
+        Levels::Four => 1 << 39,
+        Levels::Five => 1 << 48,
+    }
+}
 
 /// Lent memory begins here or up to 1 GiB later.
 pub(crate) const LENT: u64 = 0x1_0000_0000;
@@ -48,7 +71,7 @@ pub(crate) fn physical(host: u64, from: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHURN, CHURN_LEN, CODE, CODE_LEN, EXIT, LENT, RESULTS, RESULTS_LEN, STACK, STACK_LEN, SYSTEM};
+    use super::{CHURN, CHURN_LEN, CODE, CODE_LEN, EXIT, LEAVES, LENT, RESULTS, RESULTS_LEN, STACK, STACK_LEN, SYSTEM};
     use super::{SYSTEM_LEN, TABLES, physical};
 
     #[test]
@@ -61,6 +84,7 @@ mod tests {
             (CHURN, CHURN_LEN),
             (TABLES, EXIT - TABLES),
             (EXIT, 4096),
+            (LEAVES, 4096),
             (LENT, 1),
         ];
         for pair in parts.windows(2) {

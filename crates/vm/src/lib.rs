@@ -4,7 +4,9 @@
 //! natively can be walked by the same bytes on both sides; what differs is translation alone.
 #![allow(unsafe_code)] // KVM's memory slots and the guest's memory are raw memory by nature.
 
+pub mod beside;
 mod boot;
+pub mod churn;
 mod error;
 mod guest;
 mod hypervisor;

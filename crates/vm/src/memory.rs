@@ -35,10 +35,10 @@ impl<'m> Memory<'m> {
             len: memory.len(),
             why,
         };
-        if memory.len() == 0 {
+        if memory.is_empty() {
             return Err(refuse("it is empty"));
         }
-        if memory.start() % PAGE != 0 || memory.len() % PAGE != 0 {
+        if !memory.start().is_multiple_of(PAGE) || !memory.len().is_multiple_of(PAGE) {
             return Err(refuse("it is not made of whole 4 KiB pages"));
         }
         Ok(memory)

@@ -81,6 +81,9 @@ pub struct Mapping {
     pub page: GuestPage,
     /// Who may do what.
     pub rights: Rights,
+    /// Do its pages look as if they had been used? If not, a shadowing hypervisor takes one fault at the first touch of
+    /// each; if so, it may fill in neighbours at the same time.
+    pub used: bool,
 }
 
 /// Where an address leads.
@@ -142,6 +145,16 @@ impl Tables {
         self.base
     }
 
+    /// How many levels they have.
+    pub fn levels(&self) -> Levels {
+        self.levels
+    }
+
+    /// The root's own words.
+    pub fn root_words(&self) -> &[u64] {
+        &self.words[..ENTRIES]
+    }
+
     /// The tables' words, to be stored from [`Tables::root`] on.
     pub fn words(&self) -> &[u64] {
         &self.words
@@ -152,9 +165,7 @@ impl Tables {
         self.words.len() as u64 * 8
     }
 
-    /// Adds a mapping. Its leaves are dirty but not yet accessed, as when an operating system has just made the page: a
-    /// shadowing hypervisor then takes one fault at the first touch, not another one at the first store, and does not fill in
-    /// neighbours ahead of time.
+    /// Adds a mapping. Its leaves are dirty, so that a shadowing hypervisor takes no second fault at the first store.
     pub fn map(&mut self, mapping: &Mapping) -> Result<(), MapError> {
         let Mapping { virt, phys, page, .. } = *mapping;
         let size = page.size().0;
@@ -168,10 +179,11 @@ impl Tables {
         }
         (0..len)
             .step_by(size as usize)
-            .try_for_each(|offset| self.map_page(virt + offset, phys + offset, page, mapping.rights))
+            .try_for_each(|offset| self.map_page(mapping, offset))
     }
 
-    fn map_page(&mut self, virt: u64, phys: u64, page: GuestPage, rights: Rights) -> Result<(), MapError> {
+    fn map_page(&mut self, mapping: &Mapping, offset: u64) -> Result<(), MapError> {
+        let (virt, phys, page) = (mapping.virt + offset, mapping.phys + offset, mapping.page);
         let mut table = 0;
         for level in (leaf_level(page) + 1..=self.levels.count()).rev() {
             table = self
@@ -183,7 +195,8 @@ impl Tables {
             return Err(MapError::Overlap(virt));
         }
         let large = if page == GuestPage::Size4K { 0 } else { LARGE };
-        self.words[slot] = phys | rights.bits() | PRESENT | DIRTY | large;
+        let accessed = if mapping.used { ACCESSED } else { 0 };
+        self.words[slot] = phys | mapping.rights.bits() | PRESENT | DIRTY | accessed | large;
         Ok(())
     }
 

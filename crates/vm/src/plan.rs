@@ -41,9 +41,10 @@ impl<'m> Plan<'m> {
         check(&memory, config, hypervisor.physical_end())?;
         let base = tables_memory.map_or(layout::TABLES, |slot| slot.phys);
         let mut tables = Tables::new(base, config.levels);
-        for mapping in own_mappings().iter().chain([&lent_mapping(&memory, config.page)]) {
+        for mapping in own_mappings().iter().chain(&lent_mappings(&memory, config)) {
             tables.map(mapping)?;
         }
+        map_work(&mut tables)?;
         let plan = Self {
             tables,
             memory,
@@ -55,6 +56,12 @@ impl<'m> Plan<'m> {
 
     pub(crate) fn root(&self) -> u64 {
         self.tables.root()
+    }
+
+    /// Where an address leads, as the CPU will find it.
+    #[cfg(test)]
+    pub(crate) fn walk(&self, virt: u64) -> Option<crate::pagetable::Translation> {
+        self.tables.walk(virt)
     }
 
     /// Bytes that the guest needs of its own.
@@ -71,6 +78,7 @@ impl<'m> Plan<'m> {
             Some(slot) => slot.host.store(self.tables.words()),
             None => own.write_words(layout::TABLES, self.tables.words()),
         }
+        own.write_words(layout::SECOND_ROOT, self.tables.root_words());
         boot::write_tables(own);
     }
 
@@ -138,16 +146,36 @@ fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<()
     Ok(())
 }
 
-/// The lent memory under its host addresses. Pages larger than it reach beyond; there is nothing there, and nobody goes there.
-fn lent_mapping(memory: &Slot<'_>, page: GuestPage) -> Mapping {
-    let (virt, len) = around(memory.host.start(), memory.host.len(), page);
-    Mapping {
-        virt,
-        phys: memory.phys - (memory.host.start() - virt),
-        len,
-        page,
+/// The lent memory under its host addresses, its fresh part and the rest. Pages larger than it reach beyond; there is nothing
+/// there, and nobody goes there.
+fn lent_mappings(memory: &Slot<'_>, config: &Config<'_>) -> [Mapping; 2] {
+    let (virt, len) = around(memory.host.start(), memory.host.len(), config.page);
+    let fresh = around(memory.host.start(), config.fresh.min(memory.host.len()), config.page).1;
+    let part = |from: u64, to: u64, used| Mapping {
+        virt: virt + from,
+        phys: memory.phys - (memory.host.start() - virt) + from,
+        len: to - from,
+        page: config.page,
         rights: Rights::USER_DATA,
-    }
+        used,
+    };
+    [part(0, fresh, false), part(fresh, len, true)]
+}
+
+/// The work area for ring-0 kernels, and its leaf table a second time so that they can change it.
+fn map_work(tables: &mut Tables) -> Result<(), Error> {
+    let small = |virt, phys, len, rights| Mapping {
+        virt,
+        phys,
+        len,
+        page: GuestPage::Size4K,
+        rights,
+        used: true,
+    };
+    let work = layout::work(tables.levels());
+    tables.map(&small(work, layout::WORK_FRAMES, layout::WORK_LEN, Rights::USER_DATA))?;
+    let leaves = tables.walk(work).map_or(layout::WORK_FRAMES, |found| found.entry);
+    Ok(tables.map(&small(layout::LEAVES, leaves, 4096, Rights::KERNEL_DATA))?)
 }
 
 /// The guest's own memory and the page for exits: virtual = physical, small pages.
@@ -158,6 +186,7 @@ fn own_mappings() -> [Mapping; 6] {
         len,
         page: GuestPage::Size4K,
         rights,
+        used: true,
     };
     [
         own(layout::CODE, layout::CODE_LEN, Rights::USER_CODE),

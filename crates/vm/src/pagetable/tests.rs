@@ -15,6 +15,7 @@ fn mapping(virt: u64, phys: u64, len: u64, page: GuestPage) -> Mapping {
         len,
         page,
         rights,
+        used: false,
     }
 }
 
@@ -35,13 +36,14 @@ fn the_entry_has_the_bits_the_manuals_name() {
     let mut tables = Tables::new(BASE, Levels::Four);
     let code = Mapping {
         rights: Rights::USER_CODE,
+        used: true,
         ..mapping(0x20_0000, 0x4000_0000, 1, GuestPage::Size2M)
     };
     tables.map(&code).expect("maps");
     let place = tables.walk(0x20_0000).expect("mapped").entry;
     let word = tables.words()[(place - BASE) as usize / 8];
-    // Present, user, dirty, large; neither writable, nor no-execute, nor accessed.
-    assert_eq!(word, 0x4000_0000 | 0b1100_0101);
+    // Present, user, accessed, dirty, large; neither writable nor no-execute.
+    assert_eq!(word, 0x4000_0000 | 0b1110_0101);
 }
 
 #[test]
@@ -84,7 +86,7 @@ proptest! {
             // One 512 GiB slot a part, so that they cannot meet.
             let virt = ((part as u64) << 39) + inside * size % (1 << 38);
             let mapping = Mapping {
-                virt, phys: phys * size, len: count * size, page, rights: Rights { user, write, execute },
+                virt, phys: phys * size, len: count * size, page, rights: Rights { user, write, execute }, used: user,
             };
             tables.map(&mapping).expect("disjoint and aligned");
             made.push(mapping);
