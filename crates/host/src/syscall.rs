@@ -30,9 +30,32 @@ impl PageRegion {
         self.start..self.end
     }
 
+    /// Its length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
     /// Is it mapped by large entries?
     pub(crate) fn is_huge(&self) -> bool {
         self.categories & PAGE_IS_HUGE != 0
+    }
+}
+
+/// Which pages a scan returns; the kernel's shared page of zeros is never among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All that are in memory.
+    Present,
+    /// Only those that are mapped by large entries.
+    Huge,
+}
+
+impl Wanted {
+    fn categories(self) -> u64 {
+        match self {
+            Self::Present => PAGE_IS_PRESENT,
+            Self::Huge => PAGE_IS_PRESENT | PAGE_IS_HUGE,
+        }
     }
 }
 
@@ -64,7 +87,12 @@ pub(crate) struct Scanned {
 
 /// Scans a page-aligned range for pages in memory; neighbours alike share a region, and pages of zeros are left out.
 /// Stops early when `regions` is full. Fails with NOTTY on kernels without the call.
-pub(crate) fn scan_pages(pagemap: &File, range: Range<u64>, regions: &mut [PageRegion]) -> io::Result<Scanned> {
+pub(crate) fn scan_pages(
+    pagemap: &File,
+    range: Range<u64>,
+    wanted: Wanted,
+    regions: &mut [PageRegion],
+) -> io::Result<Scanned> {
     let arg = ScanArg {
         size: size_of::<ScanArg>() as u64,
         start: range.start,
@@ -72,7 +100,7 @@ pub(crate) fn scan_pages(pagemap: &File, range: Range<u64>, regions: &mut [PageR
         vec: regions.as_mut_ptr().expose_provenance() as u64,
         vec_len: regions.len() as u64,
         category_inverted: PAGE_IS_PFNZERO,
-        category_mask: PAGE_IS_PRESENT | PAGE_IS_PFNZERO,
+        category_mask: wanted.categories() | PAGE_IS_PFNZERO,
         return_mask: PAGE_IS_HUGE,
         ..ScanArg::default()
     };

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::pagemap::{PageFlags, PageWord, WORD, words};
-use super::proof::{Proof, unread};
+use super::proof::Proof;
+use super::scan::unread;
 
 const PAGEMAP: &str = "/proc/self/pagemap";
 const KPAGEFLAGS: &str = "/proc/kpageflags";

@@ -5,6 +5,7 @@ use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::one::{hugetlb_by_size, joined, rollup, row};
+use super::scan::huge_bytes;
 use super::smaps::Counts;
 use super::status::Status;
 use crate::Source;
@@ -16,8 +17,8 @@ pub struct ListOptions {
     /// without a look into its page tables. `None` is half a PMD page: a PMD-mapped page needs a whole one, and RSS
     /// may be behind by a few pages per CPU.
     pub rollup_from: Option<Bytes>,
-    /// Processes with more page tables than this are not walked, because they could not map, unmap or fault
-    /// meanwhile. The default of 8 MiB maps 4 GiB of base pages: about 16 ms.
+    /// A live process with more page tables than this is walked in short steps (Linux 6.7 and later) or not at all,
+    /// because it cannot map, unmap or fault during a walk. The default of 8 MiB maps 4 GiB of base pages: about 16 ms.
     pub page_tables_max: Bytes,
 }
 
@@ -148,8 +149,10 @@ impl<'a> Survey<'a> {
                 ..Counts::default()
             });
         }
-        self.affordable(pid, status)?;
-        rollup(self.source, pid)
+        match self.affordable(pid, status) {
+            Ok(()) => rollup(self.source, pid),
+            Err(too_dear) => in_steps(pid, status, rss, too_dear),
+        }
     }
 
     /// hugetlb pages by size: from status if one pool alone is in use, else from the mappings.
@@ -171,7 +174,7 @@ impl<'a> Survey<'a> {
 
     fn affordable(&self, pid: u32, status: &Status) -> Result<(), Unread> {
         match status.page_tables.known() {
-            Some(&tables) if tables > self.page_tables_max => Err(Unread::new(
+            Some(&tables) if self.source.is_live() && tables > self.page_tables_max => Err(Unread::new(
                 Cause::Failed,
                 format!("/proc/{pid}/smaps_rollup"),
                 format!("left out: walking {tables} of page tables would hold up the process; ask for it alone"),
@@ -179,6 +182,18 @@ impl<'a> Survey<'a> {
             _ => Ok(()),
         }
     }
+}
+
+/// The counts of a large live process, walked in short steps. Which sort of transparent page it was is not told apart.
+fn in_steps(pid: u32, status: &Status, rss: Bytes, too_dear: Unread) -> Result<Counts, Unread> {
+    let huge = huge_bytes(pid).map_err(|why| if why.unread == Cause::Failed { too_dear } else { why })?;
+    let hugetlb = status.hugetlb.known().copied().unwrap_or_default();
+    let anon_huge = Bytes(huge.saturating_sub(hugetlb.0));
+    Ok(Counts {
+        rss,
+        anon_huge,
+        ..Counts::default()
+    })
 }
 
 #[cfg(test)]

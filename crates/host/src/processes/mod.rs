@@ -10,6 +10,7 @@ mod machine;
 mod one;
 pub mod pagemap;
 mod proof;
+mod scan;
 pub mod smaps;
 pub mod status;
 

@@ -3,7 +3,7 @@
 use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
-use super::smaps::{self, Counts};
+use super::smaps::{self, Counts, smaps_text};
 use super::status::Status;
 use crate::Source;
 
@@ -50,11 +50,6 @@ pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
 pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
     let path = format!("/proc/{pid}/smaps_rollup");
     smaps::parse_rollup(&path, &source.bytes(&path).into_result()?)
-}
-
-/// A smaps file: at 750 bytes a mapping, the largest map count in use (a million) still fits.
-pub(super) fn smaps_text(source: &Source, path: &str) -> Result<Vec<u8>, Unread> {
-    source.bytes_within(path, Bytes::gib(1)).into_result()
 }
 
 /// hugetlb pages of a process by size, from its mappings: no file gives their sums by size.

@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
-use super::one::smaps_text;
-use super::smaps::{self, Mapping};
+use super::scan::{each_region, unread};
+use super::smaps::{self, Mapping, smaps_text};
 use crate::Source;
-use crate::syscall::{PageRegion, scan_pages};
+use crate::syscall::Wanted;
 
 const SMAPS: &str = "/proc/self/smaps";
 const PAGEMAP: &str = "/proc/self/pagemap";
@@ -60,25 +60,15 @@ fn scan(range: &Range<u64>) -> io::Result<Pages> {
     let end = range.end.checked_next_multiple_of(page).unwrap_or(range.end);
     let aligned = range.start - range.start % page..end;
     let pagemap = File::open(PAGEMAP)?;
-    // 12 KiB on the stack: populated memory is a few long runs, and a scattered one takes a few calls more.
-    let mut regions = [PageRegion::default(); 512];
     let mut pages = Pages::default();
-    let mut at = aligned.start;
-    while at < aligned.end {
-        let scanned = scan_pages(&pagemap, at..aligned.end, &mut regions)?;
-        for region in regions.iter().take(scanned.regions) {
-            let inside = overlap(&region.range(), range);
-            if region.is_huge() {
-                pages.huge.push(inside);
-            } else {
-                pages.base += inside.end - inside.start;
-            }
+    each_region(&pagemap, aligned, Wanted::Present, |region| {
+        let inside = overlap(&region.range(), range);
+        if region.is_huge() {
+            pages.huge.push(inside);
+        } else {
+            pages.base += inside.end - inside.start;
         }
-        if scanned.reached <= at {
-            return Err(io::Error::other("PAGEMAP_SCAN made no way"));
-        }
-        at = scanned.reached;
-    }
+    })?;
     Ok(pages)
 }
 
@@ -149,15 +139,6 @@ fn sticks_out(mapping: &Mapping<'_>, whole: &Backing) -> Unread {
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> Range<u64> {
     let start = a.start.max(b.start);
     start..a.end.min(b.end).max(start)
-}
-
-pub(super) fn unread(path: &str, error: &io::Error) -> Unread {
-    let cause = match error.kind() {
-        io::ErrorKind::NotFound => Cause::Absent,
-        io::ErrorKind::PermissionDenied => Cause::Denied,
-        _ => Cause::Failed,
-    };
-    Unread::new(cause, path, error.to_string())
 }
 
 fn with_scan_error(mut why: Unread, scan: &Unread) -> Unread {

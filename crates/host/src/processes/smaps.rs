@@ -8,6 +8,7 @@ use model::process::MappingPages;
 use model::{Backing, Bytes, Cause, PageKind, Unread};
 
 use super::lines::{Line, decimal, hex, lines};
+use crate::Source;
 
 /// The resident bytes that smaps counts, of one mapping or of a whole process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +88,19 @@ pub struct Mapping<'a> {
     pub flags: &'a [u8],
     /// The resident bytes.
     pub counts: Counts,
+}
+
+/// A file with lines for each mapping: at 750 bytes a mapping, a million of them still fit.
+pub(super) fn smaps_text(source: &Source, path: &str) -> Result<Vec<u8>, Unread> {
+    source.bytes_within(path, Bytes::gib(1)).into_result()
+}
+
+/// The address ranges in a maps or smaps file, in the order of addresses; `path` is named in the reasons only.
+pub(super) fn parse_ranges(path: &str, bytes: &[u8]) -> Result<Vec<Range<u64>>, Unread> {
+    lines(path, bytes)
+        .filter_map(|line| header(&line).transpose())
+        .map(|mapping| Ok(mapping?.range))
+        .collect()
 }
 
 /// Reads a whole smaps file, in the order of addresses; `path` is named in the reasons only.
