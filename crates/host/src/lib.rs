@@ -3,12 +3,14 @@
 pub mod cpu_list;
 mod parse;
 pub mod processes;
+pub mod record;
 pub mod snapshot;
 pub mod source;
 mod syscall;
 pub mod tree;
 
 pub use cpu_list::CpuList;
+pub use record::{CaptureOptions, capture};
 pub use snapshot::Snapshot;
 pub use source::{Source, SourceError};
 pub use tree::{Node, Tree, TreeError};

@@ -31,7 +31,7 @@ pub enum CgroupVersion {
 }
 
 impl Cgroup {
-    pub(super) fn read(source: &Source) -> Self {
+    pub(crate) fn read(source: &Source) -> Self {
         let mounts = match mounts::all(source) {
             Reading::Known(mounts) => mounts,
             Reading::Unread(why) => {

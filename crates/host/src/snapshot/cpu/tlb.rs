@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::descriptors;
 use super::leaves::{EXTENDED, Leaves, Registers};
-use crate::source::CPUID;
 
 /// All translation caches that the CPU tells of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +50,12 @@ pub enum TlbHolds {
 }
 
 impl Tlb {
-    /// The array that a load of a page of this size uses at this level.
-    pub fn for_loads(&self, level: u32, page: Bytes) -> Option<&TlbArray> {
+    /// How many pages of this size loads can have translated at this level: the sum of the arrays that hold them.
+    /// `None` if no array is known to.
+    pub fn load_entries(&self, level: u32, page: Bytes) -> Option<u32> {
         let fits = |array: &&TlbArray| array.level == level && array.pages.contains(&page) && array.holds.loads();
-        self.arrays.iter().find(fits)
+        let entries = self.arrays.iter().filter(fits).map(|array| array.entries);
+        entries.reduce(u32::saturating_add)
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn read(leaves: &Leaves) -> Result<Tlb, Unread> {
 type Told = Result<Vec<TlbArray>, Unread>;
 
 fn place(leaf: u32) -> String {
-    format!("{CPUID}: leaf {leaf:#x}")
+    format!("CPUID leaf {leaf:#x}")
 }
 
 /// A leaf's registers; zeros where the CPU claims to know the leaf are a mask.
@@ -116,15 +117,22 @@ fn ask(leaves: &Leaves, leaf: u32) -> Result<Registers, Unread> {
 }
 
 fn intel(leaves: &Leaves) -> Vec<Told> {
-    vec![ask(leaves, 2).map(by_descriptor), by_subleaf(leaves)]
+    vec![ask(leaves, 2).and_then(by_descriptor), by_subleaf(leaves)]
 }
 
+/// This descriptor sends to leaf 0x18.
+const SEE_LEAF_18: u8 = 0xfe;
+
 /// Leaf 2: each byte is a descriptor, but for the lowest of EAX; a register with its highest bit set holds none.
-fn by_descriptor(registers: Registers) -> Vec<TlbArray> {
+fn by_descriptor(registers: Registers) -> Told {
     let Registers { eax, ebx, ecx, edx } = registers;
     let valid = [eax & !0xff, ebx, ecx, edx].map(|word| if word >> 31 == 0 { word } else { 0 });
     let bytes = Registers::bytes(&valid);
-    bytes.into_iter().flat_map(descriptors::arrays).collect()
+    let arrays: Vec<TlbArray> = bytes.iter().copied().flat_map(descriptors::arrays).collect();
+    match arrays.is_empty() && !bytes.contains(&SEE_LEAF_18) {
+        true => Err(Unread::new(Cause::Masked, place(2), "no descriptor names a TLB")),
+        false => Ok(arrays),
+    }
 }
 
 /// Leaf 0x18: one array per subleaf ("deterministic address translation", Intel SDM volume 2, CPUID).

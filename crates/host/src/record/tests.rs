@@ -1,0 +1,122 @@
+//! What a capture keeps, and what it must not.
+
+use model::{Cause, Reading};
+
+use super::{CaptureOptions, capture};
+use crate::{Node, Snapshot, Source, Tree};
+
+const PROCESSES: CaptureOptions = CaptureOptions { processes: true };
+
+fn machine() -> Tree {
+    Tree::new()
+        .line(
+            "/proc/cmdline",
+            "root=UUID=1234 hugepages=8 ip=10.0.0.7 transparent_hugepage=never",
+        )
+        .file("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: X\n\nprocessor\t: 1\n")
+        .file(
+            "/proc/self/mounts",
+            "server:/home /home nfs rw 0 0\nnone /huge hugetlbfs rw,pagesize=2M 0 0\n",
+        )
+        .line("/proc/meminfo", "MemTotal: 1024 kB")
+        .denied("/proc/buddyinfo")
+        .dir("/sys/kernel/mm/hugepages")
+        .file(
+            "/proc/7/status",
+            "Name:\tdb\nVmRSS:\t   1024 kB\nHugetlbPages:\t  65536 kB\n",
+        )
+        .file("/proc/7/cmdline", "/usr/bin/db\0--password=secret\0")
+        .file("/proc/7/environ", "TOKEN=secret\0")
+        .file("/proc/7/smaps", "")
+        .file("/proc/8/smaps", "")
+        .file("/proc/8/status", "Name:\tsmall\nVmRSS:\t   1024 kB\n")
+}
+
+fn node<'a>(tree: &'a Tree, path: &str) -> Option<&'a Node> {
+    tree.iter().find(|(at, _)| *at == path).map(|(_, node)| node)
+}
+
+#[test]
+fn hardware_and_memory_only_unless_processes_are_asked_for() {
+    let source = Source::from_tree("test", machine());
+    let tree = capture(&source, CaptureOptions::default());
+    let names: Vec<&str> = tree.iter().map(|(path, _)| path).collect();
+    let expected = [
+        "/proc/buddyinfo",
+        "/proc/cmdline",
+        "/proc/cpuinfo",
+        "/proc/meminfo",
+        "/proc/self/mounts",
+        "/sys/kernel/mm/hugepages",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(node(&tree, "/proc/buddyinfo"), Some(&Node::Denied));
+}
+
+#[test]
+fn names_addresses_arguments_and_environments_stay_out() {
+    let source = Source::from_tree("test", machine());
+    let text = capture(&source, PROCESSES).to_text();
+    for secret in ["UUID", "10.0.0.7", "server", "secret", "TOKEN", "processor\t: 1"] {
+        assert!(!text.contains(secret), "{secret} in\n{text}");
+    }
+    for kept in ["hugepages=8 transparent_hugepage=never", "/huge", "/usr/bin/db"] {
+        assert!(text.contains(kept), "{kept} not in\n{text}");
+    }
+}
+
+#[test]
+fn only_processes_with_memory_show_their_mappings() {
+    let source = Source::from_tree("test", machine());
+    let tree = capture(&source, PROCESSES);
+    assert!(node(&tree, "/proc/7/smaps").is_some());
+    assert!(node(&tree, "/proc/8/smaps").is_none());
+}
+
+#[test]
+fn the_limits_of_a_process_come_with_those_above_it() {
+    let tree = machine()
+        .file("/proc/self/mounts", "none /sys/fs/cgroup cgroup2 rw 0 0\n")
+        .line("/proc/7/cgroup", "0::/pods/db")
+        .line("/sys/fs/cgroup/pods/hugetlb.2MB.max", "max")
+        .line("/sys/fs/cgroup/pods/db/hugetlb.2MB.max", 0)
+        .line("/sys/fs/cgroup/pods/web/hugetlb.2MB.max", 0);
+    let tree = capture(&Source::from_tree("test", tree), PROCESSES);
+    assert!(node(&tree, "/sys/fs/cgroup/pods/hugetlb.2MB.max").is_some());
+    assert!(node(&tree, "/sys/fs/cgroup/pods/db/hugetlb.2MB.max").is_some());
+    assert!(node(&tree, "/sys/fs/cgroup/pods/web/hugetlb.2MB.max").is_none());
+}
+
+#[test]
+fn a_file_of_unlikely_size_is_left_out_and_says_so() {
+    let tree = machine().file("/proc/meminfo", vec![b'x'; 2 << 20]);
+    let tree = capture(&Source::from_tree("test", tree), CaptureOptions::default());
+    assert!(matches!(node(&tree, "/proc/meminfo"), Some(Node::Failed(why)) if why.contains("larger")));
+}
+
+#[test]
+fn the_running_machine_and_its_capture_tell_the_same() {
+    let live = Source::live();
+    let tree = capture(&live, CaptureOptions::default());
+    let text = tree.to_text();
+    let back = Source::from_tree("capture", Tree::parse("capture", text.as_bytes()).expect("an archive"));
+    let (here, there) = (Snapshot::take(&live), Snapshot::take(&back));
+    assert_eq!(here.machine(), there.machine());
+    assert_eq!(here.cpu, there.cpu);
+    assert_eq!(here.topology.cpus, there.topology.cpus);
+    assert_eq!(here.page_kinds(), there.page_kinds());
+    assert_eq!(
+        here.sysctls.text("vm.overcommit_memory"),
+        there.sysctls.text("vm.overcommit_memory")
+    );
+    match (&here.thp, &there.thp) {
+        (Reading::Known(here), Reading::Known(there)) => assert_eq!(here.pmd_size, there.pmd_size),
+        (here, there) => assert!(matches!(
+            (
+                here.unread().map(|why| why.unread),
+                there.unread().map(|why| why.unread)
+            ),
+            (Some(Cause::Absent), Some(Cause::Absent)) | (Some(Cause::Denied), Some(Cause::Denied))
+        )),
+    }
+}
