@@ -19,6 +19,8 @@ mod state_dir;
 mod fake;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod scene;
 
 pub use door::Door;
 pub use error::{DoorError, LeaseError};

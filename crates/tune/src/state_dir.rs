@@ -139,6 +139,9 @@ mod tests {
     use crate::error::DoorError;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn a_new_directory_is_for_this_user_alone() {
@@ -185,5 +188,23 @@ mod tests {
         chown(temp.path(), Some(65534), None).expect("chown");
         let error = StateDir(temp.path().to_owned()).create().expect_err("refused");
         assert!(error.to_string().contains("another user"), "{error}");
+    }
+
+    #[test]
+    fn one_at_a_time_has_the_lock() {
+        let temp = tempfile::tempdir().expect("tempdir");
+        let dir = StateDir(temp.path().to_owned());
+        let lock = dir.lock().expect("first");
+        let second_has_it = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _lock = dir.lock().expect("second");
+                second_has_it.store(true, Ordering::SeqCst);
+            });
+            thread::sleep(Duration::from_millis(30));
+            assert!(!second_has_it.load(Ordering::SeqCst));
+            drop(lock);
+        });
+        assert!(second_has_it.load(Ordering::SeqCst));
     }
 }

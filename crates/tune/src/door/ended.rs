@@ -129,3 +129,6 @@ impl Inner {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

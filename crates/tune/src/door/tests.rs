@@ -1,90 +1,20 @@
-//! The door on a made machine: what it changes, what it refuses, and what is left after every kind of end.
+//! Leases on a made machine: what they change, what they refuse, and what they give back.
 
 use std::fs;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use model::Bytes;
-use tempfile::TempDir;
 
 use super::Door;
 use crate::error::LeaseError;
-use crate::fake::{Fault, Machine, Process, stat};
+use crate::fake::{Fault, Process};
 use crate::gave_back::Outcome;
-
-const M2: Bytes = Bytes::mib(2);
-const G1: Bytes = Bytes::gib(1);
-
-/// A machine and a state directory.
-struct Scene {
-    machine: Machine,
-    temp: TempDir,
-}
-
-impl Scene {
-    fn new(nodes: usize, gigantic: u64) -> Self {
-        let machine = Machine::new(nodes, gigantic);
-        let temp = tempfile::tempdir().expect("tempdir");
-        Self { machine, temp }
-    }
-
-    fn state(&self) -> PathBuf {
-        self.temp.path().join("state")
-    }
-
-    /// A hugewise process.
-    fn run(&self, pid: u32) -> (Process, Door) {
-        let process = self.machine.process(pid);
-        let door = Door::new(self.state(), Box::new(process.clone()));
-        (process, door)
-    }
-
-    fn overcommit(&self) -> u64 {
-        self.machine.pool(M2, |pool| pool.overcommit)
-    }
-
-    fn persistent(&self, page: Bytes) -> Vec<u64> {
-        self.machine
-            .pool(page, |pool| pool.nodes.iter().map(|node| node.persistent).collect())
-    }
-
-    fn journals(&self) -> Vec<PathBuf> {
-        let Ok(entries) = fs::read_dir(self.state()) else {
-            return Vec::new();
-        };
-        let paths = entries.map(|entry| entry.expect("entry").path());
-        paths.filter(|path| path.extension().is_some()).collect()
-    }
-
-    /// The next run gives back; the sentences it has to say.
-    fn recover(&self) -> Vec<String> {
-        let (_, door) = self.run(9999);
-        let told = door.recover().expect("recovered");
-        told.iter().map(ToString::to_string).collect()
-    }
-
-    fn plant(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.state().join(name);
-        fs::create_dir_all(self.state()).expect("state directory");
-        fs::write(&path, text).expect("planted");
-        path
-    }
-}
-
-fn header(pid: u32, boot: &str) -> String {
-    let start = u64::from(pid) * 10;
-    format!(
-        r#"{{"run":{{"format":1,"boot":"{boot}","pid":{pid},"start":{start},"version":"0.1.0","time":"2026-01-01T00:00:00Z"}}}}"#
-    )
-}
-
-fn only<T>(mut list: Vec<T>) -> T {
-    assert_eq!(list.len(), 1);
-    list.remove(0)
-}
+use crate::scene::{G1, M2, Scene, only};
+use crate::sink::Sink;
 
 #[test]
 fn a_lease_lets_the_kernel_add_pages_and_takes_that_back() {
@@ -243,102 +173,6 @@ fn a_panic_gives_back() {
 }
 
 #[test]
-fn wherever_a_run_dies_the_next_one_gives_back() {
-    for n in 0..6 {
-        for fault in [Fault::DieBefore(n), Fault::DieAfter(n)] {
-            let scene = Scene::new(2, 2);
-            scene.machine.pool(G1, |pool| pool.nodes[0].set_persistent(1));
-            let (process, door) = scene.run(1);
-            process.expect(fault);
-            // Six writes: overcommit refused, two nodes up, two nodes down; and one for the 2M pool.
-            let two_m = door.lease_pool(M2, 3);
-            let gigantic = door.lease_pool(G1, 4);
-            drop(gigantic);
-            process.die();
-            drop(two_m);
-            scene.recover();
-            let after = (scene.overcommit(), scene.persistent(G1), scene.journals().len());
-            assert_eq!(after, (0, vec![1, 0], 0), "{fault:?}");
-            assert_eq!(scene.recover(), Vec::<String>::new(), "{fault:?}");
-        }
-    }
-}
-
-#[test]
-fn wherever_a_recovery_dies_the_next_one_goes_on() {
-    for fault in [
-        Fault::DieBefore(0),
-        Fault::DieAfter(0),
-        Fault::DieBefore(1),
-        Fault::DieAfter(1),
-    ] {
-        let scene = Scene::new(2, 2);
-        let (process, door) = scene.run(1);
-        let lease = door.lease_pool(G1, 4).expect("lease");
-        process.die();
-        drop(lease);
-        let (second, door) = scene.run(2);
-        second.expect(fault);
-        let _ = door.recover();
-        scene.recover();
-        assert_eq!(
-            (scene.persistent(G1), scene.journals().len()),
-            (vec![0, 0], 0),
-            "{fault:?}"
-        );
-    }
-}
-
-#[test]
-fn a_run_that_lives_is_left_alone_and_a_recycled_id_is_not_it() {
-    let scene = Scene::new(1, 0);
-    let (_process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 5).expect("lease");
-    assert_eq!(scene.recover(), Vec::<String>::new());
-    assert_eq!(scene.overcommit(), 5);
-    scene.machine.set_file("/proc/1/stat", &stat(2, 'S', 0));
-    let told = only(scene.recover());
-    let sentence = "hugewise (process 1) ended without giving back: nr_overcommit_hugepages of 2M pages 5 -> 0";
-    assert_eq!((told.as_str(), scene.overcommit()), (sentence, 0));
-    std::mem::forget(lease);
-}
-
-#[test]
-fn a_run_that_was_killed_a_moment_ago_is_waited_for() {
-    let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 5).expect("lease");
-    scene.machine.set_file("/proc/1/stat", &stat(1, 'R', 0x100));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(Duration::from_millis(20));
-            process.die();
-        });
-        assert_eq!(scene.recover().len(), 1);
-    });
-    assert_eq!(scene.overcommit(), 0);
-    drop(lease);
-}
-
-#[test]
-fn after_a_reboot_the_journal_goes_and_no_value_is_touched() {
-    let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 5).expect("lease");
-    process.die();
-    drop(lease);
-    scene
-        .machine
-        .set_file("/proc/sys/kernel/random/boot_id", "second-boot\n");
-    let written = scene.machine.world().written.len();
-    assert!(only(scene.recover()).contains("restarted"));
-    assert_eq!(
-        (scene.machine.world().written.len(), scene.journals().len()),
-        (written, 0)
-    );
-}
-
-#[test]
 fn what_others_set_meanwhile_stays() {
     // Value before, pages leased, value that someone sets meanwhile, value afterwards.
     for (before, pages, set, after, clean) in [
@@ -357,22 +191,6 @@ fn what_others_set_meanwhile_stays() {
         assert_eq!((scene.overcommit(), told.is_clean()), (after, clean), "{told}");
         assert_eq!(scene.journals().len(), 0);
     }
-}
-
-#[test]
-fn a_cut_short_write_that_someone_overwrote_is_left_and_told() {
-    let scene = Scene::new(1, 0);
-    scene.machine.pool(M2, |pool| pool.overcommit = 16);
-    let (process, door) = scene.run(1);
-    process.expect(Fault::DieAfter(0));
-    door.lease_pool(M2, 2).expect_err("died");
-    scene.machine.pool(M2, |pool| pool.overcommit = 40);
-    let told = only(scene.recover());
-    assert!(
-        told.contains("is 40") && told.contains("16 -> 18") && told.contains("by hand"),
-        "{told}"
-    );
-    assert_eq!((scene.overcommit(), scene.journals().len()), (40, 0));
 }
 
 #[test]
@@ -418,75 +236,61 @@ fn a_cleaned_up_state_directory_does_not_keep_the_pages() {
 }
 
 #[test]
-fn a_torn_last_line_is_left_out() {
+fn the_limit_passes_surplus_pages_that_are_beyond_it() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
+    scene.machine.pool(M2, |pool| {
+        pool.nodes[0].set_persistent(2);
+        pool.map();
+        pool.map();
+        pool.nodes[0].set_persistent(0);
+    });
+    let (_, door) = scene.run(1);
     let lease = door.lease_pool(M2, 3).expect("lease");
-    process.die();
+    let in_use = scene.machine.pool(M2, |pool| {
+        (0..4).for_each(|_| pool.map());
+        pool.nodes[0].in_use
+    });
+    assert_eq!(in_use, 5, "two of others, three of ours, and no more");
     drop(lease);
-    let path = only(scene.journals());
-    let mut bytes = fs::read(&path).expect("journal");
-    bytes.extend_from_slice(br#"{"write":{"path":"/sys/ker"#);
-    fs::write(&path, bytes).expect("torn");
-    scene.recover();
-    assert_eq!((scene.overcommit(), scene.journals().len()), (0, 0));
-    scene.plant("run-1-10-0.jsonl", r#"{"run":{"fo"#);
-    assert_eq!(scene.recover(), Vec::<String>::new());
-    assert_eq!(scene.journals().len(), 0, "it never wrote anything");
+    assert_eq!(scene.overcommit(), 0);
 }
 
-#[test]
-fn a_planted_or_garbled_journal_makes_nobody_write() {
-    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-    let lines = [
-        r#"{"write":{"path":"/etc/passwd","before":0,"after":1,"base":0}}"#.to_owned(),
-        format!(r#"{{"write":{{"path":"{pool}","before":"0","after":1,"base":0}}}}"#),
-        format!(r#"{{"write":{{"path":"{pool}","before":-1,"after":1,"base":0}}}}"#),
-        format!(r#"{{"done":{{"path":"{pool}","share":1}}}}"#),
-        "nonsense".to_owned(),
-        header(1, "first-boot"),
-    ];
-    for line in lines {
-        let scene = Scene::new(1, 0);
-        let path = scene.plant("run-1-10-0.jsonl", &format!("{}\n{line}\n", header(1, "first-boot")));
-        let told = only(scene.recover());
-        assert!(
-            told.contains("run-1-10-0.jsonl:2") && told.contains("then delete the file"),
-            "{told}"
-        );
-        assert!(path.exists(), "kept for a human to look at");
-        assert_eq!(scene.machine.world().written, []);
-        let (_, door) = scene.run(2);
-        let lease = door.lease_pool(M2, 1).expect("others go on");
-        assert_eq!(lease.obtained(), 1);
+/// Someone else raises the limit by 100 just after it was read for the n-th time.
+struct Meddler {
+    process: Process,
+    scene: Scene,
+    countdown: AtomicU32,
+}
+
+impl Sink for Meddler {
+    fn read(&self, path: &Path) -> io::Result<String> {
+        let text = self.process.read(path);
+        if path.ends_with("nr_overcommit_hugepages") && self.countdown.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.scene.machine.pool(M2, |pool| pool.overcommit += 100);
+        }
+        text
+    }
+
+    fn write(&self, path: &Path, value: &str) -> io::Result<()> {
+        self.process.write(path, value)
     }
 }
 
 #[test]
-fn another_format_is_left_to_its_own_version() {
-    let scene = Scene::new(1, 0);
-    let line = header(1, "first-boot").replace(r#""format":1"#, r#""format":2"#);
-    scene.plant("run-1-10-0.jsonl", &format!("{line}\n"));
-    assert!(only(scene.recover()).contains("format 2 of hugewise 0.1.0 is not known here"));
-}
-
-#[test]
-fn a_journal_that_is_a_link_or_another_users_is_refused() {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    let scene = Scene::new(1, 0);
-    let real = scene.plant("elsewhere", &format!("{}\n", header(1, "first-boot")));
-    let link = scene.state().join("run-1-10-0.jsonl");
-    symlink(&real, &link).expect("link");
-    assert!(only(scene.recover()).contains("run-1-10-0.jsonl"));
-    fs::remove_file(&link).expect("removed");
-    let open = scene.plant("run-1-10-1.jsonl", &format!("{}\n", header(1, "first-boot")));
-    fs::set_permissions(&open, fs::Permissions::from_mode(0o666)).expect("chmod");
-    assert!(only(scene.recover()).contains("other users may write"));
-}
-
-#[test]
-fn without_a_state_directory_there_is_nothing_to_recover() {
-    let scene = Scene::new(1, 0);
-    assert_eq!(scene.recover(), Vec::<String>::new());
-    assert!(!Path::new(&scene.state()).exists());
+fn a_change_by_others_while_the_journal_is_written_is_not_lost() {
+    // The third read comes right before the write; nothing can come between those two but by great chance.
+    for read in [1, 2, 4] {
+        let scene = Scene::new(1, 0);
+        let (machine, state) = (scene.machine.clone(), scene.state());
+        let meddler = Meddler {
+            process: machine.process(1),
+            scene,
+            countdown: AtomicU32::new(read),
+        };
+        let door = Door::new(state, Box::new(meddler));
+        let lease = door.lease_pool(M2, 3).expect("lease");
+        assert_eq!(machine.pool(M2, |pool| pool.overcommit), 103, "read {read}");
+        drop(lease);
+        assert_eq!(machine.pool(M2, |pool| pool.overcommit), 100, "read {read}");
+    }
 }

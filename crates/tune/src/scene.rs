@@ -1,0 +1,77 @@
+//! What most tests of the door start from: a made machine, a state directory, and the processes that use them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use model::Bytes;
+use tempfile::TempDir;
+
+use crate::door::Door;
+use crate::fake::{Machine, Process};
+
+pub(crate) const M2: Bytes = Bytes::mib(2);
+pub(crate) const G1: Bytes = Bytes::gib(1);
+
+/// A machine and a state directory.
+pub(crate) struct Scene {
+    pub(crate) machine: Machine,
+    temp: TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new(nodes: usize, gigantic: u64) -> Self {
+        let machine = Machine::new(nodes, gigantic);
+        let temp = tempfile::tempdir().expect("tempdir");
+        Self { machine, temp }
+    }
+
+    /// The state directory, which nobody has made yet.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.temp.path().join("state")
+    }
+
+    /// A hugewise process.
+    pub(crate) fn run(&self, pid: u32) -> (Process, Door) {
+        let process = self.machine.process(pid);
+        let door = Door::new(self.state(), Box::new(process.clone()));
+        (process, door)
+    }
+
+    pub(crate) fn overcommit(&self) -> u64 {
+        self.machine.pool(M2, |pool| pool.overcommit)
+    }
+
+    pub(crate) fn persistent(&self, page: Bytes) -> Vec<u64> {
+        self.machine
+            .pool(page, |pool| pool.nodes.iter().map(|node| node.persistent).collect())
+    }
+
+    pub(crate) fn journals(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.state()) else {
+            return Vec::new();
+        };
+        let paths = entries.map(|entry| entry.expect("entry").path());
+        paths.filter(|path| path.extension().is_some()).collect()
+    }
+
+    /// The next run gives back; the sentences it has to say.
+    pub(crate) fn recover(&self) -> Vec<String> {
+        let (_, door) = self.run(9999);
+        let told = door.recover().expect("recovered");
+        told.iter().map(ToString::to_string).collect()
+    }
+
+    /// Puts a file into the state directory.
+    pub(crate) fn plant(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.state().join(name);
+        fs::create_dir_all(self.state()).expect("state directory");
+        fs::write(&path, text).expect("planted");
+        path
+    }
+}
+
+/// The only one of a list.
+pub(crate) fn only<T>(mut list: Vec<T>) -> T {
+    assert_eq!(list.len(), 1);
+    list.remove(0)
+}
