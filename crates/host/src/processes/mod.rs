@@ -13,8 +13,10 @@ mod proof;
 mod scan;
 pub mod smaps;
 pub mod status;
+mod why;
 
 pub use folios::{FolioSample, own_range_mthp};
 pub use list::{ListOptions, Processes, Totals, list};
 pub use one::{mappings, one};
 pub use proof::{Proof, own_range};
+pub use why::{Reason, why_base};

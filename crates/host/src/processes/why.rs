@@ -1,0 +1,141 @@
+//! Why a mapping is on base pages although transparent ones are larger: the first reason that holds, by typed facts.
+
+use std::fmt;
+
+use model::process::{MappingPages, ProcessPages};
+use model::{Bytes, PageKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::snapshot::Thp;
+
+/// Why base pages, in the order in which the kernel would refuse. `Display` is the sentence for users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// This kernel has no transparent pages, or their settings could not be read.
+    PolicyUnread,
+    /// The memory of a device or of the kernel (`io`, `pf`, `mm`, `de`): never transparent.
+    Special,
+    /// Page cache or shared memory: the policy of its file system decides, not the one for anonymous memory.
+    OfFile,
+    /// madvise(MADV_NOHUGEPAGE) was called on it (`nh`).
+    AdvisedAgainst,
+    /// prctl(PR_SET_THP_DISABLE) here or in an ancestor.
+    SwitchedOff,
+    /// The machine's policy is `never`.
+    PolicyNever,
+    /// The machine's policy is `madvise`, and nobody called madvise(MADV_HUGEPAGE) on it.
+    NotAdvised,
+    /// No aligned block of the PMD size fits in.
+    TooSmall,
+    /// Only the unaligned ends are on base pages: all that can be large is.
+    Ends,
+    /// The kernel says `THPeligible: 0` though nothing above forbids it: since Linux 6.18 that is how a process under
+    /// PR_THP_DISABLE_EXCEPT_ADVISED looks.
+    NotEligible,
+    /// Eligible, but not given at the page fault (touched before the policy changed, fragmentation, a memory limit) and
+    /// not collapsed by khugepaged since.
+    NotGiven,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::PolicyUnread => "the policy for transparent pages could not be read",
+            Self::Special => "memory of a device or of the kernel",
+            Self::OfFile => "page cache or shared memory, which has a policy of its own",
+            Self::AdvisedAgainst => "the program asked for base pages (MADV_NOHUGEPAGE)",
+            Self::SwitchedOff => "switched off for this process or an ancestor (PR_SET_THP_DISABLE)",
+            Self::PolicyNever => "the machine's policy is `never`",
+            Self::NotAdvised => "the machine's policy is `madvise` and the program did not ask (MADV_HUGEPAGE)",
+            Self::TooSmall => "no aligned block of a large page's size fits in",
+            Self::Ends => "only the unaligned ends are on base pages",
+            Self::NotEligible => "the kernel says not eligible, as for a process that excepts advised memory only",
+            Self::NotGiven => "eligible, but not given at the fault nor collapsed since",
+        })
+    }
+}
+
+/// Why some of a mapping is on base pages; `None` if none of it is, or if it draws from a hugetlb pool.
+///
+/// `thp` is the snapshot's policy; `None` where it could not be read.
+pub fn why_base(mapping: &MappingPages, process: &ProcessPages, thp: Option<&Thp>) -> Option<Reason> {
+    let base = mapping.backing.of(PageKind::Base);
+    if base == Bytes(0) || has(mapping, "ht") {
+        return None;
+    }
+    let reason = forbidden(mapping, process).or_else(|| {
+        let Some((pmd, policy)) = thp.and_then(anonymous_policy) else {
+            return Some(Reason::PolicyUnread);
+        };
+        by_policy(mapping, &policy).or_else(|| by_shape(mapping, base, pmd))
+    });
+    Some(reason.unwrap_or(match mapping.thp_eligible {
+        Some(false) => Reason::NotEligible,
+        Some(true) | None => Reason::NotGiven,
+    }))
+}
+
+/// What holds under every policy of the machine.
+fn forbidden(mapping: &MappingPages, process: &ProcessPages) -> Option<Reason> {
+    if ["io", "pf", "mm", "de"].iter().any(|flag| has(mapping, flag)) || is_of_kernel(&mapping.name) {
+        Some(Reason::Special)
+    } else if mapping.name.starts_with('/') || mapping.name.starts_with("[anon_shmem:") {
+        Some(Reason::OfFile)
+    } else if has(mapping, "nh") {
+        Some(Reason::AdvisedAgainst)
+    } else if process.thp_enabled.known() == Some(&false) {
+        Some(Reason::SwitchedOff)
+    } else {
+        None
+    }
+}
+
+fn is_of_kernel(name: &str) -> bool {
+    ["[vdso]", "[vvar", "[vsyscall]", "[uprobes]"]
+        .iter()
+        .any(|own| name.starts_with(own))
+}
+
+/// The PMD size, and the policy for anonymous pages of that size.
+fn anonymous_policy(thp: &Thp) -> Option<(Bytes, String)> {
+    let pmd = *thp.pmd_size.known()?;
+    Some((pmd, thp.policy(pmd).known()?.clone()))
+}
+
+fn by_policy(mapping: &MappingPages, policy: &str) -> Option<Reason> {
+    match policy {
+        "never" => Some(Reason::PolicyNever),
+        "madvise" if !has(mapping, "hg") => Some(Reason::NotAdvised),
+        _ => None,
+    }
+}
+
+/// Can the bytes on base pages lie in an aligned block at all?
+fn by_shape(mapping: &MappingPages, base: Bytes, pmd: Bytes) -> Option<Reason> {
+    let blocks = aligned_bytes(mapping, pmd)?;
+    if blocks == 0 {
+        Some(Reason::TooSmall)
+    } else if base.0 <= mapping.size.0.saturating_sub(blocks) && mapping.backing.of(PageKind::Thp).0 == blocks {
+        Some(Reason::Ends)
+    } else {
+        None
+    }
+}
+
+/// Bytes of a mapping in whole aligned blocks; `None` if its addresses cannot be read.
+fn aligned_bytes(mapping: &MappingPages, block: Bytes) -> Option<u64> {
+    let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
+    let first = address(&mapping.start)?.checked_next_multiple_of(block.0)?;
+    let last = address(&mapping.end)?;
+    Some(last.saturating_sub(first) / block.0 * block.0)
+}
+
+fn has(mapping: &MappingPages, flag: &str) -> bool {
+    mapping.flags.iter().any(|set| set == flag)
+}
+
+#[cfg(test)]
+#[path = "why_tests.rs"]
+mod tests;

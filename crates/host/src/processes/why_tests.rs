@@ -1,0 +1,158 @@
+use model::process::{MappingPages, ProcessPages};
+use model::{Backing, Bytes, PageKind, Reading};
+
+use super::{Reason, why_base};
+use crate::snapshot::{Choice, Thp};
+
+fn thp(policy: &str) -> Thp {
+    let chosen = Choice {
+        chosen: policy.to_owned(),
+        offered: Vec::new(),
+    };
+    Thp {
+        enabled: Reading::Known(chosen.clone()),
+        defrag: Reading::absent("defrag"),
+        shmem_enabled: Reading::Known(chosen),
+        pmd_size: Reading::Known(Bytes::mib(2)),
+        use_zero_page: Reading::Known(true),
+        shrink_underused: Reading::absent("shrink_underused"),
+        khugepaged: Reading::absent("khugepaged"),
+        sizes: Vec::new(),
+    }
+}
+
+fn process(thp_enabled: bool) -> ProcessPages {
+    ProcessPages {
+        pid: 7,
+        name: "x".to_owned(),
+        uid: Reading::Known(0),
+        resident: Reading::Known(Bytes::mib(9)),
+        rss: Reading::Known(Bytes::mib(9)),
+        hugetlb: Reading::Known(Bytes(0)),
+        page_tables: Reading::Known(Bytes::kib(40)),
+        backing: Reading::Known(Backing::new()),
+        thp_enabled: Reading::Known(thp_enabled),
+    }
+}
+
+/// A megabyte, four aligned blocks and another megabyte, all on base pages.
+fn mapping(flags: &str) -> MappingPages {
+    MappingPages {
+        start: "7f0000100000".to_owned(),
+        end: "7f0000b00000".to_owned(),
+        perms: "rw-p".to_owned(),
+        name: String::new(),
+        size: Bytes::mib(10),
+        backing: [(PageKind::Base, Bytes::mib(10))].into_iter().collect(),
+        thp_eligible: Some(true),
+        flags: flags.split(' ').map(str::to_owned).collect(),
+    }
+}
+
+fn why(mapping: &MappingPages, policy: &str) -> Option<Reason> {
+    why_base(mapping, &process(true), Some(&thp(policy)))
+}
+
+#[test]
+fn the_policy_and_the_programs_advice_decide_first() {
+    assert_eq!(why(&mapping("rd wr"), "never"), Some(Reason::PolicyNever));
+    assert_eq!(why(&mapping("rd wr hg"), "never"), Some(Reason::PolicyNever));
+    assert_eq!(why(&mapping("rd wr"), "madvise"), Some(Reason::NotAdvised));
+    assert_eq!(why(&mapping("rd wr hg"), "madvise"), Some(Reason::NotGiven));
+    assert_eq!(why(&mapping("rd wr"), "always"), Some(Reason::NotGiven));
+    assert_eq!(why(&mapping("rd wr nh"), "always"), Some(Reason::AdvisedAgainst));
+    let off = why_base(&mapping("rd hg"), &process(false), Some(&thp("always")));
+    assert_eq!(off, Some(Reason::SwitchedOff));
+    assert_eq!(
+        why_base(&mapping("rd"), &process(true), None),
+        Some(Reason::PolicyUnread)
+    );
+}
+
+#[test]
+fn memory_that_is_not_plain_is_told_apart() {
+    let named = |name: &str, flags: &str| MappingPages {
+        name: name.to_owned(),
+        ..mapping(flags)
+    };
+    assert_eq!(
+        why(&named("/usr/lib/libc.so.6", "rd ex"), "always"),
+        Some(Reason::OfFile)
+    );
+    assert_eq!(
+        why(&named("/memfd:x (deleted)", "rd wr sh"), "always"),
+        Some(Reason::OfFile)
+    );
+    assert_eq!(why(&named("[anon:heap]", "rd wr"), "always"), Some(Reason::NotGiven));
+    assert_eq!(why(&named("[vdso]", "rd ex"), "always"), Some(Reason::Special));
+    assert_eq!(
+        why(&named("/dev/nvidia0", "rd wr io pf"), "always"),
+        Some(Reason::Special)
+    );
+    assert_eq!(why(&named("/dev/hugepages/x", "rd wr ht"), "always"), None);
+}
+
+#[test]
+fn the_shape_of_a_mapping_may_leave_no_room() {
+    let small = MappingPages {
+        end: "7f00003ff000".to_owned(),
+        ..mapping("rd")
+    };
+    assert_eq!(why(&small, "always"), Some(Reason::TooSmall));
+    let backing = |base, thp| {
+        [(PageKind::Base, Bytes::mib(base)), (PageKind::Thp, Bytes::mib(thp))]
+            .into_iter()
+            .collect()
+    };
+    let ends = MappingPages {
+        backing: backing(2, 8),
+        ..mapping("rd")
+    };
+    assert_eq!(why(&ends, "always"), Some(Reason::Ends));
+    let partly = MappingPages {
+        backing: backing(2, 6),
+        ..mapping("rd")
+    };
+    assert_eq!(why(&partly, "always"), Some(Reason::NotGiven));
+    let all = MappingPages {
+        backing: backing(0, 10),
+        ..mapping("rd")
+    };
+    assert_eq!(why(&all, "always"), None);
+}
+
+#[test]
+fn a_mapping_that_the_kernel_refuses_for_no_visible_reason_is_not_eligible() {
+    let refused = MappingPages {
+        thp_eligible: Some(false),
+        ..mapping("rd")
+    };
+    assert_eq!(why(&refused, "always"), Some(Reason::NotEligible));
+    assert_eq!(
+        why(&refused, "madvise"),
+        Some(Reason::NotAdvised),
+        "the visible reason goes first"
+    );
+    let old_kernel = MappingPages {
+        thp_eligible: None,
+        ..mapping("rd")
+    };
+    assert_eq!(why(&old_kernel, "always"), Some(Reason::NotGiven));
+}
+
+#[test]
+fn garbled_addresses_do_not_upset_it() {
+    for (start, end) in [
+        ("", ""),
+        ("ffffffffffffffff", "0"),
+        ("2", "ffffffffffffffff"),
+        ("x", "y"),
+    ] {
+        let odd = MappingPages {
+            start: start.to_owned(),
+            end: end.to_owned(),
+            ..mapping("rd")
+        };
+        assert!(why(&odd, "always").is_some());
+    }
+}
