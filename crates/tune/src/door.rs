@@ -45,7 +45,8 @@ impl Door {
     /// Gives back what runs left that ended without doing so (SIGKILL, power). Every command calls this first.
     ///
     /// Nothing to do is the usual answer, also when there is no state directory, or when it is root's and this user is
-    /// not. Each journal is dealt with by itself: one that cannot be undone now is told as [`Outcome::Failed`](crate::Outcome::Failed) and stays.
+    /// not. Each journal is dealt with by itself: one that cannot be undone now stays, and is told as
+    /// [`Outcome::Failed`](crate::Outcome::Failed).
     ///
     /// # Errors
     /// When the state directory cannot be trusted, listed or locked.
@@ -68,7 +69,8 @@ impl Door {
     /// against any other program.
     ///
     /// # Errors
-    /// No such pool, no permission, no memory to spare, or a failure on the way; then nothing stays changed.
+    /// No such pool, no permission, no memory to spare, or a failure on the way; then nothing stays changed (or, if even
+    /// giving back fails, the journal stays for the next run).
     pub fn lease_pool(&self, page: Bytes, pages: u64) -> Result<PoolLease, LeaseError> {
         let inner = &self.inner;
         let free = pool::unclaimed(&*inner.sink, page)?.min(pages);

@@ -88,7 +88,7 @@ impl Share {
             Some(self.pages)
         } else if (before..=after).contains(&now) {
             // A pool may have grown in part.
-            Some(self.pages + (now - before))
+            Some(self.pages.saturating_add(now - before))
         } else if now == after {
             Some(self.pages.saturating_sub(before - after))
         } else {
@@ -255,3 +255,6 @@ impl Journal {
             .map_err(state("write", &self.path))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,8 +42,8 @@ impl Inner {
         let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
         // A journal that cannot be read has been told of by `recover`.
         let others = others.filter_map(|path| Journal::open(&path).ok());
-        let pages = others.map(|(journal, _)| journal.ledger.share(knob).pages).sum::<u64>();
-        Ok(pages + own.ledger.share(knob).pages)
+        let pages = others.map(|(journal, _)| journal.ledger.share(knob).pages);
+        Ok(pages.fold(own.ledger.share(knob).pages, u64::saturating_add))
     }
 
     /// Takes a share out of a setting again: subtracts what we added, whatever the value has become.
@@ -98,7 +98,7 @@ impl Inner {
             Ok(()) => after,
         };
         let share = journal.ledger.share(knob).pages;
-        let share = (share + now).saturating_sub(before);
+        let share = share.saturating_add(now).saturating_sub(before);
         let path = knob.path();
         journal.append(&Record::Done {
             path: path.clone(),

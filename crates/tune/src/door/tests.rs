@@ -87,6 +87,21 @@ fn gigantic_pages_grow_the_pools_node_by_node_and_a_shortfall_is_told() {
 }
 
 #[test]
+fn a_kernel_without_nodes_has_one_pool_to_grow() {
+    let scene = Scene::new(1, 3);
+    scene
+        .machine
+        .world()
+        .files
+        .remove("/sys/devices/system/node/has_memory");
+    let (_, door) = scene.run(1);
+    let lease = door.lease_pool(G1, 2).expect("lease");
+    assert_eq!(lease.how(), "raised nr_hugepages of 1G pages 0 -> 2");
+    drop(lease);
+    assert_eq!(scene.persistent(G1), [0]);
+}
+
+#[test]
 fn surplus_pages_of_others_stay_surplus() {
     let scene = Scene::new(1, 4);
     // Someone maps two pages, then the administrator shrinks the pool under them.
