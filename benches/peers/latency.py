@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Holds `hugewise measure latency` against other pointer chases, interleaved in one run.
+
+Usage: latency.py [--repeats 7] [--sizes 32K,256K,64M,1G] [--kinds base,thp] [--out FILE]
+
+Peers, each used if it is found on PATH and named as skipped if not:
+  multichase  (google/multichase), stride 64, -T the whole size, so that it visits the same lines
+  cc          builds chase.c of this folder, our own independent chase
+hugewise itself is taken from PATH or from target/release.
+"""
+import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def size(text):
+    return int(text[:-1]) * UNITS[text[-1]]
+
+
+def hugewise_path():
+    local = os.path.join(HERE, "..", "..", "target", "release", "hugewise")
+    return shutil.which("hugewise") or (local if os.path.exists(local) else None)
+
+
+def run(command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def hugewise(program, kind, text):
+    out = run([program, "measure", "latency", "--pages", kind, "--sizes", text, "--budget", "2s", "--json", "--quiet"])
+    point = json.loads(out)["data"]["points"][0]
+    return point["ns"]["median"], (point["cycles"] or {}).get("median")
+
+
+def multichase(program, kind, text):
+    huge = ["-H"] if kind == "thp" else []
+    out = run([program, "-a", "-m", str(size(text)), "-s", "64", "-T", str(size(text)), "-n", "4", *huge])
+    return float(out.split()[-1]), None
+
+
+def chase(program, kind, text):
+    return float(run([program, str(size(text)), kind, "1"])), None
+
+
+def programs(folder):
+    found = {"hugewise": (hugewise, hugewise_path()), "multichase": (multichase, shutil.which("multichase"))}
+    compiler = shutil.which("cc")
+    if compiler:
+        binary = os.path.join(folder, "chase")
+        subprocess.run([compiler, "-O2", "-o", binary, os.path.join(HERE, "chase.c")], check=True)
+        found["independent"] = (chase, binary)
+    else:
+        print("skipped: independent: cc is not on PATH")
+    for name, (_, path) in found.items():
+        if not path:
+            print(f"skipped: {name}: not on PATH")
+    return {name: entry for name, entry in found.items() if entry[1]}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--sizes", default="32K,256K,64M,1G")
+    parser.add_argument("--kinds", default="base,thp")
+    parser.add_argument("--out")
+    asked = parser.parse_args()
+    results, cycles, seconds = {}, {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        tools = programs(folder)
+        if "hugewise" not in tools:
+            sys.exit("hugewise is not on PATH and not in target/release: cargo build --release")
+        for repeat in range(asked.repeats):
+            for text in asked.sizes.split(","):
+                for kind in asked.kinds.split(","):
+                    # Another order each time, so that no tool is always first.
+                    for name in sorted(tools, key=lambda name: hash((name, repeat, text, kind))):
+                        function, path = tools[name]
+                        begun = time.monotonic()
+                        ns, core = function(path, kind, text)
+                        seconds[name] = seconds.get(name, 0) + time.monotonic() - begun
+                        results.setdefault((text, kind, name), []).append(ns)
+                        if core:
+                            cycles.setdefault((text, kind), []).append(core)
+    lines = ["| size | pages | tool | median ns | spread | hugewise / tool | hugewise cycles [spread] |", "|---|---|---|---|---|---|---|"]
+    for (text, kind, name), values in results.items():
+        ours = statistics.median(results[(text, kind, "hugewise")])
+        median = statistics.median(values)
+        spread = (max(values) - min(values)) / min(values)
+        core = cycles.get((text, kind))
+        shown = f"{statistics.median(core):.2f} [{(max(core) - min(core)) / min(core):.1%}]" if core and name == "hugewise" else ""
+        lines.append(f"| {text} | {kind} | {name} | {median:.2f} | {spread:.0%} | {ours / median:.3f} | {shown} |")
+    lines.append("")
+    lines.append("seconds in all: " + ", ".join(f"{name} {total:.0f}" for name, total in seconds.items()))
+    print("\n".join(lines))
+    if asked.out:
+        with open(asked.out, "w") as file:
+            file.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
