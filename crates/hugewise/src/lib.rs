@@ -1,9 +1,12 @@
 //! The program as a library: its command line, its results, and the forms they are shown in.
 
 pub mod cli;
+pub mod commands;
 pub mod gain;
 pub mod render;
+pub mod results;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod show;
 pub mod ui;
+pub mod verdict;

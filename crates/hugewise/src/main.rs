@@ -1,2 +1,14 @@
-//! The program.
-fn main() {}
+//! The program: reads the command line, carries it out, and ends with what came of it.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use hugewise::{cli::Cli, commands, ui};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let typed = Cli::try_parse().map_err(anyhow::Error::from);
+    ui::finish(typed.and_then(|cli| commands::run(&cli, words)))
+}

@@ -1,6 +1,7 @@
 //! Made measurements for the unit tests of this crate.
 
 use model::latency::{Access, Backed, Dropped, Latency, Pattern, Point, Stopped};
+use model::process::ProcessPages;
 use model::{Backing, Bytes, Envelope, Estimate, Machine, PageKind, Reading, Tool};
 
 /// One curve from 16K to 1G; `of` gives the median and the half width of its interval as a share.
@@ -105,4 +106,59 @@ pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
         doubts: Vec::new(),
         data,
     }
+}
+
+/// Three processes: a small one, a large one on base pages, one on large pages.
+pub(crate) fn processes() -> host::processes::Processes {
+    let rows = vec![
+        process(10, "init", &[(PageKind::Base, Bytes::mib(4))]),
+        process(
+            20,
+            "db|\u{1b}[2J",
+            &[(PageKind::Base, Bytes::mib(900)), (PageKind::Thp, Bytes::mib(100))],
+        ),
+        process(
+            30,
+            "jvm",
+            &[
+                (PageKind::Base, Bytes::mib(50)),
+                (PageKind::HUGETLB_2M, Bytes::mib(512)),
+            ],
+        ),
+    ];
+    let totals = host::processes::Totals::of(&rows);
+    host::processes::Processes { rows, totals }
+}
+
+fn process(pid: u32, name: &str, backing: &[(PageKind, Bytes)]) -> ProcessPages {
+    let backing: Backing = backing.iter().copied().collect();
+    let hugetlb = backing.of(PageKind::HUGETLB_2M);
+    ProcessPages {
+        pid,
+        name: name.to_owned(),
+        uid: Reading::Known(0),
+        resident: Reading::Known(backing.total()),
+        rss: Reading::Known(Bytes(backing.total().0 - hugetlb.0)),
+        hugetlb: Reading::Known(hugetlb),
+        page_tables: Reading::Known(Bytes::kib(400)),
+        backing: Reading::Known(backing),
+        thp_enabled: Reading::Known(pid != 10),
+    }
+}
+
+/// A machine with THP on madvise and an empty 2M pool.
+pub(crate) fn machine() -> host::Snapshot {
+    let thp = "/sys/kernel/mm/transparent_hugepage";
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    let tree = host::Tree::new()
+        .file(
+            "/proc/meminfo",
+            "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nPageTables: 2048 kB\n",
+        )
+        .line("/proc/sys/kernel/osrelease", "6.1.0")
+        .line(&format!("{thp}/enabled"), "always [madvise] never")
+        .line(&format!("{thp}/hpage_pmd_size"), "2097152")
+        .line(&format!("{pool}/nr_hugepages"), "0")
+        .line(&format!("{pool}/free_hugepages"), "0");
+    host::Snapshot::take(&host::Source::from_tree("example", tree))
 }

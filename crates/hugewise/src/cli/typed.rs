@@ -152,9 +152,9 @@ pub struct Latency {
     /// What a step does to its line
     #[arg(long, value_enum, default_value = "read")]
     pub access: Access,
-    /// Time for all points together
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::meaning::duration)]
-    pub budget: std::time::Duration,
+    /// Time for all points together, such as 30s [default: 0.1 s for each point]
+    #[arg(long, value_name = "TIME", value_parser = super::meaning::duration)]
+    pub budget: Option<std::time::Duration>,
     /// CPU to run on [default: one that is online and allowed]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
@@ -217,6 +217,9 @@ pub struct Snapshot {
     /// The file to write; an existing one is only replaced with --yes
     #[arg(value_name = "FILE.tree")]
     pub file: PathBuf,
+    /// The machine only, no processes
+    #[arg(long)]
+    pub no_processes: bool,
 }
 
 /// `hugewise report`

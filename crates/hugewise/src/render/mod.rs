@@ -1,11 +1,14 @@
 //! Results in the forms a reader can want; nothing here prints or looks at the machine.
 
 pub mod axis;
+pub mod checkup;
 pub mod figure;
+pub mod inventory;
 pub mod latency;
 pub mod look;
 pub mod picture;
 pub mod provenance;
+pub mod ps;
 pub mod report;
 pub mod sheet;
 pub mod terminal;

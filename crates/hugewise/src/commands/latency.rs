@@ -1,0 +1,125 @@
+//! `hugewise measure latency`: from what was typed to a measurement on pages that are given back.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use host::Snapshot;
+use lab::latency::{Error, Spec};
+use model::latency::{Access, Latency, Pattern};
+use model::{Bytes, Doubt, PageKind};
+
+use super::Desk;
+use super::pools::Loan;
+use super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::ui::{Outcome, Progress, Ui};
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result<Outcome> {
+    desk.must_be_live("measuring")?;
+    let form = desk.form::<Latency>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let wish = Wish::typed(typed, &snapshot)?;
+    let spec = wish.spec(&snapshot, desk.seed)?;
+    let Some((latency, doubts)) = measure(&desk.ui, &spec, typed.no_pool)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let mut look = desk.ui.look();
+    look.plot = (look.plot || typed.plot) && !typed.no_plot;
+    let result = desk.about(&snapshot, doubts, latency);
+    desk.give_with(&result, form, look)
+}
+
+/// What to measure, as far as the user cares.
+pub(super) struct Wish {
+    pub(super) kinds: Vec<PageKind>,
+    pub(super) sizes: Vec<Bytes>,
+    pub(super) patterns: Vec<Pattern>,
+    pub(super) accesses: Vec<Access>,
+    pub(super) budget: Option<Duration>,
+    pub(super) cpu: Option<u32>,
+    pub(super) node: Option<u32>,
+}
+
+impl Wish {
+    fn typed(typed: &typed::Latency, snapshot: &Snapshot) -> anyhow::Result<Self> {
+        let kinds = if typed.pages.is_empty() {
+            usual_kinds(snapshot)
+        } else {
+            typed.pages.clone()
+        };
+        Ok(Self {
+            kinds,
+            sizes: typed.working_sets(room(snapshot)?, lab::latency::sizes)?,
+            patterns: typed.pattern.clone(),
+            accesses: typed.access.each(),
+            budget: typed.budget,
+            cpu: typed.cpu,
+            node: typed.node,
+        })
+    }
+
+    /// The same with what the machine must tell.
+    pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+        let private = snapshot.cpu.data_cache(2).and_then(|cache| cache.size.known().copied());
+        Ok(Spec {
+            kinds: self.kinds,
+            sizes: self.sizes,
+            patterns: self.patterns,
+            accesses: self.accesses,
+            budget: self.budget,
+            seed,
+            cpu: self.cpu,
+            node: self.node,
+            base_page: snapshot.base_page().into_result().context("the size of base pages")?,
+            // Without transparent pages no kind needs it; the value only has to be a size.
+            pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+            private_cache: private,
+            available: available(snapshot)?,
+        })
+    }
+}
+
+/// base, thp, and 2M pages from a pool, where the kernel has them.
+pub(super) fn usual_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
+    let has = snapshot.page_kinds();
+    let usual = [PageKind::Base, PageKind::Thp, PageKind::HUGETLB_2M];
+    usual.into_iter().filter(|kind| has.contains(kind)).collect()
+}
+
+/// A quarter of the memory that can be had: room for several kinds at a time without reclaim.
+pub(super) fn room(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
+    Ok(Bytes(available(snapshot)?.0 / 4))
+}
+
+fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
+    let available = snapshot.memory.get("MemAvailable").into_result();
+    available.context("how much memory can be had")
+}
+
+/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
+/// pages are given back.
+pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
+    let stop = Stop::on_signals()?;
+    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    let loan = if no_pool {
+        Loan::none()
+    } else {
+        Loan::take(ui, &spec.kinds, largest)
+    };
+    let mut progress = ui.progress();
+    let measured = lab::latency::run(spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    loan.give_back(ui);
+    match measured {
+        Ok(measured) => Ok(Some(measured)),
+        Err(Error::Interrupted) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl lab::Progress for Progress {
+    fn step(&mut self, done: f64, left: Duration, what: &str) {
+        self.show(done, left, what);
+    }
+}

@@ -1,0 +1,129 @@
+//! The commands, one file each: they ask, measure, and hand a result to the desk.
+
+mod checkup;
+mod latency;
+mod pools;
+mod ps;
+mod report;
+mod schema;
+mod snapshot;
+mod stop;
+
+use std::path::Path;
+
+use anyhow::bail;
+use host::{Snapshot, Source};
+use model::{Doubt, Envelope, Machine, Tool};
+
+use crate::cli::Cli;
+use crate::cli::typed::{Command, Format, Global, Measure};
+use crate::show::{Show, schema_name, show};
+use crate::ui::{Outcome, Ui};
+
+/// Carries out a command line. `words` is the command line as typed, which every result quotes.
+///
+/// # Errors
+/// Whatever kept the command from doing what was asked, in words for the user.
+pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
+    let mut desk = Desk::open(&cli.global, words)?;
+    pools::recover(&desk.ui);
+    match &cli.command {
+        Command::Checkup(typed) => checkup::run(&mut desk, typed),
+        Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
+        Command::Ps(typed) => ps::run(&mut desk, typed),
+        Command::Snapshot(typed) => snapshot::run(&mut desk, typed),
+        Command::Report(typed) => report::run(&mut desk, typed),
+        Command::Schema(typed) => schema::run(&mut desk, typed),
+        Command::Completions(typed) => schema::completions(&mut desk, typed),
+    }
+}
+
+/// What every command works at: the machine it is about, the way out, and what a result says about its run.
+struct Desk<'a> {
+    global: &'a Global,
+    source: Source,
+    ui: Ui,
+    words: Vec<String>,
+    seed: u64,
+    started: String,
+}
+
+impl<'a> Desk<'a> {
+    fn open(global: &'a Global, words: Vec<String>) -> anyhow::Result<Self> {
+        let source = match &global.root {
+            Some(root) => Source::open(root)?,
+            None => Source::live(),
+        };
+        let now = jiff::Timestamp::now();
+        Ok(Self {
+            global,
+            source,
+            ui: Ui::open(global)?,
+            words,
+            seed: global.seed(),
+            started: now.round(jiff::Unit::Second).unwrap_or(now).to_string(),
+        })
+    }
+
+    /// For commands that need the machine itself.
+    fn must_be_live(&self, what: &str) -> anyhow::Result<()> {
+        if !self.source.is_live() {
+            bail!("{what} needs the machine itself: leave --root away");
+        }
+        Ok(())
+    }
+
+    /// A result with everything that says where it comes from.
+    fn envelope<T: Show>(&self, machine: Machine, doubts: Vec<Doubt>, data: T) -> Envelope<T> {
+        Envelope {
+            schema: schema_name::<T>(),
+            tool: Tool {
+                name: "hugewise".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            machine,
+            command: self.words.clone(),
+            seed: self.seed,
+            started: self.started.clone(),
+            doubts,
+            data,
+        }
+    }
+
+    /// A result about the machine at hand.
+    fn about<T: Show>(&self, snapshot: &Snapshot, doubts: Vec<Doubt>, data: T) -> Envelope<T> {
+        self.envelope(snapshot.machine(), doubts, data)
+    }
+
+    /// The form asked for, if this kind of result has it. Called before any work is done.
+    fn form<T: Show>(&self, usual: Format) -> anyhow::Result<Format> {
+        let form = self.global.form(usual, T::FORMS)?;
+        if form == Format::Png && self.ui.shows_on_terminal() {
+            bail!("--format png: a terminal cannot show it (write --output FILE.png, or pipe it on)");
+        }
+        Ok(form)
+    }
+
+    /// Gives a result to the user: its doubts first, then itself.
+    fn give<T: Show>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
+        let look = self.ui.look();
+        self.give_with(result, form, look)
+    }
+
+    /// The same with another look.
+    fn give_with<T: Show>(
+        &mut self,
+        result: &Envelope<T>,
+        form: Format,
+        look: crate::render::look::Look,
+    ) -> anyhow::Result<Outcome> {
+        result.doubts.iter().for_each(|doubt| self.ui.doubt(doubt));
+        self.ui.result(&show(result, form, look)?)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Whether a file of that name is there already.
+fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

@@ -1,0 +1,82 @@
+//! Pool pages on loan: asked for at the door before a measurement, given back after it, whatever happens.
+
+use std::path::PathBuf;
+
+use model::{Bytes, PageKind};
+use tune::{Door, GaveBack, LiveSink, PoolLease};
+
+use crate::ui::Ui;
+
+/// Gone after a restart, and so are the settings it keeps account of.
+const STATE: &str = "/run/hugewise";
+
+/// The door to the machine's settings.
+fn door() -> Door {
+    let state = std::env::var_os("HUGEWISE_STATE_DIR").map_or_else(|| PathBuf::from(STATE), PathBuf::from);
+    Door::new(state, Box::new(LiveSink))
+}
+
+/// Gives back what an earlier run could not, and says so.
+pub(super) fn recover(ui: &Ui) {
+    match door().recover() {
+        Ok(told) => told.iter().for_each(|gave_back| ui.say(&gave_back.to_string())),
+        Err(error) => ui.say(&format!("an earlier run may have left pool pages behind: {error}")),
+    }
+}
+
+/// Pages on loan for the kinds of one measurement.
+pub(super) struct Loan(Vec<PoolLease>);
+
+impl Loan {
+    /// Room for `bytes` on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
+    /// then says for each point what it got; the reason is told here.
+    pub(super) fn take(ui: &Ui, kinds: &[PageKind], bytes: Bytes) -> Self {
+        let door = door();
+        let sizes = kinds.iter().filter_map(|kind| kind.pool());
+        Self(sizes.filter_map(|page| lease(ui, &door, page, bytes)).collect())
+    }
+
+    /// Nothing at all.
+    pub(super) fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Gives everything back, and says what was not as expected.
+    pub(super) fn give_back(self, ui: &Ui) {
+        for lease in self.0 {
+            match lease.give_back() {
+                Ok(told) => told
+                    .iter()
+                    .filter(|told| !told.is_clean())
+                    .for_each(|told| say(ui, told)),
+                Err(error) => ui.say(&format!("{error}; the next run tries again")),
+            }
+        }
+    }
+}
+
+fn say(ui: &Ui, told: &GaveBack) {
+    ui.say(&told.to_string());
+}
+
+fn lease(ui: &Ui, door: &Door, page: Bytes, bytes: Bytes) -> Option<PoolLease> {
+    let pages = bytes.0.div_ceil(page.0);
+    match door.lease_pool(page, pages) {
+        Ok(lease) => {
+            if let Some(short) = lease.shortfall() {
+                ui.say(&format!(
+                    "only {} of {} pages of {} could be had",
+                    short.obtained,
+                    short.asked,
+                    page.exact()
+                ));
+            }
+            ui.note(&format!("for this measurement: {}", lease.how()));
+            Some(lease)
+        }
+        Err(error) => {
+            ui.say(&format!("no pages of {} on loan: {error}", page.exact()));
+            None
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `hugewise report`: a result file shown again, in another form.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use model::Envelope;
+use model::latency::Latency;
+use serde_json::Value;
+
+use super::Desk;
+use crate::cli::typed::{self, Format};
+use crate::results::{Checkup, OneProcess, ProcessList};
+use crate::show::{Show, schema_name};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<Outcome> {
+    let path = &typed.result;
+    let text = std::fs::read(path).with_context(|| format!("{}: the file cannot be read", path.display()))?;
+    let json: Value = serde_json::from_slice(&text).with_context(|| format!("{}: this is not JSON", path.display()))?;
+    let Some(schema) = json["schema"].as_str() else {
+        bail!("{}: no result of hugewise: it has no `schema`", path.display());
+    };
+    match schema {
+        _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
+        _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
+        _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
+        _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),
+        other => bail!(
+            "{}: this version cannot show `{other}` (`hugewise schema` lists what it can)",
+            path.display()
+        ),
+    }
+}
+
+fn again<T: Show>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
+    let form = desk.form::<T>(Format::Html)?;
+    let result: Envelope<T> = serde_json::from_slice(text)
+        .with_context(|| format!("{}: not of the shape that its schema says", path.display()))?;
+    desk.give(&result, form)
+}

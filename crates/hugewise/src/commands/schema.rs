@@ -1,0 +1,48 @@
+//! `hugewise schema` and `hugewise completions`: what programs and shells want to know.
+
+use anyhow::bail;
+use clap::CommandFactory;
+use model::latency::Latency;
+
+use super::Desk;
+use crate::cli::{Cli, typed};
+use crate::results::{Checkup, OneProcess, ProcessList};
+use crate::show::{Show, schema};
+use crate::ui::Outcome;
+
+/// Names and schemas of all results.
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 4] {
+    [
+        named::<Checkup>(),
+        named::<Latency>(),
+        named::<OneProcess>(),
+        named::<ProcessList>(),
+    ]
+}
+
+fn named<T: Show>() -> (&'static str, schemars::Schema) {
+    (T::NAME, schema::<T>())
+}
+
+/// Runs `hugewise schema`.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Schema) -> anyhow::Result<Outcome> {
+    let all = all();
+    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    let text = match &typed.name {
+        None => names.join("\n"),
+        Some(name) => match all.iter().find(|(known, _)| known == name) {
+            Some((_, schema)) => serde_json::to_string_pretty(schema)?,
+            None => bail!("`{name}` is not a result (write {})", names.join(", ")),
+        },
+    };
+    desk.ui.result(format!("{text}\n").as_bytes())?;
+    Ok(Outcome::Done)
+}
+
+/// Runs `hugewise completions`.
+pub(super) fn completions(desk: &mut Desk<'_>, typed: &typed::Completions) -> anyhow::Result<Outcome> {
+    let mut script = Vec::new();
+    clap_complete::generate(typed.shell, &mut Cli::command(), "hugewise", &mut script);
+    desk.ui.result(&script)?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,50 @@
+//! A checkup in every form: verdict first, then what it rests on.
+
+use super::figure::Figure;
+use super::sheet::Sheet;
+use super::{inventory, latency};
+use crate::cli::typed::Format;
+use crate::results::Checkup;
+use crate::show::{CHARTS, Lines, Show};
+
+impl Show for Checkup {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "checkup";
+
+    fn title(&self) -> String {
+        "Checkup: large pages on this machine".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        self.verdict.clone()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let latency = self.latency.iter().flat_map(latency::sheets);
+        let processes = self.processes.iter().flat_map(Show::sheets);
+        latency
+            .chain(processes)
+            .chain(inventory::sheets(&self.inventory))
+            .chain(self.skipped())
+            .collect()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        self.latency.as_ref().map(latency::figures).unwrap_or_default()
+    }
+
+    /// The points of the latency measurement; the rest has no one shape of lines.
+    fn csv(&self) -> Lines {
+        self.latency.as_ref().map(latency::csv).unwrap_or_default()
+    }
+}
+
+impl Checkup {
+    fn skipped(&self) -> Option<Sheet> {
+        let mut sheet = Sheet::new("Left out", ["part", "why"]);
+        for skipped in &self.skipped {
+            sheet.row([&skipped.part, &skipped.why]);
+        }
+        (!self.skipped.is_empty()).then_some(sheet)
+    }
+}

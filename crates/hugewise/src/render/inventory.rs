@@ -1,0 +1,326 @@
+//! What decides page sizes on a machine, as tables.
+
+use host::Snapshot;
+use host::snapshot::{Cache, CacheHolds, Choice, Pool, Thp, Tlb, TlbArray, TlbHolds, Topology};
+use model::{Bytes, Reading};
+
+use super::sheet::Sheet;
+
+/// The inventory: machine, pools, transparent pages, memory, settings.
+pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
+    let mut sheets = vec![machine(snapshot), pools(&snapshot.pools), policy(&snapshot.thp)];
+    sheets.extend(snapshot.thp.known().map(sizes));
+    sheets.extend([memory(snapshot), free_blocks(snapshot), settings(snapshot)]);
+    sheets
+}
+
+fn machine(snapshot: &Snapshot) -> Sheet {
+    let (cpu, topology) = (&snapshot.cpu, &snapshot.topology);
+    let mut sheet = Sheet::new("Machine", ["what", "value"]);
+    sheet.row(["read from", &snapshot.source]);
+    sheet.row(["CPU", &cpu.model_name.to_string()]);
+    sheet.row(["logical CPUs", &online(topology)]);
+    sheet.row(["NUMA nodes", &topology.nodes.as_ref().map(Vec::len).to_string()]);
+    sheet.row(["hypervisor", &cpu.hypervisor.to_string()]);
+    sheet.row(["base page", &snapshot.base_page().to_string()]);
+    sheet.row(["PMD-mapped page", &snapshot.pmd_page().to_string()]);
+    sheet.row(["page kinds", &listed(snapshot.page_kinds())]);
+    sheet.row([
+        "caches",
+        &cpu.caches
+            .as_ref()
+            .map(|caches| listed(caches.iter().map(cache)))
+            .to_string(),
+    ]);
+    sheet.row(["TLBs by CPUID", &cpu.tlb.as_ref().map(tlbs).to_string()]);
+    sheet.row([
+        "address bits",
+        &format!("{} physical, {} virtual", cpu.physical_bits, cpu.virtual_bits),
+    ]);
+    sheet.row(["1 GiB pages (pdpe1gb)", &yes(&cpu.has("pdpe1gb"))]);
+    sheet.row(["KVM", &kvm(snapshot)]);
+    sheet.row(["kernel", &snapshot.kernel.release.to_string()]);
+    sheet.row(["kernel command line", &snapshot.kernel.command_line.to_string()]);
+    sheet
+}
+
+fn listed<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    if items.is_empty() {
+        "none".to_owned()
+    } else {
+        items.join(", ")
+    }
+}
+
+fn online(topology: &Topology) -> String {
+    let cpus = topology.online.as_ref().map(|cpus| cpus.len());
+    let (cores, packages) = (topology.cores().len(), topology.packages().len());
+    format!(
+        "{cpus} online; {cores} cores in {packages} packages, {} last-level caches; SMT {}",
+        topology.llcs().len(),
+        yes(&topology.smt)
+    )
+}
+
+fn yes(reading: &Reading<bool>) -> String {
+    reading.as_ref().map(|&yes| if yes { "yes" } else { "no" }).to_string()
+}
+
+fn cache(cache: &Cache) -> String {
+    let holds = match cache.holds {
+        CacheHolds::Data => "d",
+        CacheHolds::Instruction => "i",
+        CacheHolds::Unified => "",
+    };
+    format!("L{}{holds} {}", cache.level, cache.size)
+}
+
+fn tlbs(tlb: &Tlb) -> String {
+    let arrays = tlb.arrays.iter().map(array);
+    listed(arrays.chain(tlb.unread.iter().map(|why| format!("({why})"))))
+}
+
+fn array(array: &TlbArray) -> String {
+    let holds = match array.holds {
+        TlbHolds::Data => "data",
+        TlbHolds::Instruction => "code",
+        TlbHolds::Unified => "both",
+        TlbHolds::Load => "load",
+        TlbHolds::Store => "store",
+    };
+    let pages: Vec<String> = array.pages.iter().map(|page| page.exact()).collect();
+    format!(
+        "L{} {holds} {}: {} entries",
+        array.level,
+        pages.join("/"),
+        array.entries
+    )
+}
+
+fn kvm(snapshot: &Snapshot) -> String {
+    let kvm = &snapshot.kvm;
+    match &kvm.device {
+        Reading::Known(true) => format!("{}, {}", kvm.module, kvm.mmu),
+        Reading::Known(false) => "the device is there but cannot be opened".to_owned(),
+        Reading::Unread(why) => format!("({why})"),
+    }
+}
+
+fn pools(pools: &Reading<Vec<Pool>>) -> Sheet {
+    let mut sheet = Sheet::new(
+        "hugetlb pools (pages)",
+        [
+            "page",
+            "node",
+            "#pages",
+            "#free",
+            "#reserved",
+            "#surplus",
+            "#overcommit",
+        ],
+    );
+    match pools {
+        Reading::Unread(why) => sheet.note(format!("none: {why}")),
+        Reading::Known(pools) => pools.iter().for_each(|pool| pool_rows(&mut sheet, pool)),
+    }
+    sheet
+}
+
+/// One row for the pool; one more for each node where there are several.
+fn pool_rows(sheet: &mut Sheet, pool: &Pool) {
+    let [nr, free, reserved, surplus, overcommit] =
+        [&pool.nr, &pool.free, &pool.reserved, &pool.surplus, &pool.overcommit].map(ToString::to_string);
+    sheet.row([
+        pool.size.exact(),
+        "all".to_owned(),
+        nr,
+        free,
+        reserved,
+        surplus,
+        overcommit,
+    ]);
+    let nodes = pool.nodes.known().map(Vec::as_slice).unwrap_or_default();
+    for node in nodes.iter().filter(|_| nodes.len() > 1) {
+        let [nr, free, surplus] = [&node.nr, &node.free, &node.surplus].map(ToString::to_string);
+        sheet.row([
+            pool.size.exact(),
+            node.node.to_string(),
+            nr,
+            free,
+            String::new(),
+            surplus,
+            String::new(),
+        ]);
+    }
+}
+
+fn policy(thp: &Reading<Thp>) -> Sheet {
+    let mut sheet = Sheet::new("Transparent huge pages", ["setting", "value"]);
+    let thp = match thp {
+        Reading::Known(thp) => thp,
+        Reading::Unread(why) => {
+            sheet.note(format!("none: {why}"));
+            return sheet;
+        }
+    };
+    sheet.row(["enabled", &chosen(&thp.enabled)]);
+    sheet.row(["defrag", &chosen(&thp.defrag)]);
+    sheet.row(["shmem_enabled", &chosen(&thp.shmem_enabled)]);
+    sheet.row(["use_zero_page", &yes(&thp.use_zero_page)]);
+    sheet.row(["shrink_underused", &yes(&thp.shrink_underused)]);
+    for (name, value) in thp.khugepaged.known().into_iter().flat_map(|numbers| numbers.iter()) {
+        sheet.row([format!("khugepaged/{name}"), value.to_string()]);
+    }
+    sheet
+}
+
+fn chosen(choice: &Reading<Choice>) -> String {
+    choice.as_ref().map(|choice| choice.chosen.clone()).to_string()
+}
+
+/// The sizes with a setting of their own, and what came of them since boot.
+fn sizes(thp: &Thp) -> Sheet {
+    let heads = [
+        "#size",
+        "enabled",
+        "in the end",
+        "shmem",
+        "#faults that got one",
+        "#faults that fell back",
+        "#pages now",
+    ];
+    let mut sheet = Sheet::new("Transparent huge pages by size (mTHP)", heads);
+    for size in &thp.sizes {
+        let stat = |name: &str| {
+            size.stats
+                .known()
+                .map_or_else(|| "?".to_owned(), |numbers| short(&numbers.get(name)))
+        };
+        sheet.row([
+            size.size.exact(),
+            or_none(&size.enabled),
+            thp.policy(size.size).to_string(),
+            or_none(&size.shmem_enabled),
+            stat("anon_fault_alloc"),
+            stat("anon_fault_fallback"),
+            stat("nr_anon"),
+        ]);
+    }
+    if thp.sizes.is_empty() {
+        sheet.note("this kernel has no settings by size (they came with Linux 6.8)");
+    }
+    sheet
+}
+
+fn or_none(choice: &Reading<Choice>) -> String {
+    choice
+        .known()
+        .map_or_else(|| "-".to_owned(), |choice| choice.chosen.clone())
+}
+
+fn short<T: ToString>(reading: &Reading<T>) -> String {
+    reading.known().map_or_else(|| "-".to_owned(), ToString::to_string)
+}
+
+/// Lines of meminfo and vmstat that tell about page sizes.
+const AMOUNTS: [&str; 9] = [
+    "MemTotal",
+    "MemAvailable",
+    "AnonPages",
+    "AnonHugePages",
+    "ShmemHugePages",
+    "FileHugePages",
+    "Hugetlb",
+    "PageTables",
+    "SecPageTables",
+];
+const COUNTS: [&str; 10] = [
+    "thp_fault_alloc",
+    "thp_fault_fallback",
+    "thp_collapse_alloc",
+    "thp_collapse_alloc_failed",
+    "thp_split_page",
+    "thp_swpout_fallback",
+    "compact_stall",
+    "compact_fail",
+    "compact_success",
+    "htlb_buddy_alloc_fail",
+];
+
+fn memory(snapshot: &Snapshot) -> Sheet {
+    let mut sheet = Sheet::new("Memory", ["what", "#now or since boot"]);
+    for name in AMOUNTS {
+        sheet.row([name, &short(&snapshot.memory.get(name))]);
+    }
+    for name in COUNTS {
+        sheet.row([name, &short(&snapshot.memory.count(name))]);
+    }
+    sheet.note("- = this kernel does not tell");
+    sheet
+}
+
+/// Can the kernel still find large pages? Free blocks of at least the PMD-mapped page, by node and zone.
+fn free_blocks(snapshot: &Snapshot) -> Sheet {
+    let base = snapshot.base_page().known().copied().unwrap_or(Bytes::kib(4));
+    let pmd = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
+    let order = (pmd.0 / base.0.max(1)).max(1).ilog2() as usize;
+    let head = format!("#free blocks of {} or more, as {}", pmd.exact(), pmd.exact());
+    let mut sheet = Sheet::new("Free memory in large pieces", ["node", "zone", &head]);
+    match &snapshot.memory.free_blocks {
+        Reading::Unread(why) => sheet.note(format!("not known: {why}")),
+        Reading::Known(blocks) => {
+            for zone in blocks {
+                sheet.row([
+                    zone.node.to_string(),
+                    zone.zone.clone(),
+                    zone.at_least(order).to_string(),
+                ]);
+            }
+        }
+    }
+    sheet
+}
+
+fn settings(snapshot: &Snapshot) -> Sheet {
+    let mut sheet = Sheet::new("Settings", ["setting", "value"]);
+    for (name, value) in snapshot.sysctls.iter().filter(|(_, value)| value.known().is_some()) {
+        sheet.row([name, &value.to_string()]);
+    }
+    let missing: Vec<&str> = snapshot
+        .sysctls
+        .iter()
+        .filter(|(_, value)| value.known().is_none())
+        .map(|(name, _)| name)
+        .collect();
+    if !missing.is_empty() {
+        sheet.note(format!("not read here: {}", missing.join(", ")));
+    }
+    let ksm = snapshot.ksm.as_ref().map(|ksm| {
+        format!(
+            "runs: {}, pages shared: {}",
+            yes(&ksm.runs()),
+            short(&ksm.get("pages_sharing"))
+        )
+    });
+    sheet.row(["KSM", &ksm.to_string()]);
+    let version = snapshot
+        .cgroup
+        .version
+        .as_ref()
+        .map(|version| format!("{version:?}").to_lowercase());
+    sheet.row([
+        "cgroup",
+        &format!("{version}; hugetlb controller: {}", yes(&snapshot.cgroup.hugetlb)),
+    ]);
+    let mounts = snapshot.mounts.known().map(Vec::as_slice).unwrap_or_default();
+    sheet.row([
+        "hugetlbfs and huge tmpfs mounts",
+        &listed(
+            mounts
+                .iter()
+                .map(|mount| format!("{} ({} {})", mount.target, mount.kind, mount.options.join(","))),
+        ),
+    ]);
+    sheet
+}

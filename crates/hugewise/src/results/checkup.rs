@@ -1,0 +1,32 @@
+//! What `hugewise checkup` answers: everything in one result.
+
+use host::Snapshot;
+use model::latency::Latency;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ps::ProcessList;
+
+/// A whole checkup. A part that is `null` is named in `skipped`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Checkup {
+    /// What large pages would buy here, which kind to choose, and what stands in the way: three sentences.
+    pub verdict: Vec<String>,
+    /// Everything that decides page sizes.
+    pub inventory: Snapshot,
+    /// The processes with most memory on large pages, and the sums of all.
+    pub processes: Option<ProcessList>,
+    /// Latency by working set and page kind.
+    pub latency: Option<Latency>,
+    /// What was left out.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A part that was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// `ps` or `latency`.
+    pub part: String,
+    /// Why, in one sentence that says what to do.
+    pub why: String,
+}

@@ -1,0 +1,7 @@
+//! The results that this program composes itself; the others are in `model` and `host`.
+
+pub mod checkup;
+pub mod ps;
+
+pub use checkup::{Checkup, Skipped};
+pub use ps::{OneProcess, ProcessList, Totals};

@@ -1,0 +1,75 @@
+//! The verdict is honest about what was and was not shown.
+
+use model::PageKind;
+
+use super::verdict;
+use crate::cli::typed::Sort;
+use crate::results::ProcessList;
+use crate::samples::{curve, machine, processes, unmeasured, usual};
+
+#[test]
+fn a_shown_gain_names_size_kind_and_obstacle() {
+    let totals = ProcessList::new(processes(), Sort::Large, None).totals;
+    let sentences = verdict(Ok(&usual()), &machine(), Some(&totals));
+    assert_eq!(sentences.len(), 3);
+    assert!(
+        sentences[0].contains("44.4 %") && sentences[0].contains("from 8M on"),
+        "{sentences:#?}"
+    );
+    assert!(
+        sentences[1].starts_with("Of the large kinds only thp was measured there"),
+        "{sentences:#?}"
+    );
+    assert!(
+        sentences[2].contains("ask with madvise") && sentences[2].contains("no hugetlb pool has any page"),
+        "{sentences:#?}"
+    );
+    assert!(
+        sentences[2].contains("39.1 % of the 1.5G resident in 3 processes"),
+        "{sentences:#?}"
+    );
+}
+
+#[test]
+fn the_easiest_kind_within_noise_of_the_best_is_enough() {
+    let mut latency = usual();
+    latency.points.extend(
+        curve(PageKind::HUGETLB_2M, |bytes| {
+            let thp = usual()
+                .points
+                .iter()
+                .find(|point| (point.kind, point.bytes) == (PageKind::Thp, bytes))
+                .and_then(|point| point.ns);
+            (thp.map_or(1.0, |ns| ns.median * 0.995), 0.01)
+        })
+        .points,
+    );
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(sentences[1].starts_with("thp is enough"), "{sentences:#?}");
+}
+
+#[test]
+fn a_gap_within_noise_is_no_gain() {
+    let mut latency = curve(PageKind::Base, |_| (100.0, 0.05));
+    latency.points.extend(curve(PageKind::Thp, |_| (95.0, 0.05)).points);
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(
+        sentences[0].starts_with("No gain from large pages worth having was shown up to a working set of 1G"),
+        "{sentences:#?}"
+    );
+}
+
+#[test]
+fn nothing_measured_is_said_with_its_reason() {
+    let sentences = verdict(Err("it was skipped"), &machine(), None);
+    assert_eq!(
+        sentences[0],
+        "What large pages would buy here was not measured: it was skipped."
+    );
+    let mut latency = curve(PageKind::Base, |_| (100.0, 0.01));
+    latency
+        .points
+        .push(unmeasured(PageKind::HUGETLB_2M, model::Bytes::mib(1)));
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(sentences[0].contains("the pool is empty"), "{sentences:#?}");
+}
