@@ -49,7 +49,7 @@ pub fn capture(source: &Source, options: CaptureOptions) -> Tree {
 }
 
 /// What of a file's content is kept.
-type Keep = fn(Vec<u8>) -> Vec<u8>;
+type Keep = fn(&[u8]) -> Vec<u8>;
 
 struct Recorder<'a> {
     source: &'a Source,
@@ -68,7 +68,7 @@ impl<'a> Recorder<'a> {
 
     fn file(&mut self, path: &str, limit: Bytes, keep: Keep) {
         let node = match self.source.bytes_within(path, limit) {
-            Reading::Known(bytes) => self.within_budget(keep(bytes)),
+            Reading::Known(bytes) => self.within_budget(keep(&bytes)),
             Reading::Unread(why) => match self.refusal(path, why) {
                 Some(node) => node,
                 None => return,

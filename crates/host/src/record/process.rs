@@ -103,7 +103,7 @@ fn with_parents(path: String) -> Vec<String> {
 }
 
 /// argv[0] alone: arguments can hold passwords.
-fn program(content: Vec<u8>) -> Vec<u8> {
+fn program(content: &[u8]) -> Vec<u8> {
     content
         .split_inclusive(|&byte| byte == 0)
         .next()

@@ -110,12 +110,12 @@ const PARAMETERS: [&str; 34] = [
     "transparent_hugepage_tmpfs",
 ];
 
-pub(super) fn whole(content: Vec<u8>) -> Vec<u8> {
-    content
+pub(super) fn whole(content: &[u8]) -> Vec<u8> {
+    content.to_vec()
 }
 
 /// `/proc/cpuinfo` repeats itself for every CPU.
-fn first_block(content: Vec<u8>) -> Vec<u8> {
+fn first_block(content: &[u8]) -> Vec<u8> {
     let end = content
         .windows(2)
         .position(|pair| pair == b"\n\n")
@@ -124,7 +124,7 @@ fn first_block(content: Vec<u8>) -> Vec<u8> {
 }
 
 /// File systems that hand out pages, and control groups.
-fn memory_mounts(content: Vec<u8>) -> Vec<u8> {
+fn memory_mounts(content: &[u8]) -> Vec<u8> {
     let kinds: [&[u8]; 4] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2"];
     let keeps = |line: &&[u8]| {
         line.split(|&byte| byte == b' ')
@@ -139,8 +139,8 @@ fn memory_mounts(content: Vec<u8>) -> Vec<u8> {
         .collect()
 }
 
-fn known_parameters(content: Vec<u8>) -> Vec<u8> {
-    let text = String::from_utf8_lossy(&content);
+fn known_parameters(content: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(content);
     let is_known = |word: &&str| PARAMETERS.contains(&word.split('=').next().unwrap_or_default());
     let words: Vec<&str> = text.split_whitespace().filter(is_known).collect();
     format!("{}\n", words.join(" ")).into_bytes()

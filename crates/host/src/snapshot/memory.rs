@@ -42,8 +42,8 @@ pub struct FreeBlocks {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pressure {
     /// At least one task waited.
-    pub some: Option<Stall>,
-    /// All tasks waited.
+    pub some: Stall,
+    /// All tasks waited; some kernels leave it out.
     pub full: Option<Stall>,
 }
 
@@ -218,8 +218,9 @@ fn pressure(path: &str, text: &str) -> Result<Pressure, Unread> {
         let line = text.lines().enumerate().find(|(_, line)| line.starts_with(kind));
         line.map(|(index, line)| stall(path, index, line)).transpose()
     };
+    let first = text.lines().next().unwrap_or_default();
     Ok(Pressure {
-        some: stall_of("some ")?,
+        some: stall_of("some ")?.ok_or_else(|| parse::garbled(path, 0, "", "a line that starts with `some`", first))?,
         full: stall_of("full ")?,
     })
 }
