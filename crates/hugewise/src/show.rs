@@ -46,6 +46,10 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     }
     /// Its tables.
     fn sheets(&self) -> Vec<Sheet>;
+    /// Those of them that fit on a terminal.
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        self.sheets()
+    }
     /// Its charts.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -109,7 +113,7 @@ fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
 /// Headlines, tables, and plots where the look wants them.
 fn text<T: Show>(data: &T, look: Look) -> String {
     let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
-    let sheets = data.sheets().into_iter().map(|sheet| sheet.text(look));
+    let sheets = data.brief_sheets().into_iter().map(|sheet| sheet.text(look));
     let figures = if look.plot { data.figures() } else { Vec::new() };
     let plots = figures.iter().map(|figure| terminal::plot(figure, look));
     headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
@@ -139,11 +143,11 @@ fn markdown<T: Show>(result: &Envelope<T>) -> String {
     let head = std::iter::once(format!("# {}\n", result.data.title()));
     let headlines = result.data.headlines().into_iter().map(|line| format!("{line}\n"));
     let sheets = result.data.sheets();
-    let tables = sheets
-        .iter()
-        .chain(&provenance::sheets(result))
-        .map(Sheet::markdown)
-        .collect::<Vec<_>>();
+    let sheets = provenance::doubts(result)
+        .into_iter()
+        .chain(sheets)
+        .chain([provenance::provenance(result)]);
+    let tables = sheets.map(|sheet| sheet.markdown());
     head.chain(headlines).chain(tables).collect::<Vec<_>>().join("\n")
 }
 

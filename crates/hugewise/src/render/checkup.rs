@@ -4,8 +4,11 @@ use super::figure::Figure;
 use super::sheet::Sheet;
 use super::{inventory, latency};
 use crate::cli::typed::Format;
-use crate::results::Checkup;
+use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Lines, Show};
+
+/// Processes on a terminal.
+const FEW: usize = 10;
 
 impl Show for Checkup {
     const FORMS: &'static [Format] = &CHARTS;
@@ -25,6 +28,22 @@ impl Show for Checkup {
         latency
             .chain(processes)
             .chain(inventory::sheets(&self.inventory))
+            .chain(self.skipped())
+            .collect()
+    }
+
+    /// Latency, the first processes, and what is most asked for of the inventory: machine, pools, policy.
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        let latency = self.latency.iter().flat_map(latency::sheets);
+        let processes = self.processes.iter().map(|list| ProcessList {
+            processes: list.processes.iter().take(FEW).cloned().collect(),
+            totals: list.totals.clone(),
+        });
+        let processes = processes.flat_map(|list| list.sheets());
+        let inventory = inventory::sheets(&self.inventory).into_iter().take(3);
+        latency
+            .chain(processes)
+            .chain(inventory)
             .chain(self.skipped())
             .collect()
     }

@@ -9,7 +9,7 @@ use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormattin
 use plotters::prelude::*;
 use plotters::style::register_font;
 
-use super::axis::{Axis, number};
+use super::axis::{Axis, Scale, number};
 use super::figure::{Dot, Figure, Series};
 use super::tone::Tone;
 
@@ -49,12 +49,12 @@ pub struct Hit {
     pub tip: String,
 }
 
-/// One figure as SVG, with the places of its points.
+/// One figure as SVG without title and legend, with the places of its points.
 pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
     let mut svg = String::new();
     let hits = {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        let hits = draw(&root, figure, 1.0)?;
+        let hits = draw(&root, figure, Dress::Bare, 1.0)?;
         root.present().map_err(fail)?;
         hits
     };
@@ -97,14 +97,22 @@ fn stack<'a, B: DrawingBackend + 'a>(
 ) -> Result<(), PictureError> {
     root.fill(&rgb(PAPER)).map_err(fail)?;
     for (area, figure) in root.split_evenly((figures.len().max(1), 1)).iter().zip(figures) {
-        draw(area, figure, zoom)?;
+        draw(area, figure, Dress::Whole, zoom)?;
     }
     root.present().map_err(fail)
+}
+
+/// Does a picture stand alone, or on a page that has its title and its legend?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dress {
+    Whole,
+    Bare,
 }
 
 fn draw<'a, B: DrawingBackend + 'a>(
     area: &DrawingArea<B, Shift>,
     figure: &Figure,
+    dress: Dress,
     zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
     carry_font();
@@ -114,8 +122,11 @@ fn draw<'a, B: DrawingBackend + 'a>(
         figure.x_axis((width / px(80.0)) as usize),
         figure.y_axis((height / px(50.0)) as usize),
     );
-    let mut chart = ChartBuilder::on(area)
-        .caption(&figure.title, text(20.0 * zoom))
+    let mut builder = ChartBuilder::on(area);
+    if dress == Dress::Whole {
+        builder.caption(&figure.title, text(20.0 * zoom));
+    }
+    let mut chart = builder
         .margin(px(10.0))
         .margin_right(px(24.0))
         .x_label_area_size(px(46.0))
@@ -136,7 +147,9 @@ fn draw<'a, B: DrawingBackend + 'a>(
     for series in &figure.series {
         hits.extend(draw_series(&mut chart, figure, series, zoom)?);
     }
-    legend(&mut chart, zoom)?;
+    if dress == Dress::Whole {
+        legend(&mut chart, figure.scale, zoom)?;
+    }
     Ok(hits)
 }
 
@@ -211,10 +224,15 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
     Ok(places.iter().zip(&series.dots).map(hit).collect())
 }
 
-fn legend<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, zoom: f64) -> Result<(), PictureError> {
+/// Where curves rise to the right, the upper left is free; where they may lie around zero, the lower right is.
+fn legend<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoom: f64) -> Result<(), PictureError> {
+    let position = match scale {
+        Scale::Log => SeriesLabelPosition::UpperLeft,
+        Scale::Linear => SeriesLabelPosition::LowerRight,
+    };
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(position)
         .margin((12.0 * zoom) as i32)
         .legend_area_size((24.0 * zoom) as i32)
         .background_style(rgb(PAPER).mix(0.8))
@@ -225,23 +243,11 @@ fn legend<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, zoom: f64) -> Re
 
 /// The mark of a page kind around a point: every kind has its own shape.
 fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
-    let corners: &[(f64, f64)] = match tone.index % 4 {
-        0 => &[
-            (-2.0, -4.0),
-            (2.0, -4.0),
-            (4.0, -2.0),
-            (4.0, 2.0),
-            (2.0, 4.0),
-            (-2.0, 4.0),
-            (-4.0, 2.0),
-            (-4.0, -2.0),
-        ],
-        1 => &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
-        2 => &[(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
-        _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
-    };
     let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
-    Polygon::new(corners.iter().map(scaled).collect::<Vec<_>>(), rgb(tone.light).filled())
+    Polygon::new(
+        tone.corners().iter().map(scaled).collect::<Vec<_>>(),
+        rgb(tone.light).filled(),
+    )
 }
 
 fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {

@@ -1,41 +1,33 @@
 //! Where a result comes from: the program, the machine, the command, and what to doubt.
 
-use model::{Envelope, Reading};
+use model::Envelope;
 
 use super::sheet::Sheet;
 
-/// The machine and the run, and the doubts if there are any.
-pub fn sheets<T>(result: &Envelope<T>) -> Vec<Sheet> {
-    let mut sheets = vec![provenance(result)];
-    if !result.doubts.is_empty() {
-        let mut doubts = Sheet::new("Doubts", ["code", "what to know"]);
-        for doubt in &result.doubts {
-            doubts.row([&doubt.code, &doubt.text]);
-        }
-        sheets.push(doubts);
+/// What to know before believing the result; nothing if there is nothing.
+pub fn doubts<T>(result: &Envelope<T>) -> Option<Sheet> {
+    let mut sheet = Sheet::new("Doubts", ["code", "what to know"]);
+    for doubt in &result.doubts {
+        sheet.row([&doubt.code, &doubt.text]);
     }
-    sheets
+    (!sheet.rows.is_empty()).then_some(sheet)
 }
 
-fn provenance<T>(result: &Envelope<T>) -> Sheet {
+/// The machine, the program and the run.
+pub fn provenance<T>(result: &Envelope<T>) -> Sheet {
     let machine = &result.machine;
     let mut sheet = Sheet::new("Provenance", ["what", "value"]);
-    sheet.row(["CPU", &told(&machine.cpu)]);
-    sheet.row(["logical CPUs", &told(&machine.cpus)]);
-    sheet.row(["NUMA nodes", &told(&machine.nodes)]);
-    sheet.row(["memory", &told(&machine.memory)]);
-    sheet.row(["base page", &told(&machine.base_page)]);
-    sheet.row(["kernel", &told(&machine.kernel)]);
-    sheet.row(["hypervisor", &told(&machine.hypervisor)]);
+    sheet.row(["CPU", &machine.cpu.to_string()]);
+    sheet.row(["logical CPUs", &machine.cpus.to_string()]);
+    sheet.row(["NUMA nodes", &machine.nodes.to_string()]);
+    sheet.row(["memory", &machine.memory.to_string()]);
+    sheet.row(["base page", &machine.base_page.to_string()]);
+    sheet.row(["kernel", &machine.kernel.to_string()]);
+    sheet.row(["hypervisor", &machine.hypervisor.to_string()]);
     sheet.row(["program", &format!("{} {}", result.tool.name, result.tool.version)]);
     sheet.row(["command", &result.command.join(" ")]);
     sheet.row(["seed", &result.seed.to_string()]);
     sheet.row(["started", &result.started]);
     sheet.row(["shape of the data", &result.schema]);
     sheet
-}
-
-/// A reading as a table tells it.
-pub fn told<T: std::fmt::Display>(reading: &Reading<T>) -> String {
-    reading.to_string()
 }

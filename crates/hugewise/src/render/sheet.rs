@@ -1,9 +1,12 @@
 //! A table before it is printed: the same rows for the terminal, Markdown and the report.
 
-use comfy_table::presets::{ASCII_MARKDOWN, UTF8_HORIZONTAL_ONLY};
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::look::Look;
+
+/// One line under the heads, none between the rows.
+const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table with a title and notes below it. All its texts are safe to print: nothing in them steers a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +59,7 @@ impl Sheet {
     pub fn text(&self, look: Look) -> String {
         let mut table = self.table(|text| text.to_owned(), look.color);
         table
-            .load_style(UTF8_HORIZONTAL_ONLY)
+            .load_style(RULED)
             .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(look.width);
         let notes = self.notes.iter().map(|note| format!("{note}\n"));

@@ -36,6 +36,17 @@ pub const TONES: [Tone; 8] = [
     tone(7, [0x6e, 0x6e, 0x62], [0xb4, 0xb4, 0xa6], '&'),
 ];
 
+const OCTAGON: [(f64, f64); 8] = [
+    (-2.0, -4.0),
+    (2.0, -4.0),
+    (4.0, -2.0),
+    (4.0, 2.0),
+    (2.0, 4.0),
+    (-2.0, 4.0),
+    (-4.0, 2.0),
+    (-4.0, -2.0),
+];
+
 impl Tone {
     /// The look of a page kind.
     pub fn of(kind: PageKind) -> Self {
@@ -48,6 +59,16 @@ impl Tone {
             PageKind::Hugetlb(_) => 7,
         };
         TONES[index]
+    }
+
+    /// The corners of its mark in a picture, in pixels around the point: kinds differ in shape, not in colour alone.
+    pub fn corners(&self) -> &'static [(f64, f64)] {
+        match self.index % 4 {
+            0 => &OCTAGON,
+            1 => &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
+            2 => &[(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
+            _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use crate::render::axis::number;
 use crate::render::figure::{Dot, Figure};
 use crate::render::picture::{self, GRID, Hit, INK, PAPER, PictureError};
 use crate::render::sheet::Sheet;
-use crate::render::tone::TONES;
+use crate::render::tone::{TONES, Tone};
+use model::PageKind;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);
@@ -15,10 +16,22 @@ pub(super) struct Drawing {
     pub(super) id: String,
     /// What it shows.
     pub(super) title: String,
+    /// The lines and their marks.
+    pub(super) legend: Vec<Entry>,
     /// The same chart for wide and for narrow screens.
     pub(super) faces: [Face; 2],
     /// Its numbers.
     pub(super) table: Sheet,
+}
+
+/// One page kind in the legend.
+pub(super) struct Entry {
+    /// The page kind.
+    pub(super) name: String,
+    /// Place of its colour in the palette.
+    pub(super) tone: usize,
+    /// Corners of its mark around zero.
+    pub(super) corners: String,
 }
 
 /// One picture of a chart.
@@ -40,18 +53,24 @@ pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
     Ok(Drawing {
         id: figure.id.clone(),
         title: figure.title.clone(),
+        legend: figure.series.iter().map(|series| entry(series.kind)).collect(),
         faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
         table: table(figure),
     })
 }
 
+fn entry(kind: PageKind) -> Entry {
+    let tone = Tone::of(kind);
+    let corners: Vec<String> = tone.corners().iter().map(|(x, y)| format!("{x},{y}")).collect();
+    Entry {
+        name: kind.to_string(),
+        tone: tone.index,
+        corners: corners.join(" "),
+    }
+}
+
 fn face(figure: &Figure, size: (u32, u32), class: &'static str) -> Result<Face, PictureError> {
-    // The page has the title above the chart already.
-    let untitled = Figure {
-        title: String::new(),
-        ..figure.clone()
-    };
-    let drawn = picture::picture(&untitled, size)?;
+    let drawn = picture::picture(figure, size)?;
     Ok(Face {
         class,
         width: drawn.size.0,

@@ -19,7 +19,8 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
         headlines: &result.data.headlines(),
         drawings: &drawings?,
         sheets: &result.data.sheets(),
-        provenance: &provenance::sheets(result),
+        doubts: &provenance::doubts(result),
+        provenance: &provenance::provenance(result),
         machine: &format!("{}, kernel {}", result.machine.cpu, result.machine.kernel),
         program: &format!("{} {}", result.tool.name, result.tool.version),
         started: &result.started,
@@ -38,7 +39,8 @@ struct Page<'a> {
     headlines: &'a [String],
     drawings: &'a [Drawing],
     sheets: &'a [Sheet],
-    provenance: &'a [Sheet],
+    doubts: &'a Option<Sheet>,
+    provenance: &'a Sheet,
     machine: &'a str,
     program: &'a str,
     started: &'a str,
@@ -62,7 +64,7 @@ fn palette() -> String {
             .collect()
     };
     format!(
-        ":root{{{}}}@media (prefers-color-scheme:dark) and (not print){{:root{{{}}}}}",
+        ":root{{{}}}@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}",
         variables(|tone| tone.light),
         variables(|tone| tone.dark)
     )
