@@ -117,6 +117,21 @@ impl Arena {
         Ok(arena)
     }
 
+    /// Maps and advises only: the pages come when they are touched.
+    ///
+    /// # Errors
+    /// As for [`Arena::new`].
+    pub(crate) fn untouched(want: &Want) -> Result<Self, NotObtained> {
+        let arena = Self::map(want)?;
+        arena.advise(want);
+        Ok(arena)
+    }
+
+    /// Gives all pages back to the kernel; the next touch brings new ones of zeros.
+    pub(crate) fn discard(&mut self) -> io::Result<()> {
+        self.map.advise(self.offset, self.len, Advice::LinuxDontNeed)
+    }
+
     fn map(want: &Want) -> Result<Self, NotObtained> {
         let page = want.page();
         let len = want.bytes.round_up_to(page).as_usize();
@@ -209,6 +224,11 @@ impl Arena {
     /// Address of the first byte, to look it up in the kernel's accounts.
     pub fn address(&self) -> usize {
         self.map.start() as usize + self.offset
+    }
+
+    /// Addresses of its bytes.
+    pub(crate) fn range(&self) -> std::ops::Range<usize> {
+        self.address()..self.address() + self.len
     }
 
     /// Usable bytes.

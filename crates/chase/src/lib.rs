@@ -6,9 +6,11 @@ compile_error!("hugewise measures x86-64 Linux machines; other machines can be r
 
 pub mod arena;
 pub mod block;
+mod child;
 pub mod clock;
 pub mod counters;
 pub mod kernel;
+pub mod kernelops;
 pub mod order;
 pub mod ring;
 mod shuffle;

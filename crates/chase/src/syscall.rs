@@ -109,6 +109,44 @@ pub(crate) fn involuntary_switches() -> u64 {
     }
 }
 
+/// What the kernel counts for this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Minor faults, those of children that were waited for included.
+    pub(crate) faults: u64,
+    /// Voluntary context switches.
+    pub(crate) switches: u64,
+    /// Involuntary ones.
+    pub(crate) preemptions: u64,
+}
+
+impl Usage {
+    /// What came to be since.
+    pub(crate) fn until(&self, later: &Self) -> Self {
+        Self {
+            faults: later.faults - self.faults,
+            switches: later.switches - self.switches,
+            preemptions: later.preemptions - self.preemptions,
+        }
+    }
+}
+
+/// Reads the kernel's accounts of this thread and of the children that were waited for.
+pub(crate) fn usage() -> Usage {
+    // SAFETY: all-zero is a valid rusage, and the calls only fill it in.
+    let (own, children) = unsafe {
+        let (mut own, mut children): (libc::rusage, libc::rusage) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut own);
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut children);
+        (own, children)
+    };
+    Usage {
+        faults: (own.ru_minflt + children.ru_minflt).cast_unsigned(),
+        switches: own.ru_nvcsw.cast_unsigned(),
+        preemptions: own.ru_nivcsw.cast_unsigned(),
+    }
+}
+
 /// A page of code that can be called.
 #[cfg(test)]
 pub(crate) struct Code(Mapping);

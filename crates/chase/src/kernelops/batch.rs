@@ -1,0 +1,71 @@
+//! A timed batch, and what the kernel counted while it lasted.
+
+use std::io;
+
+use crate::clock::ticks;
+use crate::syscall::{Usage, usage};
+
+/// Operations timed in one go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// How many.
+    pub operations: u64,
+    /// Ticks of the time stamp counter they took together.
+    pub ticks: u64,
+    /// What was counted meanwhile.
+    pub counts: Counts,
+}
+
+/// Counts over timed stretches only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Minor faults of this process and of the children it has waited for.
+    pub faults: u64,
+    /// Signals whose handler ran.
+    pub signals: u64,
+    /// Children waited for.
+    pub children: u64,
+    /// Voluntary context switches of this process.
+    pub switches: u64,
+    /// Involuntary ones.
+    pub preemptions: u64,
+    /// Base pages that became readable or writable; 0 where that is not what it is about.
+    pub pages: u64,
+}
+
+impl Counts {
+    /// Takes another stretch in.
+    pub fn add(&mut self, other: &Self) {
+        self.faults += other.faults;
+        self.signals += other.signals;
+        self.children += other.children;
+        self.switches += other.switches;
+        self.preemptions += other.preemptions;
+        self.pages += other.pages;
+    }
+}
+
+/// Times `work`, which does that many operations. The kernel's accounts are read outside of the timed stretch.
+pub(super) fn timed(operations: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<Batch> {
+    let before = usage();
+    let start = ticks();
+    let done = work();
+    let ticks = ticks() - start;
+    let after = usage();
+    done?;
+    let Usage {
+        faults,
+        switches,
+        preemptions,
+    } = before.until(&after);
+    Ok(Batch {
+        operations,
+        ticks,
+        counts: Counts {
+            faults,
+            switches,
+            preemptions,
+            ..Counts::default()
+        },
+    })
+}

@@ -1,0 +1,109 @@
+//! Faults of a mapped file whose pages are in the page cache: the kernel maps several around the one that was touched.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+
+use model::Bytes;
+use rustix::fs::MemfdFlags;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use super::Timed;
+use super::batch::{Batch, timed};
+
+/// Pages of the file.
+const PAGES: usize = 4096;
+/// Faults in a batch.
+const BATCH: usize = 32;
+
+/// A file in memory, mapped for reading.
+pub(super) struct FileRead {
+    start: NonNull<u8>,
+    len: usize,
+    base_page: usize,
+    /// Bytes that one fault maps.
+    window: usize,
+    next: usize,
+}
+
+impl FileRead {
+    pub(super) fn open(base_page: Bytes) -> io::Result<Self> {
+        let base_page = base_page.as_usize();
+        let len = PAGES * base_page;
+        let mut this = Self {
+            start: mapped(&filled(len, base_page)?, len)?,
+            len,
+            base_page,
+            window: base_page,
+            next: 0,
+        };
+        this.window = this.find_window()?;
+        this.renew()?;
+        Ok(this)
+    }
+
+    /// Reads every page once: how many did each fault map?
+    fn find_window(&mut self) -> io::Result<usize> {
+        let read = timed(1, || {
+            (0..self.len).step_by(self.base_page).for_each(|at| self.read(at));
+            Ok(())
+        })?;
+        let faults = read.counts.faults.clamp(1, PAGES as u64);
+        Ok((PAGES / faults as usize).next_power_of_two().min(PAGES / BATCH) * self.base_page)
+    }
+
+    fn read(&self, at: usize) {
+        // SAFETY: callers pass offsets inside the mapping, which is readable as long as `self` lives.
+        let _ = unsafe { self.start.add(at).read_volatile() };
+    }
+
+    /// Unmaps every page from this process; they stay in the page cache. Begins at a border of the windows, which lie at
+    /// multiples of their own size.
+    fn renew(&mut self) -> io::Result<()> {
+        // SAFETY: the mapping is ours; its pages come back from the file with the same content.
+        unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed)? };
+        self.next = self.start.as_ptr().align_offset(self.window);
+        Ok(())
+    }
+}
+
+impl Timed for FileRead {
+    fn batch(&mut self) -> io::Result<Batch> {
+        if self.next + BATCH * self.window > self.len {
+            self.renew()?;
+        }
+        let windows = self.next..self.next + BATCH * self.window;
+        self.next = windows.end;
+        let mut batch = timed(BATCH as u64, || {
+            windows.step_by(self.window).for_each(|at| self.read(at));
+            Ok(())
+        })?;
+        batch.counts.pages = (BATCH * self.window / self.base_page) as u64;
+        Ok(batch)
+    }
+}
+
+impl Drop for FileRead {
+    fn drop(&mut self) {
+        // SAFETY: ours, and nothing borrowed from it is left.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// A file without a name whose pages all exist.
+fn filled(len: usize, base_page: usize) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("hugewise-file", MemfdFlags::CLOEXEC)?;
+    let page = vec![1; base_page];
+    for _ in (0..len).step_by(base_page) {
+        if rustix::io::write(&file, &page)? != page.len() {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+    }
+    Ok(file)
+}
+
+fn mapped(file: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let start = unsafe { rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
+    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+}

@@ -1,0 +1,118 @@
+//! Operations of the kernel on memory and processes, done for real, timed in batches, and counted.
+//!
+//! Meant for a process of its own with one thread: it forks, and one operation takes over `SIGSEGV` while it exists.
+
+mod batch;
+mod faults;
+mod file;
+mod maps;
+mod process;
+mod program;
+mod segv;
+#[cfg(test)]
+mod tests;
+mod travel;
+
+use std::io;
+use std::ops::Range;
+
+use model::kernelops::{Cores, Op};
+use model::{Bytes, PageKind};
+
+use crate::arena::{NotObtained, Want};
+pub use batch::{Batch, Counts};
+
+/// One operation, set up and ready.
+pub trait Timed {
+    /// Does and times as many operations as make a batch; what they need is renewed untimed.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or that an operation did something else than its name says.
+    fn batch(&mut self) -> io::Result<Batch>;
+
+    /// The memory whose page kind matters, filled as the timed operations fill it, to be proved.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    fn memory(&mut self) -> io::Result<Option<Range<usize>>> {
+        Ok(None)
+    }
+}
+
+/// Where an operation is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The CPU that the second process runs on, or that a migration goes to.
+    pub other_cpu: u32,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// Its PMD-mapped page.
+    pub pmd_page: Bytes,
+}
+
+/// Why an operation could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReady {
+    /// There is no memory of that kind.
+    #[error(transparent)]
+    Memory(#[from] NotObtained),
+    /// Page kinds that this measurement does not know how to fault in one at a time.
+    #[error("{0} is not measured here; choose base, thp or a hugetlb kind")]
+    Kind(PageKind),
+    /// The kernel refused.
+    #[error("{what}: {source}")]
+    Refused {
+        /// What was tried.
+        what: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// Sets an operation up in this process.
+///
+/// # Errors
+/// [`NotReady`]; nothing is left behind.
+pub fn open(op: Op, place: &Place) -> Result<Box<dyn Timed>, NotReady> {
+    if let Some(kind @ PageKind::Mthp(_)) = op.kind() {
+        return Err(NotReady::Kind(kind));
+    }
+    let want = |kind, bytes| Want {
+        kind,
+        bytes,
+        base_page: place.base_page,
+        pmd_page: place.pmd_page,
+        node: None,
+    };
+    Ok(match op {
+        Op::Segv => Box::new(segv::Segv::open().map_err(refused("a handler for SIGSEGV"))?),
+        Op::Pcd { live } => Box::new(process::Crowd::open(live).map_err(refused(CROWD))?),
+        Op::Nps { cores } => {
+            let partner = (cores == Cores::Cross).then_some(place.other_cpu);
+            Box::new(travel::PingPong::open(partner).map_err(refused("a process to talk to"))?)
+        }
+        Op::Fw => Box::new(process::Forks::small()),
+        Op::FwResident { kind, bytes } => Box::new(process::Forks::with_memory(&want(kind, bytes))?),
+        Op::Vfork => Box::new(process::Forks::borrowing()),
+        Op::Exec => Box::new(process::Exec::open().map_err(refused("a program in memory (memfd)"))?),
+        Op::AnonWrite { kind } => Box::new(faults::Touch::writes(&want(kind, faults::span(kind, place)))?),
+        Op::ZeroRead { kind } => Box::new(faults::Touch::reads(&want(kind, faults::span(kind, place)))?),
+        Op::Cow => Box::new(faults::Cow::open(&want(
+            PageKind::Base,
+            faults::span(PageKind::Base, place),
+        ))?),
+        Op::FileRead => Box::new(file::FileRead::open(place.base_page).map_err(refused("a file in memory (memfd)"))?),
+        Op::Mmap => Box::new(maps::Untouched::new(place.base_page)),
+        Op::MmapTouch { kind, bytes } => {
+            Box::new(maps::Touched::open(&want(kind, bytes)).map_err(refused("room for a mapping"))?)
+        }
+        Op::Migrate => Box::new(travel::Migrate::open(place.other_cpu).map_err(refused("another CPU"))?),
+    })
+}
+
+const CROWD: &str =
+    "idle processes (the limits are `ulimit -u`, kernel.pid_max, kernel.threads-max and pids.max of the control group)";
+
+fn refused(what: &'static str) -> impl Fn(io::Error) -> NotReady {
+    move |source| NotReady::Refused { what, source }
+}
