@@ -1,8 +1,11 @@
 //! Asks the machine what decides its page sizes: everything is read through a [`Source`], nothing is ever written.
 
+pub mod config;
 pub mod cpu_list;
+pub mod evidence;
 mod parse;
 pub mod processes;
+pub mod programs;
 pub mod record;
 pub mod snapshot;
 pub mod source;
@@ -10,6 +13,7 @@ mod syscall;
 pub mod tree;
 
 pub use cpu_list::CpuList;
+pub use evidence::{Applied, Evidence};
 pub use record::{CaptureOptions, capture};
 pub use snapshot::Snapshot;
 pub use source::{Source, SourceError};

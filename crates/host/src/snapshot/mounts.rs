@@ -45,8 +45,13 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Mount>> {
 }
 
 /// Every mount.
-pub(super) fn all(source: &Source) -> Reading<Vec<Mount>> {
-    source.text(MOUNTS).map(|text| text.lines().filter_map(mount).collect())
+pub(crate) fn all(source: &Source) -> Reading<Vec<Mount>> {
+    all_of(source, MOUNTS)
+}
+
+/// Every mount that a process sees.
+pub(crate) fn all_of(source: &Source, path: &str) -> Reading<Vec<Mount>> {
+    source.text(path).map(|text| text.lines().filter_map(mount).collect())
 }
 
 /// `DEVICE TARGET KIND OPTIONS 0 0`; other lines are none of ours.

@@ -1,0 +1,117 @@
+//! What was asked for: boot parameters and configuration files, to compare with what the kernel has.
+
+mod accounts;
+mod boot;
+mod limits;
+mod policy;
+mod shm;
+mod sysctl_files;
+pub(crate) mod unit;
+mod vmware;
+
+#[cfg(test)]
+mod tests;
+
+use model::{Bytes, Cause, Reading, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Source;
+
+pub use accounts::{Accounts, Group};
+pub use boot::{Boot, BootPool, Ignored, IgnoredWhy, PoolRequest};
+pub use limits::{LimitLine, memlock_for};
+pub use policy::PolicyLine;
+pub use shm::Segment;
+pub use sysctl_files::{SysctlFiles, SysctlLine};
+pub use unit::Unit;
+pub use vmware::Vmware;
+
+pub(crate) use boot::memparse;
+
+/// Files and boot parameters. Each is there or says why not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Config {
+    /// The hugetlb part of the boot command line, as the kernel takes it.
+    pub boot: Reading<Boot>,
+    /// `/etc/sysctl.conf` and the `sysctl.d` directories.
+    pub sysctl: Reading<SysctlFiles>,
+    /// `/etc/security/limits.conf` and `limits.d`.
+    pub limits: Reading<Vec<LimitLine>>,
+    /// Everything that sets the policy of transparent pages at boot.
+    pub thp_policy: Reading<Vec<PolicyLine>>,
+    /// Users and groups.
+    pub accounts: Reading<Accounts>,
+    /// System V shared memory segments.
+    pub segments: Reading<Vec<Segment>>,
+    /// Files in hugetlbfs mounts, as paths.
+    pub hugetlb_files: Reading<Vec<String>>,
+    /// Files of VMware that were given by name: `.vmx` and ESX advanced settings.
+    pub vmware: Vec<Vmware>,
+}
+
+impl Config {
+    /// Reads everything once. `page_sizes` are those that the kernel has pools for, if known.
+    pub fn read(source: &Source, page_sizes: Option<&[Bytes]>) -> Self {
+        Self {
+            boot: source.line("/proc/cmdline").map(|line| Boot::parse(&line, page_sizes)),
+            sysctl: SysctlFiles::read(source).into(),
+            limits: limits::read(source).into(),
+            thp_policy: policy::read(source).into(),
+            accounts: Accounts::read(source),
+            segments: shm::read(source),
+            hugetlb_files: hugetlb_files(source),
+            vmware: Vec::new(),
+        }
+    }
+}
+
+/// The files below every hugetlbfs mount, one level of directories deep.
+fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
+    crate::snapshot::mounts::all(source)
+        .into_result()
+        .and_then(|mounts| {
+            let mut files = Vec::new();
+            for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {
+                for name in listed(source, &mount.target)? {
+                    let path = format!("{}/{name}", mount.target);
+                    match source.list(&path) {
+                        Reading::Known(inner) => files.extend(inner.iter().map(|name| format!("{path}/{name}"))),
+                        Reading::Unread(_) => files.push(path),
+                    }
+                }
+            }
+            Ok(files)
+        })
+        .into()
+}
+
+/// The names in a directory of configuration; one that is not there holds none.
+fn listed(source: &Source, directory: &str) -> Result<Vec<String>, Unread> {
+    match source.list(directory) {
+        Reading::Known(names) => Ok(names),
+        Reading::Unread(why) if why.unread == Cause::Absent => Ok(Vec::new()),
+        Reading::Unread(why) => Err(why),
+    }
+}
+
+/// A file of configuration; one that is not there says nothing. Bytes that are not UTF-8 are in comments, if anywhere.
+fn content(source: &Source, path: &str) -> Result<Option<String>, Unread> {
+    match source.bytes(path) {
+        Reading::Known(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Reading::Unread(why) if why.unread == Cause::Absent => Ok(None),
+        Reading::Unread(why) => Err(why),
+    }
+}
+
+/// A machine without `/etc` is a capture without its configuration: then nothing can be said about it.
+fn has_configuration(source: &Source) -> Result<(), Unread> {
+    source.list("/etc").into_result().map(drop)
+}
+
+/// Lines that say something, with their number, counted from 1.
+fn said<'a>(text: &'a str, comment: &'static [char]) -> impl Iterator<Item = (usize, &'a str)> + Clone {
+    (1..)
+        .zip(text.lines().map(str::trim))
+        .filter(move |(_, line)| !line.is_empty() && !line.starts_with(comment))
+}

@@ -1,0 +1,148 @@
+//! Everything that sets the policy of transparent pages at boot: several of these on one machine may disagree.
+
+use model::Unread;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{content, has_configuration, listed, said};
+use crate::Source;
+
+const ENABLED: &str = "transparent_hugepage/enabled";
+const TMPFILES: [&str; 3] = ["/etc/tmpfiles.d", "/run/tmpfiles.d", "/usr/lib/tmpfiles.d"];
+const UNITS: &str = "/etc/systemd/system";
+const TUNED: [&str; 3] = ["/etc/tuned", "/etc/tuned/profiles", "/usr/lib/tuned"];
+
+/// One place that sets the policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyLine {
+    /// `FILE:LINE`, or the boot parameter.
+    pub place: String,
+    /// `always`, `madvise` or `never`.
+    pub value: String,
+}
+
+pub(super) fn read(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    has_configuration(source)?;
+    let mut lines = boot(source)?;
+    lines.extend(tmpfiles(source)?);
+    lines.extend(sysfs_conf(source)?);
+    lines.extend(units(source)?);
+    // tuned leaves the policy alone when the command line sets it (plugin_vm).
+    if lines.iter().all(|line| line.place != "/proc/cmdline") {
+        lines.extend(tuned(source)?);
+    }
+    Ok(lines)
+}
+
+fn boot(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let line = source.line("/proc/cmdline").into_result()?;
+    let values = line
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix("transparent_hugepage="));
+    Ok(values
+        .last()
+        .map(|value| policy("/proc/cmdline", value))
+        .into_iter()
+        .collect())
+}
+
+/// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`; a file hides one of its name in a later directory.
+fn tmpfiles(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let mut seen = Vec::new();
+    let mut lines = Vec::new();
+    for directory in TMPFILES {
+        for name in listed(source, directory)?
+            .into_iter()
+            .filter(|name| name.ends_with(".conf"))
+        {
+            if seen.contains(&name) {
+                continue;
+            }
+            let path = format!("{directory}/{name}");
+            seen.push(name);
+            let text = content(source, &path)?.unwrap_or_default();
+            lines.extend(said(&text, &['#']).filter_map(|(number, line)| {
+                let mut words = line.split_whitespace();
+                let _ = words.next().filter(|kind| kind.starts_with('w'))?;
+                words.next().filter(|file| file.ends_with(ENABLED))?;
+                Some(policy(&format!("{path}:{number}"), words.nth(4)?))
+            }));
+        }
+    }
+    Ok(lines)
+}
+
+/// `kernel/mm/transparent_hugepage/enabled = never`, of the sysfsutils package.
+fn sysfs_conf(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let drop_ins = listed(source, "/etc/sysfs.d")?
+        .into_iter()
+        .map(|name| format!("/etc/sysfs.d/{name}"));
+    let mut lines = Vec::new();
+    for path in ["/etc/sysfs.conf".to_owned()].into_iter().chain(drop_ins) {
+        let text = content(source, &path)?.unwrap_or_default();
+        lines.extend(said(&text, &['#']).filter_map(|(number, line)| {
+            let (file, value) = line.split_once('=')?;
+            file.trim()
+                .ends_with(ENABLED)
+                .then(|| policy(&format!("{path}:{number}"), value.trim()))
+        }));
+    }
+    Ok(lines)
+}
+
+/// Units such as `disable-thp.service`, whose command writes to the file.
+fn units(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let mut lines = Vec::new();
+    let named = |name: &String| {
+        let name = name.to_ascii_lowercase();
+        name.ends_with(".service") && (name.contains("thp") || name.contains("huge"))
+    };
+    for name in listed(source, UNITS)?.into_iter().filter(named) {
+        let path = format!("{UNITS}/{name}");
+        let text = content(source, &path)?.unwrap_or_default();
+        lines.extend(said(&text, &['#', ';']).filter_map(|(number, line)| {
+            let command = line.strip_prefix("ExecStart")?;
+            let writes = command.contains(ENABLED) && (command.contains("echo") || command.contains("tee"));
+            let words = ["never", "madvise", "always"];
+            let value = words.into_iter().find(|word| writes && command.contains(word))?;
+            Some(policy(&format!("{path}:{number}"), value))
+        }));
+    }
+    Ok(lines)
+}
+
+/// The active profile and, if that says nothing, the ones it includes.
+fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
+    let active = content(source, "/etc/tuned/active_profile")?.unwrap_or_default();
+    let mut waiting: Vec<String> = active.split_whitespace().map(str::to_owned).collect();
+    let mut visited = Vec::new();
+    while let Some(profile) = waiting.pop() {
+        if visited.contains(&profile) || visited.len() > 16 {
+            continue;
+        }
+        for directory in TUNED {
+            let path = format!("{directory}/{profile}/tuned.conf");
+            let Some(text) = content(source, &path)? else { continue };
+            let mut pairs = said(&text, &['#', ';']).filter_map(|(number, line)| {
+                let (key, value) = line.split_once('=')?;
+                Some((number, key.trim(), value.trim()))
+            });
+            if let Some((number, _, value)) = pairs.clone().find(|(_, key, _)| key.starts_with("transparent_huge")) {
+                return Ok(vec![policy(&format!("{path}:{number}"), value)]);
+            }
+            if let Some((_, _, included)) = pairs.find(|(_, key, _)| *key == "include") {
+                waiting.extend(included.split(',').map(|name| name.trim().to_owned()));
+            }
+            break;
+        }
+        visited.push(profile);
+    }
+    Ok(Vec::new())
+}
+
+fn policy(place: &str, value: &str) -> PolicyLine {
+    PolicyLine {
+        place: place.to_owned(),
+        value: value.trim_matches('"').to_owned(),
+    }
+}

@@ -1,0 +1,91 @@
+//! What a systemd service's unit file says about limits and transparent pages (systemd.exec(5)).
+
+use model::{Reading, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{content, has_configuration, listed, said};
+use crate::Source;
+use crate::programs::Limit;
+
+/// Where units are looked for, the strongest first.
+const DIRECTORIES: [&str; 4] = [
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// The settings that matter here; the last one that was written holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unit {
+    /// `postgresql.service`.
+    pub name: String,
+    /// `LimitMEMLOCK=`, the soft limit, and where it stands.
+    pub memlock: Option<(Limit, String)>,
+    /// `MemoryTHP=`, and where it stands.
+    pub thp: Option<(String, String)>,
+}
+
+/// The unit of a name and its drop-ins. One without files (made at run time) has no settings.
+pub(crate) fn read(source: &Source, name: &str) -> Reading<Unit> {
+    read_unit(source, name).into()
+}
+
+fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
+    has_configuration(source)?;
+    let mut unit = Unit {
+        name: name.to_owned(),
+        ..Unit::default()
+    };
+    for path in files(source, name)? {
+        let text = content(source, &path)?.unwrap_or_default();
+        for (number, line) in said(&text, &['#', ';']) {
+            let place = || format!("{path}:{number}");
+            match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+                Some(("LimitMEMLOCK", value)) => unit.memlock = limit(value).map(|limit| (limit, place())),
+                Some(("MemoryTHP", value)) => unit.thp = Some((value.to_owned(), place())),
+                _ => {}
+            }
+        }
+    }
+    Ok(unit)
+}
+
+/// The unit's own file, then its drop-ins by name. `a@b.service` is of the template `a@.service`.
+fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
+    let template = name.split_once('@').map(|(first, _)| format!("{first}@.service"));
+    let names: Vec<&str> = [Some(name), template.as_deref()].into_iter().flatten().collect();
+    let mut own = None;
+    let mut drop_ins: Vec<(String, String)> = Vec::new();
+    for directory in DIRECTORIES {
+        for name in &names {
+            let path = format!("{directory}/{name}");
+            if own.is_none() && content(source, &path)?.is_some() {
+                own = Some(path.clone());
+            }
+            for file in listed(source, &format!("{path}.d"))?
+                .into_iter()
+                .filter(|file| file.ends_with(".conf"))
+            {
+                if drop_ins.iter().all(|(known, _)| *known != file) {
+                    drop_ins.push((file.clone(), format!("{path}.d/{file}")));
+                }
+            }
+        }
+    }
+    drop_ins.sort();
+    Ok(own
+        .into_iter()
+        .chain(drop_ins.into_iter().map(|(_, path)| path))
+        .collect())
+}
+
+/// `infinity`, or a number with an optional unit; `soft:hard` has two.
+fn limit(value: &str) -> Option<Limit> {
+    let soft = value.split(':').next().unwrap_or(value);
+    match soft {
+        "infinity" => Some(Limit::Unlimited),
+        _ => super::boot::memparse(soft).map(|bytes| Limit::Bytes(bytes.0)),
+    }
+}

@@ -1,0 +1,54 @@
+//! VMware's settings, as a virtual machine's `.vmx` file or as a list of ESX advanced settings.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `name = value` settings; names without regard to case, quotes taken off.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Vmware {
+    /// Where it came from.
+    pub path: String,
+    settings: BTreeMap<String, String>,
+}
+
+impl Vmware {
+    /// Reads a `.vmx` file, or lines such as `Mem.AllocGuestLargePage = 1` of an ESX host; `path` is for messages.
+    pub fn parse(path: &str, text: &str) -> Self {
+        let pair = |line: &str| {
+            let (name, value) = line.split_once('=')?;
+            let name = name
+                .trim()
+                .trim_start_matches('/')
+                .replace('/', ".")
+                .to_ascii_lowercase();
+            Some((name, value.trim().trim_matches('"').to_owned()))
+        };
+        Self {
+            path: path.to_owned(),
+            settings: super::said(text, &['#']).filter_map(|(_, line)| pair(line)).collect(),
+        }
+    }
+
+    /// A setting, whatever its case.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.settings.get(&name.to_ascii_lowercase()).map(String::as_str)
+    }
+
+    /// A setting as a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name)?.parse().ok()
+    }
+
+    /// Does a switch say `TRUE` (or 1)?
+    pub fn is_on(&self, name: &str) -> Option<bool> {
+        self.get(name)
+            .map(|value| value.eq_ignore_ascii_case("true") || value == "1")
+    }
+
+    /// Is it a virtual machine's file, and not a host's settings?
+    pub fn is_virtual_machine(&self) -> bool {
+        self.get("memSize").is_some() || self.get("virtualHW.version").is_some()
+    }
+}

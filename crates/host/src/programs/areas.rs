@@ -1,0 +1,159 @@
+//! The mappings of a process with their bytes (smaps) or, where counting those would hold it up, without (maps).
+
+use model::{Bytes, PageKind, Reading, Unread};
+
+use crate::Source;
+use crate::processes::smaps::{self, Counts};
+
+/// One mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// First address.
+    pub start: u64,
+    /// One past the last address.
+    pub end: u64,
+    /// Permissions such as `rw-p`.
+    pub perms: String,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Device and inode of the file; inode 0 for memory without a file.
+    pub file: (String, u64),
+    /// File, `[heap]`, or nothing.
+    pub name: String,
+    /// What smaps counts; `None` if only maps was read.
+    pub counted: Option<Counted>,
+}
+
+/// What only smaps tells of a mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Bytes that are there.
+    pub counts: Counts,
+    /// `KernelPageSize`.
+    pub kernel_page: Option<Bytes>,
+    /// `THPeligible`.
+    pub thp_eligible: Option<bool>,
+    /// `VmFlags`.
+    pub flags: String,
+}
+
+impl Area {
+    /// Its length.
+    pub fn size(&self) -> Bytes {
+        Bytes(self.end - self.start)
+    }
+
+    /// Is a two-letter flag of VmFlags set? `None` if only maps was read.
+    pub fn has(&self, flag: &str) -> Option<bool> {
+        self.counted
+            .as_ref()
+            .map(|counted| counted.flags.split(' ').any(|set| set == flag))
+    }
+
+    /// Does it draw from a hugetlb pool? Without smaps the name alone can tell.
+    pub fn is_hugetlb(&self) -> bool {
+        self.has("ht")
+            .unwrap_or_else(|| self.name.starts_with("/anon_hugepage"))
+            || self
+                .counted
+                .as_ref()
+                .is_some_and(|counted| counted.counts.hugetlb().0 > 0)
+    }
+
+    /// Bytes that are there, hugetlb included; `None` if only maps was read.
+    pub fn resident(&self) -> Option<Bytes> {
+        let counts = self.counted.as_ref()?.counts;
+        Some(Bytes(counts.rss.0.saturating_add(counts.hugetlb().0)))
+    }
+
+    /// Bytes on base pages (mTHP among them); `None` if only maps was read.
+    pub fn base(&self) -> Option<Bytes> {
+        Some(self.counted.as_ref()?.counts.transparent().of(PageKind::Base))
+    }
+
+    /// May it be written, and is it of this process alone?
+    pub fn is_private_data(&self) -> bool {
+        self.perms.starts_with("rw") && self.perms.ends_with('p')
+    }
+
+    /// May it be written, and is it shared with others?
+    pub fn is_shared_data(&self) -> bool {
+        self.perms.starts_with("rw") && self.perms.ends_with('s')
+    }
+
+    /// Is it memory without a file: anonymous, named by prctl, or the heap?
+    pub fn is_anonymous(&self) -> bool {
+        self.name.is_empty() || self.name == "[heap]" || self.name.starts_with("[anon:")
+    }
+
+    /// Whole aligned blocks of that size in it, in bytes.
+    pub fn aligned(&self, block: Bytes) -> Bytes {
+        let first = self.start.checked_next_multiple_of(block.0).unwrap_or(self.end);
+        Bytes(self.end.saturating_sub(first) / block.0 * block.0)
+    }
+}
+
+/// Mappings with their bytes.
+pub(super) fn counted(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    let path = format!("/proc/{pid}/smaps");
+    let bytes = source.bytes_within(&path, Bytes::mib(256)).into_result();
+    bytes
+        .and_then(|bytes| Ok(smaps::parse(&path, &bytes)?.iter().map(area).collect()))
+        .into()
+}
+
+/// Mappings without their bytes: cheap, whatever the size of the process.
+pub(super) fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    let path = format!("/proc/{pid}/maps");
+    let bytes = source.bytes_within(&path, Bytes::mib(64)).into_result();
+    bytes.and_then(|bytes| parse_maps(&path, &bytes)).into()
+}
+
+fn area(mapping: &smaps::Mapping<'_>) -> Area {
+    let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+    Area {
+        start: mapping.range.start,
+        end: mapping.range.end,
+        perms: lossy(mapping.perms),
+        offset: mapping.offset,
+        file: (lossy(mapping.device), mapping.inode),
+        name: lossy(mapping.name),
+        counted: Some(Counted {
+            counts: mapping.counts,
+            kernel_page: mapping.kernel_page,
+            thp_eligible: mapping.thp_eligible,
+            flags: lossy(mapping.flags),
+        }),
+    }
+}
+
+/// Reads a maps file; `path` is named in the reasons only.
+///
+/// # Errors
+/// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
+pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(index, line)| {
+            let wanted = "START-END PERMS OFFSET DEVICE INODE NAME";
+            maps_line(line).ok_or_else(|| crate::parse::garbled(path, index, "the line", wanted, line))
+        })
+        .collect()
+}
+
+fn maps_line(line: &str) -> Option<Area> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let (start, end) = (hex(start)?, hex(end)?);
+    Some(Area {
+        start,
+        end: Some(end).filter(|&end| end > start)?,
+        perms: fields.next().filter(|perms| perms.len() == 4)?.to_owned(),
+        offset: hex(fields.next()?)?,
+        file: (fields.next()?.to_owned(), fields.next()?.trim().parse().ok()?),
+        name: fields.next().unwrap_or_default().trim_start().to_owned(),
+        counted: None,
+    })
+}

@@ -1,0 +1,192 @@
+//! The control group of a process and all above it, with what they allow of hugetlb pages and memory.
+
+use model::{Bytes, Cause, Reading, Unread};
+
+use super::facts::Limit;
+use crate::snapshot::{Cgroup, CgroupVersion};
+use crate::{Source, parse};
+
+/// A process's place among the control groups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Groups {
+    /// Path below the hierarchy's root: `/system.slice/postgresql.service`.
+    pub path: String,
+    /// The systemd service that it runs in: `postgresql.service`.
+    pub service: Option<String>,
+    /// Does the path look like a container's?
+    pub is_container: bool,
+    /// Limits, from the process's own group upwards.
+    pub levels: Vec<GroupLevel>,
+}
+
+/// One group's limits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupLevel {
+    /// The group's directory.
+    pub directory: String,
+    /// Limits by page size; empty without the hugetlb controller.
+    pub hugetlb: Vec<HugetlbLimit>,
+    /// The limit of memory.
+    pub memory_max: Reading<Limit>,
+    /// Memory in use.
+    pub memory_current: Reading<Bytes>,
+}
+
+/// What a group may have of one page size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HugetlbLimit {
+    /// Page size.
+    pub page: Bytes,
+    /// The file of the limit.
+    pub file: String,
+    /// Most bytes in use; a fault above it is a SIGBUS.
+    pub max: Reading<Limit>,
+    /// Most bytes reserved; a mapping above it fails at once, as it should.
+    pub reserved_max: Reading<Limit>,
+    /// How often a fault was refused.
+    pub refused: Reading<u64>,
+}
+
+impl Groups {
+    pub(super) fn read(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], pid: u32) -> Reading<Self> {
+        let file = format!("/proc/{pid}/cgroup");
+        let groups = source.text(&file).into_result().and_then(|text| {
+            let controllers = text.lines().filter_map(|line| {
+                let mut fields = line.splitn(3, ':').skip(1);
+                Some((fields.next()?, fields.next()?))
+            });
+            let unified = controllers.clone().find(|(names, _)| names.is_empty());
+            let hugetlb = controllers
+                .clone()
+                .find(|(names, _)| names.split(',').any(|name| name == "hugetlb"));
+            let systemd = controllers.clone().find(|(names, _)| *names == "name=systemd");
+            let absent = || Unread::new(Cause::Absent, file.clone(), "no line of a known hierarchy");
+            let any = controllers.clone().next();
+            let (_, path) = hugetlb.or(unified).or(systemd).or(any).ok_or_else(absent)?;
+            let named = systemd.filter(|(_, path)| *path != "/").map_or(path, |(_, path)| path);
+            Ok(Self {
+                path: path.to_owned(),
+                service: service(named),
+                is_container: is_container(named) || is_container(path),
+                levels: levels(source, cgroup, sizes, path),
+            })
+        });
+        groups.into()
+    }
+
+    /// The limits of one page size, from the process's own group upwards.
+    pub fn limits(&self, page: Bytes) -> impl Iterator<Item = &HugetlbLimit> {
+        self.levels
+            .iter()
+            .flat_map(|level| &level.hugetlb)
+            .filter(move |limit| limit.page == page)
+    }
+}
+
+/// The innermost service that is not a user's session manager.
+fn service(path: &str) -> Option<String> {
+    let part = path.split('/').rev().find(|part| part.ends_with(".service"))?;
+    (!part.starts_with("user@")).then(|| part.to_owned())
+}
+
+fn is_container(path: &str) -> bool {
+    [
+        "docker",
+        "kubepods",
+        "libpod",
+        "lxc",
+        "crio-",
+        "cri-containerd",
+        "machine.slice/machine-",
+        "ecs/",
+    ]
+    .iter()
+    .any(|word| path.contains(word))
+}
+
+fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<GroupLevel> {
+    let Reading::Known(root) = &cgroup.root else {
+        return Vec::new();
+    };
+    let v1 = cgroup.version.known() == Some(&CgroupVersion::V1)
+        || (cgroup.version.known() == Some(&CgroupVersion::Hybrid) && cgroup.hugetlb.known() == Some(&true));
+    let mut levels = Vec::new();
+    let mut rest = path.trim_end_matches('/');
+    while !rest.is_empty() {
+        levels.push(GroupLevel::read(source, &format!("{root}{rest}"), sizes, v1));
+        rest = rest.rsplit_once('/').map_or("", |(above, _)| above);
+    }
+    levels
+}
+
+impl GroupLevel {
+    fn read(source: &Source, directory: &str, sizes: &[Bytes], v1: bool) -> Self {
+        let limits = sizes
+            .iter()
+            .filter_map(|&page| HugetlbLimit::read(source, directory, page, v1));
+        Self {
+            directory: directory.to_owned(),
+            hugetlb: limits.collect(),
+            memory_max: limit(source, &format!("{directory}/memory.max")),
+            memory_current: source.number(&format!("{directory}/memory.current")).map(Bytes),
+        }
+    }
+}
+
+impl HugetlbLimit {
+    /// `None` if the group has no such file: the controller is not switched on there.
+    fn read(source: &Source, directory: &str, page: Bytes, v1: bool) -> Option<Self> {
+        let of_size = format!("{directory}/hugetlb.{}B", page.exact());
+        let (max, reserved, refused) = if v1 {
+            (
+                format!("{of_size}.limit_in_bytes"),
+                format!("{of_size}.rsvd.limit_in_bytes"),
+                None,
+            )
+        } else {
+            (
+                format!("{of_size}.max"),
+                format!("{of_size}.rsvd.max"),
+                Some(format!("{of_size}.events")),
+            )
+        };
+        let value = limit(source, &max);
+        if value.unread().is_some_and(|why| why.unread == Cause::Absent) {
+            return None;
+        }
+        let refused = match refused {
+            Some(events) => self::events(source, &events),
+            None => source.number(&format!("{of_size}.failcnt")),
+        };
+        Some(Self {
+            page,
+            max: value,
+            reserved_max: limit(source, &reserved),
+            refused,
+            file: max,
+        })
+    }
+}
+
+/// `max`, or bytes. v1 writes a number near 2^63 for no limit.
+fn limit(source: &Source, path: &str) -> Reading<Limit> {
+    let limit = source.line(path).into_result().and_then(|line| match line.as_str() {
+        "max" => Ok(Limit::Unlimited),
+        bytes => parse::value::<u64>(path, 0, "", "bytes or `max`", bytes).map(|bytes| match bytes {
+            0..0x7fff_ffff_0000_0000 => Limit::Bytes(bytes),
+            _ => Limit::Unlimited,
+        }),
+    });
+    limit.into()
+}
+
+/// The count in a line `max 7`.
+fn events(source: &Source, path: &str) -> Reading<u64> {
+    let count = source.text(path).into_result().and_then(|text| {
+        let mut lines = text.lines().enumerate();
+        let found = lines.find_map(|(index, line)| Some((index, line.strip_prefix("max ")?.to_owned())));
+        let (index, seen) = found.ok_or_else(|| Unread::new(Cause::Absent, path, "no `max` line"))?;
+        parse::value(path, index, "max", "a whole number", &seen)
+    });
+    count.into()
+}

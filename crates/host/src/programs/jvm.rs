@@ -1,0 +1,195 @@
+//! What a Java virtual machine was told about pages: its options, in the order in which the JVM takes them.
+
+use model::{Bytes, Unread};
+
+use super::glibc::pair;
+use super::{Area, Program};
+use crate::Source;
+
+/// Which implementation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JvmKind {
+    /// OpenJDK's and Oracle's.
+    HotSpot,
+    /// Eclipse OpenJ9 and IBM's.
+    OpenJ9,
+    /// Azul's Zing (Prime).
+    Zing,
+}
+
+/// Which garbage collector was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collector {
+    /// None by name.
+    Default,
+    /// ZGC, whose heap is shared memory (a memfd).
+    Z,
+    /// Another one.
+    Other,
+}
+
+/// What it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jvm {
+    /// Implementation.
+    pub kind: JvmKind,
+    /// Major version, such as 17; unknown without a `release` file or a telling path.
+    pub version: Option<u32>,
+    /// `-XX:+UseLargePages`, or OpenJ9's `-Xlp`: explicit large pages were asked for.
+    pub large_pages: bool,
+    /// `-XX:+UseTransparentHugePages`.
+    pub transparent: bool,
+    /// `-XX:LargePageSizeInBytes=`, or the size in `-Xlp`.
+    pub page_size: Option<Bytes>,
+    /// `-Xmx`, or `-XX:MaxHeapSize=`.
+    pub heap_max: Option<Bytes>,
+    /// `-XX:+AlwaysPreTouch`.
+    pub pretouch: bool,
+    /// Large pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
+    pub shm: bool,
+    /// Garbage collector.
+    pub collector: Collector,
+}
+
+/// A missing list of arguments tells nothing: a JVM is never started without any.
+pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -> Result<Jvm, Unread> {
+    let arguments = program.arguments.as_ref().into_result()?;
+    if arguments.len() < 2 {
+        let why = "it holds no arguments: they were left out of the capture";
+        return Err(Unread::new(model::Cause::Absent, program.file("cmdline"), why));
+    }
+    let mut jvm = Jvm {
+        kind: areas.map_or(JvmKind::HotSpot, implementation),
+        version: None,
+        large_pages: false,
+        transparent: false,
+        page_size: None,
+        heap_max: None,
+        pretouch: false,
+        shm: false,
+        collector: Collector::Default,
+    };
+    let variables = program.tunables.known();
+    let variable = |name: &str| variables.and_then(|all| all.get(name)).map_or("", String::as_str);
+    let (before, after) = (
+        ["JAVA_TOOL_OPTIONS", "OPENJ9_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"],
+        "_JAVA_OPTIONS",
+    );
+    for option in before.iter().flat_map(|name| variable(name).split_whitespace()) {
+        jvm.take(option);
+    }
+    let own = arguments.iter().skip(1).take_while(|argument| is_option(argument));
+    own.for_each(|option| jvm.take(option));
+    variable(after).split_whitespace().for_each(|option| jvm.take(option));
+    jvm.version = version(source, program, areas);
+    Ok(jvm)
+}
+
+/// Options end at the main class, or at the file after `-jar`; class paths are values of the options before them.
+fn is_option(argument: &str) -> bool {
+    argument.starts_with(['-', '@', '/']) || argument.contains(':') || argument.ends_with(".jar")
+}
+
+impl Jvm {
+    fn take(&mut self, option: &str) {
+        match option {
+            "-XX:+UseLargePages" => self.large_pages = true,
+            "-XX:-UseLargePages" => (self.large_pages, self.transparent) = (false, false),
+            "-XX:+UseTransparentHugePages" => self.transparent = true,
+            "-XX:-UseTransparentHugePages" => self.transparent = false,
+            "-XX:+UseSHM" => self.shm = true,
+            "-XX:+AlwaysPreTouch" => self.pretouch = true,
+            "-XX:-AlwaysPreTouch" => self.pretouch = false,
+            "-XX:+UseZGC" => self.collector = Collector::Z,
+            "-XX:+UseG1GC" | "-XX:+UseParallelGC" | "-XX:+UseSerialGC" | "-XX:+UseShenandoahGC" => {
+                self.collector = Collector::Other;
+            }
+            _ => self.take_value(option),
+        }
+    }
+
+    fn take_value(&mut self, option: &str) {
+        if let Some(size) = option.strip_prefix("-XX:LargePageSizeInBytes=") {
+            self.page_size = size_of(size);
+        } else if let Some(size) = option
+            .strip_prefix("-Xmx")
+            .or_else(|| option.strip_prefix("-XX:MaxHeapSize="))
+        {
+            self.heap_max = size_of(size);
+        } else if let Some(rest) = option.strip_prefix("-Xlp") {
+            let size = rest.split([':', ',']).find_map(|part| part.strip_prefix("pagesize="));
+            let size = size.map_or_else(|| size_of(rest), size_of);
+            // `pagesize=4K` is how OpenJ9 is told to leave large pages alone.
+            self.large_pages = size.is_none_or(|size| size > Bytes::kib(64));
+            self.shm |= self.large_pages;
+            self.page_size = size;
+        }
+    }
+
+    /// Were explicit large pages asked for, and not transparent ones? (`UseTransparentHugePages` goes first.)
+    pub fn wants_hugetlb(&self) -> bool {
+        self.large_pages && !self.transparent
+    }
+}
+
+/// Sizes as the JVM writes them: `4g`, `512M`, `2048`.
+fn size_of(text: &str) -> Option<Bytes> {
+    crate::config::memparse(text)
+}
+
+fn implementation(areas: &[Area]) -> JvmKind {
+    let mapped = |word: &str| areas.iter().any(|area| area.name.contains(word));
+    if mapped("libj9") {
+        JvmKind::OpenJ9
+    } else if mapped("zing") {
+        JvmKind::Zing
+    } else {
+        JvmKind::HotSpot
+    }
+}
+
+/// From the `release` file beside the library, the environment of the official images, or the path's name.
+fn version(source: &Source, program: &Program, areas: Option<&[Area]>) -> Option<u32> {
+    let path = areas?
+        .iter()
+        .map(|area| area.name.as_str())
+        .find(|name| name.ends_with("/libjvm.so"));
+    let home = path.and_then(|path| path.rsplit_once("/lib/")).map(|(home, _)| home);
+    let told = home.and_then(|home| {
+        let roots = [
+            format!("/proc/{}/root{home}/release", program.pid()),
+            format!("{home}/release"),
+        ];
+        roots
+            .iter()
+            .find_map(|path| source.text(path).known().and_then(|text| in_release(text)))
+    });
+    let variable = || {
+        in_text(
+            program
+                .tunables
+                .known()?
+                .get("JAVA_VERSION")?
+                .trim_start_matches("jdk-"),
+        )
+    };
+    told.or_else(variable).or_else(|| in_path(path?))
+}
+
+/// `JAVA_VERSION="17.0.15"`; `1.8.0_392` is 8.
+fn in_release(text: &str) -> Option<u32> {
+    let line = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    in_text(line.trim_matches('"'))
+}
+
+fn in_text(text: &str) -> Option<u32> {
+    let (major, minor) = pair(text.trim_start_matches('v'))?;
+    Some(if major == 1 { minor } else { major })
+}
+
+/// `/usr/lib/jvm/java-17-openjdk-amd64/...`, `/opt/jdk-21.0.2/...`
+fn in_path(path: &str) -> Option<u32> {
+    let after = |word: &str| path.split_once(word).map(|(_, rest)| rest);
+    let rest = after("java-").or_else(|| after("jdk-")).or_else(|| after("jdk"))?;
+    in_text(rest).filter(|version| (6..100).contains(version))
+}

@@ -1,0 +1,297 @@
+//! One pass over all processes: cheap facts for each, a closer look where it can matter.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use model::process::ProcessPages;
+use model::{Bytes, Cause, Reading, Unread};
+
+use super::facts::{self, StatusLines};
+use super::groups::Groups;
+use super::{Area, Details, Kind, Program, areas, glibc, jvm};
+use crate::config::{Unit, unit};
+use crate::processes::{self, ListOptions};
+use crate::{Snapshot, Source, snapshot};
+
+/// Processes from this size on are looked into, whatever they are.
+const LARGE: Bytes = Bytes::mib(64);
+/// A live process with more page tables than this is not walked: its own page faults would wait for it. It maps 4 GiB of
+/// base pages, about 16 ms.
+const MOST_TABLES: Bytes = Bytes::mib(8);
+/// Counting bytes behind mappings stops after this long; what is left keeps its mappings without bytes.
+const BUDGET: Duration = Duration::from_millis(200);
+
+/// Every process with memory of its own.
+///
+/// Absent if the source holds no process at all, as a capture without them does.
+pub fn programs(source: &Source, snapshot: &Snapshot) -> Reading<Vec<Program>> {
+    let listed = processes::list(source, &ListOptions::default());
+    listed
+        .into_result()
+        .and_then(|listed| look(source, snapshot, listed.rows))
+        .into()
+}
+
+fn look(source: &Source, snapshot: &Snapshot, rows: Vec<ProcessPages>) -> Result<Vec<Program>, Unread> {
+    if rows.is_empty() {
+        return Err(Unread::new(
+            Cause::Absent,
+            "/proc/PID/status",
+            "no process is in this capture",
+        ));
+    }
+    let mut programs: Vec<Program> = rows.into_iter().map(|row| cheap(source, row)).collect();
+    let kinds: BTreeMap<u32, Kind> = programs
+        .iter()
+        .filter_map(|program| Some((program.pid(), (*program.kind.known()?)?)))
+        .collect();
+    let mut candidates: Vec<usize> = (0..programs.len())
+        .filter(|&at| matters(&programs[at], &kinds))
+        .collect();
+    candidates.sort_by_key(|&at| Reverse(programs[at].pages.resident.known().map_or(0, |bytes| bytes.0)));
+    let mut looker = Looker::new(source, snapshot);
+    for at in candidates {
+        programs[at].details = Some(looker.details(&programs[at]));
+    }
+    Ok(programs)
+}
+
+fn cheap(source: &Source, pages: ProcessPages) -> Program {
+    let pid = pages.pid;
+    let status = StatusLines::read(source, pid);
+    let arguments = facts::arguments(source, pid);
+    let kind = match &status.parent {
+        Reading::Unread(why) if pages.name.is_empty() => Reading::Unread(why.clone()),
+        _ => Reading::Known(Kind::of(&pages.name, arguments.known().map_or(&[], Vec::as_slice))),
+    };
+    Program {
+        kind,
+        arguments,
+        tunables: facts::tunables(source, pid),
+        parent: status.parent,
+        groups: status.groups,
+        capabilities: status.capabilities,
+        nodes: status.nodes,
+        threads: status.threads,
+        pages,
+        details: None,
+    }
+}
+
+/// Is a closer look due? The many processes of one database share what decides: the first of them stands for all.
+fn matters(program: &Program, kinds: &BTreeMap<u32, Kind>) -> bool {
+    let kind = program.kind.known().copied().flatten();
+    let parent = program.parent.known().and_then(|parent| kinds.get(parent)).copied();
+    match kind {
+        Some(Kind::Postgres) => parent != Some(Kind::Postgres),
+        Some(Kind::Oracle) => program.pages.name.starts_with("ora_pmon"),
+        Some(_) => true,
+        None => {
+            let at_least = |bytes: &Reading<Bytes>, least: Bytes| bytes.known().is_none_or(|bytes| *bytes >= least);
+            at_least(&program.pages.resident, LARGE)
+                || program.pages.hugetlb.known().is_some_and(|bytes| bytes.0 > 0)
+                || program.pages.thp_enabled.known() == Some(&false)
+                || program.tunables.known().is_some_and(|tunables| !tunables.is_empty())
+        }
+    }
+}
+
+/// What a pass keeps between processes.
+struct Looker<'a> {
+    source: &'a Source,
+    snapshot: &'a Snapshot,
+    sizes: Vec<Bytes>,
+    units: BTreeMap<String, Reading<Unit>>,
+    glibc: BTreeMap<(String, u64), Reading<(u32, u32)>>,
+    began: Instant,
+}
+
+impl<'a> Looker<'a> {
+    fn new(source: &'a Source, snapshot: &'a Snapshot) -> Self {
+        Self {
+            source,
+            snapshot,
+            sizes: snapshot
+                .pools
+                .known()
+                .map_or_else(Vec::new, |pools| pools.iter().map(|pool| pool.size).collect()),
+            units: BTreeMap::new(),
+            glibc: BTreeMap::new(),
+            began: Instant::now(),
+        }
+    }
+
+    fn details(&mut self, program: &Program) -> Details {
+        let (source, pid) = (self.source, program.pid());
+        let kind = program.kind.known().copied().flatten();
+        let areas = self.areas(program);
+        let cgroup = Groups::read(source, &self.snapshot.cgroup, &self.sizes, pid);
+        let service = cgroup.known().and_then(|groups| groups.service.clone());
+        let jvm =
+            (kind == Some(Kind::Jvm)).then(|| jvm::read(source, program, areas.known().map(Vec::as_slice)).into());
+        Details {
+            memlock: facts::memlock(source, pid),
+            unit: service.map(|name| self.unit(name)),
+            started: facts::started(source, pid),
+            jvm,
+            glibc: self.glibc(program, &areas),
+            hugetlb_mounts: snapshot::mounts::all_of(source, &program.file("mounts"))
+                .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
+            version: version(source, program, kind),
+            setting: setting(source, program, kind),
+            areas,
+            cgroup,
+        }
+    }
+
+    /// With bytes where that is cheap. A capture costs nobody anything.
+    fn areas(&self, program: &Program) -> Reading<Vec<Area>> {
+        let affordable = || {
+            let tables = program.pages.page_tables.known();
+            tables.is_some_and(|&tables| tables <= MOST_TABLES) && self.began.elapsed() < BUDGET
+        };
+        if !self.source.is_live() {
+            let counted = areas::counted(self.source, program.pid());
+            let absent = counted.unread().is_some_and(|why| why.unread == Cause::Absent);
+            let named = || areas::named(self.source, program.pid());
+            return if absent {
+                Some(named()).filter(|named| named.known().is_some()).unwrap_or(counted)
+            } else {
+                counted
+            };
+        }
+        if affordable() {
+            areas::counted(self.source, program.pid())
+        } else {
+            areas::named(self.source, program.pid())
+        }
+    }
+
+    fn unit(&mut self, name: String) -> Reading<Unit> {
+        let source = self.source;
+        self.units
+            .entry(name)
+            .or_insert_with_key(|name| unit::read(source, name))
+            .clone()
+    }
+
+    /// Needed for tunables, which came and went with versions, and on arm64, where the default changed.
+    fn glibc(&mut self, program: &Program, areas: &Reading<Vec<Area>>) -> Reading<(u32, u32)> {
+        let has_tunables = program.tunables.known().is_some_and(|tunables| !tunables.is_empty());
+        let is_arm = self
+            .snapshot
+            .cpu
+            .vendor
+            .known()
+            .is_some_and(|vendor| vendor.starts_with("0x"));
+        if !has_tunables && !is_arm {
+            return Reading::absent("the version of glibc decides nothing here");
+        }
+        let areas = match areas {
+            Reading::Known(areas) => areas,
+            Reading::Unread(why) => return Reading::Unread(why.clone()),
+        };
+        let file = areas
+            .iter()
+            .find(|area| area.name.contains("/libc.so.6") || area.name.contains("/libc-2."));
+        let (source, pid) = (self.source, program.pid());
+        match file.map(|area| area.file.clone()) {
+            Some(file) if file.1 != 0 => self
+                .glibc
+                .entry(file)
+                .or_insert_with(|| glibc::version(source, pid, areas))
+                .clone(),
+            _ => glibc::version(source, pid, areas),
+        }
+    }
+}
+
+/// MongoDB's advice depends on its version: the official image's variable, or the package that is installed.
+fn version(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<(u32, u32)> {
+    if kind != Some(Kind::Mongo) {
+        return Reading::absent("the program's version decides nothing here");
+    }
+    let told = program
+        .tunables
+        .known()
+        .and_then(|tunables| glibc::pair(tunables.get("MONGO_VERSION")?));
+    match told {
+        Some(version) => Reading::Known(version),
+        None => packaged(source, "mongodb-org-server"),
+    }
+}
+
+/// The version of a package in dpkg's status file.
+fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
+    let status = "/var/lib/dpkg/status";
+    let version = source.bytes(status).into_result().and_then(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        let header = format!("Package: {package}\n");
+        let after = text
+            .split_once(&header)
+            .map(|(_, rest)| rest.split("\n\n").next().unwrap_or(rest));
+        let line = after.and_then(|block| block.lines().find_map(|line| line.strip_prefix("Version: ")));
+        let absent = || Unread::new(Cause::Absent, status, format!("the package {package} is not in it"));
+        line.and_then(glibc::pair).ok_or_else(absent)
+    });
+    version.into()
+}
+
+/// PostgreSQL's `huge_pages`: from its arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that says it.
+fn setting(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<Option<String>> {
+    if kind != Some(Kind::Postgres) {
+        return Reading::Known(None);
+    }
+    let found = program.arguments.as_ref().into_result().and_then(|arguments| {
+        let option = |argument: &String| pair(argument.trim_start_matches('-').trim_start_matches("c "), "huge_pages");
+        if let Some(value) = arguments.iter().find_map(option) {
+            return Ok(Some(value));
+        }
+        let after = |flag: &str| arguments.iter().skip_while(|argument| *argument != flag).nth(1);
+        let joined = || {
+            arguments
+                .iter()
+                .find_map(|argument| argument.strip_prefix("-D").filter(|path| !path.is_empty()))
+        };
+        let data = after("-D").map(String::as_str).or_else(joined);
+        let config = arguments
+            .iter()
+            .find_map(|argument| pair(argument.trim_start_matches('-'), "config_file"));
+        let files = [
+            data.map(|data| format!("{data}/postgresql.auto.conf")),
+            config.or_else(|| data.map(|data| format!("{data}/postgresql.conf"))),
+        ];
+        let mut denied = None;
+        for path in files.into_iter().flatten() {
+            match source
+                .bytes(&format!("/proc/{}/root{path}", program.pid()))
+                .into_result()
+            {
+                Ok(bytes) => {
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
+                    if let Some(value) = text.lines().rev().find_map(|line| pair(line.trim(), "huge_pages")) {
+                        return Ok(Some(value));
+                    }
+                }
+                Err(why) if why.unread == Cause::Denied => denied = Some(why),
+                Err(_) => {}
+            }
+        }
+        denied.map_or(Ok(None), Err)
+    });
+    found.into()
+}
+
+/// The value in `name = value`, without quotes and what follows a `#`.
+fn pair(line: &str, name: &str) -> Option<String> {
+    let rest = line.strip_prefix(name)?.trim_start();
+    let value = rest
+        .strip_prefix('=')
+        .unwrap_or(rest)
+        .split('#')
+        .next()?
+        .trim()
+        .trim_matches('\'');
+    (!value.is_empty()).then(|| value.to_owned())
+}

@@ -1,0 +1,227 @@
+//! The programs behind processes: what each is, what it was told about large pages, and what may stand in its way.
+//!
+//! Every process gives its status, arguments and known environment variables; only those that could matter are looked
+//! into further, the largest first, within a budget of time.
+
+mod areas;
+mod facts;
+mod glibc;
+mod groups;
+mod jvm;
+mod kind;
+mod look;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use model::process::ProcessPages;
+use model::{Bytes, PageKind, Reading, Unread};
+
+use crate::CpuList;
+use crate::config::Unit;
+use crate::snapshot::Mount;
+
+pub use areas::{Area, parse_maps};
+pub use facts::Limit;
+pub use groups::{GroupLevel, Groups, HugetlbLimit};
+pub use jvm::{Collector, Jvm, JvmKind};
+pub use kind::Kind;
+pub use look::programs;
+
+/// The environment variables that are read; all others stay unread, because they can hold secrets.
+pub const TUNABLES: [&str; 19] = [
+    "GLIBC_TUNABLES",
+    "GODEBUG",
+    "HUGETLB_ELFMAP",
+    "HUGETLB_MORECORE",
+    "HUGETLB_SHM",
+    "JAVA_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
+    "JAVA_VERSION",
+    "JDK_JAVA_OPTIONS",
+    "LD_PRELOAD",
+    "MALLOC_CONF",
+    "MALLOC_TOP_PAD_",
+    "MIMALLOC_ALLOW_LARGE_OS_PAGES",
+    "MIMALLOC_LARGE_OS_PAGES",
+    "MIMALLOC_RESERVE_HUGE_OS_PAGES",
+    "MONGO_VERSION",
+    "OPENJ9_JAVA_OPTIONS",
+    "TCMALLOC_MEMFS_MALLOC_PATH",
+    "_JAVA_OPTIONS",
+];
+
+/// One process with memory of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// Its id, name and page kinds.
+    pub pages: ProcessPages,
+    /// What it is, if it is a program known here.
+    pub kind: Reading<Option<Kind>>,
+    /// Its arguments, the program's name first.
+    pub arguments: Reading<Vec<String>>,
+    /// Those of [`TUNABLES`] that are in its environment.
+    pub tunables: Reading<BTreeMap<String, String>>,
+    /// Its parent's id.
+    pub parent: Reading<u32>,
+    /// Its effective and supplementary groups.
+    pub groups: Reading<Vec<u32>>,
+    /// Its effective capabilities, one bit each.
+    pub capabilities: Reading<u64>,
+    /// The NUMA nodes that it may take memory from.
+    pub nodes: Reading<CpuList>,
+    /// Its threads.
+    pub threads: Reading<u64>,
+    /// What only those have that could matter: large ones, known ones, those with tunables.
+    pub details: Option<Details>,
+}
+
+/// A closer look at one process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Details {
+    /// Its mappings. The bytes behind them are unknown where counting them would hold up a large live process.
+    pub areas: Reading<Vec<Area>>,
+    /// Its soft limit of locked memory.
+    pub memlock: Reading<Limit>,
+    /// Its control group and those above.
+    pub cgroup: Reading<Groups>,
+    /// Its systemd service, if it runs as one.
+    pub unit: Option<Reading<Unit>>,
+    /// When it started, in seconds since boot.
+    pub started: Reading<f64>,
+    /// What it was told as a Java virtual machine.
+    pub jvm: Option<Reading<Jvm>>,
+    /// The version of glibc that it mapped; read only where tunables depend on it.
+    pub glibc: Reading<(u32, u32)>,
+    /// hugetlbfs mounts as the process sees them; read only for programs that need a path.
+    pub hugetlb_mounts: Reading<Vec<Mount>>,
+    /// The version of the program; read only where advice depends on it.
+    pub version: Reading<(u32, u32)>,
+    /// A setting of the program's own file: `huge_pages` of PostgreSQL.
+    pub setting: Reading<Option<String>>,
+}
+
+/// CAP_IPC_LOCK (linux/capability.h).
+const IPC_LOCK: u32 = 14;
+
+impl Program {
+    /// Its id.
+    pub fn pid(&self) -> u32 {
+        self.pages.pid
+    }
+
+    /// `java (1234)`.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.pages.name, self.pages.pid)
+    }
+
+    /// A file of it below /proc, to name as a source.
+    pub fn file(&self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.pages.pid)
+    }
+
+    /// Is it of that kind?
+    ///
+    /// # Errors
+    /// If its name cannot be read.
+    pub fn is(&self, kind: Kind) -> Result<bool, Unread> {
+        self.kind.as_ref().into_result().map(|own| *own == Some(kind))
+    }
+
+    /// A known environment variable.
+    ///
+    /// # Errors
+    /// If its environment cannot be read.
+    pub fn tunable(&self, name: &str) -> Result<Option<&str>, Unread> {
+        match &self.tunables {
+            Reading::Known(tunables) => Ok(tunables.get(name).map(String::as_str)),
+            Reading::Unread(why) => Err(why.clone()),
+        }
+    }
+
+    /// The first argument that begins so, without that beginning.
+    pub fn argument(&self, prefix: &str) -> Option<&str> {
+        self.arguments
+            .known()?
+            .iter()
+            .find_map(|argument| argument.strip_prefix(prefix))
+    }
+
+    /// hugetlb pages of all sizes; none on a kernel without them.
+    ///
+    /// # Errors
+    /// If its status cannot be read.
+    pub fn hugetlb(&self) -> Result<Bytes, Unread> {
+        match &self.pages.hugetlb {
+            Reading::Known(bytes) => Ok(*bytes),
+            Reading::Unread(why) if why.unread == model::Cause::Absent && self.pages.rss.known().is_some() => {
+                Ok(Bytes(0))
+            }
+            Reading::Unread(why) => Err(why.clone()),
+        }
+    }
+
+    /// Bytes on PMD-mapped transparent pages.
+    ///
+    /// # Errors
+    /// If its page kinds are not known.
+    pub fn thp(&self) -> Result<Bytes, Unread> {
+        self.pages
+            .backing
+            .as_ref()
+            .into_result()
+            .map(|backing| backing.of(PageKind::Thp))
+    }
+
+    /// Does it hold CAP_IPC_LOCK?
+    ///
+    /// # Errors
+    /// If its status cannot be read.
+    pub fn may_lock(&self) -> Result<bool, Unread> {
+        self.capabilities
+            .as_ref()
+            .into_result()
+            .map(|set| set >> IPC_LOCK & 1 == 1)
+    }
+
+    /// What it was told as a Java virtual machine; `None` if it is none.
+    ///
+    /// # Errors
+    /// If its name or arguments cannot be read.
+    pub fn jvm(&self) -> Result<Option<&Jvm>, Unread> {
+        if !self.is(Kind::Jvm)? {
+            return Ok(None);
+        }
+        match self.details.as_ref().and_then(|details| details.jvm.as_ref()) {
+            Some(Reading::Known(jvm)) => Ok(Some(jvm)),
+            Some(Reading::Unread(why)) => Err(why.clone()),
+            None => Ok(None),
+        }
+    }
+
+    /// Its mappings, if it was looked into.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn areas(&self) -> Result<&[Area], Unread> {
+        match self.details.as_ref().map(|details| &details.areas) {
+            Some(Reading::Known(areas)) => Ok(areas),
+            Some(Reading::Unread(why)) => Err(why.clone()),
+            None => Ok(&[]),
+        }
+    }
+
+    /// Its control groups, if it was looked into.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn cgroup(&self) -> Result<Option<&Groups>, Unread> {
+        match self.details.as_ref().map(|details| &details.cgroup) {
+            Some(Reading::Known(groups)) => Ok(Some(groups)),
+            Some(Reading::Unread(why)) => Err(why.clone()),
+            None => Ok(None),
+        }
+    }
+}
