@@ -7,7 +7,11 @@ fuzz_target!(|bytes: &[u8]| {
     let machine = host::Tree::new().file(host::source::CPUID, bytes);
     let snapshot = host::Snapshot::take(&host::Source::from_tree("fuzz", machine));
     if let Some(tlb) = snapshot.cpu.tlb.known() {
-        assert!(tlb.arrays.iter().all(|array| array.entries > 0 && !array.pages.is_empty()));
+        assert!(
+            tlb.arrays
+                .iter()
+                .all(|array| array.entries > 0 && !array.pages.is_empty())
+        );
     }
     if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(leaves) = host::snapshot::cpu::Leaves::parse("fuzz", text)

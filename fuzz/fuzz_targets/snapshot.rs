@@ -34,8 +34,16 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn ask(tree: host::Tree) {
     let snapshot = host::Snapshot::take(&host::Source::from_tree("fuzz", tree));
-    let _ = (snapshot.machine(), snapshot.page_kinds(), snapshot.memory.free_at_least(9));
-    let _ = (snapshot.topology.cores(), snapshot.topology.llcs(), snapshot.topology.packages());
+    let _ = (
+        snapshot.machine(),
+        snapshot.page_kinds(),
+        snapshot.memory.free_at_least(9),
+    );
+    let _ = (
+        snapshot.topology.cores(),
+        snapshot.topology.llcs(),
+        snapshot.topology.packages(),
+    );
     let json = serde_json::to_string(&snapshot).expect("JSON");
     serde_json::from_str::<host::Snapshot>(&json).expect("what was written");
 }

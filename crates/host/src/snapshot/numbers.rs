@@ -14,20 +14,14 @@ use crate::Source;
 pub struct Numbers(BTreeMap<String, Reading<i64>>);
 
 impl Numbers {
-    /// Every file of a directory that holds one number; the others are not our business.
+    /// Every file of a directory that holds a number; settings of the form `always [never]` are not our business.
     pub(crate) fn of_directory(source: &Source, directory: &str) -> Reading<Self> {
+        let is_choice = |path: &str| source.line(path).known().is_some_and(|line| line.contains('['));
         source.list(directory).map(|names| {
-            let is_number =
-                |reading: &Reading<i64>| reading.unread().is_none_or(|why| why.unread != model::Cause::Garbled);
-            names
-                .into_iter()
-                .map(|name| {
-                    (
-                        name.clone(),
-                        source.value(&format!("{directory}/{name}"), "a whole number"),
-                    )
-                })
-                .filter(|(_, reading)| is_number(reading))
+            let with_paths = names.into_iter().map(|name| (format!("{directory}/{name}"), name));
+            with_paths
+                .filter(|(path, _)| !is_choice(path))
+                .map(|(path, name)| (name, source.value(&path, "a whole number")))
                 .collect()
         })
     }

@@ -169,3 +169,22 @@ fn hypervisors_are_named_from_what_is_there() {
     let silent = take(flags("pae hypervisor")).cpu.hypervisor;
     assert_eq!(silent.unread().map(|why| why.unread), Some(Cause::Masked));
 }
+
+#[test]
+fn directories_of_numbers_skip_choices_and_name_what_is_garbled() {
+    let ksm = "/sys/kernel/mm/ksm";
+    let machine = take(
+        Tree::new()
+            .line(&format!("{ksm}/advisor_mode"), "[none] scan-time")
+            .line(&format!("{ksm}/general_profit"), -4096)
+            .line(&format!("{ksm}/run"), "often"),
+    );
+    let ksm = machine.ksm.known().expect("KSM");
+    let names: Vec<&str> = ksm.numbers().iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["general_profit", "run"]);
+    assert_eq!(ksm.numbers().get("general_profit"), Reading::Known(-4096));
+    assert_eq!(
+        words(&ksm.runs()),
+        "garbled: /sys/kernel/mm/ksm/run:1: `often` is not a whole number"
+    );
+}
