@@ -109,7 +109,6 @@ fn latency(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> Meas
             "a captured machine can be read but not measured; run this on the machine itself".to_owned(),
         );
     }
-    desk.ui.note("measuring latency by page kind");
     let spec = wish(typed.quick, snapshot).and_then(|wish| wish.spec(snapshot, desk.seed));
     match spec.and_then(|spec| measure(&desk.ui, &spec, typed.no_pool)) {
         Ok(Some((latency, doubts))) => Measured::Done(latency, doubts),

@@ -107,6 +107,11 @@ pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Opt
     } else {
         Loan::take(ui, &spec.kinds, largest)
     };
+    ui.note(&format!(
+        "measuring {} page kinds at {} working sets",
+        spec.kinds.len(),
+        spec.sizes.len()
+    ));
     let mut progress = ui.progress();
     let measured = lab::latency::run(spec, &mut progress, &|| stop.is_asked());
     drop(progress);

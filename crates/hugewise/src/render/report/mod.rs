@@ -29,7 +29,7 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
         script: include_str!("page.js"),
         json: &embedded(&serde_json::to_string(result)?),
     };
-    Ok(page.render()?)
+    Ok(page.render()? + "\n")
 }
 
 #[derive(Template)]

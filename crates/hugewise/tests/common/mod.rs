@@ -1,0 +1,94 @@
+//! What the tests of the program share: running it, captured machines, and looking at results.
+#![allow(dead_code, unreachable_pub, missing_docs)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// The program with its settings kept away from the machine's own.
+pub fn hugewise(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hugewise"));
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .env_remove("NO_COLOR")
+        .env("HUGEWISE_STATE_DIR", "/nonexistent/hugewise-test");
+    command
+}
+
+/// What one run printed and how it ended.
+pub struct Run {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+pub fn run(args: &[&str]) -> Run {
+    told(hugewise(args).output().expect("the program starts"))
+}
+
+pub fn told(output: Output) -> Run {
+    Run {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+/// A run that must do what was asked.
+pub fn done(args: &[&str]) -> Run {
+    let run = run(args);
+    assert_eq!(run.code, Some(0), "{args:?}: {}", run.err);
+    run
+}
+
+/// A run that must refuse, in one message under the program's name.
+pub fn refused(args: &[&str]) -> String {
+    let run = run(args);
+    assert_eq!(run.code, Some(2), "{args:?}: {} {}", run.out, run.err);
+    assert!(run.err.starts_with("hugewise: "), "{args:?}: {}", run.err);
+    assert!(run.out.is_empty(), "{args:?}: {}", run.out);
+    run.err
+}
+
+/// Every captured machine: name and path.
+pub fn machines() -> Vec<(String, PathBuf)> {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines");
+    let entries = std::fs::read_dir(&directory).expect("fixtures/machines");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let trees = paths.filter(|path| path.extension().is_some_and(|kind| kind == "tree"));
+    let mut machines: Vec<_> = trees
+        .map(|path| (path.file_stem().expect("a name").to_string_lossy().into_owned(), path))
+        .collect();
+    machines.sort();
+    assert!(
+        machines.len() >= 9,
+        "one real machine and eight made ones: {machines:?}"
+    );
+    machines
+}
+
+/// Parses a result and holds it against the schema that the program publishes for it.
+pub fn valid(json: &str) -> Value {
+    let result: Value = serde_json::from_str(json).expect("JSON");
+    let schema = result["schema"].as_str().expect("a schema name");
+    let name = schema
+        .strip_prefix("hugewise/")
+        .and_then(|rest| rest.strip_suffix("/1"))
+        .expect("hugewise/NAME/1");
+    let published: Value = serde_json::from_str(&done(&["schema", name]).out).expect("a schema");
+    let validator = jsonschema::validator_for(&published).expect("a valid schema");
+    let errors: Vec<String> = validator
+        .iter_errors(&result)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}");
+    result
+}
+
+/// Says why a test could not be made here.
+#[allow(clippy::print_stderr)]
+pub fn skipped(why: &str) {
+    eprintln!("skipped: {why}");
+}

@@ -1,0 +1,195 @@
+//! A measurement on the machine at hand: every form of it, what was not obtained, and being interrupted.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use common::{done, hugewise, skipped, told, valid};
+
+const SMALL: [&str; 9] = [
+    "measure",
+    "latency",
+    "--sizes",
+    "16K,32K,64K",
+    "--budget",
+    "600ms",
+    "--no-pool",
+    "--seed",
+    "7",
+];
+
+fn small(more: &[&'static str]) -> Vec<&'static str> {
+    SMALL.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn every_point_has_a_spread_and_a_proof() {
+    let result = valid(&done(&small(&["--pages", "base", "--json"])).out);
+    assert_eq!(result["seed"], 7);
+    assert_eq!(result["command"].as_array().map(Vec::len), Some(1 + 9 + 3));
+    let points = result["data"]["points"].as_array().expect("points");
+    assert_eq!(points.len(), 3);
+    for point in points {
+        let ns = &point["ns"];
+        let ends = ["low", "median", "high"].map(|name| ns[name].as_f64().expect("a number"));
+        assert!(ends[0] > 0.0 && ends[0] <= ends[1] && ends[1] <= ends[2], "{point}");
+        assert_eq!(point["backing"]["asked"], "base");
+        assert_eq!(point["backing"]["got"]["base"], point["bytes"], "{point}");
+    }
+}
+
+#[test]
+fn every_form_is_what_it_says() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let json = directory.path().join("r.json");
+    let json = json.to_str().expect("plain");
+    done(&[&small(&["--pages", "base", "--output"])[..], &[json]].concat());
+    valid(&std::fs::read_to_string(json).expect("the result"));
+    let again = |format: &'static str| {
+        let output = hugewise(&["report", json, "--format", format]).output().expect("runs");
+        assert!(
+            output.status.success(),
+            "{format}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output.stdout
+    };
+    assert_eq!(
+        again("csv")
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .count(),
+        4
+    );
+    assert!(
+        again("markdown")
+            .windows(6)
+            .any(|part| part == b"| ---:" || part == b"|-----"),
+        "a table"
+    );
+    assert!(again("svg").starts_with(b"<svg") && again("png").starts_with(b"\x89PNG\r\n"));
+    assert!(again("html").starts_with(b"<!DOCTYPE html>"));
+    assert_eq!(
+        again("json"),
+        std::fs::read(json).expect("the result"),
+        "nothing is lost on the way"
+    );
+    assert!(
+        String::from_utf8(again("text"))
+            .expect("text")
+            .contains("backing: base: at least 100 %")
+    );
+}
+
+#[test]
+fn a_kind_that_was_not_obtained_has_a_reason_and_no_number() {
+    let free = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+    let surplus = std::fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages");
+    let (Ok(free), Ok(surplus)) = (free, surplus) else {
+        return skipped("this kernel has no pool of 2M pages");
+    };
+    if free.trim() != "0" || surplus.trim() != "0" {
+        return skipped("the pool of 2M pages has pages to give");
+    }
+    let run = done(&[
+        "measure",
+        "latency",
+        "--pages",
+        "base,hugetlb-2M",
+        "--sizes",
+        "64K",
+        "--budget",
+        "300ms",
+        "--no-pool",
+        "--json",
+    ]);
+    let result = valid(&run.out);
+    let points = result["data"]["points"].as_array().expect("points");
+    let pool = points
+        .iter()
+        .find(|point| point["kind"] == "hugetlb-2M")
+        .expect("the point is there");
+    if pool["ns"].is_object() {
+        return skipped("another run lent pages to the pool meanwhile");
+    }
+    assert!(
+        pool["not_measured"].as_str().is_some_and(|why| !why.is_empty()),
+        "{pool}"
+    );
+    assert_ne!(pool["backing"]["got"]["hugetlb-2M"], pool["bytes"]);
+}
+
+#[test]
+fn the_first_signal_ends_the_run_with_130() {
+    let args = [
+        "measure",
+        "latency",
+        "--pages",
+        "base",
+        "--from",
+        "16K",
+        "--to",
+        "64M",
+        "--budget",
+        "120s",
+        "--no-pool",
+    ];
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let mut child = hugewise(&args)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let mut err = BufReader::new(child.stderr.take().expect("stderr"));
+        let mut line = String::new();
+        while !line.contains("measuring") {
+            line.clear();
+            assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
+        }
+        let id = child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &id])
+                .status()
+                .expect("kill")
+                .success()
+        );
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut err, &mut rest).expect("text");
+        assert_eq!(child.wait().expect("ends").code(), Some(130), "{signal}: {rest}");
+        assert!(rest.contains("interrupted; every setting is as it was"), "{rest}");
+    }
+}
+
+#[test]
+fn quiet_means_no_notes_and_an_old_result_survives_a_failure() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let old = directory.path().join("old.json");
+    std::fs::write(&old, "old").expect("written");
+    let run = told(
+        hugewise(&[
+            "measure",
+            "latency",
+            "--pages",
+            "base",
+            "--sizes",
+            "16K",
+            "--cpu",
+            "100000",
+            "--no-pool",
+            "--quiet",
+            "--output",
+        ])
+        .arg(&old)
+        .output()
+        .expect("runs"),
+    );
+    assert_eq!(run.code, Some(2), "{}", run.err);
+    assert!(
+        run.err.contains("--cpu") && !run.err.contains("measuring"),
+        "{}",
+        run.err
+    );
+    assert_eq!(std::fs::read_to_string(&old).expect("still there"), "old");
+}

@@ -1,0 +1,185 @@
+//! Every command that reads a machine works on every captured one, and says what it could not read.
+
+mod common;
+
+use std::path::Path;
+
+use common::{done, hugewise, machines, refused, told, valid};
+use serde_json::Value;
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
+/// The inventory of a captured machine, by a checkup that can read but not measure.
+fn checkup(machine: &Path) -> Value {
+    let directory = tempfile::tempdir().expect("a directory");
+    let report = directory.path().join("report.html");
+    let run = done(&["--root", text(machine), "checkup", "--json", "--report", text(&report)]);
+    let html = std::fs::read_to_string(&report).expect("the report");
+    assert!(html.contains("Free memory in large pieces"), "{machine:?}");
+    let file = std::fs::read_to_string(directory.path().join("result.json")).expect("the result");
+    assert_eq!(file, run.out, "the file and standard output are the same result");
+    valid(&run.out)
+}
+
+#[test]
+fn a_checkup_reads_every_machine_and_says_that_it_cannot_measure() {
+    for (name, machine) in machines() {
+        let result = checkup(&machine);
+        let data = &result["data"];
+        assert_eq!(data["verdict"].as_array().map(Vec::len), Some(3), "{name}");
+        assert!(data["latency"].is_null(), "{name}");
+        let skipped = data["skipped"].to_string();
+        assert!(
+            skipped.contains("not measured") && skipped.contains("latency"),
+            "{name}: {skipped}"
+        );
+        assert!(
+            data["inventory"]["kernel"]["release"].is_string()
+                || data["inventory"]["kernel"]["release"]["unread"].is_string(),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn verdicts_name_what_stands_in_the_way_on_each_machine() {
+    let way = |name: &str| {
+        let (_, machine) = machines().into_iter().find(|(known, _)| known == name).expect(name);
+        checkup(&machine)["data"]["verdict"][2]
+            .as_str()
+            .expect("a sentence")
+            .to_owned()
+    };
+    assert!(
+        way("no-thp").contains("there are no transparent large pages"),
+        "{}",
+        way("no-thp")
+    );
+    assert!(
+        way("no-hugetlb").contains("there are no hugetlb pools"),
+        "{}",
+        way("no-hugetlb")
+    );
+    assert!(way("pool-1g").contains("pages of 1G"), "{}", way("pool-1g"));
+}
+
+#[test]
+fn processes_are_listed_in_every_form() {
+    for (name, machine) in machines() {
+        let root = text(&machine);
+        assert!(
+            done(&["--root", root, "ps"])
+                .out
+                .contains("Page kinds behind processes"),
+            "{name}"
+        );
+        let result = valid(&done(&["--root", root, "ps", "--json"]).out);
+        let listed = result["data"]["processes"].as_array().map(Vec::len).expect("processes");
+        let csv = done(&["--root", root, "ps", "--format", "csv"]).out;
+        assert_eq!(csv.lines().count(), listed + 1, "{name}");
+        assert!(
+            done(&["--root", root, "ps", "--format", "markdown"])
+                .out
+                .contains("## Provenance"),
+            "{name}"
+        );
+        let html = done(&["--root", root, "ps", "--format", "html"]).out;
+        assert!(
+            html.ends_with(
+                "</html>
+"
+            ),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_capture_of_a_capture_tells_the_same() {
+    for (name, machine) in machines() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let again = directory.path().join("again.tree");
+        done(&["--root", text(&machine), "snapshot", text(&again)]);
+        let inventory = |path: &Path| {
+            let mut inventory = checkup(path)["data"]["inventory"].take();
+            inventory["source"] = Value::Null;
+            inventory
+        };
+        let (first, second) = (inventory(&machine), inventory(&again));
+        for (part, value) in first.as_object().expect("an object") {
+            assert_eq!(values(value), values(&second[part]), "{name}: {part}");
+        }
+    }
+}
+
+/// The same without the reasons: whether a directory is denied or absent is the capture's business.
+fn values(part: &Value) -> Value {
+    match part {
+        Value::Object(fields) if fields.contains_key("unread") => Value::Null,
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| (name.clone(), values(field)))
+            .collect(),
+        Value::Array(items) => items.iter().map(values).collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn a_garbled_capture_names_file_and_line() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("bad.tree");
+    std::fs::write(&file, "this is no archive\n").expect("written");
+    let told = refused(&["--root", text(&file), "ps"]);
+    assert!(told.contains("bad.tree") && told.contains(":1"), "{told}");
+    let told = refused(&["--root", "/nonexistent.tree", "ps"]);
+    assert!(
+        told.contains("/nonexistent.tree") && told.contains(".tree archive"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_snapshot_is_not_overwritten_without_a_yes() {
+    let (_, machine) = machines().swap_remove(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("one.tree");
+    std::fs::write(&file, "precious").expect("written");
+    let told = refused(&["--root", text(&machine), "snapshot", text(&file)]);
+    assert!(
+        told.contains("one.tree is there already") && told.contains("--yes"),
+        "{told}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).expect("still there"), "precious");
+    done(&["--root", text(&machine), "snapshot", text(&file), "--yes"]);
+    assert_ne!(std::fs::read_to_string(&file).expect("replaced"), "precious");
+}
+
+#[test]
+fn measuring_needs_the_machine_itself() {
+    let (_, machine) = machines().swap_remove(0);
+    let told = refused(&["--root", text(&machine), "measure", "latency"]);
+    assert!(told.contains("leave --root away"), "{told}");
+}
+
+#[test]
+fn colours_stay_away_from_pipes_and_come_when_forced() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "cgroup-v2")
+        .expect("a machine with processes");
+    let args = ["--root", text(&machine), "ps"];
+    assert!(!done(&args).out.contains('\u{1b}'));
+    let forced = told(hugewise(&args).env("CLICOLOR_FORCE", "1").output().expect("runs"));
+    assert!(forced.out.contains('\u{1b}'), "{}", forced.out);
+    let refused = told(
+        hugewise(&args)
+            .arg("--no-color")
+            .env("CLICOLOR_FORCE", "1")
+            .output()
+            .expect("runs"),
+    );
+    assert!(!refused.out.contains('\u{1b}'), "{}", refused.out);
+}

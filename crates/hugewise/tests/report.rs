@@ -1,0 +1,93 @@
+//! The report is one offline file, and a browser draws its charts without complaint.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{done, skipped};
+
+/// A measurement of this machine as a page.
+fn page(directory: &Path) -> String {
+    let file = directory.join("report.html");
+    let args = [
+        "measure",
+        "latency",
+        "--pages",
+        "base,thp",
+        "--sizes",
+        "16K,64K,256K,1M",
+        "--budget",
+        "1s",
+        "--no-pool",
+        "--output",
+    ];
+    done(&[&args[..], &[file.to_str().expect("plain")]].concat());
+    std::fs::read_to_string(&file).expect("the page")
+}
+
+#[test]
+fn it_is_one_small_file_that_refers_to_nothing_outside() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let html = page(directory.path());
+    assert!(html.len() < 1 << 20, "{} bytes", html.len());
+    for outside in ["http:", "https:", " src=", " href=", "url(", "@import"] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    assert!(
+        html.contains("name=\"viewport\"")
+            && html.contains("prefers-color-scheme:dark")
+            && html.contains("@media print")
+    );
+}
+
+#[test]
+fn a_browser_draws_every_chart_without_a_complaint() {
+    let Some(browser) = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| is_there(name))
+    else {
+        return skipped("chromium is not installed");
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let charts = page(directory.path()).matches("<section class=\"chart\"").count();
+    assert!(charts >= 1);
+    let profile = directory.path().join("profile");
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+        ])
+        .args([
+            "--disable-component-update",
+            "--disable-sync",
+            "--enable-logging=stderr",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("file://{}", directory.path().join("report.html").display()))
+        .output()
+        .expect("the browser runs");
+    let (dom, log) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        dom.contains(&format!("data-charts=\"{charts}\"")),
+        "{charts} charts: {}",
+        &dom[..dom.len().min(300)]
+    );
+    let complaints: Vec<&str> = log.lines().filter(|line| line.contains("CONSOLE")).collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+fn is_there(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}

@@ -1,0 +1,199 @@
+//! The invariants of ARCHITECTURE.md that can be read off the source tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Which crates of ours each crate may use, tests aside.
+const ARROWS: [(&str, &[&str]); 8] = [
+    ("model", &[]),
+    ("host", &["model"]),
+    ("chase", &["model"]),
+    ("vm", &["model", "chase"]),
+    ("lab", &["model", "host", "chase", "vm"]),
+    ("sim", &["model"]),
+    ("tune", &["model", "host"]),
+    ("hugewise", &["model", "host", "lab", "sim", "tune"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the workspace")
+        .to_owned()
+}
+
+fn manifest(name: &str) -> toml::Table {
+    let path = root().join("crates").join(name).join("Cargo.toml");
+    std::fs::read_to_string(&path)
+        .expect("a manifest")
+        .parse()
+        .expect("TOML")
+}
+
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = manifest(name);
+    manifest
+        .get("dependencies")
+        .and_then(toml::Value::as_table)
+        .map(|table| table.keys().cloned().collect())
+        .unwrap_or_default()
+}
+
+fn sources(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            found.insert(path, text);
+        }
+    }
+}
+
+fn sources_of(name: &str) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    sources(&root().join("crates").join(name).join("src"), &mut found);
+    assert!(!found.is_empty());
+    found
+}
+
+fn crates() -> Vec<String> {
+    let entries = std::fs::read_dir(root().join("crates")).expect("crates");
+    entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+fn is_test(path: &Path) -> bool {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    name == "tests" || name.ends_with("_tests") || path.components().any(|part| part.as_os_str() == "tests")
+}
+
+/// The code outside of `#[cfg(test)] mod tests { .. }`, which stands last in a file of this house, and without comments.
+fn code(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    code.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn offenders(name: &str, forbidden: &[&str], allowed: impl Fn(&Path) -> bool) -> Vec<String> {
+    let mut offenders = Vec::new();
+    for (path, text) in sources_of(name) {
+        if is_test(&path) || allowed(&path) {
+            continue;
+        }
+        let code = code(&text);
+        for word in forbidden.iter().filter(|word| code.contains(**word)) {
+            offenders.push(format!("{}: {word}", path.display()));
+        }
+    }
+    offenders
+}
+
+#[test]
+fn arrows_only_go_down() {
+    let ours: BTreeSet<String> = crates().into_iter().collect();
+    let known: BTreeSet<String> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(
+        ours, known,
+        "a new crate needs its line in ARROWS and in ARCHITECTURE.md"
+    );
+    for (name, allowed) in ARROWS {
+        let beyond: Vec<String> = dependencies(name)
+            .intersection(&ours)
+            .filter(|used| !allowed.contains(&used.as_str()))
+            .cloned()
+            .collect();
+        assert!(beyond.is_empty(), "{name} uses {beyond:?}");
+    }
+}
+
+#[test]
+fn model_does_no_io() {
+    let expected = ["serde", "serde_json", "schemars", "thiserror"].map(str::to_owned);
+    assert!(
+        dependencies("model").is_subset(&expected.into()),
+        "{:?}",
+        dependencies("model")
+    );
+    let words = ["std::fs", "std::net", "std::process", "std::env", "File::"];
+    assert_eq!(offenders("model", &words, |_| false), Vec::<String>::new());
+    assert_eq!(offenders("sim", &words, |_| false), Vec::<String>::new());
+}
+
+const WRITING: [&str; 8] = [
+    "fs::write",
+    "File::create",
+    "OpenOptions",
+    ".write(true)",
+    "remove_file",
+    "create_dir",
+    "fs::rename",
+    "set_permissions",
+];
+
+#[test]
+fn host_never_writes() {
+    assert_eq!(offenders("host", &WRITING, |_| false), Vec::<String>::new());
+}
+
+#[test]
+fn only_tune_writes_settings() {
+    for name in ["model", "chase", "vm", "lab", "sim"] {
+        assert_eq!(offenders(name, &WRITING, |_| false), Vec::<String>::new(), "{name}");
+    }
+    // The program writes result files, and only where it was told to: never under /proc or /sys.
+    for (path, text) in sources_of("hugewise") {
+        let code = code(&text);
+        let writes = WRITING.iter().any(|word| code.contains(word));
+        assert!(
+            !writes || !(code.contains("\"/proc") || code.contains("\"/sys")),
+            "{}",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    for name in crates() {
+        if matches!(name.as_str(), "chase" | "vm" | "preload") {
+            continue;
+        }
+        let in_syscall = |path: &Path| path.file_stem().is_some_and(|stem| stem == "syscall");
+        assert_eq!(
+            offenders(&name, &["unsafe {", "unsafe fn", "unsafe impl"], in_syscall),
+            Vec::<String>::new()
+        );
+    }
+}
+
+#[test]
+fn only_ui_prints() {
+    for name in crates() {
+        let in_ui = |path: &Path| {
+            path.components()
+                .any(|part| part.as_os_str().to_string_lossy().starts_with("ui"))
+        };
+        let words = ["println!", "print!(", "stdout()", "stderr()"];
+        assert_eq!(offenders(&name, &words, in_ui), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn each_file_opens_by_saying_what_it_is_for() {
+    for name in crates() {
+        for (path, text) in sources_of(&name) {
+            let opening = text.lines().find(|line| !line.starts_with("#![") && !line.is_empty());
+            assert!(
+                opening.is_some_and(|line| line.starts_with("//! ")),
+                "{}",
+                path.display()
+            );
+        }
+    }
+}
