@@ -1,3 +1,5 @@
+//! Large folios below the PMD size, on made and on real memory.
+
 use model::{Bytes, Cause, PageKind};
 use proptest::prelude::*;
 

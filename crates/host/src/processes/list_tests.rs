@@ -1,3 +1,5 @@
+//! The list of processes on false machines, and on this one.
+
 use model::{Bytes, Cause, PageKind, Reading};
 
 use super::super::{mappings, one};

@@ -1,3 +1,5 @@
+//! Proofs of what backs a range, on memory of our own.
+
 use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::null_mut;

@@ -1,3 +1,5 @@
+//! smaps as kernels write it, and as nobody does.
+
 use model::{Bytes, Cause, PageKind};
 use proptest::prelude::*;
 

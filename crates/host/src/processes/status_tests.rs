@@ -1,3 +1,5 @@
+//! status files as kernels write them, and as nobody does.
+
 use model::{Bytes, Cause, Reading};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Why a mapping is on base pages, case by case.
+
 use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, PageKind, Reading};
 
