@@ -1,5 +1,6 @@
 //! Order, sampling and statistics: sweeps that prove what they measured.
 
+pub mod guest;
 pub mod latency;
 mod progress;
 pub mod stats;

@@ -70,7 +70,7 @@ impl<'m> Beside<'m> {
         // SAFETY: `rings` stays mutably borrowed in the value returned, for all of `'m`.
         let (memory, rest) = unsafe { lend(rings, bytes.0) }?;
         let mut config = Config {
-            memory,
+            memory: Some(memory),
             page,
             levels: hypervisor.levels(),
             fresh: fresh.0,

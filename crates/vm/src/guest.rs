@@ -22,8 +22,8 @@ use crate::{Error, layout, payload, syscall};
 /// What a guest is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct Config<'m> {
-    /// The memory its kernels work on, at the same addresses as on the host.
-    pub memory: Memory<'m>,
+    /// The memory its kernels work on, at the same addresses as on the host; `None` for kernels that need none.
+    pub memory: Option<Memory<'m>>,
     /// With which pages the guest maps that memory.
     pub page: GuestPage,
     /// How many levels its page tables have.

@@ -8,6 +8,8 @@ use crate::layout;
 core::arch::global_asm!(
     // The wrapper. rdi = first node, rsi = turns per block, rdx = blocks, rcx = results, r8 = kernel, r9 = exit word.
     ".p2align 6",
+    ".global hugewise_vm_wrapper",
+    ".hidden hugewise_vm_wrapper",
     "hugewise_vm_wrapper:",
     "mov rbx, rsi",
     "mov r12, rdx",
@@ -35,9 +37,13 @@ core::arch::global_asm!(
     "jnz 2b",
     "mov dword ptr [r15], 0", // there is nothing: out
     "ud2",
+    ".global hugewise_vm_wrapper_end",
+    ".hidden hugewise_vm_wrapper_end",
     "hugewise_vm_wrapper_end:",
     // One load in each of `rsi` small pages from `rdi` on.
     ".p2align 6",
+    ".global hugewise_vm_touch",
+    ".hidden hugewise_vm_touch",
     "hugewise_vm_touch:",
     "3:",
     "mov rax, [rdi]",
@@ -46,9 +52,13 @@ core::arch::global_asm!(
     "jnz 3b",
     "mov rax, rdi",
     "ret",
+    ".global hugewise_vm_touch_end",
+    ".hidden hugewise_vm_touch_end",
     "hugewise_vm_touch_end:",
     // `rsi` round trips to this program: a store to the page that is not there.
     ".p2align 6",
+    ".global hugewise_vm_ping",
+    ".hidden hugewise_vm_ping",
     "hugewise_vm_ping:",
     "mov r8d, {ping}",
     "4:",
@@ -57,9 +67,13 @@ core::arch::global_asm!(
     "jnz 4b",
     "mov rax, rdi",
     "ret",
+    ".global hugewise_vm_ping_end",
+    ".hidden hugewise_vm_ping_end",
     "hugewise_vm_ping_end:",
     // `rsi` times CPUID leaf 0: a round trip to the hypervisor in the kernel where it must intercept it.
     ".p2align 6",
+    ".global hugewise_vm_cpuid",
+    ".hidden hugewise_vm_cpuid",
     "hugewise_vm_cpuid:",
     "mov r8, rdi",
     "mov r11, rbx", // CPUID overwrites it, the caller wants it back
@@ -72,6 +86,8 @@ core::arch::global_asm!(
     "mov rbx, r11",
     "mov rax, r8",
     "ret",
+    ".global hugewise_vm_cpuid_end",
+    ".hidden hugewise_vm_cpuid_end",
     "hugewise_vm_cpuid_end:",
     ping = const layout::PING,
 );

@@ -13,7 +13,7 @@ use crate::{Error, boot, layout};
 /// Memory slots, page tables, and who holds the tables.
 pub(crate) struct Plan<'m> {
     tables: Tables,
-    memory: Slot<'m>,
+    memory: Option<Slot<'m>>,
     tables_memory: Option<Slot<'m>>,
 }
 
@@ -36,13 +36,17 @@ impl<'m> Plan<'m> {
             phys: layout::physical(host.start(), from),
             host,
         };
-        let memory = slot(config.memory, layout::LENT);
-        let tables_memory = config.tables.map(|tables| slot(tables, memory.end()));
-        check(&memory, config, hypervisor.physical_end())?;
+        let memory = config.memory.map(|memory| slot(memory, layout::LENT));
+        let above = memory.map_or(layout::LENT, |memory| memory.end());
+        let tables_memory = config.tables.map(|tables| slot(tables, above));
         let base = tables_memory.map_or(layout::TABLES, |slot| slot.phys);
         let mut tables = Tables::new(base, config.levels);
-        for mapping in own_mappings().iter().chain(&lent_mappings(&memory, config)) {
-            tables.map(mapping)?;
+        own_mappings().iter().try_for_each(|mapping| tables.map(mapping))?;
+        if let Some(memory) = &memory {
+            check(memory, config, hypervisor.physical_end())?;
+            lent_mappings(memory, config)
+                .iter()
+                .try_for_each(|mapping| tables.map(mapping))?;
         }
         map_work(&mut tables)?;
         let plan = Self {
@@ -84,7 +88,7 @@ impl<'m> Plan<'m> {
 
     /// Tells KVM which memory the guest has.
     pub(crate) fn give_memory(&self, vm: &VmFd, own: &Owned) -> Result<(), Error> {
-        let lent = [Some(self.memory), self.tables_memory].into_iter().flatten();
+        let lent = [self.memory, self.tables_memory].into_iter().flatten();
         let lent = lent.map(|slot| (slot.phys, slot.host.start(), slot.host.len()));
         for (number, (phys, host, len)) in [(0, own.start(), own.len())].into_iter().chain(lent).enumerate() {
             let region = kvm_userspace_memory_region {

@@ -27,7 +27,7 @@ fn lend(own: &Owned) -> Memory<'_> {
 
 fn config<'m>(hypervisor: &Hypervisor, own: &'m Owned, page: GuestPage) -> Config<'m> {
     Config {
-        memory: lend(own),
+        memory: Some(lend(own)),
         page,
         levels: hypervisor.levels(),
         fresh: own.len(),

@@ -1,0 +1,102 @@
+//! Memory of one kind with a ring for each working set and a small one for the sanity check, and the proof of its backing.
+
+use chase::arena::{Arena, Want};
+use chase::order::Order;
+use chase::ring::{Rings, Slot};
+use host::processes;
+use model::latency::{Backed, Pattern};
+use model::{Backing, Bytes, PageKind, Reading};
+
+use super::Spec;
+
+/// The least working set: what the sanity check walks, half of a usual first-level cache.
+pub(super) const SMALLEST: Bytes = Bytes::kib(16);
+/// A number is only given under a kind's name if at least this share of its working set is of that kind.
+const ENOUGH: f64 = 0.95;
+
+/// Memory and rings, or why there are none.
+pub(super) struct Field {
+    pub(super) kind: PageKind,
+    pub(super) rings: Result<Rings, String>,
+}
+
+/// A working set and where its ring stands.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) bytes: Bytes,
+    pub(super) slot: Slot,
+    pub(super) nodes: u64,
+}
+
+impl Field {
+    pub(super) fn take(spec: &Spec, kind: PageKind) -> Self {
+        let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+        let want = Want {
+            kind,
+            bytes: with_tables(largest, kind),
+            base_page: spec.base_page,
+            pmd_page: spec.pmd_page,
+            node: spec.node,
+        };
+        let rings = Arena::new(&want).map_err(|why| why.to_string()).map(|arena| {
+            let mut rings = Rings::new(arena);
+            let orders: Vec<_> = places(spec)
+                .into_iter()
+                .filter_map(|place| Some((place.slot, order(spec, place.bytes)?)))
+                .chain(Order::new(Pattern::RandomLine, SMALLEST, spec.seed).map(|order| (Slot::SCRATCH, order)))
+                .collect();
+            rings.lay(&orders);
+            rings
+        });
+        Self { kind, rings }
+    }
+
+    /// Proves what backs the first `bytes`, and gives the reason in words if that is not what was asked for.
+    pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<String>) {
+        let backed = |got: Backing, proof: String| Backed {
+            asked: self.kind,
+            got,
+            proof,
+        };
+        let rings = match &self.rings {
+            Ok(rings) => rings,
+            Err(why) => return (backed(Backing::new(), "never mapped".to_owned()), Some(why.clone())),
+        };
+        match processes::own_range(rings.arena().address(), bytes.as_usize()) {
+            Reading::Unread(why) => {
+                let why = format!("what backs it could not be proved: {why}");
+                (backed(Backing::new(), "none".to_owned()), Some(why))
+            }
+            Reading::Known(proof) => {
+                let enough = proof.backing.share(self.kind).unwrap_or(0.0) >= ENOUGH;
+                let why = format!("asked for {}, got {} by {}", self.kind, proof.backing, proof.account);
+                (backed(proof.backing, proof.account), (!enough).then_some(why))
+            }
+        }
+    }
+}
+
+/// Working sets, and a slot for each.
+pub(super) fn places(spec: &Spec) -> Vec<Place> {
+    let place = |(number, &bytes): (usize, &Bytes)| {
+        Some(Place {
+            bytes,
+            slot: Slot::new(number)?,
+            nodes: order(spec, bytes)?.nodes(),
+        })
+    };
+    spec.sizes.iter().enumerate().filter_map(place).collect()
+}
+
+fn order(spec: &Spec, bytes: Bytes) -> Option<Order> {
+    Order::new(spec.pattern, bytes, spec.seed)
+}
+
+/// Room for the guest's page tables on pages of the same kind: 8 bytes for each 4 KiB, and a little more. Not on 1 GiB pages,
+/// of which that would take another one; there the tables are on base pages.
+fn with_tables(bytes: Bytes, kind: PageKind) -> Bytes {
+    match kind {
+        PageKind::Hugetlb(size) if size >= Bytes::gib(1) => bytes,
+        _ => Bytes(bytes.round_up_to(Bytes::mib(2)).0 + bytes.0 / 512 + (256 << 10)),
+    }
+}

@@ -1,0 +1,262 @@
+//! From samples in ticks to the published result, and what to doubt about it. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use host::snapshot::Mmu;
+use model::guest::{FirstTouch, Guest, GuestPage, GuestPoint, Operation, Sanity};
+use model::latency::{Backed, Dropped, Point};
+use model::{Bytes, Doubt, Estimate, PageKind};
+
+use super::cell::{Cell, Counted, SANITY, Turns};
+use super::operations::Measured;
+use super::{Spec, readings};
+use crate::stats;
+
+/// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
+const SANE: f64 = 0.03;
+
+/// All that was measured.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) cells: Vec<Cell>,
+    pub(super) operations: Vec<Measured>,
+}
+
+impl Outcome {
+    pub(super) fn publish(&self, spec: &Spec, ticks_per_ns: f64, cpu: u32, begun: Instant) -> Guest {
+        let clock = Clock(ticks_per_ns);
+        let mut guest = Guest {
+            mmu: spec.mmu.as_ref().map(|mmu| mmu.name().to_owned()),
+            sanity: self.sanity(&clock),
+            points: self.points(spec, &clock),
+            fault_ns: self.cells.iter().filter_map(|cell| first_touch(cell, &clock)).collect(),
+            exits: self.operations(spec, &clock, false),
+            churn: self.operations(spec, &clock, true),
+            kvm_stats: self.kvm_stats(),
+            readings: Vec::new(),
+            tsc_ghz: ticks_per_ns,
+            cpu,
+            seconds: begun.elapsed().as_secs_f64(),
+        };
+        guest
+            .points
+            .sort_by_key(|point| (point.point.kind, point.guest_page, point.point.bytes));
+        guest.fault_ns.sort_by_key(|touch| (touch.kind, touch.guest_page));
+        guest.readings = readings::all(&guest, spec.mmu.known().copied());
+        guest
+    }
+
+    fn sanity(&self, clock: &Clock) -> Option<Sanity> {
+        let all: Vec<&Turns> = self.counted().map(|counted| &counted.sanity).collect();
+        let ratios: Vec<f64> = all.iter().flat_map(|turns| turns.ratios()).collect();
+        let ratio = stats::median(&ratios)?;
+        let side = |side: fn(&Turns) -> &[Vec<f64>]| {
+            let ticks: Vec<f64> = all.iter().flat_map(|turns| side(turns)).flatten().copied().collect();
+            stats::median(&ticks).map(|ticks| ticks / clock.0)
+        };
+        Some(Sanity {
+            bytes: SANITY,
+            native_ns: side(|turns| &turns.native)?,
+            guest_ns: side(|turns| &turns.guest)?,
+            ratio,
+            emulated: (ratio - 1.0).abs() > SANE,
+        })
+    }
+
+    fn points(&self, spec: &Spec, clock: &Clock) -> Vec<GuestPoint> {
+        let guests = self.cells.iter().flat_map(|cell| {
+            let sized = cell.sized.iter();
+            sized.map(move |(bytes, backed, turns)| guest_point(spec, clock, cell, *bytes, backed, turns))
+        });
+        let kinds = spec
+            .kinds
+            .iter()
+            .flat_map(|&kind| spec.sizes.iter().map(move |&bytes| (kind, bytes)));
+        let natives = kinds.filter_map(|(kind, bytes)| self.native_point(spec, clock, kind, bytes));
+        guests.chain(natives).collect()
+    }
+
+    /// The native walks beside all guests on that memory, as one point.
+    fn native_point(&self, spec: &Spec, clock: &Clock, kind: PageKind, bytes: Bytes) -> Option<GuestPoint> {
+        let cells = self.cells.iter().filter(|cell| cell.kind == kind);
+        let sized: Vec<_> = cells
+            .flat_map(|cell| &cell.sized)
+            .filter(|(size, ..)| *size == bytes)
+            .collect();
+        let turns = sized.iter().filter_map(|(.., turns)| turns.as_ref().ok());
+        let native: Vec<Vec<f64>> = turns.flat_map(|turns| turns.native.iter().cloned()).collect();
+        let (_, backed, first) = sized.first()?;
+        let reason = first.as_ref().err().filter(|_| native.is_empty()).cloned();
+        let point = point(spec, kind, bytes, backed, clock.of_turns(&native), reason);
+        Some(GuestPoint {
+            guest_page: None,
+            point,
+            ratio: None,
+            warm_stats: BTreeMap::new(),
+            timed_stats: BTreeMap::new(),
+        })
+    }
+
+    fn operations(&self, spec: &Spec, clock: &Clock, churn: bool) -> Vec<Operation> {
+        // Without the CPU's virtualization, ring 0 of a guest is interpreted.
+        let emulated = churn && spec.mmu.known() == Some(&Mmu::ShadowPvm);
+        let published = |measured: &Measured| {
+            let (ns, per_operation, not_measured) = match &measured.result {
+                Ok((ticks, counted)) => (clock.estimate(ticks), counted.clone(), None),
+                Err(why) => (None, BTreeMap::new(), Some(why.clone())),
+            };
+            Operation {
+                name: measured.name.to_owned(),
+                what: measured.what.to_owned(),
+                ns,
+                emulated,
+                per_operation,
+                not_measured,
+            }
+        };
+        let mine = self.operations.iter().filter(|measured| measured.churn == churn);
+        mine.map(published).collect()
+    }
+
+    fn kvm_stats(&self) -> BTreeMap<String, i64> {
+        let mut sum = BTreeMap::new();
+        for (name, count) in self.counted().flat_map(|counted| &counted.all_stats) {
+            *sum.entry(name.clone()).or_insert(0) += count;
+        }
+        sum
+    }
+
+    fn counted(&self) -> impl Iterator<Item = &Counted> {
+        self.cells.iter().filter_map(|cell| cell.guest.as_ref())
+    }
+
+    /// What weakens the result.
+    pub(super) fn doubts(&self, guest: &Guest) -> Vec<Doubt> {
+        let mut doubts = Vec::new();
+        if let Some(sanity) = guest.sanity.filter(|sanity| sanity.emulated) {
+            doubts.push(Doubt::new("emulated", format!(
+                "a ring of {} that needs no translation costs {:.2} ns in the guest and {:.2} ns natively: the guest does not run on the bare core, or a neighbour disturbed it; take none of its latencies as the cost of translation, and repeat on a quiet machine",
+                sanity.bytes, sanity.guest_ns, sanity.native_ns
+            )));
+        }
+        let cold: Vec<String> = self
+            .cells
+            .iter()
+            .filter(|cell| is_cold(cell))
+            .map(|cell| format!("{} on {}", cell.page, cell.kind))
+            .collect();
+        if !cold.is_empty() {
+            doubts.push(Doubt::new("not-warm", format!(
+                "the hypervisor still fixed page faults while these guests were timed: {}; something on the host takes their pages away (KSM, compaction, NUMA balancing, swapping)",
+                cold.join(", ")
+            )));
+        }
+        doubts
+    }
+}
+
+/// More faults while it was timed than stray ones.
+fn is_cold(cell: &Cell) -> bool {
+    let fixed = |counted: &Counted| counted.timed_stats.get("pf_fixed").copied().unwrap_or(0);
+    cell.guest.as_ref().is_some_and(|counted| fixed(counted) > 100)
+}
+
+/// Ticks of the time stamp counter per nanosecond.
+struct Clock(f64);
+
+impl Clock {
+    fn estimate(&self, ticks: &[f64]) -> Option<Estimate> {
+        stats::estimate(ticks).map(|estimate| self.ns(estimate))
+    }
+
+    /// One estimate over all turns, whose interval is that between turns: samples within a turn are not independent.
+    fn of_turns(&self, turns: &[Vec<f64>]) -> Option<Estimate> {
+        let all: Vec<f64> = turns.iter().flatten().copied().collect();
+        let batch = all.len() / turns.len().max(1);
+        stats::batched(&all, batch).map(|estimate| self.ns(estimate))
+    }
+
+    fn ns(&self, estimate: Estimate) -> Estimate {
+        Estimate {
+            median: estimate.median / self.0,
+            low: estimate.low / self.0,
+            high: estimate.high / self.0,
+            samples: estimate.samples,
+        }
+    }
+}
+
+fn guest_point(
+    spec: &Spec,
+    clock: &Clock,
+    cell: &Cell,
+    bytes: Bytes,
+    backed: &Backed,
+    turns: &Result<Turns, String>,
+) -> GuestPoint {
+    let (ns, ratio, reason) = match turns {
+        Ok(turns) => (clock.of_turns(&turns.guest), stats::estimate(&turns.ratios()), None),
+        Err(why) => (None, None, Some(why.clone())),
+    };
+    let counted =
+        |stats: fn(&Counted) -> &BTreeMap<String, i64>| cell.guest.as_ref().map(stats).cloned().unwrap_or_default();
+    GuestPoint {
+        guest_page: Some(cell.page),
+        point: point(spec, cell.kind, bytes, backed, ns, reason),
+        ratio,
+        warm_stats: counted(|counted| &counted.warm_stats),
+        timed_stats: counted(|counted| &counted.timed_stats),
+    }
+}
+
+fn point(
+    spec: &Spec,
+    kind: PageKind,
+    bytes: Bytes,
+    backed: &Backed,
+    ns: Option<Estimate>,
+    not_measured: Option<String>,
+) -> Point {
+    Point {
+        kind,
+        bytes,
+        pattern: spec.pattern,
+        access: spec.access,
+        ns,
+        cycles: None,
+        backing: backed.clone(),
+        not_measured,
+        stopped: None,
+        dropped: Dropped::default(),
+        counters: None,
+    }
+}
+
+fn first_touch(cell: &Cell, clock: &Clock) -> Option<FirstTouch> {
+    let counted = cell.guest.as_ref()?;
+    let faults = counted
+        .touch_stats
+        .get("pf_fixed")
+        .and_then(|&faults| u64::try_from(faults).ok());
+    let sum = |ticks: &[f64]| ticks.iter().sum::<f64>() * vm::beside::TOUCH_PAGES as f64;
+    let longer = (sum(&counted.first) - sum(&counted.second)) / clock.0;
+    Some(FirstTouch {
+        guest_page: cell.page,
+        kind: cell.kind,
+        touched: counted.touched,
+        faults,
+        touch_ns: clock.estimate(&counted.first),
+        warm_ns: clock.estimate(&counted.second),
+        ns: faults.filter(|&faults| faults > 0).map(|faults| longer / faults as f64),
+        kvm_stats: counted.touch_stats.clone(),
+    })
+}
+
+/// Median of the point for a guest page (or `None`, natively) on a kind, at a size.
+pub(super) fn median(guest: &Guest, page: Option<GuestPage>, kind: PageKind, bytes: Bytes) -> Option<f64> {
+    let mut points = guest.points.iter();
+    let found =
+        points.find(|point| point.guest_page == page && point.point.kind == kind && point.point.bytes == bytes)?;
+    found.point.ns.map(|ns| ns.median)
+}
