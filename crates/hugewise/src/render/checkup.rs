@@ -15,7 +15,7 @@ impl Show for Checkup {
     const NAME: &'static str = "checkup";
 
     fn title(&self) -> String {
-        "Checkup: large pages on this machine".to_owned()
+        format!("Large pages on {}", self.inventory.source)
     }
 
     fn headlines(&self) -> Vec<String> {

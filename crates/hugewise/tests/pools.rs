@@ -1,0 +1,101 @@
+//! Pages that a measurement borrows from a pool go back: on Ctrl-C at once, after SIGKILL with the next command.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use common::{hugewise, skipped, told};
+
+const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
+
+/// A measurement that has just borrowed 128M of 2M pages; `None` where it cannot, or need not since the pool is full.
+fn borrowing(state: &Path) -> Option<(Child, BufReader<ChildStderr>)> {
+    let args = [
+        "measure",
+        "latency",
+        "--pages",
+        "hugetlb-2M",
+        "--sizes",
+        "32M,64M,128M",
+        "--budget",
+        "120s",
+    ];
+    let mut child = hugewise(&args)
+        .env("HUGEWISE_STATE_DIR", state)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut err = BufReader::new(child.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    let mut raised = false;
+    while !line.contains("measuring") {
+        line.clear();
+        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
+        raised |= line.contains("raised");
+    }
+    if !raised {
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        return None;
+    }
+    Some((child, err))
+}
+
+fn journals(state: &Path) -> usize {
+    let entries = std::fs::read_dir(state).expect("the state directory");
+    let is_journal = |path: &Path| path.extension().is_some_and(|kind| kind == "jsonl");
+    entries
+        .filter(|entry| is_journal(&entry.as_ref().expect("an entry").path()))
+        .count()
+}
+
+/// Only root may lend, and only where there is a pool.
+fn may_borrow() -> bool {
+    std::fs::OpenOptions::new().write(true).open(OVERCOMMIT).is_ok()
+}
+
+#[test]
+fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
+    let state = tempfile::tempdir().expect("a directory");
+    let Some((mut child, _err)) = may_borrow().then(|| borrowing(state.path())).flatten() else {
+        return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
+    };
+    assert_eq!(
+        journals(state.path()),
+        1,
+        "the journal is there while pages are borrowed"
+    );
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let next = told(
+        hugewise(&["schema"])
+            .env("HUGEWISE_STATE_DIR", state.path())
+            .output()
+            .expect("runs"),
+    );
+    let who = format!("hugewise (process {}) ended without giving back", child.id());
+    assert!(next.err.contains(&who), "{}", next.err);
+    assert_eq!((next.code, journals(state.path())), (Some(0), 0));
+}
+
+#[test]
+fn an_interrupted_measurement_gives_back_before_it_ends() {
+    let state = tempfile::tempdir().expect("a directory");
+    let Some((mut child, mut err)) = may_borrow().then(|| borrowing(state.path())).flatten() else {
+        return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
+    };
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    let mut rest = String::new();
+    err.read_to_string(&mut rest).expect("text");
+    assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest}");
+    assert_eq!(journals(state.path()), 0, "{rest}");
+}
