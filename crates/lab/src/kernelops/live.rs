@@ -1,0 +1,61 @@
+//! Visits on the real machine.
+
+use std::time::{Duration, Instant};
+
+use super::crew::{self, Failed};
+use super::plan::{self, Target};
+use super::samples::Visit;
+use super::sweep::Bench;
+use super::worker::Job;
+use super::{Error, Spec};
+
+/// The real machine.
+pub(super) struct Live<'a> {
+    spec: &'a Spec,
+    targets: &'a [Target],
+    stop: &'a dyn Fn() -> bool,
+    begun: Instant,
+}
+
+impl<'a> Live<'a> {
+    pub(super) fn new(spec: &'a Spec, targets: &'a [Target], stop: &'a dyn Fn() -> bool) -> Self {
+        Self {
+            spec,
+            targets,
+            stop,
+            begun: Instant::now(),
+        }
+    }
+
+    fn jobs(&self, target: &Target, slice: Duration) -> Vec<Job> {
+        let places = plan::places(target, &self.spec.cpus).unwrap_or_default();
+        let job = |(worker, place): (u32, plan::Place)| Job {
+            op: plan::share(target.op, worker, target.workers),
+            cpu: place.cpu,
+            other_cpu: place.other,
+            slice,
+            base_page: self.spec.base_page,
+            pmd_page: self.spec.pmd_page,
+            parent: rustix::process::getpid().as_raw_nonzero().get(),
+        };
+        (0..).zip(places).map(job).collect()
+    }
+}
+
+impl Bench for Live<'_> {
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn visit(&mut self, point: usize, slice: Duration) -> Result<Visit, Error> {
+        let target = &self.targets[point];
+        if let Some(why) = plan::impossible(target, self.spec) {
+            return Ok(Err(why));
+        }
+        match crew::visit(&self.spec.program, &self.jobs(target, slice), self.stop) {
+            Ok(taken) => Ok(Ok(taken)),
+            Err(Failed::This(why)) => Ok(Err(why)),
+            Err(Failed::All(error)) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! From samples and proofs to the result: points with numbers or reasons, and what to doubt. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use model::kernelops::{Op, Point};
+use model::latency::Backed;
+use model::{Backing, Doubt, Estimate, PageKind};
+
+use super::plan::Target;
+use super::samples::Samples;
+use super::sweep::Sampled;
+
+/// Above this share of dropped samples the machine was busy with something else.
+const BUSY: f64 = 0.2;
+/// Visits to one point that differ by more than this were not under the same conditions.
+const UNSTEADY: f64 = 0.2;
+/// At least this share of the memory must be of the kind asked for.
+const ENOUGH: f64 = 0.99;
+/// So many faults more than there should be are allowed: a stack or a counter may fault too.
+const MORE_FAULTS: f64 = 0.05;
+
+/// The points as they are published.
+pub(super) fn points(targets: &[Target], sampled: &Sampled, ticks_per_ns: f64) -> Vec<Point> {
+    let publish = |(target, samples)| point(target, samples, ticks_per_ns);
+    targets.iter().zip(&sampled.samples).map(publish).collect()
+}
+
+fn point(target: &Target, samples: &Samples, ticks_per_ns: f64) -> Point {
+    let Target { op, workers } = *target;
+    let backing = op.kind().map(|kind| backed(kind, samples));
+    let reason = reason(op, samples, backing.as_ref());
+    let given = reason.is_none();
+    Point {
+        op,
+        workers,
+        ns: samples
+            .ticks()
+            .filter(|_| given)
+            .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+        settled: given && samples.is_settled(),
+        operations: samples.operations(),
+        per_operation: per_operation(samples),
+        backing,
+        dropped: samples.dropped(),
+        not_measured: reason,
+    }
+}
+
+fn backed(asked: PageKind, samples: &Samples) -> Backed {
+    let (got, proof) = match samples.proof() {
+        Ok((got, account)) => (got.clone(), account.to_owned()),
+        Err(why) => (Backing::new(), why.to_string()),
+    };
+    Backed { asked, got, proof }
+}
+
+/// Why there is no number, if there is none.
+fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<String> {
+    if let Some(why) = samples.refused() {
+        return Some(why.to_owned());
+    }
+    if samples.kept() == 0 {
+        let dropped = samples.dropped();
+        return Some(format!(
+            "all {dropped} samples were switched out; repeat on a quieter machine"
+        ));
+    }
+    backing
+        .and_then(|backed| not_as_asked(op, samples, backed))
+        .or_else(|| surplus_faults(op, samples))
+}
+
+fn not_as_asked(op: Op, samples: &Samples, backed: &Backed) -> Option<String> {
+    let Backed { asked, got, proof } = backed;
+    if let Err(why) = samples.proof() {
+        return Some(format!("what backs the memory could not be proved: {why}"));
+    }
+    if matches!(op, Op::ZeroRead { .. }) {
+        let none = got.total().0 == 0;
+        return (!none)
+            .then(|| format!("reading brought pages of its own in ({got} by {proof}), not the page of zeros"));
+    }
+    let enough = got.share(*asked).is_some_and(|share| share >= ENOUGH);
+    (!enough).then(|| format!("asked for {asked}, got {got} by {proof}{}", advice(*asked)))
+}
+
+fn advice(kind: PageKind) -> &'static str {
+    if kind == PageKind::Thp {
+        "; look at /sys/kernel/mm/transparent_hugepage/enabled (never refuses them) and at free memory in one piece"
+    } else {
+        ""
+    }
+}
+
+/// One operation on one page is one fault; more mean that smaller pages were given.
+fn surplus_faults(op: Op, samples: &Samples) -> Option<String> {
+    let expected = match op {
+        Op::AnonWrite { .. } | Op::ZeroRead { .. } | Op::Cow | Op::FileRead => 1.0,
+        _ => return None,
+    };
+    let seen = samples.per_operation("faults");
+    let surplus = (seen - expected).abs() > MORE_FAULTS;
+    surplus.then(|| format!("{seen:.2} faults for each page where one was expected: some pages were of another kind"))
+}
+
+/// What was counted at all, per operation.
+fn per_operation(samples: &Samples) -> BTreeMap<String, f64> {
+    let faults = samples.per_operation("faults");
+    let pages = samples.per_operation("pages");
+    let plain = ["faults", "signals", "children", "switches", "preemptions"];
+    let counted = plain.map(|name| (name, samples.per_operation(name)));
+    let around = (pages > 0.0 && faults > 0.0).then_some(("pages-per-fault", pages / faults));
+    let all = counted.into_iter().chain(around).filter(|&(_, count)| count > 0.0);
+    all.map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+/// What weakens the result.
+pub(super) fn doubts(targets: &[Target], sampled: &Sampled, budget: Duration) -> Vec<Doubt> {
+    let mut doubts: Vec<Doubt> = [busy(sampled), unsteady(targets, sampled), unsettled(sampled, budget)]
+        .into_iter()
+        .flatten()
+        .collect();
+    doubts.sort();
+    doubts
+}
+
+fn busy(sampled: &Sampled) -> Option<Doubt> {
+    let dropped: u64 = sampled.samples.iter().map(Samples::dropped).sum();
+    let kept: u64 = sampled.samples.iter().map(Samples::kept).sum();
+    let share = dropped as f64 / (dropped + kept).max(1) as f64;
+    (share > BUSY).then(|| {
+        let share = share * 100.0;
+        Doubt::new(
+            "busy-machine",
+            format!("{share:.0} % of the samples were switched out and dropped; repeat on a quieter machine"),
+        )
+    })
+}
+
+fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
+    let all = targets
+        .iter()
+        .zip(&sampled.samples)
+        .filter(|(_, samples)| samples.refused().is_none());
+    let unsteady: Vec<_> = all.filter(|(_, samples)| samples.disagreement() > UNSTEADY).collect();
+    let (target, samples) = unsteady
+        .iter()
+        .max_by(|a, b| a.1.disagreement().total_cmp(&b.1.disagreement()))?;
+    let text = format!(
+        "{} of {} points differ by more than {:.0} % between rounds, most of all {} by {} workers ({:.0} %): others use \
+         these CPUs too; repeat on a quieter machine, or compare runs before believing a small difference",
+        unsteady.len(),
+        targets.len(),
+        UNSTEADY * 100.0,
+        target.op,
+        target.workers,
+        samples.disagreement() * 100.0
+    );
+    Some(Doubt::new("rounds-disagree", text))
+}
+
+fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Doubt> {
+    let measured: Vec<_> = sampled
+        .samples
+        .iter()
+        .filter(|samples| samples.refused().is_none())
+        .collect();
+    let open = measured.iter().filter(|samples| !samples.is_settled()).count();
+    (2 * open > measured.len()).then(|| {
+        let (all, seconds) = (measured.len(), budget.as_secs_f64());
+        Doubt::new(
+            "short-budget",
+            format!("{open} of {all} points did not come within 2 % in {seconds:.0} s; give more time with --budget"),
+        )
+    })
+}
+
+fn scale(estimate: Estimate, factor: f64) -> Estimate {
+    Estimate {
+        median: estimate.median * factor,
+        low: estimate.low * factor,
+        high: estimate.high * factor,
+        samples: estimate.samples,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use model::kernelops::Op;
+    use model::{Backing, Bytes, PageKind, Reading};
+
+    use super::{doubts, points};
+    use crate::kernelops::plan::Target;
+    use crate::kernelops::samples::{Samples, Visit};
+    use crate::kernelops::sweep::Sampled;
+    use crate::kernelops::worker::{Proved, Taken};
+
+    fn taken(faults: u64, got: Option<Backing>) -> Taken {
+        Taken {
+            ticks: vec![200.0; 40],
+            dropped: 0,
+            operations: 100,
+            counts: [("faults".to_owned(), faults), ("pages".to_owned(), 1600)].into(),
+            proof: got.map(|got| {
+                Reading::Known(Proved {
+                    got,
+                    account: "PAGEMAP_SCAN".to_owned(),
+                })
+            }),
+        }
+    }
+
+    fn of(op: Op, visits: Vec<Visit>) -> (Vec<Target>, Sampled) {
+        let mut samples = Samples::default();
+        visits.into_iter().for_each(|visit| samples.add(visit));
+        let sampled = Sampled {
+            samples: vec![samples],
+            rounds: 1,
+            ..Sampled::default()
+        };
+        (vec![Target { op, workers: 2 }], sampled)
+    }
+
+    fn reason(op: Op, visit: Visit) -> Option<String> {
+        let (targets, sampled) = of(op, vec![visit]);
+        let point = points(&targets, &sampled, 2.0).remove(0);
+        assert_eq!(point.ns.is_none(), point.not_measured.is_some());
+        point.not_measured
+    }
+
+    fn only(kind: PageKind) -> Option<Backing> {
+        Some([(kind, Bytes::mib(2))].into_iter().collect())
+    }
+
+    #[test]
+    fn ticks_become_nanoseconds_and_counts_stand_beside_them() {
+        let (targets, sampled) = of(Op::FileRead, vec![Ok(vec![taken(100, None)])]);
+        let point = points(&targets, &sampled, 2.0).remove(0);
+        assert_eq!(point.ns.expect("measured").median, 100.0);
+        assert_eq!(point.per_operation["pages-per-fault"], 16.0);
+        assert!(!point.per_operation.contains_key("signals"));
+    }
+
+    #[test]
+    fn memory_of_another_kind_has_no_number_but_a_reason() {
+        let thp = Op::AnonWrite { kind: PageKind::Thp };
+        assert_eq!(reason(thp, Ok(vec![taken(100, only(PageKind::Thp))])), None);
+        let why = reason(thp, Ok(vec![taken(100, only(PageKind::Base))])).expect("fell back");
+        assert!(why.contains("asked for thp, got base 2M"), "{why}");
+        let why = reason(thp, Ok(vec![taken(120, only(PageKind::Thp))])).expect("some fell back");
+        assert!(why.contains("1.20 faults"), "{why}");
+        let zeros = Op::ZeroRead { kind: PageKind::Base };
+        assert_eq!(reason(zeros, Ok(vec![taken(100, Some(Backing::new()))])), None);
+        assert!(reason(zeros, Ok(vec![taken(100, only(PageKind::Base))])).is_some());
+        assert_eq!(reason(thp, Err("no pool".to_owned())), Some("no pool".to_owned()));
+    }
+
+    #[test]
+    fn a_busy_machine_and_rounds_apart_are_told() {
+        let mut busy = taken(100, None);
+        busy.dropped = 20;
+        let mut later = taken(100, None);
+        later.ticks = vec![300.0; 40];
+        let (targets, sampled) = of(Op::Segv, vec![Ok(vec![busy]), Ok(vec![later])]);
+        let codes: Vec<String> = doubts(&targets, &sampled, Duration::from_secs(1))
+            .into_iter()
+            .map(|doubt| doubt.code)
+            .collect();
+        assert_eq!(codes, ["rounds-disagree", "short-budget"]);
+        let mut busier = taken(100, None);
+        busier.dropped = 30;
+        let (targets, sampled) = of(Op::Segv, vec![Ok(vec![busier])]);
+        assert_eq!(
+            doubts(&targets, &sampled, Duration::from_secs(1))[0].code,
+            "busy-machine"
+        );
+    }
+}

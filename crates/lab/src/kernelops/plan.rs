@@ -1,0 +1,215 @@
+//! Which points there are, on which CPUs, and in which order. Pure.
+
+use model::kernelops::{Cores, Op};
+use model::{Bytes, PageKind};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use super::Spec;
+
+/// One point to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Target {
+    pub(super) op: Op,
+    pub(super) workers: u32,
+}
+
+/// The CPU of a worker, and another one for whom it talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) cpu: u32,
+    pub(super) other: u32,
+}
+
+/// Memory that is mapped, written and unmapped in one operation: one PMD-mapped page on x86-64.
+const TOUCHED: Bytes = Bytes::mib(2);
+
+/// All operations, each on the page kinds where they matter: `live` processes for pcd, `resident` memory for fw.
+pub fn usual(kinds: &[PageKind], live: u32, resident: Bytes) -> Vec<Op> {
+    let fixed = [
+        Op::Segv,
+        Op::Pcd { live: 0 },
+        Op::Pcd { live },
+        Op::Nps { cores: Cores::Same },
+        Op::Nps { cores: Cores::Cross },
+        Op::Fw,
+        Op::Vfork,
+        Op::Exec,
+        Op::Cow,
+        Op::FileRead,
+        Op::Mmap,
+        Op::Migrate,
+    ];
+    let of_kind = |&kind: &PageKind| {
+        let bytes = TOUCHED.round_up_to(kind.pool().unwrap_or(TOUCHED));
+        let all = [
+            Op::FwResident { kind, bytes: resident },
+            Op::AnonWrite { kind },
+            Op::MmapTouch { kind, bytes },
+        ];
+        // Pages from a pool have no page of zeros that is shared.
+        let zeros = kind.pool().is_none().then_some(Op::ZeroRead { kind });
+        all.into_iter().chain(zeros)
+    };
+    let mut ops: Vec<Op> = fixed.into_iter().chain(kinds.iter().flat_map(of_kind)).collect();
+    ops.sort();
+    ops.dedup();
+    ops
+}
+
+/// Every combination that the spec asks for, once.
+pub(super) fn targets(spec: &Spec) -> Vec<Target> {
+    let of = |&op: &Op| spec.workers.iter().map(move |&workers| Target { op, workers });
+    let mut targets: Vec<Target> = spec
+        .ops
+        .iter()
+        .flat_map(of)
+        .filter(|target| target.workers > 0)
+        .collect();
+    targets.sort();
+    targets.dedup();
+    targets
+}
+
+/// Where the workers go; `None` if there are too few CPUs.
+pub(super) fn places(target: &Target, cpus: &[u32]) -> Option<Vec<Place>> {
+    let workers = target.workers as usize;
+    let needed = workers * target.op.cpus() as usize;
+    if needed > cpus.len() {
+        return None;
+    }
+    let place = |worker: usize| Place {
+        cpu: cpus[worker],
+        other: cpus[(worker + needed - workers) % cpus.len()],
+    };
+    Some((0..workers).map(place).collect())
+}
+
+/// What one of the workers does: processes that are to be there in all are shared out.
+pub(super) fn share(op: Op, worker: u32, workers: u32) -> Op {
+    match op {
+        Op::Pcd { live } => Op::Pcd {
+            live: live / workers + u32::from(worker < live % workers),
+        },
+        other => other,
+    }
+}
+
+/// Why a point cannot be tried here at all.
+pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<String> {
+    let Target { op, workers } = *target;
+    let needed = workers * op.cpus();
+    if needed as usize > spec.cpus.len() {
+        let have = spec.cpus.len();
+        return Some(format!(
+            "{op} by {workers} workers needs {needed} CPUs, and {have} may be used"
+        ));
+    }
+    let memory = match op {
+        Op::FwResident { kind, bytes } if kind.pool().is_none() => Bytes(bytes.0 * u64::from(workers)),
+        _ => Bytes(0),
+    };
+    let limit = Bytes(spec.available.0 / 2);
+    (memory > limit)
+        .then(|| format!("needs {memory} of memory, and {limit} (half of what is available) can be had without harm"))
+}
+
+/// The order of the points of one round: another in each round, the same for the same seed.
+pub(super) fn order(points: usize, seed: u64, round: u32) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..points).collect();
+    order.shuffle(&mut Pcg64Mcg::seed_from_u64(seed ^ u64::from(round) << 32));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, Target, impossible, order, places, share, targets, usual};
+    use crate::kernelops::{Program, Spec};
+    use model::kernelops::{Cores, Op};
+    use model::{Bytes, PageKind};
+    use std::time::Duration;
+
+    fn spec(workers: Vec<u32>, cpus: Vec<u32>) -> Spec {
+        Spec {
+            ops: usual(
+                &[PageKind::Base, PageKind::Thp, PageKind::HUGETLB_2M],
+                4000,
+                Bytes::mib(256),
+            ),
+            workers,
+            cpus,
+            budget: Duration::from_secs(1),
+            seed: 1,
+            base_page: Bytes::kib(4),
+            pmd_page: Bytes::mib(2),
+            available: Bytes::gib(1),
+            program: Program::this(),
+        }
+    }
+
+    #[test]
+    fn every_operation_is_there_once_for_each_number_of_workers() {
+        let spec = spec(vec![1, 2, 2], vec![0, 1]);
+        let targets = targets(&spec);
+        assert_eq!(targets.len(), 2 * spec.ops.len());
+        assert_eq!(spec.ops.len(), 12 + 3 * 3 + 2, "pool pages have no page of zeros");
+        assert_eq!(
+            usual(&[], 0, Bytes::mib(1)).len(),
+            11,
+            "pcd among none is one operation"
+        );
+    }
+
+    #[test]
+    fn workers_have_cpus_of_their_own_and_so_have_their_partners() {
+        let target = |op, workers| Target { op, workers };
+        let cross = Op::Nps { cores: Cores::Cross };
+        let cpus = [4, 5, 6, 7];
+        assert_eq!(
+            places(&target(cross, 2), &cpus),
+            Some(vec![Place { cpu: 4, other: 6 }, Place { cpu: 5, other: 7 }])
+        );
+        assert_eq!(places(&target(cross, 3), &cpus), None);
+        let alone: Vec<u32> = places(&target(Op::Segv, 4), &cpus)
+            .expect("fits")
+            .iter()
+            .map(|place| place.cpu)
+            .collect();
+        assert_eq!(alone, cpus);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_named_before_it_is_tried() {
+        let spec = spec(vec![1, 2], vec![0, 1]);
+        let why = |op, workers| impossible(&Target { op, workers }, &spec);
+        assert!(why(Op::Migrate, 2).expect("two CPUs").contains("needs 4 CPUs"));
+        assert_eq!(why(Op::Migrate, 1), None);
+        let fork = |kind, bytes| Op::FwResident { kind, bytes };
+        assert!(
+            why(fork(PageKind::Base, Bytes::mib(300)), 2)
+                .expect("too large")
+                .contains("600M")
+        );
+        assert_eq!(why(fork(PageKind::Base, Bytes::mib(256)), 2), None);
+    }
+
+    #[test]
+    fn live_processes_are_shared_out_without_loss() {
+        let live: u32 = (0..3)
+            .map(|worker| match share(Op::Pcd { live: 100 }, worker, 3) {
+                Op::Pcd { live } => live,
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(live, 100);
+        assert_eq!(share(Op::Fw, 1, 3), Op::Fw);
+    }
+
+    #[test]
+    fn each_round_has_its_own_order_and_a_seed_repeats_it() {
+        assert_eq!(order(50, 7, 1), order(50, 7, 1));
+        assert_ne!(order(50, 7, 1), order(50, 7, 2));
+        assert_ne!(order(50, 7, 1), order(50, 8, 1));
+    }
+}

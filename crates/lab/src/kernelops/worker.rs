@@ -1,0 +1,159 @@
+//! A worker: a process of its own that sets one operation up, waits for the others, and times it for a while.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use chase::kernelops::{Counts, Timed};
+use host::processes;
+use model::kernelops::Op;
+use model::{Backing, Bytes, Cause, Reading, Unread};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+
+/// The word on the command line that makes a worker; not meant for users.
+pub(super) const ASKED: &str = "kernel-operations-worker";
+/// What a worker says when it is set up, and what it is told when all are.
+pub(super) const READY: &str = "ready";
+pub(super) const GO: &str = "go";
+/// Fewer batches are no visit, whatever the slice says.
+const LEAST_BATCHES: u32 = 4;
+
+/// What a worker is told, as one line on its standard input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Job {
+    pub(super) op: Op,
+    pub(super) cpu: u32,
+    pub(super) other_cpu: u32,
+    pub(super) slice: Duration,
+    pub(super) base_page: Bytes,
+    pub(super) pmd_page: Bytes,
+    /// Who asks: a worker does not outlive it.
+    pub(super) parent: i32,
+}
+
+/// What a worker answers, as one line on its standard output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// It was done.
+    Taken(Taken),
+    /// It could not be done, and why.
+    Refused(String),
+}
+
+/// What was timed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Taken {
+    /// Ticks per operation, batch by batch; disturbed batches are left out, here and in the counts.
+    pub(super) ticks: Vec<f64>,
+    /// Batches that were left out.
+    pub(super) dropped: u64,
+    /// Operations in the batches that were kept.
+    pub(super) operations: u64,
+    /// What was counted over them, by the names of the result.
+    pub(super) counts: BTreeMap<String, u64>,
+    /// What backs the memory, where that matters.
+    pub(super) proof: Option<Reading<Proved>>,
+}
+
+/// Bytes by page kind, and the account that says so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Proved {
+    pub(super) got: Backing,
+    pub(super) account: String,
+}
+
+/// A program that measures operations of the kernel calls this before anything else: if it was started as a worker, it
+/// works, and ends with the code returned.
+pub fn serve_if_asked() -> Option<ExitCode> {
+    let asked = std::env::args_os().nth(1).is_some_and(|word| word == ASKED);
+    asked.then(|| {
+        if serve().is_some() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::from(2)
+        }
+    })
+}
+
+/// Does one job; `None` if nobody is there to be told.
+fn serve() -> Option<()> {
+    let mut told = std::io::stdin().lock().lines();
+    let job: Job = serde_json::from_str(&told.next()?.ok()?).ok()?;
+    set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
+    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(job.parent) {
+        return None;
+    }
+    let done = work(&job, || {
+        say(READY)?;
+        (told.next()?.ok()? == GO).then_some(())
+    });
+    let answer = done.map_or_else(Answer::Refused, Answer::Taken);
+    say(&serde_json::to_string(&answer).ok()?)
+}
+
+/// A line for whoever started this worker; no user sees it.
+fn say(line: &str) -> Option<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).ok()
+}
+
+fn work(job: &Job, others_ready: impl FnOnce() -> Option<()>) -> Result<Taken, String> {
+    let _pinned = chase::thread::Pinned::to(Some(job.cpu)).map_err(|why| format!("cannot be pinned: {why}"))?;
+    let place = chase::kernelops::Place {
+        other_cpu: job.other_cpu,
+        base_page: job.base_page,
+        pmd_page: job.pmd_page,
+    };
+    let mut timed = chase::kernelops::open(job.op, &place).map_err(|why| why.to_string())?;
+    let failed = |why: std::io::Error| format!("{}: {why}", job.op);
+    // The first batch warms what it needs up and is not kept.
+    timed.batch().map_err(failed)?;
+    others_ready().ok_or("nobody said when to begin")?;
+    let mut taken = take(timed.as_mut(), job).map_err(failed)?;
+    taken.proof = timed.memory().map_err(failed)?.map(prove);
+    Ok(taken)
+}
+
+fn take(timed: &mut dyn Timed, job: &Job) -> std::io::Result<Taken> {
+    let mut taken = Taken::default();
+    let mut counts = Counts::default();
+    let end = Instant::now() + job.slice;
+    let mut batches = 0;
+    while batches < LEAST_BATCHES || Instant::now() < end {
+        let batch = timed.batch()?;
+        batches += 1;
+        if job.op.is_alone() && batch.counts.preemptions > 0 {
+            taken.dropped += 1;
+            continue;
+        }
+        taken.ticks.push(batch.ticks as f64 / batch.operations as f64);
+        taken.operations += batch.operations;
+        counts.add(&batch.counts);
+    }
+    taken.counts = named(&counts);
+    Ok(taken)
+}
+
+fn named(counts: &Counts) -> BTreeMap<String, u64> {
+    let all = [
+        ("faults", counts.faults),
+        ("signals", counts.signals),
+        ("children", counts.children),
+        ("switches", counts.switches),
+        ("preemptions", counts.preemptions),
+        ("pages", counts.pages),
+    ];
+    all.map(|(name, count)| (name.to_owned(), count)).into()
+}
+
+fn prove(memory: std::ops::Range<usize>) -> Reading<Proved> {
+    if memory.is_empty() {
+        return Reading::Unread(Unread::new(Cause::Absent, "memory", "nothing was mapped"));
+    }
+    processes::own_range(memory.start, memory.len()).map(|proof| Proved {
+        got: proof.backing,
+        account: proof.account,
+    })
+}
