@@ -1,9 +1,11 @@
 //! Operations of the kernel measured by real workers: what they did, and that nothing of them is left.
 
 use std::cell::Cell;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use lab::kernelops::{Error, Program, Spec, run, serve_if_asked, usual};
@@ -176,21 +178,19 @@ fn left_by(end: fn(Pid) -> rustix::io::Result<()>) {
 fn a_worker_serves_its_parent() {
     let job = r#"{"op":{"op":"segv"},"cpu":0,"other_cpu":0,"slice":{"secs":0,"nanos":0},"base_page":4096,"pmd_page":2097152,"parent":1}"#;
     for told in [job, "{}", ""] {
-        let mut worker = worker();
-        writeln!(worker.stdin.take().expect("a pipe"), "{told}").expect("told");
-        let done = worker.wait_with_output().expect("ended");
-        assert_eq!((done.status.code(), done.stdout.len()), (Some(2), 0), "{told}");
+        let (mut line, its_end) = UnixStream::pair().expect("a socket");
+        let program = Program::this();
+        let mut worker = Command::new(program.path)
+            .args(program.arguments)
+            .stdin(OwnedFd::from(its_end))
+            .spawn()
+            .expect("itself again");
+        writeln!(line, "{told}").expect("told");
+        let mut answer = String::new();
+        line.read_to_string(&mut answer).expect("its end is closed");
+        let code = worker.wait().expect("waited for").code();
+        assert_eq!((code, answer.as_str()), (Some(2), ""), "{told}");
     }
-}
-
-fn worker() -> Child {
-    let program = Program::this();
-    Command::new(program.path)
-        .args(program.arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("itself again")
 }
 
 fn no_worker() {

@@ -1,10 +1,10 @@
 //! The workers of one visit: started together, begun together, heard, and gone whatever happens.
 
 use std::io::{self, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::worker::{Answer, GO, Job, READY, Taken};
 use super::{Error, Program};
@@ -14,10 +14,7 @@ const SETTING_UP: Duration = Duration::from_secs(60);
 /// A batch may take long on a machine that is busy.
 const OVERTIME: Duration = Duration::from_secs(30);
 /// Between two looks at whether the user wants to stop.
-const LOOK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Why there are no samples.
 #[derive(Debug)]
@@ -41,7 +38,7 @@ pub(super) fn visit(program: &Program, jobs: &[Job], stop: &dyn Fn() -> bool) ->
     let mut crew: Vec<Member> = jobs.iter().map(start).collect::<Result<_, _>>()?;
     let set_up = Instant::now() + SETTING_UP;
     for member in &mut crew {
-        let line = member.line(set_up, stop)?;
+        let line = member.next(set_up, stop)?;
         if line != READY {
             return Err(Failed::This(refusal(&line)));
         }
@@ -53,7 +50,7 @@ pub(super) fn visit(program: &Program, jobs: &[Job], stop: &dyn Fn() -> bool) ->
     let end = Instant::now() + slice + OVERTIME;
     crew.iter_mut()
         .map(|member| {
-            let line = member.line(end, stop)?;
+            let line = member.next(end, stop)?;
             match serde_json::from_str(&line) {
                 Ok(Answer::Taken(taken)) => Ok(taken),
                 _ => Err(Failed::This(refusal(&line))),
@@ -69,25 +66,25 @@ fn refusal(line: &str) -> String {
     }
 }
 
-/// A worker and the two pipes to it.
+/// A worker and the line to it, which is its standard input; it prints nothing.
 struct Member {
     child: Child,
-    input: Option<ChildStdin>,
-    output: Option<ChildStdout>,
+    line: UnixStream,
     heard: Vec<u8>,
 }
 
 impl Member {
     fn start(program: &Program, job: &Job) -> io::Result<Self> {
-        let mut child = Command::new(&program.path)
+        let (line, its_end) = UnixStream::pair()?;
+        line.set_read_timeout(Some(LOOK))?;
+        let child = Command::new(&program.path)
             .args(&program.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
+            .stdin(OwnedFd::from(its_end))
+            .stdout(Stdio::null())
             .spawn()?;
         let mut member = Self {
-            input: child.stdin.take(),
-            output: child.stdout.take(),
             child,
+            line,
             heard: Vec::new(),
         };
         member.tell(&serde_json::to_string(job)?);
@@ -95,14 +92,12 @@ impl Member {
     }
 
     /// A worker that does not listen any more is noticed when it is heard.
-    fn tell(&mut self, line: &str) {
-        if let Some(input) = &mut self.input {
-            let _ = writeln!(input, "{line}");
-        }
+    fn tell(&mut self, text: &str) {
+        let _ = writeln!(self.line, "{text}");
     }
 
     /// The next line it says.
-    fn line(&mut self, until: Instant, stop: &dyn Fn() -> bool) -> Result<String, Failed> {
+    fn next(&mut self, until: Instant, stop: &dyn Fn() -> bool) -> Result<String, Failed> {
         loop {
             if let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
                 let rest = self.heard.split_off(end + 1);
@@ -127,19 +122,17 @@ impl Member {
 
     /// Waits a moment for more; `Some(0)`: it will say no more.
     fn hear(&mut self) -> io::Result<Option<usize>> {
-        let Some(output) = &mut self.output else {
-            return Ok(Some(0));
-        };
-        let mut waiting = [PollFd::new(output, PollFlags::IN)];
-        match poll(&mut waiting, Some(&LOOK)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
         let mut more = [0; 16_384];
-        let read = output.read(&mut more)?;
-        self.heard.extend_from_slice(&more[..read]);
-        Ok(Some(read))
+        match self.line.read(&mut more) {
+            Ok(read) => {
+                self.heard.extend_from_slice(&more[..read]);
+                Ok(Some(read))
+            }
+            Err(why) if matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(None),
+            // It ended without having listened.
+            Err(why) if why.kind() == io::ErrorKind::ConnectionReset => Ok(Some(0)),
+            Err(why) => Err(why),
+        }
     }
 
     /// It has ended: by Ctrl-C, which the whole terminal gets, or by an accident.

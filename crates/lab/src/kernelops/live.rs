@@ -36,7 +36,7 @@ impl<'a> Live<'a> {
             slice,
             base_page: self.spec.base_page,
             pmd_page: self.spec.pmd_page,
-            parent: rustix::process::getpid().as_raw_nonzero().get(),
+            parent: std::process::id(),
         };
         (0..).zip(places).map(job).collect()
     }

@@ -1,7 +1,9 @@
 //! A worker: a process of its own that sets one operation up, waits for the others, and times it for a while.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -9,7 +11,7 @@ use chase::kernelops::{Counts, Timed};
 use host::processes;
 use model::kernelops::Op;
 use model::{Backing, Bytes, Cause, Reading, Unread};
-use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 /// The word on the command line that makes a worker; not meant for users.
@@ -20,7 +22,7 @@ pub(super) const GO: &str = "go";
 /// Fewer batches are no visit, whatever the slice says.
 const LEAST_BATCHES: u32 = 4;
 
-/// What a worker is told, as one line on its standard input.
+/// What a worker is told, as one line on its standard input, a socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) op: Op,
@@ -30,10 +32,10 @@ pub(super) struct Job {
     pub(super) base_page: Bytes,
     pub(super) pmd_page: Bytes,
     /// Who asks: a worker does not outlive it.
-    pub(super) parent: i32,
+    pub(super) parent: u32,
 }
 
-/// What a worker answers, as one line on its standard output.
+/// What a worker answers, as one line on the same socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// It was done.
@@ -79,24 +81,20 @@ pub fn serve_if_asked() -> Option<ExitCode> {
 
 /// Does one job; `None` if nobody is there to be told.
 fn serve() -> Option<()> {
-    let mut told = std::io::stdin().lock().lines();
+    let line = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
+    let mut told = BufReader::new(&line).lines();
     let job: Job = serde_json::from_str(&told.next()?.ok()?).ok()?;
     set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
-    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(job.parent) {
+    // It may have ended before this worker was tied to it.
+    if std::os::unix::process::parent_id() != job.parent {
         return None;
     }
     let done = work(&job, || {
-        say(READY)?;
+        writeln!(&line, "{READY}").ok()?;
         (told.next()?.ok()? == GO).then_some(())
     });
     let answer = done.map_or_else(Answer::Refused, Answer::Taken);
-    say(&serde_json::to_string(&answer).ok()?)
-}
-
-/// A line for whoever started this worker; no user sees it.
-fn say(line: &str) -> Option<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).ok()
+    writeln!(&line, "{}", serde_json::to_string(&answer).ok()?).ok()
 }
 
 fn work(job: &Job, others_ready: impl FnOnce() -> Option<()>) -> Result<Taken, String> {
