@@ -8,6 +8,7 @@ mod door;
 mod error;
 mod gave_back;
 mod journal;
+pub mod judge;
 mod knob;
 mod lease;
 mod owner;

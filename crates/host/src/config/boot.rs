@@ -118,7 +118,7 @@ impl Boot {
                     // The kernel lets `hugepagesz=` name the default size once more, right after `default_hugepagesz=`.
                     let again = seen.iter().any(|&(had, _)| Some(had) == size);
                     let only_default = seen.iter().any(|&(had, default)| Some(had) == size && default);
-                    next = boot.size(word, size, again && !(only_default && !boot.has_count(size)));
+                    next = boot.size(word, size, again && (!only_default || boot.has_count(size)));
                     if let Next::Size(size) = next {
                         seen.retain(|&(had, _)| had != size);
                         seen.push((size, false));

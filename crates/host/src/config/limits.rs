@@ -53,8 +53,7 @@ pub fn memlock_for<'a>(lines: &'a [LimitLine], user: &str, groups: &[String]) ->
             .is_some_and(|group| groups.iter().any(|name| name == group))
     };
     let for_all = |line: &&LimitLine| line.domain == "*" && user != "root";
-    let last =
-        |matches: &dyn Fn(&&LimitLine) -> bool| lines.iter().filter(ours).filter(|line| matches(line)).next_back();
+    let last = |matches: &dyn Fn(&&LimitLine) -> bool| lines.iter().filter(ours).rfind(|line| matches(line));
     let line = last(&for_user)
         .or_else(|| last(&for_group))
         .or_else(|| last(&for_all))?;

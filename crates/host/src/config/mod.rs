@@ -2,6 +2,7 @@
 
 mod accounts;
 mod boot;
+mod distribution;
 mod limits;
 mod policy;
 mod shm;
@@ -20,6 +21,7 @@ use crate::Source;
 
 pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootPool, Ignored, IgnoredWhy, PoolRequest};
+pub use distribution::Distribution;
 pub use limits::{LimitLine, memlock_for};
 pub use policy::PolicyLine;
 pub use shm::Segment;
@@ -42,6 +44,8 @@ pub struct Config {
     pub thp_policy: Reading<Vec<PolicyLine>>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,
+    /// The family of distributions, as far as commands differ.
+    pub distribution: Reading<Distribution>,
     /// System V shared memory segments.
     pub segments: Reading<Vec<Segment>>,
     /// Files in hugetlbfs mounts, as paths.
@@ -59,6 +63,7 @@ impl Config {
             limits: limits::read(source).into(),
             thp_policy: policy::read(source).into(),
             accounts: Accounts::read(source),
+            distribution: Distribution::read(source),
             segments: shm::read(source),
             hugetlb_files: hugetlb_files(source),
             vmware: Vec::new(),

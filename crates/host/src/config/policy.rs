@@ -36,11 +36,11 @@ pub(super) fn read(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
 
 fn boot(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
     let line = source.line("/proc/cmdline").into_result()?;
-    let values = line
+    let mut values = line
         .split_whitespace()
         .filter_map(|word| word.strip_prefix("transparent_hugepage="));
     Ok(values
-        .last()
+        .next_back()
         .map(|value| policy("/proc/cmdline", value))
         .into_iter()
         .collect())

@@ -1,0 +1,151 @@
+//! What several rules ask of the evidence.
+
+use host::config::Distribution;
+use host::programs::Program;
+use host::snapshot::{Pool, Thp};
+use host::{Evidence, snapshot};
+use model::{Bytes, Reading};
+
+use super::rule::{Answer, Case, Reason};
+
+/// The value of a reading, or the reason why there is none.
+pub(super) fn known<T>(reading: &Reading<T>) -> Result<&T, Reason> {
+    match reading {
+        Reading::Known(value) => Ok(value),
+        Reading::Unread(why) => Err(why.clone().into()),
+    }
+}
+
+/// The pools, smallest pages first.
+pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
+    known(&evidence.snapshot.pools).map(Vec::as_slice)
+}
+
+/// The settings of transparent pages.
+pub(super) fn thp(evidence: &Evidence) -> Result<&Thp, Reason> {
+    known(&evidence.snapshot.thp)
+}
+
+/// `always`, `madvise` or `never` for anonymous PMD-sized pages.
+pub(super) fn policy(evidence: &Evidence) -> Result<String, Reason> {
+    let thp = thp(evidence)?;
+    let pmd = *known(&thp.pmd_size)?;
+    Ok(thp.policy(pmd).into_result()?)
+}
+
+/// May any transparent size back anonymous memory? With `advised`, memory that asked for it counts.
+pub(super) fn any_size(evidence: &Evidence, advised: bool) -> Result<bool, Reason> {
+    let thp = thp(evidence)?;
+    let allows = |policy: &str| policy == "always" || (advised && policy == "madvise");
+    if allows(&policy(evidence)?) {
+        return Ok(true);
+    }
+    for size in &thp.sizes {
+        if allows(&thp.policy(size.size).into_result()?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Every process.
+pub(super) fn programs(evidence: &Evidence) -> Result<&[Program], Reason> {
+    known(&evidence.programs).map(Vec::as_slice)
+}
+
+/// MemTotal.
+pub(super) fn total(evidence: &Evidence) -> Result<Bytes, Reason> {
+    Ok(evidence.snapshot.memory.get("MemTotal").into_result()?)
+}
+
+/// The size that a plain MAP_HUGETLB or SHM_HUGETLB gets.
+pub(super) fn default_size(evidence: &Evidence) -> Result<Bytes, Reason> {
+    Ok(evidence.snapshot.memory.get("Hugepagesize").into_result()?)
+}
+
+/// Major and minor number of the kernel.
+pub(super) fn kernel(evidence: &Evidence) -> Result<(u32, u32), Reason> {
+    known(&evidence.snapshot.kernel.release)?;
+    evidence
+        .snapshot
+        .kernel
+        .version()
+        .ok_or_else(|| "/proc/sys/kernel/osrelease: the kernel's version has no known form".into())
+}
+
+/// How to add boot parameters on this distribution.
+pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
+    let distribution = evidence
+        .config
+        .distribution
+        .known()
+        .copied()
+        .unwrap_or(Distribution::Other);
+    distribution.add_boot_parameters(parameters)
+}
+
+/// Pages that are always there: those of the pool without the surplus.
+pub(super) fn persistent(pool: &Pool) -> Result<u64, Reason> {
+    let surplus = pool.surplus.known().copied().unwrap_or(0);
+    Ok(known(&pool.nr)?.saturating_sub(surplus))
+}
+
+/// Pages that a new mapping can get.
+pub(super) fn available(pool: &Pool) -> Result<u64, Reason> {
+    let reserved = *known(&pool.reserved)?;
+    Ok(known(&pool.free)?.saturating_sub(reserved))
+}
+
+/// Pages as bytes.
+pub(super) fn bytes(pool: &Pool, pages: u64) -> Bytes {
+    Bytes(pool.size.0.saturating_mul(pages))
+}
+
+/// The file of a pool's setting.
+pub(super) fn pool_file(pool: &Pool, name: &str) -> String {
+    format!("{}/{name}", pool.directory())
+}
+
+/// The file of a THP setting.
+pub(super) fn thp_file(name: &str) -> String {
+    format!("{}/{name}", snapshot::thp::THP)
+}
+
+/// `part` of `whole` in per cent; 0 of nothing.
+pub(super) fn percent(part: Bytes, whole: Bytes) -> f64 {
+    if whole.0 == 0 {
+        0.0
+    } else {
+        part.0 as f64 * 100.0 / whole.0 as f64
+    }
+}
+
+/// Cases that a rule reports at most, the first ones: twenty processes with one fault have one cause.
+const MOST_CASES: usize = 8;
+
+/// Looks at items one by one. What one cannot tell leaves the rule without an answer only if no other tells a case.
+pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
+    let mut cases = Vec::new();
+    let mut reasons: Vec<Reason> = Vec::new();
+    for item in items {
+        match look(item) {
+            Ok(case) => cases.extend(case),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    match reasons.first() {
+        Some(Reason(first)) if cases.is_empty() => Err(match reasons.len() {
+            1 => first.clone().into(),
+            many => format!("{first}, and {} more like it", many - 1).into(),
+        }),
+        _ => {
+            cases.truncate(MOST_CASES);
+            Ok(cases)
+        }
+    }
+}
+
+/// Sentences such as `3 processes`.
+pub(super) fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

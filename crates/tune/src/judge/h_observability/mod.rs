@@ -1,0 +1,5 @@
+//! Group.
+
+use super::rule::Rule;
+
+pub(super) const RULES: &[Rule] = &[];

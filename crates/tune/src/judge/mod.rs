@@ -1,0 +1,64 @@
+//! What is wrong with a machine: one pure rule per finding, over evidence that was taken before.
+//!
+//! A rule finds something, is clear, or could not be judged because something could not be read. Rules have no state
+//! and do no I/O; ids and names are stable.
+
+mod a_pool;
+mod b_permissions;
+mod c_containers;
+mod d_thp;
+mod e_jvm;
+mod f_databases;
+mod facts;
+mod g_virtualisation;
+mod h_observability;
+mod rule;
+
+#[cfg(test)]
+mod machines;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+
+use host::Evidence;
+use model::findings::Diagnosis;
+
+pub use rule::{Rule, Verdict};
+
+/// The rules by group, in order of id.
+pub const RULES: [&[Rule]; 8] = [
+    a_pool::RULES,
+    b_permissions::RULES,
+    c_containers::RULES,
+    d_thp::RULES,
+    e_jvm::RULES,
+    f_databases::RULES,
+    g_virtualisation::RULES,
+    h_observability::RULES,
+];
+
+/// Every rule, in order of id.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.into_iter().flatten()
+}
+
+/// Applies every rule. Findings are ordered by severity, then by id.
+pub fn judge(evidence: &Evidence) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    for rule in rules() {
+        match rule.judge(evidence) {
+            Verdict::Found(findings) => diagnosis.findings.extend(findings),
+            Verdict::Clear => {}
+            Verdict::NotJudged(not_judged) => diagnosis.not_judged.push(not_judged),
+        }
+    }
+    diagnosis.findings.sort_by_key(|finding| Reverse(finding.severity));
+    diagnosis
+}
+
+/// A rule by its id (`A01`, in any case) or its name (`pool-short`): its text, what it looks at, where to read more.
+pub fn explain(id: &str) -> Option<&'static Rule> {
+    let id = id.trim();
+    rules().find(|rule| rule.id.eq_ignore_ascii_case(id) || rule.name.eq_ignore_ascii_case(id))
+}

@@ -1,0 +1,156 @@
+//! What a rule is, and how it says what it found.
+
+use std::fmt;
+
+use host::Evidence;
+use model::Unread;
+use model::findings::{Confidence, Finding, NotJudged, Proof, Severity};
+
+/// One rule of the catalogue.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Stable id: `A01`.
+    pub id: &'static str,
+    /// Stable name: `pool-short`.
+    pub name: &'static str,
+    /// How much its findings matter, as a rule.
+    pub severity: Severity,
+    /// The versions it holds for, in words: `Linux 5.16 and later`.
+    pub holds: &'static str,
+    /// What goes wrong, how it is told, what helps: for `--explain`, offline.
+    pub text: &'static str,
+    /// Where to read more.
+    pub link: &'static str,
+    /// The rule itself.
+    pub(super) look: fn(&Evidence) -> Answer,
+}
+
+/// What came out of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It found something, once or several times.
+    Found(Vec<Finding>),
+    /// It looked, and there is nothing.
+    Clear,
+    /// Something could not be looked at, and without it there is no answer.
+    NotJudged(NotJudged),
+}
+
+/// What a rule's function returns: cases (none is clear), or why it could not look.
+pub(super) type Answer = Result<Vec<Case>, Reason>;
+
+/// Why a rule, or one process under a rule, could not be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reason(pub(super) String);
+
+/// One time that a rule finds something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    severity: Option<Severity>,
+    confidence: Confidence,
+    evidence: Vec<Proof>,
+    consequence: String,
+    fix: Vec<String>,
+}
+
+impl Rule {
+    /// Applies the rule.
+    pub fn judge(&self, evidence: &Evidence) -> Verdict {
+        match (self.look)(evidence) {
+            Ok(cases) if cases.is_empty() => Verdict::Clear,
+            Ok(cases) => Verdict::Found(cases.into_iter().map(|case| self.finding(case)).collect()),
+            Err(Reason(reason)) => Verdict::NotJudged(NotJudged {
+                id: self.id.to_owned(),
+                reason,
+            }),
+        }
+    }
+
+    fn finding(&self, case: Case) -> Finding {
+        Finding {
+            id: self.id.to_owned(),
+            name: self.name.to_owned(),
+            severity: case.severity.unwrap_or(self.severity),
+            confidence: case.confidence,
+            evidence: case.evidence,
+            consequence: case.consequence,
+            fix: case.fix,
+            link: self.link.to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rule({} {})", self.id, self.name)
+    }
+}
+
+impl Case {
+    /// Something was found that costs this.
+    pub(super) fn new(confidence: Confidence, consequence: impl Into<String>) -> Self {
+        Self {
+            severity: None,
+            confidence,
+            evidence: Vec::new(),
+            consequence: consequence.into(),
+            fix: Vec::new(),
+        }
+    }
+
+    /// The fault itself was read.
+    pub(super) fn sure(consequence: impl Into<String>) -> Self {
+        Self::new(Confidence::High, consequence)
+    }
+
+    /// It follows from several facts.
+    pub(super) fn likely(consequence: impl Into<String>) -> Self {
+        Self::new(Confidence::Medium, consequence)
+    }
+
+    /// It is a hint.
+    pub(super) fn hint(consequence: impl Into<String>) -> Self {
+        Self::new(Confidence::Low, consequence)
+    }
+
+    /// With a line of evidence.
+    pub(super) fn seen(
+        mut self,
+        source: impl Into<String>,
+        field: impl Into<String>,
+        value: impl fmt::Display,
+    ) -> Self {
+        self.evidence.push(Proof::new(source, field, value));
+        self
+    }
+
+    /// With something to do.
+    pub(super) fn fix(mut self, step: impl Into<String>) -> Self {
+        self.fix.push(step.into());
+        self
+    }
+
+    /// Not as severe as the rule's findings usually are, or more so.
+    pub(super) fn severity(mut self, severity: Severity) -> Self {
+        self.severity = Some(severity);
+        self
+    }
+}
+
+impl From<Unread> for Reason {
+    fn from(why: Unread) -> Self {
+        Self(why.to_string())
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
