@@ -33,7 +33,7 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
 }
 
 #[derive(Template)]
-#[template(path = "report.html")]
+#[template(path = "page.html")]
 struct Page<'a> {
     title: &'a str,
     headlines: &'a [String],
