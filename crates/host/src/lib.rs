@@ -11,6 +11,7 @@ pub mod snapshot;
 pub mod source;
 mod syscall;
 pub mod tree;
+pub mod vms;
 
 pub use cpu_list::CpuList;
 pub use evidence::{Applied, Evidence};

@@ -12,6 +12,7 @@ pub mod latency;
 mod page;
 pub mod process;
 mod reading;
+pub mod vms;
 pub mod tlb;
 
 pub use backing::Backing;

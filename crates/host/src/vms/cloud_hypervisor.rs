@@ -1,0 +1,50 @@
+//! Cloud Hypervisor's command line. Pure. The options are documented in its `docs/memory.md`.
+
+use model::Bytes;
+
+use super::configured::{Asked, From, is_on, options, parts, size, value};
+
+pub(super) fn parse(argv: &[String]) -> Asked {
+    let zones = options(argv, "memory-zone");
+    let main = options(argv, "memory");
+    // With zones, `--memory size=0` holds no memory of its own. A zone list may follow one option.
+    let all: Vec<Vec<(String, String)>> = main.iter().chain(&zones).map(|text| parts(text)).collect();
+    Asked {
+        // It has no option for a name; its socket is what people know it by.
+        name: options(argv, "api-socket").last().map(|text| socket(text)),
+        memory: all
+            .iter()
+            .filter_map(|parts| region(parts))
+            .flat_map(around_the_hole)
+            .collect(),
+        prealloc: all.iter().any(|parts| is_on(parts, "prealloc")),
+        shared: all.iter().any(|parts| is_on(parts, "shared")),
+    }
+}
+
+fn socket(text: &str) -> String {
+    let parts = parts(text);
+    value(&parts, "path").unwrap_or(text).to_owned()
+}
+
+fn region(parts: &[(String, String)]) -> Option<(Bytes, From)> {
+    let bytes = size(value(parts, "size")?, 1).filter(|bytes| bytes.0 > 0)?;
+    let from = match value(parts, "file") {
+        Some(path) => From::Path(path.to_owned()),
+        None if is_on(parts, "hugepages") => {
+            From::Hugetlb(value(parts, "hugepage_size").and_then(|text| size(text, 1)))
+        }
+        None if is_on(parts, "thp") => From::Thp,
+        None => From::Any,
+    };
+    Some((bytes, from))
+}
+
+/// Memory below and above the hole for devices under 4 GiB is mapped apart.
+pub(super) fn around_the_hole((bytes, from): (Bytes, From)) -> Vec<(Bytes, From)> {
+    let below = Bytes::gib(3);
+    match bytes.0.checked_sub(below.0) {
+        Some(above) if above > 0 => vec![(below, from.clone()), (Bytes(above), from)],
+        _ => vec![(bytes, from)],
+    }
+}

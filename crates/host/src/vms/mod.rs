@@ -1,0 +1,177 @@
+//! The virtual machines that run here: which page kinds back their memory, and whether that is what they were configured for.
+
+mod cloud_hypervisor;
+mod configured;
+mod firecracker;
+mod mismatch;
+mod qemu;
+mod ram;
+#[cfg(test)]
+mod tests;
+
+use model::vms::{Configured, KvmPages, Vm};
+use model::{Bytes, Cause, Reading, Unread};
+
+use crate::Source;
+use crate::processes::smaps;
+use crate::snapshot::mounts;
+use configured::{Asked, HugeMounts};
+
+/// KVM's own accounts: a directory `PID-FD` for each machine.
+const DEBUGFS: &str = "/sys/kernel/debug/kvm";
+/// smaps of a large process.
+const LONGEST_SMAPS: Bytes = Bytes::gib(1);
+
+/// The programs that are known by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Program {
+    Qemu,
+    CloudHypervisor,
+    Firecracker,
+}
+
+impl Program {
+    /// By the base name of the file that runs.
+    fn of(argv0: &str) -> Option<Self> {
+        match argv0.rsplit('/').next().unwrap_or_default() {
+            "cloud-hypervisor" => Some(Self::CloudHypervisor),
+            "firecracker" => Some(Self::Firecracker),
+            "qemu-kvm" | "kvm" => Some(Self::Qemu),
+            name if name.starts_with("qemu-system-") => Some(Self::Qemu),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Qemu => "qemu",
+            Self::CloudHypervisor => "cloud-hypervisor",
+            Self::Firecracker => "firecracker",
+        }
+    }
+}
+
+/// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM.
+pub fn list(source: &Source) -> Reading<Vec<Vm>> {
+    source.list("/proc").map(|names| {
+        let pids = names.iter().filter_map(|name| name.parse().ok());
+        pids.filter_map(|pid| vm(source, pid)).collect()
+    })
+}
+
+/// The machine that a process runs; `None` if it runs none, or has just ended.
+pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
+    let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
+    let argv = words(bytes.known()?);
+    let program = Program::of(argv.first()?);
+    let kvm = holds_kvm(source, pid);
+    if program.is_none() && kvm.known() != Some(&true) {
+        return None;
+    }
+    let asked = asked(source, pid, program, &argv);
+    let mounts = mounts::all_of(source, &format!("/proc/{pid}/mounts"));
+    let huge = HugeMounts::new(mounts.known().map_or(&[], Vec::as_slice), default_huge_page(source));
+    let configured = asked.as_ref().map(|asked| asked.resolve(&huge));
+    Some(assemble(source, pid, program, &argv, kvm, asked.known(), configured))
+}
+
+fn assemble(
+    source: &Source,
+    pid: u32,
+    program: Option<Program>,
+    argv: &[String],
+    kvm: Reading<bool>,
+    asked: Option<&Asked>,
+    configured: Reading<Configured>,
+) -> Vm {
+    let memory = memory(source, pid, configured.known());
+    let own_name = argv
+        .first()
+        .and_then(|argv0| argv0.rsplit('/').next())
+        .unwrap_or_default();
+    let mut vm = Vm {
+        pid,
+        program: program.map_or(own_name, |program| program.name()).to_owned(),
+        name: asked.and_then(|asked| asked.name.clone()),
+        kvm,
+        configured,
+        mapped: memory.as_ref().map_or(Bytes(0), |memory| memory.mapped),
+        found: memory.as_ref().ok().map(|memory| memory.found.to_owned()),
+        backing: memory.map(|memory| memory.backing).into(),
+        kvm_pages: kvm_pages(source, pid),
+        mismatches: Vec::new(),
+    };
+    vm.mismatches = mismatch::all(&vm);
+    vm
+}
+
+/// `cmdline` is separated and ended by zero bytes.
+fn words(cmdline: &[u8]) -> Vec<String> {
+    let words = cmdline.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+fn asked(source: &Source, pid: u32, program: Option<Program>, argv: &[String]) -> Reading<Asked> {
+    let place = format!("/proc/{pid}/cmdline");
+    match program {
+        Some(Program::Qemu) => Reading::Known(qemu::parse(argv)),
+        Some(Program::CloudHypervisor) => Reading::Known(cloud_hypervisor::parse(argv)),
+        Some(Program::Firecracker) => firecracker::read(source, pid, argv),
+        None => Reading::Unread(Unread::new(
+            Cause::Absent,
+            place,
+            "this program's options are not known",
+        )),
+    }
+}
+
+/// A descriptor of a KVM machine among the open files.
+fn holds_kvm(source: &Source, pid: u32) -> Reading<bool> {
+    let place = format!("/proc/{pid}/fd");
+    source.list(&place).map(|names| {
+        let links = names.iter().map(|name| source.link(&format!("{place}/{name}")));
+        links
+            .into_iter()
+            .any(|link| link.known().is_some_and(|target| target == "anon_inode:kvm-vm"))
+    })
+}
+
+fn memory(source: &Source, pid: u32, configured: Option<&Configured>) -> Result<ram::Memory, Unread> {
+    let path = format!("/proc/{pid}/smaps");
+    let bytes = source.bytes_within(&path, LONGEST_SMAPS).into_result()?;
+    let mappings = smaps::parse(&path, &bytes)?;
+    ram::find(&mappings, configured).ok_or_else(|| {
+        Unread::new(
+            Cause::Absent,
+            path.clone(),
+            "no mapping that could hold a guest's memory",
+        )
+    })
+}
+
+fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
+    let mine = |name: &&String| name.split('-').next() == Some(&pid.to_string());
+    let pages = || -> Result<KvmPages, Unread> {
+        let names = source.list(DEBUGFS).into_result()?;
+        let absent = || Unread::new(Cause::Absent, DEBUGFS, format!("no machine of process {pid} there"));
+        let name = names.iter().find(mine).ok_or_else(absent)?;
+        let count = |size: &str| source.number(&format!("{DEBUGFS}/{name}/pages_{size}")).into_result();
+        Ok(KvmPages {
+            pages_4k: count("4k")?,
+            pages_2m: count("2m")?,
+            pages_1g: count("1g")?,
+        })
+    };
+    pages().into()
+}
+
+/// The size of a hugetlb page where nobody says which.
+fn default_huge_page(source: &Source) -> Option<Bytes> {
+    let text = source.text("/proc/meminfo");
+    let line = text
+        .known()?
+        .lines()
+        .find_map(|line| line.strip_prefix("Hugepagesize:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(Bytes::kib(kib))
+}

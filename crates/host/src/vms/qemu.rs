@@ -1,0 +1,103 @@
+//! QEMU's command line, as users and libvirt write it. Pure. The options are documented in QEMU's `qemu-options.hx`.
+
+use model::Bytes;
+use serde_json::Value;
+
+use super::configured::{Asked, From, is_on, options, parts, size, value};
+
+/// QEMU's memory without `-m`.
+const DEFAULT: Bytes = Bytes::mib(128);
+const MIB: u64 = 1 << 20;
+
+pub(super) fn parse(argv: &[String]) -> Asked {
+    let objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
+    let main = || {
+        let bytes = options(argv, "m")
+            .last()
+            .and_then(|text| main_memory(text))
+            .unwrap_or(DEFAULT);
+        let path = options(argv, "mem-path")
+            .last()
+            .map(|path| From::Path((*path).to_owned()));
+        vec![(bytes, path.unwrap_or(From::Any))]
+    };
+    let backends: Vec<_> = objects
+        .iter()
+        .map(|object| (object.size, object.from.clone()))
+        .collect();
+    Asked {
+        name: options(argv, "name").last().map(|text| name(text)),
+        // A machine's memory is either -m alone or all in backends.
+        memory: if backends.is_empty() { main() } else { backends },
+        prealloc: argv.iter().any(|word| word.trim_start_matches('-') == "mem-prealloc")
+            || objects.iter().any(|object| object.prealloc),
+        shared: objects.iter().any(|object| object.shared),
+    }
+}
+
+/// `guest=NAME,...` or `NAME,...`.
+fn name(text: &str) -> String {
+    let parts = parts(text);
+    let first = parts.first().map(|(key, _)| key.clone()).unwrap_or_default();
+    value(&parts, "guest").map_or(first, str::to_owned)
+}
+
+/// `SIZE` or `size=SIZE,slots=..`, in MiB where no unit is written.
+fn main_memory(text: &str) -> Option<Bytes> {
+    let parts = parts(text);
+    let bare = parts
+        .first()
+        .filter(|(_, value)| value.is_empty())
+        .map(|(key, _)| key.as_str());
+    size(value(&parts, "size").or(bare)?, MIB)
+}
+
+/// A memory backend.
+struct Object {
+    size: Bytes,
+    from: From,
+    prealloc: bool,
+    shared: bool,
+}
+
+impl Object {
+    fn parse(text: &str) -> Option<Self> {
+        let parts = if text.starts_with('{') {
+            json(text)?
+        } else {
+            parts(text)
+        };
+        let bare = parts
+            .first()
+            .filter(|(_, value)| value.is_empty())
+            .map(|(key, _)| key.as_str());
+        let kind = value(&parts, "qom-type").or(bare)?.strip_prefix("memory-backend-")?;
+        let page = value(&parts, "hugetlbsize").and_then(|text| size(text, 1));
+        let from = match kind {
+            "file" => From::Path(value(&parts, "mem-path")?.to_owned()),
+            "memfd" if is_on(&parts, "hugetlb") => From::Hugetlb(page),
+            _ => From::Any,
+        };
+        Some(Self {
+            size: size(value(&parts, "size")?, 1)?,
+            from,
+            prealloc: is_on(&parts, "prealloc"),
+            // A memfd is shared unless it is said not to be.
+            shared: is_on(&parts, "share") || (kind == "memfd" && value(&parts, "share").is_none()),
+        })
+    }
+}
+
+/// libvirt writes objects as JSON.
+fn json(text: &str) -> Option<Vec<(String, String)>> {
+    let Value::Object(fields) = serde_json::from_str(text).ok()? else {
+        return None;
+    };
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        Value::Bool(true) => "on".to_owned(),
+        Value::Bool(false) => "off".to_owned(),
+        other => other.to_string(),
+    };
+    Some(fields.into_iter().map(|(key, value)| (key, text(value))).collect())
+}
