@@ -228,6 +228,15 @@ mod tests {
                 let touched = beside.touch_fresh(deadline).expect("touches");
                 assert_eq!(touched.len() as u64, 256 / TOUCH_PAGES);
                 beside.warm(deadline).expect("warms");
+                let stats = beside.stats().expect("stats");
+                let count = |name| stats.get(name).unwrap_or(0);
+                let (small, large) = (count("pages_4k"), count("pages_2m") + 512 * count("pages_1g"));
+                assert!(
+                    small + 512 * large >= bytes.0 >> 12,
+                    "{kind} {page}: all of it is mapped: {stats:?}"
+                );
+                // One fault for each page that is mapped, of whatever size, and a few for tables that were filled in part.
+                assert!(count("pf_fixed") <= small + large + 100, "{kind} {page}: {stats:?}");
                 let walk = Walk {
                     slot,
                     access: Access::Write,

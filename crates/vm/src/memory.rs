@@ -75,9 +75,6 @@ pub(crate) struct Owned {
     len: usize,
 }
 
-// SAFETY: the mapping has one owner and no ties to a thread.
-unsafe impl Send for Owned {}
-
 impl Owned {
     /// Maps `len` bytes (rounded up to whole pages), on base pages whatever the machine's default is.
     pub(crate) fn new(len: u64) -> Result<Self, Error> {

@@ -1,6 +1,6 @@
 //! KVM's own counters of a VM and of a virtual CPU, as KVM_GET_STATS_FD gives them.
 //!
-//! The form is documented in the kernel's Documentation/virt/kvm/api.rst, section 4.133: a header of six 32-bit words, then
+//! The form is documented in the kernel's Documentation/virt/kvm/api.rst under KVM_GET_STATS_FD: a header of six 32-bit words, then
 //! descriptors (16 bytes and a name each), then 64-bit values.
 
 use std::collections::BTreeMap;
