@@ -39,6 +39,9 @@ impl Outcome {
             cpu,
             seconds: begun.elapsed().as_secs_f64(),
         };
+        if guest.sanity.is_some_and(|sanity| sanity.emulated) {
+            guest.points.iter_mut().for_each(claim_nothing);
+        }
         guest
             .points
             .sort_by_key(|point| (point.point.kind, point.guest_page, point.point.bytes));
@@ -156,6 +159,14 @@ impl Outcome {
     }
 }
 
+/// A guest that does not run on the bare core has no latency that means anything.
+fn claim_nothing(point: &mut GuestPoint) {
+    if point.guest_page.is_some() && point.point.ns.take().is_some() {
+        point.ratio = None;
+        point.point.not_measured = Some("the guest is emulated: see the doubt of that name".to_owned());
+    }
+}
+
 /// More faults while it was timed than stray ones.
 fn is_cold(cell: &Cell) -> bool {
     let fixed = |counted: &Counted| counted.timed_stats.get("pf_fixed").copied().unwrap_or(0);
@@ -260,3 +271,7 @@ pub(super) fn median(guest: &Guest, page: Option<GuestPage>, kind: PageKind, byt
         points.find(|point| point.guest_page == page && point.point.kind == kind && point.point.bytes == bytes)?;
     found.point.ns.map(|ns| ns.median)
 }
+
+#[cfg(test)]
+#[path = "outcome_tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! Made samples in, published numbers out.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use host::snapshot::Mmu;
+use model::guest::{Guest, GuestPage};
+use model::latency::{Access, Backed, Pattern};
+use model::{Backing, Bytes, PageKind, Reading};
+
+use super::super::Spec;
+use super::super::cell::{Cell, Counted, Turns};
+use super::super::operations::Measured;
+use super::Outcome;
+
+const SIZE: Bytes = Bytes::mib(64);
+
+fn spec() -> Spec {
+    Spec {
+        guest_pages: vec![GuestPage::Size4K],
+        kinds: vec![PageKind::Base],
+        sizes: vec![SIZE],
+        pattern: Pattern::RandomLine,
+        access: Access::Read,
+        budget: Some(Duration::from_secs(1)),
+        seed: 1,
+        cpu: None,
+        node: None,
+        base_page: Bytes::kib(4),
+        pmd_page: Bytes::mib(2),
+        available: Bytes::gib(1),
+        mmu: Reading::Known(Mmu::ShadowPvm),
+    }
+}
+
+/// Six rounds in which every sample of a side is the same.
+fn turns(native: f64, guest: f64) -> Turns {
+    Turns {
+        native: vec![vec![native; 10]; 6],
+        guest: vec![vec![guest; 10]; 6],
+    }
+}
+
+fn counts(pairs: &[(&str, i64)]) -> BTreeMap<String, i64> {
+    pairs.iter().map(|&(name, count)| (name.to_owned(), count)).collect()
+}
+
+/// A cell at 400 ticks natively and 420 in the guest; the sanity ring at 2 ticks natively.
+fn outcome(sanity: f64, timed_faults: i64) -> Outcome {
+    let backed = Backed {
+        asked: PageKind::Base,
+        got: Backing::new(),
+        proof: String::new(),
+    };
+    Outcome {
+        cells: vec![Cell {
+            page: GuestPage::Size4K,
+            kind: PageKind::Base,
+            sized: vec![(SIZE, backed, Ok(turns(400.0, 420.0)))],
+            guest: Some(Counted {
+                first: vec![20_000.0; 10],
+                second: vec![100.0; 10],
+                touched: 160,
+                touch_stats: counts(&[("pf_fixed", 160)]),
+                warm_stats: BTreeMap::new(),
+                timed_stats: counts(&[("pf_fixed", timed_faults)]),
+                all_stats: counts(&[("exits", 7)]),
+                sanity: turns(2.0, sanity),
+            }),
+        }],
+        operations: vec![
+            Measured {
+                name: "exit-to-user",
+                what: "",
+                churn: false,
+                result: Ok((vec![50_000.0; 8], BTreeMap::new())),
+            },
+            Measured {
+                name: "segv",
+                what: "",
+                churn: true,
+                result: Err("the guest faulted".to_owned()),
+            },
+        ],
+    }
+}
+
+/// Two ticks are a nanosecond.
+fn publish(outcome: &Outcome) -> Guest {
+    outcome.publish(&spec(), 2.0, 0, Instant::now())
+}
+
+fn ns(guest: &Guest, page: Option<GuestPage>) -> Option<f64> {
+    let mut points = guest.points.iter();
+    let point = points.find(|point| point.guest_page == page).expect("a point");
+    point.point.ns.map(|ns| ns.median)
+}
+
+#[test]
+fn ticks_become_nanoseconds_and_both_sides_stand_beside_each_other() {
+    let outcome = outcome(2.0, 3);
+    let guest = publish(&outcome);
+    assert_eq!(
+        (ns(&guest, None), ns(&guest, Some(GuestPage::Size4K))),
+        (Some(200.0), Some(210.0))
+    );
+    let ratio = guest.points.iter().find_map(|point| point.ratio).expect("a ratio");
+    assert!((ratio.median - 1.05).abs() < 1e-9);
+    // 19,900 ticks more for each page, and a fault for each page.
+    assert_eq!(guest.fault_ns[0].ns, Some(9950.0));
+    assert_eq!(guest.exits[0].ns.map(|ns| ns.median), Some(25_000.0));
+    assert_eq!((guest.exits[0].emulated, guest.churn[0].emulated), (false, true));
+    assert_eq!(guest.churn[0].not_measured.as_deref(), Some("the guest faulted"));
+    assert_eq!(guest.kvm_stats, counts(&[("exits", 7)]));
+    assert!(outcome.doubts(&guest).is_empty());
+}
+
+#[test]
+fn no_latency_is_claimed_for_a_guest_that_is_emulated() {
+    let outcome = outcome(2.1, 0);
+    let guest = publish(&outcome);
+    assert!(guest.sanity.is_some_and(|sanity| sanity.emulated));
+    assert_eq!(
+        (ns(&guest, None), ns(&guest, Some(GuestPage::Size4K))),
+        (Some(200.0), None)
+    );
+    assert_eq!(outcome.doubts(&guest)[0].code, "emulated");
+    let within = publish(&self::outcome(2.05, 0));
+    assert!(
+        within.sanity.is_some_and(|sanity| !sanity.emulated),
+        "2.5 % is within 3 %"
+    );
+}
+
+#[test]
+fn faults_while_it_was_timed_are_a_doubt() {
+    let outcome = outcome(2.0, 5000);
+    let doubts = outcome.doubts(&publish(&outcome));
+    assert_eq!(doubts[0].code, "not-warm");
+    assert!(doubts[0].text.contains("4K on base"), "{}", doubts[0].text);
+}
