@@ -32,8 +32,11 @@ fn unknown_kind() -> String {
 
 fn measured(latency: &Latency) -> (String, String) {
     let gains = gains(latency);
-    match best(&gains) {
-        Some(best) if best.is_shown() && best.percent() >= WORTH => (buys(best, &gains), choice(best, &gains)),
+    let lasting = lasting(&gains);
+    if let Some(best) = surest(lasting.iter().copied()) {
+        return (buys(best, &lasting), choice(best, &gains));
+    }
+    match surest(&gains) {
         Some(best) => (
             no_gain(best, latency),
             "No kind of large page is therefore better than another.".to_owned(),
@@ -42,14 +45,34 @@ fn measured(latency: &Latency) -> (String, String) {
     }
 }
 
-/// The gain that is largest for sure: the one with the highest lower end.
-fn best(gains: &[Gain]) -> Option<&Gain> {
-    gains
-        .iter()
-        .max_by(|one, other| one.interval().0.total_cmp(&other.interval().0))
+/// The gain that is largest for sure: the highest lower end, to a tenth of a percent; at the larger working set if equal.
+fn surest<'a>(gains: impl IntoIterator<Item = &'a Gain>) -> Option<&'a Gain> {
+    let place = |gain: &&Gain| ((gain.interval().0 * 10.0).round() as i64, gain.bytes);
+    gains.into_iter().max_by_key(place)
 }
 
-fn buys(best: &Gain, gains: &[Gain]) -> String {
+/// Gains that last from their working set to the largest one. What larger pages save in translation stays as working
+/// sets grow; a gap that closes again is a cache edge that neighbours moved.
+fn lasting(gains: &[Gain]) -> Vec<&Gain> {
+    let mut curves: BTreeMap<_, Vec<&Gain>> = BTreeMap::new();
+    for gain in gains {
+        curves
+            .entry((gain.kind, gain.pattern, gain.access))
+            .or_default()
+            .push(gain);
+    }
+    curves.into_values().flat_map(tail).collect()
+}
+
+/// Those of one curve's gains that are open at their working set and at every larger one.
+fn tail(mut curve: Vec<&Gain>) -> impl Iterator<Item = &Gain> {
+    curve.sort_by_key(|gain| std::cmp::Reverse(gain.bytes));
+    curve
+        .into_iter()
+        .take_while(|gain| gain.is_shown() && gain.percent() >= WORTH)
+}
+
+fn buys(best: &Gain, lasting: &[&Gain]) -> String {
     let (low, high) = best.interval();
     format!(
         "Large pages save up to {} % (95 % interval {} to {} %) of the time of a {} {}: {} instead of {} ns at a working set of {}{}.",
@@ -61,20 +84,15 @@ fn buys(best: &Gain, gains: &[Gain]) -> String {
         number(best.large.median),
         number(best.base.median),
         best.bytes,
-        opening(best, gains)
+        opening(best, lasting)
     )
 }
 
 /// From which working set on the gap is there for good.
-fn opening(best: &Gain, gains: &[Gain]) -> String {
-    let mut same: Vec<&Gain> = gains
-        .iter()
-        .filter(|gain| (gain.kind, gain.pattern, gain.access) == (best.kind, best.pattern, best.access))
-        .collect();
-    same.sort_by_key(|gain| std::cmp::Reverse(gain.bytes));
-    let open = |gain: &&&Gain| gain.is_shown() && gain.percent() >= WORTH;
-    match same.iter().take_while(open).last() {
-        Some(first) if first.bytes < best.bytes => format!("; the gap is open from {} on", first.bytes),
+fn opening(best: &Gain, lasting: &[&Gain]) -> String {
+    let curve = |gain: &&&Gain| (gain.kind, gain.pattern, gain.access) == (best.kind, best.pattern, best.access);
+    match lasting.iter().filter(curve).map(|gain| gain.bytes).min() {
+        Some(first) if first < best.bytes => format!("; the gap is open from {first} on"),
         _ => String::new(),
     }
 }
@@ -89,7 +107,7 @@ fn no_gain(best: &Gain, latency: &Latency) -> String {
         .unwrap_or_default();
     let (low, high) = best.interval();
     format!(
-        "No gain from large pages worth having was shown up to a working set of {largest}: the best was {} % (95 % interval {} to {} %, {} at {}).",
+        "No lasting gain from large pages was shown up to a working set of {largest}: the best was {} % (95 % interval {} to {} %, {} at {}).",
         number(best.percent()),
         number(low),
         number(high),

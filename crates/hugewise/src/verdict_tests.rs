@@ -1,6 +1,6 @@
 //! The verdict is honest about what was and was not shown.
 
-use model::PageKind;
+use model::{Bytes, PageKind};
 
 use super::verdict;
 use crate::cli::typed::Sort;
@@ -54,9 +54,18 @@ fn a_gap_within_noise_is_no_gain() {
     latency.points.extend(curve(PageKind::Thp, |_| (95.0, 0.05)).points);
     let sentences = verdict(Ok(&latency), &machine(), None);
     assert!(
-        sentences[0].starts_with("No gain from large pages worth having was shown up to a working set of 1G"),
+        sentences[0].starts_with("No lasting gain from large pages was shown up to a working set of 1G"),
         "{sentences:#?}"
     );
+}
+
+#[test]
+fn a_gap_that_closes_again_is_not_what_large_pages_buy() {
+    let spike = |high: f64| move |bytes: Bytes| (if bytes == Bytes::mib(2) { high } else { 100.0 }, 0.01);
+    let mut latency = curve(PageKind::Base, spike(700.0));
+    latency.points.extend(curve(PageKind::Thp, spike(90.0)).points);
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(sentences[0].starts_with("No lasting gain"), "{sentences:#?}");
 }
 
 #[test]
@@ -67,9 +76,7 @@ fn nothing_measured_is_said_with_its_reason() {
         "What large pages would buy here was not measured: it was skipped."
     );
     let mut latency = curve(PageKind::Base, |_| (100.0, 0.01));
-    latency
-        .points
-        .push(unmeasured(PageKind::HUGETLB_2M, model::Bytes::mib(1)));
+    latency.points.push(unmeasured(PageKind::HUGETLB_2M, Bytes::mib(1)));
     let sentences = verdict(Ok(&latency), &machine(), None);
     assert!(sentences[0].contains("the pool is empty"), "{sentences:#?}");
 }

@@ -78,10 +78,8 @@ fn compose(
 /// A part that is there, or an entry among those left out.
 fn part<T>(skipped: &mut Vec<Skipped>, name: &str, part: Result<T, String>) -> Option<T> {
     part.map_err(|why| {
-        skipped.push(Skipped {
-            part: name.to_owned(),
-            why,
-        })
+        let part = name.to_owned();
+        skipped.push(Skipped { part, why });
     })
     .ok()
 }
@@ -117,9 +115,10 @@ fn latency(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> Meas
     }
 }
 
-/// The usual kinds over the usual sizes; a quick one takes whole octaves only.
+/// The usual kinds over the usual sizes; a quick one takes whole octaves up to 1G, since bringing pages in takes longest.
 fn wish(quick: bool, snapshot: &Snapshot) -> anyhow::Result<Wish> {
-    let mut sizes = lab::latency::sizes(FROM, TO.min(room(snapshot)?).max(FROM));
+    let largest = if quick { Bytes::gib(1) } else { TO };
+    let mut sizes = lab::latency::sizes(FROM, largest.min(room(snapshot)?).max(FROM));
     if quick {
         sizes.retain(|size: &Bytes| size.0.is_power_of_two());
     }

@@ -7,13 +7,25 @@ use tune::{Door, GaveBack, LiveSink, PoolLease};
 
 use crate::ui::Ui;
 
-/// Gone after a restart, and so are the settings it keeps account of.
-const STATE: &str = "/run/hugewise";
-
 /// The door to the machine's settings.
 fn door() -> Door {
-    let state = std::env::var_os("HUGEWISE_STATE_DIR").map_or_else(|| PathBuf::from(STATE), PathBuf::from);
-    Door::new(state, Box::new(LiveSink))
+    Door::new(state_dir(), Box::new(LiveSink))
+}
+
+/// Where the journals are: gone after a restart, and so are the settings they keep account of. An ordinary user has
+/// one of their own, since only root may write root's.
+fn state_dir() -> PathBuf {
+    if let Some(named) = std::env::var_os("HUGEWISE_STATE_DIR") {
+        return PathBuf::from(named);
+    }
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return PathBuf::from("/run/hugewise");
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(runtime) => PathBuf::from(runtime).join("hugewise"),
+        None => std::env::temp_dir().join(format!("hugewise-{}", user.as_raw())),
+    }
 }
 
 /// Gives back what an earlier run could not, and says so.

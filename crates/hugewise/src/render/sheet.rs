@@ -62,8 +62,8 @@ impl Sheet {
             .load_style(RULED)
             .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(look.width);
-        let notes = self.notes.iter().map(|note| format!("{note}\n"));
-        self.titled("", &table, notes.collect())
+        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
+        self.titled("", &table, &notes)
     }
 
     /// As Markdown.
@@ -72,11 +72,11 @@ impl Sheet {
         table
             .load_style(ASCII_MARKDOWN)
             .set_content_arrangement(ContentArrangement::Disabled);
-        let notes = self.notes.iter().map(|note| format!("\n{}\n", escaped(note)));
-        self.titled("## ", &table, notes.collect())
+        let notes: String = self.notes.iter().map(|note| format!("\n{}\n", escaped(note))).collect();
+        self.titled("## ", &table, &notes)
     }
 
-    fn titled(&self, mark: &str, table: &Table, notes: String) -> String {
+    fn titled(&self, mark: &str, table: &Table, notes: &str) -> String {
         let gap = if mark.is_empty() { "" } else { "\n" };
         let rows = if self.rows.is_empty() {
             String::new()
