@@ -27,7 +27,9 @@ pub enum Error {
     #[error("this kernel's KVM lacks {0}, which the guest needs: use a newer kernel")]
     Capability(&'static str),
     /// The virtual CPU cannot map pages of this size.
-    #[error("the virtual CPU offers no {0} pages: leave them out with --guest-pages")]
+    #[error(
+        "KVM offers its guests no {0} pages on this machine (they are not among the CPU features it supports, mostly so under shadow paging); leave them out with --guest-pages"
+    )]
     GuestPage(GuestPage),
     /// A call to KVM failed.
     #[error("KVM refused to {what}: {source}")]
