@@ -146,6 +146,12 @@ impl Child {
         }
     }
 
+    /// Tells it to end, so that many end at the same time before each is waited for.
+    pub(crate) fn end(&self) {
+        // Can only fail if it is gone already.
+        let _ = rustix::process::kill_process(self.0, Signal::KILL);
+    }
+
     #[cfg(test)]
     pub(crate) fn pid(&self) -> Pid {
         self.0
@@ -154,8 +160,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Both can only fail if it is gone already.
-        let _ = rustix::process::kill_process(self.0, Signal::KILL);
+        self.end();
         let _ = reap(self.0);
     }
 }

@@ -58,9 +58,21 @@ pub fn current_cpu() -> u32 {
     sched_getcpu() as u32
 }
 
+/// The CPUs that this thread may run on, in ascending order.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn allowed_cpus() -> io::Result<Vec<u32>> {
+    let allowed = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| allowed.is_set(cpu))
+        .map(|cpu| cpu as u32)
+        .collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Pinned, current_cpu};
+    use super::{Pinned, allowed_cpus, current_cpu};
 
     #[test]
     fn pins_and_gives_back() {
@@ -68,6 +80,7 @@ mod tests {
         let last = (0..1024).rev().find(|&cpu| before.is_set(cpu)).expect("a CPU") as u32;
         let pinned = Pinned::to(Some(last)).expect("an allowed CPU");
         assert_eq!(current_cpu(), last);
+        assert_eq!(allowed_cpus().expect("affinity"), [last]);
         drop(pinned);
         assert_eq!(rustix::thread::sched_getaffinity(None).expect("affinity"), before);
         assert!(Pinned::to(Some(1023)).is_err() || before.is_set(1023));

@@ -36,10 +36,10 @@ fn main() -> ExitCode {
         trial("every_operation_is_done_as_named_or_says_why_not", every_operation),
         trial("a_stop_ends_the_workers", a_stop_ends_the_workers),
         trial("a_killed_measurement_leaves_no_process", || {
-            left_by(|pid| kill_process(pid, Signal::KILL))
+            left_by(|pid| kill_process(pid, Signal::KILL));
         }),
         trial("an_interrupted_terminal_leaves_no_process", || {
-            left_by(|pid| kill_process_group(pid, Signal::INT))
+            left_by(|pid| kill_process_group(pid, Signal::INT));
         }),
         trial("a_worker_serves_nobody_but_its_parent", a_worker_serves_its_parent),
         trial("a_program_that_is_no_worker_is_told", no_worker),

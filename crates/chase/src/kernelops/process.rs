@@ -63,14 +63,13 @@ impl Timed for Forks {
 
 /// Groups of children among idle processes.
 pub(super) struct Crowd {
-    /// Ended when this goes.
-    _idle: Vec<Child>,
+    idle: Vec<Child>,
 }
 
 impl Crowd {
     pub(super) fn open(live: u32) -> io::Result<Self> {
         let idle = (0..live).map(|_| Child::idle()).collect::<io::Result<_>>()?;
-        Ok(Self { _idle: idle })
+        Ok(Self { idle })
     }
 }
 
@@ -85,6 +84,12 @@ impl Timed for Crowd {
         })?;
         batch.counts.children = GROUP;
         Ok(batch)
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.idle.iter().for_each(Child::end);
     }
 }
 

@@ -89,6 +89,15 @@ pub enum Error {
     },
 }
 
+/// The CPUs that this program may use, in an order in which workers do not share a core before they must; `cores` are the
+/// threads of each core.
+///
+/// # Errors
+/// If the kernel does not say which are allowed.
+pub fn cpus(cores: &[Vec<u32>]) -> io::Result<Vec<u32>> {
+    Ok(plan::in_order(&chase::thread::allowed_cpus()?, cores))
+}
+
 /// Measures all points of the spec. What could not be done as named comes back without a number and with the reason.
 ///
 /// # Errors

@@ -58,6 +58,22 @@ pub fn usual(kinds: &[PageKind], live: u32, resident: Bytes) -> Vec<Op> {
     ops
 }
 
+/// The CPUs that may be used, in an order in which workers do not share a core before they must: first one thread of each of
+/// `cores` (the threads of one core each), then the others.
+pub(super) fn in_order(allowed: &[u32], cores: &[Vec<u32>]) -> Vec<u32> {
+    let mut cpus = allowed.to_vec();
+    let turn = |cpu: u32| {
+        let core = cores.iter().find(|core| core.contains(&cpu));
+        core.map_or(0, |core| {
+            core.iter()
+                .filter(|&&other| other < cpu && allowed.contains(&other))
+                .count()
+        })
+    };
+    cpus.sort_by_key(|&cpu| (turn(cpu), cpu));
+    cpus
+}
+
 /// Every combination that the spec asks for, once.
 pub(super) fn targets(spec: &Spec) -> Vec<Target> {
     let of = |&op: &Op| spec.workers.iter().map(move |&workers| Target { op, workers });
@@ -102,9 +118,7 @@ pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<String> {
     let needed = workers * op.cpus();
     if needed as usize > spec.cpus.len() {
         let have = spec.cpus.len();
-        return Some(format!(
-            "{op} by {workers} workers needs {needed} CPUs, and {have} may be used"
-        ));
+        return Some(format!("needs {needed} CPUs, and {have} may be used"));
     }
     let memory = match op {
         Op::FwResident { kind, bytes } if kind.pool().is_none() => Bytes(bytes.0 * u64::from(workers)),
@@ -124,7 +138,7 @@ pub(super) fn order(points: usize, seed: u64, round: u32) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Place, Target, impossible, order, places, share, targets, usual};
+    use super::{Place, Target, impossible, in_order, order, places, share, targets, usual};
     use crate::kernelops::{Program, Spec};
     use model::kernelops::{Cores, Op};
     use model::{Bytes, PageKind};
@@ -177,6 +191,13 @@ mod tests {
             .map(|place| place.cpu)
             .collect();
         assert_eq!(alone, cpus);
+    }
+
+    #[test]
+    fn twins_of_one_core_come_last() {
+        let cores = [vec![0, 4], vec![1, 5], vec![2, 6], vec![3, 7]];
+        assert_eq!(in_order(&[0, 1, 4, 5, 6, 7], &cores), [0, 1, 6, 7, 4, 5]);
+        assert_eq!(in_order(&[3, 9], &[]), [3, 9], "cores unknown");
     }
 
     #[test]

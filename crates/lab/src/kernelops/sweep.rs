@@ -19,8 +19,13 @@ pub(super) trait Bench {
 const ROUNDS: u32 = 3;
 /// Below this a visit is mostly set-up.
 const SHORTEST: Duration = Duration::from_millis(10);
+/// The first visits, which show how long setting up takes.
+const FIRST: Duration = Duration::from_millis(30);
 /// Beyond this a visit gains less than another one later.
 const LONGEST: Duration = Duration::from_millis(100);
+/// A visit after the first may take this part of the time that is left, so that one which is dear to set up does not take
+/// the later visits of many others.
+const PART: u32 = 4;
 
 /// Points, time and seed of a sweep.
 pub(super) struct Sweep<'a> {
@@ -71,7 +76,6 @@ impl Sweep<'_> {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let rounds_after = ROUNDS.saturating_sub(sampled.rounds + 1) as usize;
         for (done, &point) in order.iter().enumerate() {
             if stop() {
                 return Err(Error::Interrupted);
@@ -82,9 +86,7 @@ impl Sweep<'_> {
                 continue;
             }
             progress.step(self.done(left), left, &self.describe(point));
-            let ahead = order.len() - done + order.len() * rounds_after;
-            let share = left / ahead as u32;
-            let slice = share.saturating_sub(sampled.set_up[point]).clamp(SHORTEST, LONGEST);
+            let slice = sampled.slice(order, done, left);
             sampled.samples[point].add(bench.visit(point, slice)?);
             sampled.set_up[point] = (bench.now() - begun).saturating_sub(slice);
         }
@@ -111,6 +113,20 @@ impl Sweep<'_> {
 impl Sampled {
     /// Is there time for another visit? Always for the first.
     fn can_afford(&self, point: usize, left: Duration) -> bool {
-        self.rounds == 0 || self.set_up[point] + SHORTEST <= left
+        self.rounds == 0 || (self.set_up[point] + SHORTEST) * PART <= left
+    }
+
+    /// The time for the visit to `order[done]`: what setting up leaves of this round and those planned after it, shared
+    /// out evenly.
+    fn slice(&self, order: &[usize], done: usize, left: Duration) -> Duration {
+        if self.rounds == 0 {
+            let even = left / ((order.len() - done) as u32 * ROUNDS);
+            return even.clamp(SHORTEST, FIRST);
+        }
+        let rounds_after = ROUNDS.saturating_sub(self.rounds + 1);
+        let set_up = |points: &[usize]| points.iter().map(|&point| self.set_up[point]).sum::<Duration>();
+        let busy = set_up(&order[done..]) + set_up(order) * rounds_after;
+        let visits = (order.len() - done) as u32 + order.len() as u32 * rounds_after;
+        (left.saturating_sub(busy) / visits).clamp(SHORTEST, LONGEST)
     }
 }

@@ -11,6 +11,7 @@ use chase::kernelops::{Counts, Timed};
 use host::processes;
 use model::kernelops::Op;
 use model::{Backing, Bytes, Cause, Reading, Unread};
+use rustix::fs::FileType;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
@@ -67,10 +68,12 @@ pub(super) struct Proved {
 }
 
 /// A program that measures operations of the kernel calls this before anything else: if it was started as a worker, it
-/// works, and ends with the code returned.
+/// works, and ends with the code returned. A user who types the word has no socket there, and is no worker.
 pub fn serve_if_asked() -> Option<ExitCode> {
     let asked = std::env::args_os().nth(1).is_some_and(|word| word == ASKED);
-    asked.then(|| {
+    let on_socket =
+        || rustix::fs::fstat(std::io::stdin()).is_ok_and(|file| FileType::from_raw_mode(file.st_mode).is_socket());
+    (asked && on_socket()).then(|| {
         if serve().is_some() {
             ExitCode::SUCCESS
         } else {
