@@ -6,6 +6,9 @@ use clap::Parser;
 use hugewise::{cli::Cli, commands, ui};
 
 fn main() -> ExitCode {
+    if let Some(code) = lab::kernelops::serve_if_asked() {
+        return code;
+    }
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();

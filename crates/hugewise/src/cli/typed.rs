@@ -124,6 +124,8 @@ pub enum Part {
 pub enum Measure {
     /// Latency by working set and page kind
     Latency(Latency),
+    /// What page faults, forks, process switches and mappings cost, natively
+    Kernel(Kernel),
 }
 
 /// `hugewise measure latency`
@@ -170,6 +172,38 @@ pub struct Latency {
     /// No plot below the table
     #[arg(long)]
     pub no_plot: bool,
+}
+
+/// `hugewise measure kernel`
+///
+/// Real processes do what the kernel's memory management has most work with: segv, pcd, nps and fw as in VMware's study
+/// of nested paging, page faults of every sort, mmap, exec. Each by one worker, by two, and by one for every CPU.
+#[derive(Args, Debug)]
+pub struct Kernel {
+    /// Just these operations, by name
+    #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
+    pub ops: Vec<String>,
+    /// Page kinds where they matter [default: base, thp, and hugetlb-2M where the kernel has it]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    pub pages: Vec<PageKind>,
+    /// Workers at the same time, each on a CPU of its own [default: 1, 2, and one for every CPU]
+    #[arg(long, value_delimiter = ',', value_name = "N,..", value_parser = clap::value_parser!(u32).range(1..))]
+    pub workers: Vec<u32>,
+    /// Idle processes among which pcd creates and destroys others [default: 4000; 1000 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub live: Option<u32>,
+    /// Memory of a parent that forks [default: 256M; 64M with --quick]
+    #[arg(long, value_name = "SIZE")]
+    pub resident: Option<Bytes>,
+    /// Less of everything: under 6 seconds instead of 20
+    #[arg(long)]
+    pub quick: bool,
+    /// Time for all points together [default: 15s; 4s with --quick]
+    #[arg(long, value_name = "TIME", value_parser = super::meaning::duration)]
+    pub budget: Option<std::time::Duration>,
+    /// Never take pages from a hugetlb pool beyond those that are free already
+    #[arg(long)]
+    pub no_pool: bool,
 }
 
 /// What a step of the chase does to its line.

@@ -92,7 +92,7 @@ pub(super) fn room(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     Ok(Bytes(available(snapshot)?.0 / 4))
 }
 
-fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
+pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     let available = snapshot.memory.get("MemAvailable").into_result();
     available.context("how much memory can be had")
 }

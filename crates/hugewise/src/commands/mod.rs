@@ -1,6 +1,7 @@
 //! The commands, one file each: they ask, measure, and hand a result to the desk.
 
 mod checkup;
+mod kernel;
 mod latency;
 mod pools;
 mod ps;
@@ -30,6 +31,7 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
     match &cli.command {
         Command::Checkup(typed) => checkup::run(&mut desk, typed),
         Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
+        Command::Measure(Measure::Kernel(typed)) => kernel::run(&mut desk, typed),
         Command::Ps(typed) => ps::run(&mut desk, typed),
         Command::Snapshot(typed) => snapshot::run(&mut desk, typed),
         Command::Report(typed) => report::run(&mut desk, typed),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use model::Envelope;
+use model::kernelops::KernelOps;
 use model::latency::Latency;
 use serde_json::Value;
 
@@ -23,6 +24,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
     };
     match schema {
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
+        _ if schema == schema_name::<KernelOps>() => again::<KernelOps>(desk, path, &text),
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
         _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),

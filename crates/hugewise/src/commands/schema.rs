@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::CommandFactory;
+use model::kernelops::KernelOps;
 use model::latency::Latency;
 
 use super::Desk;
@@ -11,9 +12,10 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 4] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 5] {
     [
         named::<Checkup>(),
+        named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),
         named::<ProcessList>(),

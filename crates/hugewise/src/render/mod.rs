@@ -4,6 +4,7 @@ pub mod axis;
 pub mod checkup;
 pub mod figure;
 pub mod inventory;
+pub mod kernelops;
 pub mod latency;
 pub mod look;
 pub mod picture;

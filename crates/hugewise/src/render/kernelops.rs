@@ -1,0 +1,347 @@
+//! What operations of the kernel cost: a table with a column for each number of workers, and lines of CSV.
+
+use std::collections::BTreeSet;
+
+use model::kernelops::{KernelOps, Op, Point};
+use model::latency::Backed;
+use model::{Estimate, PageKind};
+
+use super::axis::number;
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show, TABLES};
+
+impl Show for KernelOps {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "kernel";
+
+    fn title(&self) -> String {
+        "Cost of the kernel's memory and process operations".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        savings(self).into_iter().chain(crowding(self)).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        vec![sheet(self)]
+    }
+
+    fn csv(&self) -> Lines {
+        csv(self)
+    }
+}
+
+fn find(result: &KernelOps, op: Op, workers: u32) -> Option<&Point> {
+    result
+        .points
+        .iter()
+        .find(|point| (point.op, point.workers) == (op, workers))
+}
+
+fn sheet(result: &KernelOps) -> Sheet {
+    let ops: BTreeSet<Op> = result.points.iter().map(|point| point.op).collect();
+    let workers: BTreeSet<u32> = result.points.iter().map(|point| point.workers).collect();
+    let heads = workers.iter().map(|&workers| format!("#{}", many(workers)));
+    let columns = ["operation".to_owned(), "what it is".to_owned()]
+        .into_iter()
+        .chain(heads);
+    let mut sheet = Sheet::new(
+        "Time of one operation, by workers at the same time: median ± half of its 95 % interval",
+        columns.chain(["counted per operation".to_owned()]),
+    );
+    for op in ops {
+        let points: Vec<Option<&Point>> = workers.iter().map(|&workers| find(result, op, workers)).collect();
+        let cells = points.iter().map(|point| point.map_or_else(String::new, cell));
+        let counted = points.iter().flatten().find(|point| point.ns.is_some());
+        let counted = counted.map_or_else(String::new, |point| counts(point));
+        let names = [op.to_string(), op.what().to_owned()].into_iter();
+        sheet.row(names.chain(cells).chain([counted]));
+    }
+    notes(result).into_iter().for_each(|note| sheet.note(note));
+    sheet
+}
+
+fn many(workers: u32) -> String {
+    match workers {
+        1 => "1 worker".to_owned(),
+        more => format!("{more} workers"),
+    }
+}
+
+fn cell(point: &Point) -> String {
+    point.ns.map_or_else(|| "-".to_owned(), spread)
+}
+
+/// `1.63 µs ± 2 %`.
+fn spread(ns: Estimate) -> String {
+    format!("{} ± {:.0} %", time(ns.median), ns.relative_error() * 100.0)
+}
+
+/// A time in the unit that fits it.
+fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns => (ns / 1e6, "ms"),
+    };
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.decimals$} {unit}")
+}
+
+/// What shows that the operation did what its name says.
+fn counts(point: &Point) -> String {
+    let shown = ["faults", "pages-per-fault", "signals", "children"];
+    let parts = shown.iter().filter_map(|&name| {
+        let count = point.per_operation.get(name).copied().filter(|&count| count >= 0.005)?;
+        Some(format!("{name} {}", number((count * 100.0).round() / 100.0)))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn notes(result: &KernelOps) -> Vec<String> {
+    let missing = result.points.iter().filter_map(|point| {
+        let why = point.not_measured.as_deref()?;
+        Some(format!("not measured: {} by {}: {why}", point.op, many(point.workers)))
+    });
+    missing.chain(backing(result)).chain([how(result)]).collect()
+}
+
+/// What the kernel's accounts prove, at the least. Reads of the page of zeros have no memory of their own.
+fn backing(result: &KernelOps) -> Option<String> {
+    let measured = result.points.iter().filter(|point| point.ns.is_some());
+    let backed: Vec<&Backed> = measured.filter_map(|point| point.backing.as_ref()).collect();
+    let shares = backed.iter().filter_map(|backed| backed.got.share(backed.asked));
+    let least = shares.min_by(f64::total_cmp)?;
+    let proofs: BTreeSet<&str> = backed.iter().map(|backed| backed.proof.as_str()).collect();
+    let proofs: Vec<&str> = proofs.into_iter().collect();
+    Some(format!(
+        "backing: wherever a page kind is named at least {} % of the memory was of that kind, proved by {}",
+        number((least * 100.0).floor()),
+        proofs.join(", ")
+    ))
+}
+
+fn how(result: &KernelOps) -> String {
+    let measured: Vec<&Point> = result.points.iter().filter(|point| point.ns.is_some()).collect();
+    let settled = measured.iter().filter(|point| point.settled).count();
+    let dropped: u64 = result.points.iter().map(|point| point.dropped).sum();
+    format!(
+        "{} points in {:.1} s and {} rounds, workers pinned to CPUs {:?}; {settled} within 2 %, the others ended by their \
+         time; {dropped} samples dropped",
+        result.points.len(),
+        result.seconds,
+        result.rounds,
+        result.cpus
+    )
+}
+
+/// What large pages save, by one worker.
+fn savings(result: &KernelOps) -> Vec<String> {
+    let median = |point: &&Point| point.ns.filter(|_| point.workers == 1).map(|ns| ns.median);
+    let same = |a: Op, b: Op| match (a, b) {
+        (Op::FwResident { bytes: a, .. }, Op::FwResident { bytes: b, .. })
+        | (Op::MmapTouch { bytes: a, .. }, Op::MmapTouch { bytes: b, .. }) => a == b,
+        _ => false,
+    };
+    let against = |large: &Point| {
+        let kind = large.op.kind().filter(|kind| kind.is_large())?;
+        let mut bases = result
+            .points
+            .iter()
+            .filter(|base| base.op.kind() == Some(PageKind::Base));
+        let base = bases.find(|base| same(base.op, large.op) && base.workers == large.workers)?;
+        let (slow, fast) = (median(&base)?, median(&large)?);
+        let verdict = if fast <= slow {
+            format!("{:.1}x less", slow / fast)
+        } else {
+            format!("{:.1}x more", fast / slow)
+        };
+        let what = large.op.what();
+        Some(format!(
+            "{what} ({}): {} on base pages, {} on {kind}: {verdict}.",
+            large.op.variant().split(' ').next().unwrap_or_default(),
+            time(slow),
+            time(fast),
+        ))
+    };
+    result.points.iter().filter_map(against).collect()
+}
+
+/// How much longer operations take when all do them at the same time.
+fn crowding(result: &KernelOps) -> Option<String> {
+    let most = result
+        .points
+        .iter()
+        .filter(|point| point.ns.is_some())
+        .map(|point| point.workers)
+        .max()?;
+    let ratio = |point: &Point| {
+        let alone = find(result, point.op, 1)?.ns?.median;
+        Some((
+            point.op,
+            point.ns.filter(|_| point.workers == most && most > 1)?.median / alone,
+        ))
+    };
+    let mut ratios: Vec<(Op, f64)> = result.points.iter().filter_map(ratio).collect();
+    ratios.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (worst, ratio) = ratios.last()?;
+    let middle = ratios[ratios.len() / 2].1;
+    Some(format!(
+        "By {} at the same time an operation takes {middle:.2}x as long as by one (median of {} operations; most: {worst}, \
+         {ratio:.2}x).",
+        many(most),
+        ratios.len()
+    ))
+}
+
+fn csv(result: &KernelOps) -> Lines {
+    let head = vec![
+        "op",
+        "variant",
+        "workers",
+        "ns_median",
+        "ns_low",
+        "ns_high",
+        "samples",
+        "settled",
+        "operations",
+        "faults",
+        "pages_per_fault",
+        "signals",
+        "children",
+        "switches",
+        "preemptions",
+        "dropped",
+        "kind",
+        "backing",
+        "proof",
+        "not_measured",
+    ];
+    (head, result.points.iter().map(csv_line).collect())
+}
+
+fn csv_line(point: &Point) -> Vec<String> {
+    let value = |of: fn(Estimate) -> f64| point.ns.map_or_else(String::new, |ns| of(ns).to_string());
+    let count = |name: &str| {
+        point
+            .per_operation
+            .get(name)
+            .map_or_else(String::new, ToString::to_string)
+    };
+    let backed = |of: fn(&Backed) -> String| point.backing.as_ref().map_or_else(String::new, of);
+    vec![
+        point.op.name().to_owned(),
+        point.op.variant(),
+        point.workers.to_string(),
+        value(|ns| ns.median),
+        value(|ns| ns.low),
+        value(|ns| ns.high),
+        value(|ns| ns.samples as f64),
+        point.settled.to_string(),
+        point.operations.to_string(),
+        count("faults"),
+        count("pages-per-fault"),
+        count("signals"),
+        count("children"),
+        count("switches"),
+        count("preemptions"),
+        point.dropped.to_string(),
+        backed(|backed| backed.asked.to_string()),
+        backed(|backed| backed.got.to_string()),
+        backed(|backed| backed.proof.clone()),
+        point.not_measured.clone().unwrap_or_default(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use model::kernelops::{KernelOps, Op, Point};
+    use model::{Bytes, Estimate, PageKind};
+
+    use super::time;
+    use crate::render::look::Look;
+    use crate::show::Show;
+
+    fn point(op: Op, workers: u32, ns: Option<f64>) -> Point {
+        let estimate = |median: f64| Estimate {
+            median,
+            low: median * 0.98,
+            high: median * 1.02,
+            samples: 100,
+        };
+        Point {
+            op,
+            workers,
+            ns: ns.map(estimate),
+            settled: true,
+            operations: 1000,
+            per_operation: [("faults".to_owned(), 1.0)].into(),
+            backing: None,
+            dropped: 0,
+            not_measured: ns.is_none().then(|| "needs 4 CPUs, and 2 may be used".to_owned()),
+        }
+    }
+
+    fn result() -> KernelOps {
+        let fork = |kind| Op::FwResident {
+            kind,
+            bytes: Bytes::mib(256),
+        };
+        KernelOps {
+            points: vec![
+                point(Op::Segv, 1, Some(2800.0)),
+                point(Op::Segv, 2, Some(5600.0)),
+                point(Op::Migrate, 1, Some(9000.0)),
+                point(Op::Migrate, 2, None),
+                point(fork(PageKind::Base), 1, Some(5e6)),
+                point(fork(PageKind::Thp), 1, Some(2e5)),
+            ],
+            tsc_ghz: 2.0,
+            cpus: vec![0, 1],
+            rounds: 3,
+            seconds: 12.0,
+        }
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_operation_and_a_column_for_each_number_of_workers() {
+        let sheet = &result().sheets()[0];
+        assert_eq!(sheet.rows.len(), 4);
+        let text = sheet.text(Look {
+            width: 160,
+            color: false,
+            plot: false,
+        });
+        for part in [
+            "2.80 µs ± 2 %",
+            "5.60 µs ± 2 %",
+            "1 worker",
+            "2 workers",
+            "not measured: migrate by 2 workers: needs 4",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn headlines_say_what_large_pages_save_and_what_company_costs() {
+        let headlines = result().headlines();
+        assert!(
+            headlines[0].contains("5.00 ms on base pages, 200 µs on thp: 25.0x less"),
+            "{headlines:?}"
+        );
+        assert!(headlines[1].contains("takes 2.00x as long"), "{headlines:?}");
+        assert_eq!(headlines.len(), 2);
+    }
+
+    #[test]
+    fn csv_has_as_many_fields_as_heads_and_times_have_units() {
+        let (head, lines) = result().csv();
+        assert!(lines.iter().all(|line| line.len() == head.len()));
+        assert_eq!(
+            [812.0, 1634.0, 12_345.0, 5.04e6].map(time),
+            ["812 ns", "1.63 µs", "12.3 µs", "5.04 ms"]
+        );
+    }
+}
