@@ -1,5 +1,6 @@
 //! The mappings of a process with their bytes (smaps) or, where counting those would hold it up, without (maps).
 
+use model::process::MappingPages;
 use model::{Bytes, PageKind, Reading, Unread};
 
 use crate::Source;
@@ -86,10 +87,23 @@ impl Area {
         self.name.is_empty() || self.name == "[heap]" || self.name.starts_with("[anon:")
     }
 
-    /// Whole aligned blocks of that size in it, in bytes.
-    pub fn aligned(&self, block: Bytes) -> Bytes {
-        let first = self.start.checked_next_multiple_of(block.0).unwrap_or(self.end);
-        Bytes(self.end.saturating_sub(first) / block.0 * block.0)
+    /// As results show it, for [`why_base`](crate::processes::why_base); `None` if only maps was read.
+    pub fn to_pages(&self) -> Option<MappingPages> {
+        let counted = self.counted.as_ref()?;
+        let mut backing = counted.counts.transparent();
+        if let Some(page) = counted.kernel_page.filter(|_| self.is_hugetlb()) {
+            backing.add(PageKind::Hugetlb(page), counted.counts.hugetlb());
+        }
+        Some(MappingPages {
+            start: format!("{:x}", self.start),
+            end: format!("{:x}", self.end),
+            perms: self.perms.clone(),
+            name: self.name.clone(),
+            size: self.size(),
+            backing,
+            thp_eligible: counted.thp_eligible,
+            flags: counted.flags.split_ascii_whitespace().map(str::to_owned).collect(),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What several rules ask of the evidence.
 
 use host::config::Distribution;
-use host::programs::Program;
+use host::programs::{Area, Program};
 use host::snapshot::{Pool, Thp};
 use host::{Evidence, snapshot};
 use model::{Bytes, Reading};
@@ -33,10 +33,10 @@ pub(super) fn policy(evidence: &Evidence) -> Result<String, Reason> {
     Ok(thp.policy(pmd).into_result()?)
 }
 
-/// May any transparent size back anonymous memory? With `advised`, memory that asked for it counts.
-pub(super) fn any_size(evidence: &Evidence, advised: bool) -> Result<bool, Reason> {
+/// May any transparent size back anonymous memory, if only where it is asked for?
+pub(super) fn any_size(evidence: &Evidence) -> Result<bool, Reason> {
     let thp = thp(evidence)?;
-    let allows = |policy: &str| policy == "always" || (advised && policy == "madvise");
+    let allows = |policy: &str| policy != "never";
     if allows(&policy(evidence)?) {
         return Ok(true);
     }
@@ -51,6 +51,30 @@ pub(super) fn any_size(evidence: &Evidence, advised: bool) -> Result<bool, Reaso
 /// Every process.
 pub(super) fn programs(evidence: &Evidence) -> Result<&[Program], Reason> {
     known(&evidence.programs).map(Vec::as_slice)
+}
+
+/// A process's mappings with the bytes behind them.
+pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
+    let areas = program.areas()?;
+    match areas.iter().any(|area| area.counted.is_none()) {
+        true => Err(format!(
+            "{}: its mappings were not walked, because that would hold up a process of this size",
+            program.file("smaps")
+        )
+        .into()),
+        false => Ok(areas),
+    }
+}
+
+/// The processes that were looked into. One whose kind is unknown could have been among them.
+pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<&Program, Reason>>, Reason> {
+    Ok(programs(evidence)?
+        .iter()
+        .filter_map(|program| match (&program.details, &program.kind) {
+            (Some(_), Reading::Known(_)) => Some(Ok(program)),
+            (_, Reading::Unread(why)) => Some(Err(why.clone().into())),
+            (None, _) => None,
+        }))
 }
 
 /// MemTotal.

@@ -90,8 +90,9 @@ fn order(evidence: &Evidence) -> Answer {
 }
 
 fn no_1g(evidence: &Evidence) -> Answer {
-    let offered = pools(evidence)?.iter().any(|pool| pool.size == Bytes::gib(1));
-    if offered || *known(&evidence.snapshot.cpu.has("pdpe1gb"))? {
+    let offered = pools(evidence)?.iter().find(|pool| pool.size == Bytes::gib(1));
+    let offered = offered.map(|pool| known(&pool.nr)).transpose()?;
+    if offered.is_some() || *known(&evidence.snapshot.cpu.has("pdpe1gb"))? {
         return Ok(Vec::new());
     }
     let line = known(&evidence.snapshot.kernel.command_line)?;

@@ -85,6 +85,7 @@ fn mismatch(evidence: &Evidence) -> Answer {
         // One node only: nothing can be bound away from the pool. Unless the nodes could not be read.
         for pool in self::pools(evidence)? {
             known(&pool.nodes)?;
+            known(&pool.free)?;
         }
         return Ok(Vec::new());
     }

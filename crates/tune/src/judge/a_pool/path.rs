@@ -125,30 +125,26 @@ fn orphans(evidence: &Evidence) -> Answer {
     Ok(vec![holders(evidence, case)])
 }
 
-/// What processes map together, shared memory once; never less than it is.
+/// What processes hold together, shared memory once; never less than it is. A shared mapping counts with all its length:
+/// pages that another process touched, and left behind, belong to it too.
 fn mapped(evidence: &Evidence) -> Result<Bytes, Reason> {
-    let mut shared: BTreeMap<(&str, u64, u64), (u64, u64)> = BTreeMap::new();
+    let mut shared: BTreeMap<(&str, u64, u64), u64> = BTreeMap::new();
     let mut sum = 0_u64;
     for program in programs(evidence)? {
         let all = program.hugetlb()?.0;
-        let counted: &[Area] = match program.areas() {
-            Ok(areas) if all > 0 && areas.iter().all(|area| area.counted.is_some()) => areas,
-            _ => &[],
-        };
+        let areas: &[Area] = if all > 0 { program.areas().unwrap_or(&[]) } else { &[] };
         let mut told = 0_u64;
-        for area in counted
+        for area in areas
             .iter()
             .filter(|area| area.is_hugetlb() && area.is_shared_data() && area.file.1 != 0)
         {
-            let resident = area.counted.as_ref().map_or(0, |counted| counted.counts.hugetlb().0);
-            told = told.saturating_add(resident);
-            let entry = shared.entry((&area.file.0, area.file.1, area.offset)).or_default();
-            *entry = (entry.0.saturating_add(resident), entry.1.max(area.size().0));
+            told = told.saturating_add(area.counted.as_ref().map_or(0, |counted| counted.counts.hugetlb().0));
+            let longest = shared.entry((&area.file.0, area.file.1, area.offset)).or_default();
+            *longest = area.size().0.max(*longest);
         }
         sum = sum.saturating_add(all.saturating_sub(told));
     }
-    let shared = shared.values().map(|&(resident, size)| resident.min(size));
-    Ok(Bytes(shared.fold(sum, u64::saturating_add)))
+    Ok(Bytes(shared.values().copied().fold(sum, u64::saturating_add)))
 }
 
 /// Who it may be: segments without a mapping, and files.

@@ -1,5 +1,18 @@
-//! Group.
+//! Group E: Java virtual machines.
+
+mod explicit;
+mod transparent;
+
+#[cfg(test)]
+mod tests;
 
 use super::rule::Rule;
 
-pub(super) const RULES: &[Rule] = &[];
+pub(super) const RULES: &[Rule] = &[
+    explicit::E01,
+    explicit::E02,
+    transparent::E05,
+    transparent::E06,
+    transparent::E07,
+    transparent::E08,
+];
