@@ -101,12 +101,16 @@ fn the_machines_differ_as_they_should() {
     arm64-64k: Neoverse-N1 | 6.12.0 | Amazon EC2 | cpus 0-7 | 1 nodes | (absent) | V2 | (absent) | base mthp-128K mthp-256K mthp-512K mthp-1M mthp-2M mthp-4M mthp-8M mthp-16M mthp-32M mthp-64M mthp-128M mthp-256M thp hugetlb-2M hugetlb-512M hugetlb-16G
     cgroup-v2: Intel Xeon Processor (Icelake) | 6.12.10 | KVM | cpus 0-7 | 1 nodes | (absent) | V2 | (masked) | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     denied: AMD EPYC 7R32 | 6.11.0 | KVM | cpus 0-3 | 1 nodes | (denied) | V2 | (masked) | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
+    desktop: Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz | 6.8.12 | none | cpus 0-7 | 1 nodes | (absent) | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     eight-node-epyc: AMD EPYC 7543 32-Core Processor | 6.1.0 | none | cpus 0-31 | 8 nodes | npt | V2 | 10 TLBs | base thp hugetlb-2M hugetlb-1G
     epyc-guest: AMD EPYC | 6.18.44 | KVM | cpus 0-1 | 1 nodes | shadow-pvm | Hybrid | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
+    jvm-madvise: Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz | 6.8.12 | none | cpus 0-7 | 1 nodes | (absent) | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     kernel-5.10: Intel(R) Xeon(R) CPU E5-2690 v4 @ 2.60GHz | 5.10.0 | VMware | cpus 0-3 | 1 nodes | (absent) | V1 | 7 TLBs | base thp hugetlb-2M
+    kubernetes-node: Intel Xeon Processor (Icelake) | 6.12.10 | KVM | cpus 0-7 | 1 nodes | (absent) | V2 | (masked) | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     no-hugetlb: Intel Xeon Processor (Icelake) | 6.6.30 | KVM | cpus 0-3 | 1 nodes | (absent) | V2 | (masked) | base thp
     no-thp: Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz | 6.6.0-rt | none | cpus 0-3 | 1 nodes | (absent) | V2 | 7 TLBs | base hugetlb-2M hugetlb-1G
     pool-1g: Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz | 6.8.12 | none | cpus 0-7 | 1 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
+    postgres-good: Intel(R) Xeon(R) Platinum 8480+ | 6.8.0 | none | cpus 0-15 | 2 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     two-node-smt: Intel(R) Xeon(R) Platinum 8480+ | 6.8.0 | none | cpus 0-15 | 2 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     ");
 }

@@ -83,10 +83,10 @@ impl Groups {
     }
 }
 
-/// The innermost service that is not a user's session manager.
+/// The innermost service of the system. Those of a user's own manager have their units elsewhere, and limits of a login.
 fn service(path: &str) -> Option<String> {
-    let part = path.split('/').rev().find(|part| part.ends_with(".service"))?;
-    (!part.starts_with("user@")).then(|| part.to_owned())
+    let of_system = path.split('/').take_while(|part| !part.starts_with("user@"));
+    of_system.filter(|part| part.ends_with(".service")).last().map(str::to_owned)
 }
 
 fn is_container(path: &str) -> bool {
