@@ -16,3 +16,4 @@ pub mod ring;
 mod shuffle;
 mod syscall;
 pub mod thread;
+pub mod tlbwalk;

@@ -1,9 +1,11 @@
 //! Order, sampling and statistics: sweeps that prove what they measured.
 
+pub mod cores;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
 mod progress;
 pub mod stats;
+pub mod tlb;
 
 pub use progress::Progress;

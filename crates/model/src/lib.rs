@@ -2,6 +2,7 @@
 
 mod backing;
 mod bytes;
+pub mod cores;
 mod doubt;
 mod envelope;
 mod estimate;

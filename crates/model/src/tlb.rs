@@ -144,6 +144,23 @@ pub enum Index {
     Xor,
 }
 
+impl Index {
+    /// The set of a page number among `sets` (a power of two): its lowest bits, or all its bits folded by XOR.
+    pub fn set(self, page: u64, sets: u32) -> u32 {
+        let mask = u64::from(sets).saturating_sub(1);
+        let bits = mask.count_ones();
+        if self == Self::Linear || bits == 0 {
+            return (page & mask) as u32;
+        }
+        let (mut rest, mut folded) = (page, 0);
+        while rest != 0 {
+            folded ^= rest & mask;
+            rest >>= bits;
+        }
+        folded as u32
+    }
+}
+
 /// What a first access to a page costs when no TLB holds it, above a first-level hit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Walk {
@@ -309,83 +326,4 @@ impl Tlb {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Entries, HostBacking, Index, Known, Level, Tlb, Verdict, Ways};
-    use crate::PageKind;
-
-    fn tlb(value: u32, ways: Ways) -> Tlb {
-        Tlb {
-            levels: vec![Level {
-                kind: PageKind::Base,
-                level: 1,
-                entries: Some(Entries {
-                    value,
-                    low: value,
-                    high: value,
-                }),
-                ways: Some(ways),
-                index: Some(Index::Linear),
-                miss_ns: None,
-                miss_cycles: None,
-                not_told: None,
-            }],
-            walks: vec![],
-            sharing: vec![],
-            host_backing: HostBacking {
-                verdict: Verdict::Small,
-                confidence: 0.9,
-                splintered: Some(1.0),
-                evidence: vec![],
-            },
-            known: vec![Known {
-                source: "cpuid 0x18".to_owned(),
-                kind: PageKind::Base,
-                level: 1,
-                entries: 64,
-                ways: Some(Ways::Count(4)),
-            }],
-            memory: vec![],
-            curves: vec![],
-            core_ghz: None,
-            cpu: 0,
-            dropped: 0,
-            seconds: 1.0,
-        }
-    }
-
-    #[test]
-    fn a_measurement_that_differs_from_cpuid_is_a_doubt_and_one_that_agrees_is_none() {
-        let doubts = tlb(96, Ways::Count(6)).disagreements();
-        assert_eq!(doubts.len(), 1);
-        assert!(
-            doubts[0]
-                .text
-                .contains("timing shows 96 6-way, cpuid 0x18 says 64 4-way"),
-            "{doubts:?}"
-        );
-        assert_eq!(tlb(64, Ways::Count(4)).disagreements(), []);
-        assert_eq!(tlb(64, Ways::Full).disagreements().len(), 1);
-    }
-
-    #[test]
-    fn ways_are_a_number_or_the_word_full_and_verdicts_are_page_sizes() {
-        let json = serde_json::to_string(&[Ways::Count(6), Ways::Full]).expect("json");
-        assert_eq!(json, r#"[6,"full"]"#);
-        assert_eq!(
-            serde_json::from_str::<[Ways; 2]>(&json).expect("json"),
-            [Ways::Count(6), Ways::Full]
-        );
-        let value = serde_json::to_value(tlb(96, Ways::Count(6))).expect("json");
-        assert_eq!(value["host_backing"]["verdict"], "4K");
-        assert_eq!(value["levels"][0]["entries"]["value"], 96);
-        assert_eq!(
-            Entries {
-                value: 71,
-                low: 68,
-                high: 73
-            }
-            .to_string(),
-            "71 (68-73)"
-        );
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! TLBs on paper: levels of set-associative arrays of any geometry, shared or separate by page size, with their costs.
 
+use std::collections::{BTreeMap, HashMap};
+
 use model::Bytes;
 use model::tlb::Index;
 
@@ -56,26 +58,6 @@ impl Array {
     }
 }
 
-/// The set of a page among `sets` (a power of two): its lowest bits, or all of its bits folded by XOR.
-pub fn set_of(index: Index, page: u64, sets: u32) -> u32 {
-    let mask = u64::from(sets) - 1;
-    let bits = sets.trailing_zeros();
-    if bits == 0 {
-        return 0;
-    }
-    match index {
-        Index::Linear => (page & mask) as u32,
-        Index::Xor => {
-            let (mut rest, mut folded) = (page, 0);
-            while rest != 0 {
-                folded ^= rest & mask;
-                rest >>= bits;
-            }
-            folded as u32
-        }
-    }
-}
-
 /// A translation machine: arrays, and a walk behind them.
 #[derive(Clone, Debug)]
 pub struct Tlb {
@@ -89,7 +71,7 @@ impl Tlb {
         let mut arrays: Vec<_> = arrays
             .iter()
             .map(|array| {
-                let sets = (0..array.sets).map(|n| Set::new(array.ways, u64::from(n))).collect();
+                let sets = (0..array.sets).map(|n| Set::new(array, u64::from(n))).collect();
                 (array.clone(), sets)
             })
             .collect();
@@ -107,9 +89,9 @@ impl Tlb {
                 break;
             }
             cost += array.cycles;
-            let set = &mut sets[set_of(array.index, page, array.sets) as usize];
+            let set = &mut sets[array.index.set(page, array.sets) as usize];
             // Two sizes never share a number: the tag carries the size.
-            found = set.access((size.0.trailing_zeros().into(), page), array.replacement);
+            found = set.access((size.0.trailing_zeros().into(), page));
         }
         if found { cost } else { cost + self.walk_cycles }
     }
@@ -117,54 +99,102 @@ impl Tlb {
 
 type Tag = (u64, u64);
 
+/// One set: true LRU of any width by stamps, the other policies by scanning their few ways.
 #[derive(Clone, Debug)]
-struct Set {
-    tags: Vec<Option<Tag>>,
-    used: Vec<u64>,
-    tree: Vec<bool>,
-    now: u64,
-    random: u64,
+enum Set {
+    Lru(Recency),
+    Ways(Ways),
 }
 
 impl Set {
-    fn new(ways: u32, seed: u64) -> Self {
-        let ways = ways as usize;
-        Self {
-            tags: vec![None; ways],
-            used: vec![0; ways],
-            tree: vec![false; ways.next_power_of_two()],
-            now: 0,
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+    fn new(array: &Array, seed: u64) -> Self {
+        match array.replacement {
+            Replacement::Lru => Self::Lru(Recency::new(array.ways)),
+            other => Self::Ways(Ways::new(array.ways, other, seed)),
         }
     }
 
     /// Looks a tag up and brings it in if it is not there; was it?
-    fn access(&mut self, tag: Tag, replacement: Replacement) -> bool {
-        let hit = self.tags.iter().position(|&held| held == Some(tag));
-        let way = hit.unwrap_or_else(|| self.victim(replacement));
-        self.tags[way] = Some(tag);
-        self.now += 1;
-        self.used[way] = self.now;
-        if replacement == Replacement::TreePlru {
-            self.point_away_from(way);
+    fn access(&mut self, tag: Tag) -> bool {
+        match self {
+            Self::Lru(set) => set.access(tag),
+            Self::Ways(set) => set.access(tag),
         }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Recency {
+    ways: usize,
+    now: u64,
+    used: HashMap<Tag, u64>,
+    order: BTreeMap<u64, Tag>,
+}
+
+impl Recency {
+    fn new(ways: u32) -> Self {
+        Self {
+            ways: ways as usize,
+            now: 0,
+            used: HashMap::new(),
+            order: BTreeMap::new(),
+        }
+    }
+
+    fn access(&mut self, tag: Tag) -> bool {
+        self.now += 1;
+        let before = self.used.insert(tag, self.now);
+        if let Some(before) = before {
+            self.order.remove(&before);
+        }
+        self.order.insert(self.now, tag);
+        if self.used.len() > self.ways
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.used.remove(&oldest);
+        }
+        before.is_some()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Ways {
+    replacement: Replacement,
+    tags: Vec<Option<Tag>>,
+    tree: Vec<bool>,
+    random: u64,
+}
+
+impl Ways {
+    fn new(ways: u32, replacement: Replacement, seed: u64) -> Self {
+        let ways = ways as usize;
+        Self {
+            replacement,
+            tags: vec![None; ways],
+            tree: vec![false; ways.next_power_of_two()],
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+
+    fn access(&mut self, tag: Tag) -> bool {
+        let hit = self.tags.iter().position(|&held| held == Some(tag));
+        let way = hit.unwrap_or_else(|| self.victim());
+        self.tags[way] = Some(tag);
+        self.point_away_from(way);
         hit.is_some()
     }
 
-    fn victim(&mut self, replacement: Replacement) -> usize {
+    fn victim(&mut self) -> usize {
         if let Some(empty) = self.tags.iter().position(Option::is_none) {
             return empty;
         }
-        match replacement {
-            Replacement::Lru => (0..self.used.len()).min_by_key(|&way| self.used[way]).unwrap_or(0),
-            Replacement::TreePlru => self.pointed_at(),
-            Replacement::Random => {
-                self.random ^= self.random << 13;
-                self.random ^= self.random >> 7;
-                self.random ^= self.random << 17;
-                (self.random % self.tags.len() as u64) as usize
-            }
+        if self.replacement == Replacement::TreePlru {
+            return self.pointed_at();
         }
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % self.tags.len() as u64) as usize
     }
 
     fn pointed_at(&self) -> usize {
@@ -188,7 +218,7 @@ impl Set {
     fn point_away_from(&mut self, way: usize) {
         let mut node = way + self.tree.len();
         while node > 1 {
-            self.tree[node / 2] = node % 2 == 0;
+            self.tree[node / 2] = node.is_multiple_of(2);
             node /= 2;
         }
     }
@@ -196,7 +226,7 @@ impl Set {
 
 #[cfg(test)]
 mod tests {
-    use super::{Array, Index, Replacement, Tlb, set_of};
+    use super::{Array, Replacement, Tlb};
     use model::Bytes;
 
     const BASE: Bytes = Bytes::kib(4);
@@ -219,16 +249,6 @@ mod tests {
         assert!((lap(&mut Tlb::new(&l1, 21.0), BASE, 97, 1) - 7.0 * 7.0 / 97.0).abs() < 1e-9);
         assert_eq!(lap(&mut Tlb::new(&l1, 21.0), BASE, 7, 16), 7.0);
         assert_eq!(lap(&mut Tlb::new(&l1, 21.0), BASE, 17, 128), 28.0);
-    }
-
-    #[test]
-    fn xor_spreads_a_stride_that_linear_puts_into_one_set() {
-        assert!((0..64).all(|n| set_of(Index::Linear, n * 128, 128) == 0));
-        let mut seen: Vec<u32> = (0..128).map(|n| set_of(Index::Xor, n * 128, 128)).collect();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), 128);
-        assert_eq!(set_of(Index::Xor, 77, 1), 0);
     }
 
     #[test]

@@ -1,0 +1,382 @@
+//! Translation probes: one line on each of many pages, private or all the same physical page, visited in turn and timed.
+
+use std::io;
+use std::ptr::NonNull;
+
+use model::{Bytes, PageKind};
+use rustix::fs::MemfdFlags;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::clock::{CoreClock, ticks};
+
+mod scan;
+
+core::arch::global_asm!(
+    // rdi = a node of a closed ring, rsi = steps (at least one); returns the node reached in rax. Exact step counts matter
+    // here, so it is not unrolled: the loop's own instructions hide behind the loads all the same.
+    ".p2align 6",
+    "hugewise_tlb_ring:",
+    "2:",
+    "mov rdi, [rdi]", // node -> next node
+    "dec rsi",
+    "jnz 2b",
+    "mov rax, rdi",
+    "ret",
+    // rdi = addresses of words that hold zero, rsi = how many (at least one), rdx = laps (at least one).
+    // The next address needs the word just read (which adds nothing), so translations cannot overlap.
+    ".p2align 6",
+    "hugewise_tlb_listed:",
+    "xor eax, eax",
+    "lea rdi, [rdi + rsi*8]", // one past the last address
+    "neg rsi",
+    "3:",
+    "mov rcx, rsi", // counts up to zero
+    "4:",
+    "add rax, [rdi + rcx*8]", // this step's address, plus the zero just read
+    "mov rax, [rax]",         // the translation that is timed
+    "inc rcx",
+    "jnz 4b",
+    "dec rdx",
+    "jnz 3b",
+    "ret",
+);
+
+unsafe extern "sysv64" {
+    fn hugewise_tlb_ring(node: *const u8, steps: u64) -> *const u8;
+    fn hugewise_tlb_listed(addresses: *const u64, count: u64, laps: u64) -> u64;
+}
+
+/// What lies behind the pages of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Behind {
+    /// Memory of their own, brought in page by page as it is visited.
+    Private,
+    /// One and the same physical page: the (huge) zero page, or one page of a hugetlb pool.
+    OnePage,
+}
+
+/// A sparse range of virtual pages of one kind, aligned to its own size.
+#[derive(Debug)]
+pub struct Span {
+    whole: NonNull<u8>,
+    whole_len: usize,
+    start: NonNull<u8>,
+    page: Bytes,
+    pages: u64,
+    behind: Behind,
+}
+
+// SAFETY: a span is plain memory owned by one value; nothing about it is tied to a thread.
+unsafe impl Send for Span {}
+
+impl Span {
+    /// Reserves `pages` pages of `kind`, `page` bytes each. Nothing is brought in yet, except that pages of a pool which all
+    /// are one page are mapped one by one.
+    ///
+    /// # Errors
+    /// If address space is short, a pool has no free page, or the kernel has no such kind.
+    pub fn reserve(kind: PageKind, page: Bytes, pages: u64, behind: Behind) -> io::Result<Self> {
+        let too_large = || io::Error::new(io::ErrorKind::InvalidInput, "more pages than address space");
+        let len = page.0.checked_mul(pages).ok_or_else(too_large)?;
+        // Aligned to its own size, so that hashes of page numbers are the same for the whole range but for a constant.
+        let align = len.checked_next_power_of_two().ok_or_else(too_large)?;
+        let whole_len = usize::try_from(len.checked_add(align).ok_or_else(too_large)?).map_err(|_| too_large())?;
+        let writable = if behind == Behind::Private {
+            ProtFlags::WRITE
+        } else {
+            ProtFlags::empty()
+        };
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let whole =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), whole_len, ProtFlags::READ | writable, flags)? };
+        let whole = NonNull::new(whole.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the mapping is `align` longer than needed, so the aligned start and `len` bytes lie inside.
+        let start = unsafe { whole.add(whole.as_ptr().align_offset(align as usize)) };
+        let span = Self {
+            whole,
+            whole_len,
+            start,
+            page,
+            pages,
+            behind,
+        };
+        span.give(kind)?;
+        Ok(span)
+    }
+
+    fn len(&self) -> usize {
+        (self.page.0 * self.pages) as usize
+    }
+
+    fn give(&self, kind: PageKind) -> io::Result<()> {
+        let advice = match (kind, self.behind) {
+            (PageKind::Base, _) => Advice::LinuxNoHugepage,
+            (PageKind::Thp | PageKind::Mthp(_), _) => Advice::LinuxHugepage,
+            (PageKind::Hugetlb(_), Behind::OnePage) => return self.map_one_pool_page(),
+            (PageKind::Hugetlb(_), Behind::Private) => return self.map_pool_pages(),
+        };
+        // SAFETY: the range lies in a mapping we own and nobody uses yet. A kernel without transparent pages refuses the
+        // advice; base pages remain, which `large_share` will tell.
+        let _ = unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len(), advice) };
+        Ok(())
+    }
+
+    fn map_pool_pages(&self) -> io::Result<()> {
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::FIXED | self.size_flag();
+        // SAFETY: replaces pages of a mapping we own and nobody uses yet.
+        unsafe {
+            rustix::mm::mmap_anonymous(
+                self.start.as_ptr().cast(),
+                self.len(),
+                ProtFlags::READ | ProtFlags::WRITE,
+                flags,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The page size's logarithm stands in the flags from bit 26 on (mmap(2), MAP_HUGE_SHIFT).
+    fn size_flag(&self) -> MapFlags {
+        MapFlags::from_bits_retain(self.page.0.trailing_zeros() << 26)
+    }
+
+    fn map_one_pool_page(&self) -> io::Result<()> {
+        // memfd_create(2) encodes the size like mmap.
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | MemfdFlags::from_bits_retain(self.size_flag().bits());
+        let file = rustix::fs::memfd_create("hugewise-tlb", flags)?;
+        rustix::fs::ftruncate(&file, self.page.0)?;
+        for page in 0..self.pages {
+            // SAFETY: replaces one page of a mapping we own and nobody uses yet.
+            unsafe {
+                rustix::mm::mmap(
+                    self.start.as_ptr().add((page * self.page.0) as usize).cast(),
+                    self.page.as_usize(),
+                    ProtFlags::READ,
+                    MapFlags::SHARED | MapFlags::FIXED,
+                    &file,
+                    0,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of one page.
+    pub fn page(&self) -> Bytes {
+        self.page
+    }
+
+    /// Number of pages.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Address of the first byte, to look it up in the kernel's accounts.
+    pub fn address(&self) -> usize {
+        self.start.as_ptr() as usize
+    }
+
+    fn word(&self, offset: u64) -> *mut u64 {
+        assert!(
+            offset.is_multiple_of(8) && offset + 8 <= self.len() as u64,
+            "beyond the span"
+        );
+        // SAFETY: inside the span, as just checked.
+        unsafe { self.start.as_ptr().add(offset as usize).cast() }
+    }
+
+    /// Links the words at these byte offsets, all different, into a ring in this order. Brings their pages in.
+    ///
+    /// # Panics
+    /// If an offset lies beyond the span or is no multiple of 8, if there is none, or if the span is not private.
+    pub fn ring<'a>(&'a mut self, offsets: &[u64]) -> Tour<'a> {
+        assert!(
+            self.behind == Behind::Private && !offsets.is_empty(),
+            "a ring needs memory of its own"
+        );
+        let words: Vec<*mut u64> = offsets.iter().map(|&offset| self.word(offset)).collect();
+        link(&words)
+    }
+
+    /// As [`Span::ring`], through words of two spans in turn; what one of them has more comes at the end.
+    ///
+    /// # Panics
+    /// As [`Span::ring`], for either span.
+    pub fn ring_with<'a>(&'a mut self, offsets: &[u64], other: &'a mut Span, others: &[u64]) -> Tour<'a> {
+        assert!(self.behind == Behind::Private && other.behind == Behind::Private && !offsets.is_empty());
+        let both = offsets.len().min(others.len());
+        let mut words = Vec::with_capacity(offsets.len() + others.len());
+        for (&here, &there) in offsets.iter().zip(others) {
+            words.extend([self.word(here), other.word(there)]);
+        }
+        words.extend(offsets[both..].iter().map(|&offset| self.word(offset)));
+        words.extend(others[both..].iter().map(|&offset| other.word(offset)));
+        link(&words)
+    }
+
+    /// Lists the words at these byte offsets, to be visited in this order through `list`. Brings their pages in. Words of a
+    /// private span are set to zero.
+    ///
+    /// # Panics
+    /// If an offset lies beyond the span or is no multiple of 8, if there is none, or if the list is too short.
+    pub fn listed<'a>(&'a mut self, offsets: &[u64], list: &'a mut Span) -> Tour<'a> {
+        assert!(!offsets.is_empty(), "nothing to visit");
+        for (index, &offset) in offsets.iter().enumerate() {
+            let word = self.word(offset);
+            // SAFETY: both words lie inside spans that are borrowed mutably. Pages of a span that is one page hold zeros
+            // and are only read.
+            unsafe {
+                match self.behind {
+                    Behind::Private => word.write_volatile(0),
+                    Behind::OnePage => drop(word.read_volatile()),
+                }
+                list.word(index as u64 * 8).write(word as u64);
+            }
+        }
+        Tour {
+            order: Order::Listed(list.word(0)),
+            steps: offsets.len() as u64,
+            _span: std::marker::PhantomData,
+        }
+    }
+
+    /// How much of the present part of the first `bytes` is mapped by large page-table entries, 0 to 1.
+    ///
+    /// # Errors
+    /// Kernels before 6.7 lack PAGEMAP_SCAN.
+    pub fn large_share(&self, bytes: Bytes) -> io::Result<f64> {
+        scan::large_share(self.address() as u64, bytes.0.min(self.len() as u64))
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        // SAFETY: we own the mapping, and tours borrow the span. Failure can only mean that it is gone already.
+        let _ = unsafe { rustix::mm::munmap(self.whole.as_ptr().cast(), self.whole_len) };
+    }
+}
+
+/// Makes a ring of words, each in a private span that the tour borrows mutably.
+fn link<'a>(words: &[*mut u64]) -> Tour<'a> {
+    for (here, next) in words.iter().zip(words.iter().cycle().skip(1)) {
+        // SAFETY: callers pass words inside writable spans they borrow mutably, checked by `Span::word`.
+        unsafe { here.write(*next as u64) };
+    }
+    Tour {
+        order: Order::Ring(words[0]),
+        steps: words.len() as u64,
+        _span: std::marker::PhantomData,
+    }
+}
+
+enum Order {
+    Ring(*const u64),
+    Listed(*const u64),
+}
+
+/// A closed tour through a span, ready to be timed.
+pub struct Tour<'a> {
+    order: Order,
+    steps: u64,
+    _span: std::marker::PhantomData<&'a mut Span>,
+}
+
+/// Steps in a timed block at least: reading the counter twice is then well under one per cent of it.
+const FEWEST_STEPS: u64 = 512;
+/// Steps in all blocks of one timing: some 100 us.
+const STEPS: u64 = 12_000;
+/// A core clock that differs by more than this share between the two ends of a timing has changed in between.
+const CLOCK_CHANGE: f64 = 0.01;
+
+impl Tour<'_> {
+    /// Goes round for whole laps.
+    fn go(&self, laps: u64) {
+        match self.order {
+            Order::Ring(node) => {
+                // SAFETY: a closed ring, laid by `Span` in pages that this tour borrows mutably.
+                std::hint::black_box(unsafe { hugewise_tlb_ring(node.cast(), self.steps * laps) });
+            }
+            Order::Listed(list) => {
+                // SAFETY: `Span` wrote that many addresses of mapped words that hold zero; this tour borrows both spans mutably.
+                std::hint::black_box(unsafe { hugewise_tlb_listed(list, self.steps, laps) });
+            }
+        }
+    }
+
+    /// Core cycles per step in the least disturbed of some short blocks of whole laps, after a warm-up; `None` if the core
+    /// clock changed meanwhile.
+    pub fn cycles(&self, clock: &CoreClock) -> Option<f64> {
+        let laps = FEWEST_STEPS.div_ceil(self.steps);
+        let blocks = (STEPS / (laps * self.steps)).clamp(2, 16);
+        self.go(2 * laps.min(2));
+        let before = clock.cycles_per_tick();
+        let block = || {
+            let start = ticks();
+            self.go(laps);
+            (ticks() - start).saturating_sub(clock.overhead())
+        };
+        // Timing the clock displaced nothing, but the first block may still pay for the way here.
+        block();
+        let least = (0..blocks).map(|_| block()).min()?;
+        let after = clock.cycles_per_tick();
+        let steady = (before - after).abs() <= CLOCK_CHANGE * before.max(after);
+        steady.then(|| least as f64 / (laps * self.steps) as f64 * (before + after) / 2.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Behind, Span};
+    use crate::clock::CoreClock;
+    use model::{Bytes, PageKind};
+
+    const BASE: Bytes = Bytes::kib(4);
+
+    fn offsets(pages: u64) -> Vec<u64> {
+        (0..pages).map(|page| page * 4096 + page % 64 * 64).collect()
+    }
+
+    fn time(tour: &super::Tour) -> f64 {
+        let clock = CoreClock::new();
+        (0..1000)
+            .find_map(|_| tour.cycles(&clock))
+            .expect("one undisturbed timing in a thousand")
+    }
+
+    #[test]
+    fn a_ring_and_a_list_visit_private_pages() {
+        let mut span = Span::reserve(PageKind::Base, BASE, 100, Behind::Private).expect("a little memory");
+        let mut list = Span::reserve(PageKind::Base, BASE, 1, Behind::Private).expect("a little memory");
+        let offsets = offsets(100);
+        let ring = time(&span.ring(&offsets));
+        let listed = time(&span.listed(&offsets, &mut list));
+        assert!(
+            ring > 1.0 && listed > 1.0,
+            "loads that need one another take cycles: {ring} {listed}"
+        );
+        assert_eq!(span.large_share(Bytes(100 * 4096)).unwrap_or(0.0), 0.0);
+    }
+
+    #[test]
+    fn pages_that_are_one_page_take_no_memory_and_stay_readable() {
+        let mut span = Span::reserve(PageKind::Base, BASE, 1 << 18, Behind::OnePage).expect("address space");
+        let mut list = Span::reserve(PageKind::Base, BASE, 64, Behind::Private).expect("a little memory");
+        let sparse: Vec<u64> = (0..1000).map(|n| n * 128 * 4096).collect();
+        assert!(time(&span.listed(&sparse, &mut list)) > 1.0);
+        assert_eq!(span.address() % (1 << 30), 0, "aligned to its own size");
+    }
+
+    #[test]
+    #[should_panic(expected = "beyond the span")]
+    fn nothing_beyond_the_span_is_touched() {
+        let mut span = Span::reserve(PageKind::Base, BASE, 2, Behind::Private).expect("a little memory");
+        span.ring(&[0, 8192]);
+    }
+
+    #[test]
+    fn a_pool_without_pages_is_an_error() {
+        let size = Bytes::gib(1 << 10);
+        assert!(Span::reserve(PageKind::Hugetlb(size), size, 1, Behind::OnePage).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! A cache line sent to and fro between two CPUs.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use chase::thread::Pinned;
+
+use super::{Error, PATIENCE};
+
+/// Round trips in one sample: some 100 us, in which the clock's own cost vanishes.
+const TRIPS: u64 = 500;
+
+/// A word alone in its cache lines: neighbouring lines are often fetched in pairs.
+#[repr(align(128))]
+struct Ball(AtomicU64);
+
+/// ns per round trip, one value per round that came to its end.
+pub(super) fn round_trips([one, two]: [u32; 2], rounds: u32) -> Result<Vec<f64>, Error> {
+    let ball = Ball(AtomicU64::new(0));
+    let ready = Barrier::new(2);
+    thread::scope(|scope| {
+        let back = scope.spawn(|| {
+            let pinned = Pinned::to(Some(two));
+            for _ in 0..rounds {
+                ready.wait();
+                if pinned.is_ok() {
+                    rally(&ball.0, 1);
+                }
+                ready.wait();
+            }
+            pinned.map(drop).map_err(|source| Error::Pin { cpu: two, source })
+        });
+        let pinned = Pinned::to(Some(one));
+        let mut samples = Vec::new();
+        for _ in 0..rounds {
+            ball.0.store(0, Ordering::SeqCst);
+            ready.wait();
+            let start = Instant::now();
+            if pinned.is_ok() && rally(&ball.0, 0) {
+                samples.push(start.elapsed().as_nanos() as f64 / TRIPS as f64);
+            }
+            ready.wait();
+        }
+        let other = back.join();
+        pinned.map_err(|source| Error::Pin { cpu: one, source })?;
+        // A panic over there is a bug; it must not look like a slow CPU.
+        other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(samples)
+    })
+}
+
+/// Adds one whenever the number is of this side's parity, until all trips are done; `false` when patience is at its end.
+fn rally(ball: &AtomicU64, parity: u64) -> bool {
+    let begun = Instant::now();
+    let mut next = parity;
+    let mut spins = 0u32;
+    while next < 2 * TRIPS {
+        if ball.load(Ordering::Acquire) == next {
+            ball.store(next + 1, Ordering::Release);
+            next += 2;
+        } else {
+            std::hint::spin_loop();
+            spins += 1;
+            if spins.is_multiple_of(1 << 12) && begun.elapsed() > PATIENCE {
+                return false;
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,316 @@
+//! The machine itself as an oracle: spans of pages, aliased where the CPU allows it, timed in core cycles.
+
+use std::io;
+
+use chase::clock::CoreClock;
+use chase::tlbwalk::{Behind, Span};
+use model::tlb::{Memory, MemoryLayout};
+use model::{Bytes, PageKind};
+
+use super::backing::{Area, Regions};
+use super::occupancy::shuffled;
+use super::probe::{Limits, Oracle, Probe, Sweep};
+
+/// A page kind and the size of its pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages {
+    /// The kind.
+    pub kind: PageKind,
+    /// Bytes of a page.
+    pub size: Bytes,
+}
+
+const LINE: u64 = 64;
+/// Lines within the smallest page: pages take them in turn, so that data spreads over all sets of the first-level cache.
+const LINES: u64 = 64;
+/// Addresses that a list must hold.
+const LIST: u64 = 1 << 19;
+/// Pages in the first-level sweep: twice the entries of any known first level, and data for half a first-level cache.
+const NEAR: Limits = Limits {
+    pages: 256,
+    span: 1 << 15,
+};
+/// Large private pages in the first-level sweep: 256 MiB.
+const NEAR_LARGE: Limits = Limits { pages: 128, span: 128 };
+/// Pages in the second-level sweep: twice the entries of any known second level.
+const FAR: Limits = Limits {
+    pages: 9000,
+    span: 1 << 18,
+};
+/// The same for large pages: each costs a page-table page although no memory is behind it.
+const FAR_LARGE: Limits = Limits {
+    pages: 6000,
+    span: 1 << 13,
+};
+/// Aliases cost the same as one mapping up to this share: no way prediction in between.
+const SAME: f64 = 0.08;
+/// Aliases are dearer by a constant if they differ by no more than this share among themselves. With more of them the
+/// differences average out further; a second level that does not come out clearly is refused later.
+const CONSTANT: f64 = 0.3;
+
+/// The pages of one kind on this machine.
+pub struct Live<'a> {
+    clock: &'a CoreClock,
+    page: u64,
+    near: Span,
+    near_limits: Limits,
+    far: Span,
+    far_limits: Limits,
+    dense: Span,
+    list: Span,
+    layout: MemoryLayout,
+    memory: Memory,
+}
+
+impl<'a> Live<'a> {
+    /// Makes spans for a kind and tests whether aliases can be trusted.
+    ///
+    /// # Errors
+    /// If memory or address space is refused, or a pool has no free page.
+    pub fn new(pages: Pages, base: Bytes, other: Pages, clock: &'a CoreClock) -> io::Result<Self> {
+        let large = pages.kind.is_large();
+        let small = Pages {
+            kind: PageKind::Base,
+            size: base,
+        };
+        let mut aliased = far_span(pages, Behind::OnePage)?;
+        // On pages of the other size, or it would take entries from the pages that are counted.
+        let bytes = Bytes(LIST * 8).round_up_to(other.size);
+        let mut list = Span::reserve(other.kind, other.size, bytes.0 / other.size.0, Behind::Private)?;
+        let (layout, evidence) = self_test(&mut aliased, &mut list, clock);
+        let near_limits = if large { NEAR_LARGE } else { NEAR };
+        let pool = pages.kind.pool().is_some();
+        let own = layout != MemoryLayout::Aliased && !pool;
+        let behind = if own { Behind::Private } else { Behind::OnePage };
+        let far_behind = if layout == MemoryLayout::Private {
+            Behind::Private
+        } else {
+            Behind::OnePage
+        };
+        let far_limits = match (far_behind, large) {
+            (Behind::OnePage, true) => FAR_LARGE,
+            (Behind::Private, true) => NEAR_LARGE,
+            (_, false) => FAR,
+        };
+        Ok(Self {
+            clock,
+            page: pages.size.0,
+            near: Span::reserve(pages.kind, pages.size, near_limits.span, behind)?,
+            near_limits,
+            far: if far_behind == Behind::OnePage {
+                aliased
+            } else {
+                Span::reserve(pages.kind, pages.size, far_limits.span, far_behind)?
+            },
+            far_limits,
+            dense: Span::reserve(
+                small.kind,
+                small.size,
+                u64::from(FAR.pages) / LINES + 1,
+                Behind::Private,
+            )?,
+            list,
+            layout,
+            memory: Memory {
+                kind: pages.kind,
+                layout,
+                evidence,
+            },
+        })
+    }
+
+    /// How the pages lie, and what proves it.
+    pub fn memory(&self) -> Memory {
+        let mut memory = self.memory.clone();
+        memory.evidence += &match self.far.large_share(Bytes(self.page * self.far_limits.span)) {
+            Ok(share) => format!("; {:.0} % of the pages are mapped large (PAGEMAP_SCAN)", 100.0 * share),
+            Err(error) => format!("; page sizes not proved (PAGEMAP_SCAN: {error})"),
+        };
+        memory
+    }
+
+    fn visits(&self, probe: Probe, pass: u32) -> Vec<u64> {
+        shuffled(probe.pages as usize, pass.into())
+            .into_iter()
+            .map(|index| probe.layout.page(index as u32) * self.page + index as u64 % LINES * LINE)
+            .collect()
+    }
+
+    /// What the data alone costs: as many lines, on as few pages as hold them, a page at a time.
+    fn data(&mut self, lines: u32, pass: u32) -> Option<f64> {
+        let offsets: Vec<u64> = shuffled(lines as usize, pass.into())
+            .into_iter()
+            .map(|line| line as u64 * LINE)
+            .collect();
+        let mut by_page = offsets;
+        by_page.sort_by_key(|offset| offset / (LINES * LINE));
+        self.dense.ring(&by_page).cycles(self.clock)
+    }
+}
+
+fn far_span(pages: Pages, behind: Behind) -> io::Result<Span> {
+    let limits = if pages.kind.is_large() { FAR_LARGE } else { FAR };
+    Span::reserve(pages.kind, pages.size, limits.span, behind)
+}
+
+/// Does a chase over aliases of one line cost what it costs through one mapping? If dearer, by a constant?
+fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayout, String) {
+    let page = span.page().0;
+    let mut cost = |offsets: &[u64]| {
+        let costs = (0..40).filter_map(|_| span.listed(offsets, list).cycles(clock));
+        costs.fold(f64::INFINITY, f64::min)
+    };
+    let one = cost(&[0; 16]);
+    // With few aliases, or in order of address, a way predictor is sometimes lucky.
+    let aliases = [16, 20, 24].map(|n: usize| {
+        let order = shuffled(n, n as u64);
+        cost(&order.into_iter().map(|at| at as u64 * page).collect::<Vec<u64>>())
+    });
+    let least = aliases.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = aliases.iter().copied().fold(0.0, f64::max);
+    let text = format!("one mapping {one:.1} cycles, aliases {least:.1} to {most:.1}");
+    if most <= one * (1.0 + SAME) {
+        (MemoryLayout::Aliased, text)
+    } else if most <= least * (1.0 + CONSTANT) {
+        (
+            MemoryLayout::AliasedAboveFirst,
+            text + ": way prediction makes aliases dearer by a constant",
+        )
+    } else {
+        (MemoryLayout::Private, text + ": aliases cannot be used")
+    }
+}
+
+impl Live<'_> {
+    fn near(&mut self, probe: Probe, pass: u32) -> Option<f64> {
+        let visits = self.visits(probe, pass);
+        if self.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
+            let visits = first_lines(&visits, self.page);
+            return self.near.listed(&visits, &mut self.list).cycles(self.clock);
+        }
+        self.near.ring(&visits).cycles(self.clock)
+    }
+
+    fn far(&mut self, probe: Probe, pass: u32) -> Option<f64> {
+        let visits = self.visits(probe, pass);
+        if self.layout == MemoryLayout::Private {
+            let cost = self.far.ring(&visits).cycles(self.clock)?;
+            let data = self.data(probe.pages, pass)? - self.data(1, pass)?;
+            return Some(cost - data);
+        }
+        let visits = first_lines(&visits, self.page);
+        self.far.listed(&visits, &mut self.list).cycles(self.clock)
+    }
+}
+
+/// The first line of each page: on aliased pages all of these are one line.
+fn first_lines(visits: &[u64], page: u64) -> Vec<u64> {
+    visits.iter().map(|at| at / page * page).collect()
+}
+
+impl Oracle for Live<'_> {
+    fn limits(&self, sweep: Sweep) -> Limits {
+        match sweep {
+            Sweep::Near => self.near_limits,
+            Sweep::Far => self.far_limits,
+        }
+    }
+
+    fn cost(&mut self, probe: Probe, pass: u32) -> Option<f64> {
+        match probe.sweep {
+            Sweep::Near => self.near(probe, pass),
+            Sweep::Far => self.far(probe, pass),
+        }
+    }
+}
+
+/// Large pages of this process as regions to judge, with small pages as references.
+pub struct Sampled<'a> {
+    clock: &'a CoreClock,
+    large: Span,
+    region: u64,
+    step: u64,
+    small: Span,
+    dense: Span,
+}
+
+impl<'a> Sampled<'a> {
+    /// Samples `count` large pages at steps of `small` pages.
+    ///
+    /// # Errors
+    /// If memory is refused.
+    pub fn new(large: Pages, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
+        let span = Span::reserve(large.kind, large.size, count, Behind::Private)?;
+        Self::on(span, large.size, small, lines, clock)
+    }
+
+    /// The same with regions that only pretend to be pages of that size: they are made of `small` pages, as a host that
+    /// splinters large pages makes them.
+    ///
+    /// # Errors
+    /// If memory is refused.
+    pub fn imitated(region: Bytes, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
+        let span = Span::reserve(
+            small.kind,
+            small.size,
+            count * (region.0 / small.size.0),
+            Behind::Private,
+        )?;
+        Self::on(span, region, small, lines, clock)
+    }
+
+    fn on(large: Span, region: Bytes, small: Pages, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
+        Ok(Self {
+            clock,
+            large,
+            region: region.0,
+            step: small.size.0,
+            small: Span::reserve(small.kind, small.size, lines, Behind::Private)?,
+            dense: Span::reserve(PageKind::Base, Bytes::kib(4), lines.div_ceil(LINES), Behind::Private)?,
+        })
+    }
+
+    /// Share of the regions that the guest's own kernel maps large; brings them in first.
+    pub fn mapped_large(&mut self) -> Option<f64> {
+        let touched: Vec<u64> = (0..self.large.pages()).map(|page| page * self.large.page().0).collect();
+        let _ = self.large.ring(&touched);
+        self.large
+            .large_share(Bytes(self.large.page().0 * self.large.pages()))
+            .ok()
+    }
+}
+
+impl Regions for Sampled<'_> {
+    fn count(&self) -> usize {
+        (self.large.page().0 * self.large.pages() / self.region) as usize
+    }
+
+    fn cost(&mut self, area: Area, lines: u32, pass: u32) -> Option<f64> {
+        let order = shuffled(lines as usize, pass.into());
+        let spread = |start: u64, step: u64, room: u64| -> Vec<u64> {
+            // Evenly over the whole page, so that no luck in one corner decides.
+            let apart = (room / u64::from(lines) / step).max(1) * step;
+            order
+                .iter()
+                .map(|&line| start + line as u64 * apart + line as u64 % LINES * LINE)
+                .collect()
+        };
+        let packed: Vec<u64> = order.iter().map(|&line| line as u64 * LINE).collect();
+        let large = self.region;
+        match area {
+            Area::Small => self
+                .small
+                .ring(&spread(0, self.step, self.step * u64::from(lines)))
+                .cycles(self.clock),
+            Area::Dense => self.dense.ring(&packed).cycles(self.clock),
+            Area::Region(region) => self
+                .large
+                .ring(&spread(region as u64 * large, self.step, large))
+                .cycles(self.clock),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -1,0 +1,337 @@
+//! TLB geometry, walk costs and the host's page size, from timing alone.
+
+pub mod backing;
+pub mod discover;
+pub mod fit;
+pub mod live;
+pub mod occupancy;
+pub mod probe;
+pub mod survey;
+pub mod walks;
+
+use std::time::{Duration, Instant};
+
+use chase::clock::{Calibration, CoreClock};
+use chase::thread::Pinned;
+use model::tlb::{CurvePoint, HostBacking, Known, Level, Memory, Sharing, Tlb, Verdict, Walk};
+use model::{Bytes, Doubt, Estimate, PageKind};
+
+use crate::{Progress, stats};
+use backing::Split;
+use discover::{Discovery, Effort, Found};
+use live::{Live, Pages, Sampled};
+use probe::Sweep;
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Page kinds, each looked at by itself; the first two are also tested for sharing.
+    pub kinds: Vec<PageKind>,
+    /// Fewer passes: under ten seconds.
+    pub quick: bool,
+    /// The CPU to pin to; the current one if `None`.
+    pub cpu: Option<u32>,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// The size of a PMD-mapped transparent page.
+    pub pmd_page: Bytes,
+    /// Does this machine say that it is virtual? Decides between "1G" and "none".
+    pub in_vm: bool,
+    /// What CPUID and the CPU table say, to stand beside what is found.
+    pub known: Vec<Known>,
+}
+
+/// Why nothing was found out at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// No page kind was named.
+    #[error("nothing to measure: name at least one page kind, such as base or thp")]
+    Nothing,
+    /// The thread could not be kept on one CPU.
+    #[error("could not stay on one CPU: {0}")]
+    Pin(std::io::Error),
+}
+
+/// Large pages sampled for the host's backing.
+const SAMPLED: u64 = 32;
+/// Lines to sample with when the first level is unknown: beyond any known first level.
+const LINES_ANYWAY: u32 = 200;
+
+/// Finds levels, walk costs, sharing and host backing. What could not be measured is a doubt, not an error.
+///
+/// # Errors
+/// [`Error::Interrupted`] when told to stop, else when nothing can be measured at all.
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Doubt>), Error> {
+    if spec.kinds.is_empty() {
+        return Err(Error::Nothing);
+    }
+    let begun = Instant::now();
+    let pinned = Pinned::to(spec.cpu).map_err(Error::Pin)?;
+    let calibration = Calibration::start();
+    let mut job = Job {
+        spec,
+        stop,
+        clock: CoreClock::new(),
+        doubts: Vec::new(),
+        tlb: empty(spec, pinned.cpu()),
+        cycles_per_tick: Vec::new(),
+    };
+    let steps = spec.kinds.len() + 3;
+    let mut at = |done: usize, what: &str| {
+        let share = done as f64 / steps as f64;
+        let left = if share > 0.0 {
+            begun.elapsed().mul_f64(1.0 / share - 1.0)
+        } else {
+            Duration::ZERO
+        };
+        progress.step(share, left, what);
+        if stop() { Err(Error::Interrupted) } else { Ok(()) }
+    };
+    for (done, &kind) in spec.kinds.iter().enumerate() {
+        at(done, &format!("TLB levels for {kind} pages"))?;
+        job.levels(kind);
+    }
+    at(steps - 3, "what kinds share")?;
+    job.sharing();
+    at(steps - 2, "page-table walks")?;
+    job.walks();
+    at(steps - 1, "what backs large pages")?;
+    job.backing();
+    at(steps, "done")?;
+    Ok(job.finish(calibration.ticks_per_ns(), begun))
+}
+
+fn empty(spec: &Spec, cpu: u32) -> Tlb {
+    Tlb {
+        levels: Vec::new(),
+        walks: Vec::new(),
+        sharing: Vec::new(),
+        host_backing: HostBacking {
+            verdict: Verdict::Unknown,
+            confidence: 0.0,
+            splintered: None,
+            evidence: Vec::new(),
+        },
+        known: spec.known.clone(),
+        memory: Vec::new(),
+        curves: Vec::new(),
+        core_ghz: None,
+        cpu,
+        dropped: 0,
+        seconds: 0.0,
+    }
+}
+
+struct Job<'a> {
+    spec: &'a Spec,
+    stop: &'a dyn Fn() -> bool,
+    clock: CoreClock,
+    doubts: Vec<Doubt>,
+    tlb: Tlb,
+    cycles_per_tick: Vec<f64>,
+}
+
+impl Job<'_> {
+    fn pages(&self, kind: PageKind) -> Pages {
+        Pages {
+            kind,
+            size: kind.page_size(self.spec.base_page, self.spec.pmd_page),
+        }
+    }
+
+    /// A kind of another page size, for what must not take entries from the pages that are counted.
+    fn other(&self, kind: PageKind) -> Pages {
+        self.pages(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
+    }
+
+    fn doubt(&mut self, code: &str, text: String) {
+        self.doubts.push(Doubt::new(code, text));
+    }
+
+    fn levels(&mut self, kind: PageKind) {
+        self.cycles_per_tick
+            .extend((0..50).map(|_| self.clock.cycles_per_tick()));
+        let clock = self.clock;
+        let mut live = match Live::new(self.pages(kind), self.spec.base_page, self.other(kind), &clock) {
+            Ok(live) => live,
+            Err(error) => return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
+        };
+        let effort = if self.spec.quick { Effort::QUICK } else { Effort::FULL };
+        let found = discover::discover(&mut live, effort, self.stop);
+        self.keep(kind, &found, live.memory());
+    }
+
+    fn keep(&mut self, kind: PageKind, found: &Discovery, memory: Memory) {
+        self.tlb.dropped += found.survey.disturbed();
+        self.tlb.curves.extend(curves(kind, found));
+        self.tlb
+            .levels
+            .extend(found.levels.iter().map(|level| level_of(kind, level)));
+        self.tlb.memory.push(memory);
+        if found.levels.is_empty() {
+            self.doubt(
+                "tlb-no-knee",
+                format!("the cost of {kind} pages never rises: no level can be told"),
+            );
+        }
+        for level in &found.levels {
+            if let (None, Some(why)) = (level.entries, &level.not_told) {
+                self.doubt("tlb-unknown", format!("{kind} pages, level {}: {why}", level.level));
+            }
+        }
+    }
+
+    fn first_level(&self, kind: PageKind) -> Option<(u32, f64)> {
+        let level = self.tlb.level(kind, 1)?;
+        Some((level.entries?.value, level.miss_cycles?.median))
+    }
+
+    fn sharing(&mut self) {
+        let &[one, two, ..] = &self.spec.kinds[..] else { return };
+        let (Some((ones, penalty)), Some((twos, _))) = (self.first_level(one), self.first_level(two)) else {
+            return;
+        };
+        let passes = if self.spec.quick { 20 } else { 60 };
+        let kinds = [(self.pages(one), ones), (self.pages(two), twos)];
+        match walks::together(kinds, passes, &self.clock) {
+            Ok(seen) => self.tlb.sharing.push(Sharing {
+                kinds: [one, two],
+                level: 1,
+                shared: seen.shared(penalty),
+                evidence: format!(
+                    "five eighths of each kind's entries cost {:.1} cycles alone and {:.1} together; a miss adds {penalty:.1}",
+                    seen.apart, seen.together
+                ),
+            }),
+            Err(error) => self.doubt("tlb-sharing", format!("sharing of {one} and {two} was not tested: {error}")),
+        }
+    }
+
+    fn walks(&mut self) {
+        let thorough = !self.spec.quick;
+        for &kind in &self.spec.kinds {
+            let footprints = walks::footprints(kind, thorough);
+            let passes = if thorough { 15 } else { 7 };
+            match walks::walks(self.pages(kind), self.other(kind), &footprints, passes, &self.clock) {
+                Ok(measured) => self.tlb.walks.extend(measured.into_iter().filter_map(|walk| {
+                    let cycles = stats::estimate(&walk.cycles)?;
+                    Some(Walk {
+                        kind,
+                        pages: walk.pages,
+                        entry_bytes: walk.entry_bytes,
+                        cycles,
+                        ns: cycles,
+                    })
+                })),
+                Err(error) => self.doubt("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
+            }
+        }
+    }
+
+    fn backing(&mut self) {
+        let small = self.pages(PageKind::Base);
+        let lines = self
+            .first_level(PageKind::Base)
+            .map_or(LINES_ANYWAY, |(entries, _)| (entries * 3 / 2).min(256));
+        let large = self.split(self.pages(PageKind::Thp), small, SAMPLED, lines);
+        // 1 GiB pages only where the pool has one: taking one cannot be made up for.
+        let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
+            let lines = self
+                .first_level(PageKind::Thp)
+                .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries * 3 / 2).min(128));
+            self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
+        });
+        self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
+    }
+
+    fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
+        let clock = self.clock;
+        let mut sampled = match Sampled::new(large, small, count, lines.into(), &clock) {
+            Ok(sampled) => sampled,
+            Err(error) => {
+                self.doubt(
+                    "tlb-backing",
+                    format!("{} pages could not be sampled: {error}", large.kind),
+                );
+                return None;
+            }
+        };
+        if let Some(share) = sampled.mapped_large().filter(|&share| share < 0.99) {
+            self.doubt(
+                "tlb-backing",
+                format!(
+                    "only {:.0} % of the sampled {} memory is mapped large by this kernel; host backing is not judged",
+                    share * 100.0,
+                    large.kind
+                ),
+            );
+            return None;
+        }
+        let passes = if self.spec.quick { 16 } else { 48 };
+        Some(backing::sample(&mut sampled, lines, passes, self.stop))
+    }
+
+    /// Cycles become ns by the core clock of the whole run.
+    fn finish(mut self, ticks_per_ns: f64, begun: Instant) -> (Tlb, Vec<Doubt>) {
+        self.cycles_per_tick
+            .extend((0..50).map(|_| self.clock.cycles_per_tick()));
+        let ghz: Vec<f64> = self.cycles_per_tick.iter().map(|ratio| ratio * ticks_per_ns).collect();
+        self.tlb.core_ghz = stats::estimate(&ghz);
+        let in_ns = |cycles: Estimate| self.tlb.core_ghz.map(|ghz| scaled(cycles, 1.0 / ghz.median));
+        for level in &mut self.tlb.levels {
+            level.miss_ns = level.miss_cycles.and_then(in_ns);
+        }
+        for walk in &mut self.tlb.walks {
+            walk.ns = in_ns(walk.cycles).unwrap_or(walk.cycles);
+        }
+        self.tlb.seconds = begun.elapsed().as_secs_f64();
+        self.doubts.extend(self.tlb.disagreements());
+        (self.tlb, self.doubts)
+    }
+}
+
+fn scaled(estimate: Estimate, by: f64) -> Estimate {
+    Estimate {
+        median: estimate.median * by,
+        low: estimate.low * by,
+        high: estimate.high * by,
+        samples: estimate.samples,
+    }
+}
+
+fn level_of(kind: PageKind, found: &Found) -> Level {
+    Level {
+        kind,
+        level: found.level,
+        entries: found.entries,
+        ways: found.ways,
+        index: found.index,
+        miss_ns: None,
+        miss_cycles: stats::estimate(&found.penalty),
+        not_told: found.not_told.clone(),
+    }
+}
+
+fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
+    let points = [Sweep::Near, Sweep::Far]
+        .into_iter()
+        .flat_map(|sweep| found.survey.points(sweep, survey::Part::All));
+    points
+        .filter_map(|(probe, floor)| {
+            let cycles = stats::estimate(found.survey.all(probe))?;
+            Some(CurvePoint {
+                kind,
+                stride: 1 << probe.layout.stride,
+                block: 1 << probe.layout.block,
+                pages: probe.pages.into(),
+                cycles: Estimate {
+                    low: floor.min(cycles.low),
+                    ..cycles
+                },
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,91 @@
+//! What the TLB shapes answer about themselves.
+
+use super::{Entries, HostBacking, Index, Known, Level, Tlb, Verdict, Ways};
+use crate::PageKind;
+
+fn tlb(value: u32, ways: Ways) -> Tlb {
+    Tlb {
+        levels: vec![Level {
+            kind: PageKind::Base,
+            level: 1,
+            entries: Some(Entries {
+                value,
+                low: value,
+                high: value,
+            }),
+            ways: Some(ways),
+            index: Some(Index::Linear),
+            miss_ns: None,
+            miss_cycles: None,
+            not_told: None,
+        }],
+        walks: vec![],
+        sharing: vec![],
+        host_backing: HostBacking {
+            verdict: Verdict::Small,
+            confidence: 0.9,
+            splintered: Some(1.0),
+            evidence: vec![],
+        },
+        known: vec![Known {
+            source: "cpuid 0x18".to_owned(),
+            kind: PageKind::Base,
+            level: 1,
+            entries: 64,
+            ways: Some(Ways::Count(4)),
+        }],
+        memory: vec![],
+        curves: vec![],
+        core_ghz: None,
+        cpu: 0,
+        dropped: 0,
+        seconds: 1.0,
+    }
+}
+
+#[test]
+fn a_measurement_that_differs_from_cpuid_is_a_doubt_and_one_that_agrees_is_none() {
+    let doubts = tlb(96, Ways::Count(6)).disagreements();
+    assert_eq!(doubts.len(), 1);
+    assert!(
+        doubts[0]
+            .text
+            .contains("timing shows 96 6-way, cpuid 0x18 says 64 4-way"),
+        "{doubts:?}"
+    );
+    assert_eq!(tlb(64, Ways::Count(4)).disagreements(), []);
+    assert_eq!(tlb(64, Ways::Full).disagreements().len(), 1);
+}
+
+#[test]
+fn xor_spreads_a_stride_that_linear_puts_into_one_set() {
+    assert!((0..64).all(|n| Index::Linear.set(n * 128, 128) == 0));
+    let mut seen: Vec<u32> = (0..128).map(|n| Index::Xor.set(n * 128, 128)).collect();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 128);
+    assert_eq!(Index::Xor.set(77, 1), 0);
+    assert_eq!(Index::Xor.set(0b101_011, 8), 0b110);
+}
+
+#[test]
+fn ways_are_a_number_or_the_word_full_and_verdicts_are_page_sizes() {
+    let json = serde_json::to_string(&[Ways::Count(6), Ways::Full]).expect("json");
+    assert_eq!(json, r#"[6,"full"]"#);
+    assert_eq!(
+        serde_json::from_str::<[Ways; 2]>(&json).expect("json"),
+        [Ways::Count(6), Ways::Full]
+    );
+    let value = serde_json::to_value(tlb(96, Ways::Count(6))).expect("json");
+    assert_eq!(value["host_backing"]["verdict"], "4K");
+    assert_eq!(value["levels"][0]["entries"]["value"], 96);
+    assert_eq!(
+        Entries {
+            value: 71,
+            low: 68,
+            high: 73
+        }
+        .to_string(),
+        "71 (68-73)"
+    );
+}
