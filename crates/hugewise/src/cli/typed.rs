@@ -80,6 +80,8 @@ pub enum Command {
     Measure(Measure),
     /// Which page kinds back which process
     Ps(Ps),
+    /// Page kinds behind the virtual machines that run here
+    Vm(Vm),
     /// Record a machine in one file, for --root
     Snapshot(Snapshot),
     /// Show a result again, in another form
@@ -243,6 +245,24 @@ pub enum Sort {
     Total,
     /// By process id
     Pid,
+}
+
+/// `hugewise vm`
+///
+/// Every process that runs a virtual machine: what it was configured for, which page kinds back its memory, which pages
+/// KVM maps for it, and where these differ.
+#[derive(Args, Debug)]
+pub struct Vm {
+    /// What to do
+    #[command(subcommand)]
+    pub what: Option<VmWhat>,
+}
+
+/// What `hugewise vm` can do.
+#[derive(Debug, Subcommand)]
+pub enum VmWhat {
+    /// List them (the same as without a word)
+    List,
 }
 
 /// `hugewise snapshot`

@@ -9,6 +9,7 @@ mod report;
 mod schema;
 mod snapshot;
 mod stop;
+mod vm;
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use host::{Snapshot, Source};
 use model::{Doubt, Envelope, Machine, Tool};
 
 use crate::cli::Cli;
-use crate::cli::typed::{Command, Format, Global, Measure};
+use crate::cli::typed::{self, Command, Format, Global, Measure};
 use crate::show::{Show, schema_name, show};
 use crate::ui::{Outcome, Ui};
 
@@ -33,6 +34,9 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
         Command::Measure(Measure::Kernel(typed)) => kernel::run(&mut desk, typed),
         Command::Ps(typed) => ps::run(&mut desk, typed),
+        Command::Vm(typed::Vm {
+            what: None | Some(typed::VmWhat::List),
+        }) => vm::run(&mut desk),
         Command::Snapshot(typed) => snapshot::run(&mut desk, typed),
         Command::Report(typed) => report::run(&mut desk, typed),
         Command::Schema(typed) => schema::run(&mut desk, typed),

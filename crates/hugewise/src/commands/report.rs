@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
-use crate::results::{Checkup, OneProcess, ProcessList};
+use crate::results::{Checkup, OneProcess, ProcessList, VmList};
 use crate::show::{Show, schema_name};
 use crate::ui::Outcome;
 
@@ -28,6 +28,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
         _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),
+        _ if schema == schema_name::<VmList>() => again::<VmList>(desk, path, &text),
         other => bail!(
             "{}: this version cannot show `{other}` (`hugewise schema` lists what it can)",
             path.display()

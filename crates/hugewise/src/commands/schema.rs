@@ -7,18 +7,19 @@ use model::latency::Latency;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
-use crate::results::{Checkup, OneProcess, ProcessList};
+use crate::results::{Checkup, OneProcess, ProcessList, VmList};
 use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 5] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 6] {
     [
         named::<Checkup>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),
         named::<ProcessList>(),
+        named::<VmList>(),
     ]
 }
 

@@ -14,3 +14,4 @@ pub mod report;
 pub mod sheet;
 pub mod terminal;
 pub mod tone;
+pub mod vms;

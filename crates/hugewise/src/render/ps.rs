@@ -123,7 +123,7 @@ fn short(reading: &Reading<Bytes>) -> String {
 }
 
 /// Nothing is blank: a table of zeros hides the few numbers that matter.
-fn amount(bytes: Bytes) -> String {
+pub(super) fn amount(bytes: Bytes) -> String {
     if bytes.0 == 0 { String::new() } else { bytes.to_string() }
 }
 

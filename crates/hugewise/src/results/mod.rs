@@ -2,6 +2,8 @@
 
 pub mod checkup;
 pub mod ps;
+pub mod vms;
 
 pub use checkup::{Checkup, Skipped};
 pub use ps::{OneProcess, ProcessList, Totals};
+pub use vms::VmList;

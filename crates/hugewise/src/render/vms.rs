@@ -1,0 +1,293 @@
+//! Virtual machines as a table and as lines of CSV.
+
+use std::collections::BTreeSet;
+
+use model::vms::{Configured, Vm};
+use model::{Backing, Bytes, PageKind, Reading, Unread};
+
+use super::axis::number;
+use super::ps::amount;
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::results::VmList;
+use crate::show::{Lines, Show, TABLES};
+
+impl Show for VmList {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "vms";
+
+    fn title(&self) -> String {
+        "Page kinds behind virtual machines".to_owned()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheet = table(&self.title(), self.known());
+        match &self.vms {
+            Reading::Unread(why) => sheet.note(format!("not known: {why}")),
+            Reading::Known(vms) if vms.is_empty() => sheet.note("no virtual machine runs here"),
+            Reading::Known(vms) => notes(vms).into_iter().for_each(|note| sheet.note(note)),
+        }
+        vec![sheet]
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec![
+            "pid",
+            "program",
+            "name",
+            "kvm",
+            "memory",
+            "asked",
+            "prealloc",
+            "shared",
+            "resident",
+            "large",
+            "backing",
+            "kvm_pages_4k",
+            "kvm_pages_2m",
+            "kvm_pages_1g",
+            "mismatches",
+        ];
+        (head, self.known().iter().map(csv_line).collect())
+    }
+}
+
+/// One row each, with a column for every page kind that occurs.
+fn table(title: &str, vms: &[Vm]) -> Sheet {
+    let backings = vms.iter().filter_map(|vm| vm.backing.known());
+    let kinds: BTreeSet<PageKind> = backings.flat_map(Backing::iter).map(|(kind, _)| kind).collect();
+    let first = ["#pid", "name", "run by", "#memory", "asked for", "#resident"].map(str::to_owned);
+    let each = kinds.iter().map(|kind| format!("#{kind}"));
+    let last = ["#on large, %".to_owned(), "KVM maps".to_owned()];
+    let mut sheet = Sheet::new(title, first.into_iter().chain(each).chain(last));
+    for vm in vms {
+        let backing = vm.backing.known();
+        let of = |&kind: &PageKind| backing.map_or_else(|| "?".to_owned(), |backing| amount(backing.of(kind)));
+        let first = [
+            vm.pid.to_string(),
+            vm.name.clone().unwrap_or_default(),
+            run_by(vm),
+            vm.configured
+                .known()
+                .map_or_else(|| "?".to_owned(), |asked| asked.total().to_string()),
+            vm.configured.known().map_or_else(|| "?".to_owned(), asked_for),
+            backing.map_or_else(|| "?".to_owned(), |backing| backing.total().to_string()),
+        ];
+        let share = backing.and_then(Backing::coverage);
+        let share = share.map_or_else(String::new, |share| number(share * 100.0));
+        sheet.row(
+            first
+                .into_iter()
+                .chain(kinds.iter().map(of))
+                .chain([share, kvm_maps(vm)]),
+        );
+    }
+    sheet
+}
+
+fn run_by(vm: &Vm) -> String {
+    match vm.kvm {
+        Reading::Known(true) => format!("{}, KVM", vm.program),
+        Reading::Known(false) => format!("{}, no KVM", vm.program),
+        Reading::Unread(_) => vm.program.clone(),
+    }
+}
+
+/// `hugetlb-2M`, or `hugetlb-2M 4G + thp 1G` where the pieces differ.
+fn asked_for(asked: &Configured) -> String {
+    let name = |kind: Option<PageKind>| kind.map_or_else(|| "any pages".to_owned(), |kind| kind.to_string());
+    let kinds: BTreeSet<Option<PageKind>> = asked.memory.iter().map(|region| region.kind).collect();
+    let size = |kind| -> u64 {
+        let mine = asked.memory.iter().filter(|region| region.kind == kind);
+        mine.map(|region| region.size.0).sum()
+    };
+    let alone = kinds.len() == 1;
+    let parts = kinds.into_iter().map(|kind| match alone {
+        true => name(kind),
+        false => format!("{} {}", name(kind), Bytes(size(kind))),
+    });
+    parts.collect::<Vec<_>>().join(" + ")
+}
+
+/// `4K 120, 2M 510, 1G 0`.
+fn kvm_maps(vm: &Vm) -> String {
+    vm.kvm_pages.known().map_or_else(
+        || "?".to_owned(),
+        |pages| format!("4K {}, 2M {}, 1G {}", pages.pages_4k, pages.pages_2m, pages.pages_1g),
+    )
+}
+
+/// What is not as it should be, and why `?` stands somewhere: one note for each reason.
+fn notes(vms: &[Vm]) -> Vec<String> {
+    let mismatches = vms.iter().flat_map(|vm| {
+        vm.mismatches
+            .iter()
+            .map(move |mismatch| format!("{}: {mismatch}", called(vm)))
+    });
+    let notes = mismatches.chain(
+        [
+            unread("memory asked for", vms, |vm| vm.configured.unread()),
+            unread("backing", vms, |vm| vm.backing.unread()),
+            unread("what KVM maps", vms, |vm| vm.kvm_pages.unread()),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    notes.collect()
+}
+
+fn called(vm: &Vm) -> String {
+    match &vm.name {
+        Some(name) => format!("{} ({name})", vm.pid),
+        None => vm.pid.to_string(),
+    }
+}
+
+fn unread(what: &str, vms: &[Vm], of: impl Fn(&Vm) -> Option<&Unread>) -> Option<String> {
+    let reasons: Vec<&Unread> = vms.iter().filter_map(of).collect();
+    let first = reasons.first()?;
+    Some(format!(
+        "? = {what} is not known for {} of {}; the first reason: {first}",
+        reasons.len(),
+        vms.len()
+    ))
+}
+
+fn csv_line(vm: &Vm) -> Vec<String> {
+    let configured = vm.configured.known();
+    let backing = vm.backing.known();
+    let asked = |of: fn(&Configured) -> String| configured.map_or_else(String::new, of);
+    let backed = |of: fn(&Backing) -> String| backing.map_or_else(String::new, of);
+    let pages = |of: fn(&model::vms::KvmPages) -> u64| {
+        vm.kvm_pages
+            .known()
+            .map_or_else(String::new, |pages| of(pages).to_string())
+    };
+    vec![
+        vm.pid.to_string(),
+        vm.program.clone(),
+        vm.name.clone().unwrap_or_default(),
+        vm.kvm.known().map_or_else(String::new, bool::to_string),
+        asked(|asked| asked.total().0.to_string()),
+        asked(asked_for),
+        asked(|asked| asked.prealloc.to_string()),
+        asked(|asked| asked.shared.to_string()),
+        backed(|backing| backing.total().0.to_string()),
+        backed(|backing| backing.large().0.to_string()),
+        backed(Backing::to_string),
+        pages(|pages| pages.pages_4k),
+        pages(|pages| pages.pages_2m),
+        pages(|pages| pages.pages_1g),
+        vm.mismatches.join(" "),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use model::vms::{Configured, KvmPages, Region, Vm};
+    use model::{Bytes, PageKind, Reading};
+
+    use super::asked_for;
+    use crate::render::look::Look;
+    use crate::results::VmList;
+    use crate::show::Show;
+
+    fn region(size: Bytes, kind: Option<PageKind>) -> Region {
+        Region { size, kind }
+    }
+
+    fn vm() -> Vm {
+        Vm {
+            pid: 4242,
+            program: "qemu".to_owned(),
+            name: Some("db\u{1b}[2J".to_owned()),
+            kvm: Reading::Known(true),
+            configured: Reading::Known(Configured {
+                memory: vec![region(Bytes::gib(4), Some(PageKind::HUGETLB_2M))],
+                prealloc: true,
+                shared: false,
+            }),
+            backing: Reading::Known(
+                [(PageKind::HUGETLB_2M, Bytes::gib(3)), (PageKind::Base, Bytes::gib(1))]
+                    .into_iter()
+                    .collect(),
+            ),
+            mapped: Bytes::gib(4),
+            found: Some("by size".to_owned()),
+            kvm_pages: Reading::Known(KvmPages {
+                pages_4k: 10,
+                pages_2m: 1536,
+                pages_1g: 0,
+            }),
+            mismatches: vec!["configured for hugetlb-2M, but only 75 % of it is".to_owned()],
+        }
+    }
+
+    fn text(vms: Vec<Vm>) -> String {
+        let list = VmList {
+            vms: Reading::Known(vms),
+        };
+        list.sheets()[0].text(Look {
+            width: 160,
+            color: false,
+            plot: false,
+        })
+    }
+
+    #[test]
+    fn a_row_says_what_was_asked_for_and_what_came() {
+        let text = text(vec![vm()]);
+        for part in [
+            "4242",
+            "qemu, KVM",
+            "4G",
+            "hugetlb-2M",
+            "75",
+            "4K 10, 2M 1536, 1G 0",
+            "but only 75 %",
+            r"db\u{1b}",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_question_mark_with_a_reason() {
+        let unknown = Vm {
+            configured: Reading::absent("/proc/4242/cmdline"),
+            backing: Reading::absent("/proc/4242/smaps"),
+            kvm_pages: Reading::absent("/sys/kernel/debug/kvm"),
+            mismatches: Vec::new(),
+            ..vm()
+        };
+        let text = text(vec![vm(), unknown]);
+        assert_eq!(
+            text.matches(" ? = ").count() + text.matches("\n? = ").count(),
+            3,
+            "{text}"
+        );
+        assert!(
+            text.contains("1 of 2; the first reason: absent: /proc/4242/smaps"),
+            "{text}"
+        );
+        assert!(self::text(Vec::new()).contains("no virtual machine runs here"));
+    }
+
+    #[test]
+    fn pieces_that_differ_are_told_apart_and_csv_lines_are_whole() {
+        let asked = Configured {
+            memory: vec![
+                region(Bytes::gib(4), Some(PageKind::HUGETLB_2M)),
+                region(Bytes::gib(1), None),
+                region(Bytes::gib(1), None),
+            ],
+            ..Configured::default()
+        };
+        assert_eq!(asked_for(&asked), "any pages 2G + hugetlb-2M 4G");
+        let (head, lines) = VmList {
+            vms: Reading::Known(vec![vm()]),
+        }
+        .csv();
+        assert_eq!(lines[0].len(), head.len());
+    }
+}

@@ -1,0 +1,61 @@
+//! Virtual machines of a host, on every captured machine.
+
+mod common;
+
+use std::path::Path;
+
+use common::{done, machines, refused, valid};
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain path")
+}
+
+#[test]
+fn every_captured_machine_has_a_list_in_every_form() {
+    for (name, machine) in machines() {
+        let root = text(&machine);
+        let told = done(&["--root", root, "vm"]).out;
+        assert!(
+            told.starts_with("Page kinds behind virtual machines\n"),
+            "{name}: {told}"
+        );
+        assert_eq!(told, done(&["--root", root, "vm", "list"]).out, "{name}");
+        let result = valid(&done(&["--root", root, "vm", "list", "--json"]).out);
+        let vms = result["data"]["vms"].as_array().map_or(0, Vec::len);
+        let csv = done(&["--root", root, "vm", "--format", "csv"]).out;
+        assert_eq!(csv.lines().count(), vms + 1, "{name}");
+        assert_eq!(
+            vms == 0,
+            told.contains("no virtual machine runs here"),
+            "{name}: {told}"
+        );
+        let markdown = done(&["--root", root, "vm", "--format", "markdown"]).out;
+        assert!(markdown.contains("## Provenance"), "{name}");
+    }
+}
+
+#[test]
+fn a_guest_on_hugetlb_pages_is_told_with_its_backing() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "pool-1g")
+        .expect("a machine with a guest");
+    let result = valid(&done(&["--root", text(&machine), "vm", "--json"]).out);
+    let vms = result["data"]["vms"].as_array().expect("VMs");
+    assert_eq!(vms.len(), 1, "{vms:?}");
+    assert_eq!(vms[0]["program"], "qemu");
+    assert!(vms[0]["backing"]["hugetlb-1G"].as_u64() > Some(0), "{}", vms[0]);
+    let told = done(&["--root", text(&machine), "vm"]).out;
+    assert!(told.contains("qemu") && told.contains("hugetlb-1G"), "{told}");
+}
+
+#[test]
+fn a_list_can_be_shown_again_and_wrong_words_are_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let json = directory.path().join("vms.json");
+    let (_, machine) = machines().swap_remove(0);
+    done(&["--root", text(&machine), "vm", "--output", text(&json)]);
+    let html = done(&["report", text(&json)]).out;
+    assert!(html.contains("Page kinds behind virtual machines"));
+    assert!(refused(&["vm", "destroy"]).contains("destroy"));
+}
