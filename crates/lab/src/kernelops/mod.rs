@@ -3,6 +3,7 @@
 //! Every visit to a point starts fresh processes of the program at hand ([`serve_if_asked`]), one for each worker: small,
 //! single-threaded, pinned, and gone afterwards, so that the cost of a fork does not depend on who asks.
 
+mod company;
 mod crew;
 mod live;
 mod outcome;
@@ -25,6 +26,7 @@ pub use plan::usual;
 pub use worker::serve_if_asked;
 
 use crate::Progress;
+use company::Company;
 use live::Live;
 use sweep::Sweep;
 
@@ -113,6 +115,7 @@ pub fn run(
         return Err(Error::Nothing);
     }
     let calibration = chase::clock::Calibration::start();
+    let company = Company::now();
     let sweep = Sweep {
         targets: &targets,
         budget: spec.budget,
@@ -120,7 +123,8 @@ pub fn run(
     };
     let sampled = sweep.run(&mut Live::new(spec, &targets, stop), progress, stop)?;
     let ticks_per_ns = calibration.ticks_per_ns();
-    let doubts = outcome::doubts(&targets, &sampled, spec.budget);
+    let others = company.and_then(|company| company.others_until(Company::now()?));
+    let doubts = outcome::doubts(&targets, &sampled, spec.budget, others);
     let used = targets.iter().filter_map(|target| plan::places(target, &spec.cpus));
     let used = used.map(|places| places.len() * 2).max().unwrap_or(0);
     let result = KernelOps {
