@@ -100,6 +100,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// A stable word for scripts: what kind of obstacle this is.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Absent => "no-kvm",
+            Self::Denied => "kvm-denied",
+            Self::Api(_) | Self::Capability(_) => "kvm-lacks",
+            Self::GuestPage(_) => "no-guest-page",
+            Self::Open(_) | Self::Call { .. } | Self::Stats(_) => "kvm-failed",
+            Self::OutOfMemory { .. } | Self::Memory { .. } => "no-memory",
+            Self::Faulted { .. } | Self::Exit { .. } | Self::Stuck(_) => "guest-failed",
+            Self::Tables(_) | Self::TooMuch { .. } => "bad-input",
+            Self::Watchdog(_) => "no-watchdog",
+        }
+    }
+
     /// Turns a failed call into an error, for `map_err`.
     pub(crate) fn call(what: &'static str) -> impl FnOnce(kvm_ioctls::Error) -> Self {
         move |source| Self::Call {

@@ -94,7 +94,7 @@ fn order(spec: &Spec, bytes: Bytes) -> Option<Order> {
 
 /// Room for the guest's page tables on pages of the same kind: 8 bytes for each 4 KiB, and a little more. Not on 1 GiB pages,
 /// of which that would take another one; there the tables are on base pages.
-fn with_tables(bytes: Bytes, kind: PageKind) -> Bytes {
+pub(super) fn with_tables(bytes: Bytes, kind: PageKind) -> Bytes {
     match kind {
         PageKind::Hugetlb(size) if size >= Bytes::gib(1) => bytes,
         _ => Bytes(bytes.round_up_to(Bytes::mib(2)).0 + bytes.0 / 512 + (256 << 10)),

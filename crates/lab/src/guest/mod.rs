@@ -2,6 +2,7 @@
 
 mod cell;
 mod field;
+mod kept;
 mod operations;
 mod outcome;
 mod readings;
@@ -73,6 +74,23 @@ pub enum Error {
     /// The timed thread could not be pinned.
     #[error("cannot pin the timed thread: {0}; choose another with --cpu")]
     Pin(std::io::Error),
+}
+
+impl Error {
+    /// A stable word for scripts: what kind of obstacle this is.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Interrupted => "interrupted",
+            Self::Spec(_) => "bad-input",
+            Self::Vm(error) => error.code(),
+            Self::Pin(_) => "no-cpu",
+        }
+    }
+}
+
+/// Memory of a kind that a working set takes, with the guest's page tables: what a pool must have.
+pub fn memory(largest: Bytes, kind: PageKind) -> Bytes {
+    field::with_tables(largest, kind)
 }
 
 /// Measures the matrix, the price of first touches, round trips and page-table operations. Combinations that cannot be had

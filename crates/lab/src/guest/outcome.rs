@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use host::snapshot::Mmu;
-use model::guest::{FirstTouch, Guest, GuestPage, GuestPoint, Operation, Sanity};
+use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
 use model::latency::{Backed, Dropped, Point};
 use model::{Bytes, Doubt, Estimate, PageKind};
 
@@ -262,14 +262,6 @@ fn first_touch(cell: &Cell, clock: &Clock) -> Option<FirstTouch> {
         ns: faults.filter(|&faults| faults > 0).map(|faults| longer / faults as f64),
         kvm_stats: counted.touch_stats.clone(),
     })
-}
-
-/// Median of the point for a guest page (or `None`, natively) on a kind, at a size.
-pub(super) fn median(guest: &Guest, page: Option<GuestPage>, kind: PageKind, bytes: Bytes) -> Option<f64> {
-    let mut points = guest.points.iter();
-    let found =
-        points.find(|point| point.guest_page == page && point.point.kind == kind && point.point.bytes == bytes)?;
-    found.point.ns.map(|ns| ns.median)
 }
 
 #[cfg(test)]

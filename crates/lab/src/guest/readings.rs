@@ -4,7 +4,7 @@ use host::snapshot::Mmu;
 use model::guest::{Guest, GuestPage};
 use model::{Bytes, PageKind};
 
-use super::outcome::median;
+use super::kept;
 
 /// All sentences that this measurement supports.
 pub(super) fn all(guest: &Guest, mmu: Option<Mmu>) -> Vec<String> {
@@ -13,7 +13,7 @@ pub(super) fn all(guest: &Guest, mmu: Option<Mmu>) -> Vec<String> {
     let mut readings: Vec<String> = Vec::new();
     readings.extend(mmu.map(|mmu| translation(guest, mmu, bytes)));
     readings.extend(price(guest));
-    readings.extend(kept(guest, bytes));
+    readings.extend(kept::sentence(guest, bytes));
     readings.extend(mmu.and_then(other_mmu));
     readings
 }
@@ -58,38 +58,6 @@ fn price(guest: &Guest) -> Option<String> {
         touch.guest_page,
         touch.kind
     ))
-}
-
-/// How much of the gain from large pages is left when only one side has them.
-fn kept(guest: &Guest, bytes: Bytes) -> Vec<String> {
-    let large = [PageKind::HUGETLB_2M, PageKind::Thp];
-    let at = |page, kind| median(guest, Some(page), kind, bytes);
-    let sentence = || {
-        let none = at(GuestPage::Size4K, PageKind::Base)?;
-        let kind = large.into_iter().find(|&kind| at(GuestPage::Size2M, kind).is_some())?;
-        let both = at(GuestPage::Size2M, kind)?;
-        let gain = none - both;
-        if gain < 0.05 * none {
-            return Some(vec![format!(
-                "At {bytes} large pages on both sides gain nothing worth speaking of ({none:.1} ns against {both:.1} ns)."
-            )]);
-        }
-        let one = |name: String, ns: Option<f64>| {
-            let share = (none - ns?) / gain * 100.0;
-            Some(format!("{name} keeps {:.0} % of the gain", share.clamp(0.0, 100.0)))
-        };
-        let parts = [
-            one(
-                "guest 2M on host base".to_owned(),
-                at(GuestPage::Size2M, PageKind::Base),
-            ),
-            one(format!("guest 4K on host {kind}"), at(GuestPage::Size4K, kind)),
-        ];
-        let whole = format!("2 MiB pages on both sides: {both:.1} ns instead of {none:.1} ns at {bytes}");
-        let parts: Vec<String> = [whole].into_iter().chain(parts.into_iter().flatten()).collect();
-        Some(vec![format!("{}.", parts.join("; "))])
-    };
-    sentence().unwrap_or_default()
 }
 
 /// How to see the other way of translation on this machine.
@@ -191,7 +159,7 @@ mod tests {
             [
                 "ept: each TLB miss walks the guest's tables and, for every step of that, the host's. At 1G a warm guest takes 1.03 times the native time with 4K on base, 1.01 times the native time with 2M on thp.",
                 "The first touch of a page is paid once: 12.3 us for each of 1003 faults over 1000 pages of 4 KiB (guest 4K on base).",
-                "2 MiB pages on both sides: 140.0 ns instead of 220.0 ns at 1G; guest 2M on host base keeps 20 % of the gain; guest 4K on host thp keeps 75 % of the gain.",
+                "2 MiB pages on both sides: 140.0 ns instead of 220.0 ns at 1G; guest 2M on host base keeps only 20 % of the gain; guest 4K on host thp keeps 75 % of the gain.",
                 "To compare with shadow paging: stop all VMs, `modprobe -r kvm_intel && modprobe kvm_intel ept=0`, and measure again.",
             ]
         );
