@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, Reading, Unread};
+use model::Unread;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,7 @@ fn files(source: &Source) -> Result<Vec<String>, Unread> {
         .iter()
         .map(|(name, directory)| format!("{directory}/{name}"))
         .collect();
-    if !files.iter().any(linked) && !matches!(source.bytes_within(SYSCTL_CONF, Bytes::mib(1)), Reading::Unread(_)) {
+    if !files.iter().any(linked) {
         files.push(SYSCTL_CONF.to_owned());
     }
     Ok(files)

@@ -86,7 +86,10 @@ impl Groups {
 /// The innermost service of the system. Those of a user's own manager have their units elsewhere, and limits of a login.
 fn service(path: &str) -> Option<String> {
     let of_system = path.split('/').take_while(|part| !part.starts_with("user@"));
-    of_system.filter(|part| part.ends_with(".service")).last().map(str::to_owned)
+    of_system
+        .filter(|part| part.ends_with(".service"))
+        .last()
+        .map(str::to_owned)
 }
 
 fn is_container(path: &str) -> bool {

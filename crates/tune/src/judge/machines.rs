@@ -226,9 +226,9 @@ impl Mapped {
     /// Only so much of it there.
     pub(super) fn resident(mut self, mib: u64) -> Self {
         if self.hugetlb > 0 {
-            self.hugetlb = mib
+            self.hugetlb = mib;
         } else {
-            self.base = mib
+            self.base = mib;
         }
         self
     }

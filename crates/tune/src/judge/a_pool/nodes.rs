@@ -113,11 +113,12 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
     let (mut here, mut elsewhere) = (0, 0);
     for NodePool { node, free, .. } in known(&pool.nodes)? {
         let free = *known(free)?;
-        if allowed.contains(*node) {
-            here += free
+        let place = if allowed.contains(*node) {
+            &mut here
         } else {
-            elsewhere += free
-        }
+            &mut elsewhere
+        };
+        *place += free;
     }
     if here.saturating_mul(pool.size.0) >= missing.0 || elsewhere == 0 {
         return Ok(None);

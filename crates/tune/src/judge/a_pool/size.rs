@@ -80,8 +80,7 @@ fn wrong_default(evidence: &Evidence) -> Answer {
         .seen(pool_file(own, "nr_hugepages"), "", 0)
         .seen(pool_file(other, "free_hugepages"), "", &other.free)
         .fix(format!(
-            "name the size in the program: huge_page_size={}B (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)",
-            size
+            "name the size in the program: huge_page_size={size}B (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)"
         ))
         .fix(boot_fix(evidence, &format!("default_hugepagesz={size}")));
         Ok(Some(case))

@@ -146,7 +146,7 @@ fn text_not_alignable(evidence: &Evidence) -> Answer {
     let answer = each(looked_into(evidence)?, |program| {
         let program = program?;
         let is_text = |area: &&Area| area.perms.starts_with("r-x") && area.name.starts_with('/');
-        let odd = |area: &&Area| (area.start.wrapping_sub(area.offset)) % pmd.0 != 0;
+        let odd = |area: &&Area| !area.start.wrapping_sub(area.offset).is_multiple_of(pmd.0);
         let there = |area: &&Area| {
             area.resident() >= Some(MUCH_TEXT)
                 && area
