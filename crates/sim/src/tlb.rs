@@ -99,7 +99,10 @@ impl Tlb {
 
 type Tag = (u64, u64);
 
-/// One set: true LRU of any width by stamps, the other policies by scanning their few ways.
+/// From this many ways on, true LRU is kept by stamps in maps rather than by scanning.
+const WIDE: u32 = 128;
+
+/// One set.
 #[derive(Clone, Debug)]
 enum Set {
     Lru(Recency),
@@ -109,8 +112,8 @@ enum Set {
 impl Set {
     fn new(array: &Array, seed: u64) -> Self {
         match array.replacement {
-            Replacement::Lru => Self::Lru(Recency::new(array.ways)),
-            other => Self::Ways(Ways::new(array.ways, other, seed)),
+            Replacement::Lru if array.ways > WIDE => Self::Lru(Recency::new(array.ways)),
+            any => Self::Ways(Ways::new(array.ways, any, seed)),
         }
     }
 
@@ -180,7 +183,12 @@ impl Ways {
         let hit = self.tags.iter().position(|&held| held == Some(tag));
         let way = hit.unwrap_or_else(|| self.victim());
         self.tags[way] = Some(tag);
-        self.point_away_from(way);
+        match self.replacement {
+            // In order of use, the latest first.
+            Replacement::Lru => self.tags[..=way].rotate_right(1),
+            Replacement::TreePlru => self.point_away_from(way),
+            Replacement::Random => {}
+        }
         hit.is_some()
     }
 
@@ -188,13 +196,16 @@ impl Ways {
         if let Some(empty) = self.tags.iter().position(Option::is_none) {
             return empty;
         }
-        if self.replacement == Replacement::TreePlru {
-            return self.pointed_at();
+        match self.replacement {
+            Replacement::Lru => self.tags.len() - 1,
+            Replacement::TreePlru => self.pointed_at(),
+            Replacement::Random => {
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                (self.random % self.tags.len() as u64) as usize
+            }
         }
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random % self.tags.len() as u64) as usize
     }
 
     fn pointed_at(&self) -> usize {

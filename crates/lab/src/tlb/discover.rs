@@ -5,7 +5,7 @@ use model::tlb::{Entries, Index, Ways};
 use super::fit::{self, Fit, Sample};
 use super::occupancy::{Occupancy, Policy};
 use super::probe::{Layout, Limits, Oracle, Probe, Sweep};
-use super::survey::{Part, Survey};
+use super::survey::{self, Part, Survey};
 
 /// How much work to put in.
 #[derive(Clone, Copy, Debug)]
@@ -146,27 +146,49 @@ impl Search<'_> {
     }
 
     fn level(&mut self, sweep: Sweep, before: f64, level: u8) -> Option<(Knee, Found)> {
+        self.survey.take(survey::BUSY);
         let knee = knee(&self.survey.curve(sweep, Layout::DENSE, Part::All), before)?;
-        let mut fit = self.fit(sweep, knee, Part::All, (knee.pages / 2, knee.pages.saturating_mul(2)))?;
+        let quiet = self.is_quiet(sweep, knee);
+        self.survey.take(if quiet { survey::QUIET } else { survey::BUSY });
+        let range = (knee.pages / 2, knee.pages.saturating_mul(2));
+        let mut fit = self.fit(sweep, knee, Part::All, range)?;
         for _ in 0..LOOKS {
             let probes = closer(sweep, fit.entries, self.oracle.limits(sweep));
             self.ask(&probes, self.effort.refined / LOOKS as u32);
-            fit = self.fit(sweep, knee, Part::All, (knee.pages / 2, knee.pages.saturating_mul(2)))?;
+            fit = self.fit(sweep, knee, Part::All, range)?;
         }
-        if let Some(least) = self.fit(sweep, knee, Part::Least, (knee.pages / 2, knee.pages.saturating_mul(2))) {
+        if let Some(least) = self.fit(sweep, knee, Part::Least, range).filter(|_| !quiet) {
             widen(&mut fit, &least);
         }
         let not_told = self.reason_to_doubt(sweep, knee, &fit);
         let soft = soft(&self.survey.curve(sweep, Layout::DENSE, Part::All), knee);
         if let Some((first, half)) = soft.filter(|_| not_told.is_none()) {
             fit.entries.low = fit.entries.low.min(first);
-            fit.entries.high = fit.entries.high.max(half);
+            // Half of all accesses miss up to a third beyond what fits; neighbours pull both marks down.
+            fit.entries.high = fit.entries.high.max(half + half / 8);
             fit.ways = None;
         }
         Some((
             knee,
             found(level, &fit, not_told, self.plateau(sweep, knee, fit.entries.value)),
         ))
+    }
+
+    /// Do most passes read the cost of a hit just before the knee, where the smallest disturbance would show?
+    fn is_quiet(&self, sweep: Sweep, knee: Knee) -> bool {
+        let just_before = knee.pages * 7 / 10..knee.pages * 19 / 20;
+        let (mut clean, mut all) = (0, 0);
+        for (probe, _) in self.survey.points(sweep, Part::All) {
+            if probe.layout == Layout::DENSE && just_before.contains(&probe.pages) {
+                let costs = self.survey.all(probe);
+                all += costs.len();
+                clean += costs
+                    .iter()
+                    .filter(|&&cost| cost < knee.before + 0.1 * knee.rise)
+                    .count();
+            }
+        }
+        4 * clean > 3 * all
     }
 
     fn fit(&mut self, sweep: Sweep, knee: Knee, part: Part, (from, to): (u32, u32)) -> Option<Fit> {
@@ -209,7 +231,8 @@ impl Search<'_> {
             .map(|fit| fit.entries.value)
             .collect();
         // A neighbour only takes entries away: a part that saw fewer does not contradict, one that saw more does.
-        let near = |part: u32| part.abs_diff(value) * 20 <= value;
+        let tolerance = if soft(&curve, knee).is_some() { 7 } else { 20 };
+        let near = |part: u32| part.abs_diff(value) * tolerance <= value;
         let agree = parts.iter().any(|&part| near(part)) && parts.iter().all(|&part| part < value || near(part));
         (!agree)
             .then(|| format!("passes disagree ({parts:?} entries against {value}); measure again on a quieter machine"))

@@ -7,7 +7,7 @@ use model::tlb::{Index, Ways};
 use proptest::prelude::*;
 use sim::tlb::{Array, Replacement, Tlb};
 
-use super::{Discovery, Effort, discover};
+use super::{Discovery, Effort, Found, discover};
 use crate::tlb::occupancy::shuffled;
 use crate::tlb::probe::{Limits, Oracle, Probe, Sweep};
 
@@ -84,8 +84,15 @@ impl Oracle for Simulated {
                 pages: 256,
                 span: 1 << 15,
             },
+            // As far as a real oracle goes beyond the largest array, and no further: simulating takes time.
             Sweep::Far => Limits {
-                pages: 9000,
+                pages: self
+                    .arrays
+                    .iter()
+                    .map(|array| array.sets * array.ways * 9 / 4)
+                    .max()
+                    .unwrap_or(0)
+                    .max(1000),
                 span: 1 << 17,
             },
         }
@@ -264,26 +271,32 @@ fn geometry(from: u32, to: u32) -> impl Strategy<Value = (u32, u32)> {
     prop_oneof![1 => full, 4 => sets]
 }
 
-fn entries((sets, ways): (u32, u32)) -> u32 {
-    sets * ways
+/// A set-associative level is found exactly. A full one may have any number of entries: it is found within a few of many.
+fn is_found(level: Option<&Found>, (sets, ways): (u32, u32)) -> bool {
+    let truth = sets * ways;
+    level.and_then(|level| level.entries).is_some_and(|entries| {
+        let exact = entries.value == truth || sets == 1 && entries.value.abs_diff(truth) * 200 <= truth;
+        exact && (entries.low..=entries.high).contains(&truth)
+    })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn two_levels_of_any_geometry_are_recovered(first in geometry(16, 128), second in geometry(768, 4096), hashed: bool) {
         let last = Array::new(2, PAGE, second.0, second.1, 7.0);
         let arrays = [Array::new(1, PAGE, first.0, first.1, 0.0), if hashed { last.hashed() } else { last }];
         let found = run(&arrays, 30.0, BUSY);
-        let values: Vec<u32> = answer(&found).iter().map(|(entries, _)| *entries).collect();
-        prop_assert_eq!(&values, &[entries(first), entries(second)], "{}", told(&found));
+        prop_assert_eq!(found.levels.len(), 2, "{}", told(&found));
+        prop_assert!(is_found(found.levels.first(), first), "{}", told(&found));
+        prop_assert!(is_found(found.levels.get(1), second), "{}", told(&found));
     }
 
     #[test]
     fn one_level_of_any_geometry_is_recovered(only in geometry(16, 4096)) {
         let found = run(&[Array::new(1, PAGE, only.0, only.1, 0.0)], 30.0, BUSY);
-        let values: Vec<u32> = answer(&found).iter().map(|(entries, _)| *entries).collect();
-        prop_assert_eq!(&values, &[entries(only)], "{}", told(&found));
+        prop_assert_eq!(found.levels.len(), 1, "{}", told(&found));
+        prop_assert!(is_found(found.levels.first(), only), "{}", told(&found));
     }
 }

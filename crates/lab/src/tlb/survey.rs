@@ -17,14 +17,36 @@ pub enum Part {
 }
 
 /// Costs by probe, one per undisturbed pass.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Survey {
     costs: BTreeMap<Probe, Vec<f64>>,
     passes: u32,
     disturbed: u64,
+    rank: f64,
+}
+
+/// With a neighbour who may be there most of the time: the cost that a tenth of the passes undercut.
+pub const BUSY: f64 = 0.1;
+/// When most passes are quiet: nearly the median, which luck does not move.
+pub const QUIET: f64 = 0.4;
+
+impl Default for Survey {
+    fn default() -> Self {
+        Self {
+            costs: BTreeMap::new(),
+            passes: 0,
+            disturbed: 0,
+            rank: BUSY,
+        }
+    }
 }
 
 impl Survey {
+    /// Which share of the passes undercuts what is taken as the cost from now on: [`BUSY`] or [`QUIET`].
+    pub fn take(&mut self, rank: f64) {
+        self.rank = rank;
+    }
+
     /// Asks every probe once per pass, each pass in another order. Ends early when told to stop, which is `false`.
     pub fn run(&mut self, oracle: &mut dyn Oracle, probes: &[Probe], passes: u32, stop: &dyn Fn() -> bool) -> bool {
         for _ in 0..passes {
@@ -49,7 +71,7 @@ impl Survey {
     }
 
     /// What a probe costs when nobody disturbs it. Disturbance only adds, but the very smallest may be a lucky order of visits
-    /// just beyond what fits: it is the value that a tenth of the passes undercut.
+    /// just beyond what fits: it is the value that a share of the passes undercuts, as [`Survey::take`] says.
     pub fn floor(&self, probe: Probe, part: Part) -> Option<f64> {
         let costs = self.costs.get(&probe)?;
         let mut chosen: Vec<f64> = match part {
@@ -57,7 +79,11 @@ impl Survey {
             Part::Third(first) => costs.iter().skip(first).step_by(3).copied().collect(),
         };
         chosen.sort_unstable_by(f64::total_cmp);
-        let rank = if part == Part::Least { 0 } else { chosen.len() / 10 };
+        let rank = if part == Part::Least {
+            0
+        } else {
+            (chosen.len() as f64 * self.rank) as usize
+        };
         chosen.get(rank).copied()
     }
 
