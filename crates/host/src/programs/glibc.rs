@@ -33,10 +33,11 @@ fn in_name(path: &str) -> Option<(u32, u32)> {
 fn of_file(source: &Source, pid: u32, path: &str) -> Reading<(u32, u32)> {
     let inside = format!("/proc/{pid}/root{path}");
     let bytes = match source.bytes_within(&inside, Bytes::mib(16)) {
-        Reading::Known(bytes) => Ok(bytes),
-        Reading::Unread(_) if !source.is_live() => source.bytes_within(path, Bytes::mib(16)).into_result(),
-        Reading::Unread(why) => Err(why),
+        // A capture has no such links; on a live machine the file may have been replaced since.
+        Reading::Unread(why) if why.unread == Cause::Absent => source.bytes_within(path, Bytes::mib(16)),
+        other => other,
     };
+    let bytes = bytes.into_result();
     let absent = || Unread::new(Cause::Absent, path, "it holds no version of glibc");
     bytes.and_then(|bytes| in_bytes(&bytes).ok_or_else(absent)).into()
 }

@@ -9,7 +9,7 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::{self, StatusLines};
 use super::groups::Groups;
-use super::{Area, Details, Kind, Program, areas, glibc, jvm};
+use super::{Area, Details, Kind, Program, areas, glibc, jvm, postgres};
 use crate::config::{Unit, unit};
 use crate::processes::{self, ListOptions};
 use crate::{Snapshot, Source, snapshot};
@@ -54,7 +54,21 @@ fn look(source: &Source, snapshot: &Snapshot, rows: Vec<ProcessPages>) -> Result
     for at in candidates {
         programs[at].details = Some(looker.details(&programs[at]));
     }
+    programs.retain(|program| !has_ended(source, program));
     Ok(programs)
+}
+
+/// Did it end while it was looked at? Then it is no program of which something could not be read.
+fn has_ended(source: &Source, program: &Program) -> bool {
+    fn absent<T>(reading: &Reading<T>) -> bool {
+        reading.unread().is_some_and(|why| why.unread == Cause::Absent)
+    }
+    let details = program.details.as_ref();
+    let missing = absent(&program.arguments)
+        || absent(&program.tunables)
+        || absent(&program.parent)
+        || details.is_some_and(|details| absent(&details.areas) || absent(&details.cgroup) || absent(&details.memlock));
+    source.is_live() && missing && absent(&processes::one(source, program.pid()))
 }
 
 fn cheap(source: &Source, pages: ProcessPages) -> Program {
@@ -103,7 +117,7 @@ struct Looker<'a> {
     snapshot: &'a Snapshot,
     sizes: Vec<Bytes>,
     units: BTreeMap<String, Reading<Unit>>,
-    glibc: BTreeMap<(String, u64), Reading<(u32, u32)>>,
+    glibc: BTreeMap<(String, u64), (u32, u32)>,
     began: Instant,
 }
 
@@ -139,7 +153,7 @@ impl<'a> Looker<'a> {
             hugetlb_mounts: snapshot::mounts::all_of(source, &program.file("mounts"))
                 .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
             version: version(source, program, kind),
-            setting: setting(source, program, kind),
+            setting: postgres::huge_pages(source, program, kind),
             areas,
             cgroup,
         }
@@ -197,11 +211,15 @@ impl<'a> Looker<'a> {
             .find(|area| area.name.contains("/libc.so.6") || area.name.contains("/libc-2."));
         let (source, pid) = (self.source, program.pid());
         match file.map(|area| area.file.clone()) {
-            Some(file) if file.1 != 0 => self
-                .glibc
-                .entry(file)
-                .or_insert_with(|| glibc::version(source, pid, areas))
-                .clone(),
+            Some(file) if file.1 != 0 => match self.glibc.get(&file) {
+                Some(version) => Reading::Known(*version),
+                None => {
+                    // Only what was read is kept: the next process may live longer than this one.
+                    let version = glibc::version(source, pid, areas);
+                    version.known().map(|version| self.glibc.insert(file, *version));
+                    version
+                }
+            },
             _ => glibc::version(source, pid, areas),
         }
     }
@@ -236,62 +254,4 @@ fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
         line.and_then(glibc::pair).ok_or_else(absent)
     });
     version.into()
-}
-
-/// PostgreSQL's `huge_pages`: from its arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that says it.
-fn setting(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<Option<String>> {
-    if kind != Some(Kind::Postgres) {
-        return Reading::Known(None);
-    }
-    let found = program.arguments.as_ref().into_result().and_then(|arguments| {
-        let option = |argument: &String| pair(argument.trim_start_matches('-').trim_start_matches("c "), "huge_pages");
-        if let Some(value) = arguments.iter().find_map(option) {
-            return Ok(Some(value));
-        }
-        let after = |flag: &str| arguments.iter().skip_while(|argument| *argument != flag).nth(1);
-        let joined = || {
-            arguments
-                .iter()
-                .find_map(|argument| argument.strip_prefix("-D").filter(|path| !path.is_empty()))
-        };
-        let data = after("-D").map(String::as_str).or_else(joined);
-        let config = arguments
-            .iter()
-            .find_map(|argument| pair(argument.trim_start_matches('-'), "config_file"));
-        let files = [
-            data.map(|data| format!("{data}/postgresql.auto.conf")),
-            config.or_else(|| data.map(|data| format!("{data}/postgresql.conf"))),
-        ];
-        let mut denied = None;
-        for path in files.into_iter().flatten() {
-            match source
-                .bytes(&format!("/proc/{}/root{path}", program.pid()))
-                .into_result()
-            {
-                Ok(bytes) => {
-                    let text = String::from_utf8_lossy(&bytes).into_owned();
-                    if let Some(value) = text.lines().rev().find_map(|line| pair(line.trim(), "huge_pages")) {
-                        return Ok(Some(value));
-                    }
-                }
-                Err(why) if why.unread == Cause::Denied => denied = Some(why),
-                Err(_) => {}
-            }
-        }
-        denied.map_or(Ok(None), Err)
-    });
-    found.into()
-}
-
-/// The value in `name = value`, without quotes and what follows a `#`.
-fn pair(line: &str, name: &str) -> Option<String> {
-    let rest = line.strip_prefix(name)?.trim_start();
-    let value = rest
-        .strip_prefix('=')
-        .unwrap_or(rest)
-        .split('#')
-        .next()?
-        .trim()
-        .trim_matches('\'');
-    (!value.is_empty()).then(|| value.to_owned())
 }

@@ -10,6 +10,7 @@ mod groups;
 mod jvm;
 mod kind;
 mod look;
+mod postgres;
 
 #[cfg(test)]
 mod tests;

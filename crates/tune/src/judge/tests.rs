@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use host::{Evidence, Node, Source, Tree};
 use model::findings::{Diagnosis, Severity};
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 use super::machines::{machine, pool};
 use super::{explain, judge, rules};
@@ -147,5 +149,52 @@ fn captured_machines_are_judged_without_a_panic_and_without_garbled_files() {
             .filter(|not| not.reason.starts_with("garbled"))
             .collect();
         assert!(garbled.is_empty(), "{path:?}: {garbled:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Whatever a file holds, the rules answer: no panic, and nothing found without evidence.
+    #[test]
+    fn changed_files_upset_no_rule(machine: Index, file: Index, at: Index, byte: u8, cut: bool) {
+        let archives = archives();
+        let mut changed = tree(&archives[machine.index(archives.len())]);
+        let files: Vec<(String, Vec<u8>)> = changed
+            .iter()
+            .filter_map(|(path, node)| match node {
+                Node::File(bytes) if !bytes.is_empty() => Some((path.to_owned(), bytes.clone())),
+                _ => None,
+            })
+            .collect();
+        let (path, mut bytes) = files[file.index(files.len())].clone();
+        let at = at.index(bytes.len());
+        if cut { bytes.truncate(at) } else { bytes[at] = byte };
+        changed.insert(&path, Node::File(bytes));
+        for finding in diagnosis(changed).findings {
+            prop_assert!(!finding.evidence.is_empty() && !finding.fix.is_empty(), "{finding:?}");
+        }
+    }
+
+    /// Numbers at the ends of their range overflow nowhere.
+    #[test]
+    fn extreme_numbers_upset_no_rule(machine: Index, file: Index, number in prop_oneof![Just(u64::MAX), Just(u64::MAX / 1024), Just(0)]) {
+        let archives = archives();
+        let mut changed = tree(&archives[machine.index(archives.len())]);
+        let files: Vec<(String, String)> = changed
+            .iter()
+            .filter_map(|(path, node)| match node {
+                Node::File(bytes) => Some((path.to_owned(), String::from_utf8_lossy(bytes).into_owned())),
+                _ => None,
+            })
+            .collect();
+        let (path, text) = files[file.index(files.len())].clone();
+        let is_number = |word: &&str| word.parse::<u64>().is_ok();
+        let words: Vec<String> = text.split(' ').map(|word| match is_number(&word.trim()) {
+            true => word.replace(word.trim(), &number.to_string()),
+            false => word.to_owned(),
+        }).collect();
+        changed.insert(&path, Node::File(words.join(" ").into_bytes()));
+        diagnosis(changed);
     }
 }
