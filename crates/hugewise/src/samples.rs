@@ -1,5 +1,6 @@
 //! Made measurements for the unit tests of this crate.
 
+use model::guest::{FirstTouch, Guest, GuestPage, GuestPoint, Operation};
 use model::latency::{Access, Backed, Dropped, Latency, Pattern, Point, Stopped};
 use model::process::ProcessPages;
 use model::{Backing, Bytes, Envelope, Estimate, Machine, PageKind, Reading, Tool};
@@ -161,4 +162,76 @@ pub(crate) fn machine() -> host::Snapshot {
         .line(&format!("{pool}/nr_hugepages"), "0")
         .line(&format!("{pool}/free_hugepages"), "0");
     host::Snapshot::take(&host::Source::from_tree("example", tree))
+}
+
+/// Guest pages of 4K and 2M on base, thp, and a pool that is empty, at three working sets.
+pub(crate) fn guest() -> Guest {
+    let cells = [
+        (None, [210.0, 140.0]),
+        (Some(GuestPage::Size4K), [220.0, 160.0]),
+        (Some(GuestPage::Size2M), [204.0, 141.0]),
+    ];
+    let mut points = Vec::new();
+    for bytes in [16, 128, 1024].map(Bytes::mib) {
+        for (page, medians) in cells {
+            let all = [PageKind::Base, PageKind::Thp].into_iter().zip(medians);
+            points.extend(all.map(|(kind, ns)| guest_point(page, measured(kind, bytes, (ns, 0.01)))));
+            points.push(guest_point(page, unmeasured(PageKind::HUGETLB_2M, bytes)));
+        }
+    }
+    let counts = |pairs: &[(&str, i64)]| pairs.iter().map(|&(name, count)| (name.to_owned(), count)).collect();
+    Guest {
+        mmu: Reading::Known("shadow-pvm".to_owned()),
+        sanity: None,
+        points,
+        fault_ns: vec![FirstTouch {
+            guest_page: GuestPage::Size4K,
+            kind: PageKind::Base,
+            touched: 16384,
+            faults: Some(16384),
+            touch_ns: None,
+            warm_ns: None,
+            ns: Some(9950.0),
+            kvm_stats: counts(&[("pf_fixed", 16384), ("tlb_flush", 0)]),
+        }],
+        exits: Vec::new(),
+        churn: vec![operation("segv", true), operation("fw", false)],
+        kvm_stats: counts(&[("exits", 70_000)]),
+        readings: vec!["guest 2M on host base keeps only 20 % of the gain".to_owned()],
+        tsc_ghz: 2.0,
+        cpu: 1,
+        seconds: 12.5,
+    }
+}
+
+fn guest_point(guest_page: Option<GuestPage>, point: Point) -> GuestPoint {
+    let native = if point.kind == PageKind::Base { 210.0 } else { 140.0 };
+    let ratio = |ns: Estimate| Estimate {
+        median: ns.median / native,
+        ..ns
+    };
+    GuestPoint {
+        guest_page,
+        ratio: point.ns.filter(|_| guest_page.is_some()).map(ratio),
+        point,
+        warm_stats: Default::default(),
+        timed_stats: Default::default(),
+    }
+}
+
+/// An operation that the hypervisor interprets, or that it could not do.
+fn operation(name: &str, done: bool) -> Operation {
+    Operation {
+        name: name.to_owned(),
+        what: "what it is".to_owned(),
+        ns: done.then_some(Estimate {
+            median: 54_321.0,
+            low: 54_000.0,
+            high: 55_000.0,
+            samples: 40,
+        }),
+        emulated: true,
+        per_operation: [("exits".to_owned(), 3.0)].into(),
+        not_measured: (!done).then(|| "the guest faulted".to_owned()),
+    }
 }

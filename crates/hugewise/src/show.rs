@@ -95,15 +95,20 @@ pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result
         Format::Json => json(result),
         Format::Csv => csv(result.data.csv()),
         Format::Markdown => Ok(markdown(result).into_bytes()),
-        Format::Svg => Ok(picture::svg(&charts(&result.data)?)?),
-        Format::Png => Ok(picture::png(&charts(&result.data)?)?),
+        Format::Svg => Ok(picture::svg(&heat_maps(&result.data), &charts(&result.data)?)?),
+        Format::Png => Ok(picture::png(&heat_maps(&result.data), &charts(&result.data)?)?),
         Format::Html => Ok(report::page(result)?.into_bytes()),
     }
 }
 
+fn heat_maps<T: Show>(data: &T) -> Vec<Sheet> {
+    data.sheets().into_iter().filter(Sheet::is_heat_map).collect()
+}
+
+/// Charts, if there is anything to draw at all.
 fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
     let figures = data.figures();
-    if figures.is_empty() {
+    if figures.is_empty() && heat_maps(data).is_empty() {
         Err(ShowError::NoChart)
     } else {
         Ok(figures)

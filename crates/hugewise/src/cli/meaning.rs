@@ -115,6 +115,40 @@ impl typed::Latency {
     }
 }
 
+/// Working sets of a guest, if none are typed: beyond the second-level cache, and beyond every TLB reach of base pages.
+const GUEST_FROM: Bytes = Bytes::mib(1);
+const GUEST_TO: Bytes = Bytes::gib(1);
+
+impl typed::Guest {
+    /// The working sets: the ones typed, or at most `most` powers of two between the ends, evenly apart, with both ends.
+    pub fn working_sets(&self, room: Bytes, most: usize) -> Result<Vec<Bytes>, MeaningError> {
+        if !self.sizes.is_empty() {
+            return Ok(self.sizes.clone());
+        }
+        let to = self.to.unwrap_or(GUEST_TO.min(room));
+        let from = self.from.unwrap_or(GUEST_FROM.min(to));
+        let to = if self.to.is_some() { to } else { to.max(from) };
+        if from > to {
+            return Err(MeaningError::FromAboveTo { from, to });
+        }
+        let octaves = (to.0 / from.0.max(1)).max(1).ilog2();
+        let step = octaves.div_ceil(most.saturating_sub(1).max(1) as u32).max(1);
+        let inner = (0..octaves)
+            .step_by(step as usize)
+            .map(|octave| Bytes(from.0 << octave));
+        Ok(inner.chain([to]).collect())
+    }
+}
+
+/// What a step does to its line, where it is one of two.
+pub fn access(text: &str) -> Result<Access, String> {
+    match text {
+        "read" => Ok(Access::Read),
+        "write" => Ok(Access::Write),
+        _ => Err(format!("`{text}` is neither read nor write")),
+    }
+}
+
 impl typed::Access {
     /// As separate measurements.
     pub fn each(self) -> Vec<Access> {

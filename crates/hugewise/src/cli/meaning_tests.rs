@@ -38,6 +38,37 @@ fn working_sets_stay_within_the_room_unless_typed() {
 }
 
 #[test]
+fn a_guest_takes_a_few_working_sets_with_both_ends() {
+    let sets = |words: &str, room| {
+        let line = format!("hugewise measure guest {words}");
+        match Cli::try_parse_from(line.split_whitespace()).expect(words).command {
+            Command::Measure(Measure::Guest(guest)) => guest.working_sets(room, 7),
+            other => panic!("{other:?}"),
+        }
+    };
+    let known = |words, room| sets(words, room).expect(words);
+    assert_eq!(known("", Bytes::gib(8)), [1, 4, 16, 64, 256, 1024].map(Bytes::mib));
+    assert_eq!(known("", Bytes::mib(300)).last(), Some(&Bytes::mib(300)));
+    assert_eq!(known("", Bytes::kib(512)), [Bytes::kib(512)]);
+    assert_eq!(known("--from 2G", Bytes::gib(1)), [Bytes::gib(2)]);
+    assert_eq!(
+        known("--from 16K --to 16M", Bytes::gib(1)),
+        [16, 64, 256, 1024, 4096, 16384].map(Bytes::kib)
+    );
+    assert_eq!(
+        known("--sizes 64M,32K", Bytes::gib(1)),
+        [Bytes::mib(64), Bytes::kib(32)]
+    );
+    for (from, to) in [("16K", "2G"), ("16K", "1T"), ("1M", "4M")] {
+        let words = format!("--from {from} --to {to}");
+        let all = sets(&words, Bytes::gib(1)).expect("sizes");
+        assert!((3..=7).contains(&all.len()), "{words}: {all:?}");
+        assert_eq!(all.last().copied(), to.parse().ok(), "{words}");
+    }
+    assert!(sets("--from 2M --to 1M", Bytes::gib(1)).is_err());
+}
+
+#[test]
 fn wrong_working_sets_are_told_what_to_write() {
     let refused = |words: &str| {
         latency(words)

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::guest::GuestPage;
 use model::latency::Pattern;
 use model::{Bytes, PageKind};
 
@@ -128,6 +129,8 @@ pub enum Measure {
     Latency(Latency),
     /// What page faults, forks, process switches and mappings cost, natively
     Kernel(Kernel),
+    /// The same rings inside a KVM guest: guest page size x host backing
+    Guest(Guest),
 }
 
 /// `hugewise measure latency`
@@ -203,6 +206,51 @@ pub struct Kernel {
     /// Time for all points together [default: 15s; 4s with --quick]
     #[arg(long, value_name = "TIME", value_parser = super::meaning::duration)]
     pub budget: Option<std::time::Duration>,
+    /// Never take pages from a hugetlb pool beyond those that are free already
+    #[arg(long)]
+    pub no_pool: bool,
+}
+
+/// `hugewise measure guest`
+///
+/// A tiny KVM guest runs the very loop that is timed natively on the same memory by turns: what differs is translation.
+/// Then what first touches, exits and changes to guest page tables cost, with KVM's own counters beside them.
+///
+/// If it cannot be done it ends with 2 and a message whose first word is stable: no-kvm (no /dev/kvm), kvm-denied (no
+/// permission), kvm-lacks (this KVM is too old), kvm-failed, no-guest-page, no-memory, guest-failed (the guest faulted or
+/// hung), not-obtained (none of the pages asked for, such as an empty pool), no-cpu, no-watchdog, bad-input.
+#[derive(Args, Debug)]
+pub struct Guest {
+    /// Page sizes of the guest's own tables
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G")]
+    pub guest_pages: Vec<GuestPage>,
+    /// Page kinds behind the guest's memory [default: base, thp, hugetlb-2M and hugetlb-1G where the kernel has them]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    pub pages: Vec<PageKind>,
+    /// Smallest working set [default: 1M]
+    #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]
+    pub from: Option<Bytes>,
+    /// Largest working set [default: 1G or a quarter of the available memory, whichever is less]
+    #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]
+    pub to: Option<Bytes>,
+    /// Just these working sets, 7 at most
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
+    pub sizes: Vec<Bytes>,
+    /// Order of visits: random-line, line-per-page (TLB-bound), page-random, stride-SIZE
+    #[arg(long, value_name = "PATTERN", default_value = "random-line")]
+    pub pattern: Pattern,
+    /// What a step does to its line: read or write
+    #[arg(long, value_name = "ACCESS", value_parser = super::meaning::access, default_value = "read")]
+    pub access: model::latency::Access,
+    /// Time for the timed walks, without set-up and warming [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = super::meaning::duration)]
+    pub budget: Option<std::time::Duration>,
+    /// CPU to run on [default: one that is online and allowed]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// NUMA node to take the memory from [default: the CPU's own]
+    #[arg(long, value_name = "N")]
+    pub node: Option<u32>,
     /// Never take pages from a hugetlb pool beyond those that are free already
     #[arg(long)]
     pub no_pool: bool,

@@ -1,6 +1,7 @@
 //! The commands, one file each: they ask, measure, and hand a result to the desk.
 
 mod checkup;
+mod guest;
 mod kernel;
 mod latency;
 mod pools;
@@ -33,6 +34,7 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Checkup(typed) => checkup::run(&mut desk, typed),
         Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
         Command::Measure(Measure::Kernel(typed)) => kernel::run(&mut desk, typed),
+        Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),
         Command::Ps(typed) => ps::run(&mut desk, typed),
         Command::Vm(typed::Vm {
             what: None | Some(typed::VmWhat::List),

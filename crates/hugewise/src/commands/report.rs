@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use model::Envelope;
+use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use serde_json::Value;
@@ -24,6 +25,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
     };
     match schema {
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
+        _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),
         _ if schema == schema_name::<KernelOps>() => again::<KernelOps>(desk, path, &text),
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),

@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::CommandFactory;
+use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 
@@ -12,9 +13,10 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 6] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 7] {
     [
         named::<Checkup>(),
+        named::<Guest>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),

@@ -232,7 +232,7 @@ fn curves(latency: &Latency, view: View) -> Figure {
     }
 }
 
-fn dot(point: &Point) -> Option<Dot> {
+pub(super) fn dot(point: &Point) -> Option<Dot> {
     let ns = point.ns?;
     let cycles = point
         .cycles

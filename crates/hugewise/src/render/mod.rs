@@ -3,6 +3,10 @@
 pub mod axis;
 pub mod checkup;
 pub mod figure;
+pub mod guest;
+pub mod guest_costs;
+pub mod heat;
+pub mod heatmap;
 pub mod inventory;
 pub mod kernelops;
 pub mod latency;

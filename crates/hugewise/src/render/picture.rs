@@ -11,6 +11,8 @@ use plotters::style::register_font;
 
 use super::axis::{Axis, Scale, number};
 use super::figure::{Dot, Figure, Series};
+use super::heatmap;
+use super::sheet::Sheet;
 use super::tone::Tone;
 
 /// Text and axes on light ground.
@@ -21,6 +23,10 @@ pub const GRID: [u8; 3] = [0xdf, 0xe3, 0xe8];
 pub const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
 
 const FONT: &str = "sans-serif";
+
+/// Width of a document, and height of a chart in it, in pixels at zoom 1.
+const WIDTH: f64 = 960.0;
+const CHART: f64 = 540.0;
 
 /// Why a picture could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -61,24 +67,24 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
     Ok(Picture { svg, size, hits })
 }
 
-/// Figures below each other as one SVG document.
-pub fn svg(figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
+/// Heat maps, and figures below them, as one SVG document.
+pub fn svg(maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
     let mut text = String::new();
     {
-        let size = (960, 540 * figures.len().max(1) as u32);
+        let size = (WIDTH as u32, height(maps, figures, 1.0));
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        stack(&root, figures, 1.0)?;
+        stack(&root, maps, figures, 1.0)?;
     }
     Ok(text.into_bytes())
 }
 
-/// Figures below each other as one PNG, at twice the SVG's pixels.
-pub fn png(figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
-    let (width, height) = (1920, 1080 * figures.len().max(1) as u32);
+/// The same as one PNG, at twice the SVG's pixels.
+pub fn png(maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
+    let (width, height) = (2 * WIDTH as u32, height(maps, figures, 2.0));
     let mut pixels = vec![0; (width * height * 3) as usize];
     {
         let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-        stack(&root, figures, 2.0)?;
+        stack(&root, maps, figures, 2.0)?;
     }
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
@@ -90,14 +96,29 @@ pub fn png(figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
     Ok(file)
 }
 
+fn height(maps: &[Sheet], figures: &[Figure], zoom: f64) -> u32 {
+    let maps: f64 = maps.iter().map(heatmap::height).sum();
+    ((maps + CHART * figures.len() as f64) * zoom).ceil() as u32
+}
+
 fn stack<'a, B: DrawingBackend + 'a>(
     root: &DrawingArea<B, Shift>,
+    maps: &[Sheet],
     figures: &[Figure],
     zoom: f64,
 ) -> Result<(), PictureError> {
     root.fill(&rgb(PAPER)).map_err(fail)?;
-    for (area, figure) in root.split_evenly((figures.len().max(1), 1)).iter().zip(figures) {
-        draw(area, figure, Dress::Whole, zoom)?;
+    let mut rest = root.clone();
+    let mut cut = |height: f64| {
+        let (top, below) = rest.split_vertically((height * zoom) as u32);
+        rest = below;
+        top
+    };
+    for map in maps {
+        heatmap::draw(&cut(heatmap::height(map)), map, zoom)?;
+    }
+    for figure in figures {
+        draw(&cut(CHART), figure, Dress::Whole, zoom)?;
     }
     root.present().map_err(fail)
 }
@@ -115,7 +136,6 @@ fn draw<'a, B: DrawingBackend + 'a>(
     dress: Dress,
     zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
-    carry_font();
     let px = |pixels: f64| (pixels * zoom).round() as u32;
     let (width, height) = area.dim_in_pixel();
     let (x, y) = (
@@ -250,15 +270,16 @@ fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
     )
 }
 
-fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {
+pub(super) fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-fn text(size: f64) -> TextStyle<'static> {
+pub(super) fn text(size: f64) -> TextStyle<'static> {
+    carry_font();
     (FONT, size).into_font().color(&rgb(INK))
 }
 
-fn fail(error: impl std::fmt::Display) -> PictureError {
+pub(super) fn fail(error: impl std::fmt::Display) -> PictureError {
     PictureError(error.to_string())
 }
 

@@ -3,6 +3,8 @@
 use super::{Hit, picture, png, svg};
 use crate::render::axis::Scale;
 use crate::render::figure::{Dot, Figure, Series};
+use crate::render::heat::Heat;
+use crate::render::sheet::Sheet;
 use model::{Bytes, PageKind};
 
 pub(crate) fn figure() -> Figure {
@@ -51,7 +53,7 @@ fn every_point_is_hit_inside_the_picture_and_rises_with_its_value() {
 #[test]
 fn files_are_what_they_say_they_are() {
     let figures = [figure(), figure()];
-    let bytes = png(&figures).expect("png");
+    let bytes = png(&[], &figures).expect("png");
     let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes))
         .read_info()
         .expect("a PNG");
@@ -63,7 +65,7 @@ fn files_are_what_they_say_they_are() {
         .filter(|pixel| pixel.iter().any(|&part| part < 0xd0))
         .count();
     assert!(inked > 20_000, "{inked} dark pixels");
-    let text = String::from_utf8(svg(&figures).expect("svg")).expect("text");
+    let text = String::from_utf8(svg(&[], &figures).expect("svg")).expect("text");
     assert!(
         text.ends_with(
             "</svg>
@@ -71,4 +73,20 @@ fn files_are_what_they_say_they_are() {
         ) && text.contains("A &lt;title&gt; &amp; more")
             && text.contains("hugetlb-2M")
     );
+}
+
+#[test]
+fn a_heat_map_is_drawn_with_its_numbers_above_the_charts() {
+    let mut map = Sheet::new("Map", ["guest page", "#base"]);
+    map.shaded_row([("native", None), ("218 ns", Some(Heat::of(1.6)))]);
+    map.note("what the shades mean");
+    let drawn =
+        |figures: &[Figure]| String::from_utf8(svg(std::slice::from_ref(&map), figures).expect("svg")).expect("text");
+    let alone = drawn(&[]);
+    for part in ["guest page", "218 ns", "#FBBD74", "what the shades mean"] {
+        assert!(alone.contains(part), "{part} in {alone}");
+    }
+    let both = drawn(&[figure()]);
+    assert!(both.find("218 ns") < both.find("A &lt;title"), "{both}");
+    assert!(png(&[map], &[]).expect("png").starts_with(b"\x89PNG"));
 }

@@ -1,8 +1,11 @@
 //! A table before it is printed: the same rows for the terminal, Markdown and the report.
 
-use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use std::collections::BTreeMap;
 
+use comfy_table::presets::ASCII_MARKDOWN;
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
+
+use super::heat::Heat;
 use super::look::Look;
 
 /// One line under the heads, none between the rows.
@@ -19,6 +22,8 @@ pub struct Sheet {
     pub rows: Vec<Vec<String>>,
     /// Sentences below it.
     pub notes: Vec<String>,
+    /// Shades of cells by row and column, where the table is a heat map; the numbers say the same.
+    pub shades: BTreeMap<(usize, usize), Heat>,
 }
 
 /// The head of a column.
@@ -48,6 +53,40 @@ impl Sheet {
     pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows
             .push(cells.into_iter().map(|cell| printable(cell.as_ref())).collect());
+    }
+
+    /// Adds a row whose cells may have shades.
+    pub fn shaded_row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = (S, Option<Heat>)>) {
+        let (texts, shades): (Vec<S>, Vec<Option<Heat>>) = cells.into_iter().unzip();
+        let (row, shades) = (self.rows.len(), shades.into_iter().enumerate());
+        self.shades
+            .extend(shades.filter_map(|(column, heat)| Some(((row, column), heat?))));
+        self.row(texts);
+    }
+
+    /// Is it a heat map?
+    pub fn is_heat_map(&self) -> bool {
+        !self.shades.is_empty()
+    }
+
+    /// Its rows with the CSS classes of each cell: `n` for numbers, `h0` to `h4` for shades.
+    pub fn classed_rows(&self) -> Vec<Vec<(String, &str)>> {
+        let classes = |row: usize, place: usize| {
+            let numeric = self.columns.get(place).is_some_and(|column| column.numeric);
+            let shade = self.shades.get(&(row, place)).map(|heat| format!("h{}", heat.index()));
+            let classes: Vec<String> = numeric.then(|| "n".to_owned()).into_iter().chain(shade).collect();
+            classes.join(" ")
+        };
+        self.rows
+            .iter()
+            .enumerate()
+            .map(|(number, cells)| {
+                let cells = cells.iter().enumerate();
+                cells
+                    .map(|(place, cell)| (classes(number, place), cell.as_str()))
+                    .collect()
+            })
+            .collect()
     }
 
     /// Adds a sentence below the table.
@@ -105,12 +144,25 @@ impl Sheet {
                 .set_alignment(align(column))
                 .add_attribute(Attribute::Bold)
         }));
-        for row in &self.rows {
-            let cells = row.iter().zip(&self.columns);
-            table.add_row(cells.map(|(text, column)| Cell::new(write(text)).set_alignment(align(column))));
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&self.columns).enumerate();
+            table.add_row(cells.map(|(place, (text, column))| {
+                let cell = Cell::new(write(text)).set_alignment(align(column));
+                let shade = self.shades.get(&(number, place)).filter(|_| color);
+                match shade {
+                    Some(&heat) => shaded(cell, heat),
+                    None => cell,
+                }
+            }));
         }
         table
     }
+}
+
+/// Black on the shade: readable whatever the terminal's own colours are.
+fn shaded(cell: Cell, heat: Heat) -> Cell {
+    let [r, g, b] = heat.light();
+    cell.bg(Color::Rgb { r, g, b }).fg(Color::Black)
 }
 
 /// Text from the machine without anything that steers a terminal: control characters become `\x1b` and the like.
@@ -144,7 +196,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sheet, printable};
+    use super::{Heat, Sheet, printable};
     use crate::render::look::Look;
 
     fn hostile() -> Sheet {
@@ -172,6 +224,26 @@ mod tests {
             .collect();
         assert_eq!(bars, [3, 3, 3, 3], "{markdown}");
         assert_eq!(printable("ok\u{202e}"), r"ok\u{202e}");
+    }
+
+    #[test]
+    fn shades_colour_a_terminal_that_wants_colours_and_never_hide_the_numbers() {
+        let mut sheet = Sheet::new("Map", ["page", "#ns"]);
+        sheet.shaded_row([("4K", None), ("218", Some(Heat::of(1.6)))]);
+        let look = |color| Look {
+            width: 80,
+            color,
+            plot: false,
+        };
+        let classed = [("", "4K"), ("n h3", "218")].map(|(classes, cell)| (classes.to_owned(), cell));
+        assert_eq!(sheet.classed_rows(), [classed]);
+        let [plain, colored] = [false, true].map(|color| sheet.text(look(color)));
+        assert!(!plain.contains('\u{1b}') && plain.contains("218"), "{plain}");
+        assert!(
+            colored.contains("48;2;251;189;116") && colored.contains("218"),
+            "{colored:?}"
+        );
+        assert!(!sheet.markdown().contains('\u{1b}'));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use askama::Template;
 use model::Envelope;
 
 use self::chart::Drawing;
+use super::heat::Heat;
 use super::provenance;
 use super::sheet::Sheet;
 use super::tone::{TONES, Tone};
@@ -55,18 +56,18 @@ fn embedded(json: &str) -> String {
     json.replace('<', "\\u003c")
 }
 
-/// The colours of page kinds as CSS variables, on light and on dark ground.
+/// The colours of page kinds and of heat maps as CSS variables, on light and on dark ground.
 fn palette() -> String {
-    let variables = |color: fn(&Tone) -> [u8; 3]| -> String {
-        TONES
-            .iter()
-            .map(|tone| format!("--k{}:{};", tone.index, chart::hex(color(tone))))
-            .collect()
+    let variables = |kind: fn(&Tone) -> [u8; 3], heat: fn(Heat) -> [u8; 3]| -> String {
+        let kinds = TONES.iter().map(|tone| ('k', tone.index, kind(tone)));
+        let heats = Heat::all().map(|shade| ('h', shade.index(), heat(shade)));
+        let variable = |(letter, index, color)| format!("--{letter}{index}:{};", chart::hex(color));
+        kinds.chain(heats).map(variable).collect()
     };
     format!(
         ":root{{{}}}@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}",
-        variables(|tone| tone.light),
-        variables(|tone| tone.dark)
+        variables(|tone| tone.light, Heat::light),
+        variables(|tone| tone.dark, Heat::dark)
     )
 }
 

@@ -1,0 +1,151 @@
+//! `hugewise measure guest`: the same rings inside a KVM guest, on pages that are given back.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use host::Snapshot;
+use lab::guest::{Error, Spec};
+use model::guest::{Guest, GuestPage};
+use model::latency::{Access, Pattern};
+use model::{Bytes, Doubt, PageKind};
+
+use super::Desk;
+use super::latency::{available, room};
+use super::pools::Loan;
+use super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::ui::{Outcome, Ui};
+
+/// Time for the timed walks of a whole matrix; with set-up, warming and operations it stays under a minute.
+const BUDGET: Duration = Duration::from_secs(20);
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
+    desk.must_be_live("measuring")?;
+    let form = desk.form::<Guest>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;
+    let stop = Stop::on_signals()?;
+    let Some((guest, doubts)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    if let Some(why) = nothing(&guest) {
+        bail!("not-obtained: nothing of what was asked for could be measured: {why}");
+    }
+    let mut look = desk.ui.look();
+    // The matrix is the picture here.
+    look.plot = false;
+    let result = desk.about(&snapshot, doubts, guest);
+    desk.give_with(&result, form, look)
+}
+
+/// What to measure, as far as the user cares.
+pub(super) struct Wish {
+    pub(super) guest_pages: Vec<GuestPage>,
+    pub(super) kinds: Vec<PageKind>,
+    pub(super) sizes: Vec<Bytes>,
+    pub(super) pattern: Pattern,
+    pub(super) access: Access,
+    pub(super) budget: Duration,
+    pub(super) cpu: Option<u32>,
+    pub(super) node: Option<u32>,
+}
+
+impl Wish {
+    fn typed(typed: &typed::Guest, snapshot: &Snapshot) -> anyhow::Result<Self> {
+        let kinds = if typed.pages.is_empty() {
+            all_kinds(snapshot)
+        } else {
+            typed.pages.clone()
+        };
+        Ok(Self {
+            guest_pages: typed.guest_pages.clone(),
+            kinds,
+            sizes: typed.working_sets(room(snapshot)?, lab::guest::MOST_SIZES)?,
+            pattern: typed.pattern,
+            access: typed.access,
+            budget: typed.budget.unwrap_or(BUDGET),
+            cpu: typed.cpu,
+            node: typed.node,
+        })
+    }
+
+    /// The same with what the machine must tell.
+    pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+        Ok(Spec {
+            guest_pages: self.guest_pages,
+            kinds: self.kinds,
+            sizes: self.sizes,
+            pattern: self.pattern,
+            access: self.access,
+            budget: Some(self.budget),
+            seed,
+            cpu: self.cpu,
+            node: self.node,
+            base_page: snapshot.base_page().into_result().context("the size of base pages")?,
+            // Without transparent pages no kind needs it; the value only has to be a size.
+            pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+            available: available(snapshot)?,
+            mmu: snapshot.kvm.mmu.clone(),
+        })
+    }
+}
+
+/// base, thp, and pages from pools of 2M and 1G, where the kernel has them.
+fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
+    let has = snapshot.page_kinds();
+    let all = [
+        PageKind::Base,
+        PageKind::Thp,
+        PageKind::HUGETLB_2M,
+        PageKind::HUGETLB_1G,
+    ];
+    all.into_iter().filter(|kind| has.contains(kind)).collect()
+}
+
+/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
+/// pages are given back.
+pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Guest, Vec<Doubt>)>> {
+    let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    let pooled = spec.kinds.iter().filter(|_| !no_pool);
+    let loans: Vec<Loan> = pooled
+        .map(|&kind| Loan::take(ui, &[kind], lab::guest::memory(largest, kind)))
+        .collect();
+    ui.note(&format!(
+        "measuring {} guest page sizes on {} page kinds at {} working sets",
+        spec.guest_pages.len(),
+        spec.kinds.len(),
+        spec.sizes.len()
+    ));
+    let mut progress = ui.progress();
+    let measured = lab::guest::run(spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    loans.into_iter().for_each(|loan| loan.give_back(ui));
+    match measured {
+        Ok(measured) => Ok(Some(measured)),
+        Err(Error::Interrupted) => Ok(None),
+        Err(error) => Err(Coded(error).into()),
+    }
+}
+
+/// Why no guest was measured at all, if none was and nobody says that it is emulated.
+fn nothing(guest: &Guest) -> Option<&str> {
+    let emulated = guest.sanity.is_some_and(|sanity| sanity.emulated);
+    let mut guests = guest.points.iter().filter(|point| point.guest_page.is_some());
+    let any = emulated || guests.clone().any(|point| point.point.ns.is_some());
+    let why = guests.find_map(|point| point.point.not_measured.as_deref());
+    why.filter(|_| !any)
+}
+
+/// An error that scripts can tell from others by its first word.
+#[derive(Debug)]
+struct Coded(Error);
+
+impl fmt::Display for Coded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code(), self.0)
+    }
+}
+
+impl std::error::Error for Coded {}

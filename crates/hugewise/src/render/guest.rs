@@ -1,0 +1,254 @@
+//! Latency inside a KVM guest: the matrix of guest page size and host backing, charts, and lines of CSV.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::guest::{Guest, GuestPage, GuestPoint};
+use model::{Bytes, Estimate, PageKind};
+
+use super::axis::Scale;
+use super::figure::{Figure, Series};
+use super::heat::{Heat, legend};
+use super::latency::{dot, spread};
+use super::sheet::Sheet;
+use super::{guest_costs, guest_costs::counters};
+use crate::cli::typed::Format;
+use crate::show::{CHARTS, Lines, Show};
+
+/// A chart of fewer working sets than this shows nothing.
+const CURVE: usize = 3;
+
+impl Show for Guest {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "guest";
+
+    fn title(&self) -> String {
+        format!("Through a hypervisor ({})", self.mmu)
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        self.readings.clone()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        sheets(self)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        if sizes(self).len() < CURVE {
+            return Vec::new();
+        }
+        let all = pages(self).into_iter().map(|page| curves(self, page));
+        all.filter(|figure| !figure.is_empty()).collect()
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec![
+            "guest_page",
+            "kind",
+            "bytes",
+            "pattern",
+            "access",
+            "ns_median",
+            "ns_low",
+            "ns_high",
+            "samples",
+            "ratio_median",
+            "ratio_low",
+            "ratio_high",
+            "backing",
+            "proof",
+            "not_measured",
+        ];
+        (head, self.points.iter().map(csv_line).collect())
+    }
+}
+
+/// The matrix at the largest working set, every working set, and what first touches and operations cost.
+pub fn sheets(guest: &Guest) -> Vec<Sheet> {
+    let sizes = sizes(guest);
+    let mut sheets: Vec<Sheet> = sizes
+        .last()
+        .map(|&largest| matrix(guest, largest))
+        .into_iter()
+        .collect();
+    if sizes.len() > 1 {
+        sheets.push(by_size(guest, &sizes));
+    }
+    sheets.extend(guest_costs::sheets(guest));
+    sheets
+}
+
+fn sizes(guest: &Guest) -> BTreeSet<Bytes> {
+    guest.points.iter().map(|point| point.point.bytes).collect()
+}
+
+fn kinds(guest: &Guest) -> BTreeSet<PageKind> {
+    guest.points.iter().map(|point| point.point.kind).collect()
+}
+
+/// Native first.
+fn pages(guest: &Guest) -> BTreeSet<Option<GuestPage>> {
+    guest.points.iter().map(|point| point.guest_page).collect()
+}
+
+fn called(page: Option<GuestPage>) -> String {
+    page.map_or_else(|| "native".to_owned(), |page| page.to_string())
+}
+
+fn find(guest: &Guest, page: Option<GuestPage>, kind: PageKind, bytes: Bytes) -> Option<&GuestPoint> {
+    let here = |point: &&GuestPoint| (point.guest_page, point.point.kind, point.point.bytes) == (page, kind, bytes);
+    guest.points.iter().find(here)
+}
+
+/// Guest pages down, host backing across, shaded by the distance from the fastest.
+fn matrix(guest: &Guest, bytes: Bytes) -> Sheet {
+    let kinds = kinds(guest);
+    let head = format!("guest page, at {bytes}");
+    let columns = kinds.iter().map(|kind| format!("#on {kind}, ns"));
+    let mut sheet = Sheet::new(
+        "Guest page x host backing, ns per step: median ± half of its 95 % interval (times native on the same memory)",
+        std::iter::once(head).chain(columns),
+    );
+    let here = |point: &&GuestPoint| point.point.bytes == bytes;
+    let medians = guest
+        .points
+        .iter()
+        .filter(here)
+        .filter_map(|point| Some(point.point.ns?.median));
+    let best = medians.min_by(f64::total_cmp).unwrap_or(1.0);
+    for page in pages(guest) {
+        let cells = kinds.iter().map(|&kind| {
+            let point = find(guest, page, kind, bytes);
+            let ns = point.and_then(|point| point.point.ns);
+            (
+                point.map_or_else(String::new, cell),
+                ns.map(|ns| Heat::of(ns.median / best)),
+            )
+        });
+        sheet.shaded_row(std::iter::once((called(page), None)).chain(cells));
+    }
+    sheet.note(legend("the fastest"));
+    missing(guest).into_iter().for_each(|note| sheet.note(note));
+    sheet.note(how(guest));
+    sheet
+}
+
+/// `218 ± 3 (1.04x)`.
+fn cell(point: &GuestPoint) -> String {
+    match (point.point.ns, point.ratio) {
+        (None, _) => "not obtained".to_owned(),
+        (Some(ns), None) => spread(ns),
+        (Some(ns), Some(ratio)) => format!("{} ({:.2}x)", spread(ns), ratio.median),
+    }
+}
+
+fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
+    let kinds = kinds(guest);
+    let heads = ["#size", "guest page"].map(str::to_owned).into_iter();
+    let mut sheet = Sheet::new(
+        "The same at every working set",
+        heads.chain(kinds.iter().map(|kind| format!("#on {kind}, ns"))),
+    );
+    for &bytes in sizes {
+        for page in pages(guest) {
+            let cells = kinds
+                .iter()
+                .map(|&kind| find(guest, page, kind, bytes).map_or_else(String::new, cell));
+            sheet.row([bytes.to_string(), called(page)].into_iter().chain(cells));
+        }
+    }
+    sheet
+}
+
+/// Why points were not measured: one sentence for each reason, with the cells it holds for.
+fn missing(guest: &Guest) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, BTreeMap<PageKind, BTreeSet<Option<GuestPage>>>> = BTreeMap::new();
+    for point in &guest.points {
+        if let Some(why) = point.point.not_measured.as_deref() {
+            let cells = reasons.entry(why).or_default();
+            cells.entry(point.point.kind).or_default().insert(point.guest_page);
+        }
+    }
+    let cells = |cells: BTreeMap<PageKind, BTreeSet<Option<GuestPage>>>| {
+        let each = cells.into_iter().map(|(kind, pages)| {
+            let pages: Vec<String> = pages.into_iter().map(called).collect();
+            format!("{} on {kind}", pages.join(", "))
+        });
+        each.collect::<Vec<_>>().join("; ")
+    };
+    let sentence = |(why, at)| format!("not obtained: {}: {why}", cells(at));
+    reasons.into_iter().map(sentence).collect()
+}
+
+fn how(guest: &Guest) -> String {
+    let sanity = guest.sanity.map_or_else(String::new, |sanity| {
+        format!(
+            "; a ring of {} that needs no translation takes {:.2} ns natively and {:.2} ns in the guest ({:.3}x)",
+            sanity.bytes, sanity.native_ns, sanity.guest_ns, sanity.ratio
+        )
+    });
+    let counted = counters(&guest.kvm_stats, |&count| count.to_string());
+    format!(
+        "{} points in {:.1} s on CPU {}{sanity}; KVM counted over all guests: {counted}",
+        guest.points.len(),
+        guest.seconds,
+        guest.cpu
+    )
+}
+
+fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
+    let series = kinds(guest).into_iter().map(|kind| {
+        let mine = |point: &&GuestPoint| (point.guest_page, point.point.kind) == (page, kind);
+        let mut dots: Vec<_> = guest
+            .points
+            .iter()
+            .filter(mine)
+            .filter_map(|point| dot(&point.point))
+            .collect();
+        dots.sort_by_key(|dot| dot.bytes);
+        Series { kind, dots }
+    });
+    let place = page.map_or_else(
+        || "natively".to_owned(),
+        |page| format!("in a guest with pages of {page}"),
+    );
+    Figure {
+        id: format!("guest-{}", called(page)),
+        title: format!("Time of one step by working set and host backing, {place}"),
+        y_label: "ns".to_owned(),
+        scale: Scale::Log,
+        series: series.filter(|series| !series.dots.is_empty()).collect(),
+    }
+}
+
+fn csv_line(point: &GuestPoint) -> Vec<String> {
+    let three = |estimate: Option<Estimate>| {
+        estimate.map_or_else(Default::default, |e| {
+            [e.median, e.low, e.high].map(|value| value.to_string())
+        })
+    };
+    let [ns_median, ns_low, ns_high] = three(point.point.ns);
+    let [ratio_median, ratio_low, ratio_high] = three(point.ratio);
+    let inner = &point.point;
+    vec![
+        called(point.guest_page),
+        inner.kind.to_string(),
+        inner.bytes.0.to_string(),
+        inner.pattern.to_string(),
+        inner.access.to_string(),
+        ns_median,
+        ns_low,
+        ns_high,
+        inner.ns.map_or(0, |ns| ns.samples).to_string(),
+        ratio_median,
+        ratio_low,
+        ratio_high,
+        inner.backing.got.to_string(),
+        inner.backing.proof.clone(),
+        inner.not_measured.clone().unwrap_or_default(),
+    ]
+}
+
+#[cfg(test)]
+#[path = "guest_tests.rs"]
+mod tests;
