@@ -5,6 +5,7 @@ pub mod guest;
 pub mod kernelops;
 pub mod latency;
 mod progress;
+mod rounds;
 pub mod stats;
 pub mod tlb;
 

@@ -2,9 +2,6 @@
 
 use model::kernelops::{Cores, Op};
 use model::{Bytes, PageKind};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64Mcg;
 
 use super::Spec;
 
@@ -129,16 +126,9 @@ pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<String> {
         .then(|| format!("needs {memory} of memory, and {limit} (half of what is available) can be had without harm"))
 }
 
-/// The order of the points of one round: another in each round, the same for the same seed.
-pub(super) fn order(points: usize, seed: u64, round: u32) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..points).collect();
-    order.shuffle(&mut Pcg64Mcg::seed_from_u64(seed ^ u64::from(round) << 32));
-    order
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Place, Target, impossible, in_order, order, places, share, targets, usual};
+    use super::{Place, Target, impossible, in_order, places, share, targets, usual};
     use crate::kernelops::{Program, Spec};
     use model::kernelops::{Cores, Op};
     use model::{Bytes, PageKind};
@@ -225,12 +215,5 @@ mod tests {
             .sum();
         assert_eq!(live, 100);
         assert_eq!(share(Op::Fw, 1, 3), Op::Fw);
-    }
-
-    #[test]
-    fn each_round_has_its_own_order_and_a_seed_repeats_it() {
-        assert_eq!(order(50, 7, 1), order(50, 7, 1));
-        assert_ne!(order(50, 7, 1), order(50, 7, 2));
-        assert_ne!(order(50, 7, 1), order(50, 8, 1));
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Error;
-use super::plan::{self, Target};
+use super::plan::Target;
 use super::samples::{Samples, Visit};
-use crate::Progress;
+use crate::{Progress, rounds};
 
 /// Where points are visited: the real machine, or a false one in tests.
 pub(super) trait Bench {
@@ -95,7 +95,7 @@ impl Sweep<'_> {
 
     /// The points of the next round.
     fn affordable(&self, sampled: &Sampled, left: Duration) -> Vec<usize> {
-        let mut order = plan::order(self.targets.len(), self.seed, sampled.rounds);
+        let mut order = rounds::order(self.targets.len(), self.seed, sampled.rounds);
         order.retain(|&point| !sampled.samples[point].is_closed() && sampled.can_afford(point, left));
         order
     }

@@ -2,9 +2,6 @@
 
 use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind};
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64Mcg;
 
 use super::{Error, Spec};
 
@@ -84,16 +81,9 @@ pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
     Ok(kinds.into_iter().map(|kind| vec![kind]).collect())
 }
 
-/// The order of the points of one round: another in each round, the same for the same seed.
-pub(super) fn order(points: usize, seed: u64, round: u32) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..points).collect();
-    order.shuffle(&mut Pcg64Mcg::seed_from_u64(seed ^ u64::from(round) << 32));
-    order
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{order, points, shifts, sizes};
+    use super::{points, shifts, sizes};
     use crate::latency::{Error, Spec};
     use model::latency::{Access, Pattern};
     use model::{Bytes, PageKind};
@@ -150,12 +140,5 @@ mod tests {
             shifts(&spec(kinds, Bytes::gib(2))),
             Err(Error::TooLarge { .. })
         ));
-    }
-
-    #[test]
-    fn each_round_has_its_own_order_and_a_seed_repeats_it() {
-        assert_eq!(order(50, 7, 1), order(50, 7, 1));
-        assert_ne!(order(50, 7, 1), order(50, 7, 2));
-        assert_ne!(order(50, 7, 1), order(50, 8, 1));
     }
 }

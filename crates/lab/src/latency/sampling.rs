@@ -5,7 +5,7 @@ use chase::counters::Counts;
 use model::Estimate;
 use model::latency::{Counters, Dropped, Stopped};
 
-use crate::stats;
+use crate::{rounds, stats};
 
 /// A point is settled when half the 95 % interval of its median is within this share of it.
 const NARROW: f64 = 0.01;
@@ -113,13 +113,7 @@ impl Samples {
 
     /// How far the medians of the visits lie apart, as a share of the smallest.
     pub(super) fn disagreement(&self) -> f64 {
-        let low = self.visits.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = self.visits.iter().copied().fold(0.0, f64::max);
-        if low > 0.0 && low.is_finite() {
-            high / low - 1.0
-        } else {
-            0.0
-        }
+        rounds::disagreement(&self.visits)
     }
 
     /// Hardware counters per step.

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::Error;
-use super::plan::{self, Target};
+use super::plan::Target;
 use super::sampling::{Samples, Visit};
-use crate::Progress;
+use crate::{Progress, rounds};
 
 /// Where points are visited: the real machine, or a false one in tests.
 pub(super) trait Bench {
@@ -96,7 +96,7 @@ impl Sweep<'_> {
     }
 
     fn open(&self, sampled: &Sampled) -> Vec<usize> {
-        let mut order = plan::order(self.points.len(), self.seed, sampled.rounds);
+        let mut order = rounds::order(self.points.len(), self.seed, sampled.rounds);
         order.retain(|&point| !sampled.samples[point].is_closed());
         order
     }
