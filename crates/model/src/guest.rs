@@ -156,7 +156,8 @@ pub struct FirstTouch {
     pub touch_ns: Option<Estimate>,
     /// The same once everything is translated, in ns.
     pub warm_ns: Option<Estimate>,
-    /// Time per fault, in ns: what the first pass took longer than the second, divided by `faults`.
+    /// Time per fault, in ns: what the first pass took longer than the second in the blocks that had faults (median block);
+    /// `null` if that is not more than nothing.
     pub ns: Option<f64>,
     /// What the hypervisor counted for this pass.
     pub kvm_stats: BTreeMap<String, i64>,

@@ -3,7 +3,7 @@
 use model::guest::{Guest, GuestPage};
 use model::{Bytes, Estimate, PageKind};
 
-/// Differences below this share are taken for noise: cells are measured minutes apart, on machines with neighbours.
+/// Differences below this share are taken for noise.
 const NOISE: f64 = 0.03;
 /// A gain below this share is not worth dividing up.
 const WORTH: f64 = 0.05;
@@ -12,21 +12,23 @@ const LARGE: [PageKind; 2] = [PageKind::HUGETLB_2M, PageKind::Thp];
 
 /// The sentence, if both corners of the matrix were measured at this size.
 pub(super) fn sentence(guest: &Guest, bytes: Bytes) -> Option<String> {
-    let at = |page, kind| at(guest, page, kind, bytes);
+    let at = |page, kind| Corner::at(guest, page, kind, bytes);
     let none = at(GuestPage::Size4K, PageKind::Base)?;
     let (kind, both) = LARGE
         .into_iter()
         .find_map(|kind| Some((kind, at(GuestPage::Size2M, kind)?)))?;
-    let (slow, fast) = (none.median, both.median);
-    if !is_less(both, none) || slow - fast < WORTH * slow {
+    let gain = 1.0 - both.ns() / none.ns();
+    if !both.is_less_than(&none) || gain < WORTH {
         return Some(format!(
-            "At {bytes} large pages on both sides gain nothing beyond noise ({slow:.1} ns against {fast:.1} ns)."
+            "At {bytes} pages of 2 MiB on both sides gain nothing beyond noise ({:.0} %).",
+            gain * 100.0
         ));
     }
-    let one = |name: String, one: Option<Estimate>| Some(format!("{name} {}", share(none, both, one?)));
+    let one = |name: String, one: Option<Corner>| Some(format!("{name} {}", share(&none, &both, &one?)));
     let parts = [
         Some(format!(
-            "2 MiB pages on both sides: {fast:.1} ns instead of {slow:.1} ns at {bytes}"
+            "Pages of 2 MiB on both sides save a guest {:.0} % of the time at {bytes}",
+            gain * 100.0
         )),
         one(
             "guest 2M on host base".to_owned(),
@@ -39,12 +41,12 @@ pub(super) fn sentence(guest: &Guest, bytes: Bytes) -> Option<String> {
 }
 
 /// What is left of the gain from `none` to `both`, as far as noise lets one tell.
-fn share(none: Estimate, both: Estimate, one: Estimate) -> String {
-    let percent = (none.median - one.median) / (none.median - both.median) * 100.0;
-    if is_less(none, one) {
+fn share(none: &Corner, both: &Corner, one: &Corner) -> String {
+    let percent = (none.ns() - one.ns()) / (none.ns() - both.ns()) * 100.0;
+    if none.is_less_than(one) {
         return "is slower than without any".to_owned();
     }
-    match (is_less(one, none), is_less(both, one)) {
+    match (one.is_less_than(none), both.is_less_than(one)) {
         (false, false) => "cannot be told from either within noise".to_owned(),
         (false, true) => "keeps nothing of the gain, within noise".to_owned(),
         (true, false) => "keeps all of the gain, within noise".to_owned(),
@@ -53,27 +55,52 @@ fn share(none: Estimate, both: Estimate, one: Estimate) -> String {
     }
 }
 
-/// Is it less for sure: beyond both intervals, and by more than noise?
-fn is_less(a: Estimate, b: Estimate) -> bool {
-    a.high < b.low && a.median < b.median * (1.0 - NOISE)
+/// A cell of the matrix as what it is times the native walk. Cells are measured one after the other, while neighbours come
+/// and go; the native walks beside them say what the machine was like, so cells on the same memory compare by ratios.
+#[derive(Clone, Copy, Debug)]
+struct Corner {
+    kind: PageKind,
+    native: Estimate,
+    ratio: Estimate,
 }
 
-/// The point for a guest page on a kind, at a size.
-fn at(guest: &Guest, page: GuestPage, kind: PageKind, bytes: Bytes) -> Option<Estimate> {
-    let mut points = guest.points.iter();
-    let here = points
-        .find(|point| point.guest_page == Some(page) && (point.point.kind, point.point.bytes) == (kind, bytes))?;
-    here.point.ns
+impl Corner {
+    fn at(guest: &Guest, page: GuestPage, kind: PageKind, bytes: Bytes) -> Option<Self> {
+        let find = |page| {
+            let mut points = guest.points.iter();
+            points.find(|point| (point.guest_page, point.point.kind, point.point.bytes) == (page, kind, bytes))
+        };
+        Some(Self {
+            kind,
+            native: find(None)?.point.ns?,
+            ratio: find(Some(page))?.ratio?,
+        })
+    }
+
+    fn ns(&self) -> f64 {
+        self.native.median * self.ratio.median
+    }
+
+    /// Is it less for sure: beyond the intervals of both, and by more than noise?
+    fn is_less_than(&self, other: &Self) -> bool {
+        let ratios = self.ratio.relative_error() + other.ratio.relative_error();
+        let natives = if self.kind == other.kind {
+            0.0
+        } else {
+            self.native.relative_error() + other.native.relative_error()
+        };
+        self.ns() < other.ns() * (1.0 - (ratios + natives).max(NOISE))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use model::Estimate;
+    use model::{Estimate, PageKind};
 
-    use super::share;
+    use super::{Corner, share};
 
     /// A median with an interval of so many percent to each side.
-    fn ns(median: f64, percent: f64) -> Estimate {
+    fn estimate(median: f64, percent: f64) -> Estimate {
         Estimate {
             median,
             low: median * (1.0 - percent / 100.0),
@@ -82,27 +109,61 @@ mod tests {
         }
     }
 
+    /// On base pages natively 200 ns, on transparent ones 140.
+    fn corner(kind: PageKind, ns: f64, percent: f64) -> Corner {
+        let native = if kind == PageKind::Base { 200.0 } else { 140.0 };
+        Corner {
+            kind,
+            native: estimate(native, 1.0),
+            ratio: estimate(ns / native, percent),
+        }
+    }
+
+    fn told(one: Corner) -> String {
+        share(
+            &corner(PageKind::Base, 220.0, 1.0),
+            &corner(PageKind::Thp, 140.0, 1.0),
+            &one,
+        )
+    }
+
     #[test]
     fn a_share_is_given_only_where_both_ends_are_beyond_noise() {
-        let told = |one: Estimate| share(ns(220.0, 1.0), ns(140.0, 1.0), one);
-        assert_eq!(told(ns(204.0, 1.0)), "keeps only 20 % of the gain");
-        assert_eq!(told(ns(160.0, 1.0)), "keeps 75 % of the gain");
-        assert_eq!(told(ns(215.0, 1.0)), "keeps nothing of the gain, within noise");
-        assert_eq!(told(ns(142.0, 1.0)), "keeps all of the gain, within noise");
-        assert_eq!(told(ns(120.0, 1.0)), "keeps all of the gain, within noise");
-        assert_eq!(told(ns(300.0, 1.0)), "is slower than without any");
+        let told = |ns| told(corner(PageKind::Base, ns, 1.0));
+        assert_eq!(told(204.0), "keeps only 20 % of the gain");
+        assert_eq!(told(160.0), "keeps 75 % of the gain");
+        assert_eq!(told(215.0), "keeps nothing of the gain, within noise");
+        assert_eq!(told(142.0), "keeps all of the gain, within noise");
+        assert_eq!(told(120.0), "keeps all of the gain, within noise");
+        assert_eq!(told(300.0), "is slower than without any");
     }
 
     #[test]
     fn wide_intervals_are_not_talked_away() {
-        let (none, both) = (ns(220.0, 2.0), ns(140.0, 2.0));
-        assert_eq!(
-            share(none, both, ns(190.0, 20.0)),
-            "keeps nothing of the gain, within noise"
+        let told = |ns, percent| told(corner(PageKind::Base, ns, percent));
+        assert_eq!(told(190.0, 20.0), "keeps nothing of the gain, within noise");
+        assert_eq!(told(180.0, 40.0), "cannot be told from either within noise");
+    }
+
+    #[test]
+    fn a_slow_spell_of_the_machine_is_no_difference_between_cells_on_the_same_memory() {
+        let spell = |native: f64, percent| Corner {
+            native: estimate(native, percent),
+            ..corner(PageKind::Base, 200.0, 1.0)
+        };
+        let slower = Corner {
+            ratio: estimate(1.06, 1.0),
+            ..spell(300.0, 30.0)
+        };
+        assert!(
+            spell(300.0, 30.0).is_less_than(&slower),
+            "by ratios, whatever the native interval"
         );
-        assert_eq!(
-            share(none, both, ns(180.0, 40.0)),
-            "cannot be told from either within noise"
+        let elsewhere = corner(PageKind::Thp, 200.0, 1.0);
+        assert!(
+            !elsewhere.is_less_than(&spell(250.0, 30.0)),
+            "across kinds the native interval counts"
         );
+        assert!(elsewhere.is_less_than(&spell(250.0, 5.0)));
     }
 }

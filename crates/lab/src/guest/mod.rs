@@ -88,6 +88,14 @@ impl Error {
     }
 }
 
+/// Can guests be run here at all?
+///
+/// # Errors
+/// What [`run`] would say.
+pub fn can_run() -> Result<(), Error> {
+    Hypervisor::open().map(drop).map_err(Error::Vm)
+}
+
 /// Memory of a kind that a working set takes, with the guest's page tables: what a pool must have.
 pub fn memory(largest: Bytes, kind: PageKind) -> Bytes {
     field::with_tables(largest, kind)

@@ -250,8 +250,7 @@ fn first_touch(cell: &Cell, clock: &Clock) -> Option<FirstTouch> {
         .touch_stats
         .get("pf_fixed")
         .and_then(|&faults| u64::try_from(faults).ok());
-    let sum = |ticks: &[f64]| ticks.iter().sum::<f64>() * vm::beside::TOUCH_PAGES as f64;
-    let longer = (sum(&counted.first) - sum(&counted.second)) / clock.0;
+    let per_fault = faults.and_then(|faults| per_fault(&counted.first, &counted.second, faults));
     Some(FirstTouch {
         guest_page: cell.page,
         kind: cell.kind,
@@ -259,9 +258,19 @@ fn first_touch(cell: &Cell, clock: &Clock) -> Option<FirstTouch> {
         faults,
         touch_ns: clock.estimate(&counted.first),
         warm_ns: clock.estimate(&counted.second),
-        ns: faults.filter(|&faults| faults > 0).map(|faults| longer / faults as f64),
+        ns: per_fault.map(|ticks| ticks / clock.0),
         kvm_stats: counted.touch_stats.clone(),
     })
+}
+
+/// What a fault adds, in ticks: each block's first pass against its second one, in as many blocks as can have had a fault,
+/// those that took longest. Their median leaves out what an interrupt or a neighbour added to a few.
+fn per_fault(first: &[f64], second: &[f64], faults: u64) -> Option<f64> {
+    let mut longer: Vec<f64> = first.iter().zip(second).map(|(first, second)| first - second).collect();
+    longer.sort_by(|a, b| b.total_cmp(a));
+    longer.truncate(usize::try_from(faults).unwrap_or(usize::MAX));
+    let all = stats::median(&longer)? * longer.len() as f64 * vm::beside::TOUCH_PAGES as f64;
+    Some(all / faults as f64).filter(|&ticks| ticks > 0.0)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use model::{Backing, Bytes, PageKind, Reading};
 use super::super::Spec;
 use super::super::cell::{Cell, Counted, Turns};
 use super::super::operations::Measured;
-use super::Outcome;
+use super::{Outcome, per_fault};
 
 const SIZE: Bytes = Bytes::mib(64);
 
@@ -138,4 +138,15 @@ fn faults_while_it_was_timed_are_a_doubt() {
     let doubts = outcome.doubts(&publish(&outcome));
     assert_eq!(doubts[0].code, "not-warm");
     assert!(doubts[0].text.contains("4K on base"), "{}", doubts[0].text);
+}
+
+#[test]
+fn a_fault_costs_what_its_blocks_took_longer_and_an_interrupt_does_not_count() {
+    let pages = vm::beside::TOUCH_PAGES as f64;
+    // Two faults of 1600 ticks, in two of ten blocks; an interrupt in the second pass of a third one.
+    let (mut first, mut second) = (vec![10.0; 10], vec![10.0; 10]);
+    (first[3], first[7], second[5]) = (10.0 + 1600.0 / pages, 10.0 + 1600.0 / pages, 90_000.0);
+    assert_eq!(per_fault(&first, &second, 2), Some(1600.0));
+    assert_eq!(per_fault(&second, &first, 0), None);
+    assert_eq!(per_fault(&[10.0; 4], &[11.0; 4], 2), None, "less than nothing is noise");
 }
