@@ -1,20 +1,23 @@
-//! `hugewise checkup`: inventory, processes, latency, verdict, and a report that stays.
+//! `hugewise checkup`: inventory, processes, latency natively and in a guest, verdict, and a report that stays.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use host::Snapshot;
+use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Latency, Pattern};
 use model::{Bytes, Doubt, Envelope};
 
-use super::latency::{Wish, measure, room, usual_kinds};
-use super::{Desk, ps};
+use super::latency::{Wish, room, usual_kinds};
+use super::stop::Stop;
+use super::{Desk, guest, latency, ps};
 use crate::cli::meaning::{FROM, TO};
 use crate::cli::typed::{self, Format, Part, Sort};
-use crate::results::{Checkup, ProcessList, Skipped};
+use crate::render::look::Look;
+use crate::results::{Checkup, ProcessList, Skipped, VmList};
 use crate::show::show;
 use crate::ui::Outcome;
 use crate::verdict::verdict;
@@ -22,26 +25,48 @@ use crate::verdict::verdict;
 /// Processes in the result; the sums are over all.
 const MOST_PROCESSES: usize = 50;
 /// Time for latency: what is left of 90 s and of 20 s after set-up and everything else.
-const BUDGET: Duration = Duration::from_secs(45);
+const BUDGET: Duration = Duration::from_secs(40);
 const QUICK_BUDGET: Duration = Duration::from_secs(9);
+/// Beyond the TLB reach of base pages on most machines, and warm within a second or two under shadow paging.
+const GUEST_SIZE: Bytes = Bytes::mib(256);
+const GUEST_BUDGET: Duration = Duration::from_secs(4);
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Outcome> {
     let form = desk.form::<Checkup>(Format::Text)?;
     let mut files = Files::open(&typed.report)?;
+    let stop = Stop::on_signals()?;
     desk.ui.note("reading the machine");
     let snapshot = Snapshot::take(&desk.source);
-    let mut skipped = Vec::new();
-    let processes = part(&mut skipped, "ps", processes(desk, typed));
-    let latency = match latency(desk, typed, &snapshot) {
-        Measured::Interrupted => return Ok(Outcome::Interrupted),
-        Measured::Done(latency, doubts) => Ok((latency, doubts)),
-        Measured::Not(why) => Err(why),
+    let mut parts = Parts::default();
+    let processes = parts.read("ps", processes(desk, typed));
+    let vms = processes.is_some().then(|| VmList::of(&desk.source));
+    let Some(latency) = parts.measured("latency", latency(desk, typed, &snapshot, &stop)) else {
+        return Ok(Outcome::Interrupted);
     };
-    let latency = part(&mut skipped, "latency", latency);
-    let result = compose(desk, snapshot, processes, latency, skipped);
+    let Some(guest) = parts.measured("guest", guest(desk, typed, &snapshot, &stop)) else {
+        return Ok(Outcome::Interrupted);
+    };
+    let totals = processes.as_ref().map(|list| &list.totals);
+    let verdict = verdict(latency.as_ref().ok_or(parts.why("latency")), &snapshot, totals);
+    let machine = snapshot.machine();
+    let data = Checkup {
+        verdict,
+        inventory: snapshot,
+        processes,
+        vms,
+        latency,
+        guest,
+        skipped: parts.skipped,
+    };
+    let result = desk.envelope(machine, parts.doubts, data);
     files.write(&result)?;
-    let outcome = desk.give(&result, form)?;
+    // The curves are in the report; here they would push the verdict off the screen.
+    let look = Look {
+        plot: false,
+        ..desk.ui.look()
+    };
+    let outcome = desk.give_with(&result, form, look)?;
     desk.ui.note(&format!(
         "{} and {} hold all of it",
         files.report.0.display(),
@@ -50,69 +75,98 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     Ok(outcome)
 }
 
-fn compose(
-    desk: &Desk<'_>,
-    snapshot: Snapshot,
-    processes: Option<ProcessList>,
-    latency: Option<(Latency, Vec<Doubt>)>,
+/// What became of the parts: what was left out, and what is doubted.
+#[derive(Default)]
+struct Parts {
     skipped: Vec<Skipped>,
-) -> Envelope<Checkup> {
-    let why = skipped
-        .iter()
-        .find(|skipped| skipped.part == "latency")
-        .map_or("", |skipped| skipped.why.as_str());
-    let (latency, doubts) = latency.unzip();
-    let totals = processes.as_ref().map(|list| &list.totals);
-    let verdict = verdict(latency.as_ref().ok_or(why.trim_end_matches('.')), &snapshot, totals);
-    let machine = snapshot.machine();
-    let data = Checkup {
-        verdict,
-        inventory: snapshot,
-        processes,
-        latency,
-        skipped,
-    };
-    desk.envelope(machine, doubts.unwrap_or_default(), data)
+    doubts: Vec<Doubt>,
 }
 
-/// A part that is there, or an entry among those left out.
-fn part<T>(skipped: &mut Vec<Skipped>, name: &str, part: Result<T, String>) -> Option<T> {
-    part.map_err(|why| {
-        let part = name.to_owned();
-        skipped.push(Skipped { part, why });
-    })
-    .ok()
+impl Parts {
+    /// A part that is there, or an entry among those left out.
+    fn read<T>(&mut self, name: &str, part: anyhow::Result<T>) -> Option<T> {
+        part.map_err(|error| {
+            self.skipped.push(Skipped {
+                part: name.to_owned(),
+                why: format!("{error:#}"),
+            });
+        })
+        .ok()
+    }
+
+    /// The same for a measurement, with its doubts; `None` if the user stopped it.
+    fn measured<T>(&mut self, name: &str, part: anyhow::Result<Option<(T, Vec<Doubt>)>>) -> Option<Option<T>> {
+        match self.read(name, part) {
+            Some(None) => None,
+            None => Some(None),
+            Some(Some((part, doubts))) => {
+                self.doubts.extend(doubts);
+                Some(Some(part))
+            }
+        }
+    }
+
+    /// Why a part is not there, to be quoted within a sentence.
+    fn why(&self, name: &str) -> &str {
+        let mut skipped = self.skipped.iter();
+        let why = skipped.find(|skipped| skipped.part == name);
+        why.map_or("", |skipped| skipped.why.trim_end_matches('.'))
+    }
 }
 
-fn processes(desk: &Desk<'_>, typed: &typed::Checkup) -> Result<ProcessList, String> {
+fn processes(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<ProcessList> {
     if typed.skip.contains(&Part::Ps) {
-        return Err("left out by --skip ps".to_owned());
+        bail!("left out by --skip ps");
     }
-    ps::list(&desk.source, Sort::Large, Some(MOST_PROCESSES)).map_err(|error| format!("{error:#}"))
+    ps::list(&desk.source, Sort::Large, Some(MOST_PROCESSES))
 }
 
-/// What became of the measurement.
-enum Measured {
-    Done(Latency, Vec<Doubt>),
-    Not(String),
-    Interrupted,
-}
-
-fn latency(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> Measured {
-    if typed.skip.contains(&Part::Latency) {
-        return Measured::Not("left out by --skip latency".to_owned());
-    }
+fn must_be_live(desk: &Desk<'_>) -> anyhow::Result<()> {
     if !desk.source.is_live() {
-        return Measured::Not(
-            "a captured machine can be read but not measured; run this on the machine itself".to_owned(),
-        );
+        bail!("a captured machine can be read but not measured; run this on the machine itself");
     }
-    let spec = wish(typed.quick, snapshot).and_then(|wish| wish.spec(snapshot, desk.seed));
-    match spec.and_then(|spec| measure(&desk.ui, &spec, typed.no_pool)) {
-        Ok(Some((latency, doubts))) => Measured::Done(latency, doubts),
-        Ok(None) => Measured::Interrupted,
-        Err(error) => Measured::Not(format!("{error:#}")),
+    Ok(())
+}
+
+fn latency(
+    desk: &Desk<'_>,
+    typed: &typed::Checkup,
+    snapshot: &Snapshot,
+    stop: &Stop,
+) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
+    if typed.skip.contains(&Part::Latency) {
+        bail!("left out by --skip latency");
     }
+    must_be_live(desk)?;
+    let spec = wish(typed.quick, snapshot)?.spec(snapshot, desk.seed)?;
+    latency::measure(&desk.ui, stop, &spec, typed.no_pool)
+}
+
+/// One working set on the pages that most have: enough to see what a hypervisor keeps of the gain.
+fn guest(
+    desk: &Desk<'_>,
+    typed: &typed::Checkup,
+    snapshot: &Snapshot,
+    stop: &Stop,
+) -> anyhow::Result<Option<(Guest, Vec<Doubt>)>> {
+    if typed.skip.contains(&Part::Guest) {
+        bail!("left out by --skip guest");
+    }
+    if typed.quick {
+        bail!("left out by --quick; `hugewise measure guest` measures it");
+    }
+    must_be_live(desk)?;
+    let wish = guest::Wish {
+        guest_pages: vec![GuestPage::Size4K, GuestPage::Size2M],
+        kinds: usual_kinds(snapshot),
+        sizes: vec![GUEST_SIZE.min(room(snapshot)?)],
+        pattern: Pattern::RandomLine,
+        access: Access::Read,
+        budget: GUEST_BUDGET,
+        cpu: None,
+        node: None,
+    };
+    guest::measure(&desk.ui, stop, &wish.spec(snapshot, desk.seed)?, typed.no_pool)
 }
 
 /// The usual kinds over the usual sizes; a quick one takes whole octaves up to 1G, since bringing pages in takes longest.
@@ -148,7 +202,7 @@ impl Files {
     }
 
     fn write(&mut self, result: &Envelope<Checkup>) -> anyhow::Result<()> {
-        let look = crate::render::look::Look {
+        let look = Look {
             width: 0,
             color: false,
             plot: false,

@@ -107,6 +107,8 @@ fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
 pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Guest, Vec<Doubt>)>> {
+    // Before pages are borrowed for nothing.
+    lab::guest::can_run().map_err(Coded)?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let pooled = spec.kinds.iter().filter(|_| !no_pool);
     let loans: Vec<Loan> = pooled

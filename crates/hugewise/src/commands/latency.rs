@@ -21,7 +21,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
     let snapshot = Snapshot::take(&desk.source);
     let wish = Wish::typed(typed, &snapshot)?;
     let spec = wish.spec(&snapshot, desk.seed)?;
-    let Some((latency, doubts)) = measure(&desk.ui, &spec, typed.no_pool)? else {
+    let stop = Stop::on_signals()?;
+    let Some((latency, doubts)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
     let mut look = desk.ui.look();
@@ -99,8 +100,12 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
-    let stop = Stop::on_signals()?;
+pub(super) fn measure(
+    ui: &Ui,
+    stop: &Stop,
+    spec: &Spec,
+    no_pool: bool,
+) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     let loan = if no_pool {
         Loan::none()

@@ -1,14 +1,16 @@
 //! A checkup in every form: verdict first, then what it rests on.
 
+use model::guest::Guest;
+
 use super::figure::Figure;
 use super::sheet::Sheet;
-use super::{inventory, latency};
+use super::{guest, inventory, latency};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Lines, Show};
 
 /// Processes on a terminal.
-const FEW: usize = 10;
+const FEW: usize = 8;
 
 impl Show for Checkup {
     const FORMS: &'static [Format] = &CHARTS;
@@ -24,26 +26,30 @@ impl Show for Checkup {
 
     fn sheets(&self) -> Vec<Sheet> {
         let latency = self.latency.iter().flat_map(latency::sheets);
+        let guest = self.guest.iter().flat_map(guest::sheets);
         let processes = self.processes.iter().flat_map(Show::sheets);
         latency
+            .chain(guest)
             .chain(processes)
+            .chain(self.machines())
             .chain(inventory::sheets(&self.inventory))
             .chain(self.skipped())
             .collect()
     }
 
-    /// Latency, the first processes, and what is most asked for of the inventory: machine, pools, policy.
+    /// About two screens: some working sets, the first processes, what the guest says, the machine in a few lines.
     fn brief_sheets(&self) -> Vec<Sheet> {
-        let latency = self.latency.iter().flat_map(latency::sheets);
+        let latency = self.latency.iter().flat_map(latency::brief_sheets);
         let processes = self.processes.iter().map(|list| ProcessList {
             processes: list.processes.iter().take(FEW).cloned().collect(),
             totals: list.totals.clone(),
         });
         let processes = processes.flat_map(|list| list.sheets());
-        let inventory = inventory::sheets(&self.inventory).into_iter().take(3);
         latency
             .chain(processes)
-            .chain(inventory)
+            .chain(self.machines())
+            .chain(self.guest.as_ref().map(readings))
+            .chain([inventory::brief(&self.inventory)])
             .chain(self.skipped())
             .collect()
     }
@@ -58,7 +64,20 @@ impl Show for Checkup {
     }
 }
 
+/// What the matrix says, without the matrix.
+fn readings(guest: &Guest) -> Sheet {
+    let mut sheet = Sheet::new(&guest.title(), [""; 0]);
+    guest.readings.iter().for_each(|reading| sheet.note(reading));
+    sheet
+}
+
 impl Checkup {
+    /// Virtual machines, where there are any.
+    fn machines(&self) -> Vec<Sheet> {
+        let some = self.vms.iter().filter(|list| !list.known().is_empty());
+        some.flat_map(Show::sheets).collect()
+    }
+
     fn skipped(&self) -> Option<Sheet> {
         let mut sheet = Sheet::new("Left out", ["part", "why"]);
         for skipped in &self.skipped {

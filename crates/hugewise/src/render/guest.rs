@@ -142,15 +142,18 @@ fn cell(point: &GuestPoint) -> String {
     }
 }
 
+/// Every working set; guest pages and kinds of which nothing was obtained are left to the matrix.
 fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
-    let kinds = kinds(guest);
+    let obtained: Vec<&GuestPoint> = guest.points.iter().filter(|point| point.point.ns.is_some()).collect();
+    let kinds: BTreeSet<PageKind> = obtained.iter().map(|point| point.point.kind).collect();
+    let pages: BTreeSet<Option<GuestPage>> = obtained.iter().map(|point| point.guest_page).collect();
     let heads = ["#size", "guest page"].map(str::to_owned).into_iter();
     let mut sheet = Sheet::new(
         "The same at every working set",
         heads.chain(kinds.iter().map(|kind| format!("#on {kind}, ns"))),
     );
     for &bytes in sizes {
-        for page in pages(guest) {
+        for &page in &pages {
             let cells = kinds
                 .iter()
                 .map(|&kind| find(guest, page, kind, bytes).map_or_else(String::new, cell));
@@ -169,15 +172,21 @@ fn missing(guest: &Guest) -> Vec<String> {
             cells.entry(point.point.kind).or_default().insert(point.guest_page);
         }
     }
-    let cells = |cells: BTreeMap<PageKind, BTreeSet<Option<GuestPage>>>| {
-        let each = cells.into_iter().map(|(kind, pages)| {
-            let pages: Vec<String> = pages.into_iter().map(called).collect();
-            format!("{} on {kind}", pages.join(", "))
-        });
-        each.collect::<Vec<_>>().join("; ")
-    };
-    let sentence = |(why, at)| format!("not obtained: {}: {why}", cells(at));
+    let sentence = |(why, kinds)| format!("not obtained: {}: {why}", cells(kinds));
     reasons.into_iter().map(sentence).collect()
+}
+
+/// `1G on base, thp; native, 4K on hugetlb-2M`.
+fn cells(by_kind: BTreeMap<PageKind, BTreeSet<Option<GuestPage>>>) -> String {
+    let mut by_pages: BTreeMap<BTreeSet<Option<GuestPage>>, Vec<String>> = BTreeMap::new();
+    for (kind, pages) in by_kind {
+        by_pages.entry(pages).or_default().push(kind.to_string());
+    }
+    let each = by_pages.into_iter().map(|(pages, kinds)| {
+        let pages: Vec<String> = pages.into_iter().map(called).collect();
+        format!("{} on {}", pages.join(", "), kinds.join(", "))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 fn how(guest: &Guest) -> String {

@@ -14,6 +14,49 @@ pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
     sheets
 }
 
+/// The machine in a few lines.
+pub fn brief(snapshot: &Snapshot) -> Sheet {
+    let (cpu, kernel) = (&snapshot.cpu, &snapshot.kernel.release);
+    let mut sheet = Sheet::new("Machine", [""; 0]);
+    sheet.note(format!("CPU: {}; {}", cpu.model_name, online(&snapshot.topology)));
+    let caches = cpu.caches.as_ref().map(|caches| listed(caches.iter().map(cache)));
+    sheet.note(format!("caches: {caches}"));
+    sheet.note(format!(
+        "kernel: {kernel}; hypervisor: {}; KVM: {}",
+        cpu.hypervisor,
+        kvm(snapshot)
+    ));
+    let [total, free, tables] =
+        ["MemTotal", "MemAvailable", "PageTables"].map(|name| short(&snapshot.memory.get(name)));
+    sheet.note(format!("memory: {total}, {free} available, {tables} of page tables"));
+    sheet.note(format!("page kinds: {}", listed(snapshot.page_kinds())));
+    sheet.note(format!("transparent pages: {}", thp(&snapshot.thp)));
+    sheet.note(format!("hugetlb pools: {}", pool_counts(&snapshot.pools)));
+    sheet
+}
+
+fn thp(thp: &Reading<Thp>) -> String {
+    match thp {
+        Reading::Unread(why) => format!("none ({why})"),
+        Reading::Known(thp) => format!("enabled {}, defrag {}", chosen(&thp.enabled), chosen(&thp.defrag)),
+    }
+}
+
+fn pool_counts(pools: &Reading<Vec<Pool>>) -> String {
+    let pool = |pool: &Pool| {
+        let [nr, free, overcommit] = [&pool.nr, &pool.free, &pool.overcommit].map(short);
+        format!(
+            "{} pages of {} ({free} free, overcommit {overcommit})",
+            nr,
+            pool.size.exact()
+        )
+    };
+    match pools {
+        Reading::Unread(why) => format!("none ({why})"),
+        Reading::Known(pools) => listed(pools.iter().map(pool)),
+    }
+}
+
 fn machine(snapshot: &Snapshot) -> Sheet {
     let (cpu, topology) = (&snapshot.cpu, &snapshot.topology);
     let mut sheet = Sheet::new("Machine", ["what", "value"]);

@@ -45,6 +45,24 @@ pub fn sheets(latency: &Latency) -> Vec<Sheet> {
     sheets
 }
 
+/// A few working sets of each table, and no notes but what is missing.
+pub fn brief_sheets(latency: &Latency) -> Vec<Sheet> {
+    let sizes: BTreeSet<Bytes> = latency.points.iter().map(|point| point.bytes).collect();
+    let largest = sizes.last().copied();
+    let few = |bytes: Bytes| Some(bytes) == largest || (bytes.0.is_power_of_two() && bytes.0.ilog2() % 2 == 0);
+    let brief = |view| {
+        let points = points_of(latency, view);
+        let mut sheet = table(&points, view, few);
+        for kind in kinds_of(&points) {
+            missing(&own(&points, kind))
+                .into_iter()
+                .for_each(|note| sheet.note(note));
+        }
+        sheet
+    };
+    views(latency).into_iter().map(brief).collect()
+}
+
 /// What latency and gain look like: two charts for each pattern and access.
 pub fn figures(latency: &Latency) -> Vec<Figure> {
     let views = views(latency);
@@ -101,14 +119,32 @@ fn kinds_of(points: &[&Point]) -> BTreeSet<PageKind> {
     points.iter().map(|point| point.kind).collect()
 }
 
-fn sheet(latency: &Latency, (pattern, access): View) -> Sheet {
-    let points = points_of(latency, (pattern, access));
-    let kinds = kinds_of(&points);
+fn sheet(latency: &Latency, view: View) -> Sheet {
+    let points = points_of(latency, view);
+    let mut sheet = table(&points, view, |_| true);
+    for kind in kinds_of(&points) {
+        let own = own(&points, kind);
+        missing(&own).into_iter().for_each(|note| sheet.note(note));
+        if let Some(note) = backing(&own) {
+            sheet.note(note);
+        }
+    }
+    sheet
+}
+
+/// The points of one kind.
+fn own<'a>(points: &[&'a Point], kind: PageKind) -> Vec<&'a Point> {
+    points.iter().copied().filter(|point| point.kind == kind).collect()
+}
+
+/// Sizes down, kinds across; only the sizes that are wanted.
+fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> bool) -> Sheet {
+    let kinds = kinds_of(points);
     let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
     let heads = kinds.iter().map(|kind| format!("#{kind}, ns"));
     let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % interval (core cycles)");
     let mut sheet = Sheet::new(&title, std::iter::once("#size".to_owned()).chain(heads));
-    for &bytes in &sizes {
+    for bytes in sizes.into_iter().filter(|&bytes| wanted(bytes)) {
         let cell = |&kind: &PageKind| {
             points
                 .iter()
@@ -116,13 +152,6 @@ fn sheet(latency: &Latency, (pattern, access): View) -> Sheet {
                 .map_or_else(String::new, |point| cell(point))
         };
         sheet.row(std::iter::once(bytes.to_string()).chain(kinds.iter().map(cell)));
-    }
-    for kind in kinds {
-        let own: Vec<&Point> = points.iter().copied().filter(|point| point.kind == kind).collect();
-        missing(&own).into_iter().for_each(|note| sheet.note(note));
-        if let Some(note) = backing(&own) {
-            sheet.note(note);
-        }
     }
     sheet
 }

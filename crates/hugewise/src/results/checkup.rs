@@ -1,11 +1,13 @@
 //! What `hugewise checkup` answers: everything in one result.
 
 use host::Snapshot;
+use model::guest::Guest;
 use model::latency::Latency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ps::ProcessList;
+use super::vms::VmList;
 
 /// A whole checkup. A part that is `null` is named in `skipped`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,8 +18,12 @@ pub struct Checkup {
     pub inventory: Snapshot,
     /// The processes with most memory on large pages, and the sums of all.
     pub processes: Option<ProcessList>,
+    /// Virtual machines that run here; left out with the processes.
+    pub vms: Option<VmList>,
     /// Latency by working set and page kind.
     pub latency: Option<Latency>,
+    /// The same inside a KVM guest, at one working set.
+    pub guest: Option<Guest>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
 }
@@ -25,7 +31,7 @@ pub struct Checkup {
 /// A part that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// `ps` or `latency`.
+    /// `ps`, `latency` or `guest`.
     pub part: String,
     /// Why, in one sentence that says what to do.
     pub why: String,
