@@ -18,10 +18,18 @@ pub(super) fn sentence(guest: &Guest, bytes: Bytes) -> Option<String> {
         .into_iter()
         .find_map(|kind| Some((kind, at(GuestPage::Size2M, kind)?)))?;
     let gain = 1.0 - both.ns() / none.ns();
-    if !both.is_less_than(&none) || gain < WORTH {
+    if gain < WORTH {
         return Some(format!(
-            "At {bytes} pages of 2 MiB on both sides gain nothing beyond noise ({:.0} %).",
+            "At {bytes} pages of 2 MiB on both sides gain nothing worth speaking of ({:.0} %).",
             gain * 100.0
+        ));
+    }
+    if !both.is_less_than(&none) {
+        return Some(format!(
+            "At {bytes} the gain from pages of 2 MiB on both sides is lost in noise ({:.0} ± {:.0} %): repeat on a quieter \
+             machine, or with a larger --budget.",
+            gain * 100.0,
+            both.noise(&none) * 100.0
         ));
     }
     let one = |name: String, one: Option<Corner>| Some(format!("{name} {}", share(&none, &both, &one?)));
@@ -83,13 +91,17 @@ impl Corner {
 
     /// Is it less for sure: beyond the intervals of both, and by more than noise?
     fn is_less_than(&self, other: &Self) -> bool {
-        let ratios = self.ratio.relative_error() + other.ratio.relative_error();
-        let natives = if self.kind == other.kind {
-            0.0
-        } else {
-            self.native.relative_error() + other.native.relative_error()
-        };
-        self.ns() < other.ns() * (1.0 - (ratios + natives).max(NOISE))
+        self.ns() < other.ns() * (1.0 - self.noise(other))
+    }
+
+    /// The share by which both differ by chance: their errors are independent, and on the same memory the native ones cancel.
+    fn noise(&self, other: &Self) -> f64 {
+        let natives = [self.native, other.native]
+            .into_iter()
+            .filter(|_| self.kind != other.kind);
+        let errors = [self.ratio, other.ratio].into_iter().chain(natives);
+        let squares: f64 = errors.map(|estimate| estimate.relative_error().powi(2)).sum();
+        squares.sqrt().max(NOISE)
     }
 }
 
@@ -97,7 +109,7 @@ impl Corner {
 mod tests {
     use model::{Estimate, PageKind};
 
-    use super::{Corner, share};
+    use super::{Corner, NOISE, share};
 
     /// A median with an interval of so many percent to each side.
     fn estimate(median: f64, percent: f64) -> Estimate {
@@ -165,5 +177,10 @@ mod tests {
             "across kinds the native interval counts"
         );
         assert!(elsewhere.is_less_than(&spell(250.0, 5.0)));
+        let noise = elsewhere.noise(&corner(PageKind::Base, 200.0, 1.0));
+        assert!(
+            (noise - NOISE).abs() < 1e-9,
+            "four errors of 1 % are 2 %, and the least is {NOISE}"
+        );
     }
 }
