@@ -6,12 +6,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::typed::Format;
+use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
 use crate::render::look::Look;
 use crate::render::picture::{self, PictureError};
 use crate::render::report;
 use crate::render::sheet::Sheet;
 use crate::render::{provenance, terminal};
+use crate::results::Doctor;
 
 /// Forms of results without charts.
 pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
@@ -44,11 +46,23 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     fn headlines(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Its tables.
+    /// Its tables, without the one that leads.
     fn sheets(&self) -> Vec<Sheet>;
-    /// Those of them that fit on a terminal.
+    /// A table that stands before the charts.
+    fn lead(&self) -> Option<Sheet> {
+        None
+    }
+    /// Those tables that fit on a terminal.
     fn brief_sheets(&self) -> Vec<Sheet> {
         self.sheets()
+    }
+    /// As text for a terminal.
+    fn text(&self, look: Look) -> String {
+        text(self, look)
+    }
+    /// Its findings, for the forms that are made for findings.
+    fn doctor(&self) -> Option<&Doctor> {
+        None
     }
     /// Its charts.
     fn figures(&self) -> Vec<Figure> {
@@ -67,6 +81,9 @@ pub enum ShowError {
     /// There is nothing to draw.
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
     NoChart,
+    /// It is no diagnosis.
+    #[error("this result has no findings (`hugewise doctor` has)")]
+    NoFindings,
     /// The page could not be filled in.
     #[error("the report could not be written: {0}")]
     Page(#[from] askama::Error),
@@ -91,13 +108,15 @@ pub fn schema<T: Show>() -> Schema {
 /// A result in the given form.
 pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result<Vec<u8>, ShowError> {
     match format {
-        Format::Text => Ok(text(&result.data, look).into_bytes()),
+        Format::Text => Ok(result.data.text(look).into_bytes()),
         Format::Json => json(result),
         Format::Csv => csv(result.data.csv()),
         Format::Markdown => Ok(markdown(result).into_bytes()),
         Format::Svg => Ok(picture::svg(&heat_maps(&result.data), &charts(&result.data)?)?),
         Format::Png => Ok(picture::png(&heat_maps(&result.data), &charts(&result.data)?)?),
         Format::Html => Ok(report::page(result)?.into_bytes()),
+        Format::Sarif => json(&sarif::log(result, findings(&result.data)?)),
+        Format::Prometheus => Ok(prometheus::text(result, findings(&result.data)?).into_bytes()),
     }
 }
 
@@ -115,17 +134,25 @@ fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
     }
 }
 
+fn findings<T: Show>(data: &T) -> Result<&Doctor, ShowError> {
+    data.doctor().ok_or(ShowError::NoFindings)
+}
+
 /// Headlines, tables, and plots where the look wants them.
-fn text<T: Show>(data: &T, look: Look) -> String {
+fn text<T: Show + ?Sized>(data: &T, look: Look) -> String {
     let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
-    let sheets = data.brief_sheets().into_iter().map(|sheet| sheet.text(look));
+    let sheets = data
+        .lead()
+        .into_iter()
+        .chain(data.brief_sheets())
+        .map(|sheet| sheet.text(look));
     let figures = if look.plot { data.figures() } else { Vec::new() };
     let plots = figures.iter().map(|figure| terminal::plot(figure, look));
     headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
 }
 
 /// A sentence broken at blanks.
-fn wrapped(text: &str, width: u16) -> String {
+pub(crate) fn wrapped(text: &str, width: u16) -> String {
     let mut lines = String::new();
     let mut column = 0;
     for word in text.split_whitespace() {
@@ -150,6 +177,7 @@ fn markdown<T: Show>(result: &Envelope<T>) -> String {
     let sheets = result.data.sheets();
     let sheets = provenance::doubts(result)
         .into_iter()
+        .chain(result.data.lead())
         .chain(sheets)
         .chain([provenance::provenance(result)]);
     let tables = sheets.map(|sheet| sheet.markdown());

@@ -18,6 +18,8 @@ use crate::render::sheet::printable;
 /// Columns where there is no terminal: wide enough that tables do not wrap.
 const WIDE: u16 = 160;
 
+/// Bad news that was asked for by exit code.
+const BAD_NEWS: u8 = 1;
 /// Could not do it.
 const FAILED: u8 = 2;
 /// Interrupted, all restored.
@@ -28,6 +30,8 @@ const INTERRUPTED: u8 = 130;
 pub enum Outcome {
     /// It did what was asked.
     Done,
+    /// It did, and the answer is the bad news that the exit code was to tell.
+    BadNews,
     /// Ctrl-C or SIGTERM came first; everything was put back.
     Interrupted,
 }
@@ -143,6 +147,7 @@ impl Drop for Progress {
 pub fn finish(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::BadNews) => ExitCode::from(BAD_NEWS),
         Ok(Outcome::Interrupted) => {
             complain("hugewise: interrupted; every setting is as it was");
             ExitCode::from(INTERRUPTED)

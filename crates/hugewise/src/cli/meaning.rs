@@ -48,6 +48,8 @@ impl Format {
             Self::Svg => "svg",
             Self::Png => "png",
             Self::Html => "html",
+            Self::Sarif => "sarif",
+            Self::Prometheus => "prometheus",
         }
     }
 
@@ -61,6 +63,8 @@ impl Format {
             "svg" => Some(Self::Svg),
             "png" => Some(Self::Png),
             "html" | "htm" => Some(Self::Html),
+            "sarif" => Some(Self::Sarif),
+            "prom" => Some(Self::Prometheus),
             _ => None,
         }
     }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::findings::Severity;
 use model::guest::GuestPage;
 use model::latency::Pattern;
 use model::{Bytes, PageKind};
 
 /// Finds, measures, fixes and proves what large pages do
 ///
-/// Results go to standard output, progress and doubts to standard error. Exit codes: 0 done; 2 could not do it;
-/// 130 interrupted, all settings restored.
+/// Results go to standard output, progress and doubts to standard error. Exit codes: 0 done; 1 findings at
+/// or above --fail-on; 2 could not do it; 130 interrupted, all settings restored.
 #[derive(Debug, Parser)]
 #[command(name = "hugewise", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
@@ -69,6 +70,10 @@ pub enum Format {
     Png,
     /// One page that opens offline
     Html,
+    /// Findings for code scanning in CI (SARIF 2.1.0)
+    Sarif,
+    /// Findings for monitoring (Prometheus text)
+    Prometheus,
 }
 
 /// The commands.
@@ -76,6 +81,8 @@ pub enum Format {
 pub enum Command {
     /// Everything worth knowing about this machine in one go
     Checkup(Checkup),
+    /// What is wrong with this machine, and how to fix it
+    Doctor(Doctor),
     /// Measure what memory and address translation cost
     #[command(subcommand)]
     Measure(Measure),
@@ -95,8 +102,8 @@ pub enum Command {
 
 /// `hugewise checkup`
 ///
-/// Reads the machine, looks at the page kinds behind its processes and virtual machines, measures latency by page kind,
-/// natively and (where KVM can be used) in a guest, and says in three sentences what large pages would buy. Leaves a report
+/// Reads the machine, finds what is wrong with it, looks at the page kinds behind its processes and virtual machines,
+/// measures latency by page kind, natively and (where KVM can be used) in a guest, and says in three sentences what large pages would buy. Leaves a report
 /// and a result file; changes nothing.
 #[derive(Args, Debug)]
 pub struct Checkup {
@@ -117,12 +124,32 @@ pub struct Checkup {
 /// Parts of a checkup that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
+    /// What is wrong with the machine
+    Doctor,
     /// Page kinds behind processes and virtual machines
     Ps,
     /// Latency by working set and page kind
     Latency,
     /// The same inside a KVM guest
     Guest,
+}
+
+/// `hugewise doctor`
+///
+/// Applies every rule to the machine's settings and processes. Each finding has its evidence, what it costs, and what to
+/// do; rules that could not be judged are listed with the reason. Changes nothing. Exit codes: 0 well; 1 findings at or
+/// above --fail-on; 2 nothing could be read.
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// Least severity that makes the exit code 1
+    #[arg(long, value_name = "error|warning|info", default_value = "warning")]
+    pub fail_on: Severity,
+    /// Only explain this rule, by id or name, without looking at the machine
+    #[arg(long, value_name = "ID")]
+    pub explain: Option<String>,
+    /// Judge this file too: a virtual machine's .vmx, or a list of ESX advanced settings (may be given again)
+    #[arg(long, value_name = "FILE")]
+    pub file: Vec<PathBuf>,
 }
 
 /// What to measure.

@@ -1,4 +1,4 @@
-//! `hugewise checkup`: inventory, processes, latency natively and in a guest, verdict, and a report that stays.
+//! `hugewise checkup`: inventory, findings, processes, latency natively and in a guest, verdict, and a report that stays.
 
 use std::fs::File;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use host::Snapshot;
+use host::{Evidence, Snapshot};
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Latency, Pattern};
 use model::{Bytes, Doubt, Envelope};
@@ -17,7 +17,7 @@ use super::{Desk, guest, latency, ps};
 use crate::cli::meaning::{FROM, TO};
 use crate::cli::typed::{self, Format, Part, Sort};
 use crate::render::look::Look;
-use crate::results::{Checkup, ProcessList, Skipped, VmList};
+use crate::results::{Checkup, Doctor, ProcessList, Skipped, VmList};
 use crate::show::show;
 use crate::ui::Outcome;
 use crate::verdict::verdict;
@@ -39,6 +39,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     desk.ui.note("reading the machine");
     let snapshot = Snapshot::take(&desk.source);
     let mut parts = Parts::default();
+    let doctor = parts.read("doctor", doctor(desk, typed));
     let processes = parts.read("ps", processes(desk, typed));
     let vms = processes.is_some().then(|| VmList::of(&desk.source));
     let Some(latency) = parts.measured("latency", latency(desk, typed, &snapshot, &stop)) else {
@@ -53,6 +54,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let data = Checkup {
         verdict,
         inventory: snapshot,
+        doctor,
         processes,
         vms,
         latency,
@@ -112,6 +114,13 @@ impl Parts {
         let why = skipped.find(|skipped| skipped.part == name);
         why.map_or("", |skipped| skipped.why.trim_end_matches('.'))
     }
+}
+
+fn doctor(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Doctor> {
+    if typed.skip.contains(&Part::Doctor) {
+        bail!("left out by --skip doctor");
+    }
+    Ok(Doctor::of(&Evidence::gather(&desk.source)))
 }
 
 fn processes(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<ProcessList> {

@@ -1,6 +1,7 @@
 //! The commands, one file each: they ask, measure, and hand a result to the desk.
 
 mod checkup;
+mod doctor;
 mod guest;
 mod kernel;
 mod latency;
@@ -32,6 +33,7 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
     pools::recover(&desk.ui);
     match &cli.command {
         Command::Checkup(typed) => checkup::run(&mut desk, typed),
+        Command::Doctor(typed) => doctor::run(&mut desk, typed),
         Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
         Command::Measure(Measure::Kernel(typed)) => kernel::run(&mut desk, typed),
         Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
-use crate::results::{Checkup, OneProcess, ProcessList, VmList};
+use crate::results::{Checkup, Doctor, OneProcess, ProcessList, VmList};
 use crate::show::{Show, schema_name};
 use crate::ui::Outcome;
 
@@ -25,6 +25,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
     };
     match schema {
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
+        _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
         _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),
         _ if schema == schema_name::<KernelOps>() => again::<KernelOps>(desk, path, &text),
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),

@@ -8,14 +8,15 @@ use model::latency::Latency;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
-use crate::results::{Checkup, OneProcess, ProcessList, VmList};
+use crate::results::{Checkup, Doctor, OneProcess, ProcessList, VmList};
 use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 7] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 8] {
     [
         named::<Checkup>(),
+        named::<Doctor>(),
         named::<Guest>(),
         named::<KernelOps>(),
         named::<Latency>(),

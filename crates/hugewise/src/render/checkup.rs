@@ -4,7 +4,7 @@ use model::guest::Guest;
 
 use super::figure::Figure;
 use super::sheet::Sheet;
-use super::{guest, inventory, latency};
+use super::{doctor, guest, inventory, latency};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Lines, Show};
@@ -24,13 +24,19 @@ impl Show for Checkup {
         self.verdict.clone()
     }
 
+    fn lead(&self) -> Option<Sheet> {
+        self.doctor.as_ref().map(doctor::overview)
+    }
+
     fn sheets(&self) -> Vec<Sheet> {
         let latency = self.latency.iter().flat_map(latency::sheets);
         let guest = self.guest.iter().flat_map(guest::sheets);
         let processes = self.processes.iter().flat_map(Show::sheets);
+        let findings = self.doctor.iter().flat_map(doctor::details);
         latency
             .chain(guest)
             .chain(processes)
+            .chain(findings)
             .chain(self.machines())
             .chain(inventory::sheets(&self.inventory))
             .chain(self.skipped())

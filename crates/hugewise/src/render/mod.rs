@@ -2,6 +2,7 @@
 
 pub mod axis;
 pub mod checkup;
+pub mod doctor;
 pub mod figure;
 pub mod guest;
 pub mod guest_costs;

@@ -6,6 +6,7 @@ use model::latency::Latency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::doctor::Doctor;
 use super::ps::ProcessList;
 use super::vms::VmList;
 
@@ -16,6 +17,8 @@ pub struct Checkup {
     pub verdict: Vec<String>,
     /// Everything that decides page sizes.
     pub inventory: Snapshot,
+    /// What is wrong with it.
+    pub doctor: Option<Doctor>,
     /// The processes with most memory on large pages, and the sums of all.
     pub processes: Option<ProcessList>,
     /// Virtual machines that run here; left out with the processes.
@@ -31,7 +34,7 @@ pub struct Checkup {
 /// A part that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// `ps`, `latency` or `guest`.
+    /// `doctor`, `ps`, `latency` or `guest`.
     pub part: String,
     /// Why, in one sentence that says what to do.
     pub why: String,

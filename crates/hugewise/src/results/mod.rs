@@ -1,9 +1,11 @@
 //! The results that this program composes itself; the others are in `model` and `host`.
 
 pub mod checkup;
+pub mod doctor;
 pub mod ps;
 pub mod vms;
 
 pub use checkup::{Checkup, Skipped};
+pub use doctor::Doctor;
 pub use ps::{OneProcess, ProcessList, Totals};
 pub use vms::VmList;

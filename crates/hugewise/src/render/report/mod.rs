@@ -18,6 +18,7 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
     let page = Page {
         title: &result.data.title(),
         headlines: &result.data.headlines(),
+        lead: &result.data.lead(),
         drawings: &drawings?,
         sheets: &result.data.sheets(),
         doubts: &provenance::doubts(result),
@@ -38,6 +39,7 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
 struct Page<'a> {
     title: &'a str,
     headlines: &'a [String],
+    lead: &'a Option<Sheet>,
     drawings: &'a [Drawing],
     sheets: &'a [Sheet],
     doubts: &'a Option<Sheet>,

@@ -1,0 +1,166 @@
+//! A diagnosis in every form: as text for people, as tables, and in the forms that CI and monitoring read.
+
+pub mod prometheus;
+pub mod sarif;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use model::findings::{Confidence, Finding, Severity};
+
+use super::look::Look;
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::results::Doctor;
+use crate::show::{Lines, Show};
+
+pub use text::explanation;
+
+/// Rows of the overview.
+const MOST: usize = 12;
+
+const FORMS: [Format; 7] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Html,
+    Format::Sarif,
+    Format::Prometheus,
+];
+
+impl Show for Doctor {
+    const FORMS: &'static [Format] = &FORMS;
+    const NAME: &'static str = "doctor";
+
+    fn title(&self) -> String {
+        "What is wrong here".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        vec![self.totals() + "."]
+    }
+
+    fn text(&self, look: Look) -> String {
+        text::text(self, look)
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        details(self)
+    }
+
+    fn doctor(&self) -> Option<&Doctor> {
+        Some(self)
+    }
+
+    /// One line for each finding, then one for each rule that could not be judged.
+    fn csv(&self) -> Lines {
+        let head = vec![
+            "id",
+            "name",
+            "severity",
+            "confidence",
+            "consequence",
+            "evidence",
+            "fix",
+            "link",
+            "not_judged",
+        ];
+        let found = self.diagnosis.findings.iter().map(csv_line);
+        let not = self.diagnosis.not_judged.iter().map(|not| {
+            let mut line = vec![String::new(); head.len()];
+            line[0].clone_from(&not.id);
+            line[1] = rule_name(&not.id).to_owned();
+            line[8].clone_from(&not.reason);
+            line
+        });
+        (head.clone(), found.chain(not).collect())
+    }
+}
+
+/// Errors and warnings in one table: what they cost and the first thing to do.
+pub fn overview(doctor: &Doctor) -> Sheet {
+    let mut sheet = Sheet::new("Findings", ["severity", "id", "what it costs", "first thing to do"]);
+    let findings = doctor.diagnosis.findings.iter();
+    let loud = findings.filter(|finding| finding.severity >= Severity::Warning);
+    for finding in loud.clone().take(MOST) {
+        let fix = finding.fix.first().map_or("", String::as_str);
+        sheet.row([&finding.severity.to_string(), &finding.id, &finding.consequence, fix]);
+    }
+    let more = loud.count().saturating_sub(MOST);
+    if more > 0 {
+        sheet.note(format!("and {more} more: hugewise doctor"));
+    }
+    sheet.note(doctor.totals());
+    sheet
+}
+
+/// Every finding with all that is known about it, and what could not be judged.
+pub fn details(doctor: &Doctor) -> Vec<Sheet> {
+    let findings = doctor.diagnosis.findings.iter().map(finding);
+    findings.chain(not_judged(doctor)).collect()
+}
+
+fn finding(finding: &Finding) -> Sheet {
+    let mut sheet = Sheet::new(&format!("{}: {}", finding.severity, headline(finding)), ["", "what"]);
+    sheet.row(["costs", &finding.consequence]);
+    for proof in &finding.evidence {
+        sheet.row(["seen", &proof.to_string()]);
+    }
+    for step in &finding.fix {
+        sheet.row(["do", step]);
+    }
+    sheet.row(["more", &finding.link]);
+    sheet
+}
+
+/// Id and name, and how sure it is where it is not certain.
+fn headline(finding: &Finding) -> String {
+    let doubt = match finding.confidence {
+        Confidence::High => "",
+        Confidence::Medium => " (likely)",
+        Confidence::Low => " (a hint)",
+    };
+    format!("{} {}{doubt}", finding.id, finding.name)
+}
+
+fn not_judged(doctor: &Doctor) -> Option<Sheet> {
+    let mut sheet = Sheet::new("Not judged", ["why", "rules"]);
+    for (reason, ids) in reasons(doctor) {
+        sheet.row([reason, ids.join(" ").as_str()]);
+    }
+    (!sheet.rows.is_empty()).then_some(sheet)
+}
+
+/// Why rules could not be judged, and which; in order of the first.
+fn reasons(doctor: &Doctor) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for not in &doctor.diagnosis.not_judged {
+        match reasons.iter_mut().find(|(reason, _)| *reason == not.reason) {
+            Some((_, ids)) => ids.push(&not.id),
+            None => reasons.push((&not.reason, vec![&not.id])),
+        }
+    }
+    reasons
+}
+
+fn csv_line(finding: &Finding) -> Vec<String> {
+    let evidence: Vec<String> = finding.evidence.iter().map(ToString::to_string).collect();
+    vec![
+        finding.id.clone(),
+        finding.name.clone(),
+        finding.severity.to_string(),
+        finding.confidence.to_string(),
+        finding.consequence.clone(),
+        evidence.join("\n"),
+        finding.fix.join("\n"),
+        finding.link.clone(),
+        String::new(),
+    ]
+}
+
+/// The name of a rule, where this version knows it.
+fn rule_name(id: &str) -> &'static str {
+    tune::judge::explain(id).map_or("", |rule| rule.name)
+}

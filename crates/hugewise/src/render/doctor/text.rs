@@ -1,0 +1,94 @@
+//! A diagnosis to be read from top to bottom: the worst first, evidence and commands on lines of their own.
+
+use anstyle::{AnsiColor, Style};
+use model::findings::{Finding, Severity};
+use tune::judge::Rule;
+
+use super::{headline, reasons};
+use crate::render::look::Look;
+use crate::render::sheet::printable;
+use crate::results::Doctor;
+use crate::show::wrapped;
+
+/// Columns before the text of an entry.
+const INDENT: usize = 8;
+
+/// All findings, what could not be judged, and the totals in the last line.
+pub(super) fn text(doctor: &Doctor, look: Look) -> String {
+    let findings = doctor.diagnosis.findings.iter();
+    let mut parts: Vec<String> = findings.map(|found| finding(found, look)).collect();
+    parts.extend(not_judged(doctor, look));
+    let totals = format!("{}; hugewise doctor --explain ID tells more of a rule", doctor.totals());
+    parts.push(wrapped(&totals, look.width));
+    parts.join("\n")
+}
+
+/// What a rule looks for, offline.
+pub fn explanation(rule: &Rule, look: Look) -> String {
+    let head = format!("{} {} ({}; {})\n", rule.id, rule.name, rule.severity, rule.holds);
+    let more = format!("more at {}\n", rule.link);
+    [
+        painted(&head, Style::new().bold(), look),
+        wrapped(rule.text, look.width),
+        more,
+    ]
+    .join("\n")
+}
+
+fn finding(finding: &Finding, look: Look) -> String {
+    let severity = painted(&finding.severity.to_string(), style(finding.severity), look);
+    let head = format!(
+        "{severity} {}\n",
+        painted(&headline(finding), Style::new().bold(), look)
+    );
+    let costs = wrapped(&printable(&finding.consequence), look.width.saturating_sub(2));
+    let costs: String = costs.lines().map(|line| format!("  {line}\n")).collect();
+    let seen = finding.evidence.iter().map(ToString::to_string);
+    let parts = [
+        head,
+        costs,
+        entries("seen", seen),
+        entries("do", finding.fix.iter().cloned()),
+        entries("more", [finding.link.clone()]),
+    ];
+    parts.concat()
+}
+
+/// Lines as they are, so that paths and commands can be copied; the word stands before the first.
+fn entries(word: &str, lines: impl IntoIterator<Item = String>) -> String {
+    let words = std::iter::once(word).chain(std::iter::repeat(""));
+    let lines = words.zip(lines);
+    lines
+        .map(|(word, line)| format!("  {word:<width$}{}\n", printable(&line), width = INDENT - 2))
+        .collect()
+}
+
+fn not_judged(doctor: &Doctor, look: Look) -> Option<String> {
+    let reasons = reasons(doctor);
+    let count = doctor.diagnosis.not_judged.len();
+    let head = painted(
+        &format!("not judged: {count} of {} rules", doctor.rules),
+        Style::new().bold(),
+        look,
+    );
+    let lines = reasons
+        .iter()
+        .map(|(reason, ids)| format!("  {}: {}\n", ids.join(" "), printable(reason)));
+    (count > 0).then(|| format!("{head}\n{}", lines.collect::<String>()))
+}
+
+fn style(severity: Severity) -> Style {
+    let color = match severity {
+        Severity::Error => AnsiColor::Red,
+        Severity::Warning => AnsiColor::Yellow,
+        Severity::Info => AnsiColor::Cyan,
+    };
+    Style::new().bold().fg_color(Some(color.into()))
+}
+
+fn painted(text: &str, style: Style, look: Look) -> String {
+    match look.color {
+        true => format!("{style}{text}{style:#}"),
+        false => text.to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! What `hugewise doctor` answers: the diagnosis of a machine, and how many rules it rests on.
+
+use std::collections::BTreeSet;
+
+use host::Evidence;
+use model::findings::{Diagnosis, Severity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is wrong with a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Doctor {
+    /// Rules that were applied; those that are in neither list found nothing wrong.
+    pub rules: usize,
+    /// What they found, and which of them could not be judged.
+    #[serde(flatten)]
+    pub diagnosis: Diagnosis,
+}
+
+impl Doctor {
+    /// Applies every rule.
+    pub fn of(evidence: &Evidence) -> Self {
+        Self {
+            rules: tune::judge::rules().count(),
+            diagnosis: tune::judge::judge(evidence),
+        }
+    }
+
+    /// Findings of one severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        let findings = self.diagnosis.findings.iter();
+        findings.filter(|finding| finding.severity == severity).count()
+    }
+
+    /// Rules that found something, be it several times.
+    pub fn rules_with_findings(&self) -> usize {
+        let ids = self.diagnosis.findings.iter().map(|finding| &finding.id);
+        ids.collect::<BTreeSet<_>>().len()
+    }
+
+    /// Rules that looked and found nothing.
+    pub fn rules_well(&self) -> usize {
+        let others = self.rules_with_findings() + self.diagnosis.not_judged.len();
+        self.rules.saturating_sub(others)
+    }
+
+    /// Could not a single rule be judged?
+    pub fn is_blind(&self) -> bool {
+        self.diagnosis.findings.is_empty() && self.diagnosis.not_judged.len() >= self.rules
+    }
+
+    /// The numbers in one sentence.
+    pub fn totals(&self) -> String {
+        let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        format!(
+            "{}, {}, {} to know; of {} rules {} found nothing wrong and {} could not be judged",
+            plural(self.count(Severity::Error), "error", "errors"),
+            plural(self.count(Severity::Warning), "warning", "warnings"),
+            self.count(Severity::Info),
+            self.rules,
+            self.rules_well(),
+            self.diagnosis.not_judged.len()
+        )
+    }
+}
