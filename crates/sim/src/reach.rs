@@ -1,10 +1,11 @@
 //! TLB reach: entries times page size, and how much of a working set that covers.
 
 use model::Bytes;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a TLB of some entries reaches with pages of one size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reach {
     /// Page size.
     pub page: Bytes,
@@ -17,7 +18,7 @@ pub struct Reach {
 }
 
 /// The part of a working set that a TLB reaches. With uniform random accesses it is the hit rate.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cover {
     /// The working set.
     pub working_set: Bytes,

@@ -86,6 +86,9 @@ pub enum Command {
     /// Measure what memory and address translation cost
     #[command(subcommand)]
     Measure(Measure),
+    /// Work out how many, and how far it reaches
+    #[command(subcommand)]
+    Size(Size),
     /// Which page kinds back which process
     Ps(Ps),
     /// Page kinds behind the virtual machines that run here
@@ -161,6 +164,10 @@ pub enum Measure {
     Kernel(Kernel),
     /// The same rings inside a KVM guest: guest page size x host backing
     Guest(Guest),
+    /// TLB geometry, walk cost and the host's page size, from timing alone
+    Tlb(Tlb),
+    /// How far CPUs are from each other, and which of them share a core
+    Cores(Cores),
 }
 
 /// `hugewise measure latency`
@@ -207,6 +214,61 @@ pub struct Latency {
     /// No plot below the table
     #[arg(long)]
     pub no_plot: bool,
+}
+
+/// `hugewise measure tlb`
+///
+/// Times one load per page over more and more pages, at many distances, and fits what it sees to sets and ways. Needs no
+/// counters and no privilege, and works inside a VM, where CPUID hides the TLBs. What cannot be told is `unknown`.
+#[derive(Args, Debug)]
+pub struct Tlb {
+    /// Page kinds [default: base and thp]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    pub pages: Vec<PageKind>,
+    /// Fewer passes: under 10 seconds instead of 30
+    #[arg(long)]
+    pub quick: bool,
+    /// CPU to run on [default: one that is online and allowed]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<u32>,
+    /// Never take pages from a hugetlb pool beyond those that are free already
+    #[arg(long)]
+    pub no_pool: bool,
+}
+
+/// `hugewise measure cores`
+///
+/// Sends a cache line back and forth between every pair of CPUs, and lets both multiply at the same time: two CPUs that
+/// halve each other share a core, whatever the topology says that a hypervisor shows.
+#[derive(Args, Debug)]
+pub struct Cores {
+    /// These CPUs only [default: all that are allowed]
+    #[arg(long, value_delimiter = ',', value_name = "N,..")]
+    pub cpus: Vec<u32>,
+    /// Fewer rounds per pair
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// What to work out.
+#[derive(Debug, Subcommand)]
+pub enum Size {
+    /// How much memory TLB entries reach, and how much of a working set that covers
+    Reach(Reach),
+}
+
+/// `hugewise size reach`
+#[derive(Args, Debug)]
+pub struct Reach {
+    /// Numbers of TLB entries
+    #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "64,256,2048")]
+    pub entries: Vec<u64>,
+    /// Page sizes
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G")]
+    pub pages: Vec<Bytes>,
+    /// Working sets
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "8G,64G")]
+    pub working_set: Vec<Bytes>,
 }
 
 /// `hugewise measure kernel`

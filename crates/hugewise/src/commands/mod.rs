@@ -1,6 +1,7 @@
 //! The commands, one file each: they ask, measure, and hand a result to the desk.
 
 mod checkup;
+mod cores;
 mod doctor;
 mod guest;
 mod kernel;
@@ -9,8 +10,10 @@ mod pools;
 mod ps;
 mod report;
 mod schema;
+mod size;
 mod snapshot;
 mod stop;
+mod tlb;
 mod vm;
 
 use std::path::Path;
@@ -37,6 +40,9 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
         Command::Measure(Measure::Kernel(typed)) => kernel::run(&mut desk, typed),
         Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),
+        Command::Measure(Measure::Tlb(typed)) => tlb::run(&mut desk, typed),
+        Command::Measure(Measure::Cores(typed)) => cores::run(&mut desk, typed),
+        Command::Size(typed::Size::Reach(typed)) => size::reach(&mut desk, typed),
         Command::Ps(typed) => ps::run(&mut desk, typed),
         Command::Vm(typed::Vm {
             what: None | Some(typed::VmWhat::List),

@@ -4,14 +4,16 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use model::Envelope;
+use model::cores::Cores;
 use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::tlb::Tlb;
 use serde_json::Value;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
-use crate::results::{Checkup, Doctor, OneProcess, ProcessList, VmList};
+use crate::results::{Checkup, Doctor, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Show, schema_name};
 use crate::ui::Outcome;
 
@@ -26,11 +28,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
     match schema {
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
         _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
+        _ if schema == schema_name::<Cores>() => again::<Cores>(desk, path, &text),
         _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),
         _ if schema == schema_name::<KernelOps>() => again::<KernelOps>(desk, path, &text),
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
         _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),
+        _ if schema == schema_name::<ReachTable>() => again::<ReachTable>(desk, path, &text),
+        _ if schema == schema_name::<Tlb>() => again::<Tlb>(desk, path, &text),
         _ if schema == schema_name::<VmList>() => again::<VmList>(desk, path, &text),
         other => bail!(
             "{}: this version cannot show `{other}` (`hugewise schema` lists what it can)",

@@ -2,26 +2,31 @@
 
 use anyhow::bail;
 use clap::CommandFactory;
+use model::cores::Cores;
 use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::tlb::Tlb;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
-use crate::results::{Checkup, Doctor, OneProcess, ProcessList, VmList};
+use crate::results::{Checkup, Doctor, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 8] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 11] {
     [
         named::<Checkup>(),
+        named::<Cores>(),
         named::<Doctor>(),
         named::<Guest>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),
         named::<ProcessList>(),
+        named::<ReachTable>(),
+        named::<Tlb>(),
         named::<VmList>(),
     ]
 }

@@ -2,6 +2,7 @@
 
 pub mod axis;
 pub mod checkup;
+pub mod cores;
 pub mod doctor;
 pub mod figure;
 pub mod guest;
@@ -15,8 +16,10 @@ pub mod look;
 pub mod picture;
 pub mod provenance;
 pub mod ps;
+pub mod reach;
 pub mod report;
 pub mod sheet;
 pub mod terminal;
+pub mod tlb;
 pub mod tone;
 pub mod vms;

@@ -3,9 +3,11 @@
 pub mod checkup;
 pub mod doctor;
 pub mod ps;
+pub mod reach;
 pub mod vms;
 
 pub use checkup::{Checkup, Skipped};
 pub use doctor::Doctor;
 pub use ps::{OneProcess, ProcessList, Totals};
+pub use reach::ReachTable;
 pub use vms::VmList;
