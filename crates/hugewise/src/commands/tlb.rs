@@ -1,0 +1,110 @@
+//! `hugewise measure tlb`: TLB geometry, walk cost and the host's page size, from timing alone.
+
+use anyhow::Context;
+use host::Snapshot;
+use lab::tlb::{Error, Spec};
+use model::tlb::{Known, Tlb, Ways};
+use model::{Bytes, PageKind};
+
+use super::Desk;
+use super::latency::usual_kinds;
+use super::pools::Loan;
+use super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Pool pages that a kind with pages of its own needs at the most: the sampled regions, and the levels' probes beside them.
+const POOL: Bytes = Bytes::mib(256);
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Outcome> {
+    desk.must_be_live("measuring")?;
+    let form = desk.form::<Tlb>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let kinds = if typed.pages.is_empty() {
+        usual(&snapshot)
+    } else {
+        typed.pages.clone()
+    };
+    let spec = spec(kinds, typed, &snapshot)?;
+    let stop = Stop::on_signals()?;
+    let loan = if typed.no_pool {
+        Loan::none()
+    } else {
+        Loan::take(&desk.ui, &spec.kinds, POOL)
+    };
+    desk.ui
+        .note(&format!("timing translation on {} page kinds", spec.kinds.len()));
+    let mut progress = desk.ui.progress();
+    let measured = lab::tlb::run(&spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    loan.give_back(&desk.ui);
+    let (tlb, mut doubts) = match measured {
+        Ok(measured) => measured,
+        Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
+        Err(error) => return Err(error.into()),
+    };
+    for doubt in tlb.disagreements() {
+        if !doubts.contains(&doubt) {
+            doubts.push(doubt);
+        }
+    }
+    let result = desk.about(&snapshot, doubts, tlb);
+    desk.give(&result, form)
+}
+
+/// base and thp: they need no pool. Pool pages are looked at on request.
+fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
+    usual_kinds(snapshot)
+        .into_iter()
+        .filter(|kind| kind.pool().is_none())
+        .collect()
+}
+
+fn spec(kinds: Vec<PageKind>, typed: &typed::Tlb, snapshot: &Snapshot) -> anyhow::Result<Spec> {
+    let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
+    // Without transparent pages no kind needs it; the value only has to be a size.
+    let pmd_page = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
+    let known = kinds
+        .iter()
+        .flat_map(|&kind| known(snapshot, kind, base_page, pmd_page))
+        .collect();
+    Ok(Spec {
+        kinds,
+        quick: typed.quick,
+        cpu: typed.cpu,
+        base_page,
+        pmd_page,
+        in_vm: snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none"),
+        known,
+    })
+}
+
+/// What CPUID and the CPU table say of a kind, to stand beside what timing finds.
+fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Known> {
+    let page = kind.page_size(base, pmd);
+    let tlb = snapshot.cpu.tlb.known();
+    let arrays = tlb.into_iter().flat_map(|tlb| &tlb.arrays);
+    let loads = arrays.filter(|array| array.holds.loads() && array.pages.contains(&page));
+    let by_cpuid = loads.map(|array| Known {
+        source: format!("CPUID leaf {}", array.leaf),
+        kind,
+        level: array.level as u8,
+        entries: array.entries,
+        ways: ways(array.ways, array.entries),
+    });
+    let name = snapshot.cpu.model_name.known();
+    let by_table = name
+        .and_then(|name| sim::cpus::by_model_name(name))
+        .map(|cpu| cpu.known(kind, base, pmd));
+    by_cpuid.chain(by_table.unwrap_or_default()).collect()
+}
+
+/// CPUID's ways: 0 is not told, as many as entries is fully associative.
+fn ways(ways: u32, entries: u32) -> Option<Ways> {
+    match ways {
+        0 => None,
+        all if all == entries => Some(Ways::Full),
+        count => Some(Ways::Count(count)),
+    }
+}

@@ -1,0 +1,117 @@
+//! CPUs in pairs: a matrix of round trips, and which pairs share a core.
+
+use model::Estimate;
+use model::cores::{Cores, Pair, Relation};
+
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show, TABLES};
+
+/// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
+const MOST_COLUMNS: usize = 32;
+
+impl Show for Cores {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "cores";
+
+    fn title(&self) -> String {
+        "CPUs in pairs".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        vec![siblings(self)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        vec![matrix(self)]
+    }
+
+    fn csv(&self) -> Lines {
+        csv(self)
+    }
+}
+
+/// Which CPUs share a core, in one sentence.
+fn siblings(cores: &Cores) -> String {
+    let twins: Vec<String> = cores.twins().map(|[one, two]| format!("{one} and {two}")).collect();
+    let unknown = cores
+        .pairs
+        .iter()
+        .filter(|pair| pair.relation == Relation::Unknown)
+        .count();
+    let rest = match unknown {
+        0 => String::new(),
+        count => format!(" {count} of {} pairs could not be told.", cores.pairs.len()),
+    };
+    if twins.is_empty() {
+        let all = if unknown == 0 {
+            "every CPU has a core of its own"
+        } else {
+            "no pair was seen to share a core"
+        };
+        return format!("By contention, {all}.{rest}");
+    }
+    format!(
+        "By contention, these CPUs are SMT siblings on one core: {}.{rest}",
+        twins.join("; ")
+    )
+}
+
+fn matrix(cores: &Cores) -> Sheet {
+    let shown = &cores.cpus[..cores.cpus.len().min(MOST_COLUMNS)];
+    let heads = shown.iter().map(|cpu| format!("#{cpu}"));
+    let mut sheet = Sheet::new(
+        "Round trip of a cache line between CPUs, ns (slowdown when both multiply)",
+        ["CPU".to_owned()].into_iter().chain(heads),
+    );
+    for &row in shown {
+        let cells = shown
+            .iter()
+            .map(|&column| cores.pair(row, column).map_or_else(String::new, cell));
+        sheet.row([row.to_string()].into_iter().chain(cells));
+    }
+    if shown.len() < cores.cpus.len() {
+        sheet.note(format!(
+            "the first {MOST_COLUMNS} of {} CPUs; --format csv has every pair",
+            cores.cpus.len()
+        ));
+    }
+    sheet.note(format!(
+        "{} pairs in {:.1} s; a slowdown near 2 means one core, near 1 separate ones",
+        cores.pairs.len(),
+        cores.seconds
+    ));
+    sheet
+}
+
+fn cell(pair: &Pair) -> String {
+    let trip = pair.round_trip_ns.map_or_else(
+        || "-".to_owned(),
+        |trip| format!("{:.0} ± {:.0}", trip.median, half(trip)),
+    );
+    let slowdown = pair
+        .slowdown
+        .map_or_else(|| "-".to_owned(), |slowdown| format!("{:.2}x", slowdown.median));
+    format!("{trip} ({slowdown})")
+}
+
+fn half(estimate: Estimate) -> f64 {
+    (estimate.high - estimate.low) / 2.0
+}
+
+fn csv(cores: &Cores) -> Lines {
+    let head = vec!["cpu", "other", "round_trip_ns", "low", "high", "slowdown", "relation"];
+    let line = |pair: &Pair| {
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        vec![
+            pair.cpus[0].to_string(),
+            pair.cpus[1].to_string(),
+            number(pair.round_trip_ns.map(|trip| trip.median)),
+            number(pair.round_trip_ns.map(|trip| trip.low)),
+            number(pair.round_trip_ns.map(|trip| trip.high)),
+            number(pair.slowdown.map(|slowdown| slowdown.median)),
+            format!("{:?}", pair.relation).to_lowercase(),
+        ]
+    };
+    (head, cores.pairs.iter().map(line).collect())
+}

@@ -1,0 +1,115 @@
+//! Reach of TLBs as a table, with the arithmetic below it.
+
+use model::Bytes;
+use sim::reach::{Cover, Reach};
+
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::results::ReachTable;
+use crate::show::{Lines, Show, TABLES};
+
+impl Show for ReachTable {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "reach";
+
+    fn title(&self) -> String {
+        "TLB reach".to_owned()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        vec![sheet(self)]
+    }
+
+    fn csv(&self) -> Lines {
+        csv(self)
+    }
+}
+
+fn working_sets(table: &ReachTable) -> Vec<Bytes> {
+    let first = table.rows.first();
+    first
+        .map(|row| row.covers.iter().map(|cover| cover.working_set).collect())
+        .unwrap_or_default()
+}
+
+fn sheet(table: &ReachTable) -> Sheet {
+    let sets = working_sets(table);
+    let heads = [
+        "page".to_owned(),
+        "#entries".to_owned(),
+        "#reach".to_owned(),
+        "#reach, GiB".to_owned(),
+    ]
+    .into_iter();
+    let mut sheet = Sheet::new(
+        "TLB reach",
+        heads.chain(sets.iter().map(|set| format!("#% of {}", set.exact()))),
+    );
+    for row in &table.rows {
+        let cells = [
+            row.page.exact(),
+            row.entries.to_string(),
+            row.reach.to_string(),
+            significant(gib(row)),
+        ];
+        sheet.row(cells.into_iter().chain(row.covers.iter().map(percent)));
+    }
+    sheet.note(
+        "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
+    );
+    sheet.note("a CPU holds fewer entries for larger pages than its headline number: `hugewise measure tlb` tells what is really there");
+    sheet
+}
+
+fn gib(row: &Reach) -> f64 {
+    row.reach.0 as f64 / Bytes::gib(1).0 as f64
+}
+
+fn percent(cover: &Cover) -> String {
+    significant(cover.share * 100.0)
+}
+
+/// Three significant digits below 1, four above: as the published tables print them.
+fn significant(value: f64) -> String {
+    if value == 0.0 || value.fract() == 0.0 {
+        return format!("{value}");
+    }
+    let digits = if value < 1.0 { 3 } else { 5 };
+    let before = value.abs().log10().floor() as i32 + 1;
+    let text = format!("{value:.*}", (digits - before).max(0) as usize);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn csv(table: &ReachTable) -> Lines {
+    let head = vec!["page_bytes", "entries", "reach_bytes", "working_set_bytes", "share"];
+    let lines = table.rows.iter().flat_map(|row| {
+        row.covers.iter().map(|cover| {
+            vec![
+                row.page.0.to_string(),
+                row.entries.to_string(),
+                row.reach.0.to_string(),
+                cover.working_set.0.to_string(),
+                cover.share.to_string(),
+            ]
+        })
+    });
+    (head, lines.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn numbers_are_as_the_published_table_prints_them() {
+        for (value, text) in [
+            (0.000244140625, "0.000244"),
+            (0.0030517578125, "0.00305"),
+            (1.5625, "1.5625"),
+            (50.0, "50"),
+            (0.5, "0.5"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What timing told of the TLBs: a verdict on the host's pages, levels beside what others say, walks, and the curves.
+
+use model::tlb::{CurvePoint, Known, Level, Tlb, Verdict, Walk};
+use model::{Bytes, Estimate, PageKind};
+
+use super::axis::Scale;
+use super::figure::{Dot, Figure, Series};
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{CHARTS, Lines, Show};
+
+impl Show for Tlb {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "tlb";
+
+    fn title(&self) -> String {
+        "TLBs of this machine, from timing".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        vec![backing(self)]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let sheets = [levels(self), walks(self), sharing(self), how(self)];
+        sheets.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        vec![curves(self)]
+            .into_iter()
+            .filter(|figure| !figure.is_empty())
+            .collect()
+    }
+
+    fn csv(&self) -> Lines {
+        csv(self)
+    }
+}
+
+/// The verdict on the host's pages in one sentence.
+fn backing(tlb: &Tlb) -> String {
+    let sure = format!("{:.0} % sure", tlb.host_backing.confidence * 100.0);
+    match tlb.host_backing.verdict {
+        Verdict::Small => format!(
+            "The host backs this machine's large pages with 4 KiB pages ({sure}): large pages here keep only part of their gain."
+        ),
+        Verdict::Large => format!(
+            "The host backs this machine with 2 MiB pages ({sure}): 1 GiB pages here reach no further than 2 MiB ones."
+        ),
+        Verdict::Huge => format!("The host backs this machine with 1 GiB pages ({sure})."),
+        Verdict::None => format!("No splintering is visible ({sure}): large pages are held whole by the TLBs."),
+        Verdict::Unknown => "What backs this machine's large pages cannot be told from timing here.".to_owned(),
+    }
+}
+
+fn levels(tlb: &Tlb) -> Sheet {
+    let mut sheet = Sheet::new(
+        "TLB levels: what timing shows, and what others say",
+        [
+            "pages",
+            "#level",
+            "#entries",
+            "ways",
+            "index",
+            "#reach",
+            "#a miss costs, ns",
+            "#cycles",
+            "others say",
+        ],
+    );
+    for level in &tlb.levels {
+        sheet.row([
+            level.kind.to_string(),
+            level.level.to_string(),
+            level
+                .entries
+                .map_or_else(|| "unknown".to_owned(), |entries| entries.to_string()),
+            level.ways.map_or_else(String::new, |ways| ways.to_string()),
+            level
+                .index
+                .map_or_else(String::new, |index| format!("{index:?}").to_lowercase()),
+            reach(level),
+            level.miss_ns.map_or_else(String::new, spread),
+            level.miss_cycles.map_or_else(String::new, spread),
+            others(tlb, level),
+        ]);
+    }
+    for level in tlb.levels.iter().filter(|level| level.not_told.is_some()) {
+        let why = level.not_told.as_deref().unwrap_or_default();
+        sheet.note(format!("{} level {}: {why}", level.kind, level.level));
+    }
+    sheet
+}
+
+fn reach(level: &Level) -> String {
+    let page = match level.kind {
+        PageKind::Base => Some(Bytes::kib(4)),
+        PageKind::Thp => Some(Bytes::mib(2)),
+        PageKind::Mthp(size) | PageKind::Hugetlb(size) => Some(size),
+    };
+    let bytes = page
+        .zip(level.entries)
+        .map(|(page, entries)| Bytes(page.0 * u64::from(entries.value)));
+    bytes.map_or_else(String::new, |bytes| bytes.to_string())
+}
+
+fn others(tlb: &Tlb, level: &Level) -> String {
+    let said = |known: &&Known| known.kind == level.kind && known.level == level.level;
+    let say = |known: &Known| {
+        let ways = known.ways.map_or_else(String::new, |ways| format!(" {ways}"));
+        format!("{}{ways} ({})", known.entries, known.source)
+    };
+    tlb.known.iter().filter(said).map(say).collect::<Vec<_>>().join(", ")
+}
+
+fn spread(estimate: Estimate) -> String {
+    let half = (estimate.high - estimate.low) / 2.0;
+    format!("{:.1} ± {half:.1}", estimate.median)
+}
+
+fn walks(tlb: &Tlb) -> Sheet {
+    let mut sheet = Sheet::new(
+        "Page-table walks, by where the page-table entries are",
+        [
+            "pages",
+            "#pages touched",
+            "#their entries",
+            "#added cycles",
+            "#added ns",
+        ],
+    );
+    for Walk {
+        kind,
+        pages,
+        entry_bytes,
+        cycles,
+        ns,
+    } in &tlb.walks
+    {
+        sheet.row([
+            kind.to_string(),
+            pages.to_string(),
+            entry_bytes.to_string(),
+            spread(*cycles),
+            spread(*ns),
+        ]);
+    }
+    if !tlb.walks.is_empty() {
+        sheet.note("never one number: a walk is as dear as the cache or memory that holds the entries it reads");
+    }
+    sheet
+}
+
+fn sharing(tlb: &Tlb) -> Sheet {
+    let mut sheet = Sheet::new("What page kinds share", ["kinds", "#level", "entries are", "seen"]);
+    for sharing in &tlb.sharing {
+        let [one, two] = sharing.kinds;
+        let shared = match sharing.shared {
+            Some(true) => "shared",
+            Some(false) => "separate",
+            None => "unknown",
+        };
+        sheet.row([
+            format!("{one}, {two}"),
+            sharing.level.to_string(),
+            shared.to_owned(),
+            sharing.evidence.clone(),
+        ]);
+    }
+    sheet
+}
+
+fn how(tlb: &Tlb) -> Sheet {
+    let mut sheet = Sheet::new("How it was told", ["what", "seen"]);
+    for memory in &tlb.memory {
+        sheet.row([format!("{} pages", memory.kind), memory.evidence.clone()]);
+    }
+    for evidence in &tlb.host_backing.evidence {
+        sheet.row(["host backing".to_owned(), evidence.clone()]);
+    }
+    let clock = tlb
+        .core_ghz
+        .map_or_else(|| "unknown".to_owned(), |clock| format!("{:.2} GHz", clock.median));
+    sheet.row([
+        "run".to_owned(),
+        format!(
+            "{:.1} s on CPU {}, core clock {clock}, {} groups of blocks dropped",
+            tlb.seconds, tlb.cpu, tlb.dropped
+        ),
+    ]);
+    sheet
+}
+
+/// Cost against pages touched at the densest stride of each kind: where the knees of the levels show.
+fn curves(tlb: &Tlb) -> Figure {
+    let mut kinds: Vec<PageKind> = tlb.curves.iter().map(|point| point.kind).collect();
+    kinds.sort();
+    kinds.dedup();
+    Figure {
+        id: "tlb-pages".to_owned(),
+        title: "Core cycles of one access, by memory touched at one line per page".to_owned(),
+        y_label: "cycles".to_owned(),
+        scale: Scale::Log,
+        series: kinds
+            .into_iter()
+            .map(|kind| Series {
+                kind,
+                dots: dots(tlb, kind),
+            })
+            .collect(),
+    }
+}
+
+fn dots(tlb: &Tlb, kind: PageKind) -> Vec<Dot> {
+    let of_kind = || tlb.curves.iter().filter(|point| point.kind == kind);
+    let densest = of_kind().map(|point| point.stride).min();
+    let page = kind.page_size(Bytes::kib(4), Bytes::mib(2)).0;
+    let mut points: Vec<&CurvePoint> = of_kind().filter(|point| Some(point.stride) == densest).collect();
+    points.sort_by_key(|point| point.pages);
+    points.dedup_by_key(|point| point.pages);
+    let dot = |point: &CurvePoint| Dot {
+        bytes: Bytes(point.pages * page),
+        value: point.cycles.median,
+        low: point.cycles.low,
+        high: point.cycles.high,
+        tip: format!("{} pages: {} cycles", point.pages, spread(point.cycles)),
+    };
+    points.into_iter().map(dot).collect()
+}
+
+fn csv(tlb: &Tlb) -> Lines {
+    let head = vec![
+        "kind",
+        "level",
+        "entries",
+        "low",
+        "high",
+        "ways",
+        "miss_ns",
+        "miss_cycles",
+        "not_told",
+    ];
+    let line = |level: &Level| {
+        let text = |value: Option<String>| value.unwrap_or_default();
+        vec![
+            level.kind.to_string(),
+            level.level.to_string(),
+            text(level.entries.map(|entries| entries.value.to_string())),
+            text(level.entries.map(|entries| entries.low.to_string())),
+            text(level.entries.map(|entries| entries.high.to_string())),
+            text(level.ways.map(|ways| ways.to_string())),
+            text(level.miss_ns.map(|miss| miss.median.to_string())),
+            text(level.miss_cycles.map(|miss| miss.median.to_string())),
+            text(level.not_told.clone()),
+        ]
+    };
+    (head, tlb.levels.iter().map(line).collect())
+}
