@@ -69,7 +69,11 @@ pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
         return None;
     }
     let asked = asked(source, pid, program, &argv);
-    let mounts = mounts::all_of(source, &format!("/proc/{pid}/mounts"));
+    // A capture has the machine's mounts, not those of each process.
+    let mounts = match mounts::all_of(source, &format!("/proc/{pid}/mounts")) {
+        Reading::Unread(_) => mounts::all_of(source, mounts::MOUNTS),
+        own => own,
+    };
     let huge = HugeMounts::new(mounts.known().map_or(&[], Vec::as_slice), default_huge_page(source));
     let configured = asked.as_ref().map(|asked| asked.resolve(&huge));
     Some(assemble(source, pid, program, &argv, kvm, asked.known(), configured))
@@ -113,6 +117,10 @@ fn words(cmdline: &[u8]) -> Vec<String> {
 
 fn asked(source: &Source, pid: u32, program: Option<Program>, argv: &[String]) -> Reading<Asked> {
     let place = format!("/proc/{pid}/cmdline");
+    if argv.len() == 1 && !source.is_live() {
+        let why = "the capture has only the name of the program";
+        return Reading::Unread(Unread::new(Cause::Absent, place, why));
+    }
     match program {
         Some(Program::Qemu) => Reading::Known(qemu::parse(argv)),
         Some(Program::CloudHypervisor) => Reading::Known(cloud_hypervisor::parse(argv)),

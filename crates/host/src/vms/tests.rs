@@ -308,3 +308,26 @@ fn a_real_qemu_is_found_with_its_memory() {
     );
     assert_eq!(found.mapped, Bytes::mib(64));
 }
+
+#[test]
+fn a_capture_tells_of_mounts_by_the_machine_s_own_and_admits_what_was_left_out() {
+    let tree = |words: &str| {
+        Tree::new()
+            .file("/proc/7/cmdline", format!("{}\0", words.replace(' ', "\0")))
+            .line("/proc/self/mounts", "hugetlbfs /huge hugetlbfs rw,pagesize=2M 0 0")
+    };
+    let of = |words| {
+        vm(&Source::from_tree("capture", tree(words)), 7)
+            .expect("a machine")
+            .configured
+    };
+    let whole = of("qemu-system-x86_64 -m 1G -mem-path /huge");
+    let kind = whole.known().map(|asked| asked.memory[0].kind);
+    assert_eq!(kind, Some(Some(PageKind::HUGETLB_2M)));
+    let short = of("qemu-system-x86_64");
+    assert_eq!(
+        short.unread().map(|why| why.unread),
+        Some(Cause::Absent),
+        "not QEMU's default of 128M"
+    );
+}
