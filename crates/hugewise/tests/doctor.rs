@@ -127,6 +127,17 @@ fn the_exit_code_follows_the_least_severity_asked_for() {
 }
 
 #[test]
+fn the_machine_that_runs_this_can_be_judged() {
+    let run = run(&["doctor", "--json"]);
+    assert!(matches!(run.code, Some(0 | 1)), "{:?}: {}", run.code, run.err);
+    let data = valid(&run.out)["data"].take();
+    let judged = data["rules"]
+        .as_u64()
+        .map(|rules| rules as usize > len(&data["not_judged"]));
+    assert_eq!(judged, Some(true), "{data}");
+}
+
+#[test]
 fn rules_are_explained_offline_and_near_ones_are_named() {
     let told = done(&["doctor", "--explain", "a02"]).out;
     assert!(told.starts_with("A02 pool-idle (warning; "), "{told}");
@@ -250,11 +261,8 @@ fn a_diagnosis_is_kept_and_shown_again_by_its_file_s_extension() {
     let machine = machine("cgroup-v2");
     let file = |name: &str| directory.path().join(name);
     let keep = |name: &str| {
-        assert_eq!(
-            doctor(&machine, &["--output", text(&file(name))]).code,
-            Some(1),
-            "{name}"
-        )
+        let run = doctor(&machine, &["--output", text(&file(name))]);
+        assert_eq!(run.code, Some(1), "{name}: {}", run.err);
     };
     keep("d.json");
     keep("d.sarif");

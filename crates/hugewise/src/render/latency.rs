@@ -49,7 +49,7 @@ pub fn sheets(latency: &Latency) -> Vec<Sheet> {
 pub fn brief_sheets(latency: &Latency) -> Vec<Sheet> {
     let sizes: BTreeSet<Bytes> = latency.points.iter().map(|point| point.bytes).collect();
     let largest = sizes.last().copied();
-    let few = |bytes: Bytes| Some(bytes) == largest || (bytes.0.is_power_of_two() && bytes.0.ilog2() % 2 == 0);
+    let few = |bytes: Bytes| Some(bytes) == largest || (bytes.0.is_power_of_two() && bytes.0.ilog2().is_multiple_of(2));
     let brief = |view| {
         let points = points_of(latency, view);
         let mut sheet = table(&points, view, few);

@@ -18,7 +18,10 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let findings = doctor.diagnosis.findings.iter();
     let mut parts: Vec<String> = findings.map(|found| finding(found, look)).collect();
     parts.extend(not_judged(doctor, look));
-    let totals = format!("{}; hugewise doctor --explain ID tells more of a rule", doctor.totals());
+    let totals = format!(
+        "{}; hugewise doctor --explain ID tells more about a rule",
+        doctor.totals()
+    );
     parts.push(wrapped(&totals, look.width));
     parts.join("\n")
 }
