@@ -4,7 +4,8 @@ use model::tlb::{Entries, Index, Ways};
 
 use super::fit::{self, Fit, Sample};
 use super::occupancy::{Occupancy, Policy};
-use super::probe::{Layout, Limits, Oracle, Probe, Sweep};
+use super::plan::{closer, far_probes, near_probes};
+use super::probe::{Layout, Oracle, Probe, Sweep};
 use super::survey::{self, Part, Survey};
 
 /// How much work to put in.
@@ -24,8 +25,8 @@ impl Effort {
     };
     /// Enough beside a busy neighbour.
     pub const FULL: Self = Self {
-        passes: 36,
-        refined: 72,
+        passes: 24,
+        refined: 48,
     };
 }
 
@@ -61,18 +62,14 @@ pub struct Discovery {
     pub stopped: bool,
 }
 
-/// Strides of the first-level sweep, as powers of two of pages: enough for 128 sets.
-const NEAR_STRIDES: u32 = 8;
-/// Strides of the second-level sweep: one more than the sets of any known TLB need, short of the next page-table level.
-const FAR_STRIDES: u32 = 10;
-/// Blocks, as powers of two of pages: they keep more pages than the first level holds in few sets of the second.
-const FAR_BLOCKS: [u32; 2] = [3, 5];
 /// A shape whose distance from what was seen is more than this on average explains nothing.
 const MISFIT: f64 = 0.13;
 /// A curve whose neighbouring points usually differ by more than this share of its rise is noise.
 const ROUGH: f64 = 0.12;
 /// A knee that takes longer than this factor from its begin to its half is soft.
 const SOFT: f64 = 1.18;
+/// Beside a busy neighbour, a range wider than this share of its value may miss the truth altogether.
+const UNSETTLED: f64 = 0.04;
 /// Closer looks at a knee; each narrows the range some eightfold.
 const LOOKS: usize = 3;
 
@@ -160,8 +157,11 @@ impl Search<'_> {
         if let Some(least) = self.fit(sweep, knee, Part::Least, range).filter(|_| !quiet) {
             widen(&mut fit, &least);
         }
-        let not_told = self.reason_to_doubt(sweep, knee, &fit);
         let soft = soft(&self.survey.curve(sweep, Layout::DENSE, Part::All), knee);
+        let unsettled = !quiet && soft.is_none() && spread(fit.entries) > UNSETTLED;
+        let not_told = self
+            .reason_to_doubt(sweep, knee, &fit)
+            .or_else(|| unsettled.then(|| busy(fit.entries)));
         if let Some((first, half)) = soft.filter(|_| not_told.is_none()) {
             fit.entries.low = fit.entries.low.min(first);
             // Half of all accesses miss up to a third beyond what fits; neighbours pull both marks down.
@@ -220,7 +220,7 @@ impl Search<'_> {
             ));
         }
         let Entries { value, low, high } = fit.entries;
-        if f64::from(high - low) > 0.25 * f64::from(value) {
+        if spread(fit.entries) > 0.25 {
             return Some(format!(
                 "anything from {low} to {high} entries explains the costs nearly as well as {value}"
             ));
@@ -253,7 +253,12 @@ impl Search<'_> {
 /// The least cost of all passes shows the most that can fit: a neighbour who is seldom quiet leaves fewer entries to the usual
 /// cost. What lies between both cannot be told apart.
 fn widen(fit: &mut Fit, least: &Fit) {
-    fit.entries.low = fit.entries.low.min(least.entries.value);
+    // A tenth of all orders of visit may be lucky with a page or two too many.
+    fit.entries.low = fit
+        .entries
+        .low
+        .min(least.entries.value)
+        .min(fit.entries.value - fit.entries.value / 32);
     fit.entries.high = fit.entries.high.max(least.entries.value);
     if least.shape.associativity() != fit.shape.associativity() {
         fit.ways = None;
@@ -261,6 +266,16 @@ fn widen(fit: &mut Fit, least: &Fit) {
     if least.shape.index != fit.shape.index {
         fit.index = None;
     }
+}
+
+fn spread(entries: Entries) -> f64 {
+    f64::from(entries.high - entries.low) / f64::from(entries.value)
+}
+
+fn busy(Entries { value, low, high }: Entries) -> String {
+    format!(
+        "a neighbour was busy most of the time: {value} ({low}-{high}) entries are the least there may be; measure again"
+    )
 }
 
 /// The observations of one layout, each weighted by the part of the curve that it stands for.
@@ -346,64 +361,6 @@ fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<(u32, u32)> {
 fn lower_quartile(mut costs: Vec<f64>) -> Option<f64> {
     costs.sort_unstable_by(f64::total_cmp);
     costs.get(costs.len() / 4).copied()
-}
-
-/// Every number up to 16, then steps of about `step`.
-fn grid(from: u32, to: u32, step: f64) -> impl Iterator<Item = u32> {
-    std::iter::successors(Some(from.max(1)), move |&pages| {
-        Some((pages + 1).max((f64::from(pages) * step) as u32))
-    })
-    .take_while(move |&pages| pages <= to)
-}
-
-fn near_probes(limits: Limits) -> Vec<Probe> {
-    (0..NEAR_STRIDES)
-        .map(Layout::strided)
-        .flat_map(|layout| probes(Sweep::Near, layout, limits, grid(1, limits.pages, 1.06)))
-        .collect()
-}
-
-fn far_probes(limits: Limits, start: u32) -> Vec<Probe> {
-    let strided = (1..FAR_STRIDES).map(Layout::strided);
-    let blocks = FAR_BLOCKS
-        .into_iter()
-        .flat_map(|block| (block + 2..FAR_STRIDES).map(move |stride| Layout { stride, block }));
-    let dense = probes(Sweep::Far, Layout::DENSE, limits, grid(start, limits.pages, 1.07));
-    strided
-        .chain(blocks)
-        .flat_map(|layout| probes(Sweep::Far, layout, limits, grid(start, limits.pages * 2 / 3, 1.12)))
-        .chain(dense)
-        .collect()
-}
-
-fn probes(sweep: Sweep, layout: Layout, limits: Limits, pages: impl Iterator<Item = u32>) -> Vec<Probe> {
-    pages
-        .filter(|&pages| limits.allow(layout, pages))
-        .map(|pages| Probe { sweep, layout, pages })
-        .collect()
-}
-
-/// Points in and around the range of entries that is still open, at each stride scaled to where its knee would be if the
-/// stride left so many sets unused, and at each as if it left none.
-fn closer(sweep: Sweep, entries: Entries, limits: Limits) -> Vec<Probe> {
-    let mut all: Vec<Probe> = (0..NEAR_STRIDES)
-        .flat_map(|stride| {
-            let layout = Layout::strided(stride);
-            let scaled = around(entries, stride);
-            probes(sweep, layout, limits, scaled.chain(around(entries, 0)))
-        })
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
-fn around(entries: Entries, halvings: u32) -> impl Iterator<Item = u32> {
-    const POINTS: u32 = 8;
-    let low = (entries.low >> halvings).saturating_sub(2).max(1);
-    let high = (entries.high >> halvings) + 3;
-    let step = ((high - low) / POINTS).max(1);
-    (low..=high).step_by(step as usize)
 }
 
 #[cfg(test)]

@@ -281,12 +281,13 @@ fn is_found(level: Option<&Found>, (sets, ways): (u32, u32)) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4, failure_persistence: None, max_shrink_iters: 0, ..ProptestConfig::default() })]
 
+    // Few cases, each a whole discovery; a handful of sets is never hashed.
     #[test]
     fn two_levels_of_any_geometry_are_recovered(first in geometry(16, 128), second in geometry(768, 4096), hashed: bool) {
         let last = Array::new(2, PAGE, second.0, second.1, 7.0);
-        let arrays = [Array::new(1, PAGE, first.0, first.1, 0.0), if hashed { last.hashed() } else { last }];
+        let arrays = [Array::new(1, PAGE, first.0, first.1, 0.0), if hashed && second.0 >= 16 { last.hashed() } else { last }];
         let found = run(&arrays, 30.0, BUSY);
         prop_assert_eq!(found.levels.len(), 2, "{}", told(&found));
         prop_assert!(is_found(found.levels.first(), first), "{}", told(&found));

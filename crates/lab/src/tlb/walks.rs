@@ -12,6 +12,10 @@ use super::occupancy::shuffled;
 /// Page-table entries in one cache line: pages that far apart have entries in lines of their own.
 const APART: u64 = 8;
 const LINE: u64 = 64;
+/// Pages visited in all passes over one footprint, about: a walk to memory takes 100 ns, and each pass makes a few laps.
+const VISITS: u64 = 400_000;
+/// Passes over a footprint that alone exceeds that.
+const FEWEST_PASSES: u64 = 3;
 
 /// Pages and added cycles per access, one value per undisturbed pass.
 pub struct Measured {
@@ -52,11 +56,13 @@ pub fn walks(
     let hit = (0..20).filter_map(|pass| cost(8, pass)).fold(f64::INFINITY, f64::min);
     let measured = entry_bytes.iter().map(|&entry_bytes| {
         let count = entry_bytes.0 / LINE;
+        let passes = (VISITS / count.max(1)).clamp(FEWEST_PASSES.min(passes), passes);
         Measured {
             pages: count,
             entry_bytes,
             cycles: (0..passes)
-                .filter_map(|pass| cost(count, pass))
+                // Long laps meet a changed clock more often: a few more tries.
+                .filter_map(|pass| (0..4).find_map(|_| cost(count, pass)))
                 .map(|cost| cost - hit)
                 .collect(),
         }
