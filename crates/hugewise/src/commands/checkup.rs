@@ -71,8 +71,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let outcome = desk.give_with(&result, form, look)?;
     desk.ui.note(&format!(
         "{} and {} hold all of it",
-        files.report.0.display(),
-        files.json.0.display()
+        files.report.path.display(),
+        files.json.path.display()
     ));
     Ok(outcome)
 }
@@ -196,17 +196,25 @@ fn wish(quick: bool, snapshot: &Snapshot) -> anyhow::Result<Wish> {
     })
 }
 
-/// The files that stay, opened before anything is measured.
+/// The files that stay, opened before anything is measured. A run that ends without a result leaves old ones as they were
+/// and takes the empty ones that it made away again.
 struct Files {
-    report: (PathBuf, File),
-    json: (PathBuf, File),
+    report: Kept,
+    json: Kept,
+}
+
+struct Kept {
+    path: PathBuf,
+    file: File,
+    /// Made by this run and still empty.
+    is_blank: bool,
 }
 
 impl Files {
     fn open(report: &Path) -> anyhow::Result<Self> {
         Ok(Self {
-            report: open(report)?,
-            json: open(&report.with_file_name("result.json"))?,
+            report: Kept::open(report)?,
+            json: Kept::open(&report.with_file_name("result.json"))?,
         })
     }
 
@@ -216,23 +224,40 @@ impl Files {
             color: false,
             plot: false,
         };
-        for ((path, file), form) in [(&mut self.report, Format::Html), (&mut self.json, Format::Json)] {
-            let bytes = show(result, form, look)?;
-            file.set_len(0)
-                .and_then(|()| file.write_all(&bytes))
-                .with_context(|| path.display().to_string())?;
+        for (kept, form) in [(&mut self.report, Format::Html), (&mut self.json, Format::Json)] {
+            kept.write(&show(result, form, look)?)
+                .with_context(|| kept.path.display().to_string())?;
         }
         Ok(())
     }
 }
 
-fn open(path: &Path) -> anyhow::Result<(PathBuf, File)> {
-    let file = File::options().write(true).create(true).truncate(false).open(path);
-    let file = file.with_context(|| {
-        format!(
-            "{}: the file cannot be written (choose another place with --report)",
-            path.display()
-        )
-    })?;
-    Ok((path.to_owned(), file))
+impl Kept {
+    fn open(path: &Path) -> anyhow::Result<Self> {
+        let is_blank = !super::exists(path);
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| {
+            format!(
+                "{}: the file cannot be written (choose another place with --report)",
+                path.display()
+            )
+        })?;
+        let path = path.to_owned();
+        Ok(Self { path, file, is_blank })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.is_blank = false;
+        self.file.set_len(0)?;
+        self.file.write_all(bytes)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if self.is_blank {
+            // Nothing is lost if it stays: it is empty.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
