@@ -48,7 +48,11 @@ fn a_guest_on_hugetlb_pages_is_told_with_its_backing() {
     let told = done(&["--root", text(&machine), "vm"]).out;
     assert!(told.contains("qemu") && told.contains("hugetlb-1G"), "{told}");
     assert_eq!(vms[0]["configured"]["memory"][0]["kind"], "hugetlb-1G", "{}", vms[0]);
-    assert_eq!(vms[0]["mismatches"].as_array().map(Vec::len), Some(0), "it has what it asked for");
+    assert_eq!(
+        vms[0]["mismatches"].as_array().map(Vec::len),
+        Some(0),
+        "it has what it asked for"
+    );
 }
 
 #[test]
