@@ -196,7 +196,7 @@ pub struct Latency {
     /// What a step does to its line
     #[arg(long, value_enum, default_value = "read")]
     pub access: Access,
-    /// Time for all points together, such as 30s [default: 0.1 s for each point]
+    /// Time for all points together, such as 30s [default: 80 ms for each point]
     #[arg(long, value_name = "TIME", value_parser = super::meaning::duration)]
     pub budget: Option<std::time::Duration>,
     /// CPU to run on [default: one that is online and allowed]

@@ -53,7 +53,7 @@ pub struct Spec {
 }
 
 /// Time for one point if no budget is given: set-up included, a curve of 35 points and two kinds stays under 8 s.
-pub const TIME_PER_POINT: Duration = Duration::from_millis(100);
+pub const TIME_PER_POINT: Duration = Duration::from_millis(80);
 
 /// Why a measurement could not be made.
 #[derive(Debug, thiserror::Error)]
