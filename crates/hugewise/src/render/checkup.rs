@@ -92,3 +92,51 @@ impl Checkup {
         (!self.skipped.is_empty()).then_some(sheet)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::typed::{Format, Sort};
+    use crate::render::look::Look;
+    use crate::results::{Checkup, ProcessList};
+    use crate::samples;
+    use crate::show::{Show, show};
+
+    #[test]
+    fn the_text_fits_two_screens_and_the_page_has_everything() {
+        let checkup = Checkup {
+            verdict: vec!["One sentence.".to_owned(); 3],
+            inventory: samples::machine(),
+            processes: Some(ProcessList::new(samples::processes(), Sort::Large, None)),
+            vms: None,
+            doctor: None,
+            latency: Some(samples::usual()),
+            guest: Some(samples::guest()),
+            skipped: Vec::new(),
+        };
+        assert!(checkup.sheets().iter().any(super::Sheet::is_heat_map));
+        let result = samples::envelope(checkup);
+        let shown = |format| {
+            let look = Look {
+                width: 120,
+                color: false,
+                plot: false,
+            };
+            String::from_utf8(show(&result, format, look).expect("shown")).expect("text")
+        };
+        let (text, html) = (shown(Format::Text), shown(Format::Html));
+        assert!(text.lines().count() < 60, "{text}");
+        for part in [
+            "One sentence.",
+            " 16K",
+            " 1G",
+            "jvm",
+            "keeps only 20 %",
+            "transparent pages: enabled madvise",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        for part in ["native", "First touch", "Free memory in large pieces", "class=\"n h3\""] {
+            assert!(html.contains(part) && !text.contains(part), "{part}");
+        }
+    }
+}
