@@ -13,8 +13,8 @@ pub mod latency;
 mod page;
 pub mod process;
 mod reading;
-pub mod vms;
 pub mod tlb;
+pub mod vms;
 
 pub use backing::Backing;
 pub use bytes::{Bytes, ParseBytesError};
