@@ -1,13 +1,17 @@
 //! A seeded permutation of `0..n` that is computed, not stored: both directions cost a few nanoseconds at any size.
 
-/// Bijection on `0..n`: two rounds of xor-shift and odd multiplication on the next power of two, walked until inside.
+/// With two rounds some seeds give tours of few distances, which prefetchers learn (seen: 10 cycles instead of 14 at 256 KiB);
+/// with four they are as spread as those of a true shuffle.
+const ROUNDS: usize = 4;
+
+/// Bijection on `0..n`: rounds of xor-shift and odd multiplication on the next power of two, walked until inside.
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
     n: u64,
     mask: u64,
     shift: u32,
-    factors: [u64; 2],
-    inverses: [u64; 2],
+    factors: [u64; ROUNDS],
+    inverses: [u64; ROUNDS],
     offset: u64,
 }
 
@@ -16,7 +20,7 @@ impl Shuffle {
         assert!(n > 0, "a permutation of nothing");
         let bits = n.next_power_of_two().trailing_zeros().max(2);
         let mut state = seed;
-        let factors = [splitmix(&mut state) | 1, splitmix(&mut state) | 1];
+        let factors = std::array::from_fn(|_| splitmix(&mut state) | 1);
         Self {
             n,
             mask: (1 << bits) - 1,
@@ -94,6 +98,26 @@ mod tests {
                 x = shuffle.successor(x);
             }
             prop_assert_eq!(x, 0);
+        }
+    }
+
+    /// The share of steps whose distance is among the 16 commonest; 2 % for a true shuffle of 4096.
+    fn predictable(n: u64, seed: u64) -> f64 {
+        let shuffle = Shuffle::new(n, seed);
+        let mut distances = std::collections::HashMap::new();
+        for x in 0..n {
+            *distances.entry((shuffle.successor(x) + n - x) % n).or_insert(0u64) += 1;
+        }
+        let mut counts: Vec<u64> = distances.into_values().collect();
+        counts.sort_unstable();
+        counts.iter().rev().take(16).sum::<u64>() as f64 / n as f64
+    }
+
+    #[test]
+    fn no_seed_gives_a_tour_that_a_prefetcher_could_learn() {
+        for seed in 0..300 {
+            let share = predictable(4096, seed * 7919);
+            assert!(share < 0.06, "seed {seed}: {share}");
         }
     }
 
