@@ -33,7 +33,7 @@ pub struct Spec {
     pub patterns: Vec<Pattern>,
     /// Loads only, loads and stores, or both.
     pub accesses: Vec<Access>,
-    /// Time for everything, set-up included; `None`: [`TIME_PER_POINT`] for each point. At least half of it goes to
+    /// Time for everything, set-up included; `None`: [`TIME_PER_POINT`] for each point. At least a third of it goes to
     /// sampling, so that it is overdrawn where bringing pages in is slow.
     pub budget: Option<Duration>,
     /// Seed of every random choice.
@@ -110,10 +110,10 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
             .filter(|point| kinds.contains(&point.kind))
             .collect();
         let mut live = Live::new(&mut arenas, &mine, spec.seed);
-        // However long set-up took, at least half of the time goes to sampling.
+        // However long set-up took, a third of the time goes to sampling.
         let left = end
             .saturating_sub(begun.elapsed())
-            .max(budget / shifts.len() as u32 / 2);
+            .max(budget / shifts.len() as u32 / 3);
         let sweep = Sweep {
             points: &mine,
             budget: left,
