@@ -11,6 +11,7 @@ pub mod guest;
 pub mod kernelops;
 pub mod latency;
 mod page;
+pub mod plan;
 pub mod process;
 mod reading;
 pub mod tlb;

@@ -1,0 +1,289 @@
+//! The shape of a plan: changes in the order of their application, each with what was, what shall be, why, and the risk.
+
+mod check;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Bytes, Envelope, Reading};
+
+pub use check::PlanError;
+
+/// The schema of a plan in its [`Envelope`].
+pub const SCHEMA: &str = "hugewise/plan/1";
+
+/// What to change so that goals are reached. A plan that was read from a file is checked: see [`Plan::from_json`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The goals, each as one can type it after `--for`.
+    pub goals: Vec<String>,
+    /// The changes, in the order of their application; undoing walks backwards.
+    pub changes: Vec<Change>,
+    /// What to know about the whole: arithmetic, traps, what is as wanted already.
+    pub notes: Vec<String>,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Its name, unique in the plan: lower-case letters, digits, `-`.
+    pub id: String,
+    /// Which layer of the set-up it belongs to.
+    pub layer: Layer,
+    /// What is changed.
+    pub target: Target,
+    /// What stands there; where it was not read, nothing may be applied over it.
+    pub before: Reading<Value>,
+    /// What shall stand there.
+    pub after: Value,
+    /// What it is for, with the arithmetic.
+    pub why: String,
+    /// What it can cost.
+    pub risk: Risk,
+    /// Who else writes there, and may write over it.
+    pub also_written_by: Vec<String>,
+    /// The public document that says so.
+    pub source: String,
+}
+
+/// Layers of a set-up, from the running kernel outwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// Settings of the running kernel; gone after a reboot.
+    Runtime,
+    /// The kernel's command line.
+    Boot,
+    /// Files that set the running kernel again at each boot.
+    Persistence,
+    /// How much memory users and services may lock.
+    Limits,
+    /// Users and groups that may use the pools.
+    Groups,
+    /// Control groups.
+    Cgroup,
+    /// hugetlbfs.
+    Mount,
+    /// The application's own options and files.
+    Application,
+    /// The hypervisor's settings and a virtual machine's definition.
+    Hypervisor,
+    /// Nodes, pods and volumes.
+    Kubernetes,
+    /// Windows.
+    Windows,
+}
+
+/// What a change writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Target {
+    /// A setting of the running kernel. Its value is the text one writes; of a list such as `always [madvise] never` it is
+    /// the chosen word.
+    Setting {
+        /// Its file below `/proc/sys` or `/sys`, one of those that [`Target::check`] knows.
+        path: String,
+    },
+    /// A whole file; its value is its content.
+    File {
+        /// Below `/etc`, or an application's file that a goal names.
+        path: String,
+        /// Permissions; without, those of the file that is there (0644 for a new one).
+        mode: Option<Mode>,
+        /// User and group; without, those of the file that is there (root for a new one).
+        owner: Option<Owner>,
+    },
+    /// A hugetlbfs mount; its value is the options that were asked for, separated by commas: `pagesize=2M,uid=0,gid=0,mode=0770`.
+    Mount {
+        /// Where; the directory is made if it is not there.
+        at: String,
+    },
+    /// Something that is not written here: its value is what to do, or the file to put there.
+    Instruction {
+        /// Who does it, or where: `this host`, `the ESX host`, `the virtual machine's .vmx file`.
+        on: String,
+    },
+}
+
+/// What stands in a target. In JSON: null, a number, or a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    /// Nothing: no such file, not mounted.
+    Absent,
+    /// Persistent pages of a hugetlb pool (surplus ones are not counted), or its limit of surplus pages.
+    Pages(u64),
+    /// Anything else, as text.
+    Text(String),
+}
+
+/// Permissions of a file; in JSON as one writes them: `"0644"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
+pub struct Mode(pub u32);
+
+/// Who owns a file, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+}
+
+/// What a change can cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Risk {
+    /// Does it take effect at the next boot only?
+    pub reboot: bool,
+    /// Memory that it takes from others.
+    pub takes: Option<Taken>,
+    /// What must be restarted before it takes effect.
+    pub restart: Vec<String>,
+}
+
+/// Memory that nobody else can use any more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    /// How much.
+    pub bytes: Bytes,
+    /// From whom.
+    pub from: String,
+}
+
+impl Plan {
+    /// A plan from a result of `hugewise plan --json`, checked.
+    ///
+    /// # Errors
+    /// When it is not JSON of that schema, or would write where no plan may write.
+    pub fn from_json(text: &str) -> Result<Envelope<Self>, PlanError> {
+        let whole: serde_json::Value = serde_json::from_str(text).map_err(PlanError::garbled)?;
+        let schema = whole.get("schema").and_then(serde_json::Value::as_str);
+        if schema != Some(SCHEMA) {
+            return Err(PlanError::Schema(schema.unwrap_or("none").to_owned()));
+        }
+        let envelope: Envelope<Self> = serde_json::from_value(whole).map_err(PlanError::garbled)?;
+        envelope.data.check()?;
+        Ok(envelope)
+    }
+
+    /// The changes that this host can carry out itself.
+    pub fn applicable(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().filter(|change| change.target.is_applicable())
+    }
+}
+
+impl Change {
+    /// Is everything as wanted already?
+    pub fn is_there(&self) -> bool {
+        self.before.known() == Some(&self.after)
+    }
+}
+
+impl Target {
+    /// Can it be written here, or is it for somebody to read?
+    pub fn is_applicable(&self) -> bool {
+        !matches!(self, Self::Instruction { .. })
+    }
+
+    /// The path that is written, if one is.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Setting { path } | Self::File { path, .. } | Self::Mount { at: path } => Some(path),
+            Self::Instruction { .. } => None,
+        }
+    }
+}
+
+impl Value {
+    /// The text that is written; nothing if there is none.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::Absent => None,
+            Self::Pages(pages) => Some(pages.to_string()),
+            Self::Text(text) => Some(text.clone()),
+        }
+    }
+}
+
+impl Layer {
+    /// Its name, as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Boot => "boot",
+            Self::Persistence => "persistence",
+            Self::Limits => "limits",
+            Self::Groups => "groups",
+            Self::Cgroup => "cgroup",
+            Self::Mount => "mount",
+            Self::Application => "application",
+            Self::Hypervisor => "hypervisor",
+            Self::Kubernetes => "kubernetes",
+            Self::Windows => "windows",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { path } | Self::File { path, .. } => f.pad(path),
+            Self::Mount { at } => f.pad(&format!("hugetlbfs on {at}")),
+            Self::Instruction { on } => f.pad(on),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.pad("(nothing)"),
+            Self::Pages(pages) => f.pad(&pages.to_string()),
+            Self::Text(text) => f.pad(text),
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04o}", self.0)
+    }
+}
+
+impl Serialize for Mode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let octal = text.len() == 4 && text.bytes().all(|digit| matches!(digit, b'0'..=b'7'));
+        let mode = u32::from_str_radix(&text, 8).ok().filter(|_| octal);
+        // No set-user-id, set-group-id or sticky bits: no file of a plan is a program.
+        mode.filter(|&mode| mode <= 0o777).map(Self).ok_or_else(|| {
+            serde::de::Error::custom(format!(
+                "`{text}` is not a mode (write three octal digits after a 0, such as 0644)"
+            ))
+        })
+    }
+}

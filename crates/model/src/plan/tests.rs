@@ -1,0 +1,193 @@
+//! A plan comes back from JSON as it was, and one that would write elsewhere is refused by name.
+
+use super::{Change, Layer, Mode, Plan, PlanError, Risk, Taken, Target, Value};
+use crate::{Bytes, Cause, Reading, Unread};
+
+const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+
+fn change(target: Target, after: Value) -> Change {
+    Change {
+        id: "one".to_owned(),
+        layer: Layer::Runtime,
+        target,
+        before: Reading::Known(Value::Absent),
+        after,
+        why: "because".to_owned(),
+        risk: Risk::default(),
+        also_written_by: Vec::new(),
+        source: String::new(),
+    }
+}
+
+fn setting(path: &str, after: &str) -> Change {
+    let path = path.to_owned();
+    change(Target::Setting { path }, Value::Text(after.to_owned()))
+}
+
+fn file(path: &str) -> Change {
+    let path = path.to_owned();
+    let target = Target::File {
+        path,
+        mode: Some(Mode(0o644)),
+        owner: None,
+    };
+    change(target, Value::Text("a\nb\n".to_owned()))
+}
+
+fn mount(at: &str, options: &str) -> Change {
+    change(Target::Mount { at: at.to_owned() }, Value::Text(options.to_owned()))
+}
+
+fn checked(changes: Vec<Change>) -> Result<(), PlanError> {
+    Plan {
+        goals: vec!["postgres:/srv/pg/postgresql.conf".to_owned()],
+        changes,
+        notes: Vec::new(),
+    }
+    .check()
+}
+
+#[test]
+fn a_plan_comes_back_from_json_as_it_was() {
+    let mut pool = change(Target::Setting { path: POOL.to_owned() }, Value::Pages(3072));
+    pool.before = Reading::Known(Value::Pages(0));
+    pool.risk.takes = Some(Taken {
+        bytes: Bytes::gib(6),
+        from: "everybody".to_owned(),
+    });
+    let mut unseen = file("/etc/sysctl.d/60-hugewise.conf");
+    unseen.id = "two".to_owned();
+    unseen.before = Reading::Unread(Unread::new(Cause::Denied, "/etc/sysctl.d", ""));
+    let plan = Plan {
+        goals: vec!["pool:2M=3072".to_owned()],
+        changes: vec![pool, unseen],
+        notes: Vec::new(),
+    };
+    plan.check().expect("a good plan");
+    let text = serde_json::to_string(&plan).expect("JSON");
+    for part in [
+        r#""kind":"setting""#,
+        r#""after":3072"#,
+        r#""mode":"0644""#,
+        r#""after":"a\nb\n""#,
+        r#""unread":"denied""#,
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(serde_json::from_str::<Plan>(&text).expect("read again"), plan);
+}
+
+#[test]
+fn only_known_settings_are_written() {
+    for path in [
+        POOL,
+        "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+        "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
+        "/sys/devices/system/node/node12/hugepages/hugepages-1048576kB/nr_hugepages",
+        "/sys/fs/cgroup/a/b.slice/hugetlb.2MB.max",
+        "/sys/fs/cgroup/hugetlb/x/hugetlb.1GB.rsvd.limit_in_bytes",
+        "/proc/sys/kernel/shmmax",
+    ] {
+        assert_eq!(checked(vec![setting(path, "1")]), Ok(()), "{path}");
+    }
+    for path in [
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/kernel/../kernel/shmmax",
+        "/proc/sys//kernel/shmmax",
+        "/proc/sysrq-trigger",
+        "/sys/kernel/mm/hugepages/hugepages-02048kB/nr_hugepages",
+        "/sys/kernel/mm/hugepages/SIZE/nr_hugepages",
+        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages\n",
+        "/sys/devices/system/node/node1x/hugepages/hugepages-2048kB/nr_hugepages",
+        "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
+        "/sys/fs/cgroup/a/../../../kernel/mm/ksm/hugetlb.2MB.max",
+        "/sys/fs/cgroup/a/cgroup.procs",
+        "/sys/fs/cgroup/a/hugetlb.MMB.max",
+        "sys/kernel/mm/ksm/run",
+        "/etc/passwd",
+        "",
+    ] {
+        let error = checked(vec![setting(path, "1")]).expect_err(path).to_string();
+        assert!(error.contains("`one`") && !error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn only_known_files_and_those_a_goal_names_are_written() {
+    for path in [
+        "/etc/sysctl.d/60-hugewise.conf",
+        "/etc/default/grub",
+        "/etc/systemd/system/a.service.d/b.conf",
+        "/srv/pg/postgresql.conf",
+    ] {
+        assert_eq!(checked(vec![file(path)]), Ok(()), "{path}");
+    }
+    for path in [
+        "/etc/shadow",
+        "/etc/default/grub2",
+        "/etc/sysctl.d/../shadow",
+        "/etc/sysctl.d/a\nb",
+        "/etc/sysctl.d/",
+        "/srv/pg/other.conf",
+        "/root/.bashrc",
+    ] {
+        assert!(checked(vec![file(path)]).is_err(), "{path}");
+    }
+    let goals = ["postgres:/usr/lib/x.conf", "innodb:/sys/a.cnf", "postgres:/srv/run.sh"]
+        .map(str::to_owned)
+        .to_vec();
+    for path in ["/usr/lib/x.conf", "/sys/a.cnf", "/srv/run.sh"] {
+        let plan = Plan {
+            goals: goals.clone(),
+            changes: vec![file(path)],
+            notes: Vec::new(),
+        };
+        assert!(plan.check().is_err(), "{path}");
+    }
+}
+
+#[test]
+fn values_and_names_are_plain() {
+    assert_eq!(
+        checked(vec![mount("/dev/hugepages-1G", "pagesize=1G,gid=501,mode=0770")]),
+        Ok(())
+    );
+    for (at, options) in [
+        ("/", "pagesize=2M"),
+        ("/dev", "pagesize=2M"),
+        ("/mnt/a", "suid"),
+        ("/mnt/a", "mode=07 70"),
+        ("/mnt/a", "x=y"),
+        ("/mnt/../etc", "uid=0"),
+    ] {
+        assert!(checked(vec![mount(at, options)]).is_err(), "{at} {options}");
+    }
+    for value in ["", "1\n2", "a\u{1b}[0m"] {
+        assert!(checked(vec![setting(POOL, value)]).is_err(), "{value:?}");
+    }
+    assert!(
+        checked(vec![setting(POOL, "1"), setting(POOL, "2")]).is_err(),
+        "two of one name"
+    );
+    let mut named = setting(POOL, "1");
+    named.id = "../x".to_owned();
+    assert!(checked(vec![named]).is_err());
+}
+
+#[test]
+fn another_result_is_not_taken_for_a_plan() {
+    for (text, part) in [
+        ("{", "no plan"),
+        (r#"{"schema":"hugewise/ps/1"}"#, "hugewise/ps/1"),
+        ("[]", "none"),
+        (r#"{"schema":"hugewise/plan/1"}"#, "no plan"),
+    ] {
+        let error = Plan::from_json(text).expect_err(text).to_string();
+        assert!(error.contains(part) && error.contains("--for"), "{error}");
+    }
+    let set_uid = r#"{"kind":"file","path":"/etc/sysctl.d/a.conf","mode":"4755","owner":null}"#;
+    let error = serde_json::from_str::<Target>(set_uid)
+        .expect_err("set-user-id")
+        .to_string();
+    assert!(error.contains("0644"), "{error}");
+}
