@@ -1,7 +1,7 @@
 //! Made measurements for the unit tests of this crate.
 
 use model::guest::{FirstTouch, Guest, GuestPage, GuestPoint, Operation};
-use model::latency::{Access, Backed, Dropped, Latency, Pattern, Point, Stopped};
+use model::latency::{Access, Backed, Dropped, Latency, Pattern, Point, Quiet, Stopped};
 use model::process::ProcessPages;
 use model::{Backing, Bytes, Envelope, Estimate, Machine, PageKind, Reading, Tool};
 
@@ -53,6 +53,11 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
             high: 5.1,
             samples: 40,
         }),
+        quiet: (bytes < Bytes::mib(1)).then_some(Quiet {
+            ns: median,
+            cycles: 5.0,
+            share: 0.9,
+        }),
         backing: Backed {
             asked: kind,
             got: [(kind, bytes)].into_iter().collect(),
@@ -73,6 +78,7 @@ pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
     Point {
         ns: None,
         cycles: None,
+        quiet: None,
         backing: Backed {
             asked: kind,
             got: Backing::new(),

@@ -155,6 +155,9 @@ pub struct Point {
     pub ns: Option<Estimate>,
     /// The same in core cycles; `null` where the core clock could not be told or memory dominates.
     pub cycles: Option<Estimate>,
+    /// What a step costs while nobody else uses the core's caches; `null` beyond them, or when nothing was measured.
+    #[serde(default)]
+    pub quiet: Option<Quiet>,
     /// What was asked for and what the kernel's accounts prove.
     pub backing: Backed,
     /// Why `ns` is `null`, in one sentence that says what to do.
@@ -166,6 +169,18 @@ pub struct Point {
     pub dropped: Dropped,
     /// Hardware counters over the kept samples; `null` without a PMU.
     pub counters: Option<Counters>,
+}
+
+/// A step without disturbance. An SMT sibling (in a VM often somebody else's) takes cache lines away in bursts and moves
+/// the median; the shortest samples do not feel it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Quiet {
+    /// Time of one step, in ns: the 2 % quantile of the kept samples.
+    pub ns: f64,
+    /// The same quantile in core cycles.
+    pub cycles: f64,
+    /// Share of the kept samples that were within 3 % of these cycles: how much of the time it was quiet.
+    pub share: f64,
 }
 
 /// Asked and got.

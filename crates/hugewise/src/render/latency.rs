@@ -38,6 +38,9 @@ pub fn sheets(latency: &Latency) -> Vec<Sheet> {
     let mut sheets: Vec<Sheet> = views(latency).into_iter().map(|view| sheet(latency, view)).collect();
     if let Some(last) = sheets.last_mut() {
         last.note(how(latency));
+        if latency.points.iter().any(|point| !disturbed(point).is_empty()) {
+            last.note("quiet: core cycles while no neighbour uses the core's caches (the shortest 2 % of the samples); JSON and CSV say how often that was");
+        }
         if let Some(why) = &latency.no_pmu {
             last.note(format!("no hardware counters: {why}"));
         }
@@ -86,6 +89,9 @@ pub fn csv(latency: &Latency) -> Lines {
         "cycles_median",
         "cycles_low",
         "cycles_high",
+        "quiet_ns",
+        "quiet_cycles",
+        "quiet_share",
         "stopped",
         "dropped",
         "backing",
@@ -94,6 +100,9 @@ pub fn csv(latency: &Latency) -> Lines {
     ];
     (head.to_vec(), latency.points.iter().map(csv_line).collect())
 }
+
+/// Below this share of the median, the quiet step is worth telling.
+const DISTURBED: f64 = 0.95;
 
 type View = (Pattern, Access);
 
@@ -160,7 +169,19 @@ fn cell(point: &Point) -> String {
     match (point.ns, point.cycles) {
         (None, _) => "not obtained".to_owned(),
         (Some(ns), None) => spread(ns),
-        (Some(ns), Some(cycles)) => format!("{} ({:.1})", spread(ns), cycles.median),
+        (Some(ns), Some(cycles)) => format!("{} ({:.1}{})", spread(ns), cycles.median, disturbed(point)),
+    }
+}
+
+/// What it costs when nobody disturbs, if that differs.
+fn disturbed(point: &Point) -> String {
+    let (Some(cycles), Some(quiet)) = (point.cycles, point.quiet) else {
+        return String::new();
+    };
+    if quiet.cycles < DISTURBED * cycles.median {
+        format!("; quiet {:.1}", quiet.cycles)
+    } else {
+        String::new()
     }
 }
 
@@ -263,9 +284,9 @@ fn curves(latency: &Latency, view: View) -> Figure {
 
 pub(super) fn dot(point: &Point) -> Option<Dot> {
     let ns = point.ns?;
-    let cycles = point
-        .cycles
-        .map_or_else(String::new, |cycles| format!(", {} core cycles", spread(cycles)));
+    let cycles = point.cycles.map_or_else(String::new, |cycles| {
+        format!(", {} core cycles{}", spread(cycles), disturbed(point))
+    });
     Some(Dot {
         bytes: point.bytes,
         value: ns.median,
@@ -333,6 +354,9 @@ fn csv_line(point: &Point) -> Vec<String> {
     };
     let [ns_median, ns_low, ns_high] = three(point.ns);
     let [cycles_median, cycles_low, cycles_high] = three(point.cycles);
+    let [quiet_ns, quiet_cycles, quiet_share] = point.quiet.map_or_else(Default::default, |quiet| {
+        [quiet.ns, quiet.cycles, quiet.share].map(|value| value.to_string())
+    });
     let stopped = point.stopped.map_or("", |stopped| match stopped {
         Stopped::Interval => "interval",
         Stopped::Budget => "budget",
@@ -349,6 +373,9 @@ fn csv_line(point: &Point) -> Vec<String> {
         cycles_median,
         cycles_low,
         cycles_high,
+        quiet_ns,
+        quiet_cycles,
+        quiet_share,
         stopped.to_owned(),
         point.dropped.total().to_string(),
         point.backing.got.to_string(),

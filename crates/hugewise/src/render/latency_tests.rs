@@ -3,17 +3,20 @@
 use super::{csv, figures, sheets, spread};
 use crate::render::look::Look;
 use crate::samples::usual;
+use model::latency::{Latency, Quiet};
 use model::{Estimate, PageKind};
+
+const PLAIN: Look = Look {
+    width: 100,
+    color: false,
+    plot: false,
+};
 
 #[test]
 fn the_table_has_sizes_down_and_kinds_across_and_says_what_was_not_obtained() {
     let sheets = sheets(&usual());
     assert_eq!(sheets.len(), 1);
-    let text = sheets[0].text(Look {
-        width: 100,
-        color: false,
-        plot: false,
-    });
+    let text = sheets[0].text(PLAIN);
     assert_eq!(sheets[0].rows.len(), 17, "{text}");
     for part in [
         "not obtained: hugetlb-2M at 1M to 2M (2 sizes): the pool is empty",
@@ -48,9 +51,22 @@ fn csv_has_a_line_for_every_point_and_a_reason_instead_of_a_number() {
     assert_eq!(lines.len(), 36);
     let last = lines.last().expect("lines");
     assert_eq!(
-        (last[4].as_str(), last[15].as_str()),
-        ("", "the pool is empty; run without --no-pool")
+        (last[4].as_str(), last.last().map(String::as_str)),
+        ("", Some("the pool is empty; run without --no-pool"))
     );
+}
+
+#[test]
+fn a_neighbour_is_told_beside_the_median() {
+    let mut latency = usual();
+    let told = |latency: &Latency| sheets(latency)[0].text(PLAIN).contains("; quiet 4.0)");
+    assert!(!told(&latency));
+    latency.points[0].quiet = Some(Quiet {
+        ns: 1.0,
+        cycles: 4.0,
+        share: 0.1,
+    });
+    assert!(told(&latency));
 }
 
 #[test]

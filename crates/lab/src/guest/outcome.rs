@@ -236,6 +236,7 @@ fn point(
         access: spec.access,
         ns,
         cycles: None,
+        quiet: None,
         backing: backed.clone(),
         not_measured,
         stopped: None,

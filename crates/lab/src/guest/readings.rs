@@ -112,6 +112,7 @@ mod tests {
                 access: Access::Read,
                 ns: Some(estimate(ns)),
                 cycles: None,
+                quiet: None,
                 backing: Backed {
                     asked: kind,
                     got: Backing::new(),

@@ -216,6 +216,7 @@ impl Measured {
                 .filter(|_| given)
                 .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
             cycles: self.samples.cycles().filter(|_| given && in_core),
+            quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),
             not_measured: self.reason.clone(),
             stopped: self.samples.stopped().filter(|_| given),

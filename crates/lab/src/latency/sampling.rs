@@ -3,7 +3,7 @@
 use chase::block::Block;
 use chase::counters::Counts;
 use model::Estimate;
-use model::latency::{Counters, Dropped, Stopped};
+use model::latency::{Counters, Dropped, Quiet, Stopped};
 
 use crate::{rounds, stats};
 
@@ -15,6 +15,11 @@ const LEAST_VISITS: usize = 3;
 const BATCH: usize = 8;
 /// Batches before an interval means anything.
 const LEAST_BATCHES: usize = 8;
+
+/// This share of the samples, the shortest ones, is taken to be undisturbed.
+const QUIET: f64 = 0.02;
+/// Samples within this share of the quiet ones count as quiet, too.
+const AS_QUIET: f64 = 0.03;
 
 /// What one visit to a point gave.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +99,18 @@ impl Samples {
     /// Core cycles per step.
     pub(super) fn cycles(&self) -> Option<Estimate> {
         stats::batched(&self.cycles, BATCH)
+    }
+
+    /// What a step costs while nobody disturbs; `ticks_per_ns` as of the time stamp counter.
+    pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
+        let ticks = stats::quantile(&stats::sorted(&self.ticks), QUIET)?;
+        let cycles = stats::quantile(&stats::sorted(&self.cycles), QUIET)?;
+        let alike = self.cycles.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
+        Some(Quiet {
+            ns: ticks / ticks_per_ns,
+            cycles,
+            share: alike.count() as f64 / self.cycles.len() as f64,
+        })
     }
 
     /// Core cycles per tick, sample by sample.
@@ -194,6 +211,17 @@ mod tests {
         assert!(!samples.is_closed());
         samples.close();
         assert_eq!(samples.stopped(), Some(Stopped::Budget));
+    }
+
+    #[test]
+    fn a_neighbour_moves_the_median_but_not_the_quiet_step() {
+        let mut samples = Samples::default();
+        samples.add(&visit(
+            (0..1000).map(|n| if n % 10 == 0 { 4.0 } else { 5.0 + f64::from(n % 7) }),
+        ));
+        let quiet = samples.quiet(2.0).expect("samples");
+        assert_eq!((quiet.ns, quiet.cycles, quiet.share), (2.0, 4.0, 0.1));
+        assert!(samples.cycles().expect("samples").median > 7.0);
     }
 
     #[test]
