@@ -65,7 +65,7 @@ const OPTIONS: [&str; 7] = ["pagesize", "size", "min_size", "nr_inodes", "uid", 
 const LONGEST_SETTING: usize = 4096;
 
 impl PlanError {
-    pub(super) fn garbled(why: serde_json::Error) -> Self {
+    pub(super) fn garbled(why: &serde_json::Error) -> Self {
         Self::Garbled(why.to_string())
     }
 
