@@ -1,6 +1,7 @@
 //! Where the machine's files come from: the running system, a directory, or an archive.
 
 mod directory;
+mod hugetlb_files;
 mod synthetic;
 
 #[cfg(test)]
@@ -16,7 +17,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use crate::tree::{Tree, TreeError};
 use directory::Directory;
 
-pub use synthetic::{CPUID, DEV_KVM, PAGE_SIZE};
+pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
 /// A file of /proc or /sys that is larger than this is not what it claims to be.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
@@ -26,7 +27,7 @@ const LARGEST_ARCHIVE: Bytes = Bytes::mib(256);
 /// A machine to ask. Paths are absolute, as on the machine itself: `/proc/meminfo`.
 ///
 /// Facts that have no file on the machine have one here, under `/hugewise/`, so that an archive can hold them too:
-/// see [`CPUID`], [`PAGE_SIZE`] and [`DEV_KVM`].
+/// see [`CPUID`], [`PAGE_SIZE`], [`DEV_KVM`] and [`HUGETLB_FILES`].
 #[derive(Debug)]
 pub struct Source {
     name: String,

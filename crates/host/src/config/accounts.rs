@@ -27,7 +27,8 @@ pub struct Group {
 }
 
 impl Accounts {
-    pub(super) fn read(source: &Source) -> Reading<Self> {
+    /// Reads both files.
+    pub fn read(source: &Source) -> Reading<Self> {
         let read = || -> Result<Self, Unread> {
             let passwd = source.text("/etc/passwd").into_result()?;
             let group = source.text("/etc/group").into_result()?;

@@ -5,7 +5,7 @@ mod boot;
 mod distribution;
 mod limits;
 mod policy;
-mod shm;
+pub(crate) mod shm;
 mod sysctl_files;
 pub(crate) mod unit;
 mod vmware;

@@ -25,7 +25,7 @@ pub struct Segment {
     pub resident: Bytes,
 }
 
-pub(super) fn read(source: &Source) -> Reading<Vec<Segment>> {
+pub(crate) fn read(source: &Source) -> Reading<Vec<Segment>> {
     source.text(SHM).into_result().and_then(|text| parse(&text)).into()
 }
 

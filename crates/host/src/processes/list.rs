@@ -3,32 +3,22 @@
 use model::process::ProcessPages;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
+use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
-use super::one::{hugetlb_by_size, joined, rollup, row};
-use super::scan::huge_bytes;
+use super::one::{hugetlb_by_size, joined, row};
 use super::smaps::Counts;
 use super::status::Status;
 use crate::Source;
 
 /// How much a listing may cost the processes that it looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// A process with less resident memory of every sort that has PMD-mapped pages on this machine counts as base
     /// without a look into its page tables. `None` is half a PMD page: a PMD-mapped page needs a whole one, and RSS
     /// may be behind by a few pages per CPU.
     pub rollup_from: Option<Bytes>,
-    /// A live process with more page tables than this is walked in short steps (Linux 6.7 and later) or not at all,
-    /// because it cannot map, unmap or fault during a walk. The default of 8 MiB maps 4 GiB of base pages: about 16 ms.
-    pub page_tables_max: Bytes,
-}
-
-impl Default for ListOptions {
-    fn default() -> Self {
-        Self {
-            rollup_from: None,
-            page_tables_max: Bytes::mib(8),
-        }
-    }
+    /// What a look at one process may cost.
+    pub limits: Limits,
 }
 
 /// All processes that have memory of their own.
@@ -98,7 +88,7 @@ pub fn list(source: &Source, options: &ListOptions) -> Reading<Processes> {
 struct Survey<'a> {
     source: &'a Source,
     rollup_from: Bytes,
-    page_tables_max: Bytes,
+    limits: Limits,
     mapped: Mapped,
     only_pool: Option<Bytes>,
 }
@@ -108,7 +98,7 @@ impl<'a> Survey<'a> {
         Self {
             source,
             rollup_from: options.rollup_from.unwrap_or_else(|| Bytes(pmd_size(source).0 / 2)),
-            page_tables_max: options.page_tables_max,
+            limits: options.limits,
             mapped: Mapped::read(source),
             only_pool: only_pool_in_use(source),
         }
@@ -149,10 +139,7 @@ impl<'a> Survey<'a> {
                 ..Counts::default()
             });
         }
-        match self.affordable(pid, status) {
-            Ok(()) => rollup(self.source, pid),
-            Err(too_dear) => in_steps(pid, status, rss, too_dear),
-        }
+        self.limits.counts(self.source, pid, status)
     }
 
     /// hugetlb pages by size: from status if one pool alone is in use, else from the mappings.
@@ -166,34 +153,11 @@ impl<'a> Survey<'a> {
             _ if bytes.0 == 0 => Ok(Backing::new()),
             Some(size) => Ok([(PageKind::Hugetlb(size), bytes)].into_iter().collect()),
             None => {
-                self.affordable(pid, status)?;
+                self.limits.allow_whole(self.source, pid, status)?;
                 hugetlb_by_size(self.source, pid)
             }
         }
     }
-
-    fn affordable(&self, pid: u32, status: &Status) -> Result<(), Unread> {
-        match status.page_tables.known() {
-            Some(&tables) if self.source.is_live() && tables > self.page_tables_max => Err(Unread::new(
-                Cause::Failed,
-                format!("/proc/{pid}/smaps_rollup"),
-                format!("left out: walking {tables} of page tables would hold up the process; ask for it alone"),
-            )),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The counts of a large live process, walked in short steps. Which sort of transparent page it was is not told apart.
-fn in_steps(pid: u32, status: &Status, rss: Bytes, too_dear: Unread) -> Result<Counts, Unread> {
-    let huge = huge_bytes(pid).map_err(|why| if why.unread == Cause::Failed { too_dear } else { why })?;
-    let hugetlb = status.hugetlb.known().copied().unwrap_or_default();
-    let anon_huge = Bytes(huge.saturating_sub(hugetlb.0));
-    Ok(Counts {
-        rss,
-        anon_huge,
-        ..Counts::default()
-    })
 }
 
 #[cfg(test)]

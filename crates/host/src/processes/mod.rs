@@ -4,9 +4,13 @@
 //! process's memory lock.
 
 mod folios;
+mod held;
+mod limits;
 mod lines;
 mod list;
 mod machine;
+mod missed;
+mod nodes;
 mod one;
 pub mod pagemap;
 mod proof;
@@ -16,7 +20,11 @@ pub mod status;
 mod why;
 
 pub use folios::{FolioSample, own_range_mthp};
+pub use held::{Held, Holder, HolderKind, held_by_nobody};
+pub use limits::Limits;
 pub use list::{ListOptions, Processes, Totals, list};
-pub use one::{mappings, one};
+pub use missed::{Missed, missed};
+pub use nodes::{NodePages, nodes};
+pub use one::{mappings, mappings_within, one, one_within};
 pub use proof::{Proof, own_range};
 pub use why::{Reason, why_base};

@@ -3,47 +3,78 @@
 use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
+use super::limits::{Limits, prefer};
+use super::scan;
 use super::smaps::{self, Counts, smaps_text};
 use super::status::Status;
 use crate::Source;
 
-/// What backs one process, however long its memory lock is held for the answer (about 4 ms per GiB of base pages).
+/// What backs one process.
 ///
 /// Absent if there is no such process, or if it is a thread of the kernel or a zombie: those have no memory of their
 /// own.
 pub fn one(source: &Source, pid: u32) -> Reading<ProcessPages> {
-    read_one(source, pid).into()
+    one_within(source, pid, Limits::default())
 }
 
-fn read_one(source: &Source, pid: u32) -> Result<ProcessPages, Unread> {
-    let path = format!("/proc/{pid}/status");
-    let status = Status::parse(&path, &source.bytes(&path).into_result()?);
-    if !status.has_memory() {
-        let why = "a thread of the kernel or a zombie has no memory of its own";
-        return Err(Unread::new(Cause::Absent, path, why));
-    }
-    let counts = rollup(source, pid);
+/// The same within other limits.
+pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessPages> {
+    read_one(source, pid, limits).into()
+}
+
+fn read_one(source: &Source, pid: u32, limits: Limits) -> Result<ProcessPages, Unread> {
+    let status = status(source, pid)?;
+    let counts = limits.counts(source, pid, &status);
     let backing = counts.clone().and_then(|counts| {
         let hugetlb = match status.hugetlb.known() {
             Some(Bytes(0)) => Backing::new(),
-            _ => hugetlb_by_size(source, pid)?,
+            _ => {
+                limits.allow_whole(source, pid, &status)?;
+                hugetlb_by_size(source, pid)?
+            }
         };
         Ok(joined(counts.transparent(), &hugetlb))
     });
     Ok(row(pid, status, counts.ok(), backing.into()))
 }
 
-/// Every mapping of a process, in the order of addresses; walks all its page tables.
+pub(super) fn status(source: &Source, pid: u32) -> Result<Status, Unread> {
+    let path = format!("/proc/{pid}/status");
+    let status = Status::parse(&path, &source.bytes(&path).into_result()?);
+    if !status.has_memory() {
+        let why = "a thread of the kernel or a zombie has no memory of its own";
+        return Err(Unread::new(Cause::Absent, path, why));
+    }
+    Ok(status)
+}
+
+/// Every mapping of a process, in the order of addresses.
+///
+/// One too large to be walked at once is walked in steps; then the kernel's flags are missing. If it has hugetlb pages
+/// too, which the steps cannot tell apart, it is left out with the reason.
 pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
+    mappings_within(source, pid, Limits::default())
+}
+
+/// The same within other limits.
+pub fn mappings_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<MappingPages>> {
+    read_mappings(source, pid, limits).into()
+}
+
+fn read_mappings(source: &Source, pid: u32, limits: Limits) -> Result<Vec<MappingPages>, Unread> {
+    if source.is_live() {
+        let status = status(source, pid)?;
+        if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
+            return match status.hugetlb.known() {
+                Some(Bytes(0)) => scan::mappings(pid, limits.deadline()).map_err(|why| prefer(why, too_dear)),
+                _ => Err(too_dear),
+            };
+        }
+    }
     let path = format!("/proc/{pid}/smaps");
-    smaps_text(source, &path)
-        .and_then(|bytes| {
-            Ok(smaps::parse(&path, &bytes)?
-                .iter()
-                .map(smaps::Mapping::to_pages)
-                .collect())
-        })
-        .into()
+    let bytes = smaps_text(source, &path)?;
+    let mappings = smaps::parse(&path, &bytes)?;
+    Ok(mappings.iter().map(smaps::Mapping::to_pages).collect())
 }
 
 /// The sum of a process's mappings.

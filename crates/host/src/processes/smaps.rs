@@ -95,11 +95,10 @@ pub(super) fn smaps_text(source: &Source, path: &str) -> Result<Vec<u8>, Unread>
     source.bytes_within(path, Bytes::gib(1)).into_result()
 }
 
-/// The address ranges in a maps or smaps file, in the order of addresses; `path` is named in the reasons only.
-pub(super) fn parse_ranges(path: &str, bytes: &[u8]) -> Result<Vec<Range<u64>>, Unread> {
+/// The mappings in a maps file, in the order of addresses and without counts; `path` is named in the reasons only.
+pub(super) fn parse_maps<'a>(path: &'a str, bytes: &'a [u8]) -> Result<Vec<Mapping<'a>>, Unread> {
     lines(path, bytes)
         .filter_map(|line| header(&line).transpose())
-        .map(|mapping| Ok(mapping?.range))
         .collect()
 }
 

@@ -31,12 +31,42 @@ pub enum Reason {
     TooSmall,
     /// Only the unaligned ends are on base pages: all that can be large is.
     Ends,
+    /// The kernel's flags of the mapping were not read, because that would have held up a large process.
+    FlagsUnread,
     /// The kernel says `THPeligible: 0` though nothing above forbids it: since Linux 6.18 that is how a process under
     /// PR_THP_DISABLE_EXCEPT_ADVISED looks.
     NotEligible,
     /// Eligible, but not given at the page fault (touched before the policy changed, fragmentation, a memory limit) and
     /// not collapsed by khugepaged since.
     NotGiven,
+}
+
+impl Reason {
+    /// Could the memory be on larger pages if somebody set something differently?
+    pub fn can_change(self) -> bool {
+        !matches!(
+            self,
+            Self::PolicyUnread | Self::Special | Self::OfFile | Self::TooSmall | Self::Ends
+        )
+    }
+
+    /// In a word or two, for tables.
+    pub fn short(self) -> &'static str {
+        match self {
+            Self::PolicyUnread => "policy not read",
+            Self::Special => "device or kernel",
+            Self::OfFile => "file or shared",
+            Self::AdvisedAgainst => "nohugepage",
+            Self::SwitchedOff => "prctl",
+            Self::PolicyNever => "policy never",
+            Self::NotAdvised => "not advised",
+            Self::TooSmall => "too small",
+            Self::Ends => "ends only",
+            Self::FlagsUnread => "not looked",
+            Self::NotEligible => "not eligible",
+            Self::NotGiven => "not given",
+        }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -51,6 +81,7 @@ impl fmt::Display for Reason {
             Self::NotAdvised => "the machine's policy is `madvise` and the program did not ask (MADV_HUGEPAGE)",
             Self::TooSmall => "no aligned block of a large page's size fits in",
             Self::Ends => "only the unaligned ends are on base pages",
+            Self::FlagsUnread => "not known: reading the flags of so large a process would hold it up",
             Self::NotEligible => "the kernel says not eligible, as for a process that excepts advised memory only",
             Self::NotGiven => "eligible, but not given at the fault nor collapsed since",
         })
@@ -69,7 +100,9 @@ pub fn why_base(mapping: &MappingPages, process: &ProcessPages, thp: Option<&Thp
         let Some((pmd, policy)) = thp.and_then(anonymous_policy) else {
             return Some(Reason::PolicyUnread);
         };
-        by_policy(mapping, &policy).or_else(|| by_shape(mapping, base, pmd))
+        by_policy(mapping, &policy)
+            .or_else(|| by_shape(mapping, base, pmd))
+            .or_else(|| mapping.flags.is_empty().then_some(Reason::FlagsUnread))
     });
     Some(reason.unwrap_or(match mapping.thp_eligible {
         Some(false) => Reason::NotEligible,
@@ -107,7 +140,7 @@ fn anonymous_policy(thp: &Thp) -> Option<(Bytes, String)> {
 fn by_policy(mapping: &MappingPages, policy: &str) -> Option<Reason> {
     match policy {
         "never" => Some(Reason::PolicyNever),
-        "madvise" if !has(mapping, "hg") => Some(Reason::NotAdvised),
+        "madvise" if !mapping.flags.is_empty() && !has(mapping, "hg") => Some(Reason::NotAdvised),
         _ => None,
     }
 }
@@ -125,7 +158,7 @@ fn by_shape(mapping: &MappingPages, base: Bytes, pmd: Bytes) -> Option<Reason> {
 }
 
 /// Bytes of a mapping in whole aligned blocks; `None` if its addresses cannot be read.
-fn aligned_bytes(mapping: &MappingPages, block: Bytes) -> Option<u64> {
+pub(super) fn aligned_bytes(mapping: &MappingPages, block: Bytes) -> Option<u64> {
     let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
     let first = address(&mapping.start)?.checked_next_multiple_of(block.0)?;
     let last = address(&mapping.end)?;

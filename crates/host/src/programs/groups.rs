@@ -4,7 +4,7 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::Limit;
 use crate::snapshot::{Cgroup, CgroupVersion};
-use crate::{Source, parse};
+use crate::{Membership, Source, parse};
 
 /// A process's place among the control groups.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,29 +49,12 @@ pub struct HugetlbLimit {
 
 impl Groups {
     pub(super) fn read(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], pid: u32) -> Reading<Self> {
-        let file = format!("/proc/{pid}/cgroup");
-        let groups = source.text(&file).into_result().and_then(|text| {
-            let controllers = text.lines().filter_map(|line| {
-                let mut fields = line.splitn(3, ':').skip(1);
-                Some((fields.next()?, fields.next()?))
-            });
-            let unified = controllers.clone().find(|(names, _)| names.is_empty());
-            let hugetlb = controllers
-                .clone()
-                .find(|(names, _)| names.split(',').any(|name| name == "hugetlb"));
-            let systemd = controllers.clone().find(|(names, _)| *names == "name=systemd");
-            let absent = || Unread::new(Cause::Absent, file.clone(), "no line of a known hierarchy");
-            let any = controllers.clone().next();
-            let (_, path) = hugetlb.or(unified).or(systemd).or(any).ok_or_else(absent)?;
-            let named = systemd.filter(|(_, path)| *path != "/").map_or(path, |(_, path)| path);
-            Ok(Self {
-                path: path.to_owned(),
-                service: service(named),
-                is_container: is_container(named) || is_container(path),
-                levels: levels(source, cgroup, sizes, path),
-            })
-        });
-        groups.into()
+        Membership::read(source, pid).map(|membership| Self {
+            service: membership.service(),
+            is_container: membership.is_container(),
+            levels: levels(source, cgroup, sizes, &membership.limits),
+            path: membership.limits,
+        })
     }
 
     /// The limits of one page size, from the process's own group upwards.
@@ -81,30 +64,6 @@ impl Groups {
             .flat_map(|level| &level.hugetlb)
             .filter(move |limit| limit.page == page)
     }
-}
-
-/// The innermost service of the system. Those of a user's own manager have their units elsewhere, and limits of a login.
-fn service(path: &str) -> Option<String> {
-    let of_system = path.split('/').take_while(|part| !part.starts_with("user@"));
-    of_system
-        .filter(|part| part.ends_with(".service"))
-        .last()
-        .map(str::to_owned)
-}
-
-fn is_container(path: &str) -> bool {
-    [
-        "docker",
-        "kubepods",
-        "libpod",
-        "lxc",
-        "crio-",
-        "cri-containerd",
-        "machine.slice/machine-",
-        "ecs/",
-    ]
-    .iter()
-    .any(|word| path.contains(word))
 }
 
 fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<GroupLevel> {

@@ -11,6 +11,9 @@ pub const PAGE_SIZE: &str = "/hugewise/page_size";
 /// `rw` if this user may open `/dev/kvm` for reading and writing; denied or absent if not.
 pub const DEV_KVM: &str = "/hugewise/dev_kvm";
 
+/// Files on hugetlbfs and memfds on large pages: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` each.
+pub const HUGETLB_FILES: &str = "/hugewise/hugetlb_files";
+
 const DIRECTORY: &str = "/hugewise";
 
 /// The content of a synthetic file; `None` for every other path.
@@ -19,6 +22,7 @@ pub(super) fn read(path: &str) -> Option<Reading<Vec<u8>>> {
         CPUID => cpuid(),
         PAGE_SIZE => Reading::Known(format!("{}\n", rustix::param::page_size())),
         DEV_KVM => dev_kvm(),
+        HUGETLB_FILES => super::hugetlb_files::read(),
         other => {
             let ours = other.strip_prefix(DIRECTORY).is_some_and(|rest| rest.starts_with('/'));
             return ours.then(|| Reading::absent(other));
@@ -29,7 +33,7 @@ pub(super) fn read(path: &str) -> Option<Reading<Vec<u8>>> {
 
 /// The names of the synthetic files, if their directory is asked for.
 pub(super) fn list(path: &str) -> Option<Vec<String>> {
-    let names = [CPUID, DEV_KVM, PAGE_SIZE].map(|path| path[DIRECTORY.len() + 1..].to_owned());
+    let names = [CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE].map(|path| path[DIRECTORY.len() + 1..].to_owned());
     (path.trim_end_matches('/') == DIRECTORY).then(|| names.to_vec())
 }
 

@@ -96,7 +96,7 @@ fn the_running_machine_has_the_synthetic_files_too() {
     let page: u64 = *source.number(PAGE_SIZE).known().expect("a page size");
     assert!(page.is_power_of_two());
     let names = source.list("/hugewise");
-    assert_eq!(names.known().map(Vec::len), Some(3));
+    assert_eq!(names.known().map(Vec::len), Some(4));
     assert_eq!(cause(&source.text("/hugewise/none")), Some(Cause::Absent));
     if cfg!(target_arch = "x86_64") {
         assert!(

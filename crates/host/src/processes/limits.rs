@@ -1,0 +1,143 @@
+//! How long a look at a live process may take, and hold it up.
+
+use std::time::{Duration, Instant};
+
+use model::{Bytes, Cause, Unread};
+
+use super::one::rollup;
+use super::scan;
+use super::smaps::Counts;
+use super::status::Status;
+use crate::Source;
+
+/// What a look may cost the process that is looked at. A captured one costs nobody anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A process with more page tables than this is walked in short steps (Linux 6.7 and later) or not at all, because
+    /// it cannot map or unmap during a walk. The default of 8 MiB maps 4 GiB of base pages: about 16 ms.
+    pub page_tables_max: Bytes,
+    /// A walk in steps ends after this long, wherever it is. The default of 250 ms is enough for 60 GiB of base pages.
+    pub walk_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            page_tables_max: Bytes::mib(8),
+            walk_max: Duration::from_millis(250),
+        }
+    }
+}
+
+impl Limits {
+    /// May the kernel walk all of it in one go? The error says what that would cost.
+    pub(super) fn allow_whole(self, source: &Source, pid: u32, status: &Status) -> Result<(), Unread> {
+        match status.page_tables.known() {
+            Some(&tables) if source.is_live() && tables > self.page_tables_max => Err(Unread::new(
+                Cause::Failed,
+                format!("/proc/{pid}/smaps"),
+                format!("left out: walking {tables} of page tables at once would hold up the process"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Resident bytes, in one go or in steps. The steps do not tell apart which sort of transparent page it was.
+    pub(super) fn counts(self, source: &Source, pid: u32, status: &Status) -> Result<Counts, Unread> {
+        let Err(too_dear) = self.allow_whole(source, pid, status) else {
+            return rollup(source, pid);
+        };
+        let rss = *status.rss.as_ref().into_result()?;
+        let huge = scan::huge_bytes(pid, self.deadline()).map_err(|why| prefer(why, too_dear))?;
+        let hugetlb = status.hugetlb.known().copied().unwrap_or_default();
+        Ok(Counts {
+            rss,
+            anon_huge: Bytes(huge.saturating_sub(hugetlb.0)),
+            ..Counts::default()
+        })
+    }
+
+    /// When a walk that begins now has to end.
+    pub(super) fn deadline(self) -> Deadline {
+        Deadline {
+            began: Instant::now(),
+            most: self.walk_max,
+        }
+    }
+}
+
+/// A kernel without the call for steps answers with an error of its own; what that means for the user is `too_dear`.
+pub(super) fn prefer(why: Unread, too_dear: Unread) -> Unread {
+    if why.unread == Cause::Failed && !why.why.contains(Deadline::STOPPED) {
+        too_dear
+    } else {
+        why
+    }
+}
+
+/// The end of a walk in steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    began: Instant,
+    most: Duration,
+}
+
+impl Deadline {
+    const STOPPED: &str = "stopped after";
+
+    /// Asked between two steps; the error says how far the walk came.
+    pub(super) fn check(self, path: &str, done: u64, all: u64) -> Result<(), Unread> {
+        if self.began.elapsed() < self.most {
+            return Ok(());
+        }
+        let (done, all) = (Bytes(done), Bytes(all));
+        let why = format!(
+            "{} {:?}: {done} of {all} of its address space was walked",
+            Self::STOPPED,
+            self.most
+        );
+        Err(Unread::new(Cause::Failed, path, why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use model::{Bytes, Cause};
+
+    use super::Limits;
+    use crate::Source;
+    use crate::processes::{ListOptions, list, mappings_within, one_within};
+
+    /// No page tables are few enough to be walked at once, and no time is left for steps.
+    const NOTHING: Limits = Limits {
+        page_tables_max: Bytes(0),
+        walk_max: Duration::ZERO,
+    };
+
+    #[test]
+    fn a_walk_ends_at_its_bound_and_says_how_far_it_came() {
+        let (source, pid) = (Source::live(), std::process::id());
+        let options = ListOptions {
+            rollup_from: Some(Bytes(0)),
+            limits: NOTHING,
+        };
+        let listed = list(&source, &options).into_result().expect("a list");
+        let row = listed
+            .rows
+            .into_iter()
+            .find(|row| row.pid == pid)
+            .expect("this process");
+        let alone = one_within(&source, pid, NOTHING).into_result().expect("this process");
+        let mapped = mappings_within(&source, pid, NOTHING);
+        for why in [row.backing.unread(), alone.backing.unread(), mapped.unread()] {
+            let why = why.expect("cut short");
+            assert_eq!(why.unread, Cause::Failed);
+            // Before Linux 6.7 there are no steps, and the whole walk is left out at once.
+            let stopped = why.why.contains("stopped after 0ns: 0B of ");
+            assert!(stopped || why.why.contains("would hold up the process"), "{why}");
+        }
+        assert!(row.resident.known().is_some(), "what costs nothing is still told");
+    }
+}

@@ -1,0 +1,181 @@
+//! /proc/PID/numa_maps: on which NUMA nodes the pages of a process lie, by page kind as far as that can be told.
+
+use std::collections::BTreeMap;
+
+use model::process::MappingPages;
+use model::{Backing, Bytes, PageKind, Reading, Unread};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::limits::Limits;
+use super::one::status;
+use crate::{Source, parse};
+
+/// What a process has on one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodePages {
+    /// The node.
+    pub node: u32,
+    /// Bytes by page kind.
+    pub backing: Backing,
+    /// Base and transparent pages of mappings that have both and lie on several nodes: the kernel tells the sum only.
+    pub base_or_thp: Bytes,
+}
+
+impl NodePages {
+    /// All bytes on this node.
+    pub fn total(&self) -> Bytes {
+        Bytes(self.backing.total().0.saturating_add(self.base_or_thp.0))
+    }
+}
+
+/// One line of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Area {
+    start: String,
+    page: Bytes,
+    is_hugetlb: bool,
+    nodes: Vec<(u32, u64)>,
+}
+
+/// The pages of a process by node. `mappings` tell base from transparent pages.
+///
+/// Absent without NUMA; left out with the reason where the walk would hold up a large process.
+pub fn nodes(source: &Source, pid: u32, mappings: &[MappingPages], limits: Limits) -> Reading<Vec<NodePages>> {
+    let path = format!("/proc/{pid}/numa_maps");
+    let read = || -> Result<Vec<NodePages>, Unread> {
+        let status = status(source, pid)?;
+        limits.allow_whole(source, pid, &status)?;
+        let areas = parse_numa_maps(&path, &source.bytes_within(&path, Bytes::mib(256)).into_result()?)?;
+        Ok(sums(&areas, mappings))
+    };
+    read().into()
+}
+
+fn sums(areas: &[Area], mappings: &[MappingPages]) -> Vec<NodePages> {
+    let thp: BTreeMap<&str, Bytes> = mappings
+        .iter()
+        .map(|mapping| (mapping.start.as_str(), mapping.backing.of(PageKind::Thp)))
+        .collect();
+    let mut sums: BTreeMap<u32, NodePages> = BTreeMap::new();
+    for area in areas {
+        let thp = thp.get(area.start.as_str()).copied().unwrap_or_default();
+        for &(node, pages) in &area.nodes {
+            let bytes = Bytes(pages.saturating_mul(area.page.0));
+            let of = sums.entry(node).or_default();
+            of.node = node;
+            of.add(area, bytes, thp);
+        }
+    }
+    sums.into_values().collect()
+}
+
+impl NodePages {
+    /// `thp` is what the whole area has; it lies on this node for sure if the area lies on no other.
+    fn add(&mut self, area: &Area, bytes: Bytes, thp: Bytes) {
+        if area.is_hugetlb {
+            self.backing.add(PageKind::Hugetlb(area.page), bytes);
+        } else if thp.0 == 0 || area.nodes.len() == 1 {
+            let thp = Bytes(thp.0.min(bytes.0));
+            self.backing.add(PageKind::Thp, thp);
+            self.backing.add(PageKind::Base, Bytes(bytes.0 - thp.0));
+        } else {
+            self.base_or_thp.0 = self.base_or_thp.0.saturating_add(bytes.0);
+        }
+    }
+}
+
+/// Lines such as `7f2a40000000 default anon=512 huge N0=256 N1=256 kernelpagesize_kB=2048`.
+fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().enumerate();
+    lines.map(|(index, line)| area(path, index, line)).collect()
+}
+
+fn area(path: &str, index: usize, line: &str) -> Result<Area, Unread> {
+    let mut words = line.split_ascii_whitespace();
+    let start = words.next().unwrap_or_default();
+    if u64::from_str_radix(start, 16).is_err() {
+        return Err(parse::garbled(path, index, "the line", "ADDRESS POLICY ...", line));
+    }
+    let mut area = Area {
+        start: start.trim_start_matches('0').to_owned(),
+        page: Bytes(0),
+        is_hugetlb: false,
+        nodes: Vec::new(),
+    };
+    for word in words {
+        match word.split_once('=') {
+            None => area.is_hugetlb |= word == "huge",
+            Some(("kernelpagesize_kB", size)) => area.page = parse::kib(path, index, "kernelpagesize_kB", size)?,
+            Some((key, pages)) => {
+                if let Some(node) = key.strip_prefix('N').and_then(|node| node.parse().ok()) {
+                    area.nodes
+                        .push((node, parse::value(path, index, key, "a number of pages", pages)?));
+                }
+            }
+        }
+    }
+    Ok(area)
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Bytes;
+
+    use super::{Area, NodePages, nodes, parse_numa_maps, sums};
+    use crate::processes::{Limits, mappings, one};
+    use crate::{Source, Tree};
+
+    const MAPS: &str = "7f0000000000 default anon=2048 dirty=2048 active=0 N0=1024 N1=1024 kernelpagesize_kB=4\n\
+        7f0001000000 bind:1 anon=1024 N1=1024 kernelpagesize_kB=4\n\
+        7f0002000000 default file=/N0=x heap anon=3 N0=3 kernelpagesize_kB=4\n\
+        7f0040000000 interleave:0-1 file=/anon_hugepage\\040(deleted) huge anon=4 N0=2 N1=2 kernelpagesize_kB=2048\n\
+        7ffd00000000 default stack\n";
+    const SMAPS: &str = "7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \nRss: 8192 kB\nAnonHugePages: 4096 kB\n\
+        7f0001000000-7f0001400000 rw-p 00000000 00:00 0 \nRss: 4096 kB\nAnonHugePages: 2048 kB\n";
+
+    #[test]
+    fn kinds_are_told_where_the_kernel_tells_them_and_summed_where_not() {
+        let source = Source::from_tree("made", Tree::new().file("/proc/5/smaps", SMAPS));
+        let mappings = mappings(&source, 5).into_result().expect("mappings");
+        let areas = parse_numa_maps("/proc/5/numa_maps", MAPS.as_bytes()).expect("areas");
+        let told: Vec<(u32, String, Bytes)> = sums(&areas, &mappings)
+            .into_iter()
+            .map(|node: NodePages| (node.node, node.backing.to_string(), node.base_or_thp))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (0, "base 12K + hugetlb-2M 4M".to_owned(), Bytes::mib(4)),
+                (1, "base 2M + thp 2M + hugetlb-2M 4M".to_owned(), Bytes::mib(4)),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (line, place) in [("x default\n", ":1"), ("1000 default N0=many\n", ":1")] {
+            let why = parse_numa_maps("/proc/5/numa_maps", line.as_bytes()).expect_err(line);
+            assert!(why.place.ends_with(place), "{why}");
+        }
+        let fine: Vec<Area> =
+            parse_numa_maps("x", b"1000 default new=word Nx=1\n").expect("unknown words are no error");
+        assert!(fine[0].nodes.is_empty());
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr)]
+    fn the_nodes_of_this_process_add_up_to_its_memory() {
+        let (source, pid) = (Source::live(), std::process::id());
+        let own = mappings(&source, pid).into_result().expect("own mappings");
+        let Some(nodes) = nodes(&source, pid, &own, Limits::default()).into_result().ok() else {
+            return eprintln!("skipped: the kernel has no numa_maps");
+        };
+        let total: u64 = nodes.iter().map(|node| node.total().0).sum();
+        let resident = one(&source, pid).into_result().expect("itself").resident;
+        let resident = resident.into_result().expect("known").0;
+        // Other tests of this process map and unmap meanwhile; pages of zeros and of devices are on no node.
+        assert!(total > resident / 4 && total < resident * 4, "{total} of {resident}");
+    }
+}
