@@ -1,0 +1,173 @@
+//! Pages for Oracle, InnoDB and Redis.
+
+use model::Bytes;
+
+use super::pages::pages_for;
+use super::{SizeError, Sizing};
+
+/// Pages that each Oracle instance takes beyond its SGA (two were found too few).
+const ORACLE_EXTRA: u64 = 4;
+/// Bytes of bookkeeping that InnoDB keeps with each of its pages: a chunk of 128 MiB asks for 137,428,992 bytes.
+const INNODB_BLOCK: u64 = 392;
+const INNODB_PAGE: u64 = 16 << 10;
+
+/// `size oracle`.
+///
+/// # Errors
+/// When the page is none.
+pub fn oracle(sga: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
+    let each = pages_for(sga, page)?.saturating_add(ORACLE_EXTRA);
+    let pages = each.saturating_mul(instances);
+    Ok(Sizing::new(
+        format!("pages of {} for Oracle with an SGA of {sga}", page.exact()),
+        "Oracle's hugepages_settings.sh (MOS 401749.1); oravirt/ansible-oracle#576",
+    )
+    .step(
+        "each",
+        format!("{} B / {} B, rounded up, + {ORACLE_EXTRA}", sga.0, page.0),
+        each,
+        "pages",
+    )
+    .step("pages", format!("{instances} x {each}"), pages, "pages")
+    .trap("memory_target (AMM) puts the SGA on /dev/shm and leaves the pool idle: use sga_target (ASMM)")
+    .trap("use_large_pages=ONLY refuses to start when the pool is short; TRUE mixes pages silently")
+    .trap("the PGA is never on pool pages")
+    .trap("memlock must cover the SGA, and transparent large pages should be off or on madvise"))
+}
+
+/// The buffer pool that InnoDB makes of what is asked for: a multiple of chunk x instances.
+pub fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
+    let unit = chunk.0.saturating_mul(instances).max(1);
+    Bytes(asked.0.div_ceil(unit).saturating_mul(unit))
+}
+
+/// `size innodb`: each chunk of the buffer pool with its bookkeeping is a mapping of its own.
+///
+/// # Errors
+/// When the page is none, or a chunk is no multiple of 1 MiB.
+pub fn innodb(asked: Bytes, chunk: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
+    if chunk.0 == 0 || !chunk.0.is_multiple_of(1 << 20) {
+        return Err(SizeError::out_of_range(
+            "--chunk",
+            chunk,
+            "innodb_buffer_pool_chunk_size, a multiple of 1M such as 128M",
+        ));
+    }
+    if !(1..=64).contains(&instances) {
+        return Err(SizeError::out_of_range(
+            "--instances",
+            instances,
+            "innodb_buffer_pool_instances, from 1 to 64",
+        ));
+    }
+    let pool = innodb_pool(asked, chunk, instances);
+    let chunks = pool.0 / chunk.0;
+    let with_blocks = Bytes(
+        chunk
+            .0
+            .saturating_add((chunk.0 / INNODB_PAGE).saturating_mul(INNODB_BLOCK)),
+    );
+    let each = pages_for(with_blocks, page)?;
+    Ok(Sizing::new(
+        format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact()),
+        "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248",
+    )
+    .step(
+        "buffer_pool",
+        format!("{asked} rounded up to {} x {instances}", chunk.exact()),
+        pool,
+        "B",
+    )
+    .step("chunks", format!("{pool} / {}", chunk.exact()), chunks, "chunks")
+    .step(
+        "chunk",
+        format!(
+            "{} + {} blocks x {INNODB_BLOCK} B",
+            chunk.exact(),
+            chunk.0 / INNODB_PAGE
+        ),
+        with_blocks,
+        "B",
+    )
+    .step(
+        "chunk_pages",
+        format!("{} B / {} B, rounded up", with_blocks.0, page.0),
+        each,
+        "pages",
+    )
+    .step(
+        "pages",
+        format!("{chunks} x {each}"),
+        chunks.saturating_mul(each),
+        "pages",
+    )
+    .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
+    .trap("MySQL takes System V shared memory: the mysql user needs the group of vm.hugetlb_shm_group")
+    .trap("key_buffer_size and the query cache come from the pool too where they are large"))
+}
+
+/// `size redis`: no pool pages, but what copying costs while a child saves.
+///
+/// # Errors
+/// When the page is none.
+pub fn redis(maxmemory: Bytes, written: Bytes, base: Bytes, large: Bytes) -> Result<Sizing, SizeError> {
+    let small = pages_for(written, base)?.saturating_mul(base.0).min(maxmemory.0);
+    let worst = written.0.div_ceil(64).saturating_mul(large.0).min(maxmemory.0);
+    pages_for(maxmemory, large)?;
+    Ok(Sizing::new(
+        format!("Redis with maxmemory of {maxmemory}"),
+        "Redis documentation, Diagnosing latency issues",
+    )
+    .step("pages", "Redis takes no pages from a pool", 0u64, "pages")
+    .step(
+        "written_base",
+        format!("{written} written during a save, in whole pages of {}", base.exact()),
+        Bytes(small),
+        "B",
+    )
+    .step(
+        "written_large",
+        format!("at worst each write of 64 B copies {}, at most all", large.exact()),
+        Bytes(worst),
+        "B",
+    )
+    .trap(
+        "with THP on always, each first write after a fork copies a large page: leave it on \
+                 madvise, or disable-thp yes (the default since 6.2)",
+    )
+    .trap("memory needed at worst is maxmemory plus what is copied"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{innodb, innodb_pool, oracle, redis};
+    use model::Bytes;
+
+    #[test]
+    fn oracle_takes_four_pages_more_per_instance() {
+        let sizing = oracle(Bytes::gib(24), 2, Bytes::mib(2)).expect("a size");
+        assert_eq!(sizing.whole("pages"), Some(2 * (12288 + 4)));
+    }
+
+    #[test]
+    fn an_innodb_chunk_asks_for_what_the_server_logs() {
+        // docker-library/mysql#248: `InnoDB: mmap(137428992 bytes) failed`, a chunk of 128M in MySQL 5.7.17.
+        let sizing = innodb(Bytes::gib(8), Bytes::mib(128), 8, Bytes::mib(2)).expect("a size");
+        assert_eq!(sizing.whole("chunk"), Some(137_428_992));
+        assert_eq!(sizing.whole("pages"), Some(64 * 66));
+        assert_eq!(
+            innodb_pool(Bytes::gib(9), Bytes::mib(128), 16),
+            Bytes::gib(10),
+            "the manual's example"
+        );
+        assert!(innodb(Bytes::gib(8), Bytes(0), 8, Bytes::mib(2)).is_err());
+        assert!(innodb(Bytes::gib(8), Bytes::mib(128), 0, Bytes::mib(2)).is_err());
+    }
+
+    #[test]
+    fn redis_never_copies_more_than_it_has() {
+        let sizing = redis(Bytes::gib(8), Bytes::gib(1), Bytes::kib(4), Bytes::mib(2)).expect("a size");
+        assert_eq!(sizing.whole("written_large"), Some(Bytes::gib(8).0));
+        assert_eq!(sizing.whole("written_base"), Some(Bytes::gib(1).0));
+    }
+}

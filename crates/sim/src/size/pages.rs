@@ -1,0 +1,142 @@
+//! Pages for bytes, and the two limits that follow from them: memlock and shmmax.
+
+use model::Bytes;
+
+use super::{SizeError, Sizing};
+
+const JBOSS: &str = "JBoss community post \"Big performance wins with large pages\" (RHEL 5.1, \
+                 vm.nr_hugepages = 3072)";
+
+/// How many pages of one size hold so many bytes: rounded up, because a page cannot be shared with the next pool.
+///
+/// # Errors
+/// When the page is none.
+pub fn pages_for(bytes: Bytes, page: Bytes) -> Result<u64, SizeError> {
+    check_page(page)?;
+    Ok(bytes.0.div_ceil(page.0))
+}
+
+/// The memlock limit for so many pages, in the unit of limits.conf: KiB.
+///
+/// # Errors
+/// When the page is none, or the product is beyond 64 bits.
+pub fn memlock_kib(pages: u64, page: Bytes) -> Result<u64, SizeError> {
+    check_page(page)?;
+    pages
+        .checked_mul(page.0 >> 10)
+        .ok_or(SizeError::TooLarge("the memlock limit"))
+}
+
+pub(super) fn check_page(page: Bytes) -> Result<(), SizeError> {
+    if page.0 >= 4096 && page.0.is_power_of_two() {
+        Ok(())
+    } else {
+        Err(SizeError::NotAPage(page))
+    }
+}
+
+/// `size pages`: pages for bytes, and what is lost by rounding.
+///
+/// # Errors
+/// When the page is none.
+pub fn pages(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
+    let pages = pages_for(bytes, page)?;
+    let pool = pages.checked_mul(page.0).ok_or(SizeError::TooLarge("the pool"))?;
+    let about = format!("Pages of {} for {bytes}", page.exact());
+    Ok(Sizing::new(about, JBOSS)
+        .step(
+            "pages",
+            format!("{} B / {} B, rounded up", bytes.0, page.0),
+            pages,
+            "pages",
+        )
+        .step("pool", format!("{pages} x {}", page.exact()), pool, "B")
+        .step("unused", format!("{pool} - {}", bytes.0), pool - bytes.0, "B")
+        .trap(
+            "rounding down leaves the last page missing: mapping then fails as a whole, or ends in \
+                 SIGBUS at the first touch",
+        )
+        .trap("an application needs more than its main area: use `size jvm`, `size postgres` and the like")
+        .trap("a pool page is taken from everybody else, whether it is used or not"))
+}
+
+/// `size memlock`: the memlock limit for bytes in pages of one size.
+///
+/// # Errors
+/// When the page is none, or the limit is beyond 64 bits.
+pub fn memlock(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
+    let pages = pages_for(bytes, page)?;
+    let kib = memlock_kib(pages, page)?;
+    Ok(
+        Sizing::new(format!("memlock for {bytes} in pages of {}", page.exact()), JBOSS)
+            .step(
+                "pages",
+                format!("{} B / {} B, rounded up", bytes.0, page.0),
+                pages,
+                "pages",
+            )
+            .step(
+                "memlock",
+                format!("{pages} x {} KiB, the unit of limits.conf", page.0 >> 10),
+                kib,
+                "KiB",
+            )
+            .step(
+                "limit_memlock",
+                format!("{kib} x 1024, for LimitMEMLOCK= of systemd"),
+                Bytes(kib.saturating_mul(1024)),
+                "B",
+            )
+            .trap("limits.conf counts KiB, LimitMEMLOCK= bytes, and a unit does not read limits.conf at all")
+            .trap(
+                "mmap(MAP_HUGETLB) needs no memlock; System V shared memory with SHM_HUGETLB did until \
+                 Linux 5.16, and needs the group of vm.hugetlb_shm_group",
+            ),
+    )
+}
+
+/// `size shmmax`: the limits of System V shared memory for one segment.
+///
+/// # Errors
+/// When the base page is none.
+pub fn shmmax(segment: Bytes, base: Bytes) -> Result<Sizing, SizeError> {
+    let shmall = pages_for(segment, base)?;
+    Ok(Sizing::new(
+        format!("kernel.shmmax and kernel.shmall for a segment of {segment}"),
+        JBOSS,
+    )
+    .step(
+        "shmmax",
+        "bytes of the largest segment (the post sets all of RAM)",
+        segment,
+        "B",
+    )
+    .step(
+        "shmall",
+        format!("{} B / {} B, rounded up: pages, not bytes", segment.0, base.0),
+        shmall,
+        "pages",
+    )
+    .trap("since Linux 3.16 both are practically unlimited: never lower them")
+    .trap("shmall counts base pages of all segments together"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SizeError, memlock_kib, pages, pages_for};
+    use model::Bytes;
+
+    #[test]
+    fn nothing_overflows_and_no_page_of_no_size_is_divided_by() {
+        assert_eq!(pages_for(Bytes(0), Bytes::mib(2)), Ok(0));
+        assert_eq!(pages_for(Bytes(u64::MAX), Bytes::kib(4)), Ok(1 << 52));
+        for page in [0, 1, 4095, 3 << 20] {
+            assert_eq!(
+                pages_for(Bytes::gib(1), Bytes(page)),
+                Err(SizeError::NotAPage(Bytes(page)))
+            );
+        }
+        assert!(memlock_kib(u64::MAX, Bytes::gib(1)).is_err());
+        assert!(pages(Bytes(u64::MAX), Bytes::gib(1)).is_err());
+    }
+}
