@@ -21,6 +21,9 @@ const QUIET: f64 = 0.02;
 /// Samples within this share of the quiet ones count as quiet, too.
 const AS_QUIET: f64 = 0.03;
 
+/// The clock of a visit is this quantile of its readings: the highest few may be misread.
+const FASTEST: f64 = 0.9;
+
 /// What one visit to a point gave.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Visit {
@@ -34,6 +37,9 @@ pub(super) struct Visit {
 pub(super) struct Samples {
     ticks: Vec<f64>,
     cycles: Vec<f64>,
+    /// Core cycles by the fastest clock of the visit: a neighbour can slow the multiplications of a reading down, too,
+    /// and then the block's own clock makes it look shorter than any step can be.
+    unhurried: Vec<f64>,
     clocks: Vec<f64>,
     visits: Vec<f64>,
     dropped: Dropped,
@@ -58,6 +64,9 @@ impl Samples {
                 self.cycles.push(block.cycles());
                 self.clocks.push(block.clock[0]);
             }
+        }
+        if let Some(fastest) = stats::quantile(&stats::sorted(&self.clocks[before..]), FASTEST) {
+            self.unhurried.extend(self.ticks[before..].iter().map(|ticks| ticks * fastest));
         }
         self.visits.extend(stats::median(&self.ticks[before..]));
         if let Some((counts, steps)) = visit.counted {
@@ -104,12 +113,12 @@ impl Samples {
     /// What a step costs while nobody disturbs; `ticks_per_ns` as of the time stamp counter.
     pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
         let ticks = stats::quantile(&stats::sorted(&self.ticks), QUIET)?;
-        let cycles = stats::quantile(&stats::sorted(&self.cycles), QUIET)?;
-        let alike = self.cycles.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
+        let cycles = stats::quantile(&stats::sorted(&self.unhurried), QUIET)?;
+        let alike = self.unhurried.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
         Some(Quiet {
             ns: ticks / ticks_per_ns,
             cycles,
-            share: alike.count() as f64 / self.cycles.len() as f64,
+            share: alike.count() as f64 / self.unhurried.len() as f64,
         })
     }
 
