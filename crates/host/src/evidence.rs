@@ -2,7 +2,7 @@
 
 use model::{Bytes, Reading};
 
-use crate::config::{Config, Vmware};
+use crate::config::Config;
 use crate::programs::{self, Program};
 use crate::{Snapshot, Source};
 
@@ -48,13 +48,6 @@ impl Evidence {
             applied: Reading::absent("a journal of settings that hugewise applied"),
             snapshot,
         }
-    }
-
-    /// With a file of VMware's settings, to be judged too.
-    #[must_use]
-    pub fn with_vmware(mut self, path: &str, text: &str) -> Self {
-        self.config.vmware.push(Vmware::parse(path, text));
-        self
     }
 }
 

@@ -22,7 +22,8 @@ impl Backing {
     /// Adds bytes of a kind; zero bytes leave no entry.
     pub fn add(&mut self, kind: PageKind, bytes: Bytes) {
         if bytes.0 > 0 {
-            self.0.entry(kind).or_default().0 += bytes.0;
+            let sum = self.0.entry(kind).or_default();
+            sum.0 = sum.0.saturating_add(bytes.0);
         }
     }
 
@@ -33,7 +34,7 @@ impl Backing {
 
     /// Bytes of all kinds.
     pub fn total(&self) -> Bytes {
-        Bytes(self.0.values().map(|bytes| bytes.0).sum())
+        Bytes(self.0.values().map(|bytes| bytes.0).fold(0, u64::saturating_add))
     }
 
     /// Bytes on anything larger than base pages.
@@ -42,7 +43,7 @@ impl Backing {
             self.iter()
                 .filter(|(kind, _)| kind.is_large())
                 .map(|(_, bytes)| bytes.0)
-                .sum(),
+                .fold(0, u64::saturating_add),
         )
     }
 

@@ -95,6 +95,24 @@ enum Next {
 }
 
 impl Boot {
+    /// Sizes of hugetlb pages on the architectures that Linux runs on (arm64 with pages of 4K, 16K and 64K; loongarch;
+    /// powerpc; riscv; s390; sparc; x86). A size that is none of these is supported nowhere.
+    pub const SIZES: [Bytes; 13] = [
+        Bytes::kib(64),
+        Bytes::kib(512),
+        Bytes::mib(1),
+        Bytes::mib(2),
+        Bytes::mib(4),
+        Bytes::mib(8),
+        Bytes::mib(16),
+        Bytes::mib(32),
+        Bytes::mib(256),
+        Bytes::mib(512),
+        Bytes::gib(1),
+        Bytes::gib(2),
+        Bytes::gib(16),
+    ];
+
     /// Takes a command line. Without `page_sizes` no size is called unsupported.
     pub fn parse(line: &str, page_sizes: Option<&[Bytes]>) -> Self {
         let mut boot = Self::default();

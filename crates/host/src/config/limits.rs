@@ -57,14 +57,23 @@ pub fn memlock_for<'a>(lines: &'a [LimitLine], user: &str, groups: &[String]) ->
     let line = last(&for_user)
         .or_else(|| last(&for_group))
         .or_else(|| last(&for_all))?;
-    let limit = match line.value.as_str() {
-        "unlimited" | "infinity" | "-1" => Limit::Unlimited,
-        kib => Limit::Bytes(kib.parse::<u64>().ok()?.checked_mul(1024)?),
-    };
-    Some((limit, line))
+    Some((memlock(&line.value)?, line))
 }
 
-fn limit_line(path: &str, number: usize, line: &str) -> Option<LimitLine> {
+fn memlock(value: &str) -> Option<Limit> {
+    match value {
+        "unlimited" | "infinity" | "-1" => Some(Limit::Unlimited),
+        kib => Some(Limit::Bytes(kib.parse::<u64>().ok()?.checked_mul(1024)?)),
+    }
+}
+
+/// Does the line have a known form?
+pub(super) fn is_known(line: &LimitLine) -> bool {
+    let kind = matches!(line.kind.as_str(), "soft" | "hard" | "-");
+    kind && (line.item != "memlock" || memlock(&line.value).is_some())
+}
+
+pub(super) fn limit_line(path: &str, number: usize, line: &str) -> Option<LimitLine> {
     let mut words = line.split_whitespace().map(str::to_owned);
     Some(LimitLine {
         place: format!("{path}:{number}"),

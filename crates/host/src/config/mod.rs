@@ -3,8 +3,10 @@
 mod accounts;
 mod boot;
 mod distribution;
+pub mod given;
 mod limits;
 mod policy;
+mod settings;
 pub(crate) mod shm;
 mod sysctl_files;
 pub(crate) mod unit;
@@ -22,10 +24,11 @@ use crate::Source;
 pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootPool, Ignored, IgnoredWhy, PoolRequest};
 pub use distribution::Distribution;
+pub use given::Given;
 pub use limits::{LimitLine, memlock_for};
 pub use policy::PolicyLine;
+pub use settings::{Setting, Settings};
 pub use shm::Segment;
-pub use sysctl_files::{SysctlFiles, SysctlLine};
 pub use unit::Unit;
 pub use vmware::Vmware;
 
@@ -37,7 +40,7 @@ pub struct Config {
     /// The hugetlb part of the boot command line, as the kernel takes it.
     pub boot: Reading<Boot>,
     /// `/etc/sysctl.conf` and the `sysctl.d` directories.
-    pub sysctl: Reading<SysctlFiles>,
+    pub sysctl: Reading<Settings>,
     /// `/etc/security/limits.conf` and `limits.d`.
     pub limits: Reading<Vec<LimitLine>>,
     /// Everything that sets the policy of transparent pages at boot.
@@ -50,8 +53,6 @@ pub struct Config {
     pub segments: Reading<Vec<Segment>>,
     /// Files in hugetlbfs mounts, as paths.
     pub hugetlb_files: Reading<Vec<String>>,
-    /// Files of VMware that were given by name: `.vmx` and ESX advanced settings.
-    pub vmware: Vec<Vmware>,
 }
 
 impl Config {
@@ -59,14 +60,13 @@ impl Config {
     pub fn read(source: &Source, page_sizes: Option<&[Bytes]>) -> Self {
         Self {
             boot: source.line("/proc/cmdline").map(|line| Boot::parse(&line, page_sizes)),
-            sysctl: SysctlFiles::read(source).into(),
+            sysctl: sysctl_files::read(source).into(),
             limits: limits::read(source).into(),
             thp_policy: policy::read(source).into(),
             accounts: Accounts::read(source),
             distribution: Distribution::read(source),
             segments: shm::read(source),
             hugetlb_files: hugetlb_files(source),
-            vmware: Vec::new(),
         }
     }
 }

@@ -21,6 +21,16 @@ pub struct PolicyLine {
     pub value: String,
 }
 
+impl PolicyLine {
+    /// A place and the value that it sets.
+    pub(super) fn new(place: &str, value: &str) -> Self {
+        Self {
+            place: place.to_owned(),
+            value: value.trim_matches('"').to_owned(),
+        }
+    }
+}
+
 pub(super) fn read(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
     has_configuration(source)?;
     let mut lines = boot(source)?;
@@ -41,7 +51,7 @@ fn boot(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
         .filter_map(|word| word.strip_prefix("transparent_hugepage="));
     Ok(values
         .next_back()
-        .map(|value| policy("/proc/cmdline", value))
+        .map(|value| PolicyLine::new("/proc/cmdline", value))
         .into_iter()
         .collect())
 }
@@ -65,7 +75,7 @@ fn tmpfiles(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
                 let mut words = line.split_whitespace();
                 let _ = words.next().filter(|kind| kind.starts_with('w'))?;
                 words.next().filter(|file| file.ends_with(ENABLED))?;
-                Some(policy(&format!("{path}:{number}"), words.nth(4)?))
+                Some(PolicyLine::new(&format!("{path}:{number}"), words.nth(4)?))
             }));
         }
     }
@@ -84,7 +94,7 @@ fn sysfs_conf(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
             let (file, value) = line.split_once('=')?;
             file.trim()
                 .ends_with(ENABLED)
-                .then(|| policy(&format!("{path}:{number}"), value.trim()))
+                .then(|| PolicyLine::new(&format!("{path}:{number}"), value.trim()))
         }));
     }
     Ok(lines)
@@ -100,15 +110,21 @@ fn units(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
     for name in listed(source, UNITS)?.into_iter().filter(named) {
         let path = format!("{UNITS}/{name}");
         let text = content(source, &path)?.unwrap_or_default();
-        lines.extend(said(&text, &['#', ';']).filter_map(|(number, line)| {
-            let command = line.strip_prefix("ExecStart")?;
-            let writes = command.contains(ENABLED) && (command.contains("echo") || command.contains("tee"));
-            let words = ["never", "madvise", "always"];
-            let value = words.into_iter().find(|word| writes && command.contains(word))?;
-            Some(policy(&format!("{path}:{number}"), value))
-        }));
+        lines.extend(in_unit(&path, &text));
     }
     Ok(lines)
+}
+
+/// Commands of a unit that write the policy.
+pub(super) fn in_unit(path: &str, text: &str) -> Vec<PolicyLine> {
+    let lines = said(text, &['#', ';']).filter_map(|(number, line)| {
+        let command = line.strip_prefix("ExecStart")?;
+        let writes = command.contains(ENABLED) && (command.contains("echo") || command.contains("tee"));
+        let words = ["never", "madvise", "always"];
+        let value = words.into_iter().find(|word| writes && command.contains(word))?;
+        Some(PolicyLine::new(&format!("{path}:{number}"), value))
+    });
+    lines.collect()
 }
 
 /// The active profile and, if that says nothing, the ones it includes.
@@ -128,7 +144,7 @@ fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
                 Some((number, key.trim(), value.trim()))
             });
             if let Some((number, _, value)) = pairs.clone().find(|(_, key, _)| key.starts_with("transparent_huge")) {
-                return Ok(vec![policy(&format!("{path}:{number}"), value)]);
+                return Ok(vec![PolicyLine::new(&format!("{path}:{number}"), value)]);
             }
             if let Some((_, _, included)) = pairs.find(|(_, key, _)| *key == "include") {
                 waiting.extend(included.split(',').map(|name| name.trim().to_owned()));
@@ -138,11 +154,4 @@ fn tuned(source: &Source) -> Result<Vec<PolicyLine>, Unread> {
         visited.push(profile);
     }
     Ok(Vec::new())
-}
-
-fn policy(place: &str, value: &str) -> PolicyLine {
-    PolicyLine {
-        place: place.to_owned(),
-        value: value.trim_matches('"').to_owned(),
-    }
 }

@@ -27,6 +27,18 @@ pub struct Unit {
     pub thp: Option<(String, String)>,
 }
 
+impl Unit {
+    /// Takes a setting in, if it is one of those that matter; false if its value does not have its form.
+    pub(super) fn take(&mut self, name: &str, value: &str, place: &str) -> bool {
+        match name {
+            "LimitMEMLOCK" => self.memlock = limit(value).map(|limit| (limit, place.to_owned())),
+            "MemoryTHP" => self.thp = Some((value.to_owned(), place.to_owned())),
+            _ => {}
+        }
+        name != "LimitMEMLOCK" || self.memlock.is_some() || value.is_empty()
+    }
+}
+
 /// The unit of a name and its drop-ins. One without files (made at run time) has no settings.
 pub(crate) fn read(source: &Source, name: &str) -> Reading<Unit> {
     read_unit(source, name).into()
@@ -41,11 +53,8 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
     for path in files(source, name)? {
         let text = content(source, &path)?.unwrap_or_default();
         for (number, line) in said(&text, &['#', ';']) {
-            let place = || format!("{path}:{number}");
-            match line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
-                Some(("LimitMEMLOCK", value)) => unit.memlock = limit(value).map(|limit| (limit, place())),
-                Some(("MemoryTHP", value)) => unit.thp = Some((value.to_owned(), place())),
-                _ => {}
+            if let Some((key, value)) = line.split_once('=') {
+                unit.take(key.trim(), value.trim(), &format!("{path}:{number}"));
             }
         }
     }

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 /// `name = value` settings; names without regard to case, quotes taken off.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vmware {
     /// Where it came from.
     pub path: String,
@@ -45,10 +42,5 @@ impl Vmware {
     pub fn is_on(&self, name: &str) -> Option<bool> {
         self.get(name)
             .map(|value| value.eq_ignore_ascii_case("true") || value == "1")
-    }
-
-    /// Is it a virtual machine's file, and not a host's settings?
-    pub fn is_virtual_machine(&self) -> bool {
-        self.get("memSize").is_some() || self.get("virtualHW.version").is_some()
     }
 }

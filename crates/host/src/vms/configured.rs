@@ -7,7 +7,7 @@ use crate::snapshot::Mount;
 
 /// Where a piece of memory is to come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum From {
+pub(crate) enum From {
     /// Anonymous or shared memory with whatever transparent pages the host gives.
     Any,
     /// Transparent pages, asked for by name.
@@ -20,11 +20,11 @@ pub(super) enum From {
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) name: Option<String>,
-    pub(super) memory: Vec<(Bytes, From)>,
-    pub(super) prealloc: bool,
-    pub(super) shared: bool,
+pub(crate) struct Asked {
+    pub(crate) name: Option<String>,
+    pub(crate) memory: Vec<(Bytes, From)>,
+    pub(crate) prealloc: bool,
+    pub(crate) shared: bool,
 }
 
 impl Asked {
@@ -75,7 +75,7 @@ impl<'a> HugeMounts<'a> {
 }
 
 /// `key=value` parts of an option, separated by commas; QEMU writes a comma in a value twice.
-pub(super) fn parts(option: &str) -> Vec<(String, String)> {
+pub(crate) fn parts(option: &str) -> Vec<(String, String)> {
     let joined = option.replace(",,", "\u{0}");
     let split = joined.split(',').filter(|part| !part.is_empty());
     split
@@ -95,7 +95,7 @@ pub(super) fn value<'a>(parts: &'a [(String, String)], key: &str) -> Option<&'a 
 }
 
 /// Is a switch on?
-pub(super) fn is_on(parts: &[(String, String)], key: &str) -> bool {
+pub(crate) fn is_on(parts: &[(String, String)], key: &str) -> bool {
     matches!(value(parts, key), Some("on" | "yes" | "true"))
 }
 
@@ -108,7 +108,7 @@ pub(super) fn size(text: &str, unit: u64) -> Option<Bytes> {
 }
 
 /// Every value of an option that is written `--name value`, `-name value` or `--name=value`.
-pub(super) fn options<'a>(argv: &'a [String], name: &str) -> Vec<&'a str> {
+pub(crate) fn options<'a>(argv: &'a [String], name: &str) -> Vec<&'a str> {
     let mut found = Vec::new();
     let mut words = argv.iter().skip(1);
     while let Some(word) = words.next() {

@@ -17,6 +17,12 @@ use crate::processes::smaps;
 use crate::snapshot::mounts;
 use configured::{Asked, HugeMounts};
 
+/// Command lines that no process runs yet.
+pub(crate) mod asked {
+    pub(crate) use super::configured::{Asked, From, is_on, options, parts};
+    pub(crate) use super::qemu::parse as qemu;
+}
+
 /// KVM's own accounts: a directory `PID-FD` for each machine.
 const DEBUGFS: &str = "/sys/kernel/debug/kvm";
 /// smaps of a large process.

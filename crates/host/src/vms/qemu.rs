@@ -9,7 +9,7 @@ use super::configured::{Asked, From, is_on, options, parts, size, value};
 const DEFAULT: Bytes = Bytes::mib(128);
 const MIB: u64 = 1 << 20;
 
-pub(super) fn parse(argv: &[String]) -> Asked {
+pub(crate) fn parse(argv: &[String]) -> Asked {
     let objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
     let main = || {
         let bytes = options(argv, "m")

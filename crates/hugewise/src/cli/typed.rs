@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use host::config::given::FileKind;
 use model::Bytes;
 use model::findings::Severity;
 
@@ -152,9 +153,14 @@ pub struct Doctor {
     /// Only explain this rule, by id or name, without looking at the machine
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
-    /// Judge this file too: a virtual machine's .vmx, or a list of ESX advanced settings (may be given again)
+    /// Judge configuration files instead of a machine (may be given again: they are judged together); with --root, as files
+    /// that are to hold on that machine
     #[arg(long, value_name = "FILE")]
     pub file: Vec<PathBuf>,
+    /// What the files are, where name and content do not tell: sysctl, cmdline, limits, unit, java, postgres, mysql, pod,
+    /// libvirt, qemu, vmware
+    #[arg(long = "as", value_name = "KIND", requires = "file")]
+    pub kind: Option<FileKind>,
 }
 
 /// What to work out.

@@ -1,12 +1,15 @@
 //! `hugewise doctor`: what is wrong with a machine, and how to fix it.
 
 use std::cmp::Reverse;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
-use anyhow::{Context, bail};
-use host::config::Vmware;
-use host::{Evidence, Source};
+use anyhow::{Context, anyhow, bail};
+use host::config::Given;
+use host::{Evidence, Snapshot, Source, Tree};
 use model::findings::Severity;
+use model::{Bytes, Doubt};
 use tune::judge::{self, Rule};
 
 use super::Desk;
@@ -15,8 +18,8 @@ use crate::render::doctor::explanation;
 use crate::results::Doctor;
 use crate::ui::Outcome;
 
-/// Settings of an ESX host that rules know.
-const ESX: [&str; 2] = ["Mem.AllocGuestLargePage", "LPage.LPageAlwaysTryForNPT"];
+/// More than any file of configuration has.
+const LARGEST: Bytes = Bytes::mib(4);
 /// Rules named where one is asked for that does not exist.
 const NEAR: usize = 5;
 
@@ -26,32 +29,57 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
         return explain(desk, id);
     }
     let form = desk.form::<Doctor>(Format::Text)?;
-    let evidence = with_files(Evidence::gather(&desk.source), &typed.file)?;
-    let result = desk.about(&evidence.snapshot, Vec::new(), Doctor::of(&evidence));
+    let given = given(typed)?;
+    let doubts = given
+        .garbled
+        .iter()
+        .map(|why| Doubt::new("garbled-line", why.to_string()))
+        .collect();
+    // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
+    let alone = !typed.file.is_empty() && desk.global.root.is_none();
+    let (snapshot, doctor) = if alone {
+        let nothing = Source::from_tree("files", Tree::new());
+        (Snapshot::take(&nothing), Doctor::of_files(&given))
+    } else {
+        let evidence = evidence(desk);
+        let doctor = Doctor::with_files(&evidence, &given);
+        (evidence.snapshot, doctor)
+    };
+    let result = desk.about(&snapshot, doubts, doctor);
     desk.give(&result, form)?;
+    if alone && result.data.is_blind() {
+        bail!(
+            "no rule can be told from these files alone (the reasons are in the result; give more --file, or --root)"
+        );
+    }
     outcome(&result.data, typed.fail_on, &desk.source)
 }
 
-/// With files that describe a machine elsewhere.
-fn with_files(mut evidence: Evidence, files: &[PathBuf]) -> anyhow::Result<Evidence> {
-    for file in files {
-        let name = file.display().to_string();
-        let text = std::fs::read(file).with_context(|| format!("--file {name}: the file cannot be read"))?;
-        let text = String::from_utf8_lossy(&text);
-        if !is_vmware(&Vmware::parse(&name, &text)) {
-            bail!(
-                "--file {name}: neither a .vmx file (it has no memSize) nor ESX settings that a rule knows ({})",
-                ESX.join(", ")
-            );
-        }
-        evidence = evidence.with_vmware(&name, &text);
-    }
-    Ok(evidence)
+/// Everything about the machine, with what hugewise itself did to it.
+pub(super) fn evidence(desk: &Desk<'_>) -> Evidence {
+    Evidence::gather(&desk.source)
 }
 
-/// A file of another kind would be found well, because it says nothing.
-fn is_vmware(file: &Vmware) -> bool {
-    file.is_virtual_machine() || ESX.iter().any(|name| file.get(name).is_some())
+fn given(typed: &typed::Doctor) -> anyhow::Result<Given> {
+    let mut given = Given::default();
+    for file in &typed.file {
+        let name = file.display().to_string();
+        let bytes = read(file).with_context(|| format!("--file {name}: the file cannot be read"))?;
+        given
+            .add(&name, &bytes, typed.kind)
+            .map_err(|error| anyhow!("--file {error}"))?;
+    }
+    Ok(given)
+}
+
+/// A file of configuration; a larger one is no such file.
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(file)?.take(LARGEST.0 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST.0 {
+        bail!("it is larger than {LARGEST} (is it really a file of configuration?)");
+    }
+    Ok(bytes)
 }
 
 fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Result<Outcome> {

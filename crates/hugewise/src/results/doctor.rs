@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use host::Evidence;
+use host::config::Given;
 use model::findings::{Diagnosis, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,13 +18,27 @@ pub struct Doctor {
     pub diagnosis: Diagnosis,
 }
 
+impl From<Diagnosis> for Doctor {
+    fn from(diagnosis: Diagnosis) -> Self {
+        let rules = tune::judge::rules().count();
+        Self { rules, diagnosis }
+    }
+}
+
 impl Doctor {
-    /// Applies every rule.
+    /// Applies every rule to a machine.
     pub fn of(evidence: &Evidence) -> Self {
-        Self {
-            rules: tune::judge::rules().count(),
-            diagnosis: tune::judge::judge(evidence),
-        }
+        Self::from(tune::judge::judge(evidence))
+    }
+
+    /// Applies every rule to files alone.
+    pub fn of_files(given: &Given) -> Self {
+        Self::from(tune::judge::judge_files(given))
+    }
+
+    /// Applies every rule to a machine and to files that are to hold on it.
+    pub fn with_files(evidence: &Evidence, given: &Given) -> Self {
+        Self::from(tune::judge::judge_with_files(evidence, given))
     }
 
     /// Findings of one severity.

@@ -10,6 +10,7 @@ mod d_thp;
 mod e_jvm;
 mod f_databases;
 mod facts;
+mod files;
 mod g_virtualisation;
 mod h_observability;
 mod rule;
@@ -24,6 +25,7 @@ use std::cmp::Reverse;
 use host::Evidence;
 use model::findings::Diagnosis;
 
+pub use files::{judge_files, judge_with_files};
 pub use rule::{Rule, Verdict};
 
 /// The rules by group, in order of id.
@@ -43,15 +45,16 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     RULES.into_iter().flatten()
 }
 
-/// Applies every rule. Findings are ordered by severity, then by id.
+/// Applies every rule to a machine.
 pub fn judge(evidence: &Evidence) -> Diagnosis {
+    collect(|rule| rule.judge(evidence))
+}
+
+/// The verdicts of all rules together. Findings are ordered by severity, then by id.
+fn collect(verdict: impl Fn(&Rule) -> Verdict) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for rule in rules() {
-        match rule.judge(evidence) {
-            Verdict::Found(findings) => diagnosis.findings.extend(findings),
-            Verdict::Clear => {}
-            Verdict::NotJudged(not_judged) => diagnosis.not_judged.push(not_judged),
-        }
+        verdict(rule).enter(&mut diagnosis);
     }
     diagnosis.findings.sort_by_key(|finding| Reverse(finding.severity));
     diagnosis

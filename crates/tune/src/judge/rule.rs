@@ -4,7 +4,7 @@ use std::fmt;
 
 use host::Evidence;
 use model::Unread;
-use model::findings::{Confidence, Finding, NotJudged, Proof, Severity};
+use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
 
 /// One rule of the catalogue.
 #[derive(Clone, Copy)]
@@ -56,7 +56,12 @@ pub(super) struct Case {
 impl Rule {
     /// Applies the rule.
     pub fn judge(&self, evidence: &Evidence) -> Verdict {
-        match (self.look)(evidence) {
+        self.verdict((self.look)(evidence))
+    }
+
+    /// What an answer means.
+    pub(super) fn verdict(&self, answer: Answer) -> Verdict {
+        match answer {
             Ok(cases) if cases.is_empty() => Verdict::Clear,
             Ok(cases) => Verdict::Found(cases.into_iter().map(|case| self.finding(case)).collect()),
             Err(Reason(reason)) => Verdict::NotJudged(NotJudged {
@@ -76,6 +81,31 @@ impl Rule {
             consequence: case.consequence,
             fix: case.fix,
             link: self.link.to_owned(),
+        }
+    }
+}
+
+impl Verdict {
+    /// Two looks by one rule: what either finds counts, and one that could look is enough.
+    #[must_use]
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Found(mut findings), Self::Found(more)) => {
+                findings.extend(more);
+                Self::Found(findings)
+            }
+            (found @ Self::Found(_), _) | (_, found @ Self::Found(_)) => found,
+            (Self::Clear, _) | (_, Self::Clear) => Self::Clear,
+            (not_judged, _) => not_judged,
+        }
+    }
+
+    /// Puts it where it belongs.
+    pub(super) fn enter(self, diagnosis: &mut Diagnosis) {
+        match self {
+            Self::Found(findings) => diagnosis.findings.extend(findings),
+            Self::Clear => {}
+            Self::NotJudged(not_judged) => diagnosis.not_judged.push(not_judged),
         }
     }
 }

@@ -57,7 +57,10 @@ fn pool_starves(evidence: &Evidence) -> Answer {
     .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
     .seen(pool_file(pool, "resv_hugepages"), "", pool.reserved.to_string());
-    let keep = pool.used().unwrap_or(0) + pool.reserved.known().copied().unwrap_or(0);
+    let keep = pool
+        .used()
+        .unwrap_or(0)
+        .saturating_add(pool.reserved.known().copied().unwrap_or(0));
     Ok(vec![
         case.fix(format!("echo {keep} > {}", pool_file(pool, "nr_hugepages")))
             .fix("and lower it in /etc/sysctl.d or the boot command line"),

@@ -62,7 +62,7 @@ fn imbalance(evidence: &Evidence) -> Answer {
 fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
     let kib = pool.size.0 >> 10;
     let file = |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages");
-    let fair = counts.iter().map(|(_, pages)| pages).sum::<u64>() / counts.len().max(1) as u64;
+    let fair = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add) / counts.len().max(1) as u64;
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     Case::likely(format!(
         "node {} has {missing} less of pages of {} than its share: programs there use far memory, or get no pages",
@@ -110,7 +110,7 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         return Ok(None);
     }
     let allowed = known(&program.nodes)?;
-    let (mut here, mut elsewhere) = (0, 0);
+    let (mut here, mut elsewhere) = (0_u64, 0_u64);
     for NodePool { node, free, .. } in known(&pool.nodes)? {
         let free = *known(free)?;
         let place = if allowed.contains(*node) {
@@ -118,7 +118,7 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
         } else {
             &mut elsewhere
         };
-        *place += free;
+        *place = u64::saturating_add(*place, free);
     }
     if here.saturating_mul(pool.size.0) >= missing.0 || elsewhere == 0 {
         return Ok(None);

@@ -7,6 +7,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use crate::judge::facts::{bytes, each, known, persistent, pool_file, pools, programs};
+use crate::judge::files::needs_a_file;
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 const TASK: &str = "https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/";
@@ -33,6 +34,19 @@ pub(super) const C05: Rule = Rule {
            or restart the kubelet after each change.",
     link: "https://github.com/kubernetes/kubernetes/issues/99483",
     look: stale,
+};
+
+pub(super) const C06: Rule = Rule {
+    id: "C06",
+    name: "pod-spec-lint",
+    severity: Severity::Error,
+    holds: "Kubernetes with hugepages as a resource (1.14 and later); several sizes in one pod since 1.18",
+    text: "A pod asks for hugetlb pages in a way that Kubernetes does not accept: requests and limits of hugepages-SIZE must be equal \
+           and whole pages, cpu or memory must be asked for too, and a volume with medium HugePages-SIZE needs that size among the \
+           resources (the medium HugePages without a size only works with one size). The API server rejects the first kinds; the \
+           last leaves the pod in FailedMount. Told from YAML, and with a sysctl file or a machine beside it also whether a node has as many pages.",
+    link: TASK,
+    look: needs_a_file,
 };
 
 fn no_mount(evidence: &Evidence) -> Answer {

@@ -211,9 +211,9 @@ fn no_controller(evidence: &Evidence) -> Answer {
     if *known(&evidence.snapshot.cgroup.hugetlb)? {
         return Ok(Vec::new());
     }
-    let mut pages = 0;
+    let mut pages = 0_u64;
     for pool in pools(evidence)? {
-        pages += persistent(pool)?;
+        pages = persistent(pool)?.saturating_add(pages);
     }
     let container = programs(evidence)?.iter().find_map(|program| {
         let groups = program.cgroup().ok()??;

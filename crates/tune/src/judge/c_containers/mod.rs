@@ -17,5 +17,6 @@ pub(super) const RULES: &[Rule] = &[
     limits::C03,
     kubernetes::C04,
     kubernetes::C05,
+    kubernetes::C06,
     memory::C09,
 ];

@@ -109,7 +109,7 @@ fn too_slow(evidence: &Evidence) -> Answer {
     let mut unknown = None;
     for program in looked_into(evidence)? {
         match program.and_then(counted_areas) {
-            Ok(areas) => waiting.0 += areas.iter().map(eligible).sum::<u64>(),
+            Ok(areas) => waiting.0 = areas.iter().map(eligible).fold(waiting.0, u64::saturating_add),
             Err(reason) => unknown = unknown.or(Some(reason)),
         }
     }

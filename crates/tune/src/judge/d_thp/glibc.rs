@@ -101,7 +101,7 @@ fn auto_thp(evidence: &Evidence) -> Answer {
             .iter()
             .filter_map(|program| program.thp().ok())
             .map(|thp| thp.0)
-            .sum(),
+            .fold(0, u64::saturating_add),
     );
     let case = Case::likely(format!(
         "{} have {bytes} on transparent pages that malloc asked for by itself",
@@ -115,9 +115,10 @@ fn auto_thp(evidence: &Evidence) -> Answer {
 }
 
 fn empty_pool(evidence: &Evidence) -> Answer {
-    let mut room = 0;
+    let mut room = 0_u64;
     for pool in pools(evidence)? {
-        room += available(pool)? + known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
+        let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
+        room = available(pool)?.saturating_add(growth).saturating_add(room);
     }
     each(programs(evidence)?, |program| {
         let asked = tunable(program, "glibc.malloc.hugetlb")?;

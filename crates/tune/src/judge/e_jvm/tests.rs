@@ -141,3 +141,27 @@ fn e08_pretouch_that_breaks_the_heap_up() {
     clear("E08", jvm("/opt/jdk-17.0.2", 1000).on(machine()));
     clear("E08", jvm("/opt/jdk-25", 100).on(machine()));
 }
+
+#[test]
+fn e03_a_size_that_is_none() {
+    let java = |size: &str| process(90, "java").arg("-XX:+UseLargePages").arg(size).arg("Main");
+    found("E03", java("-XX:LargePageSizeInBytes=2").on(machine()));
+    clear("E03", java("-XX:LargePageSizeInBytes=2m").on(machine()));
+    clear(
+        "E03",
+        process(90, "java")
+            .arg("-XX:LargePageSizeInBytes=2")
+            .arg("Main")
+            .on(machine()),
+    );
+}
+
+#[test]
+fn e13_options_of_other_times() {
+    let java = |option: &str| process(90, "java").arg(option).arg("Main");
+    for old in ["-XX:+UseSHM", "-XX:+UseHugeTLBFS", "-XlargePages", "-Xlp"] {
+        found("E13", java(old).on(machine()));
+    }
+    clear("E13", java("-XX:+UseLargePages").on(machine()));
+    clear("E13", java("-Xlp:objectheap:pagesize=2M").on(machine()));
+}

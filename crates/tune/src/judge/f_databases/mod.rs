@@ -6,12 +6,13 @@ use model::Bytes;
 use model::findings::Severity;
 
 use super::facts::{each, known, persistent, pool_file, pools, programs};
+use super::files::needs_a_file;
 use super::rule::{Answer, Case, Reason, Rule};
 
 #[cfg(test)]
 mod tests;
 
-pub(super) const RULES: &[Rule] = &[F01, F03];
+pub(super) const RULES: &[Rule] = &[F01, F02, F03, F05];
 
 const F01: Rule = Rule {
     id: "F01",
@@ -27,6 +28,19 @@ const F01: Rule = Rule {
     look: fell_back,
 };
 
+const F02: Rule = Rule {
+    id: "F02",
+    name: "pg-pool-missized",
+    severity: Severity::Error,
+    holds: "PostgreSQL 9.4 and later; huge_page_size since 14",
+    text: "postgresql.conf says huge_pages = on, and fewer pages are set aside than shared_buffers alone needs: the server does not start. \
+           It needs some more for what else it shares; `postgres -D DATA -C shared_memory_size_in_huge_pages` (15 and \
+           later, server stopped) prints the whole number. Told from the file together with a sysctl file, a kernel command line, \
+           or a machine (--root).",
+    link: "https://www.postgresql.org/docs/current/kernel-resources.html#LINUX-HUGE-PAGES",
+    look: needs_a_file,
+};
+
 const F03: Rule = Rule {
     id: "F03",
     name: "oracle-amm",
@@ -37,6 +51,18 @@ const F03: Rule = Rule {
            and pga_aggregate_target instead.",
     link: "https://docs.oracle.com/en/database/oracle/oracle-database/19/unxar/administering-oracle-database-on-linux.html",
     look: oracle_amm,
+};
+
+const F05: Rule = Rule {
+    id: "F05",
+    name: "mysql-fallback",
+    severity: Severity::Warning,
+    holds: "MySQL and MariaDB of every version",
+    text: "MySQL or MariaDB is started with large-pages and has none: its buffer pool is on base pages, and only its log says so \
+           (`InnoDB: HugeTLB: Warning: Failed to allocate ... Using conventional memory pool`). The pool must hold the buffer pool; \
+           MySQL takes it as a System V segment, which needs a group or a capability too (B01), MariaDB with mmap.",
+    link: "https://dev.mysql.com/doc/refman/8.4/en/large-page-support.html",
+    look: mysql,
 };
 
 /// The postmaster alone stands for its server: it has no parent of its own kind.
@@ -63,9 +89,9 @@ fn fell_back(evidence: &Evidence) -> Answer {
         if setting == Some("off") {
             return Ok(None);
         }
-        let mut pages = 0;
+        let mut pages = 0_u64;
         for pool in pools(evidence)? {
-            pages += persistent(pool)?;
+            pages = persistent(pool)?.saturating_add(pages);
         }
         Ok(Some(fell_back_case(evidence, program, segment, setting, pages > 0)))
     })
@@ -112,7 +138,7 @@ fn fell_back_case(
 fn oracle_amm(evidence: &Evidence) -> Answer {
     let mut idle = Bytes(0);
     for pool in pools(evidence)? {
-        idle.0 += known(&pool.free)?.saturating_mul(pool.size.0);
+        idle.0 = known(&pool.free)?.saturating_mul(pool.size.0).saturating_add(idle.0);
     }
     each(programs(evidence)?, |program| {
         if !program.is(Kind::Oracle)? || program.details.is_none() || idle.0 == 0 {
@@ -131,6 +157,26 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
             .seen("/sys/kernel/mm/hugepages", "free", idle)
             .fix("ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;")
             .fix("ALTER SYSTEM SET sga_target=... SCOPE=SPFILE; ALTER SYSTEM SET use_large_pages='ONLY' SCOPE=SPFILE; and restart");
+        Ok(Some(case))
+    })
+}
+
+fn mysql(evidence: &Evidence) -> Answer {
+    each(programs(evidence)?, |program| {
+        let asked = || program.argument("--large-pages").or(program.argument("--large_pages"));
+        let off = |value: &str| matches!(value.trim_start_matches('='), "0" | "OFF" | "off");
+        if !program.is(Kind::Mysql)? || asked().is_none_or(off) || program.hugetlb()?.0 > 0 {
+            return Ok(None);
+        }
+        let rss = known(&program.pages.rss)?;
+        let case = Case::sure(format!(
+            "{} was told to use large pages, and all its {rss} is on base pages",
+            program.title()
+        ))
+        .seen(program.file("cmdline"), "--large-pages", "set")
+        .seen(program.file("status"), "HugetlbPages", "0B")
+        .fix("vm.nr_hugepages for innodb_buffer_pool_size and a tenth more, then restart it")
+        .fix("MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01");
         Ok(Some(case))
     })
 }

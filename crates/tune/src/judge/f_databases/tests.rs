@@ -50,3 +50,12 @@ fn f03_oracle_with_automatic_memory_management() {
     clear("F03", oracle("/SYSV00000000 (deleted)").on(idle()));
     clear("F03", oracle("/dev/shm/ora_ORCL_0").on(machine()));
 }
+
+#[test]
+fn f05_mysql_without_the_pages_it_asked_for() {
+    let mysql = |option: &str| process(103, "mysqld").arg(option).area(anonymous(512));
+    found("F05", mysql("--large-pages").on(machine()));
+    clear("F05", mysql("--large-pages=0").on(machine()));
+    clear("F05", mysql("--port=1").on(machine()));
+    clear("F05", mysql("--large-pages").area(hugetlb(512, 2048)).on(machine()));
+}

@@ -1,11 +1,20 @@
 //! Group G: virtual machines, from inside, from the host, and in VMware's files.
 
+mod definitions;
 mod guests;
-mod vmware;
+pub(super) mod vmware;
 
 #[cfg(test)]
 mod tests;
 
 use super::rule::Rule;
 
-pub(super) const RULES: &[Rule] = &[guests::G01, guests::G02, guests::G03, vmware::G06, vmware::G07];
+pub(super) const RULES: &[Rule] = &[
+    guests::G01,
+    guests::G02,
+    guests::G03,
+    definitions::G04,
+    definitions::G05,
+    vmware::G06,
+    vmware::G07,
+];

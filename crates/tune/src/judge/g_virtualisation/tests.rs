@@ -2,7 +2,6 @@
 
 use host::Tree;
 
-use crate::judge::Verdict;
 use crate::judge::machines::*;
 
 fn guest(policy: &str) -> Tree {
@@ -47,36 +46,4 @@ fn g03_a_guest_without_reservation() {
     found("G03", vm("rd wr sh ht nr").on(with(100)));
     clear("G03", vm("rd wr sh ht nr").on(with(500)));
     clear("G03", vm("rd wr sh ht").on(with(100)));
-}
-
-fn vmware(id: &str, text: &str) -> Verdict {
-    let evidence = evidence(machine()).with_vmware("db.vmx", text);
-    crate::judge::explain(id).expect(id).judge(&evidence)
-}
-
-#[test]
-fn g06_pages_of_1g_without_full_reservation() {
-    let vmx =
-        |min: u32| format!("memSize = \"65536\"\nsched.mem.lpage.enable1GPage = \"TRUE\"\nsched.mem.min = \"{min}\"\n");
-    assert!(matches!(vmware("G06", &vmx(1024)), Verdict::Found(_)));
-    assert_eq!(vmware("G06", &vmx(65536)), Verdict::Clear);
-    assert_eq!(vmware("G06", "memSize = \"4096\"\n"), Verdict::Clear);
-    assert!(matches!(
-        vmware("G06", "sched.mem.lpage.enable1GPage = \"TRUE\"\n"),
-        Verdict::NotJudged(_)
-    ));
-    not_judged("G06", machine(), ".vmx");
-}
-
-#[test]
-fn g07_large_pages_switched_off() {
-    assert!(matches!(
-        vmware("G07", "/Mem/AllocGuestLargePage = 0\n"),
-        Verdict::Found(_)
-    ));
-    assert!(matches!(
-        vmware("G07", "monitor_control.disable_mmu_largepages = \"TRUE\"\n"),
-        Verdict::Found(_)
-    ));
-    assert_eq!(vmware("G07", "Mem.AllocGuestLargePage = 1\n"), Verdict::Clear);
 }

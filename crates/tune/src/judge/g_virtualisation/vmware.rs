@@ -1,10 +1,10 @@
 //! VMware ESX: settings of a virtual machine, and of the host.
 
-use host::Evidence;
 use host::config::Vmware;
 use model::findings::{Confidence, Severity};
 
 use crate::judge::facts::each;
+use crate::judge::files::needs_a_file;
 use crate::judge::rule::{Answer, Case, Rule};
 
 pub(super) const G06: Rule = Rule {
@@ -16,7 +16,7 @@ pub(super) const G06: Rule = Rule {
            memory is reserved: sched.mem.min must be memSize, or sched.mem.pin TRUE. Otherwise it does not power on. Its memory should \
            also be a multiple of 1 GiB.",
     link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
-    look: one_g,
+    look: needs_a_file,
 };
 
 pub(super) const G07: Rule = Rule {
@@ -28,18 +28,12 @@ pub(super) const G07: Rule = Rule {
            or monitor_control.disable_mmu_largepages in the machine's file (that last name is from the field, not from a manual). They are \
            set to let page sharing save memory; the guest then pays with a walk at each TLB miss through small pages on the host.",
     link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
-    look: disabled,
+    look: needs_a_file,
 };
 
-fn files(evidence: &Evidence) -> Result<&[Vmware], &'static str> {
-    match evidence.config.vmware.as_slice() {
-        [] => Err("no .vmx file and no list of ESX settings was given (doctor --file)"),
-        files => Ok(files),
-    }
-}
-
-fn one_g(evidence: &Evidence) -> Answer {
-    each(files(evidence)?, |file| {
+/// Machines that cannot have their pages of 1 GiB.
+pub(in crate::judge) fn one_g(files: &[Vmware]) -> Answer {
+    each(files, |file| {
         if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
             return Ok(None);
         }
@@ -63,9 +57,10 @@ fn one_g(evidence: &Evidence) -> Answer {
     })
 }
 
-fn disabled(evidence: &Evidence) -> Answer {
+/// Settings that keep guests on small pages.
+pub(in crate::judge) fn disabled(files: &[Vmware]) -> Answer {
     let host = [("Mem.AllocGuestLargePage", "0"), ("LPage.LPageAlwaysTryForNPT", "0")];
-    each(files(evidence)?, |file| {
+    each(files, |file| {
         let off = host.into_iter().find(|(name, off)| file.get(name) == Some(off));
         let own = "monitor_control.disable_mmu_largepages";
         let found = match off {

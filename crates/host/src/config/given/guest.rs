@@ -1,0 +1,93 @@
+//! Virtual machines as libvirt and QEMU are told to make them.
+
+use model::{Bytes, Unread};
+
+use super::kind::is_qemu;
+use super::{empty, shell};
+use crate::vms::asked::{Asked, From, is_on, options, parts, qemu as parse_command};
+
+/// A virtual machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// `FILE`, or `FILE:LINE` of what says where its memory comes from.
+    pub place: String,
+    /// Its name.
+    pub name: String,
+    /// Its memory, in the parts that are backed alike.
+    pub memory: Vec<(Bytes, Backing)>,
+    /// Is memory taken without reserving it first?
+    pub unreserved: bool,
+    /// Is all memory taken at start?
+    pub prealloc: bool,
+}
+
+/// Where a part of a guest's memory is to come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// Whatever the host gives.
+    Any,
+    /// hugetlb pages of a size; `None` is the host's default size.
+    Hugetlb(Option<Bytes>),
+    /// A file of which the command line alone does not tell whether it is in a hugetlbfs.
+    Path(String),
+}
+
+impl Guest {
+    /// All its memory.
+    pub fn total(&self) -> Bytes {
+        Bytes(self.memory.iter().map(|(size, _)| size.0).fold(0, u64::saturating_add))
+    }
+
+    /// Its memory on hugetlb pages, by page size.
+    pub fn hugetlb(&self) -> impl Iterator<Item = (Bytes, Option<Bytes>)> {
+        self.memory.iter().filter_map(|(size, backing)| match backing {
+            Backing::Hugetlb(page) => Some((*size, *page)),
+            _ => None,
+        })
+    }
+}
+
+/// A file with a QEMU command line: a script, a log of libvirt, or /proc/PID/cmdline.
+pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
+    let words = shell::words(path, text, is_qemu)?;
+    if options(&words, "m").is_empty() && options(&words, "object").is_empty() {
+        return Err(empty(
+            path,
+            "no memory of a virtual machine is in it (-m, -object memory-backend-...)",
+        ));
+    }
+    let Asked {
+        name, memory, prealloc, ..
+    } = parse_command(&words);
+    let backing = |from: From| match from {
+        From::Any | From::Thp => Backing::Any,
+        From::Hugetlb(page) => Backing::Hugetlb(page),
+        From::Path(path) => by_path(path),
+    };
+    let unreserved = |object: &&str| {
+        parts(object)
+            .iter()
+            .any(|(key, value)| key == "reserve" && value == "off")
+    };
+    Ok(Guest {
+        place: path.to_owned(),
+        name: name.unwrap_or_else(|| "the guest".to_owned()),
+        memory: memory.into_iter().map(|(size, from)| (size, backing(from))).collect(),
+        unreserved: options(&words, "object").iter().any(unreserved),
+        prealloc: prealloc
+            || options(&words, "object")
+                .iter()
+                .any(|object| is_on(&parts(object), "prealloc")),
+    })
+}
+
+/// systemd and every guide mount hugetlbfs at such names.
+fn by_path(path: String) -> Backing {
+    if path.contains("hugepages-1G") || path.contains("hugepages1G") {
+        Backing::Hugetlb(Some(Bytes::gib(1)))
+    } else if path.contains("hugepages") || path.contains("hugetlbfs") {
+        Backing::Hugetlb(None)
+    } else {
+        Backing::Path(path)
+    }
+}

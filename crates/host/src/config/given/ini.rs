@@ -1,0 +1,126 @@
+//! Files of `name = value` lines: postgresql.conf and my.cnf.
+
+use model::{Bytes, Unread};
+
+use super::{Server, garbled};
+use crate::config::{Setting, Settings, memparse, said};
+
+impl Server {
+    /// A size of PostgreSQL: `1GB`, `512 MB`, or a number of `blocks` (config-setting: memory units are kB, MB, GB, TB).
+    ///
+    /// # Errors
+    /// Garbled if it is none.
+    pub fn postgres_bytes(&self, name: &str, block: Bytes) -> Result<Option<Bytes>, Unread> {
+        let Some(line) = self.settings.last(name) else {
+            return Ok(None);
+        };
+        let digits = line.value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = match &line.value[digits.len()..] {
+            "" => Some(block.0),
+            "B" => Some(1),
+            "kB" => Some(1 << 10),
+            "MB" => Some(1 << 20),
+            "GB" => Some(1 << 30),
+            "TB" => Some(1 << 40),
+            _ => None,
+        };
+        let number = digits
+            .trim()
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        let bytes = number
+            .zip(unit)
+            .map(|(number, unit)| Bytes((number * unit as f64) as u64));
+        bytes.map(Some).ok_or_else(|| line.garbled("a size such as 8GB"))
+    }
+
+    /// A size of MySQL: `8G`, `134217728`.
+    ///
+    /// # Errors
+    /// Garbled if it is none.
+    pub fn mysql_bytes(&self, name: &str) -> Result<Option<Bytes>, Unread> {
+        let line = self.settings.last(name);
+        let bytes = |line: &Setting| memparse(&line.value).ok_or_else(|| line.garbled("a size such as 8G"));
+        line.map(bytes).transpose()
+    }
+
+    /// A switch of MySQL; off if nothing is said.
+    pub fn mysql_is_on(&self, name: &str) -> bool {
+        let value = self.settings.last(name).map_or("OFF", |line| &line.value);
+        !matches!(value.to_ascii_uppercase().as_str(), "OFF" | "0" | "FALSE")
+    }
+}
+
+/// postgresql.conf: `name = value` or `name value`, quotes and `# comments` taken off, names in small letters.
+pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
+    let setting = |(number, line): (usize, &str)| {
+        let found = postgres_pair(line);
+        if found.is_none() {
+            bad.push(garbled(path, number, line, "`name = value`"));
+        }
+        found.map(|(name, value)| Setting {
+            place: format!("{path}:{number}"),
+            name: name.to_ascii_lowercase(),
+            value,
+        })
+    };
+    said(text, &['#']).filter_map(setting).collect()
+}
+
+fn postgres_pair(line: &str) -> Option<(&str, String)> {
+    let end = line.find(|c: char| c == '=' || c.is_whitespace())?;
+    let (name, rest) = line.split_at(end);
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
+    let value = match rest.strip_prefix('\'') {
+        // A quote in a value is written twice.
+        Some(quoted) => quoted.replace("''", "\u{0}").split('\'').next()?.replace('\u{0}', "'"),
+        None => rest.split('#').next()?.trim().to_owned(),
+    };
+    (!name.is_empty() && !value.is_empty()).then_some((name, value))
+}
+
+/// my.cnf: what the server's groups say, dashes in names as underscores; `name` alone is `ON`.
+pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
+    let mut ours = false;
+    let mut settings = Vec::new();
+    for (number, line) in said(text, &['#', ';', '!']) {
+        if let Some(group) = line.strip_prefix('[') {
+            ours = server_group(group);
+            if !group.contains(']') {
+                bad.push(garbled(path, number, line, "`[group]`"));
+            }
+        } else if ours {
+            match mysql_pair(line) {
+                Some((name, value)) => settings.push(Setting {
+                    place: format!("{path}:{number}"),
+                    name,
+                    value,
+                }),
+                None => bad.push(garbled(path, number, line, "`name` or `name = value`")),
+            }
+        }
+    }
+    settings.into_iter().collect()
+}
+
+/// `mysqld]`, `mysqld-8.0]`, `mariadb]`, `server]`.
+fn server_group(group: &str) -> bool {
+    let name = group.split(']').next().unwrap_or_default().trim();
+    ["mysqld", "mariadb", "server"]
+        .iter()
+        .any(|known| name.starts_with(known))
+}
+
+fn mysql_pair(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once('=').unwrap_or((line, "ON"));
+    let name = name.trim().replace('-', "_").to_ascii_lowercase();
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.".contains(c));
+    let value = value.split(" #").next()?.trim().trim_matches(['"', '\'']);
+    let (name, value) = match name.strip_prefix("skip_") {
+        Some(option) => (option.to_owned(), "OFF"),
+        None => (name, value),
+    };
+    is_name.then(|| (name, value.to_owned()))
+}

@@ -1,0 +1,223 @@
+//! What kind of configuration file a file is, from its name or, failing that, from its content.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{GivenError, shell};
+
+/// Kinds of files that can be judged without a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileKind {
+    /// sysctl.conf, or a file of sysctl.d.
+    Sysctl,
+    /// The kernel's command line, alone or in GRUB's defaults.
+    Cmdline,
+    /// limits.conf, or a file of limits.d.
+    Limits,
+    /// A systemd service, or a drop-in of one.
+    Unit,
+    /// A Java command line, or a file of JVM options.
+    Java,
+    /// postgresql.conf.
+    Postgres,
+    /// my.cnf.
+    Mysql,
+    /// YAML of Kubernetes with a pod in it.
+    Pod,
+    /// Domain XML of libvirt.
+    Libvirt,
+    /// A QEMU command line.
+    Qemu,
+    /// A `.vmx` file, or ESX advanced settings.
+    Vmware,
+}
+
+/// A word for an unknown kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of file (write one of {kinds})", kinds = FileKind::names(", "))]
+pub struct ParseFileKindError(String);
+
+impl FileKind {
+    /// Every kind.
+    pub const ALL: [Self; 11] = [
+        Self::Sysctl,
+        Self::Cmdline,
+        Self::Limits,
+        Self::Unit,
+        Self::Java,
+        Self::Postgres,
+        Self::Mysql,
+        Self::Pod,
+        Self::Libvirt,
+        Self::Qemu,
+        Self::Vmware,
+    ];
+
+    /// Its word on the command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Sysctl => "sysctl",
+            Self::Cmdline => "cmdline",
+            Self::Limits => "limits",
+            Self::Unit => "unit",
+            Self::Java => "java",
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+            Self::Pod => "pod",
+            Self::Libvirt => "libvirt",
+            Self::Qemu => "qemu",
+            Self::Vmware => "vmware",
+        }
+    }
+
+    /// All words with something between them.
+    pub fn names(between: &str) -> String {
+        Self::ALL.map(Self::word).join(between)
+    }
+
+    /// The kind of a file.
+    ///
+    /// # Errors
+    /// If the name says nothing and the content fits no kind, or several.
+    pub fn of(path: &str, text: &str) -> Result<Self, GivenError> {
+        if let Some(kind) = Self::by_name(path) {
+            return Ok(kind);
+        }
+        let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
+        let seen = match fits[..] {
+            [kind] => return Ok(kind),
+            [] => "neither its name nor its content tells".to_owned(),
+            _ => {
+                let words: Vec<&str> = fits.iter().map(|kind| kind.word()).collect();
+                format!("its content could be {}", words.join(" or "))
+            }
+        };
+        let path = path.to_owned();
+        Err(GivenError::Unsure { path, seen })
+    }
+
+    /// By names that mean one thing only.
+    fn by_name(path: &str) -> Option<Self> {
+        let path = path.to_ascii_lowercase();
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        let below = |parent: &str| directory.rsplit('/').next() == Some(parent);
+        let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
+        Some(match extension {
+            "vmx" => Self::Vmware,
+            "service" => Self::Unit,
+            "cnf" => Self::Mysql,
+            "conf" if directory.ends_with(".service.d") => Self::Unit,
+            "conf" if name == "sysctl.conf" || below("sysctl.d") => Self::Sysctl,
+            "conf" if name == "limits.conf" || below("limits.d") => Self::Limits,
+            "conf" if name.starts_with("postgresql.") => Self::Postgres,
+            _ if name == "grub" || path == "/proc/cmdline" => Self::Cmdline,
+            _ if name == "jvm.options" || below("jvm.options.d") => Self::Java,
+            _ => return None,
+        })
+    }
+
+    /// By something that only this kind has.
+    fn fits(self, text: &str) -> bool {
+        let lines = || text.lines().map(str::trim);
+        let any = |says: fn(&str) -> bool| lines().any(says);
+        match self {
+            Self::Sysctl => any(|line| sysctl_name(line).is_some()),
+            Self::Cmdline => lines().count() <= 3 && text.split_whitespace().any(boot_parameter),
+            Self::Limits => any(limit_line),
+            Self::Unit => any(|line| line == "[Service]"),
+            Self::Java => shell::starts(text, is_java) || any(|line| line.starts_with("-XX:")),
+            Self::Postgres => any(|line| named(line, "shared_buffers") || named(line, "huge_pages")),
+            Self::Mysql => any(|line| matches!(line, "[mysqld]" | "[mariadb]" | "[server]")),
+            Self::Pod => any(|line| line.starts_with("apiVersion:")) && any(|line| line.starts_with("kind:")),
+            Self::Libvirt => text.contains("<domain") && text.contains("</domain>"),
+            Self::Qemu => shell::starts(text, is_qemu),
+            Self::Vmware => any(|line| vmware_name(line).is_some()),
+        }
+    }
+}
+
+/// `vm.swappiness = 10`, `kernel/shmmax=1`.
+fn sysctl_name(line: &str) -> Option<()> {
+    const FIRST: [&str; 7] = ["vm", "kernel", "net", "fs", "dev", "user", "abi"];
+    let (name, _) = line.split_once('=')?;
+    let (first, _) = name.trim().trim_start_matches('-').split_once(['.', '/'])?;
+    FIRST.contains(&first).then_some(())
+}
+
+fn boot_parameter(word: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "BOOT_IMAGE=",
+        "root=",
+        "hugepages=",
+        "hugepagesz=",
+        "default_hugepagesz=",
+        "transparent_hugepage=",
+    ];
+    NAMES
+        .iter()
+        .any(|name| word.trim_matches(['"', '\'']).starts_with(name))
+}
+
+fn limit_line(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    matches!(
+        words[..],
+        [
+            _,
+            "soft" | "hard" | "-",
+            "memlock" | "nofile" | "nproc" | "stack",
+            _,
+            ..
+        ]
+    )
+}
+
+fn named(line: &str, name: &str) -> bool {
+    line.trim_start_matches('#')
+        .trim_start()
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.trim_start().starts_with('='))
+}
+
+pub(super) fn is_java(program: &str) -> bool {
+    program == "java"
+}
+
+pub(super) fn is_qemu(program: &str) -> bool {
+    program.starts_with("qemu-system-") || program == "qemu-kvm" || program == "kvm"
+}
+
+/// Names that only VMware's files have.
+fn vmware_name(line: &str) -> Option<()> {
+    const NAMES: [&str; 5] = [
+        "memsize",
+        "virtualhw.version",
+        "mem.allocguestlargepage",
+        "lpage.lpagealwaystryfornpt",
+        "monitor_control.disable_mmu_largepages",
+    ];
+    let (name, _) = line.split_once('=')?;
+    let name = name
+        .trim()
+        .trim_start_matches('/')
+        .replace('/', ".")
+        .to_ascii_lowercase();
+    let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.lpage");
+    known.then_some(())
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+impl FromStr for FileKind {
+    type Err = ParseFileKindError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let word = text.trim().to_ascii_lowercase();
+        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        known.ok_or_else(|| ParseFileKindError(text.to_owned()))
+    }
+}

@@ -1,0 +1,211 @@
+//! Configuration files that were given by name: what they ask for, with no machine around them.
+
+mod guest;
+mod ini;
+mod java;
+mod kernel;
+mod kind;
+mod libvirt;
+mod pod;
+mod service;
+mod shell;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use model::{Cause, Unread};
+
+use super::{Boot, LimitLine, PolicyLine, Settings, Vmware, limits, said, sysctl_files};
+
+pub use guest::{Backing, Guest};
+pub use java::Java;
+pub use kind::FileKind;
+pub use pod::{Container, Pod, Quantity, Volume};
+pub use service::Service;
+
+/// All files together: they are judged as one machine's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// Settings of every sysctl file, in the order in which the files were given.
+    pub sysctl: Settings,
+    /// Boot command lines.
+    pub boot: Vec<BootLine>,
+    /// Lines of pam_limits.
+    pub limits: Vec<LimitLine>,
+    /// systemd services; drop-ins of one service are one.
+    pub services: Vec<Service>,
+    /// Java command lines.
+    pub java: Vec<Java>,
+    /// PostgreSQL servers.
+    pub postgres: Vec<Server>,
+    /// MySQL and MariaDB servers.
+    pub mysql: Vec<Server>,
+    /// Pods of Kubernetes, also those in templates.
+    pub pods: Vec<Pod>,
+    /// Virtual machines of libvirt and QEMU.
+    pub guests: Vec<Guest>,
+    /// Files of VMware: `.vmx` and ESX advanced settings.
+    pub vmware: Vec<Vmware>,
+    /// Everything that sets the policy of transparent pages.
+    pub policies: Vec<PolicyLine>,
+    /// Lines that have no known form; what they ask for is not judged.
+    pub garbled: Vec<Unread>,
+    kinds: BTreeSet<FileKind>,
+}
+
+/// A boot command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootLine {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// As written.
+    pub words: String,
+    /// Its hugetlb part.
+    pub boot: Boot,
+}
+
+/// A server by its configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The file.
+    pub path: String,
+    /// What it says, the last one of a name holds.
+    pub settings: Settings,
+}
+
+/// Why a file cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GivenError {
+    /// Neither its name nor its content tells what it is.
+    #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::names("|"))]
+    Unsure {
+        /// The file.
+        path: String,
+        /// What its content looks like.
+        seen: String,
+    },
+    /// It is not what it was taken for.
+    #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::names("|"))]
+    Garbled(Unread),
+}
+
+impl Given {
+    /// Takes a file in. Without a `kind` it is told from the name and, failing that, from the content.
+    ///
+    /// # Errors
+    /// If the kind cannot be told, or the whole file does not have that kind's form. Single lines without form are kept
+    /// in [`Given::garbled`].
+    pub fn add(&mut self, path: &str, bytes: &[u8], kind: Option<FileKind>) -> Result<FileKind, GivenError> {
+        let text = String::from_utf8_lossy(bytes);
+        let kind = match kind {
+            Some(kind) => kind,
+            None => FileKind::of(path, &text)?,
+        };
+        self.take(path, &text, kind).map_err(GivenError::Garbled)?;
+        self.kinds.insert(kind);
+        Ok(kind)
+    }
+
+    /// Was a file of that kind given?
+    pub fn has(&self, kind: FileKind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// Environment variables that services and containers are started with: where, name, value.
+    pub fn environment(&self) -> impl Iterator<Item = &super::Setting> {
+        let services = self.services.iter().flat_map(|service| &service.environment);
+        let containers = self.pods.iter().flat_map(|pod| &pod.containers);
+        services.chain(containers.flat_map(|container| &container.environment))
+    }
+
+    fn take(&mut self, path: &str, text: &str, kind: FileKind) -> Result<(), Unread> {
+        match kind {
+            FileKind::Sysctl => self.sysctl(path, text),
+            FileKind::Cmdline => self.boot_line(path, text)?,
+            FileKind::Limits => self.limits(path, text),
+            FileKind::Unit => self.service(path, text),
+            FileKind::Java => self.java.push(java::parse(path, text)?),
+            FileKind::Postgres => {
+                let settings = ini::postgres(path, text, &mut self.garbled);
+                self.postgres.push(server(path, settings));
+            }
+            FileKind::Mysql => {
+                let settings = ini::mysql(path, text, &mut self.garbled);
+                self.mysql.push(server(path, settings));
+            }
+            FileKind::Pod => self.pods.extend(pod::parse(path, text)?),
+            FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
+            FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
+            FileKind::Vmware => self.vmware.push(Vmware::parse(path, text)),
+        }
+        Ok(())
+    }
+
+    fn sysctl(&mut self, path: &str, text: &str) {
+        for (number, line) in said(text, &['#', ';']) {
+            match sysctl_files::setting(path, number, line) {
+                Some(setting) => self.sysctl.extend([setting]),
+                // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
+                None if line.starts_with('-') => {}
+                None => self.garbled.push(garbled(path, number, line, "`name = value`")),
+            }
+        }
+    }
+
+    fn limits(&mut self, path: &str, text: &str) {
+        for (number, line) in said(text, &['#']) {
+            match limits::limit_line(path, number, line).filter(limits::is_known) {
+                Some(limit) => self.limits.push(limit),
+                None => self.garbled.push(garbled(
+                    path,
+                    number,
+                    line,
+                    "`DOMAIN soft|hard|- ITEM VALUE`, memlock in KiB",
+                )),
+            }
+        }
+    }
+
+    fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
+        let line = kernel::boot_line(path, text)?;
+        let policy = line
+            .boot
+            .thp
+            .as_deref()
+            .map(|value| PolicyLine::new(&line.place, value));
+        self.policies.extend(policy);
+        self.boot.push(line);
+        Ok(())
+    }
+
+    fn service(&mut self, path: &str, text: &str) {
+        let name = service::name(path);
+        let known = self.services.iter().position(|service| service.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.services.push(Service::new(name));
+            self.services.len() - 1
+        });
+        self.services[at].take(path, text, &mut self.garbled);
+        self.policies.extend(super::policy::in_unit(path, text));
+    }
+}
+
+fn server(path: &str, settings: Settings) -> Server {
+    Server {
+        path: path.to_owned(),
+        settings,
+    }
+}
+
+/// A line, counted from 1, is not what it should be.
+fn garbled(path: &str, number: usize, seen: &str, wanted: &str) -> Unread {
+    crate::parse::garbled(path, number.saturating_sub(1), "", wanted, seen)
+}
+
+/// Nothing of what the kind is for is in the file.
+fn empty(path: &str, what: &str) -> Unread {
+    Unread::new(Cause::Garbled, path, what)
+}
