@@ -1,0 +1,73 @@
+//! Lines of the form `name = value`, in the order in which they hold, each with the place where it stands.
+
+use model::Unread;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::parse;
+
+/// Every setting, in the order in which they are applied: the last one of a name holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Settings(Vec<Setting>);
+
+/// One setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Setting {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// Its name, such as `vm.nr_hugepages` or `shared_buffers`.
+    pub name: String,
+    /// Value as written, without quotes.
+    pub value: String,
+}
+
+impl Settings {
+    /// The setting that holds in the end.
+    pub fn last(&self, name: &str) -> Option<&Setting> {
+        self.0.iter().rev().find(|line| line.name == name)
+    }
+
+    /// The setting that holds in the end, as a number.
+    ///
+    /// # Errors
+    /// Garbled if it is none.
+    pub fn number(&self, name: &str) -> Result<Option<(u64, &Setting)>, Unread> {
+        let Some(line) = self.last(name) else { return Ok(None) };
+        match line.value.parse() {
+            Ok(number) => Ok(Some((number, line))),
+            Err(_) => Err(line.garbled("a whole number")),
+        }
+    }
+
+    /// Every setting of a name, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Setting> {
+        self.0.iter().filter(move |line| line.name == name)
+    }
+
+    /// Every setting, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Setting> {
+        self.0.iter()
+    }
+}
+
+impl Setting {
+    /// Its value is not what it should be.
+    pub fn garbled(&self, wanted: &str) -> Unread {
+        let (path, line) = self.place.rsplit_once(':').unwrap_or((&self.place, "1"));
+        let index = line.parse::<usize>().unwrap_or(1).saturating_sub(1);
+        parse::garbled(path, index, &self.name, wanted, &self.value)
+    }
+}
+
+impl FromIterator<Setting> for Settings {
+    fn from_iter<I: IntoIterator<Item = Setting>>(settings: I) -> Self {
+        Self(settings.into_iter().collect())
+    }
+}
+
+impl Extend<Setting> for Settings {
+    fn extend<I: IntoIterator<Item = Setting>>(&mut self, settings: I) {
+        self.0.extend(settings);
+    }
+}
