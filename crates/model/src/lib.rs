@@ -14,6 +14,7 @@ mod page;
 pub mod plan;
 pub mod process;
 mod reading;
+pub mod setup;
 pub mod tlb;
 pub mod vms;
 

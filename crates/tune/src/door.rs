@@ -109,6 +109,65 @@ impl Door {
     }
 }
 
+/// What live runs have borrowed of one setting.
+pub(crate) struct OnLoan {
+    /// How much of its value is theirs.
+    pub(crate) pages: u64,
+    /// The values by which they would know that somebody put the setting back.
+    bases: Vec<u64>,
+}
+
+impl OnLoan {
+    /// Would a run that gives back take this value for one that is free of its share?
+    pub(crate) fn would_mislead(&self, value: u64) -> bool {
+        self.bases.contains(&value)
+    }
+}
+
+impl Door {
+    /// The machine behind the door.
+    pub(crate) fn sink(&self) -> &dyn Sink {
+        &*self.inner.sink
+    }
+
+    /// The kernel's name for the time since it was started.
+    pub(crate) fn boot(&self) -> Result<String, Unread> {
+        self.inner.boot()
+    }
+
+    /// Makes the state directory, so that nobody can borrow behind the back of [`Door::beside_loans`].
+    pub(crate) fn prepare(&self) -> Result<(), DoorError> {
+        self.inner.state.create()
+    }
+
+    /// Works with a setting while nobody borrows of it or gives back.
+    pub(crate) fn beside_loans<T, E: From<DoorError>>(
+        &self,
+        knob: Knob,
+        work: impl FnOnce(OnLoan) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let state = &self.inner.state;
+        let (mut pages, mut bases) = (0u64, Vec::new());
+        if !state.is_there()? {
+            return work(OnLoan { pages, bases });
+        }
+        let _lock = state.lock()?;
+        // A journal that cannot be read has been told of by `recover`.
+        let journals = state
+            .journals()?
+            .into_iter()
+            .filter_map(|path| Journal::open(&path).ok());
+        for share in journals
+            .map(|(journal, _)| journal.ledger.share(knob))
+            .filter(|share| share.pages > 0)
+        {
+            pages = pages.saturating_add(share.pages);
+            bases.push(share.base);
+        }
+        work(OnLoan { pages, bases })
+    }
+}
+
 // Everything below is called with the lock held.
 impl Inner {
     /// Works with this run's journal, which is there only while it holds something.

@@ -26,8 +26,8 @@ pub enum DoorError {
         /// The system's reason.
         source: io::Error,
     },
-    /// Another run holds the lock for longer than any change takes.
-    #[error("another hugewise run has held {path} for {seconds} s (wait until it is done, or end it)")]
+    /// Another run holds the lock: for longer than any change takes, or at a moment when two must not be at work.
+    #[error("another hugewise run holds {path}, also after {seconds} s (wait until it is done, or end it)")]
     Busy {
         /// The lock file.
         path: PathBuf,

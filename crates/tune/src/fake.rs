@@ -1,4 +1,7 @@
-//! A made machine for tests: hugetlb pools that behave as the kernel's do, and processes that can die at any write.
+//! A made machine for tests: hugetlb pools that behave as the kernel's do, settings, files and mounts, and processes that can
+//! die at any write.
+
+mod pool;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,119 +10,127 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::Bytes;
 
+use crate::place::{Place, State};
 use crate::sink::Sink;
+use pool::pool_file;
+pub(crate) use pool::{Node, Pool};
 
-/// Pages of one size on one node.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Node {
-    pub(crate) persistent: u64,
-    pub(crate) surplus: u64,
-    pub(crate) in_use: u64,
-    /// Unbroken memory: how many pages more could be had.
-    pub(crate) room: u64,
+/// All that processes share.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct World {
+    pub(crate) pools: BTreeMap<Bytes, Pool>,
+    /// Other files of the kernel's.
+    pub(crate) files: BTreeMap<String, String>,
+    /// Files and directories on disk.
+    pub(crate) disk: BTreeMap<String, State>,
+    /// Mount points of hugetlbfs and their options.
+    pub(crate) mounts: BTreeMap<String, String>,
+    /// Every write that was made: path and value.
+    pub(crate) written: Vec<(String, String)>,
 }
 
-/// The pool of one page size.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pool {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) resv: u64,
-    pub(crate) overcommit: u64,
-    /// Gigantic pages: no overcommit.
-    pub(crate) gigantic: bool,
-}
-
-impl Node {
-    fn total(&self) -> u64 {
-        self.persistent + self.surplus
+impl World {
+    /// All that a plan can change.
+    pub(crate) fn set_up(&self) -> Self {
+        let mut world = self.clone();
+        world.files.retain(|path, _| !path.ends_with("/stat"));
+        world.written.clear();
+        world
     }
 
-    fn free(&self) -> u64 {
-        self.total() - self.in_use
-    }
-
-    /// As `set_max_huge_pages` of mm/hugetlb.c: surplus pages are adopted first; pages in use become surplus, not free.
-    pub(crate) fn set_persistent(&mut self, count: u64) {
-        while self.persistent < count && self.surplus > 0 {
-            self.surplus -= 1;
-            self.persistent += 1;
+    fn write(&mut self, path: &str, value: &str) -> io::Result<()> {
+        if path.ends_with("/compact") || path.ends_with("/compact_memory") {
+            let nodes = self.pools.values_mut().flat_map(|pool| &mut pool.nodes);
+            nodes.for_each(|node| node.room += std::mem::take(&mut node.broken));
+            return Ok(());
         }
-        while self.persistent < count && self.room > 0 {
-            self.room -= 1;
-            self.persistent += 1;
+        if let Some((page, node, file)) = pool_file(path) {
+            let pool = self.pools.get_mut(&page).ok_or(io::ErrorKind::NotFound)?;
+            let pages = |pool: &Pool| pool.nodes.iter().map(Node::total).sum::<u64>();
+            let before = pages(pool);
+            let written = pool.write(node, file, value.parse().expect("a number"));
+            let after = pages(pool);
+            self.take(page.0 / 1024 * after, page.0 / 1024 * before);
+            return written;
         }
-        while self.persistent > count && self.free() > 0 {
-            self.persistent -= 1;
-            self.room += 1;
-        }
-        while self.persistent > count {
-            self.persistent -= 1;
-            self.surplus += 1;
-        }
-    }
-}
-
-impl Pool {
-    /// Someone maps and touches a page, if there is one.
-    pub(crate) fn map(&mut self) {
-        let surplus: u64 = self.nodes.iter().map(|node| node.surplus).sum();
-        let overcommit = self.overcommit;
-        if let Some(node) = self.nodes.iter_mut().find(|node| node.free() > 0) {
-            node.in_use += 1;
-        } else if let Some(node) = self.nodes.iter_mut().find(|node| node.room > 0 && surplus < overcommit) {
-            node.room -= 1;
-            node.surplus += 1;
-            node.in_use += 1;
-        }
-    }
-
-    /// Someone unmaps a page; surplus pages go back to memory.
-    pub(crate) fn unmap(&mut self) {
-        if let Some(node) = self.nodes.iter_mut().find(|node| node.in_use > 0) {
-            node.in_use -= 1;
-            if node.surplus > 0 {
-                node.surplus -= 1;
-                node.room += 1;
-            }
-        }
-    }
-
-    fn read(&self, node: Option<usize>, file: &str) -> Option<u64> {
-        let nodes = match node {
-            Some(node) => std::slice::from_ref(self.nodes.get(node)?),
-            None => &self.nodes,
+        let text = self.files.get_mut(path).ok_or(io::ErrorKind::NotFound)?;
+        *text = match text.contains('[') {
+            true => chosen(text, value).ok_or(io::ErrorKind::InvalidInput)?,
+            false => format!("{value}\n"),
         };
-        let sum = |of: fn(&Node) -> u64| Some(nodes.iter().map(of).sum());
-        match (file, node) {
-            ("nr_hugepages", _) => sum(Node::total),
-            ("free_hugepages", _) => sum(Node::free),
-            ("surplus_hugepages", _) => sum(|node| node.surplus),
-            ("resv_hugepages", None) => Some(self.resv),
-            ("nr_overcommit_hugepages", None) => Some(self.overcommit),
-            _ => None,
-        }
+        Ok(())
     }
 
-    fn write(&mut self, node: Option<usize>, file: &str, value: u64) -> io::Result<()> {
-        match (file, node) {
-            ("nr_hugepages", Some(node)) => self.nodes[node].set_persistent(value),
-            ("nr_hugepages", None) if self.nodes.len() == 1 => self.nodes[0].set_persistent(value),
-            ("nr_overcommit_hugepages", None) if self.gigantic => return Err(io::ErrorKind::InvalidInput.into()),
-            ("nr_overcommit_hugepages", None) => self.overcommit = value,
-            _ => return Err(io::ErrorKind::NotFound.into()),
+    /// Pools of `after` kB, where there were `before`: the rest of memory follows.
+    fn take(&mut self, after: u64, before: u64) {
+        let Some(meminfo) = self.files.get_mut("/proc/meminfo") else {
+            return;
+        };
+        let line = |line: &str| match line
+            .strip_prefix("MemAvailable: ")
+            .and_then(|rest| rest.strip_suffix(" kB"))
+        {
+            Some(kib) => format!(
+                "MemAvailable: {} kB\n",
+                kib.parse::<u64>().expect("a number") + before - after
+            ),
+            None => format!("{line}\n"),
+        };
+        *meminfo = meminfo.lines().map(line).collect();
+    }
+
+    fn look(&self, place: &Place) -> io::Result<State> {
+        let there = match place {
+            Place::Setting(path) => return Ok(State::setting(self.files.get(path).ok_or(io::ErrorKind::NotFound)?)),
+            Place::File(path) | Place::Directory(path) => self.disk.get(path).cloned(),
+            Place::Mount(at) => self.mounts.get(at).cloned().map(State::Mounted),
+        };
+        Ok(there.unwrap_or(State::Absent))
+    }
+
+    fn put(&mut self, place: &Place, state: &State) -> io::Result<()> {
+        let inside = |path: &str, disk: &BTreeMap<String, State>| {
+            let inside = format!("{path}/");
+            disk.keys().any(|other| other.starts_with(&inside))
+        };
+        match (place, state) {
+            (Place::Setting(path), State::Text(value)) => return self.write(path, value),
+            (Place::Mount(at), State::Mounted(options)) => {
+                self.mounts.insert(at.clone(), options.clone());
+            }
+            (Place::Mount(at), _) => {
+                self.mounts.remove(at);
+            }
+            (Place::Directory(path), State::Absent) if inside(path, &self.disk) => {
+                return Err(io::ErrorKind::DirectoryNotEmpty.into());
+            }
+            (place, State::Absent) => {
+                self.disk.remove(place.path());
+            }
+            (place, state) => {
+                let above = place.path().rsplit_once('/').map_or("", |(above, _)| above);
+                if self.disk.get(above) != Some(&State::Directory) && !above.is_empty() {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+                self.disk.insert(place.path().to_owned(), state.clone());
+            }
         }
         Ok(())
     }
 }
 
-/// All that processes share.
-#[derive(Debug, Default)]
-pub(crate) struct World {
-    pub(crate) pools: BTreeMap<Bytes, Pool>,
-    /// Other files.
-    pub(crate) files: BTreeMap<String, String>,
-    /// Every write that was made: path and value.
-    pub(crate) written: Vec<(String, String)>,
+/// A list such as `always [madvise] never` with another word chosen, if it has that word.
+fn chosen(list: &str, word: &str) -> Option<String> {
+    let words: Vec<&str> = list
+        .split_whitespace()
+        .map(|word| word.trim_matches(['[', ']']))
+        .collect();
+    let mark = |&each: &&str| match each == word {
+        true => format!("[{each}]"),
+        false => each.to_owned(),
+    };
+    let text = words.iter().map(mark).collect::<Vec<_>>().join(" ") + "\n";
+    words.contains(&word).then_some(text)
 }
 
 /// The machine. Clones are the same machine.
@@ -257,6 +268,30 @@ impl Process {
     }
 }
 
+impl Process {
+    /// Changes the world, unless a fault hits.
+    fn act(&self, path: &str, value: &str, work: impl FnOnce(&mut World) -> io::Result<()>) -> io::Result<()> {
+        self.alive()?;
+        let fault = self.next_fault();
+        match fault {
+            Some(Fault::DieBefore(_)) => {
+                self.die();
+                self.alive()?;
+            }
+            Some(Fault::Fail(_, kind)) => return Err(kind.into()),
+            Some(Fault::DieAfter(_)) | None => {}
+        }
+        let mut world = self.machine.world();
+        world.written.push((path.to_owned(), value.to_owned()));
+        let result = work(&mut world);
+        drop(world);
+        if fault.is_some() {
+            self.die();
+        }
+        result
+    }
+}
+
 impl Sink for Process {
     fn read(&self, path: &Path) -> io::Result<String> {
         self.alive()?;
@@ -275,37 +310,16 @@ impl Sink for Process {
     }
 
     fn write(&self, path: &Path, value: &str) -> io::Result<()> {
-        self.alive()?;
-        let fault = self.next_fault();
-        match fault {
-            Some(Fault::DieBefore(_)) => {
-                self.die();
-                self.alive()?;
-            }
-            Some(Fault::Fail(_, kind)) => return Err(kind.into()),
-            Some(Fault::DieAfter(_)) | None => {}
-        }
         let path = path.to_str().expect("UTF-8");
-        let mut world = self.machine.world();
-        world.written.push((path.to_owned(), value.to_owned()));
-        let (page, node, file) = pool_file(path).ok_or(io::ErrorKind::NotFound)?;
-        let pool = world.pools.get_mut(&page).ok_or(io::ErrorKind::NotFound)?;
-        let result = pool.write(node, file, value.parse().expect("a number"));
-        drop(world);
-        if fault.is_some() {
-            self.die();
-        }
-        result
+        self.act(path, value, |world| world.write(path, value))
     }
-}
 
-/// Page size, node and file name of a pool's file.
-fn pool_file(path: &str) -> Option<(Bytes, Option<usize>, &str)> {
-    let (home, rest) = path.split_once("/hugepages/hugepages-")?;
-    let (kib, file) = rest.split_once("kB/")?;
-    let node = match home {
-        "/sys/kernel/mm" => None,
-        node => Some(node.strip_prefix("/sys/devices/system/node/node")?.parse().ok()?),
-    };
-    Some((Bytes::kib(kib.parse().ok()?), node, file))
+    fn look(&self, place: &Place) -> io::Result<State> {
+        self.alive()?;
+        self.machine.world().look(place)
+    }
+
+    fn put(&self, place: &Place, state: &State) -> io::Result<()> {
+        self.act(place.path(), &state.to_string(), |world| world.put(place, state))
+    }
 }

@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Cause, Unread};
@@ -15,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::DoorError;
 use crate::knob::Knob;
+use crate::line_file::{LineFile, whole_lines};
 use crate::owner::Owner;
-use crate::state_dir::{StateDir, check_owner, private, state};
+use crate::state_dir::StateDir;
 
 /// Far more than any run writes; a larger file is not one of ours.
 const LARGEST: u64 = 1 << 20;
@@ -149,25 +148,21 @@ impl Ledger {
 }
 
 /// What a journal's bytes say.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Story {
     /// Whose it is; `None` if the run ended before it could say, and so before it changed anything.
     pub(crate) run: Option<Run>,
     pub(crate) ledger: Ledger,
-    /// Bytes up to the last whole line.
-    pub(crate) whole: u64,
 }
 
 /// Reads a journal. A last line without its end was cut off before its write was made, and is left out.
 pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Story, Unread> {
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let mut run = None;
-    let mut ledger = Ledger::default();
-    for (n, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
+    let mut story = Story::default();
+    for (n, line) in whole_lines(bytes).enumerate() {
         let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{place}:{}", n + 1), why);
         let record = serde_json::from_slice(line).map_err(|error| garbled(&error.to_string()))?;
         match record {
-            Record::Run(first) if n == 0 && first.format == FORMAT => run = Some(first),
+            Record::Run(first) if n == 0 && first.format == FORMAT => story.run = Some(first),
             Record::Run(first) if n == 0 => {
                 let theirs = (first.format, first.version);
                 return Err(garbled(&format!(
@@ -176,18 +171,16 @@ pub(crate) fn parse(bytes: &[u8], place: &str) -> Result<Story, Unread> {
                 )));
             }
             _ if n == 0 => return Err(garbled("wanted `run` on the first line")),
-            record => ledger.enter(&record).map_err(garbled)?,
+            record => story.ledger.enter(&record).map_err(garbled)?,
         }
     }
-    let whole = whole as u64;
-    Ok(Story { run, ledger, whole })
+    Ok(story)
 }
 
 /// A journal that is open for more lines.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    path: PathBuf,
-    file: File,
+    file: LineFile,
     pub(crate) ledger: Ledger,
 }
 
@@ -197,62 +190,34 @@ impl Journal {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let Owner { pid, start } = run.owner;
         let name = format!("run-{pid}-{start}-{}.jsonl", COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = dir.0.join(name);
-        let file = private().create_new(true).open(&path).map_err(state("create", &path))?;
+        let file = LineFile::create(dir, &name, &Record::Run(run))?;
         let ledger = Ledger::default();
-        let mut journal = Self { path, file, ledger };
-        journal.line(&Record::Run(run))?;
-        dir.sync()?;
-        Ok(journal)
+        Ok(Self { file, ledger })
     }
 
     /// Opens another run's journal, ready for lines after its last whole one. Call under the lock.
     pub(crate) fn open(path: &Path) -> Result<(Self, Option<Run>), DoorError> {
-        let mut file = private().append(true).open(path).map_err(state("open", path))?;
-        let meta = file.metadata().map_err(state("look at", path))?;
-        check_owner(path, &meta)?;
-        if !meta.is_file() || meta.len() > LARGEST {
-            let (path, why) = (path.to_owned(), "it is too large for a journal, or not a file");
-            return Err(DoorError::Unsafe { path, why });
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(state("read", path))?;
-        let Story { run, ledger, whole } = parse(&bytes, &path.display().to_string())?;
-        let path = path.to_owned();
-        if whole < bytes.len() as u64 {
-            file.set_len(whole).map_err(state("cut the torn end of", &path))?;
-        }
-        Ok((Self { path, file, ledger }, run))
+        let (file, bytes) = LineFile::open(path, LARGEST)?;
+        let Story { run, ledger } = parse(&bytes, &path.display().to_string())?;
+        Ok((Self { file, ledger }, run))
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Adds a line, and returns when it is on disk.
     pub(crate) fn append(&mut self, record: &Record) -> Result<(), DoorError> {
-        self.line(record)?;
+        self.file.add(record)?;
         self.ledger.enter(record).map_err(|why| {
-            let place = self.path.display().to_string();
+            let place = self.path().display().to_string();
             DoorError::Unread(Unread::new(Cause::Garbled, place, why))
         })
     }
 
     /// Removes the file of a run that holds nothing any more.
     pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), DoorError> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state("remove", &self.path)(error)),
-            _ => dir.sync(),
-        }
-    }
-
-    fn line(&mut self, record: &Record) -> Result<(), DoorError> {
-        let mut line = serde_json::to_vec(record).map_err(|error| state("write", &self.path)(error.into()))?;
-        line.push(b'\n');
-        self.file
-            .write_all(&line)
-            .and_then(|()| self.file.sync_data())
-            .map_err(state("write", &self.path))
+        self.file.remove(dir)
     }
 }
 

@@ -103,6 +103,21 @@ impl Knob {
         Ok((sink::number(sink, &total)?, before))
     }
 
+    /// Persistent pages that mappings hold or have been promised. Promises belong to no node, so each node counts them all.
+    pub(crate) fn in_use(self, sink: &dyn Sink) -> Result<u64, Unread> {
+        let (total, surplus) = self.total_and_surplus(sink)?;
+        let free = sink::number(sink, self.beside("free_hugepages"))?;
+        let page = self.page;
+        let whole = Self {
+            page,
+            which: Which::Pages,
+        };
+        let promised = sink::number(sink, whole.beside("resv_hugepages"))?;
+        Ok((total.saturating_sub(free) + promised)
+            .saturating_sub(surplus)
+            .min(total))
+    }
+
     fn beside(self, file: &str) -> String {
         let kib = self.page.0 >> 10;
         let home = match self.which {

@@ -11,8 +11,11 @@ mod journal;
 pub mod judge;
 mod knob;
 mod lease;
+mod line_file;
 mod owner;
+mod place;
 mod pool;
+pub mod setup;
 mod sink;
 mod state_dir;
 
@@ -27,4 +30,5 @@ pub use door::Door;
 pub use error::{DoorError, LeaseError};
 pub use gave_back::{GaveBack, Outcome};
 pub use lease::{PoolLease, Shortfall};
+pub use place::{FileState, Place, State};
 pub use sink::{LiveSink, Sink};

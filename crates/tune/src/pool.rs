@@ -25,10 +25,7 @@ pub(crate) fn unclaimed(sink: &dyn Sink, page: Bytes) -> Result<u64, LeaseError>
 
 /// Refuses when `pages` more pages would leave the machine short of memory.
 pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(), LeaseError> {
-    let meminfo = sink::text(sink, "/proc/meminfo").map_err(crate::DoorError::from)?;
-    let available = meminfo_bytes(&meminfo, "MemAvailable")?;
-    let total = meminfo_bytes(&meminfo, "MemTotal")?;
-    let left = LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE));
+    let (available, left) = available_and_left(sink)?;
     let need = Bytes(page.0.saturating_mul(pages));
     if need.0.saturating_add(left.0) <= available.0 {
         return Ok(());
@@ -40,6 +37,25 @@ pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(
         available,
         left,
     })
+}
+
+/// How many more pages memory has room for, when `leave` (or, without, the usual share) stays to everybody else.
+pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result<u64, crate::DoorError> {
+    let (available, left) = available_and_left(sink)?;
+    Ok(available.0.saturating_sub(leave.unwrap_or(left).0) / page.0.max(1))
+}
+
+/// Memory that can be had without pushing out other programs' pages, and what of it is always left to them.
+fn available_and_left(sink: &dyn Sink) -> Result<(Bytes, Bytes), crate::DoorError> {
+    let meminfo = sink::text(sink, "/proc/meminfo")?;
+    let available = meminfo_bytes(&meminfo, "MemAvailable")?;
+    let total = meminfo_bytes(&meminfo, "MemTotal")?;
+    Ok((available, LEFT_LEAST.max(Bytes(total.0 / LEFT_SHARE))))
+}
+
+/// The page size of the pool that `/proc/sys/vm/nr_hugepages` is about.
+pub(crate) fn usual_page(sink: &dyn Sink) -> Result<Bytes, crate::DoorError> {
+    meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "Hugepagesize")
 }
 
 /// The limit of surplus pages at which `missing` more can be mapped, given that it is `now`.

@@ -59,6 +59,15 @@ impl StateDir {
 
     /// Waits for the lock.
     pub(crate) fn lock(&self) -> Result<Lock, DoorError> {
+        self.lock_within(PATIENCE)
+    }
+
+    /// The lock at once, or not at all.
+    pub(crate) fn try_lock(&self) -> Result<Lock, DoorError> {
+        self.lock_within(Duration::ZERO)
+    }
+
+    fn lock_within(&self, patience: Duration) -> Result<Lock, DoorError> {
         let path = self.0.join("lock");
         let file = private()
             .create(true)
@@ -71,11 +80,11 @@ impl StateDir {
                 Ok(()) => return Ok(Lock(file)),
                 Err(TryLockError::Error(source)) => return Err(state("lock", &path)(source)),
                 // Polled, because a lock that blocks could not be left by Ctrl-C: handlers restart system calls.
-                Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
                     thread::sleep(Duration::from_millis(5));
                 }
                 Err(TryLockError::WouldBlock) => {
-                    let seconds = PATIENCE.as_secs();
+                    let seconds = patience.as_secs();
                     return Err(DoorError::Busy { path, seconds });
                 }
             }
@@ -89,7 +98,8 @@ impl StateDir {
             .map_err(state("sync", &self.0))
     }
 
-    fn check(&self) -> Result<(), DoorError> {
+    /// Is it a directory that only this user may write to?
+    pub(crate) fn check(&self) -> Result<(), DoorError> {
         let meta = fs::symlink_metadata(&self.0).map_err(state("look at", &self.0))?;
         if !meta.is_dir() {
             let (path, why) = (self.0.clone(), "it is not a directory");

@@ -44,8 +44,8 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Mount>> {
     all(source).map(|mounts| mounts.into_iter().filter(gives_large).collect())
 }
 
-/// Every mount.
-pub(crate) fn all(source: &Source) -> Reading<Vec<Mount>> {
+/// Every mount, in the order in which they were made: of two at one place the later one is on top.
+pub fn all(source: &Source) -> Reading<Vec<Mount>> {
     all_of(source, MOUNTS)
 }
 

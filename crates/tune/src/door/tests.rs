@@ -13,6 +13,7 @@ use super::Door;
 use crate::error::LeaseError;
 use crate::fake::{Fault, Process};
 use crate::gave_back::Outcome;
+use crate::place::{Place, State};
 use crate::scene::{G1, M2, Scene, only};
 use crate::sink::Sink;
 
@@ -288,6 +289,14 @@ impl Sink for Meddler {
 
     fn write(&self, path: &Path, value: &str) -> io::Result<()> {
         self.process.write(path, value)
+    }
+
+    fn look(&self, place: &Place) -> io::Result<State> {
+        self.process.look(place)
+    }
+
+    fn put(&self, place: &Place, state: &State) -> io::Result<()> {
+        self.process.put(place, state)
     }
 }
 

@@ -1,0 +1,87 @@
+//! A file of JSON lines in the state directory, each on disk before what it announces is done.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::DoorError;
+use crate::state_dir::{StateDir, check_owner, private, state};
+
+/// A file that is open for more lines.
+#[derive(Debug)]
+pub(crate) struct LineFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl LineFile {
+    /// A new file with its first line, on disk when this returns. Call under the lock.
+    pub(crate) fn create(dir: &StateDir, name: &str, first: &impl Serialize) -> Result<Self, DoorError> {
+        let path = dir.0.join(name);
+        let file = private().create_new(true).open(&path).map_err(state("create", &path))?;
+        let mut lines = Self { path, file };
+        lines.add(first)?;
+        dir.sync()?;
+        Ok(lines)
+    }
+
+    /// Opens a file of at most `largest` bytes, ready for lines after its last whole one, and reads it. Call under the lock.
+    pub(crate) fn open(path: &Path, largest: u64) -> Result<(Self, Vec<u8>), DoorError> {
+        let mut file = private().append(true).open(path).map_err(state("open", path))?;
+        let bytes = read_bounded(&mut file, path, largest)?;
+        let path = path.to_owned();
+        let whole = whole(&bytes);
+        if whole < bytes.len() {
+            file.set_len(whole as u64)
+                .map_err(state("cut the torn end of", &path))?;
+        }
+        Ok((Self { path, file }, bytes))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a line, and returns when it is on disk.
+    pub(crate) fn add(&mut self, line: &impl Serialize) -> Result<(), DoorError> {
+        let mut line = serde_json::to_vec(line).map_err(|error| state("write", &self.path)(error.into()))?;
+        line.push(b'\n');
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data())
+            .map_err(state("write", &self.path))
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), DoorError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state("remove", &self.path)(error)),
+            _ => dir.sync(),
+        }
+    }
+}
+
+/// Reads one of our own files; others are refused.
+fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, DoorError> {
+    let meta = file.metadata().map_err(state("look at", path))?;
+    check_owner(path, &meta)?;
+    if !meta.is_file() || meta.len() > largest {
+        let (path, why) = (path.to_owned(), "it is too large for a journal, or not a file");
+        return Err(DoorError::Unsafe { path, why });
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(state("read", path))?;
+    Ok(bytes)
+}
+
+/// Its whole lines. A last line without its end was cut off before what it announces was done.
+pub(crate) fn whole_lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes[..whole(bytes)].split_inclusive(|&byte| byte == b'\n')
+}
+
+/// Bytes up to the end of the last whole line.
+fn whole(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)
+}

@@ -1,0 +1,192 @@
+//! Applying a plan: its changes one after the other, and all of them undone if one fails.
+
+use model::plan::{Change, Plan};
+use model::setup::{Applied, Came, End, Step};
+
+use super::book::{Book, Head, Record};
+use super::error::SetupError;
+use super::hand::Hand;
+use super::survey::{Task, survey};
+use super::{How, Setup, change, undo};
+use crate::place::{Place, State};
+use crate::state_dir::StateDir;
+
+impl Setup {
+    /// Makes the changes of a plan, in their order.
+    ///
+    /// Every value is read again before anything is changed, and once more right before its own change: what is not as
+    /// the plan found it is refused. Each change is in the journal before it is made. A pool that memory has no room for
+    /// gets what can be had; that is an answer ([`End::Short`]), not an error.
+    ///
+    /// # Errors
+    /// The plan, the machine or the journals are not as they must be, or another run is at work: then nothing was changed.
+    /// Or a change failed: then those before it were undone, and what became of them is told.
+    pub fn apply(&self, plan: &Plan, how: &How<'_>) -> Result<Applied, SetupError> {
+        plan.check()?;
+        let (home, notes) = self.make_home()?;
+        let _lock = home.try_lock()?;
+        refuse_cut_short(&Self::books(home)?)?;
+        self.door.prepare()?;
+        let hand = Hand::new(&self.door, how.leave);
+        let tasks = survey(&hand, plan)?;
+        let mut book = Book::create(home, Head::new(self.door.boot()?, plan.clone()))?;
+        let made = make(&hand, &mut book, &tasks, how).and_then(|steps| {
+            let end = end(&steps, how.exact);
+            if end != End::RolledBack {
+                book.append(Record::Complete)?;
+            }
+            Ok(Applied {
+                goals: plan.goals.clone(),
+                end,
+                steps,
+                notes,
+            })
+        });
+        conclude(&hand, home, book, made)
+    }
+}
+
+/// An earlier plan that was cut short must be undone first: what it was about to change is in doubt.
+fn refuse_cut_short(books: &[Book]) -> Result<(), SetupError> {
+    let cut_short = books.iter().find(|book| !book.story.complete);
+    cut_short.map_or(Ok(()), |book| Err(SetupError::CutShort(book.story.head.time.clone())))
+}
+
+/// Makes the changes; what was read back of each.
+fn make(
+    hand: &Hand<'_>,
+    book: &mut Book,
+    tasks: &[(&Change, Option<Task>)],
+    how: &How<'_>,
+) -> Result<Vec<Step>, SetupError> {
+    let mut steps = Vec::new();
+    for (change, task) in tasks {
+        if (how.stop)() {
+            return Err(SetupError::Interrupted);
+        }
+        steps.push(match task {
+            None => to_do(change),
+            Some(task) => made(hand, book, change, task)?,
+        });
+    }
+    Ok(steps)
+}
+
+/// Makes one change, and the directories that it needs.
+fn made(hand: &Hand<'_>, book: &mut Book, planned: &Change, task: &Task) -> Result<Step, SetupError> {
+    let Task { place, from, to } = task;
+    if from.is(to) {
+        return Ok(step(planned, task, from, Came::Already));
+    }
+    if matches!((from, to), (State::Mounted(_), State::Mounted(_))) {
+        return Err(SetupError::MountedOtherwise(place.clone()));
+    }
+    if matches!(place, Place::File(_) | Place::Mount(_)) && *to != State::Absent {
+        make_directories(hand, book, place)?;
+    }
+    let now = change(hand, book, place, from, to)?;
+    let short = hand.is_pool(place) && now.number() < to.number();
+    if !now.is(to) && !short {
+        return Err(SetupError::NotTaken {
+            place: place.clone(),
+            asked: to.to_string(),
+            found: now.to_string(),
+        });
+    }
+    let came = if short { Came::Short } else { Came::Done };
+    Ok(step(planned, task, &now, came))
+}
+
+fn make_directories(hand: &Hand<'_>, book: &mut Book, place: &Place) -> Result<(), SetupError> {
+    for directory in place.directories() {
+        if hand.look(&directory)? == State::Absent {
+            change(hand, book, &directory, &State::Absent, &State::Directory)?;
+        }
+    }
+    Ok(())
+}
+
+fn end(steps: &[Step], exact: bool) -> End {
+    let short = steps.iter().any(|step| step.came == Came::Short);
+    match (short, exact) {
+        (false, _) => End::Applied,
+        (true, false) => End::Short,
+        (true, true) => End::RolledBack,
+    }
+}
+
+/// Undoes what must not stay, and removes a journal with nothing in it.
+fn conclude(
+    hand: &Hand<'_>,
+    home: &StateDir,
+    mut book: Book,
+    made: Result<Applied, SetupError>,
+) -> Result<Applied, SetupError> {
+    let result = match made {
+        Ok(applied) if applied.end != End::RolledBack => Ok(applied),
+        Ok(applied) => {
+            let told = undo::walk_back(hand, &mut book, false, false);
+            match told.iter().all(|back| back.came.is_settled()) {
+                true => Ok(rolled_back(applied)),
+                false => Err(SetupError::RolledBack {
+                    cause: Box::new(SetupError::Short),
+                    told,
+                }),
+            }
+        }
+        Err(cause) => Err(SetupError::RolledBack {
+            cause: Box::new(cause),
+            told: undo::walk_back(hand, &mut book, false, false),
+        }),
+    };
+    book.remove_if_settled(home)?;
+    result
+}
+
+/// The same answer when nothing of it stands any more; what was obtained is still worth knowing.
+fn rolled_back(mut applied: Applied) -> Applied {
+    for step in &mut applied.steps {
+        if step.came == Came::Done {
+            step.came = Came::Undone;
+        }
+    }
+    applied
+}
+
+fn step(planned: &Change, task: &Task, now: &State, came: Came) -> Step {
+    let note = match came {
+        Came::Short => "memory has no more to give: free some, ask for less, or have the pages from boot on".to_owned(),
+        _ => still_to_do(planned),
+    };
+    Step {
+        id: planned.id.clone(),
+        layer: planned.layer,
+        place: task.place.to_string(),
+        before: task.from.to_string(),
+        asked: task.to.to_string(),
+        obtained: now.to_string(),
+        came,
+        note,
+    }
+}
+
+/// What a change still needs before it takes effect.
+pub(super) fn still_to_do(planned: &Change) -> String {
+    let reboot = planned.risk.reboot.then(|| "takes effect at the next boot".to_owned());
+    let restart = &planned.risk.restart;
+    let restart = (!restart.is_empty()).then(|| format!("restart {}", restart.join(", ")));
+    reboot.into_iter().chain(restart).collect::<Vec<_>>().join("; ")
+}
+
+fn to_do(planned: &Change) -> Step {
+    Step {
+        id: planned.id.clone(),
+        layer: planned.layer,
+        place: planned.target.to_string(),
+        before: String::new(),
+        asked: String::new(),
+        obtained: String::new(),
+        came: Came::ToDo,
+        note: planned.after.to_string(),
+    }
+}

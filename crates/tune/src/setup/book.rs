@@ -1,0 +1,244 @@
+//! The journal of one applied plan: the plan itself, and what stood at each place before it was changed, on disk before the
+//! change.
+//!
+//! The first line holds the plan. A `set` line precedes every change, also those that undo; a `now` line follows it and says
+//! what was read back. A place at which stands what stood there before is not kept any more, and a journal without places
+//! is removed. Unlike a lease's journal this one outlives its process and a restart of the machine.
+
+use std::path::Path;
+
+use model::plan::Plan;
+use model::{Cause, Unread};
+use serde::{Deserialize, Serialize};
+
+use crate::error::DoorError;
+use crate::line_file::{LineFile, whole_lines};
+use crate::place::{Place, State};
+use crate::state_dir::StateDir;
+
+/// A plan's files and those that they replace, each at most 1 MiB.
+const LARGEST: u64 = 64 << 20;
+
+/// The layout of the lines below.
+const FORMAT: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Record {
+    /// What is applied: always the first line, and only there.
+    Plan(Head),
+    /// About to make `to` of what was read as `from`.
+    Set { place: Place, from: State, to: State },
+    /// What was read back.
+    Now { place: Place, state: State },
+    /// Let go: what stands there is not ours to undo any more.
+    Forget { place: Place },
+    /// Every change of the plan was made.
+    Complete,
+}
+
+/// What is applied, when, and in which life of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) format: u32,
+    /// The kernel's boot id: settings and mounts do not survive a restart, files do.
+    pub(super) boot: String,
+    pub(super) pid: u32,
+    pub(super) version: String,
+    pub(super) time: String,
+    pub(super) plan: Plan,
+}
+
+impl Head {
+    pub(super) fn new(boot: String, plan: Plan) -> Self {
+        Self {
+            format: FORMAT,
+            boot,
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            time: jiff::Timestamp::now().to_string(),
+            plan,
+        }
+    }
+}
+
+/// A place that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) place: Place,
+    /// What stood there before the first change.
+    pub(super) before: State,
+    /// What was read back after the last.
+    pub(super) ours: State,
+    /// What a change that may or may not have happened wanted.
+    pub(super) pending: Option<State>,
+}
+
+impl Entry {
+    /// Is this what we put there, be it by a change that was cut short?
+    pub(super) fn owns(&self, now: &State) -> bool {
+        now.is(&self.ours)
+            || self
+                .pending
+                .as_ref()
+                .is_some_and(|to| now.is(to) || self.is_halfway(now, to))
+    }
+
+    /// A pool may have grown or shrunk in part.
+    fn is_halfway(&self, now: &State, to: &State) -> bool {
+        let numbers = (self.ours.number(), now.number(), to.number());
+        let (Some(from), Some(now), Some(to)) = numbers else {
+            return false;
+        };
+        (from.min(to)..=from.max(to)).contains(&now)
+    }
+}
+
+/// What a journal's bytes say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Story {
+    pub(super) head: Head,
+    /// Places that are still changed, in the order of their first change.
+    pub(super) entries: Vec<Entry>,
+    /// Did the run come to its end?
+    pub(super) complete: bool,
+}
+
+impl Story {
+    fn new(head: Head) -> Self {
+        Self {
+            head,
+            entries: Vec::new(),
+            complete: false,
+        }
+    }
+
+    /// Is it a place that the plan changes, or a directory that one needs?
+    fn plans(&self, place: &Place) -> bool {
+        let mut places = self
+            .head
+            .plan
+            .changes
+            .iter()
+            .filter_map(|change| Place::of(&change.target));
+        places.any(|planned| planned == *place || planned.directories().contains(place))
+    }
+
+    fn entry(&mut self, place: &Place) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|entry| entry.place == *place)
+    }
+
+    /// Enters one line; `Err` says what is wrong with it.
+    fn enter(&mut self, record: Record) -> Result<(), &'static str> {
+        match record {
+            Record::Plan(_) => return Err("wanted one `plan`, on the first line only"),
+            Record::Complete => self.complete = true,
+            Record::Set { place, .. } if !self.plans(&place) => return Err("wanted a place that the plan changes"),
+            Record::Set { place, from, to } => match self.entry(&place) {
+                // What a change that was cut short wanted has turned out to be there, or not.
+                Some(entry) => (entry.ours, entry.pending) = (from, Some(to)),
+                None => self.entries.push(Entry {
+                    place,
+                    before: from.clone(),
+                    ours: from,
+                    pending: Some(to),
+                }),
+            },
+            Record::Now { place, state } => {
+                let entry = self.entry(&place).ok_or("wanted a `set` before its `now`")?;
+                let back = state.is(&entry.before);
+                (entry.ours, entry.pending) = (state, None);
+                if back {
+                    self.forget(&place);
+                }
+            }
+            Record::Forget { place } => self.forget(&place),
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, place: &Place) {
+        self.entries.retain(|entry| entry.place != *place);
+    }
+}
+
+/// Reads a journal; `None` if the run ended before its first line, and so before it changed anything. A last line without
+/// its end was cut off before its change was made, and is left out.
+pub(super) fn parse(bytes: &[u8], name: &str) -> Result<Option<Story>, Unread> {
+    let mut story: Option<Story> = None;
+    for (n, line) in whole_lines(bytes).enumerate() {
+        let garbled = |why: &str| Unread::new(Cause::Garbled, format!("{name}:{}", n + 1), why);
+        let record = serde_json::from_slice(line).map_err(|error| garbled(&error.to_string()))?;
+        match (&mut story, record) {
+            (None, Record::Plan(head)) => {
+                check(&head).map_err(|why| garbled(&why))?;
+                story = Some(Story::new(head));
+            }
+            (None, _) => return Err(garbled("wanted `plan` on the first line")),
+            (Some(story), record) => story.enter(record).map_err(garbled)?,
+        }
+    }
+    Ok(story)
+}
+
+fn check(head: &Head) -> Result<(), String> {
+    let Head {
+        format, version, plan, ..
+    } = head;
+    if *format != FORMAT {
+        return Err(format!("format {format} of hugewise {version} is not known here"));
+    }
+    plan.check().map_err(|error| error.to_string())
+}
+
+/// A journal that is open for more lines.
+#[derive(Debug)]
+pub(super) struct Book {
+    file: LineFile,
+    pub(super) story: Story,
+}
+
+impl Book {
+    /// A new journal, on disk when this returns. Call under the lock.
+    pub(super) fn create(dir: &StateDir, head: Head) -> Result<Self, DoorError> {
+        // In order of name they are in order of time: two are never made at once.
+        let name = format!(
+            "plan-{:020}-{}.jsonl",
+            jiff::Timestamp::now().as_microsecond(),
+            head.pid
+        );
+        let file = LineFile::create(dir, &name, &Record::Plan(head.clone()))?;
+        let story = Story::new(head);
+        Ok(Self { file, story })
+    }
+
+    /// Opens a journal; one that ended before its first line changed nothing and is removed. Call under the lock.
+    pub(super) fn open(dir: &StateDir, path: &Path) -> Result<Option<Self>, DoorError> {
+        let (file, bytes) = LineFile::open(path, LARGEST)?;
+        match parse(&bytes, &path.display().to_string())? {
+            Some(story) => Ok(Some(Self { file, story })),
+            None => file.remove(dir).map(|()| None),
+        }
+    }
+
+    /// Adds a line, and returns when it is on disk.
+    pub(super) fn append(&mut self, record: Record) -> Result<(), DoorError> {
+        self.file.add(&record)?;
+        self.story.enter(record).map_err(|why| {
+            let name = self.file.path().display().to_string();
+            DoorError::Unread(Unread::new(Cause::Garbled, name, why))
+        })
+    }
+
+    /// Removes the journal, if nothing in it is left to undo.
+    pub(super) fn remove_if_settled(self, dir: &StateDir) -> Result<(), DoorError> {
+        if self.story.entries.is_empty() {
+            self.file.remove(dir)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Why a plan was not applied or not undone, and what to do about it.
+
+use std::io;
+
+use model::Unread;
+use model::plan::PlanError;
+use model::setup::Back;
+
+use crate::error::DoorError;
+use crate::place::Place;
+
+/// Why a plan was not applied, verified or undone.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The plan writes where no plan may write.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The journals or the lock could not be used, or a value not be read.
+    #[error(transparent)]
+    Door(#[from] DoorError),
+    /// Two changes of the plan write to one place, so undoing could not tell them apart.
+    #[error("the plan changes {0} twice: make it one change")]
+    Twice(Place),
+    /// The machine is not as it was when the plan was made; nothing was changed.
+    #[error("the machine is not as the plan found it: {} (nothing was changed; make a new plan)", list(.0))]
+    Drift(Vec<Drift>),
+    /// An earlier plan was neither applied to its end nor undone.
+    #[error("a plan whose application began at {0} did not come to its end: run `hugewise undo` first")]
+    CutShort(String),
+    /// What an earlier plan changed cannot be told.
+    #[error("a journal of an earlier plan cannot be read: {0} (mend or delete it; it says what was changed)")]
+    Journal(DoorError),
+    /// The record of what was changed is another user's: root's, as a rule.
+    #[error("what hugewise has changed is recorded in {0}, which this user may not read: run it as root")]
+    NotOurs(String),
+    /// No directory was named for the journals.
+    #[error("there is nowhere to record what is changed")]
+    Nowhere,
+    /// The system did not take a value.
+    #[error("cannot make {place} be {to}: {source}{}", advice(.source))]
+    Put {
+        /// Where.
+        place: Place,
+        /// What was to stand there.
+        to: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The system took a value without a word, but another stands there.
+    #[error("{place} was to become {asked}, but reads {found} after the write")]
+    NotTaken {
+        /// Where.
+        place: Place,
+        /// What was written.
+        asked: String,
+        /// What was read back.
+        found: String,
+    },
+    /// A pool could not be changed beside a measurement that has borrowed from it.
+    #[error("{pages} pages of {place} are on loan to a measurement: try again when it is done")]
+    OnLoan {
+        /// The pool.
+        place: Place,
+        /// How many.
+        pages: u64,
+    },
+    /// A hugetlbfs with other options is there already, and may be in use.
+    #[error("{0} is there already, with other options: unmount it, or plan for another directory")]
+    MountedOtherwise(Place),
+    /// A pool got fewer pages than were asked for.
+    #[error("a pool got fewer pages than were asked for")]
+    Short,
+    /// The user wanted it to end.
+    #[error("interrupted")]
+    Interrupted,
+    /// Something went wrong on the way, and what had been done was undone.
+    #[error("{cause}; {}", undone(.told))]
+    RolledBack {
+        /// What went wrong.
+        cause: Box<SetupError>,
+        /// What became of what had been done.
+        told: Vec<Back>,
+    },
+}
+
+/// A place that is not as the plan found it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Drift {
+    /// Something else stands there.
+    #[error("{place}: planned over `{planned}`, found `{found}`{}", if *.already { ", which is what the plan wants" } else { "" })]
+    Differs {
+        /// Where.
+        place: String,
+        /// What the plan found.
+        planned: String,
+        /// What is there.
+        found: String,
+        /// Is it what the plan wants?
+        already: bool,
+    },
+    /// The plan was made without knowing what stands there.
+    #[error("{place}: it was not read when the plan was made ({why}), so it could not be put back")]
+    NotPlanned {
+        /// Where.
+        place: String,
+        /// Why it was not read.
+        why: Unread,
+    },
+    /// It cannot be read now.
+    #[error("{place}: {why}")]
+    Unread {
+        /// Where.
+        place: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl SetupError {
+    /// Was this user not allowed to?
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Door(error) => error.is_denied(),
+            Self::Put { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+            Self::RolledBack { cause, .. } => cause.is_denied(),
+            _ => false,
+        }
+    }
+
+    /// Did the user want it to end?
+    pub fn is_interrupted(&self) -> bool {
+        match self {
+            Self::Interrupted => true,
+            Self::RolledBack { cause, told } => {
+                cause.is_interrupted() && told.iter().all(|back| back.came.is_settled())
+            }
+            _ => false,
+        }
+    }
+}
+
+impl From<Unread> for SetupError {
+    fn from(unread: Unread) -> Self {
+        Self::Door(unread.into())
+    }
+}
+
+fn list(drifts: &[Drift]) -> String {
+    drifts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => " (run it as root)",
+        io::ErrorKind::ResourceBusy => " (somebody uses it)",
+        _ => "",
+    }
+}
+
+fn undone(told: &[Back]) -> String {
+    let left: Vec<&Back> = told.iter().filter(|back| !back.came.is_settled()).collect();
+    if left.is_empty() {
+        return "everything that had been done was undone".to_owned();
+    }
+    let left = left
+        .iter()
+        .map(|back| format!("{} is {}: {}", back.place, back.found, back.note));
+    format!(
+        "undone but for: {} (`hugewise undo` tries again)",
+        left.collect::<Vec<_>>().join("; ")
+    )
+}

@@ -1,0 +1,129 @@
+//! A machine's set-up: a plan is applied, verified and undone here, and everything that was changed is kept account of.
+//!
+//! Every change is in a journal on disk before it is made, so that whatever ends the run (an error, SIGKILL, a power cut),
+//! [`Setup::undo`] can walk back to what stood there before.
+
+mod apply;
+mod book;
+mod error;
+mod grow;
+mod hand;
+mod status;
+mod survey;
+mod undo;
+mod verify;
+
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod undo_tests;
+
+use std::io;
+use std::path::PathBuf;
+
+use model::Bytes;
+
+use crate::door::Door;
+use crate::error::DoorError;
+use crate::place::{Place, State};
+use crate::state_dir::StateDir;
+use book::{Book, Record};
+use hand::Hand;
+
+pub use error::{Drift, SetupError};
+
+/// Applies plans to the machine, and walks back.
+pub struct Setup {
+    door: Door,
+    homes: Vec<StateDir>,
+}
+
+/// How a plan is to be applied.
+pub struct How<'a> {
+    /// Undo everything if a pool gets fewer pages than were asked for.
+    pub exact: bool,
+    /// What growing pools leaves to everybody else [usual: 10 % of memory, at least 512M].
+    pub leave: Option<Bytes>,
+    /// Asked before every change: does the user want it to end?
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+impl Setup {
+    /// A set-up whose journals are in the first of `homes` that is there, or else can be made. Nothing is read or made
+    /// until it is used.
+    pub fn new(door: Door, homes: impl IntoIterator<Item = PathBuf>) -> Self {
+        let homes = homes.into_iter().map(StateDir).collect();
+        Self { door, homes }
+    }
+
+    /// The directory of the journals, if there is one.
+    fn home(&self) -> Result<Option<&StateDir>, SetupError> {
+        for home in &self.homes {
+            match home.check() {
+                Ok(()) => return Ok(Some(home)),
+                Err(DoorError::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(_) if !rustix::process::geteuid().is_root() => {
+                    return Err(SetupError::NotOurs(home.0.display().to_string()));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The directory of the journals, made if need be, and why it is not where it should be.
+    fn make_home(&self) -> Result<(&StateDir, Vec<String>), SetupError> {
+        let mut notes = Vec::new();
+        if let Some(home) = self.home()? {
+            return Ok((home, notes));
+        }
+        let [first, others @ ..] = &self.homes[..] else {
+            return Err(SetupError::Nowhere);
+        };
+        let Err(failed) = first.create() else {
+            return Ok((first, notes));
+        };
+        let made = others.iter().find(|home| home.create().is_ok());
+        notes.push(format!("{failed}; a restart may lose the record of what was changed"));
+        made.map(|home| (home, notes)).ok_or(SetupError::Door(failed))
+    }
+
+    /// The journals, oldest first. Call under the lock.
+    fn books(home: &StateDir) -> Result<Vec<Book>, SetupError> {
+        let opened = home.journals()?.into_iter().map(|path| Book::open(home, &path));
+        let opened: Result<Vec<Option<Book>>, DoorError> = opened.collect();
+        Ok(opened.map_err(SetupError::Journal)?.into_iter().flatten().collect())
+    }
+
+    /// Has the machine been restarted since?
+    fn is_restarted(&self, book: &Book) -> Result<bool, SetupError> {
+        Ok(self.door.boot()? != book.story.head.boot)
+    }
+}
+
+/// Makes one change: announced in the journal, made, and read back. Refuses when something else than `from` stands there.
+fn change(hand: &Hand<'_>, book: &mut Book, place: &Place, from: &State, to: &State) -> Result<State, SetupError> {
+    book.append(Record::Set {
+        place: place.clone(),
+        from: from.clone(),
+        to: to.clone(),
+    })?;
+    let read_back = |book: &mut Book, state: &State| {
+        let (place, state) = (place.clone(), state.clone());
+        book.append(Record::Now { place, state })
+    };
+    // Syncing takes a while, so this is read after it. If it cannot be, the change stays in doubt, for `undo` to decide.
+    let found = hand.look(place)?;
+    if !found.is(from) {
+        read_back(book, from)?;
+        return Err(SetupError::Drift(vec![survey::differs(place, from, &found, to)]));
+    }
+    let put = hand.put(place, to);
+    let now = hand.look(place)?;
+    read_back(book, &now)?;
+    put.map(|()| now)
+}

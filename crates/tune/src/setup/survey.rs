@@ -1,0 +1,81 @@
+//! A plan held against the machine before anything is changed: every value is read again, and drift is named.
+
+use std::collections::BTreeSet;
+
+use model::Reading;
+use model::plan::{Change, Plan};
+
+use super::error::{Drift, SetupError};
+use super::hand::Hand;
+use crate::place::{Place, State, wanted};
+
+/// One change of a plan that this host can make.
+pub(super) struct Task {
+    pub(super) place: Place,
+    /// What stands there.
+    pub(super) from: State,
+    /// What shall stand there.
+    pub(super) to: State,
+}
+
+/// What is to be done for each change of the plan, `None` for instructions; or everything that is not as planned.
+pub(super) fn survey<'a>(hand: &Hand<'_>, plan: &'a Plan) -> Result<Vec<(&'a Change, Option<Task>)>, SetupError> {
+    let mut places = BTreeSet::new();
+    let (mut tasks, mut drifts) = (Vec::new(), Vec::new());
+    for change in &plan.changes {
+        let Some(place) = Place::of(&change.target) else {
+            tasks.push((change, None));
+            continue;
+        };
+        if !places.insert(place.clone()) {
+            return Err(SetupError::Twice(place));
+        }
+        match task(hand, change, place) {
+            Ok(task) => tasks.push((change, Some(task))),
+            Err(drift) => drifts.push(drift),
+        }
+    }
+    match drifts.is_empty() {
+        true => Ok(tasks),
+        false => Err(SetupError::Drift(drifts)),
+    }
+}
+
+fn task(hand: &Hand<'_>, change: &Change, place: Place) -> Result<Task, Drift> {
+    let from = hand.look(&place).map_err(|error| Drift::Unread {
+        place: place.to_string(),
+        why: error.to_string(),
+    })?;
+    let to = wanted(&change.target, &change.after, &from);
+    match &change.before {
+        Reading::Known(planned) if from.holds(planned) => Ok(Task { place, from, to }),
+        Reading::Known(planned) => Err(Drift::Differs {
+            place: place.to_string(),
+            planned: planned.to_string(),
+            found: told(&from),
+            already: from.is(&to),
+        }),
+        Reading::Unread(why) => Err(Drift::NotPlanned {
+            place: place.to_string(),
+            why: why.clone(),
+        }),
+    }
+}
+
+/// The drift at a place where something else was expected.
+pub(super) fn differs(place: &Place, expected: &State, found: &State, to: &State) -> Drift {
+    Drift::Differs {
+        place: place.to_string(),
+        planned: told(expected),
+        found: told(found),
+        already: found.is(to),
+    }
+}
+
+/// A file by its content, since that is what a plan says of it.
+fn told(state: &State) -> String {
+    match state {
+        State::File(file) => file.text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,276 @@
+//! Applying, verifying, undoing and status, one story each.
+
+use model::Bytes;
+use model::plan::{Plan, Value};
+use model::setup::{BackCame, Came, End, Verdict};
+
+use super::error::Drift;
+use super::scene::{
+    DROP_IN, LIMITS_D, M2, OVERCOMMIT, SYSCTL_D, Scene, THP, file, how, nobody, only, plan, pool, setting, text,
+};
+use super::{How, SetupError};
+use crate::error::DoorError;
+use crate::place::{FileState, Place, State};
+use crate::state_dir::StateDir;
+
+fn grow_pool(from: u64, to: u64) -> Plan {
+    only(setting("pool", &pool(0), Value::Pages(from), Value::Pages(to)))
+}
+
+fn drifts(error: SetupError) -> Vec<String> {
+    let SetupError::Drift(drifts) = error else {
+        panic!("{error}")
+    };
+    drifts.iter().map(Drift::to_string).collect()
+}
+
+#[test]
+fn a_plan_is_applied_verified_and_undone() {
+    let scene = Scene::new();
+    let before = scene.machine.world().set_up();
+    let applied = scene.apply(&plan()).expect("applied");
+    assert_eq!(applied.end, End::Applied);
+    let came: Vec<Came> = applied.steps.iter().map(|step| step.came).collect();
+    assert_eq!(came[..12], [Came::Done; 12], "{applied:?}");
+    assert_eq!(
+        (came[12], applied.steps[12].note.as_str()),
+        (Came::ToDo, "java -XX:+UseLargePages")
+    );
+    let owned = FileState {
+        text: "[Service]\nLimitMEMLOCK=48M\n".to_owned(),
+        mode: 0o600,
+        uid: 70,
+        gid: 71,
+    };
+    assert_eq!(scene.look(&Place::File(DROP_IN.to_owned())), State::File(owned));
+    let State::File(limits) = scene.look(&Place::File(LIMITS_D.to_owned())) else {
+        panic!("a file")
+    };
+    assert_eq!(
+        (limits.mode, limits.gid),
+        (0o640, 42),
+        "what the plan leaves open stays"
+    );
+
+    let verified = scene.run().1.verify(None, &nobody()).expect("verified");
+    assert!(verified.is_obtained(), "{verified:?}");
+    assert_eq!(verified.plans[0].checks.len(), 13);
+    assert!(
+        verified
+            .notes
+            .iter()
+            .any(|note| note.contains("no process uses these pages yet"))
+    );
+
+    let status = scene.run().1.status().expect("status");
+    let run = &status.runs[0];
+    assert!(run.complete && !run.restarted && run.changes.len() >= 12);
+
+    let undone = scene.undo();
+    assert!(
+        undone.steps.iter().all(|step| step.came == BackCame::Restored),
+        "{undone:?}"
+    );
+    assert_eq!(scene.machine.world().set_up(), before);
+    assert_eq!(scene.run().1.status().expect("status").runs, []);
+    assert_eq!(scene.undo().steps, []);
+}
+
+#[test]
+fn drift_is_refused_with_every_place_named_and_nothing_written() {
+    let scene = Scene::new();
+    scene
+        .machine
+        .set_file(&format!("{THP}/enabled"), "[always] madvise never\n");
+    scene.machine.pool(M2, |pool| pool.nodes[1].set_persistent(6));
+    scene
+        .machine
+        .world()
+        .disk
+        .insert(SYSCTL_D.to_owned(), State::Other("a symbolic link".to_owned()));
+    let told = drifts(scene.apply(&plan()).expect_err("refused"));
+    assert_eq!(
+        told,
+        [
+            format!("{THP}/enabled: planned over `madvise`, found `always`, which is what the plan wants"),
+            format!("{}: planned over `5`, found `6`", pool(1)),
+            format!("{SYSCTL_D}: planned over `(nothing)`, found `a symbolic link`"),
+        ]
+    );
+    assert_eq!((scene.machine.world().written.len(), scene.journals().len()), (0, 0));
+}
+
+#[test]
+fn a_plan_that_does_not_know_what_was_there_is_refused() {
+    let mut plan = grow_pool(5, 6);
+    plan.changes[0].before = model::Reading::absent("nowhere");
+    let told = drifts(Scene::new().apply(&plan).expect_err("refused"));
+    assert!(told[0].contains("could not be put back"), "{told:?}");
+}
+
+#[test]
+fn a_place_can_be_changed_once_only() {
+    let mut plan = grow_pool(5, 6);
+    plan.changes
+        .push(setting("again", &pool(0), Value::Pages(5), Value::Pages(7)));
+    let error = Scene::new().apply(&plan).expect_err("refused");
+    assert!(matches!(error, SetupError::Twice(_)), "{error}");
+}
+
+#[test]
+fn hostile_paths_are_refused_before_anything_is_looked_at() {
+    for path in [
+        "/etc/passwd",
+        "/etc/sysctl.d/../passwd",
+        "/etc/sysctl.d/x\n.conf",
+        "/root/.ssh/authorized_keys",
+    ] {
+        let error = Scene::new()
+            .apply(&only(file("x", path, Value::Absent, "x")))
+            .expect_err(path);
+        assert!(matches!(error, SetupError::Plan(_)), "{path}: {error}");
+    }
+    for path in [
+        "/proc/sys/kernel/core_pattern",
+        "/sys/../etc/passwd",
+        "/proc/sys/vm/../kernel/core_pattern",
+    ] {
+        let error = Scene::new()
+            .apply(&only(setting("x", path, text("a"), text("b"))))
+            .expect_err(path);
+        assert!(matches!(error, SetupError::Plan(_)), "{path}: {error}");
+    }
+}
+
+#[test]
+fn a_pool_that_cannot_be_had_whole_is_a_shortfall_with_what_was_obtained() {
+    let scene = Scene::new();
+    scene.machine.pool(M2, |pool| pool.nodes[0].room = 20);
+    let applied = scene.apply(&grow_pool(5, 64)).expect("applied");
+    assert_eq!(applied.end, End::Short);
+    let step = &applied.steps[0];
+    assert_eq!(
+        (step.came, step.asked.as_str(), step.obtained.as_str()),
+        (Came::Short, "64", "25")
+    );
+    let verified = scene.run().1.verify(None, &nobody()).expect("verified");
+    assert_eq!(verified.plans[0].checks[0].verdict, Verdict::Short);
+    assert!(!verified.is_obtained());
+    assert_eq!(scene.undo().steps[0].came, BackCame::Restored);
+    assert_eq!(
+        scene
+            .machine
+            .pool(M2, |pool| (pool.nodes[0].persistent, pool.nodes[0].room)),
+        (5, 20)
+    );
+}
+
+#[test]
+fn exact_undoes_everything_on_a_shortfall_and_still_tells_what_could_be_had() {
+    let scene = Scene::new();
+    scene.machine.pool(M2, |pool| pool.nodes[0].room = 3);
+    let before = scene.machine.world().set_up();
+    let exact = How { exact: true, ..how() };
+    let applied = scene.run().1.apply(&plan(), &exact).expect("an answer");
+    assert_eq!(applied.end, End::RolledBack);
+    let short = applied
+        .steps
+        .iter()
+        .find(|step| step.came == Came::Short)
+        .expect("short");
+    assert_eq!(short.obtained, "8");
+    assert_eq!(scene.machine.world().set_up(), before);
+    assert_eq!(scene.journals().len(), 0);
+}
+
+#[test]
+fn broken_memory_is_compacted_and_tried_again() {
+    let scene = Scene::new();
+    scene
+        .machine
+        .pool(M2, |pool| (pool.nodes[0].room, pool.nodes[0].broken) = (10, 30));
+    let applied = scene.apply(&grow_pool(5, 40)).expect("applied");
+    assert_eq!((applied.end, applied.steps[0].obtained.as_str()), (End::Applied, "40"));
+    let world = scene.machine.world();
+    assert!(
+        world
+            .written
+            .iter()
+            .any(|(path, _)| path == "/sys/devices/system/node/node0/compact")
+    );
+}
+
+#[test]
+fn a_pool_never_takes_the_memory_that_is_to_be_left() {
+    let scene = Scene::new();
+    scene
+        .machine
+        .set_file("/proc/meminfo", "MemTotal: 67108864 kB\nMemAvailable: 20480 kB\n");
+    let leave = How {
+        leave: Some(Bytes::mib(10)),
+        ..how()
+    };
+    let applied = scene.run().1.apply(&grow_pool(5, 500), &leave).expect("applied");
+    let first = scene.machine.world().written.first().cloned().expect("a write");
+    assert_eq!(
+        (applied.end, first.1.as_str()),
+        (End::Short, "10"),
+        "10 MiB are five pages more"
+    );
+    let nothing = scene
+        .run()
+        .1
+        .apply(&only(setting("p", &pool(1), Value::Pages(5), Value::Pages(9))), &how());
+    let nothing = nothing.expect("an answer");
+    assert_eq!((nothing.end, nothing.steps[0].obtained.as_str()), (End::Short, "5"));
+}
+
+#[test]
+fn of_two_at_once_one_is_refused() {
+    let scene = Scene::new();
+    let home = StateDir(scene.home());
+    home.create().expect("made");
+    let _lock = home.try_lock().expect("the first");
+    let error = scene.apply(&plan()).expect_err("busy");
+    assert!(matches!(error, SetupError::Door(DoorError::Busy { .. })), "{error}");
+    assert_eq!(scene.machine.world().written.len(), 0);
+}
+
+#[test]
+fn what_measurements_have_on_loan_is_left_to_them() {
+    let scene = Scene::new();
+    let lender = crate::door::Door::new(scene.leases(), Box::new(scene.run().0));
+    let lease = lender.lease_pool(M2, 100).expect("a lease");
+    let value = || scene.machine.pool(M2, |pool| pool.overcommit);
+    let lent = value();
+    assert!(lent > 2, "the lease raised it");
+    let plan = only(setting("overcommit", OVERCOMMIT, Value::Pages(2), Value::Pages(12)));
+    scene.apply(&plan).expect("applied beside the lease");
+    assert_eq!(value(), lent + 10);
+    assert!(scene.run().1.verify(None, &nobody()).expect("verified").is_obtained());
+    assert!(scene.undo().is_settled());
+    assert_eq!(value(), lent);
+    drop(lease);
+    assert_eq!(value(), 2);
+}
+
+#[test]
+fn a_wish_to_end_undoes_what_was_done() {
+    let scene = Scene::new();
+    let before = scene.machine.world().set_up();
+    let asked = std::cell::Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) == 6;
+    let how = How { stop: &stop, ..how() };
+    let error = scene.run().1.apply(&plan(), &how).expect_err("interrupted");
+    assert!(error.is_interrupted(), "{error}");
+    assert_eq!(scene.machine.world().set_up(), before);
+    assert!(scene.machine.world().written.len() >= 12);
+}
+
+#[test]
+fn what_is_as_wanted_already_is_not_written() {
+    let scene = Scene::new();
+    let applied = scene.apply(&grow_pool(5, 5)).expect("applied");
+    assert_eq!(applied.steps[0].came, Came::Already);
+    assert_eq!((scene.machine.world().written.len(), scene.journals().len()), (0, 0));
+}

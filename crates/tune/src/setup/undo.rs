@@ -1,0 +1,181 @@
+//! Walking back: the last change first, exactly, and never over what others have changed since.
+
+use std::io;
+
+use model::plan::Target;
+use model::setup::{Back, BackCame, Undone};
+
+use super::book::{Book, Entry, Record};
+use super::error::SetupError;
+use super::hand::Hand;
+use super::{Setup, change};
+use crate::place::{Place, State};
+
+impl Setup {
+    /// Undoes every plan that was applied, the last change first.
+    ///
+    /// A value that others have changed since is left as it is and told; with `forget` it is not kept account of any more.
+    /// A pool is never taken below its pages in use. What could not be undone stays in the journal, for the next time.
+    ///
+    /// # Errors
+    /// When the journals cannot be used, or another run is at work; then nothing was changed.
+    pub fn undo(&self, forget: bool) -> Result<Undone, SetupError> {
+        let (mut steps, mut notes) = (Vec::new(), Vec::new());
+        let Some(home) = self.home()? else {
+            return Ok(Undone { steps, notes });
+        };
+        let _lock = home.try_lock()?;
+        let books = Self::books(home)?;
+        let hand = Hand::new(&self.door, None);
+        self.door.prepare()?;
+        for mut book in books.into_iter().rev() {
+            let restarted = self.is_restarted(&book)?;
+            steps.extend(walk_back(&hand, &mut book, restarted, forget));
+            notes.extend(needs_reboot(&book, restarted));
+            book.remove_if_settled(home)?;
+        }
+        Ok(Undone { steps, notes })
+    }
+}
+
+/// Undoes all that a journal knows of.
+pub(super) fn walk_back(hand: &Hand<'_>, book: &mut Book, restarted: bool, forget: bool) -> Vec<Back> {
+    let entries = book.story.entries.clone();
+    let back = |entry: Entry| {
+        let walk = Walk {
+            hand,
+            restarted,
+            forget,
+        };
+        let outcome = walk.back(book, &entry);
+        let (came, found, note) = outcome.unwrap_or_else(|error| failed(hand, &entry, &error));
+        Back {
+            place: entry.place.to_string(),
+            found,
+            before: entry.before.to_string(),
+            came,
+            note,
+        }
+    };
+    entries.into_iter().rev().map(back).collect()
+}
+
+/// What came of one place, what was found there, and what to know.
+type Outcome = (BackCame, String, String);
+
+/// How to walk back.
+struct Walk<'a> {
+    hand: &'a Hand<'a>,
+    /// Has the machine been restarted since the change?
+    restarted: bool,
+    forget: bool,
+}
+
+impl Walk<'_> {
+    fn back(&self, book: &mut Book, entry: &Entry) -> Result<Outcome, SetupError> {
+        let now = self.hand.look(&entry.place)?;
+        if now.is(&entry.before) {
+            return self.settle(book, entry, &now);
+        }
+        let gone = self.restarted && !entry.place.is_on_disk() && !(entry.owns(&now) && sets_again(book));
+        if gone {
+            forget(book, entry)?;
+            let note = "the machine has been restarted since, and this is not what hugewise put there";
+            return Ok((BackCame::Restarted, now.to_string(), note.to_owned()));
+        }
+        match entry.owns(&now) {
+            true => self.restore(book, entry, &now),
+            false => self.leave(
+                book,
+                entry,
+                &now,
+                format!("others have changed it since: hugewise put `{}` there", entry.ours),
+            ),
+        }
+    }
+
+    /// What stood there before stands there.
+    fn settle(&self, book: &mut Book, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
+        if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
+            // A write that was cut short may have left its draft beside the file; this removes it.
+            self.hand.put(&entry.place, now)?;
+        }
+        forget(book, entry)?;
+        let came = match self.restarted && !entry.place.is_on_disk() {
+            true => BackCame::Restarted,
+            false => BackCame::AlreadyBack,
+        };
+        Ok((came, now.to_string(), String::new()))
+    }
+
+    fn restore(&self, book: &mut Book, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
+        let found = now.to_string();
+        let to = self.hand.reachable(&entry.place, &entry.before)?;
+        let got = match now.is(&to) {
+            true => to.clone(),
+            false => match change(self.hand, book, &entry.place, now, &to) {
+                Err(SetupError::Put { source, .. }) if is_filled(&source) => {
+                    return self.leave(book, entry, now, "others have put something into it".to_owned());
+                }
+                changed => changed?,
+            },
+        };
+        if got.is(&entry.before) {
+            return Ok((BackCame::Restored, found, String::new()));
+        }
+        let note = match to.is(&entry.before) {
+            true => format!("reads `{got}` after the write"),
+            false => format!("{to} pages are in use: run `hugewise undo` again when they are not"),
+        };
+        let came = if to.is(&entry.before) {
+            BackCame::Failed
+        } else {
+            BackCame::InUse
+        };
+        Ok((came, found, note))
+    }
+
+    /// Leaves what others have changed.
+    fn leave(&self, book: &mut Book, entry: &Entry, now: &State, why: String) -> Result<Outcome, SetupError> {
+        if !self.forget {
+            return Ok((BackCame::Changed, now.to_string(), why));
+        }
+        forget(book, entry)?;
+        Ok((BackCame::Forgotten, now.to_string(), why))
+    }
+}
+
+fn failed(hand: &Hand<'_>, entry: &Entry, error: &SetupError) -> Outcome {
+    let found = hand
+        .look(&entry.place)
+        .map_or_else(|_| "(unread)".to_owned(), |now| now.to_string());
+    let came = match error {
+        SetupError::Put { source, .. } if source.kind() == io::ErrorKind::ResourceBusy => BackCame::InUse,
+        SetupError::OnLoan { .. } => BackCame::InUse,
+        _ => BackCame::Failed,
+    };
+    (came, found, error.to_string())
+}
+
+fn forget(book: &mut Book, entry: &Entry) -> Result<(), SetupError> {
+    let place = entry.place.clone();
+    Ok(book.append(Record::Forget { place })?)
+}
+
+/// Does the plan write files, which may have set the kernel again at boot?
+fn sets_again(book: &Book) -> bool {
+    let mut changes = book.story.head.plan.changes.iter();
+    changes.any(|change| matches!(change.target, Target::File { .. }))
+}
+
+fn is_filled(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::DirectoryNotEmpty
+}
+
+/// After a restart with a change that counts from boot on, only another restart is without it.
+fn needs_reboot(book: &Book, restarted: bool) -> Vec<String> {
+    let changes = book.story.head.plan.changes.iter();
+    let boot = changes.filter(|change| change.risk.reboot && restarted && change.target.is_applicable());
+    boot.map(|change| format!("{}: the machine runs with it until it is restarted", change.target))
+        .collect()
+}

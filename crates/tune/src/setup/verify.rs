@@ -1,0 +1,178 @@
+//! Verifying: is what was asked for there, at every layer, and does anybody use it?
+
+use std::collections::BTreeSet;
+
+use host::processes::Processes;
+use model::plan::{Change, Plan, Target};
+use model::setup::{Check, User, Verdict, Verified, VerifiedPlan};
+use model::{Bytes, PageKind, Reading};
+
+use super::Setup;
+use super::apply::still_to_do;
+use super::error::SetupError;
+use super::hand::Hand;
+use crate::place::{Place, State, wanted};
+
+impl Setup {
+    /// Holds a plan against the machine; without one, every plan that was applied and not undone.
+    ///
+    /// # Errors
+    /// When the journals cannot be used, or another run is at work.
+    pub fn verify(&self, plan: Option<&Plan>, processes: &Reading<Processes>) -> Result<Verified, SetupError> {
+        let hand = Hand::new(&self.door, None);
+        let plans = match plan {
+            Some(plan) => {
+                plan.check()?;
+                vec![(verified(&hand, plan, None, false), plan.clone())]
+            }
+            None => self.applied(&hand)?,
+        };
+        let (plans, asked): (Vec<VerifiedPlan>, Vec<Plan>) = plans.into_iter().unzip();
+        let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&hand, plan)).collect();
+        let users = processes.as_ref().map(|processes| users(processes, &kinds));
+        let notes = notes(&plans, &kinds, &users, processes);
+        Ok(Verified { plans, users, notes })
+    }
+
+    fn applied(&self, hand: &Hand<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
+        let Some(home) = self.home()? else {
+            return Ok(Vec::new());
+        };
+        let _lock = home.try_lock()?;
+        let books = Self::books(home)?;
+        let verify = |book: &super::Book| {
+            let (plan, time) = (book.story.head.plan.clone(), book.story.head.time.clone());
+            let restarted = self.is_restarted(book)?;
+            Ok((verified(hand, &plan, Some(time), restarted), plan))
+        };
+        books.iter().map(verify).collect()
+    }
+}
+
+fn verified(hand: &Hand<'_>, plan: &Plan, applied: Option<String>, restarted: bool) -> VerifiedPlan {
+    let checks = plan.changes.iter().map(|change| check(hand, change, restarted));
+    VerifiedPlan {
+        goals: plan.goals.clone(),
+        applied,
+        restarted,
+        checks: checks.collect(),
+    }
+}
+
+fn check(hand: &Hand<'_>, change: &Change, restarted: bool) -> Check {
+    let (found, asked, verdict, note) = match Place::of(&change.target) {
+        None => {
+            let place = change.target.to_string();
+            (
+                Reading::absent(place),
+                change.after.to_string(),
+                Verdict::NotSeen,
+                String::new(),
+            )
+        }
+        Some(place) => held_against(hand, change, &place, restarted),
+    };
+    Check {
+        id: change.id.clone(),
+        layer: change.layer,
+        place: change.target.to_string(),
+        asked,
+        found,
+        verdict,
+        note,
+    }
+}
+
+fn held_against(
+    hand: &Hand<'_>,
+    change: &Change,
+    place: &Place,
+    restarted: bool,
+) -> (Reading<String>, String, Verdict, String) {
+    let now = match hand.look(place) {
+        Ok(now) => now,
+        Err(error) => {
+            let why = model::Unread::new(model::Cause::Failed, place.path(), error.to_string());
+            return (
+                Reading::Unread(why),
+                change.after.to_string(),
+                Verdict::Unread,
+                String::new(),
+            );
+        }
+    };
+    let to = wanted(&change.target, &change.after, &now);
+    let verdict = verdict(hand, place, &now, &to);
+    let note = match verdict {
+        Verdict::Obtained if !restarted => still_to_do(change),
+        Verdict::Obtained => String::new(),
+        _ if change.also_written_by.is_empty() => String::new(),
+        _ => format!("also written by {}", change.also_written_by.join(", ")),
+    };
+    (Reading::Known(now.to_string()), to.to_string(), verdict, note)
+}
+
+fn verdict(hand: &Hand<'_>, place: &Place, now: &State, to: &State) -> Verdict {
+    let pages = now.number().zip(to.number()).filter(|_| hand.is_pool(place));
+    match pages {
+        Some((now, to)) if now >= to => Verdict::Obtained,
+        Some(_) => Verdict::Short,
+        None if now.is(to) => Verdict::Obtained,
+        None => Verdict::Different,
+    }
+}
+
+/// Page kinds that a plan is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    Pool(Bytes),
+    Transparent,
+}
+
+impl Asked {
+    fn covers(self, kind: PageKind) -> bool {
+        match self {
+            Self::Pool(page) => kind == PageKind::Hugetlb(page),
+            Self::Transparent => matches!(kind, PageKind::Thp | PageKind::Mthp(_)),
+        }
+    }
+}
+
+fn kinds(hand: &Hand<'_>, plan: &Plan) -> Vec<Asked> {
+    let kind = |change: &Change| match &change.target {
+        Target::Setting { path } if path.contains("/transparent_hugepage/") => Some(Asked::Transparent),
+        target => hand.page(&Place::of(target)?).map(Asked::Pool),
+    };
+    plan.changes.iter().filter_map(kind).collect()
+}
+
+/// Processes with memory on those page kinds, by the kernel's own account of their mappings.
+fn users(processes: &Processes, kinds: &BTreeSet<Asked>) -> Vec<User> {
+    let mut users = Vec::new();
+    for row in &processes.rows {
+        let backing = row.backing.known().into_iter().flat_map(model::Backing::iter);
+        let of_kind = backing.filter(|&(kind, bytes)| bytes.0 > 0 && kinds.iter().any(|asked| asked.covers(kind)));
+        users.extend(of_kind.map(|(kind, bytes)| User {
+            pid: row.pid,
+            name: row.name.clone(),
+            kind,
+            bytes,
+        }));
+    }
+    users
+}
+
+fn notes(
+    plans: &[VerifiedPlan],
+    kinds: &BTreeSet<Asked>,
+    users: &Reading<Vec<User>>,
+    processes: &Reading<Processes>,
+) -> Vec<String> {
+    let none = plans.is_empty().then(|| "hugewise has changed nothing here".to_owned());
+    let unused = users.known().is_some_and(Vec::is_empty) && !kinds.is_empty();
+    let unused = unused.then(|| "no process uses these pages yet: start or restart the application".to_owned());
+    let hidden = processes.known().map_or(0, |processes| processes.totals.unread);
+    let hidden = (hidden > 0 && !kinds.is_empty())
+        .then(|| format!("{hidden} processes could not be looked into, and may use them (run it as root)"));
+    none.into_iter().chain(unused).chain(hidden).collect()
+}

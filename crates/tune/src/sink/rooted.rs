@@ -1,0 +1,163 @@
+//! Files and directories below a root: no symbolic link is followed, and nothing is ever there by half.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use crate::place::{FileState, State};
+
+/// Longer files are no settings.
+const LONGEST: u64 = 1 << 20;
+
+/// An open root; every path is looked up below it (openat2, Linux 5.6).
+pub(super) struct Rooted(OwnedFd);
+
+impl Rooted {
+    pub(super) fn open(root: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::openat(CWD, root, flags, Mode::empty())?))
+    }
+
+    /// What stands at a path; a link, a device or a file that is no text is something else.
+    pub(super) fn look(&self, path: &str) -> io::Result<State> {
+        let found = match self.find(path, OFlags::PATH | OFlags::NOFOLLOW) {
+            Ok(found) => rustix::fs::fstat(&found)?,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(State::Absent),
+            Err(Errno::LOOP) => return Ok(State::Other("reached through a symbolic link".to_owned())),
+            Err(error) => return Err(error.into()),
+        };
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => self.read(path, &found),
+            FileType::Directory => Ok(State::Directory),
+            FileType::Symlink => Ok(State::Other("a symbolic link".to_owned())),
+            other => Ok(State::Other(format!("a {other:?}").to_lowercase())),
+        }
+    }
+
+    fn read(&self, path: &str, found: &Stat) -> io::Result<State> {
+        let file = File::from(self.find(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+        let mut bytes = Vec::new();
+        file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LONGEST {
+            return Ok(State::Other("a file of more than 1 MiB".to_owned()));
+        }
+        let file = |text| FileState {
+            text,
+            mode: found.st_mode & 0o7777,
+            uid: found.st_uid,
+            gid: found.st_gid,
+        };
+        let other = State::Other("a file that is not UTF-8 text".to_owned());
+        Ok(String::from_utf8(bytes).map_or(other, |text| State::File(file(text))))
+    }
+
+    /// Puts a whole file in the place of what is there: written beside it, synced, and renamed. Extended attributes, and
+    /// so access lists and security labels, stay those of the file that it replaces.
+    pub(super) fn put_file(&self, path: &str, file: &FileState) -> io::Result<()> {
+        let (directory, name) = self.parent(path)?;
+        let draft = draft(name);
+        remove(&directory, &draft, AtFlags::empty())?;
+        let old = self.find(path, OFlags::RDONLY | OFlags::NONBLOCK);
+        let put = write_draft(&directory, &draft, file, old.ok().as_ref())
+            .and_then(|()| Ok(rustix::fs::renameat(&directory, &draft, &directory, name)?));
+        if put.is_err() {
+            remove(&directory, &draft, AtFlags::empty())?;
+        }
+        put?;
+        sync(directory)
+    }
+
+    /// Removes a file, and what a writer that was killed left beside it.
+    pub(super) fn remove_file(&self, path: &str) -> io::Result<()> {
+        let (directory, name) = match self.parent(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            parent => parent?,
+        };
+        remove(&directory, &draft(name), AtFlags::empty())?;
+        remove(&directory, name, AtFlags::empty())?;
+        sync(directory)
+    }
+
+    pub(super) fn make_directory(&self, path: &str) -> io::Result<()> {
+        let (directory, name) = self.parent(path)?;
+        rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755))?;
+        // Whatever the umask is: services must be able to look in.
+        let made = self.find(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        rustix::fs::fchmod(&made, Mode::from_raw_mode(0o755))?;
+        sync(directory)
+    }
+
+    /// Removes a directory, if it is empty.
+    pub(super) fn remove_directory(&self, path: &str) -> io::Result<()> {
+        let (directory, name) = self.parent(path)?;
+        remove(&directory, name, AtFlags::REMOVEDIR)?;
+        sync(directory)
+    }
+
+    /// Opens a path below the root.
+    pub(super) fn find(&self, path: &str, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let below = path.trim_start_matches('/');
+        let below = if below.is_empty() { "." } else { below };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(&self.0, below, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+    }
+
+    /// The directory that holds a path, and the name in it.
+    fn parent<'a>(&self, path: &'a str) -> io::Result<(OwnedFd, &'a str)> {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.find(directory, OFlags::RDONLY | OFlags::DIRECTORY)?, name))
+    }
+}
+
+/// The name under which a file is written before it gets its own; no program reads it, all want another ending.
+fn draft(name: &str) -> String {
+    format!(".{name}.hugewise")
+}
+
+fn write_draft(directory: &OwnedFd, draft: &str, file: &FileState, old: Option<&OwnedFd>) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut out = File::from(rustix::fs::openat(directory, draft, flags, Mode::from_raw_mode(0o600))?);
+    out.write_all(file.text.as_bytes())?;
+    if let Some(old) = old {
+        copy_attributes(old, &out)?;
+    }
+    let (uid, gid) = (Uid::from_raw(file.uid), Gid::from_raw(file.gid));
+    rustix::fs::fchown(&out, Some(uid), Some(gid))?;
+    rustix::fs::fchmod(&out, Mode::from_raw_mode(file.mode))?;
+    out.sync_all()
+}
+
+/// A file system without extended attributes has none to copy.
+fn copy_attributes(old: &OwnedFd, new: &File) -> io::Result<()> {
+    let mut names = vec![0; 64 << 10];
+    let length = match rustix::fs::flistxattr(old, &mut names[..]) {
+        Err(Errno::NOTSUP) => return Ok(()),
+        length => length?,
+    };
+    for name in names[..length].split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 64 << 10];
+        let length = rustix::fs::fgetxattr(old, name, &mut value[..])?;
+        rustix::fs::fsetxattr(new, name, &value[..length], XattrFlags::empty())?;
+    }
+    Ok(())
+}
+
+/// Removes a name, if it is there.
+fn remove(directory: &OwnedFd, name: &str, flags: AtFlags) -> io::Result<()> {
+    match rustix::fs::unlinkat(directory, name, flags) {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
+    }
+}
+
+/// Makes names in a directory durable.
+fn sync(directory: OwnedFd) -> io::Result<()> {
+    File::from(directory).sync_all()
+}
+
+#[cfg(test)]
+mod tests;
