@@ -60,6 +60,9 @@ pub enum NotObtained {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// Whoever watched it said no.
+    #[error("stopped while memory was taken")]
+    Stopped,
     /// The NUMA node cannot be used.
     #[error("memory could not be bound to NUMA node {node}: {source}; `lscpu` lists the nodes")]
     Bind {
@@ -69,6 +72,9 @@ pub enum NotObtained {
         source: io::Error,
     },
 }
+
+/// Memory is brought in piece by piece: so much takes about a tenth of a second where it is slow.
+const PIECE: Bytes = Bytes::mib(64);
 
 /// A populated piece of memory that asked for one page kind. What backs it must still be proved by the kernel's accounts.
 #[derive(Debug)]
@@ -104,6 +110,15 @@ impl Arena {
     /// [`NotObtained`] says what the kernel refused. Transparent kinds never fail for want of large pages: the kernel falls
     /// back in silence, which is why the backing has to be proved afterwards.
     pub fn new(want: &Want) -> Result<Self, NotObtained> {
+        Self::watched(want, &mut |_| true)
+    }
+
+    /// The same in pieces: bringing memory in can take many seconds, above all in a VM whose host took free memory back.
+    /// `go_on` is told the bytes of each piece, and may end it.
+    ///
+    /// # Errors
+    /// As for [`Arena::new`], and [`NotObtained::Stopped`].
+    pub fn watched(want: &Want, go_on: &mut dyn FnMut(Bytes) -> bool) -> Result<Self, NotObtained> {
         let mut arena = Self::map(want)?;
         arena.advise(want);
         if let Some(node) = want.node {
@@ -112,7 +127,13 @@ impl Arena {
                 .bind(arena.offset, arena.len, node)
                 .map_err(|source| NotObtained::Bind { node, source })?;
         }
-        arena.populate(want)?;
+        for start in (0..arena.len).step_by(PIECE.max(want.page()).as_usize()) {
+            let len = PIECE.max(want.page()).as_usize().min(arena.len - start);
+            arena.populate(want, start, len)?;
+            if !go_on(Bytes(len as u64)) {
+                return Err(NotObtained::Stopped);
+            }
+        }
         arena.locked = arena.map.lock(arena.offset, arena.len).is_ok();
         Ok(arena)
     }
@@ -199,12 +220,12 @@ impl Arena {
         Ok(())
     }
 
-    fn populate(&mut self, want: &Want) -> Result<(), NotObtained> {
-        match self.map.advise(self.offset, self.len, Advice::LinuxPopulateWrite) {
+    fn populate(&mut self, want: &Want, start: usize, len: usize) -> Result<(), NotObtained> {
+        match self.map.advise(self.offset + start, len, Advice::LinuxPopulateWrite) {
             Ok(()) => Ok(()),
             // Before Linux 5.14.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                self.map.touch(self.offset, self.len, want.base_page.as_usize());
+                self.map.touch(self.offset + start, len, want.base_page.as_usize());
                 Ok(())
             }
             Err(source) => Err(NotObtained::Populate {
@@ -270,6 +291,20 @@ mod tests {
             // SAFETY: the last byte of an arena we own.
             unsafe { arena.start().add(len - 1).write(1) };
         }
+    }
+
+    #[test]
+    fn whoever_watches_hears_of_every_piece_and_may_end_it() {
+        let want = Want::plain(PageKind::Base, Bytes::mib(130));
+        let mut pieces = Vec::new();
+        let arena = Arena::watched(&want, &mut |bytes| {
+            pieces.push(bytes.0 >> 20);
+            true
+        });
+        assert_eq!(arena.expect("some memory").len(), 130 << 20);
+        assert_eq!(pieces, [64, 64, 2]);
+        let ended = Arena::watched(&want, &mut |_| false);
+        assert!(matches!(ended, Err(NotObtained::Stopped)));
     }
 
     #[test]

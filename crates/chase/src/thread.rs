@@ -36,6 +36,11 @@ impl Pinned {
         Ok(Self { cpu, before })
     }
 
+    /// Lets the calling thread, a helper that set this one up, run wherever the pinned one could before.
+    pub fn free_helper(&self) {
+        let _ = sched_setaffinity(None, &self.before);
+    }
+
     /// The CPU.
     pub fn cpu(&self) -> u32 {
         self.cpu
@@ -81,6 +86,14 @@ mod tests {
         let pinned = Pinned::to(Some(last)).expect("an allowed CPU");
         assert_eq!(current_cpu(), last);
         assert_eq!(allowed_cpus().expect("affinity"), [last]);
+        let helper = std::thread::scope(|scope| {
+            let helper = scope.spawn(|| {
+                pinned.free_helper();
+                rustix::thread::sched_getaffinity(None).expect("affinity")
+            });
+            helper.join().expect("a helper")
+        });
+        assert_eq!(helper, before);
         drop(pinned);
         assert_eq!(rustix::thread::sched_getaffinity(None).expect("affinity"), before);
         assert!(Pinned::to(Some(1023)).is_err() || before.is_set(1023));

@@ -72,6 +72,7 @@ impl Wish {
             seed,
             cpu: self.cpu,
             node: self.node,
+            one_node: snapshot.topology.nodes.known().is_none_or(|nodes| nodes.len() < 2),
             base_page: snapshot.base_page().into_result().context("the size of base pages")?,
             // Without transparent pages no kind needs it; the value only has to be a size.
             pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),

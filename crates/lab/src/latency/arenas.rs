@@ -1,10 +1,13 @@
 //! One arena per page kind with its standing rings, and the proof of what backs each working set in it.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
 
 use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, SLOTS, Slot};
+use chase::thread::Pinned;
 use host::processes::{self, Proof};
 use model::latency::{Backed, Pattern};
 use model::{Bytes, PageKind, Reading};
@@ -13,6 +16,9 @@ use super::Spec;
 
 /// A number is only given under a kind's name if at least this share of its working set is of that kind.
 pub(super) const ENOUGH: f64 = 0.95;
+
+/// How often to look how much memory there is by now.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Which ring: the working set and the order of visits.
 pub(super) type RingKey = (Pattern, Bytes);
@@ -35,24 +41,34 @@ pub(super) struct Arenas {
 }
 
 impl Arenas {
-    /// Takes memory for all kinds, one thread each: bringing pages in is what set-up takes longest for.
-    pub(super) fn take(spec: &Spec, kinds: &[PageKind]) -> Self {
-        let held = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for &kind in kinds {
-                scope.spawn({
-                    let held = &held;
-                    move || {
-                        let field = Field::take(spec, kind);
-                        held.lock()
-                            .unwrap_or_else(std::sync::PoisonError::into_inner)
-                            .push(Held { kind, field });
-                    }
-                });
+    /// Takes memory for all kinds, one thread each: bringing pages in is what set-up takes longest for. `go_on` is asked
+    /// with the memory brought in so far; once it says no, what comes back is only good for being dropped.
+    pub(super) fn take(spec: &Spec, kinds: &[PageKind], pinned: &Pinned, go_on: &mut dyn FnMut(Bytes) -> bool) -> Self {
+        let (taken, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        let take = |kind| {
+            if spec.one_node {
+                pinned.free_helper();
             }
+            let field = Field::take(spec, kind, &mut |bytes| {
+                taken.fetch_add(bytes.0, Ordering::Relaxed);
+                !stopped.load(Ordering::Relaxed)
+            });
+            Held { kind, field }
+        };
+        let held = thread::scope(|scope| {
+            let helpers: Vec<_> = kinds.iter().map(|&kind| scope.spawn(move || take(kind))).collect();
+            while !helpers.iter().all(ScopedJoinHandle::is_finished) {
+                thread::sleep(GLANCE);
+                if !go_on(Bytes(taken.load(Ordering::Relaxed))) {
+                    stopped.store(true, Ordering::Relaxed);
+                }
+            }
+            // A panic of a helper is a defect, and goes on as one.
+            let join = |helper: ScopedJoinHandle<'_, Held>| {
+                helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            helpers.into_iter().map(join).collect()
         });
-        let mut held = held.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        held.sort_by_key(|held| held.kind);
         Self { held }
     }
 
@@ -122,7 +138,7 @@ fn fallen_back(kind: PageKind, backed: &Backed) -> String {
 }
 
 impl Field {
-    fn take(spec: &Spec, kind: PageKind) -> Result<Self, String> {
+    fn take(spec: &Spec, kind: PageKind, go_on: &mut dyn FnMut(Bytes) -> bool) -> Result<Self, String> {
         let bytes = spec.sizes.iter().copied().max().unwrap_or_default();
         let want = Want {
             kind,
@@ -131,7 +147,7 @@ impl Field {
             pmd_page: spec.pmd_page,
             node: spec.node,
         };
-        let arena = Arena::new(&want).map_err(|why| why.to_string())?;
+        let arena = Arena::watched(&want, go_on).map_err(|why| why.to_string())?;
         let standing = standing(spec);
         let orders: Vec<(Slot, Order)> = standing.iter().map(|(_, slot, order)| (*slot, order.clone())).collect();
         let mut rings = Rings::new(arena);

@@ -42,6 +42,8 @@ pub struct Spec {
     pub cpu: Option<u32>,
     /// Bind memory to this NUMA node.
     pub node: Option<u32>,
+    /// All memory is as near to every CPU (one NUMA node), so that bringing it in may use all of them.
+    pub one_node: bool,
     /// The machine's base page.
     pub base_page: Bytes,
     /// Its PMD-mapped page.
@@ -98,12 +100,17 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let shifts = plan::shifts(spec)?;
     for (done, kinds) in shifts.iter().enumerate() {
         let end = budget.mul_f64((done + 1) as f64 / shifts.len() as f64);
-        progress.step(
-            done as f64 / shifts.len() as f64,
-            budget.saturating_sub(begun.elapsed()),
-            "taking memory",
-        );
-        let mut arenas = Arenas::take(spec, kinds);
+        let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+        let whole = Bytes(largest.0.saturating_mul(kinds.len() as u64));
+        let mut arenas = Arenas::take(spec, kinds, &pinned, &mut |taken| {
+            let what = format!("taking memory: {taken} of {whole}");
+            let left = budget.saturating_sub(begun.elapsed());
+            progress.step(done as f64 / shifts.len() as f64, left, &what);
+            !stop()
+        });
+        if stop() {
+            return Err(Error::Interrupted);
+        }
         let mine: Vec<_> = points
             .iter()
             .copied()

@@ -98,6 +98,7 @@ mod tests {
             seed: 1,
             cpu: None,
             node: None,
+            one_node: true,
             base_page: Bytes::kib(4),
             pmd_page: Bytes::mib(2),
             private_cache: None,

@@ -66,7 +66,8 @@ impl Samples {
             }
         }
         if let Some(fastest) = stats::quantile(&stats::sorted(&self.clocks[before..]), FASTEST) {
-            self.unhurried.extend(self.ticks[before..].iter().map(|ticks| ticks * fastest));
+            self.unhurried
+                .extend(self.ticks[before..].iter().map(|ticks| ticks * fastest));
         }
         self.visits.extend(stats::median(&self.ticks[before..]));
         if let Some((counts, steps)) = visit.counted {
@@ -114,7 +115,10 @@ impl Samples {
     pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
         let ticks = stats::quantile(&stats::sorted(&self.ticks), QUIET)?;
         let cycles = stats::quantile(&stats::sorted(&self.unhurried), QUIET)?;
-        let alike = self.unhurried.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
+        let alike = self
+            .unhurried
+            .iter()
+            .filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
         Some(Quiet {
             ns: ticks / ticks_per_ns,
             cycles,
