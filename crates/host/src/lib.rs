@@ -3,6 +3,7 @@
 pub mod config;
 pub mod cpu_list;
 pub mod evidence;
+pub mod glob;
 pub mod membership;
 mod parse;
 pub mod processes;
@@ -17,7 +18,7 @@ pub mod vms;
 pub use cpu_list::CpuList;
 pub use evidence::{Applied, Evidence};
 pub use membership::Membership;
-pub use record::{CaptureOptions, capture};
+pub use record::{Capture, CaptureOptions, capture};
 pub use snapshot::Snapshot;
 pub use source::{Source, SourceError};
 pub use tree::{Node, Tree, TreeError};

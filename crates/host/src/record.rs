@@ -1,23 +1,44 @@
-//! Captures a machine: reads every file that the rest of this crate asks for, and nothing that could hold a secret.
+//! Captures a machine: reads every file that the rest of this crate asks for, keeps what decides page sizes, and lists
+//! what it left out.
 
+mod accounts;
+mod keep;
 mod pattern;
 mod process;
+mod secrets;
+mod settings;
 mod table;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeSet;
 
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::snapshot::Cgroup;
 use crate::tree::{Node, Tree};
 use crate::{Source, snapshot};
+use keep::Kept;
+
+/// Where a capture keeps the list of what was left out of it: a line `PATH: WHAT` each.
+pub const LEFT_OUT: &str = "/hugewise/left_out";
 
 /// What to capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaptureOptions {
-    /// Processes too: names, limits, memory accounts and mapped files, but neither arguments nor environments.
+    /// Processes too: accounts, limits, mapped files, arguments of programs that rules know, and the environment
+    /// variables of [`TUNABLES`](crate::programs::TUNABLES).
     pub processes: bool,
+}
+
+/// A captured machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// The machine; the caller writes it.
+    pub tree: Tree,
+    /// What was left out or cut, in the words of [`LEFT_OUT`], which is in the tree too.
+    pub left_out: Vec<String>,
 }
 
 /// Files of the machine itself are small; `/proc/pagetypeinfo` of a large one is the largest.
@@ -25,13 +46,11 @@ const LARGEST_FILE: Bytes = Bytes::mib(1);
 /// The whole capture; what comes after it is recorded as left out.
 const LARGEST_CAPTURE: Bytes = Bytes::mib(64);
 
-/// Reads a machine into a tree; the caller writes it. Refusals are recorded as such.
-pub fn capture(source: &Source, options: CaptureOptions) -> Tree {
+/// Reads a machine. Refusals are recorded as such.
+pub fn capture(source: &Source, options: CaptureOptions) -> Capture {
     let mut recorder = Recorder::new(source);
     for entry in table::MACHINE {
-        for path in pattern::expand(source, entry.pattern) {
-            recorder.file(&path, LARGEST_FILE, entry.keep);
-        }
+        recorder.pattern(entry.pattern, LARGEST_FILE, entry.keep);
     }
     for directory in table::DIRECTORIES {
         recorder.directory(directory);
@@ -42,33 +61,59 @@ pub fn capture(source: &Source, options: CaptureOptions) -> Tree {
     if let Reading::Known(root) = Cgroup::read(source).root {
         recorder.file(&format!("{root}/cgroup.controllers"), LARGEST_FILE, table::whole);
     }
+    settings::record(&mut recorder);
     if options.processes {
         process::record(&mut recorder);
     }
-    recorder.tree
+    recorder.finish()
 }
-
-/// What of a file's content is kept.
-type Keep = fn(&[u8]) -> Vec<u8>;
 
 struct Recorder<'a> {
     source: &'a Source,
     tree: Tree,
     left: u64,
+    left_out: BTreeSet<String>,
 }
 
 impl<'a> Recorder<'a> {
+    /// What a capture lost already stays lost when it is captured again.
     fn new(source: &'a Source) -> Self {
+        let before = source.text(LEFT_OUT).into_result().unwrap_or_default();
         Self {
             source,
             tree: Tree::new(),
             left: LARGEST_CAPTURE.0,
+            left_out: before.lines().map(str::to_owned).collect(),
         }
     }
 
-    fn file(&mut self, path: &str, limit: Bytes, keep: Keep) {
+    /// Every file that fits. A directory on the way that may not be listed is recorded as that, unless something in it
+    /// is known by another way.
+    fn pattern(&mut self, pattern: &str, limit: Bytes, keep: impl Fn(&[u8]) -> Kept + Copy) {
+        let found = pattern::expand(self.source, pattern);
+        for path in found.paths {
+            self.file(&path, limit, keep);
+        }
+        for (directory, why) in found.refused {
+            let below = format!("{directory}/");
+            if self.tree.iter().all(|(path, _)| !path.starts_with(&below))
+                && let Some(node) = self.refusal(&directory, why)
+            {
+                self.tree.insert(&directory, node);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &str, limit: Bytes, keep: impl Fn(&[u8]) -> Kept) {
         let node = match self.source.bytes_within(path, limit) {
-            Reading::Known(bytes) => self.within_budget(keep(&bytes)),
+            Reading::Known(bytes) => {
+                let kept = keep(&bytes);
+                if kept.is_idle {
+                    return;
+                }
+                kept.left_out.into_iter().for_each(|what| self.leave_out(path, &what));
+                self.within_budget(path, kept.bytes)
+            }
             Reading::Unread(why) => match self.refusal(path, why) {
                 Some(node) => node,
                 None => return,
@@ -86,13 +131,20 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn within_budget(&mut self, bytes: Vec<u8>) -> Node {
+    fn leave_out(&mut self, path: &str, what: &str) {
+        self.left_out.insert(format!("{path}: {what}"));
+    }
+
+    fn within_budget(&mut self, path: &str, bytes: Vec<u8>) -> Node {
         match self.left.checked_sub(bytes.len() as u64) {
             Some(left) => {
                 self.left = left;
                 Node::File(bytes)
             }
-            None => Node::Failed("left out: the capture is full".to_owned()),
+            None => {
+                self.leave_out(path, "all of it, because the capture is full");
+                Node::Failed("left out: the capture is full".to_owned())
+            }
         }
     }
 
@@ -103,6 +155,18 @@ impl<'a> Recorder<'a> {
             Cause::Denied => Some(Node::Denied),
             _ if self.source.list(path).known().is_some() => None,
             _ => Some(Node::Failed(why.why)),
+        }
+    }
+
+    fn finish(mut self) -> Capture {
+        let left_out: Vec<String> = self.left_out.into_iter().collect();
+        if !left_out.is_empty() {
+            let list = left_out.iter().map(|line| format!("{line}\n")).collect::<String>();
+            self.tree.insert(LEFT_OUT, Node::File(list.into_bytes()));
+        }
+        Capture {
+            tree: self.tree,
+            left_out,
         }
     }
 }

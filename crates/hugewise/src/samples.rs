@@ -116,8 +116,8 @@ pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
 }
 
 /// Three processes: a small one, a large one on base pages, one on large pages.
-pub(crate) fn processes() -> host::processes::Processes {
-    let rows = vec![
+pub(crate) fn process_rows() -> Vec<crate::results::ps::ProcessRow> {
+    vec![
         process(10, "init", &[(PageKind::Base, Bytes::mib(4))]),
         process(
             20,
@@ -132,9 +132,10 @@ pub(crate) fn processes() -> host::processes::Processes {
                 (PageKind::HUGETLB_2M, Bytes::mib(512)),
             ],
         ),
-    ];
-    let totals = host::processes::Totals::of(&rows);
-    host::processes::Processes { rows, totals }
+    ]
+    .into_iter()
+    .map(crate::results::ps::ProcessRow::new)
+    .collect()
 }
 
 fn process(pid: u32, name: &str, backing: &[(PageKind, Bytes)]) -> ProcessPages {

@@ -42,6 +42,8 @@ pub struct Ui {
     file: Option<(PathBuf, File)>,
     quiet: bool,
     color: bool,
+    is_watch: bool,
+    is_gone: bool,
 }
 
 impl Ui {
@@ -60,6 +62,8 @@ impl Ui {
             file: global.output.as_ref().map(open).transpose()?,
             quiet: global.quiet,
             color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            is_watch: false,
+            is_gone: false,
         })
     }
 
@@ -80,12 +84,25 @@ impl Ui {
     pub fn result(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let Some((path, file)) = &mut self.file else {
             let mut out = io::stdout().lock();
-            return ignore_gone(out.write_all(bytes).and_then(|()| out.flush())).context("standard output");
+            let frame = if self.is_watch { frame(bytes) } else { bytes.to_vec() };
+            let written = out.write_all(&frame).and_then(|()| out.flush());
+            self.is_gone = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+            return ignore_gone(written).context("standard output");
         };
         let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
         let emptied = if regular { file.set_len(0) } else { Ok(()) };
         ignore_gone(emptied.and_then(|()| file.write_all(bytes)).and_then(|()| file.flush()))
             .with_context(|| format!("--output {}", path.display()))
+    }
+
+    /// From here on results follow each other: in place on a terminal, one after the other elsewhere.
+    pub fn watch(&mut self) {
+        self.is_watch = true;
+    }
+
+    /// Has the reader of standard output gone away?
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     /// Would binary output land on a terminal?
@@ -192,6 +209,17 @@ fn chain(error: &anyhow::Error) -> String {
 /// One line on standard error; where even that is closed there is nobody left to tell.
 fn complain(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// One result of many: over the one before on a terminal, as far as it fits; else with a blank line behind it.
+fn frame(bytes: &[u8]) -> Vec<u8> {
+    if !io::stdout().is_terminal() {
+        return [bytes, b"\n"].concat();
+    }
+    let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n').take(height.saturating_sub(1));
+    // To the upper left corner, and nothing left of what was there.
+    [&b"\x1b[H\x1b[J"[..]].into_iter().chain(lines).collect::<Vec<_>>().concat()
 }
 
 fn ignore_gone(written: io::Result<()>) -> io::Result<()> {

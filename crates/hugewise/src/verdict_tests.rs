@@ -5,11 +5,11 @@ use model::{Bytes, PageKind};
 use super::verdict;
 use crate::cli::typed::Sort;
 use crate::results::ProcessList;
-use crate::samples::{curve, machine, processes, unmeasured, usual};
+use crate::samples::{curve, machine, process_rows, unmeasured, usual};
 
 #[test]
 fn a_shown_gain_names_size_kind_and_obstacle() {
-    let totals = ProcessList::new(processes(), Sort::Large, None).totals;
+    let totals = ProcessList::new(process_rows(), Sort::Large, None).totals;
     let sentences = verdict(Ok(&usual()), &machine(), Some(&totals));
     assert_eq!(sentences.len(), 3);
     assert!(

@@ -6,7 +6,7 @@ use model::{Cause, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TUNABLES;
+use super::is_tunable;
 use crate::{CpuList, Source, parse};
 
 /// A limit of bytes.
@@ -113,13 +113,14 @@ pub(super) fn tunables(source: &Source, pid: u32) -> Reading<BTreeMap<String, St
     source.bytes(&format!("/proc/{pid}/environ")).map(|bytes| {
         let pair = |entry: String| {
             let (name, value) = entry.split_once('=')?;
-            TUNABLES.contains(&name).then(|| (name.to_owned(), value.to_owned()))
+            is_tunable(name).then(|| (name.to_owned(), value.to_owned()))
         };
         zero_ended(&bytes).into_iter().filter_map(pair).collect()
     })
 }
 
-fn zero_ended(bytes: &[u8]) -> Vec<String> {
+/// Texts that are separated and ended by zero bytes, as `cmdline` and `environ` have them.
+pub(crate) fn zero_ended(bytes: &[u8]) -> Vec<String> {
     let whole = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     if whole.is_empty() {
         return Vec::new();

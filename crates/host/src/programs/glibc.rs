@@ -10,17 +10,30 @@ const SENTENCE: &[u8] = b"release version ";
 
 /// The version of the glibc that a process mapped.
 pub(super) fn version(source: &Source, pid: u32, areas: &[Area]) -> Reading<(u32, u32)> {
-    let is_libc = |name: &str| {
-        let file = name.rsplit('/').next().unwrap_or_default();
-        file == "libc.so.6" || (file.starts_with("libc-2.") && file.ends_with(".so"))
-    };
-    match areas.iter().map(|area| area.name.as_str()).find(|name| is_libc(name)) {
+    match library(areas) {
         None => Reading::absent(format!("/proc/{pid}/maps: no glibc is mapped")),
         Some(path) => match in_name(path) {
             Some(version) => Reading::Known(version),
             None => of_file(source, pid, path),
         },
     }
+}
+
+/// The C library among the mappings.
+pub(crate) fn library(areas: &[Area]) -> Option<&str> {
+    let is_libc = |name: &&str| {
+        let file = name.rsplit('/').next().unwrap_or_default();
+        file == "libc.so.6" || (file.starts_with("libc-2.") && file.ends_with(".so"))
+    };
+    areas.iter().map(|area| area.name.as_str()).find(is_libc)
+}
+
+/// The part of the library's file that tells its version, for a capture; nothing if it tells none.
+pub(crate) fn telling_part(bytes: &[u8]) -> Vec<u8> {
+    in_bytes(bytes).map_or_else(Vec::new, |(major, minor)| {
+        let sentence = String::from_utf8_lossy(SENTENCE);
+        format!("GNU C Library {sentence}{major}.{minor}.\n").into_bytes()
+    })
 }
 
 /// `libc-2.31.so`, as files were named until glibc 2.34.

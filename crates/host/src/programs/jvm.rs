@@ -78,11 +78,15 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
     for option in before.iter().flat_map(|name| variable(name).split_whitespace()) {
         jvm.take(option);
     }
-    let own = arguments.iter().skip(1).take_while(|argument| is_option(argument));
-    own.for_each(|option| jvm.take(option));
+    options(arguments).for_each(|option| jvm.take(option));
     variable(after).split_whitespace().for_each(|option| jvm.take(option));
     jvm.version = version(source, program, areas);
     Ok(jvm)
+}
+
+/// The arguments that are the machine's own; those of the application follow them.
+pub(crate) fn options(arguments: &[String]) -> impl Iterator<Item = &String> {
+    arguments.iter().skip(1).take_while(|argument| is_option(argument))
 }
 
 /// Options end at the main class, or at the file after `-jar`; class paths are values of the options before them.
@@ -148,32 +152,33 @@ fn implementation(areas: &[Area]) -> JvmKind {
     }
 }
 
-/// From the `release` file beside the library, the environment of the official images, or the path's name.
-fn version(source: &Source, program: &Program, areas: Option<&[Area]>) -> Option<u32> {
-    let path = areas?
+/// The library that is the machine.
+fn library(areas: &[Area]) -> Option<&str> {
+    areas
         .iter()
         .map(|area| area.name.as_str())
-        .find(|name| name.ends_with("/libjvm.so"));
-    let home = path.and_then(|path| path.rsplit_once("/lib/")).map(|(home, _)| home);
-    let told = home.and_then(|home| {
-        let roots = [
-            format!("/proc/{}/root{home}/release", program.pid()),
-            format!("{home}/release"),
-        ];
-        roots
+        .find(|name| name.ends_with("/libjvm.so"))
+}
+
+/// The `release` file beside the library, in the process's own root and in the machine's.
+pub(crate) fn release_files(pid: u32, areas: &[Area]) -> Option<[String; 2]> {
+    let (home, _) = library(areas)?.rsplit_once("/lib/")?;
+    Some([format!("/proc/{pid}/root{home}/release"), format!("{home}/release")])
+}
+
+/// From the `release` file, the environment of the official images, or the path's name.
+fn version(source: &Source, program: &Program, areas: Option<&[Area]>) -> Option<u32> {
+    let areas = areas?;
+    let told = release_files(program.pid(), areas).and_then(|files| {
+        files
             .iter()
             .find_map(|path| source.text(path).known().and_then(|text| in_release(text)))
     });
     let variable = || {
-        in_text(
-            program
-                .tunables
-                .known()?
-                .get("JAVA_VERSION")?
-                .trim_start_matches("jdk-"),
-        )
+        let value = program.tunables.known()?.get("JAVA_VERSION")?;
+        in_text(value.trim_start_matches("jdk-"))
     };
-    told.or_else(variable).or_else(|| in_path(path?))
+    told.or_else(variable).or_else(|| in_path(library(areas)?))
 }
 
 /// `JAVA_VERSION="17.0.15"`; `1.8.0_392` is 8.

@@ -1,5 +1,7 @@
 //! Which programs are known, by the names that they give themselves.
 
+use super::Area;
+
 /// A program whose large pages follow rules of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -28,7 +30,7 @@ pub enum Kind {
 }
 
 /// Names of executables. The kernel keeps 15 letters of a name, so longer ones are compared up to there.
-const NAMES: [(&str, Kind); 24] = [
+const NAMES: [(&str, Kind); 27] = [
     ("java", Kind::Jvm),
     ("postgres", Kind::Postgres),
     ("postmaster", Kind::Postgres),
@@ -45,9 +47,12 @@ const NAMES: [(&str, Kind); 24] = [
     ("qemu-system-aarch64", Kind::Qemu),
     ("qemu-system-ppc64", Kind::Qemu),
     ("qemu-system-s390x", Kind::Qemu),
+    ("qemu-system-i386", Kind::Qemu),
+    ("qemu-system-riscv64", Kind::Qemu),
     ("cloud-hypervisor", Kind::CloudHypervisor),
     ("firecracker", Kind::Firecracker),
     ("dpdk-testpmd", Kind::Dpdk),
+    ("testpmd", Kind::Dpdk),
     ("ovs-vswitchd", Kind::Dpdk),
     ("vpp_main", Kind::Dpdk),
     ("spdk_tgt", Kind::Dpdk),
@@ -62,6 +67,13 @@ const DPDK_OPTIONS: [&str; 5] = [
     "--file-prefix",
     "--proc-type=",
     "--in-memory",
+];
+
+/// Beginnings of the names of libraries.
+const LIBRARIES: [(&str, Kind); 3] = [
+    ("libjvm.so", Kind::Jvm),
+    ("libj9vm", Kind::Jvm),
+    ("librte_eal.so", Kind::Dpdk),
 ];
 
 impl Kind {
@@ -80,6 +92,16 @@ impl Kind {
         }
         let has_option = |argument: &String| DPDK_OPTIONS.iter().any(|option| argument.starts_with(option));
         arguments.iter().any(has_option).then_some(Self::Dpdk)
+    }
+
+    /// The kind of a process by the libraries that it mapped, whatever it calls itself: a JVM inside another program, a
+    /// program linked with DPDK's environment layer.
+    pub(super) fn of_areas(areas: &[Area]) -> Option<Self> {
+        let files = areas
+            .iter()
+            .filter_map(|area| area.name.rsplit_once('/').map(|(_, file)| file));
+        let known = files.filter_map(|file| LIBRARIES.iter().find(|(beginning, _)| file.starts_with(beginning)));
+        known.map(|(_, kind)| *kind).next()
     }
 
     /// Does it run virtual machines?

@@ -9,7 +9,7 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::{self, StatusLines};
 use super::groups::Groups;
-use super::{Area, Details, Kind, Program, areas, glibc, jvm, postgres};
+use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, postgres};
 use crate::config::{Unit, unit};
 use crate::processes::{self, ListOptions};
 use crate::{Snapshot, Source, snapshot};
@@ -18,7 +18,7 @@ use crate::{Snapshot, Source, snapshot};
 const LARGE: Bytes = Bytes::mib(64);
 /// A live process with more page tables than this is not walked: its own page faults would wait for it. It maps 4 GiB of
 /// base pages, about 16 ms.
-const MOST_TABLES: Bytes = Bytes::mib(8);
+pub(crate) const MOST_TABLES: Bytes = Bytes::mib(8);
 /// Counting bytes behind mappings stops after this long; what is left keeps its mappings without bytes.
 const BUDGET: Duration = Duration::from_millis(200);
 
@@ -26,14 +26,28 @@ const BUDGET: Duration = Duration::from_millis(200);
 ///
 /// Absent if the source holds no process at all, as a capture without them does.
 pub fn programs(source: &Source, snapshot: &Snapshot) -> Reading<Vec<Program>> {
+    let candidates = candidates(source).into_result();
+    candidates.map(|candidates| look(source, snapshot, candidates)).into()
+}
+
+/// Every process, and which of them deserve a closer look.
+pub(crate) struct Candidates {
+    /// All, without details.
+    pub(crate) programs: Vec<Program>,
+    /// Places in `programs`, the largest first.
+    pub(crate) closer: Vec<usize>,
+}
+
+/// The cheap half of [`programs`]: nothing but status, arguments and environment is read of each.
+pub(crate) fn candidates(source: &Source) -> Reading<Candidates> {
     let listed = processes::list(source, &ListOptions::default());
     listed
         .into_result()
-        .and_then(|listed| look(source, snapshot, listed.rows))
+        .and_then(|listed| survey(source, listed.rows))
         .into()
 }
 
-fn look(source: &Source, snapshot: &Snapshot, rows: Vec<ProcessPages>) -> Result<Vec<Program>, Unread> {
+fn survey(source: &Source, rows: Vec<ProcessPages>) -> Result<Candidates, Unread> {
     if rows.is_empty() {
         return Err(Unread::new(
             Cause::Absent,
@@ -41,21 +55,30 @@ fn look(source: &Source, snapshot: &Snapshot, rows: Vec<ProcessPages>) -> Result
             "no process is in this capture",
         ));
     }
-    let mut programs: Vec<Program> = rows.into_iter().map(|row| cheap(source, row)).collect();
+    let programs: Vec<Program> = rows.into_iter().map(|row| cheap(source, row)).collect();
     let kinds: BTreeMap<u32, Kind> = programs
         .iter()
         .filter_map(|program| Some((program.pid(), (*program.kind.known()?)?)))
         .collect();
-    let mut candidates: Vec<usize> = (0..programs.len())
+    let mut closer: Vec<usize> = (0..programs.len())
         .filter(|&at| matters(&programs[at], &kinds))
         .collect();
-    candidates.sort_by_key(|&at| Reverse(programs[at].pages.resident.known().map_or(0, |bytes| bytes.0)));
+    closer.sort_by_key(|&at| Reverse(programs[at].pages.resident.known().map_or(0, |bytes| bytes.0)));
+    Ok(Candidates { programs, closer })
+}
+
+fn look(source: &Source, snapshot: &Snapshot, candidates: Candidates) -> Vec<Program> {
+    let Candidates { mut programs, closer } = candidates;
     let mut looker = Looker::new(source, snapshot);
-    for at in candidates {
-        programs[at].details = Some(looker.details(&programs[at]));
+    for at in closer {
+        let (kind, details) = looker.details(&programs[at]);
+        if kind.is_some() {
+            programs[at].kind = Reading::Known(kind);
+        }
+        programs[at].details = Some(details);
     }
     programs.retain(|program| !has_ended(source, program));
-    Ok(programs)
+    programs
 }
 
 /// Did it end while it was looked at? Then it is no program of which something could not be read.
@@ -136,15 +159,17 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn details(&mut self, program: &Program) -> Details {
+    /// What is found closer by; the kind may only show in what is mapped.
+    fn details(&mut self, program: &Program) -> (Option<Kind>, Details) {
         let (source, pid) = (self.source, program.pid());
-        let kind = program.kind.known().copied().flatten();
         let areas = self.areas(program);
+        let mapped = || Kind::of_areas(areas.known()?);
+        let kind = program.kind.known().copied().flatten().or_else(mapped);
         let cgroup = Groups::read(source, &self.snapshot.cgroup, &self.sizes, pid);
         let service = cgroup.known().and_then(|groups| groups.service.clone());
         let jvm =
             (kind == Some(Kind::Jvm)).then(|| jvm::read(source, program, areas.known().map(Vec::as_slice)).into());
-        Details {
+        let details = Details {
             memlock: facts::memlock(source, pid),
             unit: service.map(|name| self.unit(name)),
             started: facts::started(source, pid),
@@ -154,9 +179,11 @@ impl<'a> Looker<'a> {
                 .map(|mounts| mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs").collect()),
             version: version(source, program, kind),
             setting: postgres::huge_pages(source, program, kind),
+            allocators: areas.as_ref().map(|areas| Allocator::all_in(areas)),
             areas,
             cgroup,
-        }
+        };
+        (kind, details)
     }
 
     /// With bytes where that is cheap. A capture costs nobody anything.

@@ -3,14 +3,15 @@
 //! Every process gives its status, arguments and known environment variables; only those that could matter are looked
 //! into further, the largest first, within a budget of time.
 
+mod allocator;
 mod areas;
 mod facts;
-mod glibc;
+pub(crate) mod glibc;
 mod groups;
-mod jvm;
+pub(crate) mod jvm;
 mod kind;
 mod look;
-mod postgres;
+pub(crate) mod postgres;
 
 #[cfg(test)]
 mod tests;
@@ -24,35 +25,54 @@ use crate::CpuList;
 use crate::config::Unit;
 use crate::snapshot::Mount;
 
+pub use allocator::Allocator;
 pub use areas::{Area, parse_maps};
 pub use facts::Limit;
 pub use groups::{GroupLevel, Groups, HugetlbLimit};
 pub use jvm::{Collector, Jvm, JvmKind};
 pub use kind::Kind;
 pub use look::programs;
+pub(crate) use facts::zero_ended;
+pub(crate) use look::{MOST_TABLES, candidates};
 
-/// The environment variables that are read; all others stay unread, because they can hold secrets.
-pub const TUNABLES: [&str; 19] = [
+/// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
+/// of a name.
+pub const TUNABLES: [&str; 26] = [
     "GLIBC_TUNABLES",
     "GODEBUG",
-    "HUGETLB_ELFMAP",
-    "HUGETLB_MORECORE",
-    "HUGETLB_SHM",
+    "GOGC",
+    "GOMEMLIMIT",
+    "HUGETLB_*",
+    "IBM_JAVA_OPTIONS",
     "JAVA_OPTIONS",
     "JAVA_TOOL_OPTIONS",
     "JAVA_VERSION",
     "JDK_JAVA_OPTIONS",
+    "JE_MALLOC_CONF",
     "LD_PRELOAD",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_ARENA_TEST",
     "MALLOC_CONF",
+    "MALLOC_MMAP_MAX_",
+    "MALLOC_MMAP_THRESHOLD_",
     "MALLOC_TOP_PAD_",
-    "MIMALLOC_ALLOW_LARGE_OS_PAGES",
-    "MIMALLOC_LARGE_OS_PAGES",
-    "MIMALLOC_RESERVE_HUGE_OS_PAGES",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MIMALLOC_*",
     "MONGO_VERSION",
     "OPENJ9_JAVA_OPTIONS",
-    "TCMALLOC_MEMFS_MALLOC_PATH",
+    "TBB_MALLOC_*",
+    "TCMALLOC_*",
     "_JAVA_OPTIONS",
+    "_RJEM_MALLOC_CONF",
 ];
+
+/// Is it one of [`TUNABLES`]?
+pub fn is_tunable(name: &str) -> bool {
+    TUNABLES.iter().any(|known| match known.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => *known == name,
+    })
+}
 
 /// One process with memory of its own.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +114,8 @@ pub struct Details {
     pub started: Reading<f64>,
     /// What it was told as a Java virtual machine.
     pub jvm: Option<Reading<Jvm>>,
+    /// The allocators that it mapped beside glibc's own; empty if there is none, or if it is linked into the program.
+    pub allocators: Reading<Vec<Allocator>>,
     /// The version of glibc that it mapped; read only where tunables depend on it.
     pub glibc: Reading<(u32, u32)>,
     /// hugetlbfs mounts as the process sees them; read only for programs that need a path.

@@ -33,8 +33,8 @@ fn argument(arguments: &[String], name: &str) -> Option<String> {
     arguments.iter().find_map(|argument| pair(&plain(argument), name))
 }
 
-/// The files that may hold it, the strongest first.
-fn files(arguments: &[String]) -> Vec<String> {
+/// The files that may hold a setting, the strongest first.
+pub(crate) fn files(arguments: &[String]) -> Vec<String> {
     let after = arguments
         .iter()
         .skip_while(|argument| *argument != "-D")

@@ -1,11 +1,27 @@
 //! Path patterns: `*` stands for anything inside one name, `{a,b}` for either word.
 
-use crate::Source;
+use model::{Cause, Reading, Unread};
 
-/// Every path that exists (as far as its directories can be listed) and fits, in order.
-pub(super) fn expand(source: &Source, pattern: &str) -> Vec<String> {
-    let alternatives = braces(pattern);
-    alternatives.iter().flat_map(|pattern| stars(source, pattern)).collect()
+use crate::Source;
+use crate::glob::fits;
+
+/// What a pattern stands for on a machine.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Every path that exists (as far as its directories can be listed) and fits, in order.
+    pub(super) paths: Vec<String>,
+    /// Directories on the way that could not be listed, and why.
+    pub(super) refused: Vec<(String, Unread)>,
+}
+
+/// Looks for everything that fits.
+pub(super) fn expand(source: &Source, pattern: &str) -> Found {
+    let mut found = Found::default();
+    for pattern in braces(pattern) {
+        let paths = stars(source, &pattern, &mut found.refused);
+        found.paths.extend(paths);
+    }
+    found
 }
 
 fn braces(pattern: &str) -> Vec<String> {
@@ -21,33 +37,37 @@ fn braces(pattern: &str) -> Vec<String> {
     }
 }
 
-fn stars(source: &Source, pattern: &str) -> Vec<String> {
+fn stars(source: &Source, pattern: &str, refused: &mut Vec<(String, Unread)>) -> Vec<String> {
     let mut paths = vec![String::new()];
     for part in pattern.split('/').skip(1) {
-        paths = paths
-            .iter()
-            .flat_map(|path| {
-                let names = match part.contains('*') {
-                    true => matching(source, path, part),
-                    false => vec![part.to_owned()],
-                };
-                names.into_iter().map(move |name| format!("{path}/{name}"))
-            })
-            .collect();
+        let mut longer = Vec::new();
+        for path in &paths {
+            let names = match part.contains('*') {
+                true => matching(source, path, part, refused),
+                false => vec![part.to_owned()],
+            };
+            longer.extend(names.into_iter().map(|name| format!("{path}/{name}")));
+        }
+        paths = longer;
     }
     paths
 }
 
-fn matching(source: &Source, directory: &str, pattern: &str) -> Vec<String> {
-    let (start, end) = pattern.split_once('*').unwrap_or((pattern, ""));
-    let fits = |name: &String| name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end);
-    let names = source.list(directory).into_result().unwrap_or_default();
-    names.into_iter().filter(fits).collect()
+fn matching(source: &Source, directory: &str, pattern: &str, refused: &mut Vec<(String, Unread)>) -> Vec<String> {
+    match source.list(directory) {
+        Reading::Known(names) => names.into_iter().filter(|name| fits(pattern, name)).collect(),
+        Reading::Unread(why) => {
+            if why.unread != Cause::Absent && refused.iter().all(|(known, _)| known != directory) {
+                refused.push((directory.to_owned(), why));
+            }
+            Vec::new()
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::{Found, expand};
     use crate::{Source, Tree};
 
     #[test]
@@ -55,11 +75,15 @@ mod tests {
         let tree = Tree::new()
             .line("/sys/cpu0/a", 1)
             .line("/sys/cpu1/a", 1)
-            .line("/sys/node0/a", 1);
+            .line("/sys/node0/a", 1)
+            .denied("/dark");
         let source = Source::from_tree("test", tree);
         let expected = ["/sys/cpu0/a", "/sys/cpu1/a", "/sys/cpu0/b", "/sys/cpu1/b"];
-        assert_eq!(expand(&source, "/sys/cpu*/{a,b}"), expected);
-        assert_eq!(expand(&source, "/proc/x"), ["/proc/x"]);
-        assert!(expand(&source, "/none/*/x").is_empty());
+        assert_eq!(expand(&source, "/sys/cpu*/{a,b}").paths, expected);
+        assert_eq!(expand(&source, "/proc/x").paths, ["/proc/x"]);
+        assert_eq!(expand(&source, "/none/*/x"), Found::default());
+        let found = expand(&source, "/dark/*/{a,b}");
+        let refused: Vec<&str> = found.refused.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!((found.paths.len(), refused), (0, vec!["/dark"]));
     }
 }

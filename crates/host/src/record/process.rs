@@ -1,112 +1,316 @@
-//! The process part of a capture: accounts and limits, no arguments but the program's name, no environment.
+//! The process part of a capture: accounts and limits of all, arguments and mappings of those that rules know.
 
 use std::collections::BTreeSet;
 
-use model::{Bytes, Reading};
+use model::{Bytes, PageKind, Reading};
 
-use super::pattern::expand;
-use super::table::whole;
-use super::{Keep, Recorder};
-use crate::Source;
+use super::keep::Kept;
+use super::table::{memory_mounts, whole};
+use super::{Recorder, accounts, secrets, settings};
+use crate::Membership;
+use crate::programs::{
+    self, Area, Kind, MOST_TABLES, Program, glibc, is_tunable, jvm, parse_maps, postgres, zero_ended,
+};
 use crate::snapshot::Cgroup;
+use crate::tree::Node;
 
-/// Files of every process, and what of each is kept.
-const FILES: [(&str, Keep); 7] = [
-    ("status", whole),
-    ("stat", whole),
-    ("comm", whole),
-    ("cmdline", program),
-    ("limits", whole),
-    ("cgroup", whole),
-    ("smaps_rollup", whole),
-];
-
-/// Below this, the mappings of a process decide nothing.
-const SMAPS_FROM: Bytes = Bytes::mib(64);
+/// Files of every process that are kept whole.
+const FILES: [&str; 5] = ["status", "stat", "comm", "limits", "cgroup"];
 /// A file of one process; smaps of a process with 10,000 mappings has about 12 MiB.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
+/// A C library, of which one sentence is kept.
+const LARGEST_LIBRARY: Bytes = Bytes::mib(16);
+/// Arguments of one process; class paths are long.
+const LARGEST_ARGUMENTS: usize = 64 << 10;
 /// Files of the control groups in which processes run.
-const CGROUP: &str = "{hugetlb.*,memory.max}";
+const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,memory.limit_in_bytes}";
 
 pub(super) fn record(recorder: &mut Recorder<'_>) {
-    let source = recorder.source;
-    let names = source.list("/proc").into_result().unwrap_or_default();
+    recorder.file("/proc/sysvipc/shm", LARGEST_FILE, whole);
+    let names = recorder.source.list("/proc").into_result().unwrap_or_default();
     let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
     pids.sort_unstable();
-    recorder.file("/proc/sysvipc/shm", LARGEST_FILE, whole);
     for &pid in &pids {
-        for (name, keep) in FILES {
-            recorder.file(&format!("/proc/{pid}/{name}"), LARGEST_FILE, keep);
+        for name in FILES {
+            recorder.file(&format!("/proc/{pid}/{name}"), LARGEST_FILE, whole);
         }
+        record_open_files(recorder, pid);
     }
-    for &pid in pids.iter().filter(|pid| resident(source, **pid) >= SMAPS_FROM) {
-        recorder.file(&format!("/proc/{pid}/smaps"), LARGEST_FILE, whole);
+    let Reading::Known(candidates) = programs::candidates(recorder.source) else {
+        return;
+    };
+    for program in &candidates.programs {
+        record_words(recorder, program);
+        record_sum(recorder, program);
     }
-    record_cgroups(recorder, &pids);
+    for &at in &candidates.closer {
+        Closer::new(recorder, &candidates.programs[at]).record();
+    }
+    record_groups(recorder, &pids);
+    accounts::record(recorder, &candidates.programs);
 }
 
-/// RSS and hugetlb pages; zero for kernel threads and where it is not told.
-fn resident(source: &Source, pid: u32) -> Bytes {
-    let status = source
-        .text(&format!("/proc/{pid}/status"))
-        .into_result()
-        .unwrap_or_default();
-    let kib = |line: &str| -> Option<u64> {
-        let amount = line
-            .strip_prefix("VmRSS:")
-            .or_else(|| line.strip_prefix("HugetlbPages:"))?;
-        amount.trim().strip_suffix(" kB")?.parse().ok()
+/// May the kernel walk all page tables of it for a file? A capture costs nobody anything.
+fn is_affordable(recorder: &Recorder<'_>, program: &Program) -> bool {
+    let tables = program.pages.page_tables.known();
+    !recorder.source.is_live() || tables.is_some_and(|tables| *tables <= MOST_TABLES)
+}
+
+/// The sum over all mappings. That of a large process was counted in steps already, and is written as the kernel would.
+fn record_sum(recorder: &mut Recorder<'_>, program: &Program) {
+    let path = program.file("smaps_rollup");
+    let counted = program.pages.rss.known().zip(program.pages.backing.known());
+    match counted {
+        Some((rss, backing)) if !is_affordable(recorder, program) => {
+            let (rss, thp) = (rss.0 / 1024, backing.of(PageKind::Thp).0 / 1024);
+            recorder.leave_out(
+                &path,
+                "all but Rss and AnonHugePages, because reading it would hold up so large a process",
+            );
+            let text = format!(
+                "00000000-ffffffff ---p 00000000 00:00 0    [rollup]\nRss: {rss} kB\nAnonHugePages: {thp} kB\n"
+            );
+            recorder.tree.insert(&path, Node::File(text.into_bytes()));
+        }
+        _ if !is_affordable(recorder, program) => {
+            recorder.leave_out(&path, "all of it, because it would hold up so large a process")
+        }
+        _ => recorder.file(&path, LARGEST_FILE, whole),
+    }
+}
+
+/// Arguments and environment, of which most stay out.
+fn record_words(recorder: &mut Recorder<'_>, program: &Program) {
+    let kind = program.kind.known().copied().flatten();
+    let keep = |bytes: &[u8]| arguments(&zero_ended(bytes), kind);
+    recorder.file(&program.file("cmdline"), LARGEST_FILE, keep);
+    recorder.file(&program.file("environ"), LARGEST_FILE, environment);
+}
+
+/// The program's own name, and for programs that rules know what it was told, without secrets. Titles such as
+/// `postgres: USER DATABASE ADDRESS` end at the colon.
+fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
+    let Some(first) = arguments.first() else {
+        return Kept::default();
     };
-    Bytes(
-        status
-            .lines()
-            .filter_map(kib)
-            .fold(0, |sum, kib| sum.saturating_add(kib.saturating_mul(1024))),
-    )
+    let program = first
+        .split_once(": ")
+        .map_or_else(|| first.clone(), |(title, _)| format!("{title}:"));
+    let told = match kind {
+        None => Vec::new(),
+        // Options of the machine only: what follows is the application's own.
+        Some(Kind::Jvm) => jvm::options(arguments).cloned().collect(),
+        Some(_) => arguments[1..].to_vec(),
+    };
+    let dropped = arguments.len() - 1 - told.len();
+    let (kept, redacted) = secrets::arguments(&[vec![program], told].concat());
+    let mut bytes: Vec<u8> = kept.iter().flat_map(|text| text.bytes().chain([0])).collect();
+    let cut = bytes.len().saturating_sub(LARGEST_ARGUMENTS);
+    bytes.truncate(LARGEST_ARGUMENTS);
+    let mut part = Kept::part(bytes, dropped, "arguments that decide nothing about pages");
+    part.left_out
+        .extend(redacted.into_iter().map(|option| format!("the value of {option}")));
+    if cut > 0 {
+        part.left_out.push(format!("its last {}", Bytes(cut as u64)));
+    }
+    part
+}
+
+/// The known tunables. Java's hold options like those on a command line.
+fn environment(bytes: &[u8]) -> Kept {
+    let all = zero_ended(bytes);
+    let (known, others): (Vec<&String>, Vec<&String>) = all
+        .iter()
+        .partition(|entry| entry.split_once('=').is_some_and(|(name, _)| is_tunable(name)));
+    let mut kept = Vec::new();
+    let mut redacted = Vec::new();
+    for entry in known {
+        let (words, taken) = secrets::arguments(&entry.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        redacted.extend(taken.into_iter().map(|option| format!("the value of {option}")));
+        kept.extend(words.join(" ").bytes().chain([0]));
+    }
+    let mut part = Kept::part(kept, others.len(), "variables that are no known tunables");
+    part.left_out.extend(redacted);
+    part
+}
+
+/// Only that a process holds a machine of KVM.
+fn record_open_files(recorder: &mut Recorder<'_>, pid: u32) {
+    let directory = format!("/proc/{pid}/fd");
+    let Reading::Known(names) = recorder.source.list(&directory) else {
+        return;
+    };
+    for name in names {
+        let path = format!("{directory}/{name}");
+        if recorder
+            .source
+            .link(&path)
+            .known()
+            .is_some_and(|target| target == "anon_inode:kvm-vm")
+        {
+            recorder.tree.insert(&path, Node::Link("anon_inode:kvm-vm".to_owned()));
+        }
+    }
+}
+
+/// One process that deserves a closer look.
+struct Closer<'r, 'a> {
+    recorder: &'r mut Recorder<'a>,
+    program: &'r Program,
+}
+
+impl<'r, 'a> Closer<'r, 'a> {
+    fn new(recorder: &'r mut Recorder<'a>, program: &'r Program) -> Self {
+        Self { recorder, program }
+    }
+
+    fn record(mut self) {
+        let areas = self.mappings();
+        self.file("mounts", memory_mounts);
+        self.unit();
+        self.files_of_its_own(&areas);
+    }
+
+    fn file(&mut self, name: &str, keep: impl Fn(&[u8]) -> Kept) {
+        self.recorder.file(&self.program.file(name), LARGEST_FILE, keep);
+    }
+
+    /// With counts where that holds nobody up, otherwise the names of what is mapped.
+    fn mappings(&mut self) -> Vec<Area> {
+        if is_affordable(self.recorder, self.program) {
+            self.file("smaps", counts_that_count);
+            self.file("numa_maps", whole);
+        } else {
+            let path = self.program.file("smaps");
+            self.recorder
+                .leave_out(&path, "all of it, because reading it would hold up so large a process");
+        }
+        self.file("maps", whole);
+        let path = self.program.file("maps");
+        let maps = self.recorder.source.bytes_within(&path, LARGEST_FILE);
+        maps.known()
+            .and_then(|bytes| parse_maps(&path, bytes).ok())
+            .unwrap_or_default()
+    }
+
+    fn unit(&mut self) {
+        let membership = Membership::read(self.recorder.source, self.program.pid());
+        if let Some(service) = membership.known().and_then(Membership::service) {
+            settings::record_unit(self.recorder, &service);
+        }
+    }
+
+    /// Files in its own root: configuration, and what tells versions.
+    fn files_of_its_own(&mut self, areas: &[Area]) {
+        let (program, pid) = (self.program, self.program.pid());
+        let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);
+        if program.is(Kind::Postgres) == Ok(true) {
+            for path in postgres::files(arguments) {
+                settings::record_postgres(self.recorder, &format!("/proc/{pid}/root{path}"));
+            }
+        }
+        for path in jvm::release_files(pid, areas).into_iter().flatten() {
+            self.recorder.file(&path, LARGEST_FILE, settings::java_version);
+        }
+        if let Some(path) = glibc::library(areas) {
+            let own = format!("/proc/{pid}/root{path}");
+            self.recorder
+                .file(&own, LARGEST_LIBRARY, |bytes| Kept::whole(&glibc::telling_part(bytes)));
+        }
+        if program.is(Kind::Mongo) == Ok(true) {
+            self.recorder
+                .file("/var/lib/dpkg/status", Bytes::mib(16), settings::mongo_package);
+        }
+    }
+}
+
+/// smaps without the counts that are zero; every mapping keeps its Rss.
+fn counts_that_count(bytes: &[u8]) -> Kept {
+    let counts = |line: &&[u8]| !line.ends_with(b" 0 kB\n") || line.starts_with(b"Rss:");
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n').filter(counts);
+    Kept::whole(&lines.collect::<Vec<_>>().concat())
 }
 
 /// The limits of every control group that holds a process, and of those above it.
-fn record_cgroups(recorder: &mut Recorder<'_>, pids: &[u32]) {
-    let source = recorder.source;
-    let Reading::Known(root) = Cgroup::read(source).root else {
+fn record_groups(recorder: &mut Recorder<'_>, pids: &[u32]) {
+    let Reading::Known(root) = Cgroup::read(recorder.source).root else {
         return;
     };
-    let mut groups = BTreeSet::new();
-    for pid in pids {
-        let text = source
-            .text(&format!("/proc/{pid}/cgroup"))
-            .into_result()
-            .unwrap_or_default();
-        groups.extend(text.lines().filter_map(group).flat_map(with_parents));
-    }
+    let memberships = pids.iter().map(|&pid| Membership::read(recorder.source, pid));
+    let groups: BTreeSet<String> = memberships
+        .filter_map(|membership| membership.known().map(Membership::with_parents))
+        .flatten()
+        // A name with pattern letters in it cannot be looked up by pattern.
+        .filter(|path| !path.contains(['*', '{', '}']))
+        .collect();
     for group in groups {
-        for path in expand(source, &format!("{root}{group}/{CGROUP}")) {
-            recorder.file(&path, LARGEST_FILE, whole);
-        }
+        recorder.pattern(
+            &format!("{root}{}/{CGROUP}", group.trim_end_matches('/')),
+            LARGEST_FILE,
+            whole,
+        );
     }
 }
 
-/// The path in `0::/PATH` (v2) or `N:hugetlb:/PATH` (v1).
-fn group(line: &str) -> Option<String> {
-    let mut fields = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (fields.next()?, fields.next()?);
-    // A name with pattern letters in it cannot be looked up by pattern.
-    let is_ours = controllers.is_empty() || controllers.split(',').any(|name| name == "hugetlb");
-    (is_ours && path.starts_with('/') && !path.contains(['*', '{', '}'])).then(|| path.trim_end_matches('/').to_owned())
-}
+#[cfg(test)]
+mod tests {
+    use super::{Kind, arguments, counts_that_count, environment};
 
-fn with_parents(path: String) -> Vec<String> {
-    let slashes: Vec<usize> = path.match_indices('/').map(|(at, _)| at).collect();
-    let mut paths: Vec<String> = slashes.into_iter().map(|at| path[..at].to_owned()).collect();
-    paths.push(path);
-    paths
-}
+    fn texts(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).replace('\0', "|")
+    }
 
-/// argv[0] alone: arguments can hold passwords.
-fn program(content: &[u8]) -> Vec<u8> {
-    content
-        .split_inclusive(|&byte| byte == 0)
-        .next()
-        .unwrap_or_default()
-        .to_vec()
+    fn words(text: &str) -> Vec<String> {
+        text.split('|').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn only_programs_that_rules_know_keep_their_arguments() {
+        let kept = arguments(&words("/usr/bin/thing|--password|x|--mode=y"), None);
+        assert_eq!(texts(&kept.bytes), "/usr/bin/thing|");
+        assert_eq!(kept.left_out, ["3 arguments that decide nothing about pages"]);
+        let java = words("java|-Xmx4g|-Ddb.password=x|-jar|app.jar|--secret-of-the-app|x");
+        let kept = arguments(&java, Some(Kind::Jvm));
+        assert_eq!(
+            texts(&kept.bytes),
+            "java|-Xmx4g|-Ddb.password=<redacted>|-jar|app.jar|--secret-of-the-app|"
+        );
+        let title = arguments(
+            &words("postgres: alice payroll 10.0.0.7(5433) SELECT"),
+            Some(Kind::Postgres),
+        );
+        assert_eq!(texts(&title.bytes), "postgres:|");
+    }
+
+    #[test]
+    fn long_arguments_are_cut_and_say_so() {
+        let long = vec!["java".to_owned(), "-cp".to_owned(), "/x".repeat(50_000)];
+        let kept = arguments(&long, Some(Kind::Jvm));
+        assert_eq!(kept.bytes.len(), 64 << 10);
+        assert!(kept.left_out[0].starts_with("its last "), "{:?}", kept.left_out);
+    }
+
+    #[test]
+    fn only_known_variables_are_kept_and_without_their_secrets() {
+        let bytes = b"HOME=/x\0JAVA_TOOL_OPTIONS=-Xmx1g -Dapi_key=x\0DB_PASSWORD=x\0MIMALLOC_VERBOSE=1\0";
+        let kept = environment(bytes);
+        assert_eq!(
+            texts(&kept.bytes),
+            "JAVA_TOOL_OPTIONS=-Xmx1g -Dapi_key=<redacted>|MIMALLOC_VERBOSE=1|"
+        );
+        assert_eq!(
+            kept.left_out,
+            ["2 variables that are no known tunables", "the value of -Dapi_key"]
+        );
+    }
+
+    #[test]
+    fn counts_of_zero_go_and_every_mapping_keeps_its_rss() {
+        let smaps =
+            b"1000-2000 r--p 0 00:00 0 \nRss:                   0 kB\nPss:                   0 kB\nSize: 4 kB\n";
+        assert_eq!(
+            counts_that_count(smaps).bytes,
+            b"1000-2000 r--p 0 00:00 0 \nRss:                   0 kB\nSize: 4 kB\n"
+        );
+    }
 }

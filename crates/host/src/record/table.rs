@@ -1,24 +1,29 @@
 //! The files of a capture, and what of each is kept.
 
-use super::Keep;
+use super::keep::Kept;
 use crate::snapshot::mounts::MOUNTS;
-use crate::source::{CPUID, DEV_KVM, PAGE_SIZE};
+use crate::source::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
+
+/// What of a file's content is kept.
+pub(super) type Keep = fn(&[u8]) -> Kept;
 
 /// Some files of the machine.
+#[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) pattern: &'static str,
     pub(super) keep: Keep,
 }
 
-const fn all(pattern: &'static str) -> Entry {
+pub(super) const fn all(pattern: &'static str) -> Entry {
     Entry { pattern, keep: whole }
 }
 
 /// Files of hardware and memory. (Sysctls have a table of their own in `snapshot::sysctl`.)
-pub(super) const MACHINE: [Entry; 36] = [
+pub(super) const MACHINE: [Entry; 39] = [
     all(CPUID),
     all(PAGE_SIZE),
     all(DEV_KVM),
+    all(HUGETLB_FILES),
     all("/proc/buddyinfo"),
     all("/proc/cgroups"),
     Entry {
@@ -37,6 +42,7 @@ pub(super) const MACHINE: [Entry; 36] = [
         keep: memory_mounts,
     },
     all("/proc/sys/kernel/osrelease"),
+    all("/proc/uptime"),
     all("/proc/vmstat"),
     all("/sys/class/dmi/id/{sys_vendor,product_name}"),
     all("/sys/devices/system/cpu/{online,possible,isolated,nohz_full}"),
@@ -49,6 +55,7 @@ pub(super) const MACHINE: [Entry; 36] = [
     all("/sys/devices/system/node/node*/hugepages/hugepages-*/{nr_hugepages,free_hugepages,surplus_hugepages}"),
     all("/sys/firmware/devicetree/base/hypervisor/compatible"),
     all("/sys/hypervisor/type"),
+    all("/sys/kernel/debug/kvm/*/pages_{4k,2m,1g}"),
     all("/sys/kernel/mm/hugepages/hugepages-*/{nr_hugepages,free_hugepages,resv_hugepages,surplus_hugepages}"),
     all("/sys/kernel/mm/hugepages/hugepages-*/{nr_overcommit_hugepages,demote_size}"),
     all("/sys/kernel/mm/ksm/*"),
@@ -110,38 +117,39 @@ const PARAMETERS: [&str; 34] = [
     "transparent_hugepage_tmpfs",
 ];
 
-pub(super) fn whole(content: &[u8]) -> Vec<u8> {
-    content.to_vec()
+pub(super) fn whole(content: &[u8]) -> Kept {
+    Kept::whole(content)
 }
 
 /// `/proc/cpuinfo` repeats itself for every CPU.
-fn first_block(content: &[u8]) -> Vec<u8> {
+fn first_block(content: &[u8]) -> Kept {
     let end = content
         .windows(2)
         .position(|pair| pair == b"\n\n")
         .map_or(content.len(), |at| at + 1);
-    content[..end].to_vec()
+    Kept::whole(&content[..end])
 }
 
 /// File systems that hand out pages, and control groups.
-fn memory_mounts(content: &[u8]) -> Vec<u8> {
+pub(super) fn memory_mounts(content: &[u8]) -> Kept {
     let kinds: [&[u8]; 4] = [b"hugetlbfs", b"tmpfs", b"cgroup", b"cgroup2"];
     let keeps = |line: &&[u8]| {
         line.split(|&byte| byte == b' ')
             .nth(2)
             .is_some_and(|kind| kinds.contains(&kind))
     };
-    content
-        .split_inclusive(|&byte| byte == b'\n')
-        .filter(keeps)
-        .flatten()
-        .copied()
-        .collect()
+    let (ours, others): (Vec<&[u8]>, Vec<&[u8]>) = content.split_inclusive(|&byte| byte == b'\n').partition(keeps);
+    Kept::part(ours.concat(), others.len(), "mounts of other file systems")
 }
 
-fn known_parameters(content: &[u8]) -> Vec<u8> {
+fn known_parameters(content: &[u8]) -> Kept {
     let text = String::from_utf8_lossy(content);
-    let is_known = |word: &&str| PARAMETERS.contains(&word.split('=').next().unwrap_or_default());
-    let words: Vec<&str> = text.split_whitespace().filter(is_known).collect();
-    format!("{}\n", words.join(" ")).into_bytes()
+    let (known, others): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(|word| is_parameter(word));
+    let line = format!("{}\n", known.join(" ")).into_bytes();
+    Kept::part(line, others.len(), "boot parameters that decide nothing about pages")
+}
+
+/// Is it a boot parameter that decides page sizes?
+pub(super) fn is_parameter(word: &str) -> bool {
+    PARAMETERS.contains(&word.split('=').next().unwrap_or_default())
 }

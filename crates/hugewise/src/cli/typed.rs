@@ -8,8 +8,10 @@ use model::Bytes;
 use model::findings::Severity;
 
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
+pub use ps::{By, Ps, Sort};
 
 mod measure;
+mod ps;
 
 /// Finds, measures, fixes and proves what large pages do
 ///
@@ -182,34 +184,6 @@ pub struct Reach {
     /// Working sets
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "8G,64G")]
     pub working_set: Vec<Bytes>,
-}
-
-/// `hugewise ps`
-#[derive(Args, Debug)]
-pub struct Ps {
-    /// One process only
-    #[arg(value_name = "PID")]
-    pub pid: Option<u32>,
-    /// Every mapping of that process
-    #[arg(long, requires = "pid")]
-    pub vmas: bool,
-    /// Order of the processes
-    #[arg(long, value_enum, default_value = "large")]
-    pub sort: Sort,
-    /// Show that many processes at most
-    #[arg(long, value_name = "N")]
-    pub top: Option<usize>,
-}
-
-/// Order of processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Sort {
-    /// Most memory on large pages first
-    Large,
-    /// Most resident memory first
-    Total,
-    /// By process id
-    Pid,
 }
 
 /// `hugewise vm`

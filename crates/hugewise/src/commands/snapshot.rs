@@ -1,14 +1,18 @@
 //! `hugewise snapshot`: a machine in one file.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use host::record::{CaptureOptions, capture};
+use host::record::{Capture, CaptureOptions, LEFT_OUT, capture};
 
 use super::{Desk, exists};
 use crate::cli::typed;
 use crate::ui::Outcome;
+
+/// Secrets and cuts that are told one by one.
+const MOST_LINES: usize = 20;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Result<Outcome> {
@@ -26,20 +30,72 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Resul
     let mut out = options
         .open(file)
         .with_context(|| format!("{path}: the file cannot be written"))?;
-    let tree = capture(
-        &desk.source,
-        CaptureOptions {
-            processes: !typed.no_processes,
-        },
-    );
-    let text = tree.to_text();
+    let options = CaptureOptions {
+        processes: !typed.no_processes,
+    };
+    let Capture { tree, left_out } = capture(&desk.source, options);
     out.set_len(0)
-        .and_then(|()| out.write_all(text.as_ref()))
+        .and_then(|()| out.write_all(tree.to_text().as_ref()))
         .with_context(|| path.to_string())?;
+    summary(&left_out).iter().for_each(|line| desk.ui.note(line));
     desk.ui.note(&format!(
         "{path}: {} files of {}; look through it before you give it away",
         tree.len(),
         desk.source.name()
     ));
     Ok(Outcome::Done)
+}
+
+/// What was left out: secrets and cuts one by one, the rest by file name.
+fn summary(left_out: &[String]) -> Vec<String> {
+    let is_single = |line: &&String| !line.contains(" that ") && !line.contains("mounts of other");
+    let (single, others): (Vec<&String>, Vec<&String>) = left_out.iter().partition(is_single);
+    let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in others {
+        let file = line.split(": ").next().and_then(|path| path.rsplit('/').next());
+        *files.entry(file.unwrap_or_default()).or_default() += 1;
+    }
+    let files: Vec<String> = files
+        .into_iter()
+        .map(|(file, count)| format!("{file} ({count})"))
+        .collect();
+    let mut lines: Vec<String> = single
+        .iter()
+        .take(MOST_LINES)
+        .map(|line| format!("left out: {line}"))
+        .collect();
+    if single.len() > MOST_LINES {
+        lines.push(format!("left out: {} more like these", single.len() - MOST_LINES));
+    }
+    if !files.is_empty() {
+        lines.push(format!(
+            "left out: parts that decide nothing about pages, of files named {}; the whole list is in {LEFT_OUT}",
+            files.join(", ")
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+
+    #[test]
+    fn secrets_are_told_one_by_one_and_the_rest_by_file_name() {
+        let lines = [
+            "/proc/7/cmdline: the value of --password",
+            "/proc/8/cmdline: 3 arguments that decide nothing about pages",
+            "/proc/9/cmdline: 1 arguments that decide nothing about pages",
+            "/etc/fstab: 2 lines that decide nothing about pages",
+        ];
+        let told = summary(&lines.map(str::to_owned));
+        assert_eq!(told[0], "left out: /proc/7/cmdline: the value of --password");
+        assert!(told[1].contains("cmdline (2), fstab (1)"), "{told:?}");
+        assert_eq!(told.len(), 2);
+        let many: Vec<String> = (0..30)
+            .map(|pid| format!("/proc/{pid}/cmdline: the value of -p"))
+            .collect();
+        assert!(summary(&many).last().expect("a line").contains("10 more"));
+        assert!(summary(&[]).is_empty());
+    }
 }

@@ -48,7 +48,7 @@ impl Show for Checkup {
         let latency = self.latency.iter().flat_map(latency::brief_sheets);
         let processes = self.processes.iter().map(|list| ProcessList {
             processes: list.processes.iter().take(FEW).cloned().collect(),
-            totals: list.totals.clone(),
+            ..list.clone()
         });
         let processes = processes.flat_map(|list| list.sheets());
         latency
@@ -106,7 +106,7 @@ mod tests {
         let checkup = Checkup {
             verdict: vec!["One sentence.".to_owned(); 3],
             inventory: samples::machine(),
-            processes: Some(ProcessList::new(samples::processes(), Sort::Large, None)),
+            processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
             vms: None,
             doctor: None,
             latency: Some(samples::usual()),

@@ -1,14 +1,18 @@
 //! Processes and mappings as tables and lines of CSV.
 
+mod parts;
+
 use std::collections::BTreeSet;
 
-use model::process::{MappingPages, ProcessPages};
+use host::processes::Missed;
+use model::process::ProcessPages;
 use model::{Backing, Bytes, PageKind, Reading};
 
 use super::axis::number;
 use super::sheet::Sheet;
 use crate::cli::typed::Format;
-use crate::results::{OneProcess, ProcessList, Totals};
+use crate::results::ps::{MappingRow, ProcessRow, Totals};
+use crate::results::{OneProcess, ProcessList};
 use crate::show::{Lines, Show, TABLES};
 
 impl Show for ProcessList {
@@ -20,9 +24,15 @@ impl Show for ProcessList {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = processes(&self.title(), &self.processes);
-        sheet.note(sums(&self.totals));
-        vec![sheet]
+        let mut sheet = match &self.groups {
+            None => processes(&self.title(), &self.processes),
+            Some(groups) => parts::groups(groups),
+        };
+        sheet.note(sums(&self.totals, self.filter.as_deref()));
+        let nodes = self.processes.iter().any(|row| row.nodes.is_some());
+        let nodes = nodes.then(|| parts::nodes_of_all(&self.processes));
+        let held = self.held_by_nobody.as_ref().and_then(parts::held);
+        [Some(sheet), nodes, held].into_iter().flatten().collect()
     }
 
     fn csv(&self) -> Lines {
@@ -37,8 +47,13 @@ impl Show for ProcessList {
             "large",
             "backing",
             "thp_enabled",
+            "missed",
+            "why",
         ];
-        (head, self.processes.iter().map(csv_line).collect())
+        match &self.groups {
+            None => (head, self.processes.iter().map(csv_line).collect()),
+            Some(groups) => parts::groups_csv(groups),
+        }
     }
 }
 
@@ -51,9 +66,16 @@ impl Show for OneProcess {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheets = vec![processes(&self.title(), std::slice::from_ref(&self.process))];
-        sheets.extend(self.mappings.as_ref().map(mappings));
-        sheets
+        let row = ProcessRow {
+            pages: self.process.clone(),
+            missed: self.missed.clone(),
+            nodes: None,
+        };
+        let mut first = processes(&self.title(), &[row]);
+        parts::reasons(&mut first, self.missed.as_ref(), &self.hints);
+        let nodes = self.nodes.as_ref().map(|nodes| parts::nodes("NUMA nodes", nodes));
+        let mappings = self.mappings.as_ref().map(mappings);
+        [Some(first), nodes, mappings].into_iter().flatten().collect()
     }
 
     fn csv(&self) -> Lines {
@@ -68,6 +90,7 @@ impl Show for OneProcess {
             "backing",
             "thp_eligible",
             "flags",
+            "why_base",
         ];
         let known = self.mappings.as_ref().and_then(Reading::known);
         (head, known.into_iter().flatten().map(csv_mapping).collect())
@@ -75,30 +98,53 @@ impl Show for OneProcess {
 }
 
 /// One row each, with a column for every page kind that occurs.
-fn processes(title: &str, rows: &[ProcessPages]) -> Sheet {
-    let kinds: BTreeSet<PageKind> = rows
-        .iter()
-        .filter_map(|row| row.backing.known())
-        .flat_map(kinds_of)
-        .collect();
+fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
+    let kinds = kinds(rows.iter().map(|row| &row.pages));
     let fixed = ["#pid", "name", "#resident"].map(str::to_owned);
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
-    let rest = ["#on large, %", "#page tables", "THP"].map(str::to_owned);
+    let rest = ["#on large, %", "#could be large", "why not", "#page tables", "THP"].map(str::to_owned);
     let mut sheet = Sheet::new(title, fixed.into_iter().chain(heads).chain(rest));
     for row in rows {
-        let known = row.backing.known();
+        let known = row.pages.backing.known();
         let by_kind = kinds
             .iter()
             .map(|&kind| known.map_or_else(|| "?".to_owned(), |backing| amount(backing.of(kind))));
-        let share = known
-            .and_then(Backing::coverage)
-            .map_or_else(String::new, |share| number(share * 100.0));
-        let first = [row.pid.to_string(), row.name.clone(), short(&row.resident)];
-        let last = [share, short(&row.page_tables), thp(&row.thp_enabled)];
+        let first = [
+            row.pages.pid.to_string(),
+            row.pages.name.clone(),
+            short(&row.pages.resident),
+        ];
+        let (missed, why) = missed(row.missed.as_ref());
+        let tables = short(&row.pages.page_tables);
+        let last = [share(known), missed, why, tables, thp(&row.pages.thp_enabled)];
         sheet.row(first.into_iter().chain(by_kind).chain(last));
     }
     unread_notes(&mut sheet, rows);
     sheet
+}
+
+/// The page kinds that occur.
+fn kinds<'a>(rows: impl Iterator<Item = &'a ProcessPages>) -> BTreeSet<PageKind> {
+    rows.filter_map(|row| row.backing.known()).flat_map(kinds_of).collect()
+}
+
+/// The share on large pages in percent; nothing if nothing is known to be there.
+fn share(backing: Option<&Backing>) -> String {
+    let share = backing.and_then(Backing::coverage);
+    share.map_or_else(String::new, |share| number(share * 100.0))
+}
+
+/// What could be on large pages, and the reason for most of it.
+fn missed(missed: Option<&Reading<Missed>>) -> (String, String) {
+    match missed {
+        None => (String::new(), String::new()),
+        Some(Reading::Unread(_)) => ("?".to_owned(), String::new()),
+        Some(Reading::Known(missed)) => {
+            let why = missed.main_reason().map_or("", |reason| reason.short());
+            let more = if missed.why.len() > 1 { ", .." } else { "" };
+            (amount(missed.bytes), format!("{why}{more}"))
+        }
+    }
 }
 
 fn kinds_of(backing: &Backing) -> Vec<PageKind> {
@@ -106,12 +152,17 @@ fn kinds_of(backing: &Backing) -> Vec<PageKind> {
 }
 
 /// Why `?` stands in a row: one note for each reason, not for each process.
-fn unread_notes(sheet: &mut Sheet, rows: &[ProcessPages]) {
-    let unread: Vec<_> = rows.iter().filter_map(|row| row.backing.unread()).collect();
+fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
+    let pages: Vec<_> = rows.iter().filter_map(|row| row.pages.backing.unread()).collect();
+    let missed = rows.iter().filter_map(|row| row.missed.as_ref()?.unread());
+    let unread: Vec<_> = pages.into_iter().chain(missed).collect();
     if let Some(first) = unread.first() {
+        let processes = rows.iter().filter(|row| {
+            row.pages.backing.unread().is_some() || row.missed.as_ref().is_some_and(|missed| missed.unread().is_some())
+        });
         sheet.note(format!(
             "? = not known, for {} of {} processes; the first reason: {first}",
-            unread.len(),
+            processes.count(),
             rows.len()
         ));
     }
@@ -136,7 +187,7 @@ fn thp(enabled: &Reading<bool>) -> String {
     .to_owned()
 }
 
-fn sums(totals: &Totals) -> String {
+fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let share = totals.backing.coverage().map_or_else(String::new, |share| {
         format!(", {} % on large pages", number(share * 100.0))
     });
@@ -145,13 +196,14 @@ fn sums(totals: &Totals) -> String {
     } else {
         format!("; {} processes could not be looked into", totals.unread)
     };
+    let which = filter.map_or_else(|| "all".to_owned(), |filter| format!("{filter}:"));
     format!(
-        "all {} processes: {} resident ({}){share}; page tables {}; memory that processes share counts once for each{unread}",
+        "{which} {} processes: {} resident ({}){share}; page tables {}; memory that processes share counts once for each{unread}",
         totals.processes, totals.resident, totals.backing, totals.page_tables
     )
 }
 
-fn mappings(mappings: &Reading<Vec<MappingPages>>) -> Sheet {
+fn mappings(mappings: &Reading<Vec<MappingRow>>) -> Sheet {
     let mut sheet = Sheet::new(
         "Mappings",
         [
@@ -161,6 +213,7 @@ fn mappings(mappings: &Reading<Vec<MappingPages>>) -> Sheet {
             "#resident",
             "backing",
             "THP eligible",
+            "why base",
             "flags",
             "name",
         ],
@@ -168,34 +221,44 @@ fn mappings(mappings: &Reading<Vec<MappingPages>>) -> Sheet {
     match mappings {
         Reading::Unread(why) => sheet.note(format!("not known: {why}")),
         Reading::Known(mappings) => {
-            for mapping in mappings {
-                let eligible = mapping.thp_eligible.map_or("?", |yes| if yes { "yes" } else { "no" });
-                sheet.row([
-                    format!("{}-{}", mapping.start, mapping.end),
-                    mapping.perms.clone(),
-                    mapping.size.to_string(),
-                    amount(mapping.backing.total()),
-                    if mapping.backing.total().0 == 0 {
-                        String::new()
-                    } else {
-                        mapping.backing.to_string()
-                    },
-                    eligible.to_owned(),
-                    mapping.flags.join(" "),
-                    mapping.name.clone(),
-                ]);
-            }
+            mappings.iter().for_each(|row| sheet.row(mapping_cells(row)));
         }
     }
     sheet
+}
+
+fn mapping_cells(row: &MappingRow) -> [String; 9] {
+    let mapping = &row.pages;
+    let total = mapping.backing.total();
+    [
+        format!("{}-{}", mapping.start, mapping.end),
+        mapping.perms.clone(),
+        mapping.size.to_string(),
+        amount(total),
+        if total.0 == 0 {
+            String::new()
+        } else {
+            mapping.backing.to_string()
+        },
+        mapping
+            .thp_eligible
+            .map_or("?", |yes| if yes { "yes" } else { "no" })
+            .to_owned(),
+        row.why_base.map_or("", |reason| reason.short()).to_owned(),
+        mapping.flags.join(" "),
+        mapping.name.clone(),
+    ]
 }
 
 fn bytes(reading: &Reading<Bytes>) -> String {
     reading.known().map_or_else(String::new, |bytes| bytes.0.to_string())
 }
 
-fn csv_line(process: &ProcessPages) -> Vec<String> {
+fn csv_line(row: &ProcessRow) -> Vec<String> {
+    let process = &row.pages;
     let backing = process.backing.known();
+    let missed = row.missed.as_ref().and_then(Reading::known);
+    let why = missed.and_then(Missed::main_reason);
     vec![
         process.pid.to_string(),
         process.name.clone(),
@@ -207,10 +270,13 @@ fn csv_line(process: &ProcessPages) -> Vec<String> {
         backing.map_or_else(String::new, |backing| backing.large().0.to_string()),
         backing.map_or_else(String::new, Backing::to_string),
         process.thp_enabled.known().map_or_else(String::new, bool::to_string),
+        missed.map_or_else(String::new, |missed| missed.bytes.0.to_string()),
+        why.map_or_else(String::new, |reason| reason.short().to_owned()),
     ]
 }
 
-fn csv_mapping(mapping: &MappingPages) -> Vec<String> {
+fn csv_mapping(row: &MappingRow) -> Vec<String> {
+    let mapping = &row.pages;
     vec![
         mapping.start.clone(),
         mapping.end.clone(),
@@ -222,6 +288,8 @@ fn csv_mapping(mapping: &MappingPages) -> Vec<String> {
         mapping.backing.to_string(),
         mapping.thp_eligible.map_or_else(String::new, |yes| yes.to_string()),
         mapping.flags.join(" "),
+        row.why_base
+            .map_or_else(String::new, |reason| reason.short().to_owned()),
     ]
 }
 
@@ -230,12 +298,12 @@ mod tests {
     use crate::cli::typed::Sort;
     use crate::render::look::Look;
     use crate::results::ProcessList;
-    use crate::samples::processes;
+    use crate::samples::process_rows;
     use crate::show::Show;
 
     #[test]
     fn every_kind_has_a_column_and_names_are_made_safe() {
-        let list = ProcessList::new(processes(), Sort::Large, None);
+        let list = ProcessList::new(process_rows(), Sort::Large, None);
         let text = list.sheets()[0].text(Look {
             width: 120,
             color: false,

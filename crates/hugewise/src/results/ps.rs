@@ -1,6 +1,6 @@
 //! What `hugewise ps` answers: processes and what backs them.
 
-use host::processes;
+use host::processes::{self, Held, Missed, NodePages, Reason};
 use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
@@ -11,10 +11,53 @@ use crate::cli::typed::Sort;
 /// The processes of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessList {
-    /// The processes asked for, in the order asked for.
-    pub processes: Vec<ProcessPages>,
-    /// Sums over all processes of the machine, listed or not.
+    /// The processes asked for, in the order asked for; none if sums were asked for.
+    pub processes: Vec<ProcessRow>,
+    /// Sums over all processes of the machine that fit, listed or not.
     pub totals: Totals,
+    /// Which processes were asked for, in words; `null` for all.
+    #[serde(default)]
+    pub filter: Option<String>,
+    /// Sums by group, if those were asked for.
+    #[serde(default)]
+    pub groups: Option<Groups>,
+    /// Pages of hugetlb pools that no process maps; `null` if it was not looked for.
+    #[serde(default)]
+    pub held_by_nobody: Option<Reading<Held>>,
+}
+
+/// One process in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessRow {
+    /// What it has.
+    #[serde(flatten)]
+    pub pages: ProcessPages,
+    /// What it could have on large pages and has not; `null` for a process with too little memory on base pages.
+    #[serde(default)]
+    pub missed: Option<Reading<Missed>>,
+    /// Where its pages lie; `null` unless asked for.
+    #[serde(default)]
+    pub nodes: Option<Reading<Vec<NodePages>>>,
+}
+
+/// Sums by group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Groups {
+    /// `cgroup`, `container`, `unit`, `vm` or `user`.
+    pub by: String,
+    /// The groups: control groups by path, each with those below it; others by size.
+    pub groups: Vec<Group>,
+}
+
+/// One group of processes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Group {
+    /// Path, id or name; `null` for the processes that are in none.
+    pub name: Option<String>,
+    /// Sums over its processes.
+    pub totals: Totals,
+    /// What they could have on large pages and have not, as far as it is known.
+    pub missed: Bytes,
 }
 
 /// Sums over processes. Memory that several processes share counts once for each of them, as in their RSS.
@@ -40,29 +83,80 @@ pub struct OneProcess {
     /// The process.
     pub process: ProcessPages,
     /// Its mappings by address; `null` unless asked for.
-    pub mappings: Option<Reading<Vec<MappingPages>>>,
+    pub mappings: Option<Reading<Vec<MappingRow>>>,
+    /// What it could have on large pages and has not.
+    #[serde(default)]
+    pub missed: Option<Reading<Missed>>,
+    /// Where its pages lie.
+    #[serde(default)]
+    pub nodes: Option<Reading<Vec<NodePages>>>,
+    /// What the kernel counts about pages that were eligible and not given; empty if that is not a reason here.
+    #[serde(default)]
+    pub hints: Vec<String>,
+}
+
+/// One mapping in the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MappingRow {
+    /// What it has.
+    #[serde(flatten)]
+    pub pages: MappingPages,
+    /// Why some of it is on base pages; `null` if none of it is.
+    #[serde(default)]
+    pub why_base: Option<Reason>,
+}
+
+impl ProcessRow {
+    /// A process of which nothing more is known.
+    pub fn new(pages: ProcessPages) -> Self {
+        Self {
+            pages,
+            missed: None,
+            nodes: None,
+        }
+    }
+
+    /// Bytes that could be on large pages, as far as they are known.
+    pub fn missed_bytes(&self) -> Bytes {
+        let missed = self.missed.as_ref().and_then(Reading::known);
+        missed.map_or(Bytes(0), |missed| missed.bytes)
+    }
 }
 
 impl ProcessList {
     /// The first `top` processes in the given order, with the sums of all.
-    pub fn new(listed: processes::Processes, sort: Sort, top: Option<usize>) -> Self {
-        let totals = Totals::from(listed.totals);
-        let mut processes = listed.rows;
+    pub fn new(mut processes: Vec<ProcessRow>, sort: Sort, top: Option<usize>) -> Self {
+        let totals = Totals::of(&processes);
         processes.sort_by_key(|process| place(process, sort));
         processes.truncate(top.unwrap_or(usize::MAX));
-        Self { processes, totals }
+        Self {
+            processes,
+            totals,
+            filter: None,
+            groups: None,
+            held_by_nobody: None,
+        }
+    }
+}
+
+impl Totals {
+    /// Sums over rows.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessRow>) -> Self {
+        processes::Totals::of(rows.into_iter().map(|row| &row.pages)).into()
     }
 }
 
 /// Where a process stands in the order: a smaller place comes first.
-fn place(process: &ProcessPages, sort: Sort) -> (u64, u64, u32) {
+fn place(process: &ProcessRow, sort: Sort) -> (u64, u64, u32) {
     let most_first = |bytes: Option<Bytes>| u64::MAX - bytes.unwrap_or_default().0;
-    let large = most_first(process.backing.known().map(Backing::large));
-    let total = most_first(process.resident.known().copied());
+    let large = most_first(process.pages.backing.known().map(Backing::large));
+    let total = most_first(process.pages.resident.known().copied());
+    let pid = process.pages.pid;
     match sort {
-        Sort::Large => (large, total, process.pid),
-        Sort::Total => (total, large, process.pid),
-        Sort::Pid => (0, 0, process.pid),
+        Sort::Large => (large, total, pid),
+        Sort::Missed => (most_first(Some(process.missed_bytes())), total, pid),
+        Sort::Total => (total, large, pid),
+        Sort::Pid => (0, 0, pid),
     }
 }
 
@@ -81,22 +175,31 @@ impl From<processes::Totals> for Totals {
 
 #[cfg(test)]
 mod tests {
+    use host::processes::Missed;
+    use model::{Bytes, Reading};
+
     use super::ProcessList;
     use crate::cli::typed::Sort;
-    use crate::samples::processes;
+    use crate::samples::process_rows;
 
     #[test]
     fn most_on_large_pages_or_most_memory_comes_first() {
+        let mut rows = process_rows();
+        rows[0].missed = Some(Reading::Known(Missed {
+            bytes: Bytes::mib(2),
+            ..Missed::default()
+        }));
         let order = |sort, top| -> Vec<u32> {
-            ProcessList::new(processes(), sort, top)
+            ProcessList::new(rows.clone(), sort, top)
                 .processes
                 .iter()
-                .map(|process| process.pid)
+                .map(|process| process.pages.pid)
                 .collect()
         };
         assert_eq!(order(Sort::Large, None), [30, 20, 10]);
+        assert_eq!(order(Sort::Missed, None), [10, 20, 30]);
         assert_eq!(order(Sort::Total, None), [20, 30, 10]);
         assert_eq!(order(Sort::Pid, Some(2)), [10, 20]);
-        assert_eq!(ProcessList::new(processes(), Sort::Pid, Some(1)).totals.processes, 3);
+        assert_eq!(ProcessList::new(rows.clone(), Sort::Pid, Some(1)).totals.processes, 3);
     }
 }

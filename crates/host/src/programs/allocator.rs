@@ -1,0 +1,61 @@
+//! Allocators that stand in for glibc's own, by the files that a process mapped.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Area;
+
+/// An allocator with settings of its own for large pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Allocator {
+    /// jemalloc: `MALLOC_CONF=thp:always,metadata_thp:auto`.
+    Jemalloc,
+    /// Google's, of gperftools or by itself: `TCMALLOC_MEMFS_MALLOC_PATH`.
+    Tcmalloc,
+    /// Microsoft's mimalloc: `MIMALLOC_ALLOW_LARGE_OS_PAGES`.
+    Mimalloc,
+    /// musl's, which never asks for large pages.
+    Musl,
+    /// libhugetlbfs: `HUGETLB_MORECORE`.
+    Libhugetlbfs,
+    /// Intel's tbbmalloc: `TBB_MALLOC_USE_HUGE_PAGES`.
+    Tbbmalloc,
+}
+
+/// Beginnings of file names.
+const FILES: [(&str, Allocator); 7] = [
+    ("libjemalloc", Allocator::Jemalloc),
+    ("libtcmalloc", Allocator::Tcmalloc),
+    ("libmimalloc", Allocator::Mimalloc),
+    ("ld-musl-", Allocator::Musl),
+    ("libc.musl-", Allocator::Musl),
+    ("libhugetlbfs", Allocator::Libhugetlbfs),
+    ("libtbbmalloc", Allocator::Tbbmalloc),
+];
+
+impl Allocator {
+    /// All that are mapped, each once.
+    pub(super) fn all_in(areas: &[Area]) -> Vec<Self> {
+        let files = areas
+            .iter()
+            .filter_map(|area| area.name.rsplit_once('/').map(|(_, file)| file));
+        let known = files.filter_map(|file| FILES.iter().find(|(beginning, _)| file.starts_with(beginning)));
+        let mut found: Vec<Self> = known.map(|(_, allocator)| *allocator).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Its name for users.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Jemalloc => "jemalloc",
+            Self::Tcmalloc => "tcmalloc",
+            Self::Mimalloc => "mimalloc",
+            Self::Musl => "musl",
+            Self::Libhugetlbfs => "libhugetlbfs",
+            Self::Tbbmalloc => "tbbmalloc",
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Which processes were asked for.
+
+use anyhow::bail;
+use host::config::Accounts;
+use host::{Membership, Source, glob};
+use model::process::ProcessPages;
+
+use crate::cli::typed;
+
+/// A choice of processes; what was not typed fits all.
+pub(super) struct Select<'a> {
+    typed: &'a typed::Ps,
+    user: Option<u32>,
+}
+
+impl<'a> Select<'a> {
+    /// Names of users are looked up once.
+    pub(super) fn new(source: &Source, typed: &'a typed::Ps) -> anyhow::Result<Self> {
+        let user = typed.user.as_deref().map(|user| id_of(source, user)).transpose()?;
+        Ok(Self { typed, user })
+    }
+
+    /// Is it one of those?
+    pub(super) fn fits(&self, source: &Source, process: &ProcessPages) -> bool {
+        let of_user = self.user.is_none_or(|user| process.uid.known() == Some(&user));
+        let named = self
+            .typed
+            .name
+            .as_deref()
+            .is_none_or(|pattern| glob::fits(pattern, &process.name));
+        of_user
+            && named
+            && self
+                .typed
+                .cgroup
+                .as_deref()
+                .is_none_or(|path| in_group(source, process.pid, path))
+    }
+
+    /// The choice in words; `None` if all processes fit.
+    pub(super) fn words(&self) -> Option<String> {
+        let words = [
+            ("user", &self.typed.user),
+            ("name", &self.typed.name),
+            ("control group", &self.typed.cgroup),
+        ];
+        let words: Vec<String> = words
+            .into_iter()
+            .filter_map(|(what, value)| Some(format!("{what} {}", value.as_ref()?)))
+            .collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+}
+
+fn id_of(source: &Source, user: &str) -> anyhow::Result<u32> {
+    if let Ok(id) = user.parse() {
+        return Ok(id);
+    }
+    let accounts = Accounts::read(source);
+    let found = accounts
+        .known()
+        .and_then(|accounts| accounts.users.iter().find(|(_, name)| *name == user));
+    match (found, accounts.unread()) {
+        (Some((id, _)), _) => Ok(*id),
+        (None, Some(why)) => bail!("--user {user}: its id is not known ({why}; write the id)"),
+        (None, None) => bail!(
+            "--user {user}: /etc/passwd of {} has no such user (write the id)",
+            source.name()
+        ),
+    }
+}
+
+/// The group itself, or one below it, in any hierarchy.
+fn in_group(source: &Source, pid: u32, group: &str) -> bool {
+    let group = group.trim_end_matches('/');
+    let below = |path: &str| {
+        path.strip_prefix(group)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let membership = Membership::read(source, pid);
+    membership
+        .known()
+        .is_some_and(|membership| below(&membership.limits) || below(&membership.named))
+}

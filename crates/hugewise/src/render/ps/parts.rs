@@ -1,0 +1,188 @@
+//! What stands around the table of processes: sums by group, NUMA nodes, pages that nobody maps, reasons.
+
+use std::collections::BTreeSet;
+
+use host::processes::{Held, Holder, Missed, NodePages};
+use model::{Bytes, PageKind, Reading};
+
+use super::{amount, kinds_of, share};
+use crate::render::sheet::Sheet;
+use crate::results::ps::{Group, Groups, ProcessRow};
+use crate::show::Lines;
+
+/// One row for each group; control groups by depth.
+pub(super) fn groups(groups: &Groups) -> Sheet {
+    let backings = groups.groups.iter().map(|group| &group.totals.backing);
+    let kinds: BTreeSet<PageKind> = backings.flat_map(kinds_of).collect();
+    let fixed = [groups.by.clone(), "#processes".to_owned(), "#resident".to_owned()];
+    let heads = kinds.iter().map(|kind| format!("#{kind}"));
+    let rest = ["#on large, %", "#could be large", "#page tables"].map(str::to_owned);
+    let title = format!("Page kinds by {}", groups.by);
+    let mut sheet = Sheet::new(&title, fixed.into_iter().chain(heads).chain(rest));
+    for group in &groups.groups {
+        let totals = &group.totals;
+        let first = [
+            name(groups, group),
+            totals.processes.to_string(),
+            totals.resident.to_string(),
+        ];
+        let by_kind = kinds.iter().map(|&kind| amount(totals.backing.of(kind)));
+        let last = [
+            share(Some(&totals.backing)),
+            amount(group.missed),
+            totals.page_tables.to_string(),
+        ];
+        sheet.row(first.into_iter().chain(by_kind).chain(last));
+    }
+    if groups.by == "cgroup" {
+        sheet.note("a control group counts those below it too");
+    }
+    sheet
+}
+
+/// Below the root a control group shows its own name only, further in by its depth.
+fn name(groups: &Groups, group: &Group) -> String {
+    let Some(name) = &group.name else {
+        return "(none)".to_owned();
+    };
+    match name.rsplit_once('/') {
+        Some((above, own)) if groups.by == "cgroup" && name != "/" => {
+            format!("{}{own}", "  ".repeat(above.matches('/').count() + 1))
+        }
+        _ => name.clone(),
+    }
+}
+
+/// The same for scripts, with whole paths.
+pub(super) fn groups_csv(groups: &Groups) -> Lines {
+    let head = vec![
+        "name",
+        "processes",
+        "resident",
+        "hugetlb",
+        "page_tables",
+        "large",
+        "backing",
+        "unread",
+        "missed",
+    ];
+    let line = |group: &Group| {
+        let totals = &group.totals;
+        vec![
+            group.name.clone().unwrap_or_default(),
+            totals.processes.to_string(),
+            totals.resident.0.to_string(),
+            totals.hugetlb.0.to_string(),
+            totals.page_tables.0.to_string(),
+            totals.backing.large().0.to_string(),
+            totals.backing.to_string(),
+            totals.unread.to_string(),
+            group.missed.0.to_string(),
+        ]
+    };
+    (head, groups.groups.iter().map(line).collect())
+}
+
+/// The nodes of one process.
+pub(super) fn nodes(title: &str, nodes: &Reading<Vec<NodePages>>) -> Sheet {
+    let mut sheet = nodes_sheet(title, &["#node"]);
+    match nodes {
+        Reading::Unread(why) => sheet.note(format!("not known: {why}")),
+        Reading::Known(nodes) => nodes.iter().for_each(|node| sheet.row(node_cells(node))),
+    }
+    sheet
+}
+
+/// The nodes of every process.
+pub(super) fn nodes_of_all(rows: &[ProcessRow]) -> Sheet {
+    let mut sheet = nodes_sheet("NUMA nodes", &["#pid", "name", "#node"]);
+    for row in rows {
+        let who = [row.pages.pid.to_string(), row.pages.name.clone()];
+        match &row.nodes {
+            Some(Reading::Known(nodes)) => nodes
+                .iter()
+                .for_each(|node| sheet.row(who.iter().cloned().chain(node_cells(node)))),
+            Some(Reading::Unread(why)) => sheet.note(format!("{} ({}): not known: {why}", who[1], who[0])),
+            None => {}
+        }
+    }
+    sheet
+}
+
+fn nodes_sheet(title: &str, first: &[&str]) -> Sheet {
+    Sheet::new(title, first.iter().chain(&["#resident", "backing", "#base or thp"]))
+}
+
+fn node_cells(node: &NodePages) -> [String; 4] {
+    let backing = if node.backing.total().0 == 0 {
+        String::new()
+    } else {
+        node.backing.to_string()
+    };
+    [
+        node.node.to_string(),
+        node.total().to_string(),
+        backing,
+        amount(node.base_or_thp),
+    ]
+}
+
+/// Who holds pages of a pool that no process maps; nothing if nobody does.
+pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
+    let held = match held {
+        Reading::Known(held) => held,
+        // A kernel without pools has nothing to hold.
+        Reading::Unread(why) if why.unread == model::Cause::Absent => return None,
+        Reading::Unread(why) => {
+            let mut sheet = Sheet::new("Pool pages that no process maps", ["held by"]);
+            sheet.note(format!("not known: {why}"));
+            return Some(sheet);
+        }
+    };
+    if held.holders.is_empty() {
+        return None;
+    }
+    let columns = ["held by", "name", "#bytes", "#page", "#uid", "#pid"];
+    let mut sheet = Sheet::new("Pool pages that no process maps", columns);
+    held.holders.iter().for_each(|holder| sheet.row(holder_cells(holder)));
+    sheet.note(held_note(held));
+    if held.holders.iter().any(|holder| !holder.sure) {
+        sheet.note(
+            "(?) may as well be on base pages: the kernel does not say, and the pool's account does not prove it",
+        );
+    }
+    Some(sheet)
+}
+
+fn held_note(held: &Held) -> String {
+    let Bytes(total) = held.total();
+    let denied = match held.denied {
+        0 => String::new(),
+        denied => format!("; the mappings of {denied} processes could not be read, and they may map some of it"),
+    };
+    format!("{} of {} in use in pools{denied}", Bytes(total), held.used)
+}
+
+fn holder_cells(holder: &Holder) -> [String; 6] {
+    let doubt = if holder.sure { "" } else { " (?)" };
+    [
+        format!("{}{doubt}", holder.kind.title()),
+        holder.name.clone(),
+        holder.bytes.to_string(),
+        holder.page.map_or_else(|| "?".to_owned(), Bytes::exact),
+        holder.uid.to_string(),
+        holder.pid.map_or_else(String::new, |pid| pid.to_string()),
+    ]
+}
+
+/// Every reason for base pages of one process in a sentence, and what the kernel counted.
+pub(super) fn reasons(sheet: &mut Sheet, missed: Option<&Reading<Missed>>, hints: &[String]) {
+    for (reason, bytes) in missed
+        .and_then(Reading::known)
+        .into_iter()
+        .flat_map(|missed| &missed.why)
+    {
+        sheet.note(format!("{bytes} could be on large pages: {reason}"));
+    }
+    hints.iter().for_each(|hint| sheet.note(hint));
+}
