@@ -15,6 +15,8 @@ core::arch::global_asm!(
     // rdi = a node of a closed ring, rsi = steps (at least one); returns the node reached in rax. Exact step counts matter
     // here, so it is not unrolled: the loop's own instructions hide behind the loads all the same.
     ".p2align 6",
+    ".globl hugewise_tlb_ring, hugewise_tlb_ring_end",
+    ".hidden hugewise_tlb_ring, hugewise_tlb_ring_end",
     "hugewise_tlb_ring:",
     "2:",
     "mov rdi, [rdi]", // node -> next node
@@ -22,6 +24,7 @@ core::arch::global_asm!(
     "jnz 2b",
     "mov rax, rdi",
     "ret",
+    "hugewise_tlb_ring_end:",
     // rdi = addresses of words that hold zero, rsi = how many (at least one), rdx = laps (at least one).
     // The next address needs the word just read (which adds nothing), so translations cannot overlap.
     ".p2align 6",
@@ -43,7 +46,15 @@ core::arch::global_asm!(
 
 unsafe extern "sysv64" {
     fn hugewise_tlb_ring(node: *const u8, steps: u64) -> *const u8;
+    fn hugewise_tlb_ring_end();
     fn hugewise_tlb_listed(addresses: *const u64, count: u64, laps: u64) -> u64;
+}
+
+/// The bytes of the loop that walks rings, to run the very same code elsewhere (in a guest).
+pub fn ring_bytes() -> &'static [u8] {
+    let (start, end) = (hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8);
+    // SAFETY: both labels stand in one assembly block above, `end` after `start`; code is mapped readable for ever.
+    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
 }
 
 /// What lies behind the pages of a span.

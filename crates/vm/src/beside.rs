@@ -75,6 +75,7 @@ impl<'m> Beside<'m> {
             levels: hypervisor.levels(),
             fresh: fresh.0,
             tables: rest,
+            windows: &[],
         };
         let guest = match Guest::new(hypervisor, &config) {
             Err(Error::TooMuch { .. }) if rest.is_some() => {

@@ -34,6 +34,20 @@ pub struct Config<'m> {
     /// Memory for the page tables, best of the same page kind as `memory`, because under nested paging their place
     /// counts too; `None`: the guest's own base pages.
     pub tables: Option<Memory<'m>>,
+    /// More guest addresses that lead into `memory`.
+    pub windows: &'m [Window],
+}
+
+/// Guest pages in a row that lead into the lent memory in any order, several to one place if wished: they cost page-table
+/// entries, no memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// First virtual address, a multiple of the page size.
+    pub virt: u64,
+    /// Size of its pages.
+    pub page: GuestPage,
+    /// For each page, where in the lent memory it begins: bytes from its start.
+    pub frames: Vec<u64>,
 }
 
 /// Machine code that was loaded into a guest.
@@ -99,6 +113,7 @@ impl<'m> Guest<'m> {
             .create_vm()
             .map_err(Error::call("create a virtual machine"))?;
         plan.give_memory(&vm, &own)?;
+        syscall::allow_shadow_tables(&vm, plan.shadow_tables());
         let vcpu = vm.create_vcpu(0).map_err(Error::call("create a virtual CPU"))?;
         vcpu.set_cpuid2(hypervisor.cpuid())
             .map_err(Error::call("set the virtual CPU's features"))?;

@@ -17,11 +17,12 @@ pub mod payload;
 mod plan;
 pub mod stats;
 mod syscall;
+pub mod visits;
 mod watchdog;
 
 pub use boot::Ring;
 pub use error::Error;
-pub use guest::{Config, Done, Guest, Job, Kernel};
+pub use guest::{Config, Done, Guest, Job, Kernel, Window};
 pub use hypervisor::Hypervisor;
 pub use layout::MOST_BLOCKS;
 pub use memory::Memory;

@@ -40,6 +40,16 @@ core::arch::global_asm!(
     ".global hugewise_vm_wrapper_end",
     ".hidden hugewise_vm_wrapper_end",
     "hugewise_vm_wrapper_end:",
+    // Nothing at all: what the wrapper itself takes.
+    ".p2align 6",
+    ".global hugewise_vm_idle",
+    ".hidden hugewise_vm_idle",
+    "hugewise_vm_idle:",
+    "mov rax, rdi",
+    "ret",
+    ".global hugewise_vm_idle_end",
+    ".hidden hugewise_vm_idle_end",
+    "hugewise_vm_idle_end:",
     // One load in each of `rsi` small pages from `rdi` on.
     ".p2align 6",
     ".global hugewise_vm_touch",
@@ -95,6 +105,8 @@ core::arch::global_asm!(
 unsafe extern "C" {
     static hugewise_vm_wrapper: u8;
     static hugewise_vm_wrapper_end: u8;
+    static hugewise_vm_idle: u8;
+    static hugewise_vm_idle_end: u8;
     static hugewise_vm_touch: u8;
     static hugewise_vm_touch_end: u8;
     static hugewise_vm_ping: u8;
@@ -116,6 +128,11 @@ pub(crate) use between;
 /// The wrapper that times kernels and leaves.
 pub(crate) fn wrapper() -> &'static [u8] {
     between!(hugewise_vm_wrapper, hugewise_vm_wrapper_end)
+}
+
+/// Nothing: a block of it takes what reading the clock and calling a kernel take.
+pub fn idle() -> &'static [u8] {
+    between!(hugewise_vm_idle, hugewise_vm_idle_end)
 }
 
 /// One load in each small page from the start on, ascending; a turn is a page.

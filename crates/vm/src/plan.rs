@@ -4,7 +4,7 @@ use kvm_bindings::kvm_userspace_memory_region;
 use kvm_ioctls::VmFd;
 use model::guest::GuestPage;
 
-use crate::guest::Config;
+use crate::guest::{Config, Window};
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
 use crate::pagetable::{Mapping, Rights, Tables, around};
@@ -47,6 +47,7 @@ impl<'m> Plan<'m> {
             lent_mappings(memory, config)
                 .iter()
                 .try_for_each(|mapping| tables.map(mapping))?;
+            (config.windows.iter()).try_for_each(|window| map_window(&mut tables, memory, window))?;
         }
         map_work(&mut tables)?;
         let plan = Self {
@@ -103,6 +104,13 @@ impl<'m> Plan<'m> {
             unsafe { vm.set_user_memory_region(region) }.map_err(Error::call("give memory to the guest"))?;
         }
         Ok(())
+    }
+
+    /// How many tables a shadowing hypervisor may need for these: one for each of the guest's, and one for each 2 MiB of
+    /// lent memory that the guest maps large and the host small.
+    pub(crate) fn shadow_tables(&self) -> u64 {
+        let lent = self.memory.map_or(0, |memory| memory.host.len());
+        2 * (self.tables.size() / 4096 + lent / GuestPage::Size2M.size().0)
     }
 
     fn check_tables(&self, physical_end: u64) -> Result<(), Error> {
@@ -164,6 +172,29 @@ fn lent_mappings(memory: &Slot<'_>, config: &Config<'_>) -> [Mapping; 2] {
         used,
     };
     [part(0, fresh, false), part(fresh, len, true)]
+}
+
+/// The pages of a window, each to its place in the lent memory.
+fn map_window(tables: &mut Tables, memory: &Slot<'_>, window: &Window) -> Result<(), Error> {
+    let size = window.page.size().0;
+    for (number, &frame) in window.frames.iter().enumerate() {
+        if frame.checked_add(size).is_none_or(|end| end > memory.host.len()) {
+            return Err(Error::TooMuch {
+                what: "bytes of lent memory for a window's page",
+                asked: frame.saturating_add(size),
+                most: memory.host.len(),
+            });
+        }
+        tables.map(&Mapping {
+            virt: window.virt + number as u64 * size,
+            phys: memory.phys + frame,
+            len: size,
+            page: window.page,
+            rights: Rights::USER_DATA,
+            used: true,
+        })?;
+    }
+    Ok(())
 }
 
 /// The work area for ring-0 kernels, and its leaf table a second time so that they can change it.

@@ -21,6 +21,17 @@ pub(crate) fn stats_file(kvm: &impl AsRawFd) -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
+/// `_IO(KVMIO, 0x44)` of linux/kvm.h.
+const KVM_SET_NR_MMU_PAGES: libc::Ioctl = 0xae44;
+
+/// Lets a machine keep so many shadow page tables. KVM's own limit follows from the machine's memory (2 % of its pages),
+/// and a guest that maps little memory many times needs more. Where KVM refuses, it keeps its limit: slower, not wrong.
+pub(crate) fn allow_shadow_tables(vm: &impl AsRawFd, count: u64) {
+    const LEAST: u64 = 1024;
+    // SAFETY: this ioctl takes a number and touches no memory of ours.
+    unsafe { libc::ioctl(vm.as_raw_fd(), KVM_SET_NR_MMU_PAGES, count.max(LEAST)) };
+}
+
 /// The signal that ends KVM_RUN; real-time, so that no other part of the program uses it by chance.
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 5

@@ -27,6 +27,7 @@ fn use_one(hypervisor: &Hypervisor) {
         levels: hypervisor.levels(),
         fresh: 0,
         tables: None,
+        windows: &[],
     };
     let mut guest = Guest::new(hypervisor, &config).expect("a guest");
     let ping = guest.load(payload::ping()).expect("room for code");

@@ -6,6 +6,7 @@ mod kept;
 mod operations;
 mod outcome;
 mod readings;
+pub mod tlb;
 #[cfg(test)]
 mod tests;
 

@@ -109,6 +109,7 @@ fn one(hypervisor: &Hypervisor, load: &Load<'_>) -> Result<(Vec<f64>, BTreeMap<S
         levels: hypervisor.levels(),
         fresh: 0,
         tables: None,
+        windows: &[],
     };
     let mut guest = Guest::new(hypervisor, &config)?;
     let (kernel, ring, start) = load(&mut guest)?;

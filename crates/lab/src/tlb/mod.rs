@@ -341,7 +341,7 @@ fn scaled(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
-fn level_of(kind: PageKind, found: &Found) -> Level {
+pub(crate) fn level_of(kind: PageKind, found: &Found) -> Level {
     Level {
         kind,
         level: found.level,

@@ -32,6 +32,7 @@ fn config<'m>(hypervisor: &Hypervisor, own: &'m Owned, page: GuestPage) -> Confi
         levels: hypervisor.levels(),
         fresh: own.len(),
         tables: None,
+        windows: &[],
     }
 }
 

@@ -1,0 +1,144 @@
+//! TLB discovery inside a guest: ground truth, because here both the guest's page tables and the host's memory are chosen.
+
+mod behind;
+mod entries;
+mod ground;
+mod oracle;
+mod verdict;
+mod walks;
+
+use std::time::{Duration, Instant};
+
+use chase::clock::CoreClock;
+use host::snapshot::Mmu;
+use model::guest::tlb::{GuestTlb, Readout};
+use model::tlb::{HostBacking, Verdict};
+use model::{Bytes, Doubt, PageKind, Reading};
+use vm::Hypervisor;
+
+use super::Error;
+use crate::Progress;
+use crate::tlb::backing;
+use crate::tlb::live::{Pages, Sampled};
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Page kinds to put behind the guest, one after the other.
+    pub kinds: Vec<PageKind>,
+    /// Look for TLB levels too: half a minute instead of a few seconds.
+    pub levels: bool,
+    /// The CPU to pin to; the current one if `None`.
+    pub cpu: Option<u32>,
+    /// Bind memory to this NUMA node.
+    pub node: Option<u32>,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// Its PMD-mapped page.
+    pub pmd_page: Bytes,
+    /// How this machine's KVM translates guest addresses.
+    pub mmu: Reading<Mmu>,
+}
+
+/// Large guest pages over the memory.
+const LARGE_PAGES: u64 = 128;
+/// Memory behind the guest, of every kind.
+pub const MEMORY: Bytes = Bytes(LARGE_PAGES * ground::LARGE);
+/// A rough guess, for the progress bar: seconds for the backing of one kind, and for the levels of one guest page size.
+const SECONDS: (f64, f64) = (3.0, 12.0);
+
+/// Puts each kind of memory behind a guest and asks timing what it is. What could not be measured is told with its reason.
+///
+/// # Errors
+/// [`Error`]; every guest and all memory are given back in each case.
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(GuestTlb, Vec<Doubt>), Error> {
+    let begun = Instant::now();
+    if spec.kinds.is_empty() {
+        return Err(Error::Spec("give at least one page kind".to_owned()));
+    }
+    let hypervisor = Hypervisor::open()?;
+    let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
+    let mut job = behind::Job {
+        hypervisor: &hypervisor,
+        spec,
+        native: native(spec, stop),
+        stop,
+    };
+    let mut behind = Vec::new();
+    for (done, &kind) in spec.kinds.iter().enumerate() {
+        let share = done as f64 / spec.kinds.len() as f64;
+        progress.step(
+            share,
+            spec.left(share),
+            &format!("what timing says of {kind} behind a guest"),
+        );
+        behind.push(job.measure(kind, done == 0)?);
+    }
+    let guest = GuestTlb {
+        mmu: spec.mmu.as_ref().map(|mmu| mmu.name().to_owned()),
+        behind,
+        readout: Readout::Blind { why: String::new() },
+        cpu: pinned.cpu(),
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    let doubts = doubts(&guest);
+    Ok((guest, doubts))
+}
+
+impl Spec {
+    fn left(&self, done: f64) -> Duration {
+        let kinds = self.kinds.len() as f64;
+        let levels = if self.levels { (kinds + 1.0) * SECONDS.1 } else { 0.0 };
+        Duration::from_secs_f64((kinds * SECONDS.0 + levels) * (1.0 - done))
+    }
+}
+
+/// What the TLBs say natively of this machine's own large pages.
+fn native(spec: &Spec, stop: &dyn Fn() -> bool) -> HostBacking {
+    const SAMPLED: u64 = 16;
+    const LINES: u32 = 200;
+    const PASSES: u32 = 16;
+    let pages = |kind: PageKind| Pages {
+        kind,
+        size: kind.page_size(spec.base_page, spec.pmd_page),
+    };
+    let clock = CoreClock::new();
+    let sampled = Sampled::new(
+        pages(PageKind::Thp),
+        pages(PageKind::Base),
+        SAMPLED,
+        LINES.into(),
+        &clock,
+    );
+    let large = sampled.ok().and_then(|mut sampled| {
+        let mapped = sampled.mapped_large().is_some_and(|share| share > 0.99);
+        mapped.then(|| backing::sample(&mut sampled, LINES, PASSES, stop))
+    });
+    large.map_or_else(
+        || verdict::unknown("no large pages natively".to_owned()),
+        verdict::by_entries,
+    )
+}
+
+fn doubts(guest: &GuestTlb) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    for behind in &guest.behind {
+        let kind = behind.kind;
+        if behind.right == Some(false) {
+            doubts.push(Doubt::new(
+                "wrong-backing",
+                format!(
+                    "timing says {} of a guest on {kind}, which is wrong ({} is true): distrust such verdicts on this machine",
+                    behind.verdict.verdict, behind.truth
+                ),
+            ));
+        } else if behind.verdict.verdict == Verdict::Unknown && behind.not_measured.is_none() {
+            let why = behind.verdict.evidence.first().map_or("", String::as_str);
+            doubts.push(Doubt::new("backing-unknown", format!("on {kind}: {why}")));
+        }
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! The shape of TLB discovery inside a KVM guest whose host backing is chosen: what timing says, beside what is true.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::GuestPage;
+use crate::latency::Backed;
+use crate::tlb::{HostBacking, Level, Verdict, Ways};
+use crate::{Estimate, PageKind, Reading};
+
+/// The whole measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestTlb {
+    /// How guest addresses are translated: `ept`, `npt`, `shadow-vmx`, `shadow-svm` or `shadow-pvm`.
+    pub mmu: Reading<String>,
+    /// One entry for each page kind that was put behind the guest.
+    pub behind: Vec<Behind>,
+    /// What reading out the TLB by changed page-table entries gave, or why it cannot be done here.
+    pub readout: Readout,
+    /// The CPU the timed thread was pinned to.
+    pub cpu: u32,
+    /// Seconds from start to end, set-up included.
+    pub seconds: f64,
+}
+
+/// One page kind behind a guest that maps its memory with 2 MiB pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Behind {
+    /// The kind that was chosen.
+    pub kind: PageKind,
+    /// What the host's kernel says lies behind the guest's memory.
+    pub backing: Backed,
+    /// Page-table leaves that KVM made for the guest's large pages; `null` if it does not count them.
+    pub kvm: Option<Leaves>,
+    /// What the verdict should be, by KVM's count, or by the kernel's account without one.
+    pub truth: Verdict,
+    /// What timing inside the guest says.
+    pub verdict: HostBacking,
+    /// Is that right? `null` if either is unknown.
+    pub right: Option<bool>,
+    /// What the TLBs' own entries say: the smallest page of all layers, hosts of this machine included.
+    pub entries: Option<HostBacking>,
+    /// What walks cost.
+    pub walks: Option<Walks>,
+    /// TLB levels as the guest sees them.
+    pub levels: Vec<GuestLevel>,
+    /// Why nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
+}
+
+impl Behind {
+    /// Does the verdict name what was chosen? `None` if one of both is unknown.
+    pub fn is_right(&self) -> Option<bool> {
+        let known = self.truth != Verdict::Unknown && self.verdict.verdict != Verdict::Unknown;
+        known.then(|| self.truth == self.verdict.verdict)
+    }
+}
+
+/// Page-table leaves by size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leaves {
+    /// Large guest pages that were visited.
+    pub visited: u64,
+    /// Leaves of 4 KiB (KVM's `pages_4k`).
+    pub small: u64,
+    /// Leaves of 2 MiB (`pages_2m`).
+    pub large: u64,
+}
+
+impl fmt::Display for Leaves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} leaves of 2M and {} of 4K for {} large guest pages",
+            self.large, self.small, self.visited
+        )
+    }
+}
+
+/// Core cycles of one access when more lines are visited in turn than any TLB holds pages, the same lines in three ways.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Walks {
+    /// Lines visited.
+    pub lines: u64,
+    /// Through large guest pages.
+    pub large: Estimate,
+    /// Through small guest pages with page-table entries far apart: as if the large ones were splintered.
+    pub apart: Estimate,
+    /// Through small guest pages with page-table entries side by side.
+    pub row: Estimate,
+    /// How far the first way is from the third towards the second, by the lower quartile of each: 0 as if held whole, 1 as if
+    /// splintered; `null` where the references do not differ clearly.
+    pub share: Option<Estimate>,
+    /// Passes that were thrown away because the core clock changed.
+    pub dropped: u64,
+}
+
+/// A TLB level as one guest page size sees it. The level's `kind` is what lies behind the guest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestLevel {
+    /// The page size of the guest's own tables.
+    pub guest_page: GuestPage,
+    /// What was found.
+    #[serde(flatten)]
+    pub level: Level,
+}
+
+/// TLB content read out: a page-table entry is changed without a flush, and whoever still reads the old page has the old
+/// entry in the TLB.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Readout {
+    /// It can be done here.
+    Seen {
+        /// Entries for 4 KiB pages in all levels together, less the few that the probe itself takes.
+        entries: u32,
+        /// Entries of one set: pages a power of two apart that are held at the same time; `null` if no stride halves them.
+        ways: Option<Ways>,
+        /// Are the latest pages held and no others, as with LRU?
+        latest_first: bool,
+    },
+    /// A changed entry does not tell here whether the TLB holds the old one.
+    Blind {
+        /// Why.
+        why: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Behind, Readout};
+    use crate::latency::Backed;
+    use crate::tlb::{HostBacking, Verdict, Ways};
+    use crate::{Backing, PageKind};
+
+    fn behind(truth: Verdict, verdict: Verdict) -> Behind {
+        Behind {
+            kind: PageKind::Base,
+            backing: Backed {
+                asked: PageKind::Base,
+                got: Backing::new(),
+                proof: String::new(),
+            },
+            kvm: None,
+            truth,
+            verdict: HostBacking {
+                verdict,
+                confidence: 0.0,
+                splintered: None,
+                evidence: Vec::new(),
+            },
+            right: None,
+            entries: None,
+            walks: None,
+            levels: Vec::new(),
+            not_measured: None,
+        }
+    }
+
+    #[test]
+    fn nobody_is_right_or_wrong_about_what_is_unknown() {
+        assert_eq!(behind(Verdict::Small, Verdict::Small).is_right(), Some(true));
+        assert_eq!(behind(Verdict::Small, Verdict::None).is_right(), Some(false));
+        assert_eq!(behind(Verdict::Small, Verdict::Unknown).is_right(), None);
+        assert_eq!(behind(Verdict::Unknown, Verdict::Small).is_right(), None);
+    }
+
+    #[test]
+    fn a_readout_is_told_by_its_state() {
+        let seen = Readout::Seen {
+            entries: 72,
+            ways: Some(Ways::Full),
+            latest_first: true,
+        };
+        let json = serde_json::to_string(&seen).expect("writes");
+        assert_eq!(
+            json,
+            r#"{"state":"seen","entries":72,"ways":"full","latest_first":true}"#
+        );
+        assert_eq!(serde_json::from_str::<Readout>(&json).expect("reads"), seen);
+    }
+}
