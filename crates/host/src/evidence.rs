@@ -51,6 +51,17 @@ impl Evidence {
     }
 }
 
+impl Evidence {
+    /// Leaves out pages that a run of hugewise has on loan in a setting: they go when it ends, and say nothing about how the
+    /// machine is set up. `path` is the setting's file.
+    pub fn leave_out(&mut self, path: &str, pages: u64) {
+        let Reading::Known(pools) = &mut self.snapshot.pools else {
+            return;
+        };
+        pools.iter_mut().for_each(|pool| pool.leave_out(path, pages));
+    }
+}
+
 fn uptime(source: &Source) -> Reading<f64> {
     let path = "/proc/uptime";
     let line = source.line(path).into_result();
@@ -59,4 +70,42 @@ fn uptime(source: &Source) -> Reading<f64> {
         crate::parse::value(path, 0, "uptime", "seconds", seen)
     });
     seconds.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Evidence;
+    use crate::{Source, Tree};
+
+    const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+
+    fn pools(nr: u64, free: u64, surplus: u64, overcommit: u64) -> Evidence {
+        let line = |tree: Tree, name: &str, value: u64| tree.line(&format!("{POOL}/{name}"), value);
+        let tree = line(Tree::new(), "nr_hugepages", nr);
+        let tree = line(line(tree, "free_hugepages", free), "resv_hugepages", 0);
+        let tree = line(
+            line(tree, "surplus_hugepages", surplus),
+            "nr_overcommit_hugepages",
+            overcommit,
+        );
+        Evidence::gather(&Source::from_tree("test", tree))
+    }
+
+    fn counts(evidence: &Evidence) -> [u64; 4] {
+        let pool = &evidence.snapshot.pools.known().expect("pools")[0];
+        [&pool.nr, &pool.free, &pool.surplus, &pool.overcommit].map(|count| *count.known().expect("a count"))
+    }
+
+    #[test]
+    fn borrowed_pages_are_left_out_of_the_pool() {
+        let mut with_surplus = pools(110, 100, 10, 64);
+        with_surplus.leave_out(&format!("{POOL}/nr_overcommit_hugepages"), 64);
+        assert_eq!(counts(&with_surplus), [100, 100, 0, 0]);
+        let mut grown = pools(10, 8, 0, 0);
+        grown.leave_out(&format!("{POOL}/nr_hugepages"), 8);
+        assert_eq!(counts(&grown), [2, 2, 0, 0]);
+        let mut other = pools(10, 8, 0, 0);
+        other.leave_out("/sys/kernel/mm/hugepages/hugepages-64kB/nr_hugepages", 8);
+        assert_eq!(counts(&other), [10, 8, 0, 0]);
+    }
 }

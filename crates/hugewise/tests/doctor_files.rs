@@ -62,7 +62,9 @@ fn what_files_cannot_tell_is_told_in_a_few_lines() {
     assert!(run.out.contains("only a running machine tells"), "{}", run.out);
     let nothing = doctor(&[("limits.conf", "* soft memlock 64\n")], &[]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.out);
-    assert!(nothing.err.contains("files alone") && nothing.out.contains("B03 D12: no file of that kind was given: unit"));
+    assert!(
+        nothing.err.contains("files alone") && nothing.out.contains("B03 D12: no file of that kind was given: unit")
+    );
 }
 
 #[test]

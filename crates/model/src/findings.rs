@@ -62,7 +62,7 @@ pub struct Finding {
     pub link: String,
 }
 
-/// A rule that could not be judged.
+/// A rule that could not be judged, or not wholly.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotJudged {
     /// The rule's id.
@@ -78,6 +78,9 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What could not be judged, in order of id.
     pub not_judged: Vec<NotJudged>,
+    /// What was judged without some processes or pools that could not be looked at, in order of id.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partly: Vec<NotJudged>,
 }
 
 impl Diagnosis {
@@ -182,7 +185,7 @@ mod tests {
         }
         let diagnosis = Diagnosis {
             findings: vec![finding(Severity::Info), finding(Severity::Warning)],
-            not_judged: vec![],
+            ..Diagnosis::default()
         };
         assert!(diagnosis.reaches(Severity::Warning) && !diagnosis.reaches(Severity::Error));
         assert!(!Diagnosis::default().reaches(Severity::Info));

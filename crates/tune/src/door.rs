@@ -2,6 +2,7 @@
 
 mod change;
 mod ended;
+mod loans;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,8 @@ use crate::owner::Owner;
 use crate::pool;
 use crate::sink::{self, Sink};
 use crate::state_dir::StateDir;
+
+pub use loans::Loan;
 
 /// The way to the machine's settings. Clones share one journal.
 #[derive(Clone)]

@@ -26,7 +26,7 @@ mod properties;
 #[cfg(test)]
 mod scene;
 
-pub use door::Door;
+pub use door::{Door, Loan};
 pub use error::{DoorError, LeaseError};
 pub use gave_back::{GaveBack, Outcome};
 pub use lease::{PoolLease, Shortfall};

@@ -60,6 +60,44 @@ impl Pool {
         format!("{POOLS}/hugepages-{}kB", self.size.0 / 1024)
     }
 
+    /// As the pool would be without pages that are borrowed in one of its settings.
+    pub(crate) fn leave_out(&mut self, setting: &str, pages: u64) {
+        let Some((directory, name)) = setting.rsplit_once('/') else {
+            return;
+        };
+        let own = self.directory();
+        let of_node = directory
+            .strip_prefix("/sys/devices/system/node/node")
+            .and_then(|rest| {
+                let (node, pool) = rest.split_once("/hugepages/")?;
+                own.ends_with(&format!("/{pool}")).then(|| node.parse::<u32>().ok())?
+            });
+        if directory != own && of_node.is_none() {
+            return;
+        }
+        if name == "nr_overcommit_hugepages" {
+            let there = self.surplus.known().map_or(0, |surplus| pages.min(*surplus));
+            [
+                (&mut self.overcommit, pages),
+                (&mut self.surplus, there),
+                (&mut self.nr, there),
+            ]
+            .into_iter()
+            .for_each(|(count, less)| lower(count, less));
+            return;
+        }
+        lower(&mut self.nr, pages);
+        at_most(&mut self.free, &self.nr);
+        let nodes = match &mut self.nodes {
+            Reading::Known(nodes) => nodes.as_mut_slice(),
+            Reading::Unread(_) => &mut [],
+        };
+        for node in nodes.iter_mut().filter(|node| Some(node.node) == of_node) {
+            lower(&mut node.nr, pages);
+            at_most(&mut node.free, &node.nr);
+        }
+    }
+
     fn read(source: &Source, size: Bytes) -> Self {
         let directory = format!("{POOLS}/hugepages-{}kB", size.0 / 1024);
         let number = |name: &str| source.number(&format!("{directory}/{name}"));
@@ -89,6 +127,19 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
 pub(super) fn size_in_name(name: &str) -> Option<Bytes> {
     let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
     kib.checked_mul(1024).map(Bytes)
+}
+
+fn lower(count: &mut Reading<u64>, less: u64) {
+    if let Reading::Known(count) = count {
+        *count = count.saturating_sub(less);
+    }
+}
+
+/// Free pages are never more than all pages.
+fn at_most(count: &mut Reading<u64>, most: &Reading<u64>) {
+    if let (Reading::Known(count), Reading::Known(most)) = (count, most) {
+        *count = (*count).min(*most);
+    }
 }
 
 fn demotes_to(source: &Source, path: &str) -> Reading<Bytes> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use host::{Evidence, Snapshot};
+use host::Snapshot;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Latency, Pattern};
 use model::{Bytes, Doubt, Envelope};
@@ -120,7 +120,7 @@ fn doctor(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Doctor> {
     if typed.skip.contains(&Part::Doctor) {
         bail!("left out by --skip doctor");
     }
-    Ok(Doctor::of(&Evidence::gather(&desk.source)))
+    Ok(Doctor::of(&super::doctor::evidence(desk)))
 }
 
 fn processes(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<ProcessList> {

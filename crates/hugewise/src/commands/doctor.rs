@@ -12,7 +12,7 @@ use model::findings::Severity;
 use model::{Bytes, Doubt};
 use tune::judge::{self, Rule};
 
-use super::Desk;
+use super::{Desk, pools};
 use crate::cli::typed::{self, Format};
 use crate::render::doctor::explanation;
 use crate::results::Doctor;
@@ -55,9 +55,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
     outcome(&result.data, typed.fail_on, &desk.source)
 }
 
-/// Everything about the machine, with what hugewise itself did to it.
+/// Everything about the machine, without what runs of hugewise have borrowed of it for a while.
 pub(super) fn evidence(desk: &Desk<'_>) -> Evidence {
-    Evidence::gather(&desk.source)
+    let mut evidence = Evidence::gather(&desk.source);
+    if desk.source.is_live() {
+        let loans = pools::door().loans().unwrap_or_default();
+        loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages));
+    }
+    evidence
 }
 
 fn given(typed: &typed::Doctor) -> anyhow::Result<Given> {

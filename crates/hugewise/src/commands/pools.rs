@@ -8,7 +8,7 @@ use tune::{Door, GaveBack, LiveSink, PoolLease};
 use crate::ui::Ui;
 
 /// The door to the machine's settings.
-fn door() -> Door {
+pub(super) fn door() -> Door {
     Door::new(state_dir(), Box::new(LiveSink))
 }
 

@@ -67,8 +67,12 @@ impl Doctor {
     /// The numbers in one sentence.
     pub fn totals(&self) -> String {
         let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+        let partly = match self.diagnosis.partly.len() {
+            0 => String::new(),
+            count => format!(", {count} were judged in part"),
+        };
         format!(
-            "{}, {}, {} to know; of {} rules {} found nothing wrong and {} could not be judged",
+            "{}, {}, {} to know; of {} rules {} found nothing wrong and {} could not be judged{partly}",
             plural(self.count(Severity::Error), "error", "errors"),
             plural(self.count(Severity::Warning), "warning", "warnings"),
             self.count(Severity::Info),

@@ -158,15 +158,48 @@ pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Re
         }
     }
     match reasons.first() {
-        Some(Reason(first)) if cases.is_empty() => Err(match reasons.len() {
-            1 => first.clone().into(),
-            many => format!("{first}, and {} more like it", many - 1).into(),
+        Some(first) if cases.is_empty() => Err(match reasons.len() {
+            1 => first.clone(),
+            many => format!("{}, and {} more like it", first.text, many - 1).into(),
         }),
         _ => {
             cases.truncate(MOST_CASES);
             Ok(cases)
         }
     }
+}
+
+/// Looks at items any of which may be the one, such as programs with an environment: what can be looked at is judged,
+/// and how many could not be is told beside it.
+pub(super) fn each_that_can<T>(
+    items: impl IntoIterator<Item = T>,
+    look: impl Fn(T) -> Result<Option<Case>, Reason>,
+) -> Answer {
+    let (mut cases, mut reasons, mut all) = (Vec::new(), Vec::<Reason>::new(), 0);
+    for item in items {
+        all += 1;
+        match look(item) {
+            Ok(case) => cases.extend(case),
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    cases.truncate(MOST_CASES);
+    let Some(first) = reasons.first() else { return Ok(cases) };
+    if reasons.len() == all {
+        return Err(first.clone());
+    }
+    let text = format!(
+        "{} of {all} could not be looked at, such as {}",
+        reasons.len(),
+        first.text
+    );
+    let elsewhere = Some(cases);
+    Err(Reason { text, elsewhere })
+}
+
+/// Is it hugewise itself? What it maps is its measurement, not a fault of the machine.
+pub(super) fn is_own(program: &Program) -> bool {
+    program.pages.name == "hugewise"
 }
 
 /// Sentences such as `3 processes`.

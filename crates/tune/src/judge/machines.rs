@@ -150,7 +150,7 @@ pub(super) fn verdict(id: &str, tree: Tree) -> Verdict {
 #[track_caller]
 pub(super) fn found(id: &str, tree: Tree) -> Finding {
     match verdict(id, tree) {
-        Verdict::Found(findings) => {
+        Verdict::Found(findings) | Verdict::Partly(findings, _) => {
             let first = findings.into_iter().next().expect("a finding");
             assert!(
                 !first.evidence.is_empty() && !first.fix.is_empty() && !first.consequence.is_empty(),
@@ -166,6 +166,15 @@ pub(super) fn found(id: &str, tree: Tree) -> Finding {
 #[track_caller]
 pub(super) fn clear(id: &str, tree: Tree) {
     assert_eq!(verdict(id, tree), Verdict::Clear, "{id}");
+}
+
+/// The rule cannot look at all of it, and finds nothing in the rest.
+#[track_caller]
+pub(super) fn partly(id: &str, tree: Tree, why: &str) {
+    match verdict(id, tree) {
+        Verdict::Partly(found, not) => assert!(found.is_empty() && not.reason.contains(why), "{id}: {found:?} {not:?}"),
+        other => panic!("{id}: {other:?}"),
+    }
 }
 
 /// The rule cannot tell here, and says why.

@@ -32,6 +32,8 @@ pub enum Verdict {
     Found(Vec<Finding>),
     /// It looked, and there is nothing.
     Clear,
+    /// It looked where it could: what it found there, and what it could not look at.
+    Partly(Vec<Finding>, NotJudged),
     /// Something could not be looked at, and without it there is no answer.
     NotJudged(NotJudged),
 }
@@ -41,7 +43,11 @@ pub(super) type Answer = Result<Vec<Case>, Reason>;
 
 /// Why a rule, or one process under a rule, could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reason(pub(super) String);
+pub(super) struct Reason {
+    pub(super) text: String,
+    /// What was found where it could be looked; `None` if nothing could be looked at.
+    pub(super) elsewhere: Option<Vec<Case>>,
+}
 
 /// One time that a rule finds something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,12 +69,20 @@ impl Rule {
     pub(super) fn verdict(&self, answer: Answer) -> Verdict {
         match answer {
             Ok(cases) if cases.is_empty() => Verdict::Clear,
-            Ok(cases) => Verdict::Found(cases.into_iter().map(|case| self.finding(case)).collect()),
-            Err(Reason(reason)) => Verdict::NotJudged(NotJudged {
-                id: self.id.to_owned(),
-                reason,
-            }),
+            Ok(cases) => Verdict::Found(self.findings(cases)),
+            Err(Reason { text, elsewhere }) => {
+                let (id, reason) = (self.id.to_owned(), text);
+                let not_judged = NotJudged { id, reason };
+                match elsewhere {
+                    Some(cases) => Verdict::Partly(self.findings(cases), not_judged),
+                    None => Verdict::NotJudged(not_judged),
+                }
+            }
         }
+    }
+
+    fn findings(&self, cases: Vec<Case>) -> Vec<Finding> {
+        cases.into_iter().map(|case| self.finding(case)).collect()
     }
 
     fn finding(&self, case: Case) -> Finding {
@@ -94,6 +108,12 @@ impl Verdict {
                 findings.extend(more);
                 Self::Found(findings)
             }
+            (Self::Partly(mut findings, not), Self::Found(more))
+            | (Self::Found(more), Self::Partly(mut findings, not)) => {
+                findings.extend(more);
+                Self::Partly(findings, not)
+            }
+            (partly @ Self::Partly(..), _) | (_, partly @ Self::Partly(..)) => partly,
             (found @ Self::Found(_), _) | (_, found @ Self::Found(_)) => found,
             (Self::Clear, _) | (_, Self::Clear) => Self::Clear,
             (not_judged, _) => not_judged,
@@ -105,6 +125,10 @@ impl Verdict {
         match self {
             Self::Found(findings) => diagnosis.findings.extend(findings),
             Self::Clear => {}
+            Self::Partly(findings, not) => {
+                diagnosis.findings.extend(findings);
+                diagnosis.partly.push(not);
+            }
             Self::NotJudged(not_judged) => diagnosis.not_judged.push(not_judged),
         }
     }
@@ -169,18 +193,19 @@ impl Case {
 
 impl From<Unread> for Reason {
     fn from(why: Unread) -> Self {
-        Self(why.to_string())
+        Self::from(why.to_string())
     }
 }
 
 impl From<&str> for Reason {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        Self::from(text.to_owned())
     }
 }
 
 impl From<String> for Reason {
     fn from(text: String) -> Self {
-        Self(text)
+        let elsewhere = None;
+        Self { text, elsewhere }
     }
 }

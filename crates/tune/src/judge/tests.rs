@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::RngSeed;
 
-use super::machines::{machine, pool};
+use super::machines::{anonymous, machine, partly, pool, process};
 use super::{explain, judge, rules};
 
 fn archives() -> Vec<PathBuf> {
@@ -88,6 +88,33 @@ fn the_worst_comes_first_and_findings_carry_their_rule() {
     );
     assert_eq!(diagnosis.of("A02").count(), 1);
     assert!(diagnosis.reaches(Severity::Error));
+}
+
+#[test]
+fn one_process_that_cannot_be_looked_at_leaves_the_others_judged() {
+    let with_denied = |tree: Tree| {
+        process(40, "secret")
+            .area(anonymous(100))
+            .on(tree)
+            .denied("/proc/40/environ")
+            .denied("/proc/40/cmdline")
+    };
+    for id in ["B01", "D15", "D16", "D18"] {
+        partly(
+            id,
+            with_denied(pool(machine(), "2048kB", 4, 0, 0)),
+            "1 of 2 could not be looked at, such as denied: /proc/40",
+        );
+    }
+    let told = process(41, "solver")
+        .env("GLIBC_TUNABLES=glibc.malloc.hugetlb=2")
+        .area(anonymous(100));
+    let diagnosis = diagnosis(with_denied(told.on(machine())));
+    assert_eq!(
+        (diagnosis.of("D15").count(), diagnosis.partly.len()),
+        (1, 3),
+        "{diagnosis:#?}"
+    );
 }
 
 #[test]

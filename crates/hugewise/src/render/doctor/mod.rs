@@ -7,7 +7,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use model::findings::{Confidence, Finding, Severity};
+use model::findings::{Confidence, Finding, NotJudged, Severity};
 
 use super::look::Look;
 use super::sheet::Sheet;
@@ -99,7 +99,9 @@ pub fn overview(doctor: &Doctor) -> Sheet {
 /// Every finding with all that is known about it, and what could not be judged.
 pub fn details(doctor: &Doctor) -> Vec<Sheet> {
     let findings = doctor.diagnosis.findings.iter().map(finding);
-    findings.chain(not_judged(doctor)).collect()
+    let not = unjudged("Not judged", &doctor.diagnosis.not_judged);
+    let partly = unjudged("Judged in part", &doctor.diagnosis.partly);
+    findings.chain(not).chain(partly).collect()
 }
 
 fn finding(finding: &Finding) -> Sheet {
@@ -125,18 +127,18 @@ fn headline(finding: &Finding) -> String {
     format!("{} {}{doubt}", finding.id, finding.name)
 }
 
-fn not_judged(doctor: &Doctor) -> Option<Sheet> {
-    let mut sheet = Sheet::new("Not judged", ["why", "rules"]);
-    for (reason, ids) in reasons(doctor) {
+fn unjudged(title: &str, list: &[NotJudged]) -> Option<Sheet> {
+    let mut sheet = Sheet::new(title, ["why", "rules"]);
+    for (reason, ids) in reasons(list) {
         sheet.row([reason, ids.join(" ").as_str()]);
     }
     (!sheet.rows.is_empty()).then_some(sheet)
 }
 
 /// Why rules could not be judged, and which; in order of the first.
-fn reasons(doctor: &Doctor) -> Vec<(&str, Vec<&str>)> {
+fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for not in &doctor.diagnosis.not_judged {
+    for not in list {
         match reasons.iter_mut().find(|(reason, _)| *reason == not.reason) {
             Some((_, ids)) => ids.push(&not.id),
             None => reasons.push((&not.reason, vec![&not.id])),

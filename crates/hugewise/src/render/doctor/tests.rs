@@ -38,7 +38,11 @@ fn not(id: &str, reason: &str) -> NotJudged {
 fn doctor(findings: Vec<Finding>, not_judged: Vec<NotJudged>) -> Doctor {
     Doctor {
         rules: 10,
-        diagnosis: Diagnosis { findings, not_judged },
+        diagnosis: Diagnosis {
+            findings,
+            not_judged,
+            ..Diagnosis::default()
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! A diagnosis to be read from top to bottom: the worst first, evidence and commands on lines of their own.
 
 use anstyle::{AnsiColor, Style};
-use model::findings::{Finding, Severity};
+use model::findings::{Finding, NotJudged, Severity};
 use tune::judge::Rule;
 
 use super::{headline, reasons};
@@ -17,7 +17,9 @@ const INDENT: usize = 8;
 pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let findings = doctor.diagnosis.findings.iter();
     let mut parts: Vec<String> = findings.map(|found| finding(found, look)).collect();
-    parts.extend(not_judged(doctor, look));
+    let [not, partly] = [&doctor.diagnosis.not_judged, &doctor.diagnosis.partly];
+    parts.extend(unjudged("not judged", not, doctor.rules, look));
+    parts.extend(unjudged("judged in part", partly, doctor.rules, look));
     let totals = format!(
         "{}; hugewise doctor --explain ID tells more about a rule",
         doctor.totals()
@@ -66,14 +68,10 @@ fn entries(word: &str, lines: impl IntoIterator<Item = String>) -> String {
         .collect()
 }
 
-fn not_judged(doctor: &Doctor, look: Look) -> Option<String> {
-    let reasons = reasons(doctor);
-    let count = doctor.diagnosis.not_judged.len();
-    let head = painted(
-        &format!("not judged: {count} of {} rules", doctor.rules),
-        Style::new().bold(),
-        look,
-    );
+fn unjudged(what: &str, list: &[NotJudged], rules: usize, look: Look) -> Option<String> {
+    let (reasons, count) = (reasons(list), list.len());
+    let head = format!("{what}: {count} of {rules} rules");
+    let head = painted(&head, Style::new().bold(), look);
     let lines = reasons
         .iter()
         .map(|(reason, ids)| format!("  {}: {}\n", ids.join(" "), printable(reason)));

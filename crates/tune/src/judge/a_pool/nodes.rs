@@ -7,7 +7,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use super::HUGETLBPAGE;
-use crate::judge::facts::{each, known, pool_file, pools, programs};
+use crate::judge::facts::{each, is_own, known, pool_file, pools, programs};
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 pub(super) const A09: Rule = Rule {
@@ -90,7 +90,7 @@ fn mismatch(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     each(programs(evidence)?, |program| {
-        if program.details.is_none() {
+        if program.details.is_none() || is_own(program) {
             known(&program.kind)?;
             return Ok(None);
         }

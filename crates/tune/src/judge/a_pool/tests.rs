@@ -261,6 +261,13 @@ fn a24_a_program_beside_its_pool() {
     let idle = || pool(machine(), "2048kB", 512, 512, 0);
     let finding = found("A24", beside("solver").on(idle()));
     assert!(finding.consequence.contains("solver (9)"), "{}", finding.consequence);
+    let larger = process(10, "model")
+        .area(anonymous(3000))
+        .on(beside("solver").on(idle()));
+    let finding = found("A24", larger.clone());
+    assert!(finding.consequence.contains("model (10)"), "{}", finding.consequence);
+    assert_eq!(evidence(larger).programs.known().map(Vec::len), Some(3));
+    clear("A24", beside("hugewise").on(idle()));
     clear("A24", beside("solver").on(machine()));
     clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));
     clear("A24", beside("java").arg("Main").on(idle()));

@@ -7,7 +7,7 @@ use model::findings::{Confidence, Severity};
 use model::{Bytes, PageKind};
 
 use super::HUGETLBPAGE;
-use crate::judge::facts::{available, bytes, each, known, persistent, policy, pool_file, pools, programs};
+use crate::judge::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 pub(super) const A02: Rule = Rule {
@@ -43,7 +43,7 @@ pub(super) const A24: Rule = Rule {
     holds: "every kernel with hugetlb",
     text: "Pages were set aside and a large program runs, but the program takes its memory from malloc or plain mmap, which \
            never draw from a pool: everything is configured, and nothing uses it. Found where a pool is idle and a process has at \
-           least as much anonymous memory on base pages. Either make the program ask (its own option, or \
+           least half as much memory on base pages; the largest is named. Either make the program ask (its own option, or \
            GLIBC_TUNABLES=glibc.malloc.hugetlb=2 with glibc 2.35 and later), or give the pool back and use transparent pages.",
     link: "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html",
     look: program_beside,
@@ -158,17 +158,36 @@ fn program_beside(evidence: &Evidence) -> Answer {
     }
     let Some(pool) = idle else { return Ok(Vec::new()) };
     let memory = bytes(pool, persistent(pool)?);
-    let answer = each(programs(evidence)?, |program| {
-        let base = match program.pages.backing.known() {
-            Some(backing) => backing.of(PageKind::Base),
-            None => *known(&program.pages.rss)?,
-        };
-        // Databases, JVMs and hypervisors have rules of their own, which know how they are made to ask.
-        let plain = matches!(program.kind.known(), Some(None));
-        let beside = plain && base.0 >= memory.0 / 2 && base >= WORTH && program.hugetlb()?.0 == 0;
-        Ok(beside.then(|| beside_case(evidence, program, pool, memory, base)))
-    })?;
-    Ok(answer.into_iter().take(3).collect())
+    let mut largest: Option<(&Program, Bytes)> = None;
+    let mut unknown = None;
+    for program in programs(evidence)? {
+        match beside(program, memory) {
+            Ok(base) => {
+                let base = base.filter(|base| largest.is_none_or(|(_, most)| *base > most));
+                largest = base.map(|base| (program, base)).or(largest);
+            }
+            Err(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    match (largest, unknown) {
+        (Some((program, base)), _) => Ok(vec![beside_case(evidence, program, pool, memory, base)]),
+        (None, Some(reason)) => Err(reason),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// What it has on base pages, if that is worth a pool of so much and nothing else is said about such programs: databases, JVMs
+/// and hypervisors have rules of their own, which know how they are made to ask.
+fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
+    if !matches!(program.kind.known(), Some(None)) || is_own(program) {
+        return Ok(None);
+    }
+    let base = match program.pages.backing.known() {
+        Some(backing) => backing.of(PageKind::Base),
+        None => *known(&program.pages.rss)?,
+    };
+    let worth = base.0 >= memory.0 / 2 && base >= WORTH;
+    Ok(Some(base).filter(|_| worth && program.hugetlb().is_ok_and(|has| has.0 == 0)))
 }
 
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {

@@ -5,7 +5,7 @@ use host::programs::{Kind, Program};
 use model::Bytes;
 use model::findings::Severity;
 
-use crate::judge::facts::{bytes, each, kernel, known, persistent, pools, programs};
+use crate::judge::facts::{bytes, each_that_can, kernel, known, persistent, pools, programs};
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 pub(super) const B01: Rule = Rule {
@@ -74,7 +74,7 @@ fn eperm(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
-    each(programs(evidence)?, |program| {
+    each_that_can(programs(evidence)?, |program| {
         let Some(why) = shm_user(program)? else { return Ok(None) };
         let groups = known(&program.groups)?;
         if program.may_lock()? || groups.contains(&group) || program.hugetlb()?.0 > 0 {

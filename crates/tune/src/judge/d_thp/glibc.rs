@@ -5,7 +5,7 @@ use host::programs::Program;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 
-use crate::judge::facts::{available, count, each, known, policy, pool_file, pools, programs, thp_file};
+use crate::judge::facts::{available, count, each_that_can, known, policy, pool_file, pools, programs, thp_file};
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 const MANUAL: &str = "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html";
@@ -120,7 +120,7 @@ fn empty_pool(evidence: &Evidence) -> Answer {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
         room = available(pool)?.saturating_add(growth).saturating_add(room);
     }
-    each(programs(evidence)?, |program| {
+    each_that_can(programs(evidence)?, |program| {
         let asked = tunable(program, "glibc.malloc.hugetlb")?;
         // 2 is the default size, a larger number is a page size.
         let Some(value) = asked.filter(|value| value.parse::<u64>().is_ok_and(|value| value >= 2)) else {
@@ -152,7 +152,7 @@ fn empty_pool(evidence: &Evidence) -> Answer {
 
 fn mid_size_gap(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    each(programs(evidence)?, |program| {
+    each_that_can(programs(evidence)?, |program| {
         let alone = tunable(program, "glibc.malloc.hugetlb")? == Some("1")
             && tunable(program, "glibc.malloc.mmap_threshold")?.is_none();
         if !alone || policy == "never" {
@@ -175,7 +175,7 @@ fn mid_size_gap(evidence: &Evidence) -> Answer {
 }
 
 fn morecore(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
+    each_that_can(programs(evidence)?, |program| {
         let variable = program
             .tunable("HUGETLB_MORECORE")?
             .map(|value| ("HUGETLB_MORECORE", value));

@@ -115,7 +115,11 @@ fn e07_stacks_on_large_pages() {
     clear("E07", jvm("/opt/jdk-21.0.2").on(old()));
     clear(
         "E07",
-        jvm("/opt/jdk-17.0.2").on(old().line("/proc/sys/kernel/osrelease", "6.12.0")),
+        jvm("/opt/jdk-17.0.2").on(old().line("/proc/sys/kernel/osrelease", "6.8.0")),
+    );
+    found(
+        "E07",
+        jvm("/opt/jdk-17.0.2").on(old().line("/proc/sys/kernel/osrelease", "6.7.0")),
     );
     clear(
         "E07",

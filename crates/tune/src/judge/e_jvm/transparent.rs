@@ -39,10 +39,10 @@ pub(super) const E07: Rule = Rule {
     id: "E07",
     name: "jvm-stack-thp-bloat",
     severity: Severity::Warning,
-    holds: "JDK before 21 (JDK-8303215, JDK-8312182), kernels before 6.7, which do not yet keep stacks from large pages",
+    holds: "JDK before 21 (JDK-8303215, JDK-8312182), Linux before 6.8, which takes MAP_STACK for VM_NOHUGEPAGE (c4608d1bf7c6; the later stable releases of 6.7 do too)",
     text: "With the policy `always`, thread stacks whose size is a multiple of a large page, or that lie next to each other, are backed by large \
            pages: each thread then takes up to 2 MiB instead of some 100 KiB. JDK 21 and later keep stacks unaligned, and so \
-           do backports; Linux 6.7 and later do not use large pages for stacks at all. Use `madvise`, or -Xss2040k.",
+           do backports; Linux 6.8 and later do not use large pages for stacks that are mapped with MAP_STACK, as glibc's are. Use `madvise`, or -Xss2040k.",
     link: "https://bugs.openjdk.org/browse/JDK-8303215",
     look: stacks,
 };
@@ -114,7 +114,7 @@ fn stacks(evidence: &Evidence) -> Answer {
         let Some(jvm) = program.jvm()?.filter(|jvm| jvm.kind == JvmKind::HotSpot) else {
             return Ok(None);
         };
-        if policy != "always" || kernel >= (6, 7) {
+        if policy != "always" || kernel >= (6, 8) {
             return Ok(None);
         }
         let threads = *known(&program.threads)?;
