@@ -146,6 +146,8 @@ pub enum Index {
 
 impl Index {
     /// The set of a page number among `sets` (a power of two): its lowest bits, or all its bits folded by XOR.
+    // Called for every page of every probe of every fit: it must not cross a crate's border as a call.
+    #[inline]
     pub fn set(self, page: u64, sets: u32) -> u32 {
         let mask = u64::from(sets).saturating_sub(1);
         let bits = mask.count_ones();

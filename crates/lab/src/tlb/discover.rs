@@ -2,11 +2,11 @@
 
 use model::tlb::{Entries, Index, Ways};
 
-use super::fit::{self, Fit, Sample};
-use super::occupancy::{Occupancy, Policy};
-use super::plan::{closer, far_probes, near_probes};
+use super::fit::{self, Fit, Sample, Shape};
+use super::knee::{Knee, knee, lower_quartile, soft};
+use super::plan::{far_probes, near_probes, telling};
 use super::probe::{Layout, Oracle, Probe, Sweep};
-use super::survey::{self, Part, Survey};
+use super::survey::Survey;
 
 /// How much work to put in.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,6 @@ pub struct Found {
     pub ways: Option<Ways>,
     /// Index, when it can be told.
     pub index: Option<Index>,
-    /// The replacement policy that explains best; a hint, not a finding.
-    pub policy: Policy,
     /// Added core cycles of a miss, one value per point of the plateau behind the knee.
     pub penalty: Vec<f64>,
     /// Why something is missing.
@@ -62,16 +60,13 @@ pub struct Discovery {
     pub stopped: bool,
 }
 
-/// A shape whose distance from what was seen is more than this on average explains nothing.
-const MISFIT: f64 = 0.13;
-/// A curve whose neighbouring points usually differ by more than this share of its rise is noise.
-const ROUGH: f64 = 0.12;
-/// A knee that takes longer than this factor from its begin to its half is soft.
-const SOFT: f64 = 1.18;
-/// Beside a busy neighbour, a range wider than this share of its value may miss the truth altogether.
-const UNSETTLED: f64 = 0.04;
-/// Closer looks at a knee; each narrows the range some eightfold.
-const LOOKS: usize = 3;
+/// A shape usually further from what was seen explains nothing.
+const MISFIT: f64 = 0.1;
+/// Closer looks at a knee, at the fewest and at the most.
+const LOOKS: std::ops::RangeInclusive<u32> = 2..=6;
+/// Fewer of the passes than that fit just below the edge, and a neighbour may have been there all the time: what the fewest
+/// passes saw is then no edge but luck.
+const SELDOM: f64 = 0.25;
 
 /// Looks for the levels.
 pub fn discover(oracle: &mut dyn Oracle, effort: Effort, stop: &dyn Fn() -> bool) -> Discovery {
@@ -80,7 +75,6 @@ pub fn discover(oracle: &mut dyn Oracle, effort: Effort, stop: &dyn Fn() -> bool
         effort,
         stop,
         survey: Survey::default(),
-        occupancy: Occupancy::default(),
         stopped: false,
     };
     let (hit, levels) = search.levels();
@@ -92,21 +86,25 @@ pub fn discover(oracle: &mut dyn Oracle, effort: Effort, stop: &dyn Fn() -> bool
     }
 }
 
-/// A knee in the cost of neighbouring pages, and what lies before and behind it.
-#[derive(Clone, Copy, Debug)]
-struct Knee {
-    before: f64,
-    rise: f64,
-    pages: u32,
-}
-
 struct Search<'a> {
     oracle: &'a mut dyn Oracle,
     effort: Effort,
     stop: &'a dyn Fn() -> bool,
     survey: Survey,
-    occupancy: Occupancy,
     stopped: bool,
+}
+
+/// The part of a sweep that one level is fitted to.
+#[derive(Clone, Copy)]
+struct View {
+    sweep: Sweep,
+    knee: Knee,
+    /// Fewest pages that are looked at.
+    start: u32,
+    /// The level before, where it is known: pages that it holds say nothing of this one.
+    before: Option<Shape>,
+    /// How far costs may be off, as a share.
+    blur: f64,
 }
 
 impl Search<'_> {
@@ -115,14 +113,25 @@ impl Search<'_> {
         self.ask(&near_probes(near), self.effort.passes);
         let hit = self.before(Sweep::Near, 1, 8);
         let mut levels = Vec::new();
-        let first = self.level(Sweep::Near, hit, 1);
-        let start = first.as_ref().map_or(8, |(knee, found)| beyond(*knee, found));
-        levels.extend(first.map(|(_, found)| found));
+        let knee = self
+            .knee(Sweep::Near, hit)
+            .filter(|knee| knee.pages <= near.pages * 5 / 8);
+        let mut before = None;
+        let mut start = 8;
+        if let Some(knee) = knee {
+            let (found, shape) = self.level(self.view(Sweep::Near, knee, 1, None), 1);
+            start = 2 * found.entries.map_or(knee.pages, |entries| entries.high);
+            before = shape;
+            levels.push(found);
+        }
         let far = self.oracle.limits(Sweep::Far);
         self.ask(&far_probes(far, start), self.effort.passes);
-        let before = self.before(Sweep::Far, start, start.saturating_mul(2).max(32));
-        let number = levels.len() as u8 + 1;
-        levels.extend(self.level(Sweep::Far, before, number).map(|(_, found)| found));
+        let flat = self.before(Sweep::Far, start, start.saturating_mul(3) / 2);
+        if let Some(knee) = self.knee(Sweep::Far, flat) {
+            let number = levels.len() as u8 + 1;
+            let (found, _) = self.level(self.view(Sweep::Far, knee, start, before), number);
+            levels.push(found);
+        }
         (hit, levels)
     }
 
@@ -132,237 +141,236 @@ impl Search<'_> {
         }
     }
 
-    /// The cost before any knee: the lower half's median over a few points, where disturbance shows least.
+    /// The cost before any knee: the lower quartile over a few points, where disturbance shows least.
     fn before(&self, sweep: Sweep, from: u32, to: u32) -> f64 {
-        let curve = self.survey.curve(sweep, Layout::DENSE, Part::All);
-        let costs = curve
-            .iter()
-            .filter(|(pages, _)| (from..=to).contains(pages))
-            .map(|&(_, cost)| cost);
-        lower_quartile(costs.collect()).unwrap_or(0.0)
+        lower_quartile(self.flat(sweep, from, to)).unwrap_or(0.0)
     }
 
-    fn level(&mut self, sweep: Sweep, before: f64, level: u8) -> Option<(Knee, Found)> {
-        self.survey.take(survey::BUSY);
-        let knee = knee(&self.survey.curve(sweep, Layout::DENSE, Part::All), before)?;
-        let quiet = self.is_quiet(sweep, knee);
-        self.survey.take(if quiet { survey::QUIET } else { survey::BUSY });
-        let range = (knee.pages / 2, knee.pages.saturating_mul(2));
-        let mut fit = self.fit(sweep, knee, Part::All, range)?;
-        for _ in 0..LOOKS {
-            let probes = closer(sweep, fit.entries, self.oracle.limits(sweep));
-            self.ask(&probes, self.effort.refined / LOOKS as u32);
-            fit = self.fit(sweep, knee, Part::All, range)?;
-        }
-        if let Some(least) = self.fit(sweep, knee, Part::Least, range).filter(|_| !quiet) {
-            widen(&mut fit, &least);
-        }
-        let soft = soft(&self.survey.curve(sweep, Layout::DENSE, Part::All), knee);
-        let unsettled = !quiet && soft.is_none() && spread(fit.entries) > UNSETTLED;
-        let not_told = self
-            .reason_to_doubt(sweep, knee, &fit)
-            .or_else(|| unsettled.then(|| busy(fit.entries)));
-        if let Some((first, half)) = soft.filter(|_| not_told.is_none()) {
-            fit.entries.low = fit.entries.low.min(first);
-            // Half of all accesses miss up to a third beyond what fits; neighbours pull both marks down.
-            fit.entries.high = fit.entries.high.max(half + half / 8);
-            fit.ways = None;
-        }
-        Some((
+    fn flat(&self, sweep: Sweep, from: u32, to: u32) -> Vec<f64> {
+        let curve = self.survey.curve(sweep, Layout::DENSE);
+        let flat = curve.iter().filter(|(pages, _)| (from..=to).contains(pages));
+        flat.map(|&(_, cost)| cost).collect()
+    }
+
+    fn knee(&self, sweep: Sweep, before: f64) -> Option<Knee> {
+        knee(&self.survey.curve(sweep, Layout::DENSE), before)
+    }
+
+    fn view(&self, sweep: Sweep, knee: Knee, start: u32, before: Option<Shape>) -> View {
+        const LEAST: f64 = 0.01;
+        let mut off: Vec<f64> = self
+            .flat(sweep, start, knee.pages * 2 / 3)
+            .into_iter()
+            .map(|cost| (cost / knee.before - 1.0).abs())
+            .collect();
+        off.sort_unstable_by(f64::total_cmp);
+        let usual = off.get(off.len() / 2).copied().unwrap_or(0.0);
+        View {
+            sweep,
             knee,
-            found(level, &fit, not_told, self.plateau(sweep, knee, fit.entries.value)),
-        ))
+            start,
+            before,
+            blur: LEAST.max(2.0 * usual),
+        }
     }
 
-    /// Do most passes read the cost of a hit just before the knee, where the smallest disturbance would show?
-    fn is_quiet(&self, sweep: Sweep, knee: Knee) -> bool {
-        let just_before = knee.pages * 7 / 10..knee.pages * 19 / 20;
-        let (mut clean, mut all) = (0, 0);
-        for (probe, _) in self.survey.points(sweep, Part::All) {
-            if probe.layout == Layout::DENSE && just_before.contains(&probe.pages) {
-                let costs = self.survey.all(probe);
-                all += costs.len();
-                clean += costs
-                    .iter()
-                    .filter(|&&cost| cost < knee.before + 0.1 * knee.rise)
-                    .count();
+    /// Fits, and asks what tells the rivals apart until one is left. The shape is returned where it is certain.
+    fn level(&mut self, view: View, level: u8) -> (Found, Option<Shape>) {
+        let range = (view.knee.pages / 2, view.knee.pages * 2);
+        let Some(mut fit) = fit::fit(&self.samples(view), range) else {
+            return (
+                self.unknown(view, level, "no point of the curve tells anything".to_owned()),
+                None,
+            );
+        };
+        for look in 1..=*LOOKS.end() {
+            if self.stopped || fit.is_decided() && look > *LOOKS.start() {
+                break;
+            }
+            let probes = telling(view.sweep, &fit, self.oracle.limits(view.sweep), view.start);
+            self.ask(&probes, self.effort.refined / 2);
+            match fit::again(&self.samples(view), &fit, range) {
+                Some(closer) => fit = closer,
+                None => break,
             }
         }
-        4 * clean > 3 * all
+        match self.verdict(view, &fit) {
+            Belief::Sure => (self.found(view, level, &fit), Some(fit.shape)),
+            Belief::Soft(entries) => (self.soft(view, level, entries), None),
+            Belief::None(why) => (self.unknown(view, level, why), None),
+        }
     }
 
-    fn fit(&mut self, sweep: Sweep, knee: Knee, part: Part, (from, to): (u32, u32)) -> Option<Fit> {
-        let points: Vec<(Probe, f64)> = self.survey.points(sweep, part).collect();
-        let samples: Vec<Sample> = points
+    /// What the least disturbed passes saw, as shares of misses.
+    fn samples(&self, view: View) -> Vec<Sample> {
+        let points: Vec<(Probe, f64)> = self.survey.points(view.sweep).collect();
+        points
             .chunk_by(|a, b| a.0.layout == b.0.layout)
-            .flat_map(|curve| samples(curve, knee))
-            .collect();
-        fit::fit(&samples, from.max(1), to, &mut self.occupancy)
+            .flat_map(|curve| {
+                let beyond = beyond(view.before, curve);
+                let beyond = curve.iter().zip(beyond).filter(|(_, beyond)| *beyond);
+                beyond.map(|(&(probe, cost), _)| self.sample(view, probe, cost))
+            })
+            .collect()
     }
 
-    /// Why this fit should not be believed: it explains badly, is not clearly better than its rivals, or passes disagree.
-    fn reason_to_doubt(&mut self, sweep: Sweep, knee: Knee, fit: &Fit) -> Option<String> {
+    fn sample(&self, view: View, probe: Probe, cost: f64) -> Sample {
+        Sample {
+            layout: probe.layout,
+            pages: probe.pages,
+            height: view.knee.height(cost).clamp(0.0, 1.0),
+            slack: view.blur * cost.min(view.knee.before + view.knee.rise) / view.knee.rise,
+            passes: self.survey.all(probe).len() as u32,
+        }
+    }
+
+    fn verdict(&self, view: View, fit: &Fit) -> Belief {
         if self.stopped {
-            return Some("stopped before it was done".to_owned());
+            return Belief::None("stopped before it was done".to_owned());
         }
-        if fit.misfit > MISFIT {
-            return Some(format!(
-                "no geometry explains the costs (mean distance {:.2}); measure again on a quieter machine",
-                fit.misfit
+        let misfit = fit.misfit(&self.samples(view));
+        if misfit.gentle > 0.0 || misfit.usual > MISFIT {
+            return self.gentle(view);
+        }
+        let entries = fit.entries();
+        let share = self.fitting(view, fit.shape);
+        if share < SELDOM {
+            return Belief::None(format!(
+                "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
+                100.0 * share
             ));
         }
-        let curve = self.survey.curve(sweep, Layout::DENSE, Part::All);
-        let rough = roughness(&curve) / knee.rise;
-        if rough > ROUGH {
-            return Some(format!(
-                "neighbouring points of the curve differ by {:.0} % of its rise; measure again on a quieter machine",
-                100.0 * rough
+        if spread(entries) > 0.25 {
+            return Belief::None(format!(
+                "anything from {} to {} entries explains the costs nearly as well; measure again on a quieter machine",
+                entries.low, entries.high
             ));
         }
-        let Entries { value, low, high } = fit.entries;
-        if spread(fit.entries) > 0.25 {
-            return Some(format!(
-                "anything from {low} to {high} entries explains the costs nearly as well as {value}"
-            ));
+        Belief::Sure
+    }
+
+    /// Replacement that is far from LRU, or a neighbour who always holds a part: a range, if passes agree on the curve.
+    fn gentle(&self, view: View) -> Belief {
+        let curve = self.survey.curve(view.sweep, Layout::DENSE);
+        let apart = self.disagreement(view);
+        match soft(&curve, view.knee) {
+            Some(entries) if apart < 0.25 && spread(entries) < 0.6 => Belief::Soft(entries),
+            _ => Belief::None(format!(
+                "no geometry explains the costs (passes differ by {:.0} % of the rise); measure again on a quieter machine",
+                100.0 * apart
+            )),
         }
-        let around = (low.min(value - value / 3), high.max(value + value / 3));
-        let parts: Vec<u32> = (0..3)
-            .filter_map(|third| self.fit(sweep, knee, Part::Third(third), around))
-            .map(|fit| fit.entries.value)
+    }
+
+    /// The usual range of the middle half of the passes around the knee, as a share of the rise.
+    fn disagreement(&self, view: View) -> f64 {
+        let around = view.knee.pages / 2..view.knee.pages * 2;
+        let mut apart: Vec<f64> = self
+            .survey
+            .points(view.sweep)
+            .filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages))
+            .filter_map(|(probe, _)| {
+                let mut costs = self.survey.all(probe).to_vec();
+                costs.sort_unstable_by(f64::total_cmp);
+                let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
+                Some((high - low) / view.knee.rise)
+            })
             .collect();
-        // A neighbour only takes entries away: a part that saw fewer does not contradict, one that saw more does.
-        let tolerance = if soft(&curve, knee).is_some() { 7 } else { 20 };
-        let near = |part: u32| part.abs_diff(value) * tolerance <= value;
-        let agree = parts.iter().any(|&part| near(part)) && parts.iter().all(|&part| part < value || near(part));
-        (!agree)
-            .then(|| format!("passes disagree ({parts:?} entries against {value}); measure again on a quieter machine"))
+        apart.sort_unstable_by(f64::total_cmp);
+        apart.get(apart.len() / 2).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// Share of the passes in which what should just fit does so rather than behave as what is too much; in layouts that use
+    /// most of the entries, where a neighbour shows most.
+    fn fitting(&self, view: View, shape: Shape) -> f64 {
+        let limits = self.oracle.limits(view.sweep);
+        let (mut fit, mut all) = (0, 0);
+        for (probe, _) in self.survey.points(view.sweep) {
+            let edge = shape.capacity(probe.layout, limits.pages);
+            let just_fits = (edge - edge / 32).max(view.start)..=edge;
+            if 2 * edge < shape.entries() || !just_fits.contains(&probe.pages) {
+                continue;
+            }
+            let beyond = shape.misses(probe.layout, std::iter::once(edge + 1 + edge / 16));
+            let costs = self.survey.all(probe);
+            all += costs.len();
+            fit += costs
+                .iter()
+                .filter(|&&cost| view.knee.height(cost) < beyond[0] / 2.0)
+                .count();
+        }
+        fit as f64 / all.max(1) as f64
+    }
+
+    fn found(&self, view: View, level: u8, fit: &Fit) -> Found {
+        let entries = fit.entries();
+        Found {
+            level,
+            entries: Some(entries),
+            ways: fit.ways(),
+            index: fit.index(),
+            penalty: self.plateau(view, entries.value),
+            not_told: fit
+                .ways()
+                .is_none()
+                .then(|| "several associativities explain it".to_owned()),
+        }
+    }
+
+    fn soft(&self, view: View, level: u8, entries: Entries) -> Found {
+        Found {
+            level,
+            entries: Some(entries),
+            ways: None,
+            index: None,
+            penalty: self.plateau(view, entries.value),
+            not_told: Some("the knee is soft: replacement is gentler than LRU, or a neighbour holds a part".to_owned()),
+        }
+    }
+
+    fn unknown(&self, view: View, level: u8, why: String) -> Found {
+        Found {
+            level,
+            entries: None,
+            ways: None,
+            index: None,
+            penalty: self.plateau(view, view.knee.pages),
+            not_told: Some(why),
+        }
     }
 
     /// What a miss adds, at each point where all pages miss and the next knee is far.
-    fn plateau(&self, sweep: Sweep, knee: Knee, entries: u32) -> Vec<f64> {
+    fn plateau(&self, view: View, entries: u32) -> Vec<f64> {
         let from = entries + entries / 2;
-        self.survey
-            .curve(sweep, Layout::DENSE, Part::All)
-            .into_iter()
-            .filter(|&(pages, _)| pages >= from && pages <= from.saturating_mul(2))
-            .map(|(_, cost)| cost - knee.before)
-            .collect()
+        let plateau = self.flat(view.sweep, from, from.saturating_mul(2));
+        plateau.into_iter().map(|cost| cost - view.knee.before).collect()
     }
 }
 
-/// The least cost of all passes shows the most that can fit: a neighbour who is seldom quiet leaves fewer entries to the usual
-/// cost. What lies between both cannot be told apart.
-fn widen(fit: &mut Fit, least: &Fit) {
-    // A tenth of all orders of visit may be lucky with a page or two too many.
-    fit.entries.low = fit
-        .entries
-        .low
-        .min(least.entries.value)
-        .min(fit.entries.value - fit.entries.value / 32);
-    fit.entries.high = fit.entries.high.max(least.entries.value);
-    if least.shape.associativity() != fit.shape.associativity() {
-        fit.ways = None;
-    }
-    if least.shape.index != fit.shape.index {
-        fit.index = None;
-    }
+/// What may be said of a level.
+enum Belief {
+    Sure,
+    Soft(Entries),
+    None(String),
+}
+
+/// Which points of one layout's curve miss the level before altogether: all of them if nothing is known of it.
+fn beyond(before: Option<Shape>, curve: &[(Probe, f64)]) -> Vec<bool> {
+    let Some(before) = before else {
+        return vec![true; curve.len()];
+    };
+    let pages = curve.iter().map(|(probe, _)| probe.pages);
+    let shares = before.misses(curve[0].0.layout, pages);
+    shares.into_iter().map(|share| share >= 1.0).collect()
 }
 
 fn spread(entries: Entries) -> f64 {
     f64::from(entries.high - entries.low) / f64::from(entries.value)
 }
 
-fn busy(Entries { value, low, high }: Entries) -> String {
-    format!(
-        "a neighbour was busy most of the time: {value} ({low}-{high}) entries are the least there may be; measure again"
-    )
-}
-
-/// The observations of one layout, each weighted by the part of the curve that it stands for.
-fn samples(curve: &[(Probe, f64)], knee: Knee) -> impl Iterator<Item = Sample> + '_ {
-    const USUAL: f64 = 0.08;
-    const LEAST: f64 = 0.15;
-    let pages = move |at: usize| f64::from(curve[at.min(curve.len() - 1)].0.pages);
-    curve.iter().enumerate().map(move |(at, &(probe, cost))| Sample {
-        layout: probe.layout,
-        pages: probe.pages,
-        height: ((cost - knee.before) / knee.rise).clamp(0.0, 1.0),
-        weight: ((pages(at + 1) / pages(at.saturating_sub(1))).ln() / 2.0 / USUAL).clamp(LEAST, 1.0),
-    })
-}
-
-fn found(level: u8, fit: &Fit, not_told: Option<String>, penalty: Vec<f64>) -> Found {
-    let told = not_told.is_none();
-    Found {
-        level,
-        entries: told.then_some(fit.entries),
-        ways: fit.ways.filter(|_| told),
-        index: fit.index.filter(|_| told),
-        policy: fit.shape.policy,
-        penalty,
-        not_told: not_told.or_else(|| {
-            fit.ways
-                .is_none()
-                .then(|| "the knee is soft or several associativities explain it".to_owned())
-        }),
-    }
-}
-
-/// From how many pages on all miss the first level.
-fn beyond(knee: Knee, found: &Found) -> u32 {
-    let entries = found.entries.map_or(knee.pages, |entries| entries.high);
-    entries + entries / 2
-}
-
-/// Where the cost rises for good, and by how much.
-fn knee(curve: &[(u32, f64)], before: f64) -> Option<Knee> {
-    // Smaller than any known penalty (3 cycles), larger than what a disturbed pass leaves after taking floors.
-    let least = (0.06 * before).max(1.0);
-    let after = curve
-        .iter()
-        .rposition(|&(_, cost)| cost < before + least)
-        .map_or(0, |last| last + 1);
-    // A single point at the very end is no knee.
-    let &(pages, _) = curve.get(after).filter(|_| after + 2 < curve.len())?;
-    let behind = |from: u32, to: u32| {
-        let costs = curve
-            .iter()
-            .filter(|&&(at, _)| at >= from && at <= to)
-            .map(|&(_, cost)| cost);
-        lower_quartile(costs.collect())
-    };
-    let double = pages.saturating_mul(2);
-    let end = behind(pages + pages * 3 / 5, pages.saturating_mul(3)).or_else(|| behind(pages, double))?;
-    Some(Knee {
-        before,
-        rise: (end - before).max(least),
-        pages,
-    })
-}
-
-/// The usual difference of neighbouring points: next to nothing on a curve that is flat but for its knees.
-fn roughness(curve: &[(u32, f64)]) -> f64 {
-    let mut steps: Vec<f64> = curve.windows(2).map(|pair| (pair[1].1 - pair[0].1).abs()).collect();
-    steps.sort_unstable_by(f64::total_cmp);
-    steps.get(steps.len() / 2).copied().unwrap_or(0.0)
-}
-
-/// Where misses begin and where they are half of all accesses, if that is too far apart for one capacity: replacement that
-/// is far from LRU, or a neighbour that always holds a part.
-fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<(u32, u32)> {
-    let from = |share: f64| {
-        let hit = |&&(_, cost): &&(u32, f64)| cost < knee.before + share * knee.rise;
-        curve.iter().rev().find(hit).map(|&(pages, _)| pages)
-    };
-    let (first, half) = (from(0.1)?, from(0.5)?);
-    (f64::from(half) > SOFT * f64::from(first)).then_some((first, half))
-}
-
-fn lower_quartile(mut costs: Vec<f64>) -> Option<f64> {
-    costs.sort_unstable_by(f64::total_cmp);
-    costs.get(costs.len() / 4).copied()
-}
-
+#[cfg(test)]
+#[path = "discover_properties.rs"]
+mod properties;
 #[cfg(test)]
 #[path = "discover_tests.rs"]
 mod tests;

@@ -3,10 +3,13 @@
 pub mod backing;
 pub mod discover;
 pub mod fit;
+mod knee;
 pub mod live;
 pub mod occupancy;
 mod plan;
 pub mod probe;
+#[cfg(test)]
+mod simulated;
 pub mod survey;
 pub mod walks;
 
@@ -357,7 +360,7 @@ pub(crate) fn level_of(kind: PageKind, found: &Found) -> Level {
 fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
     let points = [Sweep::Near, Sweep::Far]
         .into_iter()
-        .flat_map(|sweep| found.survey.points(sweep, survey::Part::All));
+        .flat_map(|sweep| found.survey.points(sweep));
     points
         .filter_map(|(probe, floor)| {
             let cycles = stats::estimate(found.survey.all(probe))?;

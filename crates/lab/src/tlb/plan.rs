@@ -1,7 +1,10 @@
-//! Which probes to ask: pages and layouts that tell one geometry from another.
+//! Which probes to ask: a first sweep over pages and layouts, then whatever tells rival shapes apart.
 
-use model::tlb::Entries;
+use std::collections::BTreeMap;
 
+use model::tlb::Index;
+
+use super::fit::{Fit, Shape};
 use super::probe::{Layout, Limits, Probe, Sweep};
 
 /// Strides of the first-level sweep, as powers of two of pages: enough for 128 sets.
@@ -21,24 +24,34 @@ fn grid(from: u32, to: u32, step: f64) -> impl Iterator<Item = u32> {
 
 /// Few pages, at strides that use fewer and fewer sets.
 pub(super) fn near_probes(limits: Limits) -> Vec<Probe> {
-    (0..NEAR_STRIDES)
-        .map(Layout::strided)
+    layouts(Sweep::Near)
         .flat_map(|layout| probes(Sweep::Near, layout, limits, grid(1, limits.pages, 1.06)))
         .collect()
 }
 
 /// Many pages from `start` on, at strides and in blocks that use fewer and fewer sets.
 pub(super) fn far_probes(limits: Limits, start: u32) -> Vec<Probe> {
-    let strided = (1..FAR_STRIDES).map(Layout::strided);
-    let blocks = FAR_BLOCKS
-        .into_iter()
-        .flat_map(|block| (block + 2..FAR_STRIDES).map(move |stride| Layout { stride, block }));
-    let dense = probes(Sweep::Far, Layout::DENSE, limits, grid(start, limits.pages, 1.07));
-    strided
-        .chain(blocks)
-        .flat_map(|layout| probes(Sweep::Far, layout, limits, grid(start, limits.pages * 2 / 3, 1.12)))
-        .chain(dense)
+    layouts(Sweep::Far)
+        .flat_map(|layout| {
+            let (most, step) = if layout == Layout::DENSE {
+                (limits.pages, 1.06)
+            } else {
+                (limits.pages * 2 / 3, 1.13)
+            };
+            probes(Sweep::Far, layout, limits, grid(start, most, step))
+        })
         .collect()
+}
+
+fn layouts(sweep: Sweep) -> impl Iterator<Item = Layout> {
+    let (strides, blocks) = match sweep {
+        Sweep::Near => (NEAR_STRIDES, &[][..]),
+        Sweep::Far => (FAR_STRIDES, &FAR_BLOCKS[..]),
+    };
+    let blocks = blocks
+        .iter()
+        .flat_map(move |&block| (block + 2..strides).map(move |stride| Layout { stride, block }));
+    (0..strides).map(Layout::strided).chain(blocks)
 }
 
 fn probes(sweep: Sweep, layout: Layout, limits: Limits, pages: impl Iterator<Item = u32>) -> Vec<Probe> {
@@ -48,25 +61,71 @@ fn probes(sweep: Sweep, layout: Layout, limits: Limits, pages: impl Iterator<Ite
         .collect()
 }
 
-/// Points in and around the range of entries that is still open, at each stride scaled to where its knee would be if the
-/// stride left so many sets unused, and at each as if it left none.
-pub(super) fn closer(sweep: Sweep, entries: Entries, limits: Limits) -> Vec<Probe> {
-    let mut all: Vec<Probe> = (0..NEAR_STRIDES)
-        .flat_map(|stride| {
-            let layout = Layout::strided(stride);
-            let scaled = around(entries, stride);
-            probes(sweep, layout, limits, scaled.chain(around(entries, 0)))
-        })
-        .collect();
+/// Probes that the best shape and its rivals, or shapes easily taken for it, answer most differently.
+pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Vec<Probe> {
+    let rivals = representatives(fit);
+    // For each rival the probe that tells it best, and the runner-up at another layout: one layout alone may be disturbed.
+    let mut best: Vec<[(f64, Option<Probe>); 2]> = vec![[(0.0, None); 2]; rivals.len()];
+    for layout in layouts(sweep) {
+        let pages = edges(layout, fit.shape, &rivals, limits, start);
+        let own = fit.shape.misses(layout, pages.iter().copied());
+        for (rival, best) in rivals.iter().zip(&mut best) {
+            let theirs = rival.misses(layout, pages.iter().copied());
+            let told = |((&pages, own), theirs): ((&u32, &f64), &f64)| {
+                let clear = (own - theirs).abs() / (0.01 + 0.06 * own.max(*theirs));
+                (clear, Some(Probe { sweep, layout, pages }))
+            };
+            let clearest = pages
+                .iter()
+                .zip(&own)
+                .zip(&theirs)
+                .map(told)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            keep(best, clearest.unwrap_or((0.0, None)));
+        }
+    }
+    let mut all: Vec<Probe> = best.into_iter().flatten().filter_map(|(_, probe)| probe).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-fn around(entries: Entries, halvings: u32) -> impl Iterator<Item = u32> {
-    const POINTS: u32 = 8;
-    let low = (entries.low >> halvings).saturating_sub(2).max(1);
-    let high = (entries.high >> halvings) + 3;
-    let step = ((high - low) / POINTS).max(1);
-    (low..=high).step_by(step as usize)
+fn keep(best: &mut [(f64, Option<Probe>); 2], new: (f64, Option<Probe>)) {
+    if new.0 > best[0].0 {
+        *best = [new, best[0]];
+    } else if new.0 > best[1].0 {
+        best[1] = new;
+    }
+}
+
+/// Where a layout may tell shapes apart: at the edge of each and some way beyond it.
+fn edges(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start: u32) -> Vec<u32> {
+    let mut pages: Vec<u32> = rivals
+        .iter()
+        .chain([&shape])
+        .map(|shape| shape.capacity(layout, limits.pages))
+        .flat_map(|fit| [fit, fit + 1, fit + 1 + fit / 16, fit + 1 + fit / 4])
+        .filter(|&pages| pages >= start && limits.allow(layout, pages))
+        .collect();
+    pages.sort_unstable();
+    pages.dedup();
+    pages
+}
+
+/// A few rivals that stand for all: of each number of sets and index the extremes and what lies evenly between them, and kin.
+fn representatives(fit: &Fit) -> Vec<Shape> {
+    const EACH: usize = 6;
+    let mut rows: BTreeMap<(u32, Index), Vec<Shape>> = BTreeMap::new();
+    for &rival in &fit.rivals {
+        rows.entry((rival.sets, rival.index)).or_default().push(rival);
+    }
+    let few = rows.into_values().flat_map(|mut row| {
+        row.sort_unstable();
+        let last = row.len() - 1;
+        (0..EACH).map(move |n| row[last * n / (EACH - 1)]).collect::<Vec<_>>()
+    });
+    let mut all: Vec<Shape> = few.chain(fit.shape.kin()).filter(|&rival| rival != fit.shape).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }

@@ -1,0 +1,88 @@
+//! Where a curve of costs rises for good, by how much, and how gently.
+
+use model::tlb::Entries;
+
+/// A knee in the cost of neighbouring pages, and what lies before and behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Knee {
+    /// Cost before it.
+    pub before: f64,
+    /// What the plateau behind it costs more.
+    pub rise: f64,
+    /// The first number of pages that clearly costs more.
+    pub pages: u32,
+}
+
+impl Knee {
+    /// A cost as a share of the rise.
+    pub fn height(self, cost: f64) -> f64 {
+        (cost - self.before) / self.rise
+    }
+}
+
+/// The last knee of a curve `(pages, cost)`, if costs rise for good at all and stay up for some points.
+pub(super) fn knee(curve: &[(u32, f64)], before: f64) -> Option<Knee> {
+    // Smaller than any known penalty (3 cycles), larger than what a disturbed pass leaves after taking floors.
+    let least = (0.06 * before).max(1.0);
+    let after = curve
+        .iter()
+        .rposition(|&(_, cost)| cost < before + least)
+        .map_or(0, |last| last + 1);
+    // A single point at the very end is no knee.
+    let &(pages, _) = curve.get(after).filter(|_| after + 2 < curve.len())?;
+    let behind = |from: u32, to: u32| {
+        let costs = curve.iter().filter(|&&(at, _)| at >= from && at <= to);
+        lower_quartile(costs.map(|&(_, cost)| cost).collect())
+    };
+    let double = pages.saturating_mul(2);
+    let end = behind(pages + pages * 3 / 5, pages.saturating_mul(3)).or_else(|| behind(pages, double))?;
+    Some(Knee {
+        before,
+        rise: (end - before).max(least),
+        pages,
+    })
+}
+
+/// The range between where misses begin and a little beyond where they are half of all accesses: whatever replaces entries,
+/// hardly any miss before all are in use, and LRU comes to half of all soonest, by a third at the most.
+pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
+    let until = |share: f64| {
+        let below = |&&(_, cost): &&(u32, f64)| knee.height(cost) < share;
+        curve.iter().rev().find(below).map(|&(pages, _)| pages)
+    };
+    let (low, half) = (until(0.1)?, until(0.5)?);
+    let high = half + half / 8;
+    let value = (f64::from(low) * f64::from(high)).sqrt() as u32;
+    Some(Entries { value, low, high })
+}
+
+/// A low value that the very lowest ones do not move.
+pub(super) fn lower_quartile(mut costs: Vec<f64>) -> Option<f64> {
+    costs.sort_unstable_by(f64::total_cmp);
+    costs.get(costs.len() / 4).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{knee, soft};
+
+    #[test]
+    fn a_curve_that_stays_flat_or_rises_at_its_very_end_has_no_knee() {
+        let flat: Vec<(u32, f64)> = (1..50).map(|pages| (pages, 5.0)).collect();
+        assert_eq!(knee(&flat, 5.0), None);
+        let last: Vec<(u32, f64)> = flat.iter().copied().chain([(50, 30.0)]).collect();
+        assert_eq!(knee(&last, 5.0), None);
+    }
+
+    #[test]
+    fn a_soft_knee_is_a_range_from_the_first_misses_on() {
+        let curve: Vec<(u32, f64)> = (1..400)
+            .map(|pages| (pages, 5.0 + (f64::from(pages) - 100.0).clamp(0.0, 100.0) / 10.0))
+            .collect();
+        let found = knee(&curve, 5.0).expect("a knee");
+        assert_eq!((found.pages, found.rise), (110, 10.0));
+        let entries = soft(&curve, found).expect("a range");
+        assert_eq!((entries.low, entries.high), (109, 149 + 149 / 8));
+        assert!((entries.low..entries.high).contains(&entries.value));
+    }
+}

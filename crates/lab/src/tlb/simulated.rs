@@ -1,0 +1,268 @@
+//! A machine on paper as an oracle: levels of any geometry, a neighbour who takes entries, clocks that err and spikes.
+
+use std::collections::HashMap;
+
+use model::Bytes;
+use model::tlb::{Index, Ways};
+use sim::tlb::{Array, Replacement, Tlb};
+
+use super::occupancy::shuffled;
+use super::probe::{Limits, Oracle, Probe, Sweep};
+
+/// The pages that are visited.
+pub const PAGE: Bytes = Bytes::kib(4);
+/// Cycles of an access that hits everywhere.
+pub const HIT: f64 = 5.0;
+/// Cycles that the second level adds.
+pub const SECOND: f64 = 7.0;
+/// Cycles that a walk adds.
+pub const WALK: f64 = 25.0;
+
+/// What disturbs a measurement, each from 0 (never) to 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Noise {
+    /// Every cost is up to this share too high.
+    pub jitter: f64,
+    /// Share of costs with a large spike on top.
+    pub spikes: f64,
+    /// Share of passes in which a neighbour holds entries.
+    pub polluted: f64,
+    /// Most that a neighbour holds of a level in such a pass.
+    pub takes: f64,
+}
+
+/// A neighbour in half of all passes, who holds up to half of everything.
+pub const MODERATE: Noise = Noise {
+    jitter: 0.03,
+    spikes: 0.05,
+    polluted: 0.5,
+    takes: 0.5,
+};
+
+/// A neighbour who is always there.
+pub const HEAVY: Noise = Noise {
+    jitter: 0.3,
+    spikes: 0.3,
+    polluted: 1.0,
+    takes: 0.5,
+};
+
+/// Numbers that look random and are the same in each run.
+#[derive(Clone, Copy, Debug)]
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new(seed: u64) -> Self {
+        let mut chance = Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        // Near seeds start alike.
+        (0..4).for_each(|_| drop(chance.next()));
+        chance
+    }
+
+    /// From 0 to below 1.
+    pub fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A whole number from a range.
+    pub fn within(&mut self, from: u32, to: u32) -> u32 {
+        from + (self.next() * f64::from(to - from + 1)) as u32
+    }
+}
+
+/// What is to be found of a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truth {
+    pub sets: u32,
+    pub ways: u32,
+    pub index: Index,
+}
+
+impl Truth {
+    /// 2 ways to full, a quarter of them full, half of the others hashed.
+    pub fn any(chance: &mut Chance, from: u32, to: u32) -> Self {
+        let linear = Self {
+            sets: 1,
+            ways: chance.within(from, to),
+            index: Index::Linear,
+        };
+        if chance.next() < 0.25 {
+            return linear;
+        }
+        let sets = 1 << chance.within(1, (to / 2).ilog2().min(8));
+        Self {
+            sets,
+            ways: chance.within(from.div_ceil(sets).max(2), (to / sets).max(2)),
+            index: if chance.next() < 0.5 { Index::Xor } else { Index::Linear },
+        }
+    }
+
+    pub fn entries(self) -> u32 {
+        self.sets * self.ways
+    }
+
+    pub fn associativity(self) -> Ways {
+        if self.sets == 1 {
+            Ways::Full
+        } else {
+            Ways::Count(self.ways)
+        }
+    }
+
+    pub fn array(self, level: u8, cycles: f64) -> Array {
+        Array {
+            index: self.index,
+            ..Array::new(level, PAGE, self.sets, self.ways, cycles)
+        }
+    }
+}
+
+pub struct Simulated {
+    arrays: Vec<Array>,
+    walk: f64,
+    noise: Noise,
+    seed: u64,
+    chance: Chance,
+    quiet: HashMap<Probe, f64>,
+}
+
+impl Simulated {
+    pub fn new(arrays: &[Array], walk: f64, noise: Noise, seed: u64) -> Self {
+        Self {
+            arrays: arrays.to_vec(),
+            walk,
+            noise,
+            seed,
+            chance: Chance::new(seed),
+            quiet: HashMap::new(),
+        }
+    }
+
+    fn clean(&self, probe: Probe, neighbour: Option<Neighbour>) -> f64 {
+        if self.arrays.iter().all(|array| array.replacement == Replacement::Lru) {
+            lap(&self.arrays, self.walk, probe, neighbour)
+        } else {
+            stepped(&self.arrays, self.walk, probe)
+        }
+    }
+
+    /// Neighbours come and go more slowly than probes: one is there for a pass as a whole, or is not.
+    fn neighbour(&self, pass: u32) -> Option<Neighbour> {
+        let mut chance = Chance::new(self.seed ^ u64::from(pass) << 32);
+        (chance.next() < self.noise.polluted).then(|| Neighbour {
+            share: self.noise.takes * chance.next(),
+            seed: u64::from(pass),
+        })
+    }
+}
+
+/// Who holds a share of every level.
+#[derive(Clone, Copy)]
+struct Neighbour {
+    share: f64,
+    seed: u64,
+}
+
+impl Neighbour {
+    /// Entries that the neighbour holds of a set.
+    fn takes(self, array: &Array, set: usize) -> u32 {
+        let luck = Chance::new(self.seed << 20 ^ set as u64).next();
+        (self.share * f64::from(array.ways) + luck) as u32
+    }
+}
+
+/// Mean cost of a lap when all is warm: going round and round, an overfull LRU set always misses and any other never.
+fn lap(arrays: &[Array], walk: f64, probe: Probe, neighbour: Option<Neighbour>) -> f64 {
+    let mut asked: Vec<u64> = (0..probe.pages).map(|index| probe.layout.page(index)).collect();
+    let mut total = 0.0;
+    for array in arrays {
+        total += array.cycles * asked.len() as f64;
+        let set = |page: u64| array.index.set(page, array.sets) as usize;
+        let mut filled = vec![0; array.sets as usize];
+        asked.iter().for_each(|&page| filled[set(page)] += 1);
+        let overfull: Vec<bool> = filled
+            .iter()
+            .enumerate()
+            .map(|(at, &pages)| pages + neighbour.map_or(0, |other| other.takes(array, at)) > array.ways)
+            .collect();
+        asked.retain(|&page| overfull[set(page)]);
+    }
+    HIT + (total + walk * asked.len() as f64) / f64::from(probe.pages)
+}
+
+/// The same by doing it, for any replacement.
+fn stepped(arrays: &[Array], walk: f64, probe: Probe) -> f64 {
+    let mut tlb = Tlb::new(arrays, walk);
+    let order = shuffled(probe.pages as usize, u64::from(probe.pages));
+    let lru = arrays.iter().all(|array| array.replacement == Replacement::Lru);
+    let (warm, laps) = if lru { (2, 1) } else { (8, 4) };
+    let mut total = 0.0;
+    for lap in 0..warm + laps {
+        for &index in &order {
+            let cost = tlb.access(PAGE, probe.layout.page(index as u32));
+            total += if lap < warm { 0.0 } else { cost };
+        }
+    }
+    HIT + total / (laps * order.len()) as f64
+}
+
+impl Oracle for Simulated {
+    fn limits(&self, sweep: Sweep) -> Limits {
+        match sweep {
+            Sweep::Near => Limits {
+                pages: 256,
+                span: 1 << 15,
+            },
+            Sweep::Far => Limits {
+                pages: 9000,
+                span: 1 << 17,
+            },
+        }
+    }
+
+    fn cost(&mut self, probe: Probe, pass: u32) -> Option<f64> {
+        let cost = match (self.neighbour(pass), self.quiet.get(&probe)) {
+            (None, Some(&cost)) => cost,
+            (None, None) => {
+                let cost = self.clean(probe, None);
+                self.quiet.insert(probe, cost);
+                cost
+            }
+            (neighbour, _) => self.clean(probe, neighbour),
+        };
+        let spike = if self.chance.next() < self.noise.spikes {
+            500.0 * self.chance.next()
+        } else {
+            0.0
+        };
+        // Real oracles read up to a per cent too low as well: the clock is read before and after.
+        let low = 1.0 - 0.005 * self.chance.next();
+        Some(cost * (low + self.noise.jitter * self.chance.next()) + spike)
+    }
+}
+
+#[test]
+fn the_cost_of_a_lap_is_what_stepping_through_it_costs() {
+    let mut chance = Chance::new(7);
+    for _ in 0..30 {
+        let first = Truth::any(&mut chance, 16, 64);
+        let second = Truth::any(&mut chance, 64, 256);
+        let arrays = [first.array(1, 0.0), second.array(2, SECOND)];
+        let probe = Probe {
+            sweep: Sweep::Near,
+            layout: super::probe::Layout {
+                stride: chance.within(3, 6),
+                block: chance.within(0, 2),
+            },
+            pages: chance.within(10, 400),
+        };
+        let (short, long) = (lap(&arrays, WALK, probe, None), stepped(&arrays, WALK, probe));
+        assert!(
+            (short - long).abs() < 1e-9,
+            "{first:?} {second:?} {probe:?}: {short} {long}"
+        );
+    }
+}
