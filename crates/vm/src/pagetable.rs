@@ -194,9 +194,7 @@ impl Tables {
         if self.words[slot] != 0 {
             return Err(MapError::Overlap(virt));
         }
-        let large = if page == GuestPage::Size4K { 0 } else { LARGE };
-        let accessed = if mapping.used { ACCESSED } else { 0 };
-        self.words[slot] = phys | mapping.rights.bits() | PRESENT | DIRTY | accessed | large;
+        self.words[slot] = leaf(phys, page, mapping.rights, mapping.used);
         Ok(())
     }
 
@@ -230,13 +228,20 @@ impl Tables {
                 table = next;
                 continue;
             }
-            return leaf(virt, entry, level, self.base + slot as u64 * 8);
+            return translation(virt, entry, level, self.base + slot as u64 * 8);
         }
         None
     }
 }
 
-fn leaf(virt: u64, entry: u64, level: u32, place: u64) -> Option<Translation> {
+/// The entry of a page.
+pub(crate) fn leaf(phys: u64, page: GuestPage, rights: Rights, used: bool) -> u64 {
+    let large = if page == GuestPage::Size4K { 0 } else { LARGE };
+    let accessed = if used { ACCESSED } else { 0 };
+    phys | rights.bits() | PRESENT | DIRTY | accessed | large
+}
+
+fn translation(virt: u64, entry: u64, level: u32, place: u64) -> Option<Translation> {
     let page = GuestPage::ALL.into_iter().find(|&page| leaf_level(page) == level)?;
     Some(Translation {
         phys: (entry & ADDRESS) | (virt & (page.size().0 - 1)),

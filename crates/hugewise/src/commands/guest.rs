@@ -11,6 +11,7 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, Doubt, PageKind};
 
 use super::Desk;
+use super::guest_tlb;
 use super::latency::{available, room};
 use super::pools::Loan;
 use super::stop::Stop;
@@ -23,6 +24,9 @@ const BUDGET: Duration = Duration::from_secs(20);
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
     desk.must_be_live("measuring")?;
+    if typed.tlb {
+        return guest_tlb::run(desk, typed);
+    }
     let form = desk.form::<Guest>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
     let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;
@@ -93,7 +97,7 @@ impl Wish {
 }
 
 /// base, thp, and pages from pools of 2M and 1G, where the kernel has them.
-fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
+pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
     let has = snapshot.page_kinds();
     let all = [
         PageKind::Base,
@@ -142,7 +146,7 @@ fn nothing(guest: &Guest) -> Option<&str> {
 
 /// An error that scripts can tell from others by its first word.
 #[derive(Debug)]
-struct Coded(Error);
+pub(super) struct Coded(pub(super) Error);
 
 impl fmt::Display for Coded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@ mod checkup;
 mod cores;
 mod doctor;
 mod guest;
+mod guest_tlb;
 mod kernel;
 mod latency;
 mod pools;

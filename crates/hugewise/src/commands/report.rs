@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use model::Envelope;
 use model::cores::Cores;
 use model::guest::Guest;
+use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use model::tlb::Tlb;
@@ -30,6 +31,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
         _ if schema == schema_name::<Cores>() => again::<Cores>(desk, path, &text),
         _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),
+        _ if schema == schema_name::<GuestTlb>() => again::<GuestTlb>(desk, path, &text),
         _ if schema == schema_name::<KernelOps>() => again::<KernelOps>(desk, path, &text),
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),

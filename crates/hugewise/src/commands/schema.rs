@@ -4,6 +4,7 @@ use anyhow::bail;
 use clap::CommandFactory;
 use model::cores::Cores;
 use model::guest::Guest;
+use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use model::tlb::Tlb;
@@ -15,12 +16,13 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 11] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 12] {
     [
         named::<Checkup>(),
         named::<Cores>(),
         named::<Doctor>(),
         named::<Guest>(),
+        named::<GuestTlb>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),

@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod figure;
 pub mod guest;
 pub mod guest_costs;
+pub mod guest_tlb;
 pub mod heat;
 pub mod heatmap;
 pub mod inventory;

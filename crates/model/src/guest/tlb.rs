@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GuestPage;
 use crate::latency::Backed;
-use crate::tlb::{HostBacking, Level, Verdict, Ways};
+use crate::tlb::{Entries, HostBacking, Level, Verdict, Ways};
 use crate::{Estimate, PageKind, Reading};
 
 /// The whole measurement.
@@ -116,8 +116,8 @@ pub enum Readout {
     /// It can be done here.
     Seen {
         /// Entries for 4 KiB pages in all levels together, less the few that the probe itself takes.
-        entries: u32,
-        /// Entries of one set: pages a power of two apart that are held at the same time; `null` if no stride halves them.
+        entries: Entries,
+        /// Entries of one set of the last level; `null` if sets are found by a hash or there is one only.
         ways: Option<Ways>,
         /// Are the latest pages held and no others, as with LRU?
         latest_first: bool,
@@ -133,7 +133,7 @@ pub enum Readout {
 mod tests {
     use super::{Behind, Readout};
     use crate::latency::Backed;
-    use crate::tlb::{HostBacking, Verdict, Ways};
+    use crate::tlb::{Entries, HostBacking, Verdict, Ways};
     use crate::{Backing, PageKind};
 
     fn behind(truth: Verdict, verdict: Verdict) -> Behind {
@@ -171,14 +171,18 @@ mod tests {
     #[test]
     fn a_readout_is_told_by_its_state() {
         let seen = Readout::Seen {
-            entries: 72,
-            ways: Some(Ways::Full),
+            entries: Entries {
+                value: 72,
+                low: 70,
+                high: 74,
+            },
+            ways: Some(Ways::Count(4)),
             latest_first: true,
         };
         let json = serde_json::to_string(&seen).expect("writes");
         assert_eq!(
             json,
-            r#"{"state":"seen","entries":72,"ways":"full","latest_first":true}"#
+            r#"{"state":"seen","entries":{"value":72,"low":70,"high":74},"ways":4,"latest_first":true}"#
         );
         assert_eq!(serde_json::from_str::<Readout>(&json).expect("reads"), seen);
     }

@@ -35,6 +35,7 @@ pub(super) fn plain(number: u64, page: GuestPage, bytes: u64) -> Window {
         virt: place(number),
         page,
         frames: (0..bytes / size).map(|page| page * size).collect(),
+        entries: None,
     }
 }
 
@@ -45,6 +46,7 @@ pub(super) fn folded(number: u64, page: GuestPage, pages: u64, frames: u64) -> W
         virt: place(number),
         page,
         frames: (0..pages).map(|page| scattered(page) % frames * size).collect(),
+        entries: None,
     }
 }
 

@@ -4,11 +4,13 @@ mod behind;
 mod entries;
 mod ground;
 mod oracle;
+mod readout;
 mod verdict;
 mod walks;
 
 use std::time::{Duration, Instant};
 
+use chase::arena::{Arena, Want};
 use chase::clock::CoreClock;
 use host::snapshot::Mmu;
 use model::guest::tlb::{GuestTlb, Readout};
@@ -77,7 +79,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let guest = GuestTlb {
         mmu: spec.mmu.as_ref().map(|mmu| mmu.name().to_owned()),
         behind,
-        readout: Readout::Blind { why: String::new() },
+        readout: readout(&hypervisor, spec, stop)?,
         cpu: pinned.cpu(),
         seconds: begun.elapsed().as_secs_f64(),
     };
@@ -118,6 +120,25 @@ fn native(spec: &Spec, stop: &dyn Fn() -> bool) -> HostBacking {
         || verdict::unknown("no large pages natively".to_owned()),
         verdict::by_entries,
     )
+}
+
+/// What the TLB holds, read out by changed page-table entries, on a little memory of base pages.
+fn readout(hypervisor: &Hypervisor, spec: &Spec, stop: &dyn Fn() -> bool) -> Result<Readout, Error> {
+    let want = Want {
+        kind: PageKind::Base,
+        bytes: Bytes(readout::MEMORY),
+        base_page: spec.base_page,
+        pmd_page: spec.pmd_page,
+        node: spec.node,
+    };
+    let mut arena = match Arena::new(&want) {
+        Ok(arena) => arena,
+        Err(why) => return Ok(Readout::Blind { why: why.to_string() }),
+    };
+    let window = readout::window();
+    let mut guest = readout::InGuest::new(hypervisor, vm::Memory::of_arena(&mut arena)?, &window)?;
+    let told = readout::read_out(&mut guest, stop)?;
+    if stop() { Err(Error::Interrupted) } else { Ok(told) }
 }
 
 fn doubts(guest: &GuestTlb) -> Vec<Doubt> {

@@ -92,6 +92,7 @@ impl Course {
                 virt: Through::Row.start(),
                 page: GuestPage::Size4K,
                 frames: self.lines.iter().map(|line| line / SMALL * SMALL).collect(),
+                entries: None,
             },
         ]
     }

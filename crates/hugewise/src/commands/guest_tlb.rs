@@ -1,0 +1,83 @@
+//! `hugewise measure guest --tlb`: TLB discovery inside a guest, and whether timing names the pages behind it.
+
+use anyhow::{Context, bail};
+use host::Snapshot;
+use lab::guest::Error;
+use lab::guest::tlb::{MEMORY, Spec};
+use model::guest::tlb::GuestTlb;
+use model::{Bytes, PageKind};
+
+use super::Desk;
+use super::guest::{Coded, all_kinds};
+use super::pools::Loan;
+use super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
+    let form = desk.form::<GuestTlb>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let spec = spec(typed, &snapshot)?;
+    let stop = Stop::on_signals()?;
+    // Before pages are borrowed for nothing.
+    lab::guest::can_run().map_err(Coded)?;
+    let loan = if typed.no_pool {
+        Loan::none()
+    } else {
+        Loan::take(&desk.ui, &spec.kinds, MEMORY)
+    };
+    desk.ui.note(&format!(
+        "timing translation inside a guest on {} page kinds",
+        spec.kinds.len()
+    ));
+    let mut progress = desk.ui.progress();
+    let measured = lab::guest::tlb::run(&spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    loan.give_back(&desk.ui);
+    let (guest, doubts) = match measured {
+        Ok(measured) => measured,
+        Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
+        Err(error) => return Err(Coded(error).into()),
+    };
+    if let Some(why) = nothing(&guest) {
+        bail!("not-obtained: nothing of what was asked for could be measured: {why}");
+    }
+    let result = desk.about(&snapshot, doubts, guest);
+    desk.give(&result, form)
+}
+
+fn spec(typed: &typed::Guest, snapshot: &Snapshot) -> anyhow::Result<Spec> {
+    let kinds = if typed.pages.is_empty() {
+        usual(snapshot)
+    } else {
+        typed.pages.clone()
+    };
+    Ok(Spec {
+        kinds,
+        levels: !typed.quick,
+        cpu: typed.cpu,
+        node: typed.node,
+        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
+        // Without transparent pages no kind needs it; the value only has to be a size.
+        pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+        mmu: snapshot.kvm.mmu.clone(),
+    })
+}
+
+/// All kinds but 1 GiB pages: a guest's 2 MiB pages gain nothing by them over 2 MiB ones.
+fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
+    let mut kinds = all_kinds(snapshot);
+    kinds.retain(|&kind| kind != PageKind::HUGETLB_1G);
+    kinds
+}
+
+/// Why nothing was measured at all, if so.
+fn nothing(guest: &GuestTlb) -> Option<&str> {
+    let mut why = guest.behind.iter().map(|behind| behind.not_measured.as_deref());
+    if why.clone().all(|why| why.is_some()) {
+        why.next().flatten()
+    } else {
+        None
+    }
+}
