@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
     ("vm", &["model", "chase"]),
-    ("lab", &["model", "host", "chase", "vm"]),
+    ("preload-abi", &[]),
+    ("preload", &["preload-abi"]),
+    ("lab", &["model", "host", "chase", "vm", "preload-abi"]),
     ("sim", &["model"]),
     ("tune", &["model", "host"]),
     ("hugewise", &["model", "host", "lab", "sim", "tune"]),

@@ -1,0 +1,121 @@
+//! The one page that hugewise and libhugewise_preload.so share: orders one way, counts the other.
+//!
+//! It is an array of [`WORDS`] 64-bit words in the machine's byte order, in a sealed memfd. hugewise writes the orders once,
+//! before the program starts; the library, in every process that loads it, adds to the counts. Which file it is stands in the
+//! environment variable [`VARIABLE`], as `PID:FD:NONCE` in decimal digits: the descriptor is inherited under that number, and if
+//! the program closed it, `/proc/PID/fd/FD` leads to the same file. [`at::NONCE`] tells it from any other.
+#![no_std]
+
+mod kind;
+mod names;
+
+pub use kind::{Kind, Rule};
+pub use names::{Hook, Unserved};
+
+/// The environment variable that says where the page is.
+pub const VARIABLE: &str = "HUGEWISE_PRELOAD";
+/// The first word: whose page this is, and the version of this layout in the last byte.
+pub const MAGIC: u64 = u64::from_be_bytes(*b"hwpages\x01");
+/// Words in the page.
+pub const WORDS: usize = 512;
+/// Bytes in the page, which is the length of its file.
+pub const BYTES: usize = WORDS * size_of::<u64>();
+/// How many rules fit.
+pub const MOST_RULES: usize = 60;
+/// How many sizes of hugetlb pages one layout can name.
+pub const MOST_POOLS: usize = 4;
+/// Error numbers that are counted one by one; those beyond share the count of 0.
+pub const ERRNOS: usize = 134;
+
+/// Where in the page what stands.
+pub mod at {
+    use super::{ERRNOS, Hook, Kind, MOST_RULES, Unserved};
+
+    /// [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// A number of this page alone.
+    pub const NONCE: usize = 1;
+    /// Bytes of the machine's base page.
+    pub const BASE_PAGE: usize = 2;
+    /// Bytes of a transparent huge page.
+    pub const PMD_PAGE: usize = 3;
+    /// Smaller regions are left alone: bytes.
+    pub const MINIMUM: usize = 4;
+    /// The kind of whatever no rule names.
+    pub const KIND: usize = 5;
+    /// How many rules there are.
+    pub const RULE_COUNT: usize = 6;
+    /// The rules: first byte, end and kind of each, in ascending order, none overlapping.
+    pub const RULES: usize = 8;
+
+    const COUNTS: usize = RULES + 3 * MOST_RULES;
+    /// Processes that loaded the library or were forked from one that did, and then called a hook.
+    pub const PROCESSES: usize = COUNTS;
+    /// hugetlb pages replaced by base pages, because the program cut through them.
+    pub const DEMOTED: usize = COUNTS + 1;
+    /// hugetlb pages that stayed mapped though a part of them was unmapped.
+    pub const KEPT: usize = COUNTS + 2;
+    /// Changes of protection that failed because they cut through a hugetlb page in use.
+    pub const REFUSED: usize = COUNTS + 3;
+    const HOOKS: usize = COUNTS + 8;
+    const UNSERVED: usize = HOOKS + 16;
+    const SERVED: usize = UNSERVED + 16;
+    const FALLBACKS: usize = SERVED + 2 * Kind::SLOTS;
+
+    /// Calls of a hook.
+    pub const fn hook(hook: Hook) -> usize {
+        HOOKS + hook as usize
+    }
+
+    /// Regions that were left alone for a reason; their bytes are in the next word.
+    pub const fn unserved(why: Unserved) -> usize {
+        UNSERVED + 2 * why as usize
+    }
+
+    /// Stretches of memory that were given a kind; their bytes are in the next word.
+    pub const fn served(kind: Kind) -> usize {
+        SERVED + 2 * kind.slot()
+    }
+
+    /// Stretches that were refused a kind with an error number.
+    pub const fn fallback(errno: usize) -> usize {
+        FALLBACKS + if errno < ERRNOS { errno } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::collections::BTreeSet;
+
+    use super::{ERRNOS, Hook, Kind, Unserved, WORDS, at};
+
+    #[test]
+    fn no_two_things_share_a_word_and_all_fit() {
+        let mut taken = BTreeSet::new();
+        let mut take = |word: usize| assert!(word < WORDS && taken.insert(word), "{word}");
+        for word in 0..at::RULES + 3 * super::MOST_RULES {
+            take(word);
+        }
+        for word in [at::PROCESSES, at::DEMOTED, at::KEPT, at::REFUSED] {
+            take(word);
+        }
+        for hook in Hook::ALL {
+            take(at::hook(hook));
+        }
+        for why in Unserved::ALL {
+            take(at::unserved(why));
+            take(at::unserved(why) + 1);
+        }
+        let pools = (Kind::LEAST_SHIFT..Kind::MOST_SHIFT).map(Kind::Hugetlb);
+        for kind in [Kind::Base, Kind::Thp].into_iter().chain(pools) {
+            take(at::served(kind));
+            take(at::served(kind) + 1);
+        }
+        for errno in 0..ERRNOS {
+            take(at::fallback(errno));
+        }
+        assert_eq!(at::fallback(4095), at::fallback(0));
+    }
+}

@@ -1,0 +1,199 @@
+//! The functions that stand in front of the C library's: all of them, and nothing else is exported.
+
+use core::ffi::{c_int, c_void};
+
+use preload_abi::{Hook, Kind};
+
+use crate::linux::{self, Answer, HUGE_SHIFT, IPC_CREAT, MADV_HUGEPAGE, Request, SHM_HUGETLB};
+use crate::orders::Orders;
+use crate::remap::{self, Move};
+use crate::{advise, edges, heap, serve, start};
+
+unsafe extern "C" {
+    fn __errno_location() -> *mut c_int;
+}
+
+/// Counts the process even if it never calls a hook.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = first_use;
+
+extern "C" fn first_use() {
+    let _ = start::orders();
+}
+
+/// The orders, after a call of this hook is counted.
+fn called(hook: Hook) -> Option<Orders> {
+    let orders = start::orders()?;
+    orders.called(hook);
+    Some(orders)
+}
+
+/// As the C library returns it: all ones, and the reason in `errno`.
+fn returned(answer: Answer) -> usize {
+    answer.unwrap_or_else(|errno| {
+        // SAFETY: the C library's `errno` of this thread.
+        unsafe { *__errno_location() = errno.0 };
+        usize::MAX
+    })
+}
+
+fn pointer(answer: Answer) -> *mut c_void {
+    core::ptr::with_exposed_provenance_mut(returned(answer))
+}
+
+fn status(answer: Answer) -> c_int {
+    returned(answer) as c_int
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    len: usize,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> *mut c_void {
+    let request = Request {
+        address: address.addr(),
+        len,
+        prot,
+        flags,
+        fd,
+        offset,
+    };
+    // SAFETY: the program's own call.
+    pointer(unsafe {
+        match called(Hook::Mmap) {
+            Some(orders) => serve::mmap(orders, &request),
+            None => linux::mmap(&request),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    len: usize,
+    prot: c_int,
+    flags: c_int,
+    fd: c_int,
+    offset: i64,
+) -> *mut c_void {
+    // SAFETY: the program's own call.
+    unsafe { mmap(address, len, prot, flags, fd, offset) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
+    // SAFETY: the program's own call.
+    status(unsafe {
+        match called(Hook::Munmap) {
+            Some(orders) => edges::munmap(orders, address.addr(), len),
+            None => linux::munmap(address.addr(), len),
+        }
+    })
+}
+
+/// C declares the last argument as optional; it is read only if the flags say that it is there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    old_len: usize,
+    len: usize,
+    flags: c_int,
+    new: *mut c_void,
+) -> *mut c_void {
+    let asked = Move {
+        old: old.addr(),
+        old_len,
+        len,
+        flags,
+        new: new.addr(),
+    };
+    // SAFETY: the program's own call.
+    pointer(unsafe {
+        match called(Hook::Mremap) {
+            Some(orders) => remap::mremap(orders, asked),
+            None => linux::mremap(asked.old, old_len, len, flags, asked.new),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
+    // SAFETY: the program's own call.
+    status(unsafe {
+        match called(Hook::Madvise) {
+            Some(orders) => advise::madvise(orders, address.addr(), len, advice),
+            None => linux::madvise(address.addr(), len, advice),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, prot: c_int) -> c_int {
+    // SAFETY: the program's own call.
+    status(unsafe {
+        match called(Hook::Mprotect) {
+            Some(orders) => edges::mprotect(orders, address.addr(), len, prot),
+            None => linux::mprotect(address.addr(), len, prot),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sbrk(increment: isize) -> *mut c_void {
+    // SAFETY: the program's own call.
+    core::ptr::with_exposed_provenance_mut(unsafe { heap::sbrk(called(Hook::Sbrk), increment) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn brk(end: *mut c_void) -> c_int {
+    // SAFETY: the program's own call.
+    unsafe { heap::brk(called(Hook::Brk), end.addr()) }
+}
+
+/// New segments of at least the minimum come from the pool of the default kind.
+#[unsafe(no_mangle)]
+extern "C" fn shmget(key: c_int, size: usize, flags: c_int) -> c_int {
+    let orders = called(Hook::Shmget);
+    let pool = orders.and_then(|orders| match orders.kind() {
+        Kind::Hugetlb(shift) if size >= orders.minimum() => Some((orders, shift)),
+        _ => None,
+    });
+    if let Some((orders, shift)) = pool
+        && flags & IPC_CREAT != 0
+        && flags & SHM_HUGETLB == 0
+    {
+        let large = SHM_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
+        match linux::shmget(key, size, flags | large) {
+            Ok(id) => {
+                orders.served(Kind::Hugetlb(shift), size);
+                return id as c_int;
+            }
+            Err(errno) => orders.fell_back(errno),
+        }
+    }
+    status(linux::shmget(key, size, flags))
+}
+
+/// Advises a segment to use huge pages, which works where shared memory may (`shmem_enabled`).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
+    let orders = called(Hook::Shmat);
+    // SAFETY: the program's own call.
+    let answer = unsafe { linux::shmat(id, address.addr(), flags) };
+    if let (Some(orders), Ok(start)) = (orders, answer)
+        && orders.kind() == Kind::Thp
+        && let Some(len) = linux::segment_len(id).filter(|&len| len >= orders.minimum())
+    {
+        // SAFETY: says which pages are wanted for memory of the program.
+        match unsafe { linux::madvise(start, len, MADV_HUGEPAGE) } {
+            Ok(_) => orders.served(Kind::Thp, len),
+            Err(errno) => orders.fell_back(errno),
+        }
+    }
+    pointer(answer)
+}

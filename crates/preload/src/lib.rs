@@ -1,0 +1,44 @@
+//! libhugewise_preload.so: stands in front of a program's memory calls and gives large anonymous regions the ordered page kind.
+//!
+//! Rules of this library: it never panics, allocates or takes a lock; real calls are system calls made here, so nothing is
+//! looked up and no hook can meet itself; `errno` is touched only when the program's own call fails. Without the page named by
+//! `HUGEWISE_PRELOAD` every hook passes straight through.
+//!
+//! What it can see: calls that go through the dynamic linker's tables, that is direct users of `mmap` (programs, Python's
+//! arenas, jemalloc, tcmalloc, mimalloc as libraries of their own). What it cannot see, tried on glibc 2.36 with a logging
+//! hook: glibc's own `malloc`, which calls `__mmap`, `__munmap`, `__madvise`, `__mprotect` and `__sbrk` inside libc.so.6 and passes no
+//! table (64 MiB malloc, realloc, free, a thread's arena: no hook ran; the program's own `sbrk` did run one). For those pages glibc has
+//! its own switch, `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` (THP) or `=2` (hugetlb), from 2.35. Before that: up to 2.33 the variable
+//! `__morecore` redirects heap growth; in 2.34 only a malloc of one's own would do.
+#![cfg_attr(not(test), no_std)]
+#![allow(unsafe_code)]
+// The hooks are left out of the unit tests, which would meet themselves.
+#![cfg_attr(test, allow(dead_code))]
+
+// A build that unwinds (the workspace's own check and test builds) takes the standard library's handlers; the embedded one aborts.
+#[cfg(all(panic = "unwind", not(test)))]
+extern crate std;
+
+mod advise;
+mod edges;
+mod frames;
+mod heap;
+#[cfg(not(test))]
+mod hooks;
+mod linux;
+mod orders;
+mod remap;
+mod runs;
+mod segments;
+mod serve;
+mod start;
+
+/// A build from which this text is gone has no path that panics; a test of the embedded library looks for it.
+#[cfg(all(panic = "abort", not(test)))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    static MARK: [u8; 32] = *b"hugewise-preload: can panic here";
+    // SAFETY: a volatile read of a live static, so that the text stays in the file for as long as this function does.
+    let mark = unsafe { core::ptr::read_volatile(&raw const MARK) };
+    linux::exit(i32::from(mark[0]))
+}

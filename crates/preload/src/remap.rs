@@ -1,0 +1,80 @@
+//! `mremap` of regions with hugetlb pages, which the kernel cannot grow: a new region, a copy, and the old one goes.
+
+use core::ffi::c_int;
+
+use crate::linux::{self, Answer, MAP_FIXED, MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, Request};
+use crate::orders::Orders;
+use crate::{edges, frames, serve};
+
+/// What was asked of `mremap`.
+#[derive(Clone, Copy)]
+pub(crate) struct Move {
+    pub(crate) old: usize,
+    pub(crate) old_len: usize,
+    pub(crate) len: usize,
+    pub(crate) flags: c_int,
+    pub(crate) new: usize,
+}
+
+/// `mremap`.
+///
+/// # Safety
+/// As for `mremap`.
+pub(crate) unsafe fn mremap(orders: Orders, asked: Move) -> Answer {
+    let Move {
+        old,
+        old_len,
+        len,
+        flags,
+        new,
+    } = asked;
+    let range = linux::pages(old, old_len, orders.base_page()).filter(frames::touched);
+    if range.is_none() || len == 0 || flags & MREMAP_DONTUNMAP != 0 {
+        if flags & MREMAP_FIXED != 0 {
+            edges::make_way(orders, new, len);
+        }
+        // SAFETY: passed on to the caller.
+        return unsafe { linux::mremap(old, old_len, len, flags, new) };
+    }
+    let stays = flags & MREMAP_FIXED == 0;
+    if stays && len <= old_len {
+        // SAFETY: the end of the region is the caller's to unmap.
+        unsafe { shrink(orders, asked) }
+    } else if flags & MREMAP_MAYMOVE == 0 {
+        Err(if stays { linux::ENOMEM } else { linux::EINVAL })
+    } else {
+        // SAFETY: passed on to the caller.
+        unsafe { move_by_copy(orders, asked) }
+    }
+}
+
+/// # Safety
+/// As for `mremap`.
+unsafe fn shrink(orders: Orders, asked: Move) -> Answer {
+    let page = orders.base_page();
+    let kept = linux::round_up(asked.len, page);
+    let had = linux::round_up(asked.old_len, page);
+    if kept < had {
+        // SAFETY: the end of the region is the caller's to unmap.
+        unsafe { edges::munmap(orders, asked.old + kept, had - kept) }?;
+    }
+    Ok(asked.old)
+}
+
+/// # Safety
+/// As for `mremap`.
+unsafe fn move_by_copy(orders: Orders, asked: Move) -> Answer {
+    let mut place = Request::anonymous(asked.len);
+    if asked.flags & MREMAP_FIXED != 0 {
+        place.address = asked.new;
+        place.flags |= MAP_FIXED;
+    }
+    // SAFETY: the old region is the caller's; a fixed place is his to replace, and the kernel demands that both lie apart.
+    unsafe {
+        let new = serve::mmap(orders, &place)?;
+        let copied = asked.old_len.min(asked.len);
+        edges::copy(&(asked.old..asked.old + copied), new);
+        edges::munmap(orders, asked.old, asked.old_len)?;
+        Ok(new)
+    }
+}

@@ -1,0 +1,278 @@
+//! `mmap`: gives large anonymous regions the ordered kinds, or leaves a request alone and counts why.
+
+use core::ffi::c_int;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use preload_abi::{Kind, Unserved};
+
+use crate::linux::{
+    self, Answer, Errno, HUGE_SHIFT, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_POPULATE_WRITE, MAP_32BIT, MAP_ANONYMOUS,
+    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED, MAP_NORESERVE, MAP_POPULATE, MAP_SHARED,
+    MAP_STACK, PROT_NONE, PROT_RW, Request,
+};
+use crate::orders::Orders;
+use crate::segments::{Segment, segments};
+use crate::{edges, frames};
+
+/// What to do with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judged {
+    /// Files, small regions, and hugetlb pages that the program asks for itself are none of our business.
+    NotOurs,
+    LeftAlone(Unserved),
+    Served,
+}
+
+/// A region for reading and writing with MAP_NORESERVE is served: jemalloc and mimalloc map all of theirs so.
+fn judge(request: &Request, minimum: usize) -> Judged {
+    let has = |flags: c_int| request.flags & flags != 0;
+    if !has(MAP_ANONYMOUS) || has(MAP_HUGETLB) || request.len < minimum {
+        return Judged::NotOurs;
+    }
+    if request.prot == PROT_NONE {
+        return Judged::LeftAlone(Unserved::Reserved);
+    }
+    if has(MAP_FIXED | MAP_FIXED_NOREPLACE) {
+        return Judged::LeftAlone(Unserved::Fixed);
+    }
+    if has(MAP_SHARED) {
+        return Judged::LeftAlone(Unserved::Shared);
+    }
+    if request.prot != PROT_RW {
+        return Judged::LeftAlone(Unserved::Protected);
+    }
+    if has(MAP_GROWSDOWN | MAP_STACK | MAP_LOCKED | MAP_32BIT) {
+        return Judged::LeftAlone(Unserved::Special);
+    }
+    Judged::Served
+}
+
+/// `mmap`.
+///
+/// # Safety
+/// As for `mmap`.
+pub(crate) unsafe fn mmap(orders: Orders, request: &Request) -> Answer {
+    if request.flags & MAP_FIXED != 0 {
+        edges::make_way(orders, request.address, request.len);
+    }
+    match judge(request, orders.minimum()) {
+        Judged::Served => return serve(orders, request),
+        Judged::LeftAlone(why) => orders.left_alone(why, request.len),
+        Judged::NotOurs => {}
+    }
+    // SAFETY: passed on to the caller.
+    unsafe { linux::mmap(request) }
+}
+
+/// How far this process's growth has come: layout rules count from its beginning.
+static GROWTH: AtomicU64 = AtomicU64::new(0);
+
+/// Maps a region of base pages on a border of its largest page, then changes stretch by stretch.
+fn serve(orders: Orders, request: &Request) -> Answer {
+    let len = linux::pages(0, request.len, orders.base_page())
+        .ok_or(linux::ENOMEM)?
+        .end;
+    let origin = GROWTH.fetch_add(len as u64, Ordering::Relaxed);
+    let stretches = segments(origin, len, orders.kind(), orders.rules());
+    let alignment = alignment(orders, stretches.clone());
+    // Whatever is brought in now would be brought in as base pages.
+    let plain = Request {
+        len,
+        flags: request.flags & !MAP_POPULATE,
+        ..*request
+    };
+    let region = match aligned(&plain, alignment, orders.base_page()) {
+        Ok(region) => region,
+        Err(errno) => {
+            orders.fell_back(errno);
+            // SAFETY: the program's own request, at no fixed address.
+            return unsafe { linux::mmap(request) };
+        }
+    };
+    for stretch in stretches {
+        if let Err(Lost(hole)) = give(orders, &plain, region, &stretch) {
+            return start_over(orders, request, &(region..region + len), &hole);
+        }
+    }
+    if request.flags & MAP_POPULATE != 0 {
+        // SAFETY: brings pages in, and changes nothing else. Populating is best effort in `mmap`, too.
+        let _ = unsafe { linux::madvise(region, len, MADV_POPULATE_WRITE) };
+    }
+    Ok(region)
+}
+
+/// The largest page that fits into any of the stretches.
+fn alignment(orders: Orders, stretches: impl Iterator<Item = Segment>) -> usize {
+    let fitting = stretches
+        .map(|stretch| (orders.page_size(stretch.kind), stretch))
+        .filter(|(page, stretch)| stretch.range.len() >= *page)
+        .map(|(page, _)| page);
+    fitting.fold(orders.base_page(), usize::max)
+}
+
+/// Maps more than is needed, and cuts both ends off.
+fn aligned(plain: &Request, alignment: usize, base_page: usize) -> Answer {
+    let slack = alignment.saturating_sub(base_page);
+    let Some(len) = plain.len.checked_add(slack) else {
+        return Err(linux::ENOMEM);
+    };
+    // SAFETY: new memory at no fixed address; what is cut off is a part of it that nobody knows of.
+    unsafe {
+        let start = linux::mmap(&Request { len, ..*plain })?;
+        let region = linux::round_up(start, alignment);
+        let (head, tail) = (region - start, slack - (region - start));
+        if head > 0 {
+            let _ = linux::munmap(start, head);
+        }
+        if tail > 0 {
+            let _ = linux::munmap(region + plain.len, tail);
+        }
+        Ok(region)
+    }
+}
+
+/// Another thread mapped something into this hole before we could.
+struct Lost(Range<usize>);
+
+/// Gives one stretch of a region its kind, as far as whole pages go; counts what was given or refused.
+fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Result<(), Lost> {
+    let whole = stretch.whole_pages(orders.page_size(stretch.kind));
+    let range = region + whole.start..region + whole.end;
+    if range.is_empty() {
+        return Ok(());
+    }
+    let given = match stretch.kind {
+        Kind::Base => advise(&range, MADV_NOHUGEPAGE),
+        Kind::Thp => advise(&range, MADV_HUGEPAGE),
+        Kind::Hugetlb(shift) => exchange(plain, &range, shift)?,
+    };
+    match given {
+        Ok(_) => orders.served(stretch.kind, range.len()),
+        Err(errno) => orders.fell_back(errno),
+    }
+    Ok(())
+}
+
+fn advise(range: &Range<usize>, advice: c_int) -> Answer {
+    // SAFETY: says which pages are wanted for memory that we have just mapped.
+    unsafe { linux::madvise(range.start, range.len(), advice) }
+}
+
+/// Unmaps base pages and maps hugetlb pages in their place, or base pages again if that is refused. Never over a mapping:
+/// the kernel can leave a hole when a replacement fails, and another thread may have filled it.
+fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, Lost> {
+    let Some(frames) = frames::tracked(shift) else {
+        return Ok(Err(linux::EINVAL));
+    };
+    let again = Request {
+        address: range.start,
+        len: range.len(),
+        flags: plain.flags | MAP_FIXED_NOREPLACE,
+        ..*plain
+    };
+    // Without a reservation, an empty pool would be met by SIGBUS instead of here.
+    let pool = MAP_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
+    let large = Request {
+        flags: again.flags & !MAP_NORESERVE | pool,
+        ..again
+    };
+    // SAFETY: the range is a part of a region that nobody knows of yet.
+    if let Err(errno) = unsafe { linux::munmap(range.start, range.len()) } {
+        return Ok(Err(errno));
+    }
+    match map_exactly(&large) {
+        Ok(_) => {
+            frames.mark(range);
+            Ok(Ok(range.start))
+        }
+        Err(errno) => match map_exactly(&again) {
+            Ok(_) => Ok(Err(errno)),
+            Err(_) => Err(Lost(range.clone())),
+        },
+    }
+}
+
+/// Maps at an address that must be free. Kernels before 4.17 take the address for a hint.
+fn map_exactly(request: &Request) -> Answer {
+    const EEXIST: Errno = Errno(17);
+    // SAFETY: a new mapping that replaces nothing; what came to lie elsewhere is unmapped, nobody knows of it.
+    unsafe {
+        let address = linux::mmap(request)?;
+        if address == request.address {
+            return Ok(address);
+        }
+        let _ = linux::munmap(address, request.len);
+        Err(EEXIST)
+    }
+}
+
+/// Gives up all of a region but the hole that is somebody else's now, and maps as the program asked.
+fn start_over(orders: Orders, request: &Request, region: &Range<usize>, hole: &Range<usize>) -> Answer {
+    const EAGAIN: Errno = Errno(11);
+    orders.fell_back(EAGAIN);
+    for rest in [region.start..hole.start, hole.end..region.end] {
+        frames::forget(&rest);
+        if !rest.is_empty() {
+            // SAFETY: a part of a region that nobody knows of.
+            let _ = unsafe { linux::munmap(rest.start, rest.len()) };
+        }
+    }
+    // SAFETY: the program's own request, at no fixed address.
+    unsafe { linux::mmap(request) }
+}
+
+#[cfg(test)]
+mod tests {
+    use preload_abi::Unserved;
+
+    use super::{Judged, judge};
+    use crate::linux::{
+        MAP_ANONYMOUS, MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_HUGETLB, MAP_LOCKED, MAP_NORESERVE, MAP_POPULATE,
+        MAP_PRIVATE, MAP_SHARED, MAP_STACK, PROT_NONE, PROT_RW, Request,
+    };
+
+    const LEAST: usize = 2 << 20;
+    const ANONYMOUS: i32 = MAP_PRIVATE | MAP_ANONYMOUS;
+
+    fn judged(flags: i32, prot: i32, len: usize) -> Judged {
+        judge(
+            &Request {
+                flags,
+                prot,
+                ..Request::anonymous(len)
+            },
+            LEAST,
+        )
+    }
+
+    #[test]
+    fn large_private_memory_is_served_whether_it_is_reserved_or_populated() {
+        for flags in [0, MAP_NORESERVE, MAP_POPULATE] {
+            assert_eq!(judged(ANONYMOUS | flags, PROT_RW, LEAST), Judged::Served);
+        }
+    }
+
+    #[test]
+    fn small_regions_files_and_own_hugetlb_pages_are_not_looked_at() {
+        assert_eq!(judged(ANONYMOUS, PROT_RW, LEAST - 1), Judged::NotOurs);
+        assert_eq!(judged(MAP_PRIVATE, PROT_RW, LEAST), Judged::NotOurs);
+        assert_eq!(judged(ANONYMOUS | MAP_HUGETLB, PROT_RW, LEAST), Judged::NotOurs);
+    }
+
+    #[test]
+    fn whatever_could_break_a_program_is_left_alone_with_a_reason() {
+        for (flags, prot, why) in [
+            (ANONYMOUS | MAP_NORESERVE, PROT_NONE, Unserved::Reserved),
+            (ANONYMOUS | MAP_FIXED, PROT_RW, Unserved::Fixed),
+            (ANONYMOUS | MAP_FIXED_NOREPLACE, PROT_RW, Unserved::Fixed),
+            (MAP_SHARED | MAP_ANONYMOUS, PROT_RW, Unserved::Shared),
+            (ANONYMOUS, 7, Unserved::Protected),
+            (ANONYMOUS, 1, Unserved::Protected),
+            (ANONYMOUS | MAP_STACK, PROT_RW, Unserved::Special),
+            (ANONYMOUS | MAP_LOCKED, PROT_RW, Unserved::Special),
+        ] {
+            assert_eq!(judged(flags, prot, LEAST), Judged::LeftAlone(why));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The first use: finds the shared page, before constructors if a hook runs that early, and notices a fork.
+
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+
+use preload_abi::{BYTES, Kind, MAGIC, VARIABLE, WORDS, at};
+
+use crate::frames;
+use crate::linux::{self, MADV_WIPEONFORK, MAP_SHARED, Request};
+use crate::orders::Orders;
+
+const NEW: u8 = 0;
+const STARTING: u8 = 1;
+const ACTIVE: u8 = 2;
+const OFF: u8 = 3;
+
+static STAGE: AtomicU8 = AtomicU8::new(NEW);
+static PAGE: AtomicPtr<[AtomicU64; WORDS]> = AtomicPtr::new(core::ptr::null_mut());
+/// A word that the kernel sets to zero in a forked child.
+static COUNTED: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The orders, or nothing: none were given, or another thread is just reading them. Nobody waits for anybody here.
+pub(crate) fn orders() -> Option<Orders> {
+    match STAGE.load(Ordering::Acquire) {
+        ACTIVE => {}
+        NEW => start(),
+        _ => return None,
+    }
+    // SAFETY: null, or the mapped page, which stays for as long as the process.
+    let orders = Orders(unsafe { PAGE.load(Ordering::Acquire).as_ref() }?);
+    count_process(orders);
+    Some(orders)
+}
+
+/// Once per process, forked ones included.
+fn count_process(orders: Orders) {
+    // SAFETY: null, or a mapped word, which stays for as long as the process.
+    let Some(counted) = (unsafe { COUNTED.load(Ordering::Acquire).as_ref() }) else {
+        return;
+    };
+    if counted.load(Ordering::Relaxed) == 0 && counted.swap(1, Ordering::Relaxed) == 0 {
+        orders.add(at::PROCESSES, 1);
+    }
+}
+
+fn start() {
+    let first = STAGE.compare_exchange(NEW, STARTING, Ordering::AcqRel, Ordering::Acquire);
+    if first.is_err() {
+        return;
+    }
+    let Some(environment) = environment() else {
+        // Too early: the C library has not been told either.
+        STAGE.store(NEW, Ordering::Release);
+        return;
+    };
+    let found = named(environment).and_then(find);
+    let stage = found.map_or(OFF, |orders| {
+        prepare(orders);
+        ACTIVE
+    });
+    STAGE.store(stage, Ordering::Release);
+}
+
+fn prepare(orders: Orders) {
+    for kind in orders.kinds() {
+        if let Kind::Hugetlb(shift) = kind {
+            frames::track(shift);
+        }
+    }
+    // SAFETY: new memory, and advice about it.
+    let word = unsafe {
+        linux::mmap(&Request::anonymous(orders.base_page())).and_then(|word| {
+            linux::madvise(word, orders.base_page(), MADV_WIPEONFORK)?;
+            Ok(word)
+        })
+    };
+    if let Ok(word) = word {
+        COUNTED.store(core::ptr::with_exposed_provenance_mut(word), Ordering::Release);
+    } else {
+        orders.add(at::PROCESSES, 1);
+    }
+    PAGE.store(core::ptr::from_ref(orders.0).cast_mut(), Ordering::Release);
+}
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+}
+
+fn environment() -> Option<*const *const c_char> {
+    // SAFETY: the C library's variable; before a program's constructors nobody writes to it.
+    let list = unsafe { environ };
+    (!list.is_null()).then_some(list)
+}
+
+/// Where the page is: `PID:FD:NONCE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    pid: u64,
+    fd: u64,
+    nonce: u64,
+}
+
+impl Place {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let mut numbers = text.split(|&byte| byte == b':').map(number);
+        let place = Self {
+            pid: numbers.next()??,
+            fd: numbers.next()??,
+            nonce: numbers.next()??,
+        };
+        numbers.next().is_none().then_some(place)
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |sum, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then_some(())?;
+        sum.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+fn named(environment: *const *const c_char) -> Option<Place> {
+    let mut entry = environment;
+    loop {
+        // SAFETY: a list of pointers to texts that end with a zero, which ends with a null pointer.
+        let text = unsafe {
+            let text = *entry;
+            entry = entry.add(1);
+            (!text.is_null()).then(|| CStr::from_ptr(text))
+        }?;
+        let value = text.to_bytes().strip_prefix(VARIABLE.as_bytes());
+        if let Some(value) = value.and_then(|value| value.strip_prefix(b"=")) {
+            return Place::parse(value);
+        }
+    }
+}
+
+/// The inherited descriptor, or else the same file by way of the process that made it.
+fn find(place: Place) -> Option<Orders> {
+    let inherited = c_int::try_from(place.fd).ok()?;
+    map(inherited, place.nonce).or_else(|| {
+        let fd = linux::open(path(place)?.as_slice())?;
+        let orders = map(fd, place.nonce);
+        linux::close(fd);
+        orders
+    })
+}
+
+fn map(fd: c_int, nonce: u64) -> Option<Orders> {
+    if linux::file_len(fd)? != BYTES as u64 {
+        return None;
+    }
+    let request = Request {
+        flags: MAP_SHARED,
+        fd,
+        ..Request::anonymous(BYTES)
+    };
+    // SAFETY: a new mapping, anywhere.
+    let address = unsafe { linux::mmap(&request) }.ok()?;
+    // SAFETY: as long as the file, aligned to pages, never unmapped if it is ours; the file is sealed against shrinking.
+    let words: &'static [AtomicU64; WORDS] = unsafe { &*core::ptr::with_exposed_provenance(address) };
+    let orders = Orders(words);
+    if orders.word(at::MAGIC) == MAGIC && orders.word(at::NONCE) == nonce {
+        return Some(orders);
+    }
+    // SAFETY: mapped above, and no reference to it is left.
+    let _ = unsafe { linux::munmap(address, BYTES) };
+    None
+}
+
+/// A text in a buffer of its own.
+struct Text {
+    bytes: [u8; 64],
+    len: usize,
+}
+
+impl Text {
+    fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    fn push(&mut self, text: &[u8]) -> Option<()> {
+        for &byte in text {
+            *self.bytes.get_mut(self.len)? = byte;
+            self.len += 1;
+        }
+        Some(())
+    }
+
+    fn push_number(&mut self, number: u64) -> Option<()> {
+        let mut power = 1_u64;
+        while number.checked_div(power)? >= 10 {
+            power = power.checked_mul(10)?;
+        }
+        while let Some(digits) = number.checked_div(power) {
+            self.push(&[b'0' + (digits % 10) as u8])?;
+            power /= 10;
+        }
+        Some(())
+    }
+}
+
+/// `/proc/PID/fd/FD`, with a zero at its end.
+fn path(place: Place) -> Option<Text> {
+    let mut text = Text { bytes: [0; 64], len: 0 };
+    text.push(b"/proc/")?;
+    text.push_number(place.pid)?;
+    text.push(b"/fd/")?;
+    text.push_number(place.fd)?;
+    text.push(b"\0")?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Place, path};
+
+    #[test]
+    fn a_place_is_three_numbers_and_nothing_else() {
+        let place = Place {
+            pid: 12,
+            fd: 500,
+            nonce: u64::MAX,
+        };
+        assert_eq!(Place::parse(b"12:500:18446744073709551615"), Some(place));
+        for text in [
+            "",
+            "12",
+            "12:500",
+            "12:500:",
+            "12:500:1:2",
+            "12:x:1",
+            "-1:2:3",
+            "1:2:18446744073709551616",
+        ] {
+            assert_eq!(Place::parse(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn its_path_is_written_digit_by_digit() {
+        for (pid, fd, text) in [
+            (0, 0, "/proc/0/fd/0\0"),
+            (1, 10, "/proc/1/fd/10\0"),
+            (40_960, 999, "/proc/40960/fd/999\0"),
+        ] {
+            let path = path(Place { pid, fd, nonce: 0 }).expect("short enough");
+            assert_eq!(path.as_slice(), text.as_bytes());
+        }
+        assert!(
+            path(Place {
+                pid: u64::MAX,
+                fd: u64::MAX,
+                nonce: 0
+            })
+            .is_some()
+        );
+    }
+}
