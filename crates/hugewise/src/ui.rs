@@ -127,6 +127,18 @@ impl Ui {
         complain(&format!("hugewise: {}", printable(text)));
     }
 
+    /// Shows lines and asks a question that is answered with yes or no; `None` if there is nobody to ask.
+    pub fn ask(&self, lines: &[String], question: &str) -> anyhow::Result<Option<bool>> {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        lines.iter().for_each(|line| complain(&printable(line)));
+        let _ = write!(anstream::stderr(), "{} [y/N] ", printable(question));
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).context("standard input")?;
+        Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
+    }
+
     /// A bar on standard error; nothing with `--quiet` or without a terminal.
     pub fn progress(&self) -> Progress {
         let bar = if self.quiet {

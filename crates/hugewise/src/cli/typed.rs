@@ -9,9 +9,11 @@ use model::findings::Severity;
 
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
 pub use ps::{By, Ps, Sort};
+pub use setup::{Apply, Undo, Verify};
 
 mod measure;
 mod ps;
+mod setup;
 
 /// Finds, measures, fixes and proves what large pages do
 ///
@@ -94,6 +96,14 @@ pub enum Command {
     /// Work out how many, and how far it reaches
     #[command(subcommand)]
     Size(Size),
+    /// Make the changes of a plan
+    Apply(Apply),
+    /// Is what was asked for there, and does anybody use it?
+    Verify(Verify),
+    /// Walk back to what stood there before
+    Undo(Undo),
+    /// What hugewise has changed and when
+    Status,
     /// Which page kinds back which process
     Ps(Ps),
     /// Page kinds behind the virtual machines that run here

@@ -1,5 +1,6 @@
 //! The commands, one file each: they ask, measure, and hand a result to the desk.
 
+mod apply;
 mod checkup;
 mod cores;
 mod doctor;
@@ -13,8 +14,11 @@ mod report;
 mod schema;
 mod size;
 mod snapshot;
+mod status;
 mod stop;
 mod tlb;
+mod undo;
+mod verify;
 mod vm;
 
 use std::path::Path;
@@ -44,6 +48,10 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Tlb(typed)) => tlb::run(&mut desk, typed),
         Command::Measure(Measure::Cores(typed)) => cores::run(&mut desk, typed),
         Command::Size(typed::Size::Reach(typed)) => size::reach(&mut desk, typed),
+        Command::Apply(typed) => apply::run(&mut desk, typed),
+        Command::Verify(typed) => verify::run(&mut desk, typed),
+        Command::Undo(typed) => undo::run(&mut desk, typed),
+        Command::Status => status::run(&mut desk),
         Command::Ps(typed) => ps::run(&mut desk, typed),
         Command::Vm(typed::Vm {
             what: None | Some(typed::VmWhat::List),

@@ -9,6 +9,7 @@ use model::guest::Guest;
 use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         bail!("{}: no result of hugewise: it has no `schema`", path.display());
     };
     match schema {
+        _ if schema == schema_name::<Applied>() => again::<Applied>(desk, path, &text),
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
         _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
         _ if schema == schema_name::<Cores>() => again::<Cores>(desk, path, &text),
@@ -37,6 +39,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
         _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),
         _ if schema == schema_name::<ReachTable>() => again::<ReachTable>(desk, path, &text),
+        _ if schema == schema_name::<Status>() => again::<Status>(desk, path, &text),
+        _ if schema == schema_name::<Undone>() => again::<Undone>(desk, path, &text),
+        _ if schema == schema_name::<Verified>() => again::<Verified>(desk, path, &text),
         _ if schema == schema_name::<Tlb>() => again::<Tlb>(desk, path, &text),
         _ if schema == schema_name::<VmList>() => again::<VmList>(desk, path, &text),
         other => bail!(

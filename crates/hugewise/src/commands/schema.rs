@@ -7,6 +7,7 @@ use model::guest::Guest;
 use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 
 use super::Desk;
@@ -16,8 +17,9 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 12] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 16] {
     [
+        named::<Applied>(),
         named::<Checkup>(),
         named::<Cores>(),
         named::<Doctor>(),
@@ -28,7 +30,10 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 12] {
         named::<OneProcess>(),
         named::<ProcessList>(),
         named::<ReachTable>(),
+        named::<Status>(),
         named::<Tlb>(),
+        named::<Undone>(),
+        named::<Verified>(),
         named::<VmList>(),
     ]
 }

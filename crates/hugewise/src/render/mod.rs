@@ -1,5 +1,6 @@
 //! Results in the forms a reader can want; nothing here prints or looks at the machine.
 
+pub mod apply;
 pub mod axis;
 pub mod checkup;
 pub mod cores;
@@ -20,7 +21,10 @@ pub mod ps;
 pub mod reach;
 pub mod report;
 pub mod sheet;
+pub mod status;
 pub mod terminal;
 pub mod tlb;
 pub mod tone;
+pub mod undo;
+pub mod verify;
 pub mod vms;

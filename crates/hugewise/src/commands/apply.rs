@@ -1,0 +1,78 @@
+//! `hugewise apply`: makes the changes of a plan, so that `undo` can walk back.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use host::Snapshot;
+use model::plan::Plan;
+use model::setup::{Applied, End};
+use tune::setup::{How, Setup, SetupError};
+
+use super::stop::Stop;
+use super::{Desk, pools};
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<Outcome> {
+    desk.must_be_live("apply")?;
+    let form = desk.form::<Applied>(Format::Text)?;
+    let plan = read(&typed.plan)?;
+    if !desk.global.yes && !is_agreed(desk, &plan)? {
+        bail!("nothing was changed");
+    }
+    let stop = Stop::on_signals()?;
+    let how = How {
+        exact: typed.exact,
+        leave: typed.leave,
+        stop: &|| stop.is_asked(),
+    };
+    let applied = match setup().apply(&plan, &how) {
+        Err(error) if error.is_interrupted() => return Ok(Outcome::Interrupted),
+        applied => applied.map_err(hinted)?,
+    };
+    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), applied);
+    desk.give(&result, form)?;
+    Ok(match result.data.end {
+        End::Applied => Outcome::Done,
+        End::Short | End::RolledBack => Outcome::BadNews,
+    })
+}
+
+/// A plan from a file.
+pub(super) fn read(path: &Path) -> anyhow::Result<Plan> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("{name}: the file cannot be read"))?;
+    Ok(Plan::from_json(&text).with_context(|| name.to_string())?.data)
+}
+
+/// Asks the user, if there is one to ask.
+fn is_agreed(desk: &Desk<'_>, plan: &Plan) -> anyhow::Result<bool> {
+    let changes = plan.applicable().map(|change| format!("  {}", change.target));
+    let list: Vec<String> = changes.collect();
+    let question = format!("make these {} changes?", list.len());
+    match desk.ui.ask(&list, &question)? {
+        Some(answer) => Ok(answer),
+        None => bail!("apply changes the machine, and there is nobody to ask: write --yes"),
+    }
+}
+
+/// The machine's set-up. What was changed is recorded where it outlives a restart, if that can be written to.
+pub(super) fn setup() -> Setup {
+    let homes = match std::env::var_os("HUGEWISE_STATE_DIR") {
+        Some(named) => vec![PathBuf::from(named).join("plans")],
+        None => vec![PathBuf::from("/var/lib/hugewise"), PathBuf::from("/run/hugewise/plans")],
+    };
+    Setup::new(pools::door(), homes)
+}
+
+/// What an ordinary user can do about a refusal.
+pub(super) fn hinted(error: SetupError) -> anyhow::Error {
+    let denied = error.is_denied() && !rustix::process::geteuid().is_root();
+    let error = anyhow::Error::from(error);
+    if denied {
+        error.context("changing the machine needs root")
+    } else {
+        error
+    }
+}

@@ -1,0 +1,26 @@
+//! `hugewise verify`: is what was asked for there, and does anybody use it?
+
+use host::Snapshot;
+use host::processes::{ListOptions, list};
+use model::setup::Verified;
+
+use super::Desk;
+use super::apply::{hinted, read, setup};
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<Outcome> {
+    desk.must_be_live("verify")?;
+    let form = desk.form::<Verified>(Format::Text)?;
+    let plan = typed.plan.as_deref().map(read).transpose()?;
+    let processes = list(&desk.source, &ListOptions::default());
+    let verified = setup().verify(plan.as_ref(), &processes).map_err(hinted)?;
+    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), verified);
+    desk.give(&result, form)?;
+    Ok(if result.data.is_obtained() {
+        Outcome::Done
+    } else {
+        Outcome::BadNews
+    })
+}

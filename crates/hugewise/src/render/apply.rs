@@ -1,0 +1,108 @@
+//! What applying a plan came to: each change with what was asked and obtained, and what is left for others to do.
+
+use model::setup::{Applied, Came, End, Step};
+
+use super::look::Look;
+use super::sheet::{Sheet, printable};
+use crate::cli::typed::Format;
+use crate::show::{self, Lines, Show, TABLES};
+
+impl Show for Applied {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "applied";
+
+    fn title(&self) -> String {
+        format!("Applied: {}", self.goals.join("; "))
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        let count = |came| self.steps.iter().filter(|step| step.came == came).count();
+        let (done, already, to_do) = (count(Came::Done), count(Came::Already), count(Came::ToDo));
+        let end = match self.end {
+            End::Applied => format!("applied: {done} changes made"),
+            End::Short => format!(
+                "shortfall: {} pools got fewer pages than were asked for; {done} changes made",
+                count(Came::Short)
+            ),
+            End::RolledBack => "shortfall: a pool could not get all pages, and everything was undone".to_owned(),
+        };
+        let more = [(already, "were so already"), (to_do, "are for others to make")];
+        let more = more.into_iter().filter(|(count, _)| *count > 0);
+        let more: String = more.map(|(count, what)| format!(", {count} {what}")).collect();
+        vec![format!("{end}{more}; `hugewise undo` walks back")]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let to_do = to_do(self);
+        [changes(self)].into_iter().chain(to_do).collect()
+    }
+
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        vec![changes(self)]
+    }
+
+    /// Instructions line by line, so that they can be copied.
+    fn text(&self, look: Look) -> String {
+        let parts = self
+            .headlines()
+            .into_iter()
+            .map(|line| show::wrapped(&line, look.width));
+        let sheets = self.brief_sheets().into_iter().map(|sheet| sheet.text(look));
+        let steps = self.steps.iter().filter(|step| step.came == Came::ToDo);
+        parts
+            .chain(sheets)
+            .chain(steps.map(instruction))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec!["id", "layer", "place", "before", "asked", "obtained", "came", "note"];
+        let line = |step: &Step| {
+            let [id, layer] = [step.id.clone(), step.layer.to_string()];
+            let values = [&step.place, &step.before, &step.asked, &step.obtained].map(Clone::clone);
+            let end = [word(step.came).to_owned(), step.note.clone()];
+            [id, layer].into_iter().chain(values).chain(end).collect()
+        };
+        (head, self.steps.iter().map(line).collect())
+    }
+}
+
+fn changes(applied: &Applied) -> Sheet {
+    let mut sheet = Sheet::new("Changes", ["what", "before", "asked", "obtained", ""]);
+    for step in applied.steps.iter().filter(|step| step.came != Came::ToDo) {
+        sheet.row([&step.place, &step.before, &step.asked, &step.obtained, word(step.came)]);
+        if !step.note.is_empty() {
+            sheet.note(format!("{}: {}", step.place, step.note));
+        }
+    }
+    applied.notes.iter().for_each(|note| sheet.note(note));
+    sheet
+}
+
+fn to_do(applied: &Applied) -> Option<Sheet> {
+    let mut sheet = Sheet::new("Not applied here: do this", ["where", "what"]);
+    for step in applied.steps.iter().filter(|step| step.came == Came::ToDo) {
+        sheet.row([&step.place, &step.note]);
+    }
+    (!sheet.rows.is_empty()).then_some(sheet)
+}
+
+fn instruction(step: &Step) -> String {
+    let lines = step.note.lines().map(|line| format!("  {}\n", printable(line)));
+    format!(
+        "not applied here, do this on {}:\n{}",
+        printable(&step.place),
+        lines.collect::<String>()
+    )
+}
+
+fn word(came: Came) -> &'static str {
+    match came {
+        Came::Done => "done",
+        Came::Already => "was so already",
+        Came::Short => "short",
+        Came::ToDo => "to do",
+        Came::Undone => "undone",
+    }
+}

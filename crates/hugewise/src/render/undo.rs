@@ -1,0 +1,59 @@
+//! What walking back came to, place by place.
+
+use model::setup::{Back, BackCame, Undone};
+
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show, TABLES};
+
+impl Show for Undone {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "undone";
+
+    fn title(&self) -> String {
+        "Undone".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        let left = self.steps.iter().filter(|step| !step.came.is_settled()).count();
+        vec![match (self.steps.len(), left) {
+            (0, _) => "there was nothing to undo".to_owned(),
+            (all, 0) => format!("undone: {all} places are free of what hugewise put there"),
+            (all, left) => format!("{left} of {all} places could not be undone (the reasons are below)"),
+        }]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheet = Sheet::new("Walked back", ["what", "found", "before", ""]);
+        for step in &self.steps {
+            sheet.row([&step.place, &step.found, &step.before, word(step.came)]);
+            if !step.note.is_empty() {
+                sheet.note(format!("{}: {}", step.place, step.note));
+            }
+        }
+        self.notes.iter().for_each(|note| sheet.note(note));
+        let is_empty = sheet.rows.is_empty() && sheet.notes.is_empty();
+        if is_empty { Vec::new() } else { vec![sheet] }
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec!["place", "found", "before", "came", "note"];
+        let line = |step: &Back| {
+            let [place, found, before] = [&step.place, &step.found, &step.before].map(Clone::clone);
+            vec![place, found, before, word(step.came).to_owned(), step.note.clone()]
+        };
+        (head, self.steps.iter().map(line).collect())
+    }
+}
+
+fn word(came: BackCame) -> &'static str {
+    match came {
+        BackCame::Restored => "restored",
+        BackCame::AlreadyBack => "was so already",
+        BackCame::Restarted => "gone with a restart",
+        BackCame::Changed => "changed by others, left",
+        BackCame::InUse => "in use",
+        BackCame::Forgotten => "changed by others, let go",
+        BackCame::Failed => "failed",
+    }
+}

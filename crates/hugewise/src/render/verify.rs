@@ -1,0 +1,105 @@
+//! Whether what was asked for is there, change by change, and who uses it.
+
+use model::Reading;
+use model::setup::{Check, Verdict, Verified, VerifiedPlan};
+
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show, TABLES};
+
+impl Show for Verified {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "verified";
+
+    fn title(&self) -> String {
+        "Asked for and obtained".to_owned()
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        let checks = || self.plans.iter().flat_map(|plan| &plan.checks);
+        let count = |verdict| checks().filter(|check| check.verdict == verdict).count();
+        let bad = checks().filter(|check| check.verdict.is_bad()).count();
+        let obtained = format!("{} of {} obtained", count(Verdict::Obtained), checks().count());
+        let unseen = count(Verdict::NotSeen);
+        let unseen = (unseen > 0).then(|| format!(", {unseen} cannot be seen from here"));
+        let bad = (bad > 0).then(|| format!(", {bad} not as asked for"));
+        vec![[obtained, unseen.unwrap_or_default(), bad.unwrap_or_default()].concat()]
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheets: Vec<Sheet> = self.plans.iter().map(plan).collect();
+        sheets.push(users(self));
+        sheets
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec!["applied", "id", "layer", "place", "asked", "found", "verdict", "note"];
+        let lines = self.plans.iter().flat_map(|plan| {
+            plan.checks.iter().map(|check| {
+                let applied = plan.applied.clone().unwrap_or_default();
+                let end = [found(check), word(check.verdict).to_owned(), check.note.clone()];
+                let start = [
+                    applied,
+                    check.id.clone(),
+                    check.layer.to_string(),
+                    check.place.clone(),
+                    check.asked.clone(),
+                ];
+                start.into_iter().chain(end).collect()
+            })
+        });
+        (head, lines.collect())
+    }
+}
+
+fn plan(plan: &VerifiedPlan) -> Sheet {
+    let when = plan.applied.as_ref().map(|time| format!(", applied {time}"));
+    let restarted = if plan.restarted { ", restarted since" } else { "" };
+    let title = format!("{}{}{restarted}", plan.goals.join("; "), when.unwrap_or_default());
+    let mut sheet = Sheet::new(&title, ["what", "asked", "found", ""]);
+    for check in &plan.checks {
+        let asked = match check.verdict {
+            Verdict::NotSeen => "(see the plan)",
+            _ => &check.asked,
+        };
+        sheet.row([&check.place, asked, &found(check), word(check.verdict)]);
+        if !check.note.is_empty() {
+            sheet.note(format!("{}: {}", check.place, check.note));
+        }
+    }
+    sheet
+}
+
+fn users(verified: &Verified) -> Sheet {
+    let mut sheet = Sheet::new("Used by", ["#pid", "name", "pages", "#memory"]);
+    match &verified.users {
+        Reading::Known(users) => users.iter().for_each(|user| {
+            sheet.row([
+                user.pid.to_string(),
+                user.name.clone(),
+                user.kind.to_string(),
+                user.bytes.to_string(),
+            ]);
+        }),
+        Reading::Unread(why) => sheet.note(format!("processes: {why}")),
+    }
+    verified.notes.iter().for_each(|note| sheet.note(note));
+    sheet
+}
+
+fn found(check: &Check) -> String {
+    match check.verdict {
+        Verdict::NotSeen => String::new(),
+        _ => check.found.to_string(),
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Obtained => "obtained",
+        Verdict::Short => "short",
+        Verdict::Different => "different",
+        Verdict::Unread => "unread",
+        Verdict::NotSeen => "not seen from here",
+    }
+}
