@@ -77,24 +77,19 @@ impl Pool {
         }
         if name == "nr_overcommit_hugepages" {
             let there = self.surplus.known().map_or(0, |surplus| pages.min(*surplus));
-            [
-                (&mut self.overcommit, pages),
-                (&mut self.surplus, there),
-                (&mut self.nr, there),
-            ]
-            .into_iter()
-            .for_each(|(count, less)| lower(count, less));
-            return;
+            lower(&mut self.overcommit, pages);
+            lower(&mut self.surplus, there);
+            lower(&mut self.nr, there);
+        } else {
+            lower(&mut self.nr, pages);
         }
-        lower(&mut self.nr, pages);
         at_most(&mut self.free, &self.nr);
-        let nodes = match &mut self.nodes {
-            Reading::Known(nodes) => nodes.as_mut_slice(),
-            Reading::Unread(_) => &mut [],
-        };
-        for node in nodes.iter_mut().filter(|node| Some(node.node) == of_node) {
-            lower(&mut node.nr, pages);
-            at_most(&mut node.free, &node.nr);
+        at_most(&mut self.reserved, &self.free);
+        if let (Reading::Known(nodes), Some(node)) = (&mut self.nodes, of_node) {
+            for node in nodes.iter_mut().filter(|own| own.node == node) {
+                lower(&mut node.nr, pages);
+                at_most(&mut node.free, &node.nr);
+            }
         }
     }
 
@@ -135,7 +130,7 @@ fn lower(count: &mut Reading<u64>, less: u64) {
     }
 }
 
-/// Free pages are never more than all pages.
+/// Free pages are never more than all pages, nor reserved ones more than free ones.
 fn at_most(count: &mut Reading<u64>, most: &Reading<u64>) {
     if let (Reading::Known(count), Reading::Known(most)) = (count, most) {
         *count = (*count).min(*most);
