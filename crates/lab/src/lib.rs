@@ -1,6 +1,7 @@
 //! Order, sampling and statistics: sweeps that prove what they measured.
 
 pub mod cores;
+pub mod flip;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;

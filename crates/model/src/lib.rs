@@ -2,6 +2,7 @@
 
 mod backing;
 mod bytes;
+pub mod collapse;
 pub mod cores;
 mod doubt;
 mod envelope;

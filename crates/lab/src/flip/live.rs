@@ -1,0 +1,63 @@
+//! A running process: its large pages made through the kernel, its memory in use read from its pagemap.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use model::Bytes;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::collapse::Target;
+use super::syscall::process_madvise;
+
+/// MADV_COLLAPSE of Linux 6.1.
+const MADV_COLLAPSE: i32 = 25;
+/// A pagemap entry of a page that is in memory (Documentation/admin-guide/mm/pagemap.rst).
+const PRESENT: u64 = 1 << 63;
+
+/// A process by its pidfd, so that another one with the same number is never touched.
+pub(super) struct Live {
+    process: OwnedFd,
+    pagemap: File,
+    base_page: Bytes,
+    began: Instant,
+}
+
+impl Live {
+    pub(super) fn open(pid: u32, base_page: Bytes) -> io::Result<Self> {
+        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+        Ok(Self {
+            process: pidfd_open(id, PidfdFlags::empty())?,
+            pagemap: File::open(format!("/proc/{pid}/pagemap"))?,
+            base_page,
+            began: Instant::now(),
+        })
+    }
+}
+
+impl Target for Live {
+    fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64> {
+        let entries = page.0 / self.base_page.0;
+        let mut bytes = vec![0; entries as usize * 8];
+        self.pagemap.read_exact_at(&mut bytes, at / self.base_page.0 * 8)?;
+        let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
+        let present = words.filter(|&word| u64::from_ne_bytes(word) & PRESENT != 0).count();
+        Ok(present as f64 / entries as f64)
+    }
+
+    fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()> {
+        process_madvise(self.process.as_fd(), at, page.as_usize(), MADV_COLLAPSE)
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn pause(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+}
