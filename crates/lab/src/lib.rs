@@ -5,6 +5,7 @@ pub mod flip;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
+pub mod preload;
 mod progress;
 mod rounds;
 pub mod stats;

@@ -1,0 +1,184 @@
+//! libhugewise_preload.so from this side: it is carried along, put in front of a program, and asked what it did.
+//!
+//! The library is in the program's own file and goes to a memfd when it is needed: nothing is installed, nothing is left behind. Children
+//! reach it and the page of counts through inherited descriptors, or if they closed those, through this process's `/proc/PID/fd`.
+
+mod layout;
+mod programs;
+mod report;
+
+#[cfg(test)]
+mod layout_tests;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use model::Bytes;
+use preload_abi::{BYTES, VARIABLE, WORDS};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::{Errno, FdFlags};
+
+pub use layout::{Layout, ParseLayoutError, Rule};
+pub use programs::{Why, can_take};
+pub use report::{Report, Tally};
+
+/// Built by this crate's build script; empty for targets that it does not know.
+static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libhugewise_preload.so"));
+
+/// Programs count on low numbers of descriptors: those that they inherit from here begin at this one.
+const LEAST_FD: i32 = 500;
+
+/// Why the library cannot be put in front of programs.
+#[derive(Debug, thiserror::Error)]
+pub enum PreloadError {
+    /// Built for a target that the library does not know.
+    #[error(
+        "this build has no preload library, which is there for glibc on x86-64 and arm64 (build for a *-linux-gnu target, or choose another technique)"
+    )]
+    NotBuilt,
+    /// No memory file.
+    #[error(
+        "{what} cannot be made: {error} (a seccomp profile that forbids memfd_create, or too many open files; choose another technique)"
+    )]
+    NoFile {
+        /// What the file is for.
+        what: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+    /// The counts cannot be read back.
+    #[error("the preload library's counts cannot be read: {0}")]
+    NoReport(io::Error),
+}
+
+/// The library in a file of its own.
+#[derive(Clone, Debug)]
+pub struct Preload {
+    library: Arc<OwnedFd>,
+}
+
+impl Preload {
+    /// Puts the library where programs can load it from.
+    ///
+    /// # Errors
+    /// If this build has none, or no memory file can be made.
+    pub fn ready() -> Result<Self, PreloadError> {
+        if LIBRARY.is_empty() {
+            return Err(PreloadError::NotBuilt);
+        }
+        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+        let file = memory_file("libhugewise_preload.so", LIBRARY, seals);
+        let library = file.map_err(|error| PreloadError::NoFile {
+            what: "a file for the preload library",
+            error,
+        })?;
+        Ok(Self {
+            library: Arc::new(library),
+        })
+    }
+
+    /// Orders and counts for one run of a program: every process of it adds to the same counts.
+    ///
+    /// # Errors
+    /// If no memory file can be made.
+    pub fn arm(&self, layout: &Layout) -> Result<Armed, PreloadError> {
+        // The standard library seeds its hash maps from the kernel.
+        let nonce = RandomState::new().build_hasher().finish();
+        let words = layout.words(nonce, page_sizes());
+        let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
+        let file = memory_file("hugewise-preload-counts", &bytes_of(&words), seals);
+        let page = file.map_err(|error| PreloadError::NoFile {
+            what: "a page for the preload library's counts",
+            error,
+        })?;
+        let own = std::process::id();
+        let env = vec![
+            (
+                "LD_PRELOAD".into(),
+                behind(std::env::var_os("LD_PRELOAD"), own, self.library.as_raw_fd()),
+            ),
+            (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
+        ];
+        Ok(Armed {
+            env,
+            page,
+            _library: Arc::clone(&self.library),
+        })
+    }
+}
+
+/// A program's environment with the library in front, and its counts. Keep it until the program has ended: while it lives, children of
+/// this process inherit two descriptors that the library is found by.
+#[derive(Debug)]
+pub struct Armed {
+    /// What to set in the program's environment.
+    pub env: Vec<(OsString, OsString)>,
+    page: OwnedFd,
+    _library: Arc<OwnedFd>,
+}
+
+impl Armed {
+    /// What was counted so far, in all processes of the program.
+    ///
+    /// # Errors
+    /// If the page of counts cannot be read.
+    pub fn report(&self) -> Result<Report, PreloadError> {
+        let mut bytes = [0; BYTES];
+        let read = rustix::io::pread(&self.page, &mut bytes[..], 0);
+        let failed = |error: Errno| PreloadError::NoReport(error.into());
+        match read.map_err(failed)? {
+            BYTES => Ok(Report::of(&words_of(&bytes))),
+            _ => Err(PreloadError::NoReport(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+/// The library behind those that are preloaded anyway, so that their memory calls go through it as well. By two names: the loader
+/// takes the second for the first again, and either can be out of a program's reach.
+fn behind(others: Option<OsString>, own: u32, fd: i32) -> OsString {
+    let mut list = others.filter(|list| !list.is_empty()).unwrap_or_default();
+    if !list.is_empty() {
+        list.push(":");
+    }
+    list.push(format!("/proc/self/fd/{fd}:/proc/{own}/fd/{fd}"));
+    list
+}
+
+/// A sealed file in memory, inherited by children under a high number.
+fn memory_file(name: &str, content: &[u8], seals: SealFlags) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let made = rustix::fs::memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL);
+    // Kernels before 6.3 know nothing of that seal.
+    let file = made.or_else(|error| match error {
+        Errno::INVAL => rustix::fs::memfd_create(name, flags),
+        other => Err(other),
+    })?;
+    let mut file = File::from(file);
+    file.write_all(content)?;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    let high = rustix::io::fcntl_dupfd_cloexec(&file, LEAST_FD);
+    // Where fewer descriptors are allowed, any number has to do.
+    let high = high.or_else(|_| rustix::io::fcntl_dupfd_cloexec(&file, 3))?;
+    rustix::io::fcntl_setfd(&high, FdFlags::empty())?;
+    Ok(high)
+}
+
+/// The machine's base page and the size of a transparent huge page; 2 MiB where the kernel does not say.
+fn page_sizes() -> (Bytes, Bytes) {
+    let pmd = host::Source::live().number("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+    let pmd = pmd.known().copied().map_or(Bytes::mib(2), Bytes);
+    (Bytes(rustix::param::page_size() as u64), pmd)
+}
+
+fn bytes_of(words: &[u64; WORDS]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn words_of(bytes: &[u8; BYTES]) -> [u64; WORDS] {
+    let (chunks, _) = bytes.as_chunks();
+    std::array::from_fn(|word| u64::from_ne_bytes(chunks[word]))
+}
