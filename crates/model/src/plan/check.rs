@@ -32,7 +32,7 @@ pub enum PlanError {
 type Flaw = (&'static str, String, &'static str);
 
 /// Directories of /etc whose files a plan may write, and single files in it.
-const ETC: [&str; 13] = [
+const ETC: [&str; 14] = [
     "/etc/default/grub",
     "/etc/default/grub.d/",
     "/etc/kernel/cmdline",
@@ -43,6 +43,7 @@ const ETC: [&str; 13] = [
     "/etc/postgresql/",
     "/etc/security/limits.d/",
     "/etc/security/limits.conf",
+    "/etc/sysctl.conf",
     "/etc/sysctl.d/",
     "/etc/systemd/system/",
     "/etc/tmpfiles.d/",

@@ -41,69 +41,112 @@ pub fn innodb_pool(asked: Bytes, chunk: Bytes, instances: u64) -> Bytes {
     Bytes(asked.0.div_ceil(unit).saturating_mul(unit))
 }
 
+/// The settings that decide InnoDB's pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Innodb {
+    /// `innodb_buffer_pool_size`.
+    pub pool: Bytes,
+    /// `innodb_buffer_pool_chunk_size`.
+    pub chunk: Bytes,
+    /// `innodb_buffer_pool_instances`; without, 8 from 1 GiB on, else 1.
+    pub instances: Option<u64>,
+}
+
+impl Innodb {
+    /// With what the server takes if it is told nothing else.
+    pub fn new(pool: Bytes) -> Self {
+        Self {
+            pool,
+            chunk: Bytes::mib(128),
+            instances: None,
+        }
+    }
+
+    /// From the `[mysqld]` part of my.cnf: values are bytes, or have K, M, G or T. What cannot be read is as if it were
+    /// not there, which the server would refuse at its start.
+    pub fn parse(text: &str) -> Self {
+        let mut settings = Self::new(Bytes::mib(128));
+        let mut is_ours = false;
+        for line in text.lines().map(str::trim) {
+            if line.starts_with('[') {
+                is_ours = matches!(line, "[mysqld]" | "[server]" | "[mariadb]");
+            } else if let Some((name, value)) = line.split_once('=').filter(|_| is_ours) {
+                settings.take(
+                    &name.trim().replace('-', "_"),
+                    value.split('#').next().unwrap_or_default().trim(),
+                );
+            }
+        }
+        settings
+    }
+
+    fn take(&mut self, name: &str, value: &str) {
+        let size = || value.parse().map(Bytes).ok().or_else(|| value.parse().ok());
+        match name {
+            "innodb_buffer_pool_size" => self.pool = size().unwrap_or(self.pool),
+            "innodb_buffer_pool_chunk_size" => self.chunk = size().unwrap_or(self.chunk),
+            "innodb_buffer_pool_instances" => self.instances = value.parse().ok(),
+            _ => {}
+        }
+    }
+}
+
 /// `size innodb`: each chunk of the buffer pool with its bookkeeping is a mapping of its own.
 ///
 /// # Errors
 /// When the page is none, or a chunk is no multiple of 1 MiB.
-pub fn innodb(asked: Bytes, chunk: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeError> {
-    if chunk.0 == 0 || !chunk.0.is_multiple_of(1 << 20) {
-        return Err(SizeError::out_of_range(
-            "--chunk",
-            chunk,
-            "innodb_buffer_pool_chunk_size, a multiple of 1M such as 128M",
-        ));
-    }
-    if !(1..=64).contains(&instances) {
-        return Err(SizeError::out_of_range(
-            "--instances",
-            instances,
-            "innodb_buffer_pool_instances, from 1 to 64",
-        ));
-    }
+pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
+    let (asked, chunk) = (settings.pool, settings.chunk);
+    let instances = settings.instances.unwrap_or(if asked >= Bytes::gib(1) { 8 } else { 1 });
+    check_innodb(chunk, instances)?;
     let pool = innodb_pool(asked, chunk, instances);
     let chunks = pool.0 / chunk.0;
-    let with_blocks = Bytes(
-        chunk
-            .0
-            .saturating_add((chunk.0 / INNODB_PAGE).saturating_mul(INNODB_BLOCK)),
-    );
+    let blocks = chunk.0 / INNODB_PAGE;
+    let with_blocks = Bytes(chunk.0.saturating_add(blocks.saturating_mul(INNODB_BLOCK)));
     let each = pages_for(with_blocks, page)?;
-    Ok(Sizing::new(
-        format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact()),
-        "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248",
-    )
-    .step(
-        "buffer_pool",
-        format!("{asked} rounded up to {} x {instances}", chunk.exact()),
-        pool,
-        "B",
-    )
-    .step("chunks", format!("{pool} / {}", chunk.exact()), chunks, "chunks")
-    .step(
-        "chunk",
-        format!(
-            "{} + {} blocks x {INNODB_BLOCK} B",
-            chunk.exact(),
-            chunk.0 / INNODB_PAGE
-        ),
-        with_blocks,
-        "B",
-    )
-    .step(
-        "chunk_pages",
-        format!("{} B / {} B, rounded up", with_blocks.0, page.0),
-        each,
-        "pages",
-    )
-    .step(
-        "pages",
-        format!("{chunks} x {each}"),
-        chunks.saturating_mul(each),
-        "pages",
-    )
-    .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
-    .trap("MySQL takes System V shared memory: the mysql user needs the group of vm.hugetlb_shm_group")
-    .trap("key_buffer_size and the query cache come from the pool too where they are large"))
+    let source = "MySQL Reference Manual, InnoDB Buffer Pool; bookkeeping as logged in docker-library/mysql#248";
+    let about = format!("pages of {} for InnoDB with a buffer pool of {asked}", page.exact());
+    Ok(Sizing::new(about, source)
+        .step(
+            "buffer_pool",
+            format!("{asked} rounded up to {} x {instances}", chunk.exact()),
+            pool,
+            "B",
+        )
+        .step("chunks", format!("{pool} / {}", chunk.exact()), chunks, "chunks")
+        .step(
+            "chunk",
+            format!("{} + {blocks} blocks x {INNODB_BLOCK} B", chunk.exact()),
+            with_blocks,
+            "B",
+        )
+        .step(
+            "chunk_pages",
+            format!("{} B / {} B, rounded up", with_blocks.0, page.0),
+            each,
+            "pages",
+        )
+        .step(
+            "pages",
+            format!("{chunks} x {each}"),
+            chunks.saturating_mul(each),
+            "pages",
+        )
+        .trap("large-pages in [mysqld] falls back chunk by chunk: `InnoDB: HugeTLB: Warning: Failed to allocate ...`")
+        .trap("shmget(SHM_HUGETLB): the mysql user needs the group of vm.hugetlb_shm_group")
+        .trap("key_buffer_size and the query cache come from the pool too where they are large"))
+}
+
+fn check_innodb(chunk: Bytes, instances: u64) -> Result<(), SizeError> {
+    if chunk.0 == 0 || !chunk.0.is_multiple_of(1 << 20) {
+        let wanted = "innodb_buffer_pool_chunk_size, a multiple of 1M such as 128M";
+        return Err(SizeError::out_of_range("--chunk", chunk, wanted));
+    }
+    if !(1..=64).contains(&instances) {
+        let wanted = "innodb_buffer_pool_instances, from 1 to 64";
+        return Err(SizeError::out_of_range("--instances", instances, wanted));
+    }
+    Ok(())
 }
 
 /// `size redis`: no pool pages, but what copying costs while a child saves.
@@ -140,7 +183,7 @@ pub fn redis(maxmemory: Bytes, written: Bytes, base: Bytes, large: Bytes) -> Res
 
 #[cfg(test)]
 mod tests {
-    use super::{innodb, innodb_pool, oracle, redis};
+    use super::{Innodb, innodb, innodb_pool, oracle, redis};
     use model::Bytes;
 
     #[test]
@@ -152,7 +195,7 @@ mod tests {
     #[test]
     fn an_innodb_chunk_asks_for_what_the_server_logs() {
         // docker-library/mysql#248: `InnoDB: mmap(137428992 bytes) failed`, a chunk of 128M in MySQL 5.7.17.
-        let sizing = innodb(Bytes::gib(8), Bytes::mib(128), 8, Bytes::mib(2)).expect("a size");
+        let sizing = innodb(&Innodb::new(Bytes::gib(8)), Bytes::mib(2)).expect("a size");
         assert_eq!(sizing.whole("chunk"), Some(137_428_992));
         assert_eq!(sizing.whole("pages"), Some(64 * 66));
         assert_eq!(
@@ -160,8 +203,26 @@ mod tests {
             Bytes::gib(10),
             "the manual's example"
         );
-        assert!(innodb(Bytes::gib(8), Bytes(0), 8, Bytes::mib(2)).is_err());
-        assert!(innodb(Bytes::gib(8), Bytes::mib(128), 0, Bytes::mib(2)).is_err());
+        for (chunk, instances) in [(Bytes(0), 8), (Bytes::mib(128), 0)] {
+            let settings = Innodb {
+                pool: Bytes::gib(8),
+                chunk,
+                instances: Some(instances),
+            };
+            assert!(innodb(&settings, Bytes::mib(2)).is_err());
+        }
+    }
+
+    #[test]
+    fn my_cnf_is_read_in_its_section() {
+        let text = "[client]\ninnodb_buffer_pool_size=1T\n[mysqld]\ninnodb-buffer-pool-size = 8G # most\n\
+                    innodb_buffer_pool_instances=4\ninnodb_buffer_pool_chunk_size=268435456\n";
+        let settings = Innodb::parse(text);
+        assert_eq!(
+            (settings.pool, settings.chunk, settings.instances),
+            (Bytes::gib(8), Bytes::mib(256), Some(4))
+        );
+        assert_eq!(Innodb::parse(""), Innodb::new(Bytes::mib(128)));
     }
 
     #[test]

@@ -1,0 +1,121 @@
+//! The kernel's command line: pools that can only be had at boot.
+
+use host::config::Distribution;
+use model::Bytes;
+use model::plan::Layer;
+
+use super::draft::{Draft, Drafts};
+
+const GRUB: &str = "/etc/default/grub.d/60-hugewise.cfg";
+const CMDLINE: &str = "/etc/kernel/cmdline";
+const SOURCE: &str = "Linux Documentation/admin-guide/kernel-parameters.txt, hugepagesz= and hugepages=";
+
+/// Asks for a pool at boot.
+pub(super) fn pool(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, u64)], pages: u64, why: &str) {
+    let by_node: Vec<String> = parts
+        .iter()
+        .filter_map(|(node, pages)| Some(format!("{}:{pages}", (*node)?)))
+        .collect();
+    let count = if by_node.is_empty() {
+        pages.to_string()
+    } else {
+        by_node.join(",")
+    };
+    let parameters = format!("hugepagesz={} hugepages={count}", page.exact());
+    if drafts
+        .host
+        .snapshot
+        .kernel
+        .command_line
+        .known()
+        .is_some_and(|line| line.contains(&parameters))
+    {
+        drafts.note(format!("`{parameters}` is on the kernel's command line already"));
+        return;
+    }
+    earlier(drafts, page);
+    add(drafts, &format!("boot-pool-{}", page.exact()), page, &parameters, why);
+}
+
+/// Of two counts for one pool the first one holds.
+fn earlier(drafts: &mut Drafts<'_>, page: Bytes) {
+    let default = drafts.host.default_page();
+    let boot = drafts.host.config.boot.known();
+    if let Some(pages) = boot.and_then(|boot| boot.pages_of(page, Some(default))) {
+        let size = page.exact();
+        drafts.note(format!(
+            "the command line asks for {pages} pages of {size} already, and the first count holds: \
+                 take it out"
+        ));
+    }
+}
+
+fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &str) {
+    let why = format!("`{parameters}`: memory is in whole pages only at boot; {why}");
+    let has_grub_d =
+        drafts.host.distribution() == Distribution::Debian && drafts.host.has_directory("/etc/default/grub.d");
+    if has_grub_d {
+        let line = format!("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX {parameters}\"");
+        let size = format!("hugepagesz={} ", page.exact());
+        let draft = drafts.edit(Layer::Boot, id, GRUB, |text| {
+            super::files::with_line(text, &line, |found| found.contains(&size))
+        });
+        drafts.add(draft.why(why).source(SOURCE).reboot());
+        let run = Draft::instruction(Layer::Boot, "update-grub", "this host", "update-grub\nreboot");
+        drafts.add(
+            run.why("GRUB's menu is made from its files")
+                .source("grub-mkconfig(8)")
+                .reboot(),
+        );
+    } else if drafts.host.has_directory("/etc/kernel") && !drafts.host.text(CMDLINE).is_empty() {
+        let draft = drafts.edit(Layer::Boot, id, CMDLINE, |text| with_parameters(text, page, parameters));
+        drafts.add(draft.why(why).source(SOURCE).reboot());
+        let run = "kernel-install add \"$(uname -r)\" \"/lib/modules/$(uname -r)/vmlinuz\"\nreboot";
+        let run = Draft::instruction(Layer::Boot, "kernel-install", "this host", run);
+        drafts.add(
+            run.why("systemd-boot's entries are made from that file")
+                .source("kernel-install(8)")
+                .reboot(),
+        );
+    } else {
+        let how = drafts.host.distribution().add_boot_parameters(parameters);
+        drafts.add(
+            Draft::instruction(Layer::Boot, id, "this host", how)
+                .why(why)
+                .source(SOURCE)
+                .reboot(),
+        );
+    }
+}
+
+/// The line without an earlier pair for that size, and with the new one.
+fn with_parameters(text: &str, page: Bytes, parameters: &str) -> String {
+    let size = format!("hugepagesz={}", page.exact());
+    let mut words: Vec<&str> = Vec::new();
+    let mut skips_count = false;
+    for word in text.split_whitespace() {
+        let drop = word == size || (skips_count && word.starts_with("hugepages="));
+        skips_count = word == size;
+        if !drop {
+            words.push(word);
+        }
+    }
+    words.push(parameters);
+    format!("{}\n", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_parameters;
+    use model::Bytes;
+
+    #[test]
+    fn an_earlier_pair_of_that_size_is_taken_out() {
+        let text = "root=/dev/sda1 hugepagesz=1G hugepages=2 hugepagesz=2M hugepages=512 quiet\n";
+        let expected = "root=/dev/sda1 hugepagesz=2M hugepages=512 quiet hugepagesz=1G hugepages=4\n";
+        assert_eq!(
+            with_parameters(text, Bytes::gib(1), "hugepagesz=1G hugepages=4"),
+            expected
+        );
+    }
+}

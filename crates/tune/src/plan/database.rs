@@ -1,0 +1,134 @@
+//! PostgreSQL, InnoDB, Oracle and Redis: their own settings, and what they ask of the system.
+
+use model::plan::{Layer, Value};
+use model::{Bytes, Reading};
+
+use super::draft::{Draft, Drafts};
+use super::files::{sets, with_line, with_line_in};
+use super::goal::{DatabaseGoal, Goal, OracleGoal};
+use super::limits::{Shared, shared};
+use super::{Need, PlanningError, cgroup, thp};
+
+/// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
+pub(super) fn postgres(
+    drafts: &mut Drafts<'_>,
+    goal: &Goal,
+    database: &DatabaseGoal,
+    needs: &[Need],
+) -> Result<(), PlanningError> {
+    must_be_there(drafts, goal, &database.file)?;
+    let mut lines = vec![("huge_pages", "huge_pages = on".to_owned())];
+    if let Some(page) = database.page {
+        lines.push(("huge_page_size", format!("huge_page_size = {}kB", page.0 >> 10)));
+    }
+    for (name, line) in lines {
+        let is_it = |found: &str| sets(&found.to_ascii_lowercase(), name);
+        let draft = drafts.edit(Layer::Application, "postgresql-conf", &database.file, |text| {
+            with_line(text, &line, is_it)
+        });
+        let why = format!("`{line}`: with `try` it would run on base pages without a word when the pool is short");
+        drafts.add(
+            draft
+                .why(why)
+                .source("PostgreSQL documentation, huge_pages")
+                .restart(format!("systemctl restart {}", database.service)),
+        );
+    }
+    cgroup::draft(drafts, &database.service, needs);
+    Ok(())
+}
+
+/// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
+pub(super) fn innodb(
+    drafts: &mut Drafts<'_>,
+    goal: &Goal,
+    database: &DatabaseGoal,
+    needs: &[Need],
+) -> Result<(), PlanningError> {
+    must_be_there(drafts, goal, &database.file)?;
+    let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
+    let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
+        with_line_in(text, "[mysqld]", "large-pages", is_it)
+    });
+    let restart = format!("systemctl restart {}", database.service);
+    drafts.add(
+        draft
+            .why("asks for large pages for the buffer pool")
+            .source("MySQL Reference Manual, Enabling Large Page Support")
+            .restart(restart),
+    );
+    cgroup::draft(drafts, &database.service, needs);
+    shared(drafts, goal, &sharer(&database.user, Some(&database.service), needs))
+}
+
+/// `use_large_pages=ONLY` without automatic memory management, and what shmget(SHM_HUGETLB) asks for.
+pub(super) fn oracle(
+    drafts: &mut Drafts<'_>,
+    goal: &Goal,
+    oracle: &OracleGoal,
+    needs: &[Need],
+) -> Result<(), PlanningError> {
+    let text = format!(
+        "ALTER SYSTEM SET use_large_pages=ONLY SCOPE=SPFILE;\nALTER SYSTEM SET memory_target=0 SCOPE=SPFILE;\n\
+         ALTER SYSTEM SET sga_target={} SCOPE=SPFILE;",
+        oracle.sga.exact()
+    );
+    let draft = Draft::instruction(Layer::Application, "oracle-spfile", "each instance, as SYSDBA", text);
+    drafts.add(
+        draft
+            .why("memory_target puts the SGA on /dev/shm; ONLY refuses to start on base pages")
+            .source("Oracle Database Administrator's Reference for Linux; MOS 749851.1")
+            .restart("the instances"),
+    );
+    shared(drafts, goal, &sharer(&oracle.user, None, needs))
+}
+
+/// No pages for everybody: after a fork each first write would copy a large page.
+pub(super) fn redis(drafts: &mut Drafts<'_>, goal: &Goal) -> Result<(), PlanningError> {
+    let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
+    match policy.map(|choice| choice.chosen.as_str()) {
+        Some("always") => thp::set(
+            drafts,
+            goal,
+            "enabled",
+            "madvise",
+            "Redis forks to save: each first write then copies a whole page",
+        )?,
+        _ => drafts.note(
+            "Redis takes no pool pages, and transparent ones are not given to everybody here: \
+                 nothing to set",
+        ),
+    }
+    let draft = Draft::instruction(Layer::Application, "redis-conf", "redis.conf", "disable-thp yes");
+    drafts.add(
+        draft
+            .why("the default since 6.2: Redis asks the kernel itself, whatever the policy")
+            .source("Redis documentation, Diagnosing latency issues")
+            .restart("redis"),
+    );
+    Ok(())
+}
+
+fn sharer<'g>(user: &'g str, service: Option<&'g str>, needs: &[Need]) -> Shared<'g> {
+    let bytes = needs
+        .iter()
+        .map(|need| need.page.0.saturating_mul(need.pages))
+        .fold(0, u64::saturating_add);
+    Shared {
+        user: Some(user),
+        group: None,
+        service,
+        bytes: Bytes(bytes),
+    }
+}
+
+fn must_be_there(drafts: &Drafts<'_>, goal: &Goal, file: &str) -> Result<(), PlanningError> {
+    match drafts.host.file(file) {
+        Reading::Known(Value::Text(_)) => Ok(()),
+        Reading::Known(_) => Err(PlanningError::new(
+            goal,
+            format!("{file} is not there (name the server's configuration file)"),
+        )),
+        Reading::Unread(why) => Err(PlanningError::new(goal, format!("{why} (try as root)"))),
+    }
+}

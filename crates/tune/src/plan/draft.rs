@@ -1,0 +1,224 @@
+//! Changes as they are drafted: each target once, in the order of application, without what is there already.
+
+use std::collections::BTreeMap;
+
+use model::Reading;
+use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Target, Value};
+
+use super::Host;
+
+/// The drafts of a plan.
+pub(super) struct Drafts<'h> {
+    pub(super) host: &'h Host<'h>,
+    drafts: Vec<Draft>,
+    notes: Vec<String>,
+    /// Texts of files as earlier drafts leave them.
+    files: BTreeMap<String, String>,
+}
+
+/// A change without what stands there now.
+pub(super) struct Draft {
+    layer: Layer,
+    id: String,
+    target: Target,
+    after: Value,
+    why: String,
+    risk: Risk,
+    also_written_by: Vec<String>,
+    source: &'static str,
+}
+
+/// Files that hugewise makes.
+const NEW_FILE: (Mode, Owner) = (Mode(0o644), Owner { uid: 0, gid: 0 });
+
+impl Draft {
+    fn new(layer: Layer, id: &str, target: Target, after: Value) -> Self {
+        Self {
+            layer,
+            id: slug(id),
+            target,
+            after,
+            why: String::new(),
+            risk: Risk::default(),
+            also_written_by: Vec::new(),
+            source: "",
+        }
+    }
+
+    /// A setting of the running kernel.
+    pub(super) fn setting(layer: Layer, id: &str, path: impl Into<String>, after: Value) -> Self {
+        Self::new(layer, id, Target::Setting { path: path.into() }, after)
+    }
+
+    /// Something for somebody to do.
+    pub(super) fn instruction(layer: Layer, id: &str, on: &str, text: impl Into<String>) -> Self {
+        let target = Target::Instruction { on: on.to_owned() };
+        Self::new(layer, id, target, Value::Text(text.into()))
+    }
+
+    /// A hugetlbfs.
+    pub(super) fn mount(id: &str, at: &str, options: impl Into<String>) -> Self {
+        let target = Target::Mount { at: at.to_owned() };
+        Self::new(Layer::Mount, id, target, Value::Text(options.into()))
+    }
+
+    pub(super) fn why(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+
+    pub(super) fn source(mut self, source: &'static str) -> Self {
+        self.source = source;
+        self
+    }
+
+    pub(super) fn risk(mut self, risk: Risk) -> Self {
+        self.risk = risk;
+        self
+    }
+
+    pub(super) fn reboot(mut self) -> Self {
+        self.risk.reboot = true;
+        self
+    }
+
+    pub(super) fn restart(mut self, what: impl Into<String>) -> Self {
+        self.risk.restart.push(what.into());
+        self
+    }
+
+    pub(super) fn also(mut self, others: impl IntoIterator<Item = String>) -> Self {
+        self.also_written_by.extend(others);
+        self
+    }
+}
+
+impl<'h> Drafts<'h> {
+    pub(super) fn new(host: &'h Host<'h>) -> Self {
+        Self {
+            host,
+            drafts: Vec::new(),
+            notes: Vec::new(),
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a draft; a later one for the same target replaces the value and adds its reasons.
+    pub(super) fn add(&mut self, draft: Draft) {
+        let same = |known: &&mut Draft| known.target.is_applicable() && known.target == draft.target;
+        let Some(known) = self.drafts.iter_mut().find(same) else {
+            self.drafts.push(draft);
+            return;
+        };
+        known.after = draft.after;
+        if !known.why.contains(&draft.why) {
+            known.why = format!("{}; {}", known.why, draft.why);
+        }
+        known.risk.reboot |= draft.risk.reboot;
+        known.risk.restart.extend(draft.risk.restart);
+        known.also_written_by.extend(draft.also_written_by);
+    }
+
+    /// Says something about the whole.
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    /// A file with its text changed; several drafts can change one file.
+    pub(super) fn edit(&mut self, layer: Layer, id: &str, path: &str, change: impl Fn(&str) -> String) -> Draft {
+        let now = self.files.get(path).cloned().unwrap_or_else(|| self.host.text(path));
+        let text = change(&now);
+        self.files.insert(path.to_owned(), text.clone());
+        let is_new = matches!(self.host.file(path), Reading::Known(Value::Absent));
+        let (mode, owner) = match is_new {
+            true => (Some(NEW_FILE.0), Some(NEW_FILE.1)),
+            false => (None, None),
+        };
+        let path = path.to_owned();
+        Draft::new(layer, id, Target::File { path, mode, owner }, Value::Text(text))
+    }
+
+    /// The plan: what is there already becomes a note.
+    pub(super) fn finish(mut self, goals: Vec<String>) -> Plan {
+        self.drafts.sort_by_key(|draft| rank(draft.layer));
+        let mut changes: Vec<Change> = Vec::new();
+        for draft in std::mem::take(&mut self.drafts) {
+            let mut change = self.change(draft);
+            if change.is_there() {
+                let value = change.after.text().filter(|text| !text.contains('\n'));
+                let value = value.map_or_else(String::new, |value| format!(" ({value})"));
+                self.note(format!("{} is as wanted already{value}", change.target));
+                continue;
+            }
+            change.id = unused(change.id, &changes);
+            changes.push(change);
+        }
+        Plan {
+            goals,
+            changes,
+            notes: self.notes,
+        }
+    }
+
+    fn change(&self, draft: Draft) -> Change {
+        let before = self.host.before(&draft.target);
+        let mut also_written_by = draft.also_written_by;
+        also_written_by.sort();
+        also_written_by.dedup();
+        Change {
+            id: draft.id,
+            layer: draft.layer,
+            before,
+            target: draft.target,
+            after: draft.after,
+            why: draft.why,
+            risk: draft.risk,
+            also_written_by,
+            source: draft.source.to_owned(),
+        }
+    }
+}
+
+/// The id, with a number if another change has it.
+fn unused(id: String, changes: &[Change]) -> String {
+    let is_known = |id: &str| changes.iter().any(|change| change.id == id);
+    if !is_known(&id) {
+        return id;
+    }
+    (2..)
+        .map(|nth| format!("{id}-{nth}"))
+        .find(|id| !is_known(id))
+        .unwrap_or(id)
+}
+
+/// Layers in the order of application: what can fall short comes before what makes it last.
+fn rank(layer: Layer) -> u8 {
+    match layer {
+        Layer::Groups => 0,
+        Layer::Limits => 1,
+        Layer::Runtime => 2,
+        Layer::Mount => 3,
+        Layer::Cgroup => 4,
+        Layer::Persistence => 5,
+        Layer::Boot => 6,
+        Layer::Application => 7,
+        Layer::Hypervisor => 8,
+        Layer::Kubernetes => 9,
+        Layer::Windows => 10,
+    }
+}
+
+/// Lower-case letters, digits and `-`.
+fn slug(text: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '-'
+        }
+    };
+    text.chars().map(plain).take(100).collect()
+}

@@ -1,0 +1,195 @@
+//! The kinds of goals: which keys each has, and what their values must be.
+
+use model::Bytes;
+
+use super::words::Words;
+use super::{
+    DatabaseGoal, GoalError, Hypervisor, JvmGoal, JvmPages, OracleGoal, PoolGoal, ThpGoal, VmGoal, Want, names,
+};
+
+const KINDS: &str = "pool:2M=16, thp=madvise, jvm:heap=3.5g,user=NAME, postgres:FILE, innodb:FILE, oracle:sga=24G, redis, \
+                     vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, or a FILE.toml";
+const ACCOUNT: &str = "a name of letters, digits and _ . - that begins with a letter";
+const SERVICE: &str = "the name of a systemd service";
+const PATH: &str = "an absolute path of letters, digits and / . _ + @ - without `..`";
+const PAGE: &str = "a page size such as 2M or 1G";
+const SIZE: &str = "a size with a unit, such as 6g";
+
+/// What the words want.
+pub(super) fn want(words: &mut Words) -> Result<Want, GoalError> {
+    Ok(match words.kind() {
+        "pool" => Want::Pool(pool(words)?),
+        "thp" => Want::Thp(thp(words)?),
+        "jvm" => Want::Jvm(jvm(words)?),
+        "postgres" => Want::Postgres(database(words, "postgres", "postgresql.service")?),
+        "innodb" | "mysql" => Want::Innodb(database(words, "mysql", "mysql.service")?),
+        "oracle" => Want::Oracle(oracle(words)?),
+        "redis" => Want::Redis,
+        "vm" => Want::Vm(vm(words)?),
+        "kubernetes" => Want::Kubernetes(pool(words)?),
+        "windows" => Want::Windows(needed(words, "user", names::account, ACCOUNT)?),
+        kind => return Err(words.fail("", kind, KINDS)),
+    })
+}
+
+/// The keys of a kind, for whoever wrote another one.
+pub(super) fn keys(want: &Want) -> &'static str {
+    match want {
+        Want::Pool(_) | Want::Kubernetes(_) => "SIZE=PAGES, node, group, mount",
+        Want::Thp(_) => "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service",
+        Want::Jvm(_) => "heap, user, group, service, kind, pages, collector, jdk",
+        Want::Postgres(_) => "file, pages, user, service",
+        Want::Innodb(_) => "file, pages, user, service, buffer-pool",
+        Want::Oracle(_) => "sga, user, instances",
+        Want::Redis => "no keys",
+        Want::Vm(_) => "memory, pages, hypervisor, node, count, name",
+        Want::Windows(_) => "user",
+    }
+}
+
+fn needed<T>(words: &mut Words, key: &str, check: fn(&str) -> Option<T>, wanted: &str) -> Result<T, GoalError> {
+    let value = words.checked(key, check, wanted)?;
+    words.needed(key, value, wanted)
+}
+
+fn pool(words: &mut Words) -> Result<PoolGoal, GoalError> {
+    let mut pools = Vec::new();
+    for (size, count) in words.drain(names::page) {
+        let wanted = "a number of pages, such as 16";
+        let pages = names::pages(&count).ok_or_else(|| words.fail(&size.exact(), &count, wanted))?;
+        pools.push((size, pages));
+    }
+    if pools.is_empty() {
+        return Err(words.fail("", "", "a page size and a number of pages, such as pool:2M=16"));
+    }
+    Ok(PoolGoal {
+        pools,
+        node: words.checked("node", names::node, "a node number")?,
+        group: words.checked("group", names::account, ACCOUNT)?,
+        mount: words.checked("mount", names::path, PATH)?,
+    })
+}
+
+/// Settings of khugepaged that a goal may name.
+const KHUGEPAGED: [&str; 7] = [
+    "alloc_sleep_millisecs",
+    "defrag",
+    "max_ptes_none",
+    "max_ptes_shared",
+    "max_ptes_swap",
+    "pages_to_scan",
+    "scan_sleep_millisecs",
+];
+
+fn thp(words: &mut Words) -> Result<ThpGoal, GoalError> {
+    let mut settings = Vec::new();
+    for key in ["enabled", "defrag", "shmem_enabled"] {
+        let word = |text: &str| {
+            text.chars()
+                .all(|c| c.is_ascii_lowercase() || "+_".contains(c))
+                .then(|| text.to_owned())
+        };
+        if let Some(value) = words.checked(
+            key,
+            word,
+            "always, madvise, never, or another word of the kernel's list",
+        )? {
+            settings.push((key.to_owned(), value));
+        }
+    }
+    let khugepaged = |key: &str| {
+        key.strip_prefix("khugepaged.")
+            .filter(|name| KHUGEPAGED.contains(name))
+            .map(str::to_owned)
+    };
+    for (name, value) in words.drain(khugepaged) {
+        let number = value
+            .parse::<u32>()
+            .map_err(|_| words.fail(&name, &value, "a whole number"))?;
+        settings.push((format!("khugepaged/{name}"), number.to_string()));
+    }
+    for (size, value) in words.drain(|key| names::page(key.strip_prefix("mthp-")?)) {
+        if !matches!(value.as_str(), "always" | "inherit" | "madvise" | "never") {
+            return Err(words.fail(
+                &format!("mthp-{}", size.exact()),
+                &value,
+                "always, inherit, madvise or never",
+            ));
+        }
+        settings.push((format!("hugepages-{}kB/enabled", size.0 >> 10), value));
+    }
+    if settings.is_empty() {
+        return Err(words.fail("", "", "a policy, such as thp=madvise"));
+    }
+    let service = words.checked("service", names::service, SERVICE)?;
+    Ok(ThpGoal { settings, service })
+}
+
+fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
+    let pages = |text: &str| match text {
+        "thp" => Some(JvmPages::Thp),
+        text => names::page(text).map(JvmPages::Pool),
+    };
+    let collector =
+        |text: &str| matches!(text, "serial" | "parallel" | "g1" | "zgc" | "shenandoah").then(|| text.to_owned());
+    Ok(JvmGoal {
+        heap: needed(words, "heap", names::size, SIZE)?,
+        user: words.checked("user", names::account, ACCOUNT)?,
+        group: words.checked("group", names::account, ACCOUNT)?,
+        service: words.checked("service", names::service, SERVICE)?,
+        kind: words.typed("kind", "hotspot, openj9, sun, jrockit or ibm")?,
+        pages: words
+            .checked("pages", pages, "thp, or a page size such as 2M")?
+            .unwrap_or(JvmPages::Default),
+        collector: words.checked("collector", collector, "serial, parallel, g1, zgc or shenandoah")?,
+        jdk: words.checked(
+            "jdk",
+            |text| text.parse().ok().filter(|jdk| (1..100).contains(jdk)),
+            "a version such as 21",
+        )?,
+    })
+}
+
+fn database(words: &mut Words, user: &str, service: &str) -> Result<DatabaseGoal, GoalError> {
+    Ok(DatabaseGoal {
+        file: needed(words, "file", names::path, PATH)?,
+        page: words.checked("pages", names::page, PAGE)?,
+        user: words
+            .checked("user", names::account, ACCOUNT)?
+            .unwrap_or_else(|| user.to_owned()),
+        service: words
+            .checked("service", names::service, SERVICE)?
+            .unwrap_or_else(|| service.to_owned()),
+        buffer_pool: match words.kind() {
+            "postgres" => None,
+            _ => words.checked("buffer-pool", names::size, SIZE)?,
+        },
+    })
+}
+
+fn oracle(words: &mut Words) -> Result<OracleGoal, GoalError> {
+    let few = |text: &str| text.parse().ok().filter(|count| (1..1000).contains(count));
+    Ok(OracleGoal {
+        sga: needed(words, "sga", names::size, SIZE)?,
+        instances: words.checked("instances", few, "a number of instances")?.unwrap_or(1),
+        user: words
+            .checked("user", names::account, ACCOUNT)?
+            .unwrap_or_else(|| "oracle".to_owned()),
+    })
+}
+
+fn vm(words: &mut Words) -> Result<VmGoal, GoalError> {
+    let few = |text: &str| text.parse().ok().filter(|count| (1..10_000).contains(count));
+    Ok(VmGoal {
+        memory: needed(words, "memory", names::size, "the guest's memory, such as vm:64G")?,
+        page: words.checked("pages", names::page, PAGE)?.unwrap_or(Bytes::mib(2)),
+        hypervisor: words
+            .typed("hypervisor", "libvirt, qemu, cloud-hypervisor or esx")?
+            .unwrap_or(Hypervisor::Libvirt),
+        node: words.checked("node", names::node, "a node number")?,
+        count: words.checked("count", few, "a number of guests")?.unwrap_or(1),
+        name: words
+            .checked("name", names::guest, "a name of letters, digits and _ . -")?
+            .unwrap_or_else(|| "guest".to_owned()),
+    })
+}

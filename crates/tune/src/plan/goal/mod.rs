@@ -1,0 +1,288 @@
+//! What a plan is for, as one types it after `--for` or writes it in a file of TOML.
+
+mod kinds;
+mod names;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::str::FromStr;
+
+use model::Bytes;
+
+use words::Words;
+
+/// One goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// As one can type it.
+    pub text: String,
+    /// What is wanted.
+    pub want: Want,
+}
+
+/// What can be wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Pools of these sizes.
+    Pool(PoolGoal),
+    /// A policy for transparent pages.
+    Thp(ThpGoal),
+    /// A Java virtual machine.
+    Jvm(JvmGoal),
+    /// PostgreSQL with this configuration file.
+    Postgres(DatabaseGoal),
+    /// MySQL or MariaDB with this configuration file.
+    Innodb(DatabaseGoal),
+    /// Oracle.
+    Oracle(OracleGoal),
+    /// Redis: no pool, but a policy.
+    Redis,
+    /// A virtual machine.
+    Vm(VmGoal),
+    /// A node of Kubernetes.
+    Kubernetes(PoolGoal),
+    /// A user on Windows.
+    Windows(String),
+}
+
+/// `pool:2M=16,1G=4,node=0,group=kvm,mount=/dev/hugepages1G`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolGoal {
+    /// Page sizes and pages.
+    pub pools: Vec<(Bytes, u64)>,
+    /// One node; without, all nodes with memory alike.
+    pub node: Option<u32>,
+    /// Group that may use them.
+    pub group: Option<String>,
+    /// Where their hugetlbfs is mounted.
+    pub mount: Option<String>,
+}
+
+/// `thp=madvise,defrag=defer+madvise,khugepaged.max_ptes_none=0,mthp-64K=always,service=redis`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThpGoal {
+    /// Files below `/sys/kernel/mm/transparent_hugepage`, and what they shall hold.
+    pub settings: Vec<(String, String)>,
+    /// For this service only.
+    pub service: Option<String>,
+}
+
+/// `jvm:heap=3.5g,user=jboss,kind=hotspot,pages=2M,service=jboss,collector=g1,jdk=21`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JvmGoal {
+    /// `-Xmx`.
+    pub heap: Bytes,
+    /// Who runs it.
+    pub user: Option<String>,
+    /// The group that may use large shared memory; without, the user's own.
+    pub group: Option<String>,
+    /// The unit it runs as.
+    pub service: Option<String>,
+    /// Which implementation; without, the usual one for the kernel's age.
+    pub kind: Option<JvmKind>,
+    /// Which pages; without, a pool of the default size.
+    pub pages: JvmPages,
+    /// `g1`, `parallel`, ...
+    pub collector: Option<String>,
+    /// Major version of the JDK.
+    pub jdk: Option<u32>,
+}
+
+/// Implementations by the options they take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JvmKind {
+    /// OpenJDK's.
+    HotSpot,
+    /// Eclipse OpenJ9.
+    OpenJ9,
+    /// Sun's JDK 5 and 6, on System V shared memory.
+    Sun,
+    /// BEA JRockit.
+    JRockit,
+    /// IBM's.
+    Ibm,
+}
+
+/// Which pages a JVM shall have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JvmPages {
+    /// A pool of the default size.
+    Default,
+    /// A pool of this size.
+    Pool(Bytes),
+    /// Transparent ones.
+    Thp,
+}
+
+/// `postgres:FILE,pages=1G,service=postgresql`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseGoal {
+    /// Its configuration file.
+    pub file: String,
+    /// Page size; without, the default.
+    pub page: Option<Bytes>,
+    /// Who runs it.
+    pub user: String,
+    /// The unit it runs as.
+    pub service: String,
+    /// InnoDB's buffer pool, where the file does not say it.
+    pub buffer_pool: Option<Bytes>,
+}
+
+/// `oracle:sga=24G,user=oracle,instances=1`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OracleGoal {
+    /// Size of the SGA.
+    pub sga: Bytes,
+    /// Instances.
+    pub instances: u64,
+    /// Who runs it.
+    pub user: String,
+}
+
+/// `vm:64G,pages=1G,hypervisor=libvirt,node=0,count=1,name=guest`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmGoal {
+    /// Its memory.
+    pub memory: Bytes,
+    /// Page size; without, 2M.
+    pub page: Bytes,
+    /// Who runs it.
+    pub hypervisor: Hypervisor,
+    /// The node its memory is on; without, all alike.
+    pub node: Option<u32>,
+    /// How many of them.
+    pub count: u64,
+    /// Its name.
+    pub name: String,
+}
+
+/// Hypervisors by their way of being told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hypervisor {
+    /// libvirt's XML.
+    Libvirt,
+    /// QEMU's arguments.
+    Qemu,
+    /// cloud-hypervisor's arguments.
+    CloudHypervisor,
+    /// VMware ESX: .vmx keys and advanced settings.
+    Esx,
+}
+
+/// Why a goal is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {}{}wanted {wanted}", if .key.is_empty() { String::new() } else { format!("{}: ", .key) },
+    if .text.is_empty() { String::new() } else { format!("`{}` will not do, ", .text) })]
+pub struct GoalError {
+    place: String,
+    key: String,
+    text: String,
+    wanted: String,
+}
+
+impl GoalError {
+    fn new(place: &str, key: &str, text: &str, wanted: &str) -> Self {
+        let printable = |text: &str| text.escape_debug().take(200).collect();
+        Self {
+            place: place.to_owned(),
+            key: printable(key),
+            text: printable(text),
+            wanted: wanted.to_owned(),
+        }
+    }
+}
+
+impl FromStr for Goal {
+    type Err = GoalError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::of(Words::parse(text)?)
+    }
+}
+
+impl Goal {
+    /// The goals in a file of TOML: `goals = ["pool:2M=16"]`, and tables `[[goal]]` with `for = "jvm"`, `heap = "6g"`, ...
+    ///
+    /// # Errors
+    /// Names the file, the goal's number in it, its key, and what is wanted.
+    pub fn from_toml(file: &str, text: &str) -> Result<Vec<Self>, GoalError> {
+        let fail = |wanted: String| GoalError::new(file, "", "", &wanted);
+        let table: toml::Table = text
+            .parse()
+            .map_err(|why: toml::de::Error| fail(format!("TOML: {}", why.message())))?;
+        let mut goals = Vec::new();
+        for (key, value) in &table {
+            let list = value.as_array().filter(|_| matches!(key.as_str(), "goals" | "goal"));
+            let list = list.ok_or_else(|| GoalError::new(file, key, "", "goals = [..] or tables [[goal]]"))?;
+            for (nth, item) in (1..).zip(list) {
+                goals.push(Self::of_item(format!("{file}: {key} {nth}"), item)?);
+            }
+        }
+        match goals.is_empty() {
+            true => Err(fail("at least one goal".to_owned())),
+            false => Ok(goals),
+        }
+    }
+
+    fn of_item(place: String, item: &toml::Value) -> Result<Self, GoalError> {
+        match item {
+            toml::Value::String(text) => text.parse().map_err(|error: GoalError| GoalError {
+                place: format!("{place}: {}", error.place),
+                ..error
+            }),
+            toml::Value::Table(table) => Self::of(Words::of_table(place, table)?),
+            other => Err(GoalError::new(&place, "", other.type_str(), "a text or a table")),
+        }
+    }
+
+    fn of(mut words: Words) -> Result<Self, GoalError> {
+        let first = match words.kind() {
+            "postgres" | "innodb" | "mysql" => "file",
+            "vm" => "memory",
+            "thp" => "enabled",
+            _ => "",
+        };
+        if !first.is_empty() {
+            words.name_first(first);
+        }
+        let text = words.text();
+        let want = kinds::want(&mut words)?;
+        words.finish(kinds::keys(&want))?;
+        Ok(Self {
+            text: text.replacen(&format!(":{first}="), ":", 1),
+            want,
+        })
+    }
+}
+
+impl FromStr for JvmKind {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "hotspot" => Ok(Self::HotSpot),
+            "openj9" => Ok(Self::OpenJ9),
+            "sun" => Ok(Self::Sun),
+            "jrockit" => Ok(Self::JRockit),
+            "ibm" => Ok(Self::Ibm),
+            _ => Err(()),
+        }
+    }
+}
+
+impl FromStr for Hypervisor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "libvirt" => Ok(Self::Libvirt),
+            "qemu" => Ok(Self::Qemu),
+            "cloud-hypervisor" => Ok(Self::CloudHypervisor),
+            "esx" => Ok(Self::Esx),
+            _ => Err(()),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Virtual machines: the pages behind their memory, told to each hypervisor in its own words.
+
+use model::plan::Layer;
+
+use super::draft::{Draft, Drafts};
+use super::goal::{Goal, Hypervisor, VmGoal};
+
+/// Drafts everything but the pool.
+pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, vm: &VmGoal) {
+    if !vm.memory.0.is_multiple_of(vm.page.0) {
+        let page = vm.page.exact();
+        drafts.note(format!(
+            "{}: {} is not a multiple of {page}: the last page is half empty, or the hypervisor \
+                 refuses",
+            goal.text, vm.memory
+        ));
+    }
+    match vm.hypervisor {
+        Hypervisor::Libvirt => libvirt(drafts, vm),
+        Hypervisor::Qemu => qemu(drafts, vm),
+        Hypervisor::CloudHypervisor => cloud_hypervisor(drafts, vm),
+        Hypervisor::Esx => esx(drafts, vm),
+    }
+    drafts.note(
+        "large pages are needed twice: here behind the guest's memory, and in the guest for its \
+                 own programs",
+    );
+}
+
+fn libvirt(drafts: &mut Drafts<'_>, vm: &VmGoal) {
+    let kib = vm.page.0 >> 10;
+    let node = vm
+        .node
+        .map(|node| format!("\n<numatune>\n  <memory mode='strict' nodeset='{node}'/>\n</numatune>"));
+    let text = format!(
+        "<memory unit='KiB'>{}</memory>\n<memoryBacking>\n  <hugepages>\n    <page size='{kib}' unit='KiB'/>\n  </hugepages>\n  \
+         <allocation mode='immediate'/>\n</memoryBacking>{}",
+        vm.memory.0 >> 10,
+        node.unwrap_or_default()
+    );
+    let on = format!("libvirt: virsh edit {}", vm.name);
+    hypervisor(
+        drafts,
+        "libvirt-xml",
+        &on,
+        text,
+        "immediate allocation: a pool that is short is told at the start, not by SIGBUS",
+        "libvirt, Domain XML format, Memory Backing",
+    );
+}
+
+fn qemu(drafts: &mut Drafts<'_>, vm: &VmGoal) {
+    let node = vm.node.map(|node| format!(",host-nodes={node},policy=bind"));
+    let (memory, page) = (vm.memory.exact(), vm.page.exact());
+    let text = format!(
+        "-m {memory} -object \
+                 memory-backend-memfd,id=mem0,size={memory},hugetlb=on,hugetlbsize={page},prealloc=on{} \
+                 -machine memory-backend=mem0",
+        node.unwrap_or_default()
+    );
+    hypervisor(
+        drafts,
+        "qemu-arguments",
+        "QEMU's arguments",
+        text,
+        "prealloc=on takes all pages at the start",
+        "QEMU documentation, memory-backend-memfd",
+    );
+}
+
+fn cloud_hypervisor(drafts: &mut Drafts<'_>, vm: &VmGoal) {
+    let text = format!(
+        "--memory size={},hugepages=on,hugepage_size={},prealloc=on",
+        vm.memory.exact(),
+        vm.page.exact()
+    );
+    hypervisor(
+        drafts,
+        "cloud-hypervisor-arguments",
+        "cloud-hypervisor's arguments",
+        text,
+        "prealloc=on takes all pages at the start",
+        "cloud-hypervisor, docs/memory.md",
+    );
+}
+
+/// The settings of VMware's studies, in the places where they belong.
+fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
+    let mib = vm.memory.0 >> 20;
+    let large = if vm.page.0 >= 1 << 30 {
+        "sched.mem.lpage.enable1GPage = \"TRUE\"\n"
+    } else {
+        ""
+    };
+    let text = format!(
+        "memSize = \"{mib}\"\nsched.mem.min = \"{mib}\"\nsched.mem.pin = \
+                 \"TRUE\"\n{large}sched.cpu.latencySensitivity = \"high\""
+    );
+    let vmx = format!("the .vmx file of {}, while it is powered off", vm.name);
+    let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs and does not turn on large pages. \
+               Remove monitor_control.disable_mmu_largepages if it is there";
+    let study = "VMware's study of memory latency for EDA on VMware Cloud Foundation; vSphere Resource Management";
+    hypervisor(drafts, "vmx", &vmx, text, why, study);
+    let text = "esxcli system settings advanced set -o /Mem/AllocGuestLargePage -i 1\n\
+                esxcli system settings advanced set -o /LPage/LPageAlwaysTryForNPT -i 1";
+    let why = "large pages for guests; 1 is the default of both";
+    hypervisor(
+        drafts,
+        "esx-advanced",
+        "the ESX host",
+        text.to_owned(),
+        why,
+        "VMware, Large Page Performance (ESX 3.5)",
+    );
+    let text = "memstats -r buddy-stats\nvsish -e cat /memory/lpage/vmLpage/WORLD\nsched-stats -t groups";
+    let why = "before the start: free 1 GB pages; after it: what backs the machine. `hugewise size \
+                 esx-memory` and `size esx-cpu` do the arithmetic";
+    hypervisor(drafts, "esx-verify", "the ESX shell", text.to_owned(), why, study);
+}
+
+fn hypervisor(drafts: &mut Drafts<'_>, id: &str, on: &str, text: String, why: &str, source: &'static str) {
+    drafts.add(
+        Draft::instruction(Layer::Hypervisor, id, on, text)
+            .why(why)
+            .source(source)
+            .restart("the virtual machine"),
+    );
+}

@@ -1,0 +1,258 @@
+//! The machine as a planner sees it: its settings, its files, and what stands in each target now.
+
+use host::config::{Config, Distribution};
+use host::snapshot::Pool;
+use host::{Snapshot, Source};
+use model::plan::{Target, Value};
+use model::{Bytes, Cause, Reading, Unread};
+
+/// Everything that a plan is made from. The same source gives the same plan.
+pub struct Host<'a> {
+    source: &'a Source,
+    /// The kernel's settings.
+    pub snapshot: Snapshot,
+    /// What was asked for in files and at boot.
+    pub config: Config,
+}
+
+/// Since this release mmap() takes pool pages without a file (mmap(2), MAP_HUGETLB).
+const MAP_HUGETLB: [u32; 3] = [2, 6, 32];
+/// The oldest kernel that systemd takes (systemd's README, of its first releases).
+const SYSTEMD: [u32; 3] = [2, 6, 39];
+
+impl<'a> Host<'a> {
+    /// Looks at a machine once.
+    pub fn look(source: &'a Source) -> Self {
+        let snapshot = Snapshot::take(source);
+        let sizes: Option<Vec<Bytes>> = snapshot
+            .pools
+            .known()
+            .map(|pools| pools.iter().map(|pool| pool.size).collect());
+        let config = Config::read(source, sizes.as_deref());
+        Self {
+            source,
+            snapshot,
+            config,
+        }
+    }
+
+    /// What stands in a target.
+    pub(super) fn before(&self, target: &Target) -> Reading<Value> {
+        match target {
+            Target::Setting { path } => self.setting(path),
+            Target::File { path, .. } => self.file(path),
+            Target::Mount { at } => self.mount(at),
+            Target::Instruction { on } => {
+                Reading::Unread(Unread::new(Cause::Absent, on, "hugewise does not look there"))
+            }
+        }
+    }
+
+    fn setting(&self, path: &str) -> Reading<Value> {
+        match path.strip_suffix("/nr_hugepages") {
+            Some(directory) => self.persistent(directory),
+            None if path.ends_with("/nr_overcommit_hugepages") => self.source.number(path).map(Value::Pages),
+            None => self.source.line(path).map(|line| Value::Text(chosen(&line))),
+        }
+    }
+
+    /// Pages of a pool without the surplus, which come and go with their mappings.
+    fn persistent(&self, directory: &str) -> Reading<Value> {
+        let all = self.source.number(&format!("{directory}/nr_hugepages"));
+        let surplus = self.source.number(&format!("{directory}/surplus_hugepages"));
+        all.map(|all| Value::Pages(all.saturating_sub(surplus.known().copied().unwrap_or(0))))
+    }
+
+    /// A capture without `/etc` says nothing about files.
+    pub(super) fn file(&self, path: &str) -> Reading<Value> {
+        match self.source.text(path) {
+            Reading::Known(text) => Reading::Known(Value::Text(text)),
+            Reading::Unread(why) if why.unread == Cause::Absent && self.has_files() => Reading::Known(Value::Absent),
+            Reading::Unread(why) => Reading::Unread(why),
+        }
+    }
+
+    /// A file's text; one that is not there is empty.
+    pub(super) fn text(&self, path: &str) -> String {
+        match self.file(path) {
+            Reading::Known(Value::Text(text)) => text,
+            _ => String::new(),
+        }
+    }
+
+    /// Is this directory there?
+    pub(super) fn has_directory(&self, path: &str) -> bool {
+        self.source.list(path).known().is_some()
+    }
+
+    fn has_files(&self) -> bool {
+        self.has_directory("/etc")
+    }
+
+    /// A line of a file, if it is there.
+    pub(super) fn line(&self, path: &str) -> Reading<String> {
+        self.source.line(path)
+    }
+
+    fn mount(&self, at: &str) -> Reading<Value> {
+        self.snapshot.mounts.as_ref().map(|all| {
+            let top = all
+                .iter()
+                .rev()
+                .find(|mount| mount.target == at && mount.kind == "hugetlbfs");
+            top.map_or(Value::Absent, |mount| Value::Text(mount_options(&mount.options)))
+        })
+    }
+
+    /// The release's first three numbers.
+    fn release(&self) -> Option<[u32; 3]> {
+        let release = self.snapshot.kernel.release.known()?;
+        let mut numbers = release
+            .split(|c: char| !c.is_ascii_digit())
+            .map_while(|part| part.parse().ok());
+        Some([
+            numbers.next()?,
+            numbers.next().unwrap_or(0),
+            numbers.next().unwrap_or(0),
+        ])
+    }
+
+    /// Can mmap() take pool pages without a file? A kernel of unknown age can.
+    pub fn has_map_hugetlb(&self) -> bool {
+        self.release().is_none_or(|release| release >= MAP_HUGETLB)
+    }
+
+    /// Does a memlock limit still stand for the group of `vm.hugetlb_shm_group`? (It ended with Linux 5.16.)
+    pub(super) fn takes_memlock_for_shm(&self) -> bool {
+        self.release().is_some_and(|release| release < [5, 16, 0])
+    }
+
+    /// Does systemd start this machine? By its directory, or where files are not known, by the kernel's age.
+    pub(super) fn has_systemd(&self) -> bool {
+        match self.has_files() {
+            true => self.has_directory("/etc/systemd"),
+            false => self.release().is_none_or(|release| release >= SYSTEMD),
+        }
+    }
+
+    /// The pool size that is taken when none is named.
+    pub fn default_page(&self) -> Bytes {
+        self.snapshot
+            .memory
+            .get("Hugepagesize")
+            .known()
+            .copied()
+            .unwrap_or(Bytes::mib(2))
+    }
+
+    /// The pool of a size.
+    pub(super) fn pool(&self, size: Bytes) -> Option<&Pool> {
+        self.snapshot.pool(size)
+    }
+
+    /// Sizes of pools that this kernel has, in words.
+    pub(super) fn pool_sizes(&self) -> String {
+        let pools = self.snapshot.pools.known().map(Vec::as_slice).unwrap_or_default();
+        let sizes: Vec<String> = pools.iter().map(|pool| pool.size.exact()).collect();
+        match sizes.is_empty() {
+            true => "none".to_owned(),
+            false => sizes.join(", "),
+        }
+    }
+
+    /// The user's first group and whether the user is known at all.
+    pub(super) fn group_of(&self, user: &str) -> Option<u32> {
+        let passwd = self.text("/etc/passwd");
+        let mut lines = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        lines.find(|fields| fields.first() == Some(&user))?.get(3)?.parse().ok()
+    }
+
+    /// A group's number.
+    pub(super) fn group(&self, name: &str) -> Option<u32> {
+        let accounts = self.config.accounts.known()?;
+        accounts
+            .groups
+            .iter()
+            .find(|(_, group)| group.name == name)
+            .map(|(gid, _)| *gid)
+    }
+
+    /// The family of distributions.
+    pub(super) fn distribution(&self) -> Distribution {
+        self.config.distribution.known().copied().unwrap_or(Distribution::Other)
+    }
+
+    /// MemTotal, rounded up to whole GiB: what was put into the machine.
+    pub(super) fn installed(&self) -> Option<Bytes> {
+        self.snapshot
+            .memory
+            .get("MemTotal")
+            .known()
+            .map(|total| total.round_up_to(Bytes::gib(1)))
+    }
+}
+
+/// Of a list such as `always [madvise] never` the chosen word; numbers apart by one blank.
+fn chosen(line: &str) -> String {
+    let chosen = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let words = chosen.map_or(line, |(word, _)| word).split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Options of a hugetlbfs mount in one order, with those that the kernel leaves out.
+fn mount_options(options: &[String]) -> String {
+    let find = |name: &str| {
+        options
+            .iter()
+            .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
+    };
+    let mode = find("mode")
+        .and_then(|mode| u32::from_str_radix(mode, 8).ok())
+        .unwrap_or(0o755);
+    let page = find("pagesize").map(|page| {
+        page.parse()
+            .map_or_else(|_| page.to_owned(), |size: Bytes| size.exact())
+    });
+    let page = page.map(|page| format!("pagesize={page},")).unwrap_or_default();
+    format!(
+        "{page}uid={},gid={},mode={mode:04o}",
+        find("uid").unwrap_or("0"),
+        find("gid").unwrap_or("0")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Host, mount_options};
+    use host::{Source, Tree};
+
+    #[test]
+    fn the_kernel_s_options_come_in_one_order_with_its_defaults() {
+        let options = |text: &str| mount_options(&text.split(',').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(
+            options("rw,relatime,gid=501,mode=770,pagesize=1024M"),
+            "pagesize=1G,uid=0,gid=501,mode=0770"
+        );
+        assert_eq!(options("rw"), "uid=0,gid=0,mode=0755");
+    }
+
+    #[test]
+    fn the_kernel_s_age_tells_what_it_can() {
+        for (release, map_hugetlb, memlock) in [
+            ("2.6.18-53.el5", false, true),
+            ("2.6.31", false, true),
+            ("2.6.32-754.el6", true, true),
+            ("5.15.0-91-generic", true, true),
+            ("5.16", true, false),
+            ("6.18.44", true, false),
+        ] {
+            let source = Source::from_tree("test", Tree::new().line("/proc/sys/kernel/osrelease", release));
+            let host = Host::look(&source);
+            assert_eq!(
+                (host.has_map_hugetlb(), host.takes_memlock_for_shm()),
+                (map_hugetlb, memlock),
+                "{release}"
+            );
+        }
+    }
+}

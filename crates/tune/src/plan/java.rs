@@ -1,0 +1,163 @@
+//! A Java virtual machine: what its pages ask of the system, by implementation, and the options it takes.
+
+use model::Bytes;
+use model::plan::Layer;
+
+use super::draft::{Draft, Drafts};
+use super::goal::{Goal, JvmGoal, JvmKind, JvmPages};
+use super::limits::{Shared, shared};
+use super::{Host, Need, PlanningError, cgroup, mounts, thp};
+
+/// Where JRockit looks for its pages, as the ESX large-page paper has it.
+const JROCKIT_MOUNT: &str = "/mnt/hugepages";
+
+impl JvmGoal {
+    /// Which implementation it is on this host: where mmap() cannot take pool pages, a JDK of that time.
+    pub fn kind_on(&self, host: &Host<'_>) -> JvmKind {
+        let usual = if host.has_map_hugetlb() {
+            JvmKind::HotSpot
+        } else {
+            JvmKind::Sun
+        };
+        self.kind.unwrap_or(usual)
+    }
+}
+
+impl JvmKind {
+    /// Does it take System V shared memory, with all that this asks for?
+    fn takes_shm(self) -> bool {
+        matches!(self, Self::Sun | Self::Ibm | Self::OpenJ9)
+    }
+
+    /// The options for large pages.
+    fn options(self, page: Bytes) -> String {
+        let size = size(page);
+        match self {
+            Self::HotSpot if page == Bytes::mib(2) => "-XX:+UseLargePages -XX:+AlwaysPreTouch".to_owned(),
+            Self::HotSpot => format!("-XX:+UseLargePages -XX:LargePageSizeInBytes={size} -XX:+AlwaysPreTouch"),
+            Self::OpenJ9 => format!("-Xlp:objectheap:pagesize={size} -Xlp:codecache:pagesize={size}"),
+            Self::Sun => "-XX:+UseLargePages".to_owned(),
+            Self::JRockit => "-XXlargePages".to_owned(),
+            Self::Ibm => "-Xlp".to_owned(),
+        }
+    }
+
+    fn source(self) -> &'static str {
+        match self {
+            Self::HotSpot => "OpenJDK, os_linux.cpp; java(1)",
+            Self::OpenJ9 => "Eclipse OpenJ9 documentation, -Xlp",
+            Self::Sun => "JBoss community post on large pages (Sun: -XX:+UseLargePages)",
+            Self::JRockit => "JBoss community post on large pages (BEA JRockit: -XXlargePages)",
+            Self::Ibm => "IBM SDK documentation, -Xlp (the JBoss community post has -lp)",
+        }
+    }
+}
+
+/// Drafts everything but the pool.
+pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, needs: &[Need]) -> Result<(), PlanningError> {
+    let kind = jvm.kind_on(drafts.host);
+    if jvm.pages == JvmPages::Thp {
+        return transparent(drafts, goal, jvm, kind);
+    }
+    let bytes = needs
+        .iter()
+        .map(|need| need.page.0.saturating_mul(need.pages))
+        .fold(0, u64::saturating_add);
+    let user = Shared {
+        user: jvm.user.as_deref(),
+        group: jvm.group.as_deref(),
+        service: jvm.service.as_deref(),
+        bytes: Bytes(bytes),
+    };
+    match kind {
+        JvmKind::JRockit => {
+            let gid = jvm.user.as_deref().and_then(|user| drafts.host.group_of(user));
+            mounts::mount(drafts, JROCKIT_MOUNT, drafts.host.default_page(), gid);
+            drafts.note("the ESX paper makes the mount writable for all (chmod 777): a group is enough");
+        }
+        kind if kind.takes_shm() => shared(drafts, goal, &user)?,
+        _ => differences(drafts, &user),
+    }
+    if let Some(service) = &jvm.service {
+        cgroup::draft(drafts, service, needs);
+    }
+    options(drafts, jvm, kind, needs.first().map_or(Bytes::mib(2), |need| need.page));
+    Ok(())
+}
+
+/// Why the recipe of 2008 is shorter today.
+fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
+    let shmmax = drafts.host.snapshot.sysctls.text("kernel.shmmax");
+    drafts.note(format!(
+        "kernel.shmmax stays {shmmax}: HotSpot takes its heap by mmap(MAP_HUGETLB) (its option \
+                 for System V shared memory, UseSHM, went with JDK 17)"
+    ));
+    drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) asks for it");
+    let memlock = user.bytes.0 >> 10;
+    let why = match drafts.host.takes_memlock_for_shm() {
+        true => "mmap(MAP_HUGETLB) does not count as locked memory",
+        false => {
+            "mmap(MAP_HUGETLB) does not count as locked memory, and since Linux 5.16 it lets nobody \
+                 use SHM_HUGETLB either"
+        }
+    };
+    drafts.note(format!("no memlock limit is set (it would be {memlock} KiB): {why}"));
+    drafts.note(
+        "more pages than heap / page size: code cache and the collector's tables take large \
+                 pages too, which JDK 5 and 6 did not count",
+    );
+}
+
+fn transparent(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, kind: JvmKind) -> Result<(), PlanningError> {
+    if kind != JvmKind::HotSpot {
+        return Err(PlanningError::new(
+            goal,
+            "only HotSpot asks for transparent pages (leave pages=thp away)",
+        ));
+    }
+    let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
+    match policy.map(|choice| choice.chosen.as_str()) {
+        Some("always" | "madvise") => drafts.note(
+            "transparent pages are allowed already: with -XX:+UseTransparentHugePages the JVM asks \
+                 for them by madvise",
+        ),
+        _ => thp::set(
+            drafts,
+            goal,
+            "enabled",
+            "madvise",
+            "the JVM asks for its pages by madvise, nobody else gets any",
+        )?,
+    }
+    if jvm.collector.as_deref() == Some("zgc") {
+        thp::set(drafts, goal, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;
+    }
+    instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
+    Ok(())
+}
+
+fn options(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, page: Bytes) {
+    instruct(drafts, jvm, kind, &kind.options(page));
+}
+
+fn instruct(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, options: &str) {
+    let heap = size(jvm.heap);
+    let collector = jvm.collector.as_deref().map(|name| match name {
+        "serial" => " -XX:+UseSerialGC",
+        "parallel" => " -XX:+UseParallelGC",
+        "zgc" => " -XX:+UseZGC",
+        "shenandoah" => " -XX:+UseShenandoahGC",
+        _ => " -XX:+UseG1GC",
+    });
+    let text = format!("{options} -Xms{heap} -Xmx{heap}{}", collector.unwrap_or_default());
+    let who = jvm.service.as_deref().or(jvm.user.as_deref());
+    let restart = who.map_or_else(|| "the JVM".to_owned(), |who| format!("the JVM of {who}"));
+    let draft = Draft::instruction(Layer::Application, "jvm-options", "the JVM's options", text);
+    let why = "pages are asked for at the start only, and the whole heap at once: -Xms = -Xmx";
+    drafts.add(draft.why(why).source(kind.source()).restart(restart));
+}
+
+/// As the JVM writes sizes: `6g`, `3584m`.
+fn size(bytes: Bytes) -> String {
+    bytes.exact().to_ascii_lowercase().trim_end_matches('b').to_owned()
+}

@@ -1,0 +1,201 @@
+//! Who may lock memory and take shared large pages: memlock, the limits of System V shared memory, and the group.
+
+use host::config::memlock_for;
+use host::programs::Limit;
+use model::Bytes;
+use model::plan::{Layer, Value};
+
+use super::PlanningError;
+use super::draft::{Draft, Drafts};
+use super::files::{sets, with_line, with_line_in};
+use super::goal::Goal;
+use super::pools::sysctl;
+
+const LIMITS_D: &str = "/etc/security/limits.d/60-hugewise.conf";
+const LIMITS_CONF: &str = "/etc/security/limits.conf";
+const HUGETLB: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst, vm.hugetlb_shm_group";
+
+/// Who takes how much System V shared memory on large pages.
+pub(super) struct Shared<'g> {
+    pub(super) user: Option<&'g str>,
+    pub(super) group: Option<&'g str>,
+    pub(super) service: Option<&'g str>,
+    /// In whole pages.
+    pub(super) bytes: Bytes,
+}
+
+/// Everything that shmget(SHM_HUGETLB) asks for.
+pub(super) fn shared(drafts: &mut Drafts<'_>, goal: &Goal, shared: &Shared<'_>) -> Result<(), PlanningError> {
+    segments(drafts, shared.bytes);
+    group(drafts, goal, shared)?;
+    memlock(drafts, shared);
+    Ok(())
+}
+
+/// kernel.shmmax and kernel.shmall, raised if they are too small and never lowered.
+fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
+    let base = drafts
+        .host
+        .snapshot
+        .base_page()
+        .known()
+        .copied()
+        .unwrap_or(Bytes::kib(4));
+    let largest = drafts.host.installed().unwrap_or(bytes).max(bytes);
+    let why = |wanted: Bytes| {
+        format!(
+            "one segment holds all of it: {} B at least; set to all of memory, {} B",
+            bytes.0, wanted.0
+        )
+    };
+    raise(drafts, "kernel.shmmax", bytes.0, largest.0, &why(largest));
+    let (least, pages) = (bytes.0.div_ceil(base.0), largest.0.div_ceil(base.0));
+    raise(
+        drafts,
+        "kernel.shmall",
+        least,
+        pages,
+        &format!("all segments together, in pages of {}", base.exact()),
+    );
+}
+
+fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str) {
+    let now = drafts.host.snapshot.sysctls.number::<u64>(name);
+    if let Some(now) = now.known().filter(|now| **now >= least) {
+        drafts.note(format!(
+            "{name} is {now}, enough for {least}: it is not touched, and never lowered (since Linux \
+                 3.16 it has no practical limit)"
+        ));
+        return;
+    }
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    let value = wanted.to_string();
+    let draft = Draft::setting(Layer::Runtime, name, path, Value::Text(value.clone()));
+    drafts.add(draft.why(why).source("shmget(2)"));
+    sysctl(drafts, name, &value, why);
+}
+
+fn group(drafts: &mut Drafts<'_>, goal: &Goal, shared: &Shared<'_>) -> Result<(), PlanningError> {
+    let host = drafts.host;
+    let gid = match (shared.group, shared.user) {
+        (Some(group), _) => host
+            .group(group)
+            .ok_or_else(|| unknown(goal, "group", group, "groupadd -r"))?,
+        (None, Some(user)) => host
+            .group_of(user)
+            .ok_or_else(|| unknown(goal, "user", user, "useradd -r"))?,
+        (None, None) => {
+            drafts.note("vm.hugetlb_shm_group is not set: say user=NAME or group=NAME (root needs neither)");
+            return Ok(());
+        }
+    };
+    if let (Some(group), Some(user)) = (shared.group, shared.user) {
+        member(drafts, user, group, gid);
+    }
+    shm_group(drafts, gid);
+    Ok(())
+}
+
+fn unknown(goal: &Goal, what: &str, name: &str, command: &str) -> PlanningError {
+    PlanningError::new(
+        goal,
+        format!("there is no {what} {name} in /etc of this machine (first: {command} {name})"),
+    )
+}
+
+fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {
+    let listed = drafts
+        .host
+        .config
+        .accounts
+        .known()
+        .is_some_and(|accounts| accounts.groups_of(user).iter().any(|name| name == group));
+    if !listed && drafts.host.group_of(user) != Some(gid) {
+        let text = format!("usermod -aG {group} {user}");
+        let draft = Draft::instruction(Layer::Groups, &format!("member-{user}"), "this host", text);
+        drafts.add(
+            draft
+                .why(format!("{user} must be in the group that may use the pool"))
+                .source("usermod(8)")
+                .restart(format!("sessions of {user}")),
+        );
+    }
+}
+
+/// The one group that may use SHM_HUGETLB.
+pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) {
+    let why = "shmget(SHM_HUGETLB) asks for this group, or for CAP_IPC_LOCK";
+    let path = "/proc/sys/vm/hugetlb_shm_group";
+    let draft = Draft::setting(Layer::Runtime, "shm-group", path, Value::Text(gid.to_string()));
+    drafts.add(draft.why(why).source(HUGETLB));
+    sysctl(drafts, "vm.hugetlb_shm_group", &gid.to_string(), why);
+}
+
+/// The memlock limit of a user's logins and of a service.
+pub(super) fn memlock(drafts: &mut Drafts<'_>, shared: &Shared<'_>) {
+    if let Some(user) = shared.user {
+        login(drafts, user, shared.bytes);
+    }
+    if let Some(service) = shared.service {
+        let line = format!("LimitMEMLOCK={}", shared.bytes.0);
+        let why = format!(
+            "a service does not read limits.conf: {} B may be locked",
+            shared.bytes.0
+        );
+        drop_in(drafts, Layer::Limits, "memlock", service, &line, &why);
+    }
+}
+
+fn login(drafts: &mut Drafts<'_>, user: &str, bytes: Bytes) {
+    let kib = bytes.0 >> 10;
+    let config = &drafts.host.config;
+    let groups = config
+        .accounts
+        .known()
+        .map(|accounts| accounts.groups_of(user))
+        .unwrap_or_default();
+    let promised = config
+        .limits
+        .known()
+        .and_then(|lines| memlock_for(lines, user, &groups));
+    if let Some((_, line)) = promised.filter(|(limit, _)| *limit >= Limit::Bytes(bytes.0)) {
+        drafts.note(format!(
+            "{} lets {user} lock {} already, enough for {kib} KiB",
+            line.place, line.value
+        ));
+        return;
+    }
+    let has_directory = drafts.host.has_directory("/etc/security/limits.d") || drafts.host.has_systemd();
+    let path = if has_directory { LIMITS_D } else { LIMITS_CONF };
+    let others = promised.map(|(_, line)| format!("{}: memlock {}", line.place, line.value));
+    let mut draft = None;
+    for kind in ["soft", "hard"] {
+        let line = format!("{user} {kind} memlock {kib}");
+        let is_it = |found: &str| found.split_whitespace().take(3).eq([user, kind, "memlock"]);
+        draft = Some(drafts.edit(Layer::Limits, &format!("memlock-{user}"), path, |text| {
+            with_line(text, &line, is_it)
+        }));
+    }
+    let why = format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0);
+    if let Some(draft) = draft {
+        drafts.add(
+            draft
+                .why(why)
+                .source("limits.conf(5)")
+                .restart(format!("sessions of {user}"))
+                .also(others),
+        );
+    }
+}
+
+/// One line of `[Service]` in a drop-in of ours.
+pub(super) fn drop_in(drafts: &mut Drafts<'_>, layer: Layer, id: &str, service: &str, line: &str, why: &str) {
+    let path = format!("/etc/systemd/system/{service}.d/60-hugewise.conf");
+    let name = line.split('=').next().unwrap_or_default();
+    let id = format!("{id}-{service}");
+    let draft = drafts.edit(layer, &id, &path, |text| {
+        with_line_in(text, "[Service]", line, |found| sets(found, name))
+    });
+    let restart = format!("systemctl daemon-reload && systemctl restart {service}");
+    drafts.add(draft.why(why).source("systemd.exec(5)").restart(restart));
+}

@@ -1,0 +1,104 @@
+//! From goals to changes: what to set on this machine, layer by layer, so that it gives the pages wanted. Pure.
+
+pub mod goal;
+
+mod boot;
+mod cgroup;
+mod database;
+mod draft;
+mod files;
+mod guests;
+mod host;
+mod java;
+mod kubernetes;
+mod limits;
+mod mounts;
+mod pools;
+mod thp;
+mod windows;
+
+#[cfg(test)]
+mod injection_tests;
+#[cfg(test)]
+mod tests;
+
+use model::Bytes;
+use model::plan::{Plan, PlanError};
+
+use draft::Drafts;
+use goal::{Goal, Want};
+
+pub use goal::GoalError;
+pub use host::Host;
+
+/// A goal with the pool pages that it takes, which a calculator worked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The goal.
+    pub goal: Goal,
+    /// Pages for it, beside those in use; empty for goals that name pages themselves or want none.
+    pub needs: Vec<Need>,
+}
+
+/// Pages of one size that a goal takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// Page size.
+    pub page: Bytes,
+    /// On this node; without, on all alike.
+    pub node: Option<u32>,
+    /// How many.
+    pub pages: u64,
+    /// The arithmetic, in a sentence.
+    pub how: String,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanningError {
+    /// The machine cannot give what a goal wants.
+    #[error("goal `{goal}`: {why}")]
+    Impossible {
+        /// The goal.
+        goal: String,
+        /// What stands in its way, and what to do.
+        why: String,
+    },
+    /// The plan would write where no plan may write.
+    #[error(transparent)]
+    Refused(#[from] PlanError),
+}
+
+impl PlanningError {
+    fn new(goal: &Goal, why: impl Into<String>) -> Self {
+        let (goal, why) = (goal.text.clone(), why.into());
+        Self::Impossible { goal, why }
+    }
+}
+
+/// The changes that bring this host to what is wanted, in the order of their application. What is as wanted already is
+/// left out, and told in the notes.
+///
+/// # Errors
+/// When the machine cannot give it, or a change would be one that no plan may hold.
+pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
+    let mut drafts = Drafts::new(host);
+    pools::draft(&mut drafts, wanted)?;
+    for Wanted { goal, needs } in wanted {
+        match &goal.want {
+            Want::Pool(pool) => mounts::draft(&mut drafts, goal, pool)?,
+            Want::Thp(thp) => thp::draft(&mut drafts, goal, thp)?,
+            Want::Jvm(jvm) => java::draft(&mut drafts, goal, jvm, needs)?,
+            Want::Postgres(database) => database::postgres(&mut drafts, goal, database, needs)?,
+            Want::Innodb(database) => database::innodb(&mut drafts, goal, database, needs)?,
+            Want::Oracle(oracle) => database::oracle(&mut drafts, goal, oracle, needs)?,
+            Want::Redis => database::redis(&mut drafts, goal)?,
+            Want::Vm(vm) => guests::draft(&mut drafts, goal, vm),
+            Want::Kubernetes(pool) => kubernetes::draft(&mut drafts, goal, pool)?,
+            Want::Windows(user) => windows::draft(&mut drafts, user),
+        }
+    }
+    let plan = drafts.finish(wanted.iter().map(|wanted| wanted.goal.text.clone()).collect());
+    plan.check()?;
+    Ok(plan)
+}

@@ -1,0 +1,116 @@
+//! hugetlbfs: mounted now, and by a unit at each boot.
+
+use std::fmt::Write as _;
+
+use model::Bytes;
+use model::plan::Layer;
+
+use super::draft::{Draft, Drafts};
+use super::goal::{Goal, PoolGoal};
+use super::pools::wants;
+use super::{PlanningError, limits};
+
+const WANTS: &str = "/etc/systemd/system/local-fs.target.d/60-hugewise.conf";
+const SOURCE: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst, hugetlbfs";
+
+/// Drafts what a pool's users need beside its pages.
+pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, pool: &PoolGoal) -> Result<(), PlanningError> {
+    let gid = match &pool.group {
+        None => None,
+        Some(group) => Some(drafts.host.group(group).ok_or_else(|| {
+            PlanningError::new(
+                goal,
+                format!("there is no group {group} in /etc/group (first: groupadd -r {group})"),
+            )
+        })?),
+    };
+    match (&pool.mount, &pool.pools[..]) {
+        (None, _) => {}
+        (Some(at), [(page, _)]) => mount(drafts, at, *page, gid),
+        (Some(_), _) => {
+            return Err(PlanningError::new(
+                goal,
+                "a mount has one page size (write a goal for each size)",
+            ));
+        }
+    }
+    if let Some(gid) = gid {
+        limits::shm_group(drafts, gid);
+    }
+    Ok(())
+}
+
+/// A hugetlbfs for pages of one size; its group may write there, others may not.
+pub(super) fn mount(drafts: &mut Drafts<'_>, at: &str, page: Bytes, gid: Option<u32>) {
+    let (gid, mode) = gid.map_or((0, "0755"), |gid| (gid, "0770"));
+    let options = format!("pagesize={},uid=0,gid={gid},mode={mode}", page.exact());
+    let draft = Draft::mount(&format!("mount-{}", page.exact()), at, options.clone());
+    let also = (at == "/dev/hugepages").then(|| "systemd: dev-hugepages.mount".to_owned());
+    drafts.add(
+        draft
+            .why("programs that take files rather than mappings find their pages here")
+            .source(SOURCE)
+            .also(also),
+    );
+    persist(drafts, at, &options);
+}
+
+fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
+    if !drafts.host.has_systemd() {
+        let line = format!("hugetlbfs {at} hugetlbfs {options} 0 0");
+        let draft = Draft::instruction(Layer::Persistence, "fstab", "this host: /etc/fstab", line);
+        drafts.add(draft.why("mounted again at each boot").source("fstab(5)"));
+        return;
+    }
+    let name = format!("{}.mount", unit_name(at));
+    let text = format!(
+        "[Unit]\nDescription=Large pages as files\nDefaultDependencies=no\nBefore=local-fs.target\n\n\
+         [Mount]\nWhat=hugetlbfs\nWhere={at}\nType=hugetlbfs\nOptions={options}\n"
+    );
+    let path = format!("/etc/systemd/system/{name}");
+    let draft = drafts.edit(Layer::Persistence, "mount-unit", &path, |_| text.clone());
+    drafts.add(
+        draft
+            .why("mounted again at each boot, before services")
+            .source("systemd.mount(5)"),
+    );
+    wants(
+        drafts,
+        WANTS,
+        &name,
+        "local-fs.target mounts it, without a link to be made",
+    );
+}
+
+/// A path as the name of a unit: what systemd-escape --path makes of it.
+fn unit_name(path: &str) -> String {
+    let mut name = String::new();
+    for (nth, byte) in path.trim_start_matches('/').bytes().enumerate() {
+        match byte {
+            b'/' => name.push('-'),
+            b'.' if nth == 0 => name.push_str("\\x2e"),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b':' | b'_' | b'.' => name.push(char::from(byte)),
+            other => {
+                let _ = write!(name, "\\x{other:02x}");
+            }
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unit_name;
+
+    #[test]
+    fn a_path_becomes_a_unit_s_name_as_systemd_escape_has_it() {
+        for (path, name) in [
+            ("/dev/hugepages1G", "dev-hugepages1G"),
+            ("/dev/hugepages-1G", r"dev-hugepages\x2d1G"),
+            ("/mnt/a.b_c", "mnt-a.b_c"),
+            ("/.x", r"\x2ex"),
+        ] {
+            assert_eq!(unit_name(path), name);
+        }
+    }
+}

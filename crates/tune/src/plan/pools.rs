@@ -1,0 +1,346 @@
+//! Pools: how many pages each size shall have on each node, now and after the next boot.
+
+use std::collections::BTreeMap;
+
+use host::snapshot::Pool;
+use model::Bytes;
+use model::plan::{Layer, Risk, Taken, Value};
+
+use super::draft::{Draft, Drafts};
+use super::files::{sets, with_line};
+use super::goal::{Goal, Want};
+use super::{PlanningError, Wanted, boot};
+
+/// Pages from this size on are rarely there once the machine has run for a while: they are asked for at boot.
+const GIGANTIC: Bytes = Bytes::mib(256);
+const SYSCTL_D: &str = "/etc/sysctl.d/60-hugewise.conf";
+const SYSCTL_CONF: &str = "/etc/sysctl.conf";
+const UNIT: &str = "/etc/systemd/system/hugewise-pools.service";
+const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-hugewise.conf";
+const HUGETLB: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst";
+const PROC: &str = "/proc/sys/vm/nr_hugepages";
+
+/// What all goals together want of one pool.
+#[derive(Default)]
+struct Demand<'g> {
+    /// What a goal says the pool shall have in all.
+    total: u64,
+    /// What goals take beside what is in use.
+    more: u64,
+    how: Vec<String>,
+    goal: Option<&'g Goal>,
+}
+
+/// A pool, or a node's part of it.
+type Place = (Bytes, Option<u32>);
+
+/// Drafts the pools of all goals together.
+pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &[Wanted]) -> Result<(), PlanningError> {
+    for ((page, node), demand) in demands(wanted) {
+        let Some(goal) = demand.goal else { continue };
+        let Some(pool) = drafts.host.pool(page) else {
+            without_directory(drafts, goal, page, node, &demand)?;
+            continue;
+        };
+        let pages = pages(pool, node, &demand);
+        check_memory(drafts, goal, page, pages)?;
+        let why = why(pool, &demand, pages);
+        let parts = parts(pool, node, pages).map_err(|why| PlanningError::new(goal, why))?;
+        for (node, pages) in &parts {
+            drafts.add(runtime(pool, *node, *pages, &why).also(others(drafts, page)));
+        }
+        persist(drafts, pool, &parts, pages, &why);
+    }
+    Ok(())
+}
+
+fn demands(wanted: &[Wanted]) -> BTreeMap<Place, Demand<'_>> {
+    let mut demands: BTreeMap<Place, Demand<'_>> = BTreeMap::new();
+    for Wanted { goal, needs } in wanted {
+        if let Want::Pool(pool) | Want::Kubernetes(pool) = &goal.want {
+            for &(page, pages) in &pool.pools {
+                let demand = demands.entry((page, pool.node)).or_default();
+                demand.total = demand.total.max(pages);
+                demand.how.push(format!("{pages} pages of {} in all", page.exact()));
+                demand.goal = Some(goal);
+            }
+        }
+        for need in needs {
+            let demand = demands.entry((need.page, need.node)).or_default();
+            demand.more = demand.more.saturating_add(need.pages);
+            demand.how.push(need.how.clone());
+            demand.goal = Some(goal);
+        }
+    }
+    demands
+}
+
+/// Persistent pages that the pool shall have: those in use are not taken from whoever uses them.
+fn pages(pool: &Pool, node: Option<u32>, demand: &Demand<'_>) -> u64 {
+    if demand.more == 0 {
+        return demand.total;
+    }
+    demand.total.max(in_use(pool, node).saturating_add(demand.more))
+}
+
+fn in_use(pool: &Pool, node: Option<u32>) -> u64 {
+    let part = |node| pool.nodes.known()?.iter().find(|part| part.node == node);
+    let used = match node {
+        Some(node) => part(node).and_then(|part| Some(part.nr.known()?.saturating_sub(*part.free.known()?))),
+        None => pool
+            .nr
+            .known()
+            .copied()
+            .zip(pool.available())
+            .map(|(all, free)| all.saturating_sub(free)),
+    };
+    used.unwrap_or(0)
+}
+
+fn why(pool: &Pool, demand: &Demand<'_>, pages: u64) -> String {
+    let mut why = demand.how.join("; ");
+    let used = pool.used().unwrap_or(0);
+    if demand.more > 0 && used > 0 {
+        why += &format!("; {used} pages in use now stay (stop what uses them first if it is the same application)");
+    }
+    if pages < used {
+        why += &format!("; {used} pages are in use: the difference stays as surplus until they are given back");
+    }
+    why
+}
+
+fn check_memory(drafts: &mut Drafts<'_>, goal: &Goal, page: Bytes, pages: u64) -> Result<(), PlanningError> {
+    let need = Bytes(page.0.saturating_mul(pages));
+    let memory = &drafts.host.snapshot.memory;
+    let (total, available) = (memory.get("MemTotal"), memory.get("MemAvailable"));
+    if let Some(total) = total.known().filter(|total| need >= **total) {
+        return Err(PlanningError::new(
+            goal,
+            format!("it takes {need}, and this machine has {total} in all (ask for less)"),
+        ));
+    }
+    if let Some(available) = available.known().filter(|available| need > **available) {
+        drafts.note(format!(
+            "{need} of pages of {} are wanted and {available} is available now: free memory first, \
+                 or expect fewer",
+            page.exact()
+        ));
+    }
+    Ok(())
+}
+
+/// The nodes' parts: all nodes with memory alike, the first ones with what does not divide.
+fn parts(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Vec<(Option<u32>, u64)>, String> {
+    let nodes: Vec<u32> = pool
+        .nodes
+        .known()
+        .map(|parts| parts.iter().map(|part| part.node).collect())
+        .unwrap_or_default();
+    if let Some(node) = node {
+        let known: Vec<String> = nodes.iter().map(ToString::to_string).collect();
+        return match nodes.contains(&node) {
+            true => Ok(vec![(Some(node), pages)]),
+            false => Err(format!(
+                "there is no node {node} with memory (there is {})",
+                known.join(", ")
+            )),
+        };
+    }
+    let count = nodes.len() as u64;
+    if count < 2 {
+        return Ok(vec![(None, pages)]);
+    }
+    let part = |(nth, node): (u64, &u32)| (Some(*node), pages / count + u64::from(nth < pages % count));
+    Ok((0..).zip(&nodes).map(part).collect())
+}
+
+fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
+    let path = setting(pool.size, node);
+    let on = node.map_or_else(String::new, |node| format!("-node{node}"));
+    let id = format!("pool-{}{on}", pool.size.exact());
+    let part = pool
+        .nodes
+        .known()
+        .and_then(|parts| parts.iter().find(|part| Some(part.node) == node));
+    let (all, surplus) = part.map_or((&pool.nr, &pool.surplus), |part| (&part.nr, &part.surplus));
+    let now = all
+        .known()
+        .copied()
+        .unwrap_or(0)
+        .saturating_sub(surplus.known().copied().unwrap_or(0));
+    let takes = (pages > now).then(|| Taken {
+        bytes: Bytes(pool.size.0.saturating_mul(pages - now)),
+        from: "everybody else: pool pages are neither reclaimed nor swapped".to_owned(),
+    });
+    let why = match pool.size >= GIGANTIC {
+        true => format!("{why}; pages this large are there early after boot or not at all: fewer may be obtained"),
+        false => why.to_owned(),
+    };
+    Draft::setting(Layer::Runtime, &id, path, Value::Pages(pages))
+        .why(why)
+        .source(HUGETLB)
+        .risk(Risk {
+            takes,
+            ..Risk::default()
+        })
+}
+
+fn setting(page: Bytes, node: Option<u32>) -> String {
+    let home = node.map_or_else(
+        || "/sys/kernel/mm".to_owned(),
+        |node| format!("/sys/devices/system/node/node{node}"),
+    );
+    format!("{home}/hugepages/hugepages-{}kB/nr_hugepages", page.0 >> 10)
+}
+
+/// Who else sets this pool.
+fn others(drafts: &Drafts<'_>, page: Bytes) -> Vec<String> {
+    let (config, default) = (&drafts.host.config, drafts.host.default_page());
+    let boot = config.boot.known().and_then(|boot| boot.pages_of(page, Some(default)));
+    let boot = boot.map(|pages| format!("/proc/cmdline: hugepages={pages}"));
+    let files = config.sysctl.known().filter(|_| page == default);
+    let files = files.into_iter().flat_map(|files| files.all("vm.nr_hugepages"));
+    let files = files.filter(|line| !line.place.starts_with(SYSCTL_D));
+    boot.into_iter()
+        .chain(files.map(|line| format!("{}: vm.nr_hugepages = {}", line.place, line.value)))
+        .collect()
+}
+
+/// A kernel without `/sys/kernel/mm/hugepages` (before 2.6.27) has one pool, of the default size.
+fn without_directory(
+    drafts: &mut Drafts<'_>,
+    goal: &Goal,
+    page: Bytes,
+    node: Option<u32>,
+    demand: &Demand<'_>,
+) -> Result<(), PlanningError> {
+    let has_one = drafts
+        .host
+        .snapshot
+        .sysctls
+        .number::<u64>("vm.nr_hugepages")
+        .known()
+        .is_some();
+    let is_old = drafts.host.snapshot.pools.known().is_none_or(Vec::is_empty);
+    if !(has_one && is_old && page == drafts.host.default_page() && node.is_none()) {
+        let sizes = drafts.host.pool_sizes();
+        let why = format!(
+            "this kernel has no pool of pages of {} that could be changed (it has {sizes})",
+            page.exact()
+        );
+        return Err(PlanningError::new(goal, why));
+    }
+    let pages = demand.total.max(demand.more);
+    check_memory(drafts, goal, page, pages)?;
+    let why = demand.how.join("; ");
+    let bytes = Bytes(page.0.saturating_mul(pages));
+    let takes = Some(Taken {
+        bytes,
+        from: "everybody else: pool pages are neither reclaimed nor swapped".to_owned(),
+    });
+    let others = others(drafts, page);
+    drafts.add(
+        Draft::setting(
+            Layer::Runtime,
+            &format!("pool-{}", page.exact()),
+            PROC,
+            Value::Pages(pages),
+        )
+        .why(why.clone())
+        .source(HUGETLB)
+        .risk(Risk {
+            takes,
+            ..Risk::default()
+        })
+        .also(others),
+    );
+    sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), &why);
+    Ok(())
+}
+
+fn persist(drafts: &mut Drafts<'_>, pool: &Pool, parts: &[(Option<u32>, u64)], pages: u64, why: &str) {
+    let whole = matches!(parts, [(None, _)]);
+    if pool.size >= GIGANTIC {
+        boot::pool(drafts, pool.size, parts, pages, why);
+    } else if whole && pool.size == drafts.host.default_page() {
+        sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), why);
+    } else if drafts.host.has_systemd() {
+        unit(drafts, pool.size, parts, why);
+    } else {
+        boot::pool(drafts, pool.size, parts, pages, why);
+    }
+}
+
+/// A kernel setting that is set again at each boot.
+pub(super) fn sysctl(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) {
+    let has_directory = drafts.host.has_directory("/etc/sysctl.d") || drafts.host.has_systemd();
+    let path = if has_directory { SYSCTL_D } else { SYSCTL_CONF };
+    let line = format!("{name} = {value}");
+    let others = later(drafts, name);
+    let draft = drafts.edit(Layer::Persistence, "sysctl", path, |text| {
+        with_line(text, &line, |found| sets(found, name))
+    });
+    drafts.add(
+        draft
+            .why(format!("{line} at each boot: {why}"))
+            .source("sysctl.d(5)")
+            .also(others),
+    );
+}
+
+/// Files that are read after ours and set the same.
+fn later(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
+    let files = drafts.host.config.sysctl.known();
+    let lines = files.into_iter().flat_map(|files| files.all(name));
+    let lines = lines.filter(|line| !line.place.starts_with(SYSCTL_D));
+    lines
+        .map(|line| format!("{}: {name} = {}", line.place, line.value))
+        .collect()
+}
+
+/// Pools that sysctl cannot name: a unit that runs before every service, and fails visibly when it falls short.
+fn unit(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, u64)], why: &str) {
+    for &(node, pages) in parts {
+        let path = setting(page, node);
+        let line = format!("ExecStart=/bin/sh -c 'echo {pages} > {path} && test \"$(cat {path})\" -ge {pages}'");
+        let draft = drafts.edit(Layer::Persistence, "pools-unit", UNIT, |text| {
+            let text = if text.is_empty() { HEAD } else { text };
+            with_line(text, &line, |found| found.contains(&path))
+        });
+        drafts.add(
+            draft
+                .why(format!("fills pools before any service starts: {why}"))
+                .source("systemd.service(5)"),
+        );
+    }
+    wants(
+        drafts,
+        WANTS,
+        "hugewise-pools.service",
+        "sysinit.target starts it, without a link to be made",
+    );
+}
+
+const HEAD: &str = "[Unit]\n\
+                    Description=Large pages, before anything that takes them\n\
+                    DefaultDependencies=no\n\
+                    Before=sysinit.target\n\
+                    \n\
+                    [Service]\n\
+                    Type=oneshot\n\
+                    RemainAfterExit=yes\n";
+
+/// A drop-in through which a target wants a unit.
+pub(super) fn wants(drafts: &mut Drafts<'_>, path: &str, unit: &str, why: &str) {
+    let line = format!("Wants={unit}");
+    let draft = drafts.edit(Layer::Persistence, "unit-wanted", path, |text| {
+        let text = if text.is_empty() { "[Unit]\n" } else { text };
+        with_line(text, &line, |found| found == line)
+    });
+    drafts.add(
+        draft
+            .why(why)
+            .source("systemd.unit(5)")
+            .restart("systemctl daemon-reload"),
+    );
+}

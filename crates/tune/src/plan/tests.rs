@@ -1,0 +1,417 @@
+//! Plans for machines of every age: the published recipe, its modern counterpart, and what stands in the way.
+
+use std::path::Path;
+
+use host::{Source, Tree};
+use model::Bytes;
+use model::plan::{Change, Layer, Plan, Target, Value};
+
+use super::goal::Goal;
+use super::{Host, Need, Wanted, plan};
+
+fn fixture(name: &str) -> Source {
+    let path = format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
+    Source::open(Path::new(&path)).expect("a machine")
+}
+
+fn wanted(goal: &str, needs: &[(Bytes, u64)]) -> Wanted {
+    let need = |&(page, pages): &(Bytes, u64)| Need {
+        page,
+        node: None,
+        pages,
+        how: format!("{pages} needed"),
+    };
+    Wanted {
+        goal: goal.parse().expect(goal),
+        needs: needs.iter().map(need).collect(),
+    }
+}
+
+fn planned(source: &Source, wanted: &[Wanted]) -> Plan {
+    plan(&Host::look(source), wanted).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn failed(source: &Source, wanted: &[Wanted]) -> String {
+    plan(&Host::look(source), wanted).expect_err("no plan").to_string()
+}
+
+/// The change of that path, or the instruction of that id.
+fn change<'p>(plan: &'p Plan, place: &str) -> &'p Change {
+    let is_it = |change: &&Change| change.target.path() == Some(place) || change.id == place;
+    plan.changes
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no {place} in {plan:#?}"))
+}
+
+fn after(plan: &Plan, place: &str) -> String {
+    change(plan, place).after.text().expect("a value")
+}
+
+const TWO: Bytes = Bytes::mib(2);
+
+#[test]
+fn the_jboss_recipe_of_2008() {
+    let plan = planned(
+        &fixture("rhel5-jboss"),
+        &[wanted("jvm:heap=6g,user=jboss", &[(TWO, 3072)])],
+    );
+    assert_eq!(after(&plan, "/proc/sys/kernel/shmmax"), "8589934592");
+    assert_eq!(change(&plan, "/proc/sys/vm/nr_hugepages").after, Value::Pages(3072));
+    assert_eq!(after(&plan, "/proc/sys/vm/hugetlb_shm_group"), "501");
+    let limits = after(&plan, "/etc/security/limits.conf");
+    assert!(
+        limits.contains("\njboss soft memlock 6291456\njboss hard memlock 6291456\n"),
+        "{limits}"
+    );
+    assert!(
+        limits.starts_with("# /etc/security/limits.conf\n"),
+        "what was there stays: {limits}"
+    );
+    let sysctl = after(&plan, "/etc/sysctl.conf");
+    for line in [
+        "kernel.shmmax = 8589934592",
+        "vm.nr_hugepages = 3072",
+        "vm.hugetlb_shm_group = 501",
+        "kernel.sysrq = 0",
+    ] {
+        assert!(sysctl.lines().any(|found| found == line), "{line} in {sysctl}");
+    }
+    assert_eq!(after(&plan, "jvm-options"), "-XX:+UseLargePages -Xms6g -Xmx6g");
+    assert!(
+        plan.notes
+            .iter()
+            .any(|note| note.starts_with("kernel.shmall is 2097152, enough")),
+        "{:?}",
+        plan.notes
+    );
+}
+
+#[test]
+fn its_modern_counterpart_says_why_it_differs() {
+    let plan = planned(
+        &fixture("jvm-madvise"),
+        &[wanted("jvm:heap=6g,user=jboss", &[(TWO, 3252)])],
+    );
+    let places: Vec<String> = plan.changes.iter().map(|change| change.target.to_string()).collect();
+    assert!(
+        places
+            .iter()
+            .any(|place| place.ends_with("hugepages-2048kB/nr_hugepages")),
+        "{places:?}"
+    );
+    for old in ["shmmax", "hugetlb_shm_group", "limits"] {
+        assert!(places.iter().all(|place| !place.contains(old)), "{places:?}");
+    }
+    for reason in ["MAP_HUGETLB", "SHM_HUGETLB", "code cache", "6660096 KiB"] {
+        assert!(
+            plan.notes.iter().any(|note| note.contains(reason)),
+            "{reason}: {:?}",
+            plan.notes
+        );
+    }
+}
+
+#[test]
+fn openj9_still_takes_shared_memory_and_all_that_this_asks_for() {
+    let source = Source::from_tree(
+        "test",
+        small()
+            .file("/etc/passwd", "app:x:70:71::/:/bin/sh\n")
+            .file("/etc/group", "app:x:71:\n"),
+    );
+    let plan = planned(
+        &source,
+        &[wanted("jvm:heap=1g,user=app,kind=openj9,service=app", &[(TWO, 512)])],
+    );
+    assert_eq!(after(&plan, "/proc/sys/vm/hugetlb_shm_group"), "71");
+    let drop_in = after(&plan, "/etc/systemd/system/app.service.d/60-hugewise.conf");
+    assert_eq!(drop_in, "[Service]\nLimitMEMLOCK=1073741824\n");
+    assert!(after(&plan, "jvm-options").contains("-Xlp:objectheap:pagesize=2m"));
+    let unknown = failed(
+        &source,
+        &[wanted("jvm:heap=1g,user=nobody1,kind=openj9", &[(TWO, 512)])],
+    );
+    assert!(
+        unknown.contains("no user nobody1") && unknown.contains("useradd"),
+        "{unknown}"
+    );
+}
+
+/// A small modern machine with one node, a pool of 2M, and systemd.
+fn small() -> Tree {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    Tree::new()
+        .line("/proc/sys/kernel/osrelease", "6.18.0")
+        .file(
+            "/proc/meminfo",
+            "MemTotal: 8000000 kB\nMemAvailable: 6000000 kB\nHugepagesize: 2048 kB\n",
+        )
+        .line("/proc/cmdline", "quiet")
+        .file("/proc/self/mounts", "proc /proc proc rw 0 0\n")
+        .line("/proc/sys/vm/hugetlb_shm_group", 0)
+        .line("/proc/sys/kernel/shmmax", u64::MAX - (1 << 24))
+        .line("/proc/sys/kernel/shmall", u64::MAX - (1 << 24))
+        .line(&format!("{pool}/nr_hugepages"), 10)
+        .line(&format!("{pool}/free_hugepages"), 6)
+        .line(&format!("{pool}/resv_hugepages"), 1)
+        .line(&format!("{pool}/surplus_hugepages"), 2)
+        .line("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never")
+        .file("/etc/systemd/system.conf", "")
+        .file("/etc/sysctl.d/99-site.conf", "vm.nr_hugepages = 64\n")
+}
+
+#[test]
+fn a_pool_is_what_the_goal_says_and_what_is_there_is_not_told_twice() {
+    let source = Source::from_tree("test", small());
+    let plan = planned(&source, &[wanted("pool:2M=16", &[])]);
+    let pool = change(&plan, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    assert_eq!(
+        (pool.before.known(), &pool.after),
+        (Some(&Value::Pages(8)), &Value::Pages(16)),
+        "without the surplus"
+    );
+    assert_eq!(
+        pool.also_written_by,
+        ["/etc/sysctl.d/99-site.conf:1: vm.nr_hugepages = 64"]
+    );
+    assert_eq!(pool.risk.takes.as_ref().map(|taken| taken.bytes), Some(Bytes::mib(16)));
+    assert_eq!(after(&plan, "/etc/sysctl.d/60-hugewise.conf"), "vm.nr_hugepages = 16\n");
+    assert_eq!(plan.changes.len(), 2);
+    let there = planned(&source, &[wanted("pool:2M=8", &[])]);
+    assert_eq!(there.changes.len(), 1, "only the file: {there:#?}");
+    assert!(
+        there
+            .notes
+            .iter()
+            .any(|note| note.ends_with("is as wanted already (8)")),
+        "{:?}",
+        there.notes
+    );
+}
+
+#[test]
+fn applications_share_a_pool_and_pages_in_use_stay() {
+    let source = Source::from_tree("test", small());
+    let both = [wanted("jvm:heap=1g", &[(TWO, 600)]), wanted("vm:1G", &[(TWO, 512)])];
+    let plan = planned(&source, &both);
+    let pool = change(&plan, "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    // 10 pages, 6 of them free, 1 of those promised: 5 are in use.
+    assert_eq!(pool.after, Value::Pages(5 + 600 + 512));
+    assert!(pool.why.contains("600 needed; 512 needed"), "{}", pool.why);
+}
+
+#[test]
+fn nodes_get_equal_parts_and_a_unit_fills_them_at_boot() {
+    let plan = planned(&fixture("two-node-smt"), &[wanted("pool:2M=1027", &[])]);
+    for (node, pages) in [(0, 514), (1, 513)] {
+        let path = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages");
+        assert_eq!(change(&plan, &path).after, Value::Pages(pages));
+        let unit = after(&plan, "/etc/systemd/system/hugewise-pools.service");
+        assert!(
+            unit.contains(&format!("ExecStart=/bin/sh -c 'echo {pages} > {path} && ")),
+            "{unit}"
+        );
+        assert!(unit.contains("Before=sysinit.target"), "{unit}");
+    }
+    let wants = after(&plan, "/etc/systemd/system/sysinit.target.d/60-hugewise.conf");
+    assert_eq!(wants, "[Unit]\nWants=hugewise-pools.service\n");
+    let one = planned(&fixture("two-node-smt"), &[wanted("pool:2M=16,node=1", &[])]);
+    assert!(
+        one.changes
+            .iter()
+            .all(|change| !change.target.to_string().contains("node0")),
+        "{one:#?}"
+    );
+    assert!(failed(&fixture("two-node-smt"), &[wanted("pool:2M=16,node=7", &[])]).contains("there is 0, 1"));
+}
+
+#[test]
+fn pages_of_1g_are_asked_for_at_boot_too() {
+    let plan = planned(
+        &fixture("pool-1g"),
+        &[wanted("vm:20G,pages=1G", &[(Bytes::gib(1), 20)])],
+    );
+    let boot = plan
+        .changes
+        .iter()
+        .find(|change| change.layer == Layer::Boot)
+        .expect("boot");
+    assert!(
+        boot.risk.reboot && boot.after.to_string().contains("hugepagesz=1G hugepages="),
+        "{boot:?}"
+    );
+    assert!(after(&plan, "libvirt-xml").contains("<page size='1048576' unit='KiB'/>"));
+    let debian = small()
+        .line("/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages", 0)
+        .file("/etc/os-release", "ID=debian\n")
+        .file("/etc/default/grub.d/init.cfg", "");
+    let plan = planned(&Source::from_tree("test", debian), &[wanted("pool:1G=4", &[])]);
+    let grub = after(&plan, "/etc/default/grub.d/60-hugewise.cfg");
+    assert_eq!(
+        grub,
+        "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=4\"\n"
+    );
+    assert_eq!(after(&plan, "update-grub"), "update-grub\nreboot");
+}
+
+#[test]
+fn a_policy_is_set_now_and_at_boot_if_the_kernel_offers_it() {
+    let source = Source::from_tree("test", small());
+    let plan = planned(&source, &[wanted("thp=madvise", &[])]);
+    let policy = change(&plan, "/sys/kernel/mm/transparent_hugepage/enabled");
+    assert_eq!(policy.before.known(), Some(&Value::Text("always".to_owned())));
+    let tmpfiles = after(&plan, "/etc/tmpfiles.d/60-hugewise.conf");
+    assert_eq!(
+        tmpfiles,
+        "w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise\n"
+    );
+    let why = failed(&source, &[wanted("thp=sometimes", &[])]);
+    assert!(
+        why.contains("`thp:sometimes`") && why.contains("always, madvise, never"),
+        "{why}"
+    );
+    assert!(failed(&source, &[wanted("thp=madvise,defrag=defer", &[])]).contains("has no /sys"));
+    let service = planned(&source, &[wanted("thp=never,service=redis", &[])]);
+    assert_eq!(
+        after(&service, "/etc/systemd/system/redis.service.d/60-hugewise.conf"),
+        "[Service]\nMemoryTHP=disable\n"
+    );
+}
+
+#[test]
+fn a_mount_is_made_now_and_by_a_unit() {
+    let source = Source::from_tree(
+        "test",
+        small().file("/etc/passwd", "").file("/etc/group", "kvm:x:36:\n"),
+    );
+    let plan = planned(&source, &[wanted("pool:2M=16,group=kvm,mount=/mnt/huge-2M", &[])]);
+    let options = "pagesize=2M,uid=0,gid=36,mode=0770";
+    assert_eq!(after(&plan, "/mnt/huge-2M"), options);
+    let unit = after(&plan, r"/etc/systemd/system/mnt-huge\x2d2M.mount");
+    assert!(
+        unit.contains("Where=/mnt/huge-2M\n") && unit.contains(&format!("Options={options}\n")),
+        "{unit}"
+    );
+    assert!(
+        after(&plan, "/etc/systemd/system/local-fs.target.d/60-hugewise.conf").contains(r"Wants=mnt-huge\x2d2M.mount")
+    );
+    assert!(failed(&source, &[wanted("pool:2M=16,mount=/etc/huge", &[])]).contains("hugetlbfs goes on"));
+}
+
+#[test]
+fn configuration_files_of_databases_are_changed_in_one_line() {
+    let conf = "shared_buffers = 1GB\nhuge_pages = try # default\nport = 5432\n";
+    let tree = small()
+        .file("/etc/postgresql/15/main/postgresql.conf", conf)
+        .file("/etc/my.cnf", "[mysqld]\nport=3306\n")
+        .file("/etc/passwd", "mysql:x:27:27::/:/bin/sh\n")
+        .file("/etc/group", "mysql:x:27:\n");
+    let source = Source::from_tree("test", tree);
+    let goals = [
+        wanted("postgres:/etc/postgresql/15/main/postgresql.conf", &[(TWO, 540)]),
+        wanted("innodb:/etc/my.cnf", &[(TWO, 66)]),
+    ];
+    let plan = planned(&source, &goals);
+    let text = after(&plan, "/etc/postgresql/15/main/postgresql.conf");
+    assert_eq!(text, "shared_buffers = 1GB\nhuge_pages = on\nport = 5432\n");
+    assert_eq!(after(&plan, "/etc/my.cnf"), "[mysqld]\nport=3306\nlarge-pages\n");
+    assert_eq!(after(&plan, "/proc/sys/vm/hugetlb_shm_group"), "27");
+    let kept = plan.changes.iter().filter_map(|change| match &change.target {
+        Target::File { path, mode, owner } if path.ends_with("postgresql.conf") => Some((*mode, *owner)),
+        _ => None,
+    });
+    assert_eq!(
+        kept.collect::<Vec<_>>(),
+        [(None, None)],
+        "mode and owner of a file that is there stay"
+    );
+    assert!(failed(&source, &[wanted("postgres:/etc/none.conf", &[(TWO, 1)])]).contains("is not there"));
+}
+
+#[test]
+fn a_service_s_limit_of_pool_pages_is_raised_where_it_is_too_low() {
+    let group = "/sys/fs/cgroup/system.slice/app.service/hugetlb.2MB.max";
+    let tree = |limit: &str| {
+        let mounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n";
+        small()
+            .file("/proc/self/mounts", mounts)
+            .line("/sys/fs/cgroup/cgroup.controllers", "memory hugetlb")
+            .line(group, limit)
+    };
+    let low = planned(
+        &Source::from_tree("test", tree("2097152")),
+        &[wanted("jvm:heap=1g,service=app", &[(TWO, 600)])],
+    );
+    assert_eq!(after(&low, group), (600u64 << 21).to_string());
+    let free = planned(
+        &Source::from_tree("test", tree("max")),
+        &[wanted("jvm:heap=1g,service=app", &[(TWO, 600)])],
+    );
+    assert!(free.changes.iter().all(|change| change.layer != Layer::Cgroup));
+}
+
+#[test]
+fn what_this_host_cannot_do_comes_out_as_instructions() {
+    let source = Source::from_tree("test", small());
+    let plan = planned(
+        &source,
+        &[
+            wanted("vm:1900G,pages=1G,hypervisor=esx,name=big", &[]),
+            wanted("windows:user=oracle", &[]),
+        ],
+    );
+    assert_eq!(plan.applicable().count(), 0);
+    let vmx = after(&plan, "vmx");
+    assert!(
+        vmx.contains("sched.mem.lpage.enable1GPage = \"TRUE\"") && vmx.contains("memSize = \"1945600\""),
+        "{vmx}"
+    );
+    assert!(after(&plan, "esx-advanced").contains("/Mem/AllocGuestLargePage -i 1"));
+    assert!(after(&plan, "windows-privilege").contains("Lock pages in memory"));
+    let node = planned(&source, &[wanted("kubernetes:2M=512", &[])]);
+    assert!(
+        after(&node, "pod").contains("hugepages-2Mi: 1024Mi") && after(&node, "pod").contains("medium: HugePages-2Mi")
+    );
+}
+
+#[test]
+fn what_a_machine_cannot_give_is_said_with_the_goal() {
+    for (name, goal, part) in [
+        ("no-hugetlb", "pool:2M=16", "no pool"),
+        ("kernel-5.10", "pool:1G=4", "it has 2M"),
+        ("no-thp", "thp=madvise", "this kernel has no"),
+        ("kernel-5.10", "pool:2M=100000", "in all"),
+    ] {
+        let why = failed(&fixture(name), &[wanted(goal, &[])]);
+        assert!(why.contains(part) && why.starts_with("goal `"), "{name}: {why}");
+    }
+}
+
+#[test]
+fn every_machine_gets_a_plan_that_may_be_applied_or_a_reason() {
+    let goals = [
+        "pool:2M=16",
+        "thp=madvise",
+        "jvm:heap=1g",
+        "redis",
+        "kubernetes:2M=16",
+        "vm:1G,hypervisor=qemu",
+    ];
+    let directory = format!("{}/../../fixtures/machines", env!("CARGO_MANIFEST_DIR"));
+    for entry in std::fs::read_dir(directory).expect("machines").flatten() {
+        if entry.path().extension().is_none_or(|kind| kind != "tree") {
+            continue;
+        }
+        let source = Source::open(&entry.path()).expect("a machine");
+        for goal in goals {
+            if let Ok(plan) = plan(&Host::look(&source), &[wanted(goal, &[])]) {
+                assert_eq!(plan.check(), Ok(()), "{:?} {goal}", entry.path());
+            }
+            assert_eq!(
+                goal.parse::<Goal>().expect(goal).text.split([':', '=']).next(),
+                goal.split([':', '=']).next()
+            );
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Transparent large pages: the policy now, at each boot, and for one service.
+
+use model::plan::{Layer, Value};
+use model::{Cause, Reading};
+
+use super::draft::{Draft, Drafts};
+use super::files::with_line;
+use super::goal::{Goal, ThpGoal};
+use super::{PlanningError, limits};
+
+const THP: &str = "/sys/kernel/mm/transparent_hugepage";
+const TMPFILES: &str = "/etc/tmpfiles.d/60-hugewise.conf";
+const SOURCE: &str = "Linux Documentation/admin-guide/mm/transhuge.rst";
+
+/// Drafts the policy.
+pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, thp: &ThpGoal) -> Result<(), PlanningError> {
+    if let Some(service) = &thp.service {
+        return for_service(drafts, goal, thp, service);
+    }
+    for (name, value) in &thp.settings {
+        set(drafts, goal, name, value, "as the goal says")?;
+    }
+    Ok(())
+}
+
+/// One file of the policy, if this kernel has it and offers that value.
+pub(super) fn set(
+    drafts: &mut Drafts<'_>,
+    goal: &Goal,
+    name: &str,
+    value: &str,
+    why: &str,
+) -> Result<(), PlanningError> {
+    let path = format!("{THP}/{name}");
+    let line = drafts.host.line(&path);
+    check(goal, &path, value, &line)?;
+    let id = format!("thp-{name}");
+    let others = others(drafts, name);
+    let draft = Draft::setting(Layer::Runtime, &id, path.clone(), Value::Text(value.to_owned()));
+    let applies = "new mappings and faults; what is mapped already stays as it is";
+    drafts.add(
+        draft
+            .why(format!("{why}; it holds for {applies}"))
+            .source(SOURCE)
+            .also(others),
+    );
+    persist(drafts, &path, value);
+    Ok(())
+}
+
+fn check(goal: &Goal, path: &str, value: &str, line: &Reading<String>) -> Result<(), PlanningError> {
+    match line {
+        Reading::Unread(why) if why.unread == Cause::Absent => Err(PlanningError::new(
+            goal,
+            format!("this kernel has no {path} (see `hugewise doctor` for what it has)"),
+        )),
+        Reading::Known(line) if line.contains('[') => {
+            let offered: Vec<&str> = line
+                .split_whitespace()
+                .map(|word| word.trim_matches(['[', ']']))
+                .collect();
+            match offered.contains(&value) {
+                true => Ok(()),
+                false => Err(PlanningError::new(
+                    goal,
+                    format!("{path} does not take `{value}` (write {})", offered.join(", ")),
+                )),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Everybody else who sets the general policy.
+fn others(drafts: &Drafts<'_>, name: &str) -> Vec<String> {
+    let lines = drafts.host.config.thp_policy.known().filter(|_| name == "enabled");
+    let lines = lines
+        .into_iter()
+        .flatten()
+        .filter(|line| !line.place.starts_with(TMPFILES));
+    lines.map(|line| format!("{}: {}", line.place, line.value)).collect()
+}
+
+fn persist(drafts: &mut Drafts<'_>, path: &str, value: &str) {
+    if !drafts.host.has_systemd() {
+        let text = format!("echo {value} > {path}");
+        let draft = Draft::instruction(Layer::Persistence, "rc-local", "this host: /etc/rc.local", text);
+        drafts.add(draft.why("the policy is gone after a reboot").source(SOURCE));
+        return;
+    }
+    let line = format!("w {path} - - - - {value}");
+    let draft = drafts.edit(Layer::Persistence, "thp-tmpfiles", TMPFILES, |text| {
+        with_line(text, &line, |found| found.split_whitespace().nth(1) == Some(path))
+    });
+    drafts.add(
+        draft
+            .why("systemd-tmpfiles writes it early at each boot")
+            .source("tmpfiles.d(5)"),
+    );
+}
+
+/// `MemoryTHP=` of systemd 260 and later; older ones ignore the line with a warning.
+fn for_service(drafts: &mut Drafts<'_>, goal: &Goal, thp: &ThpGoal, service: &str) -> Result<(), PlanningError> {
+    let [(name, value)] = &thp.settings[..] else {
+        return Err(PlanningError::new(
+            goal,
+            "a service has one policy of its own (write thp=madvise,service=NAME alone)",
+        ));
+    };
+    let word = match (name.as_str(), value.as_str()) {
+        ("enabled", "never") => "disable",
+        ("enabled", "madvise") => "madvise",
+        ("enabled", "always") => "system",
+        _ => return Err(PlanningError::new(goal, "a service takes thp=never, madvise or always")),
+    };
+    let line = format!("MemoryTHP={word}");
+    let why = "a policy for this service only; systemd before 260 does not know it and says so in its log";
+    limits::drop_in(drafts, Layer::Persistence, "thp", service, &line, why);
+    Ok(())
+}
