@@ -113,6 +113,11 @@ impl Tree {
         self.0.is_empty()
     }
 
+    /// Is it a regular file itself, and not a link to one?
+    pub(crate) fn is_file(&self, path: &str) -> bool {
+        matches!(self.0.get(path), Some(Node::File(_)))
+    }
+
     /// The bytes of a file; links are followed.
     pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
         match self.follow(path)? {

@@ -3,7 +3,7 @@
 use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
-use super::limits::{Limits, prefer};
+use super::limits::{Limits, is_without_steps};
 use super::scan;
 use super::smaps::{self, Counts, smaps_text};
 use super::status::Status;
@@ -66,7 +66,10 @@ fn read_mappings(source: &Source, pid: u32, limits: Limits) -> Result<Vec<Mappin
         let status = status(source, pid)?;
         if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
             return match status.hugetlb.known() {
-                Some(Bytes(0)) => scan::mappings(pid, limits.deadline()).map_err(|why| prefer(why, too_dear)),
+                Some(Bytes(0)) => match scan::mappings(pid, limits.deadline()) {
+                    Err(why) if is_without_steps(&why) => Err(too_dear),
+                    walked => walked,
+                },
                 _ => Err(too_dear),
             };
         }

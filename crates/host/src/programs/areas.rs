@@ -1,7 +1,7 @@
 //! The mappings of a process with their bytes (smaps) or, where counting those would hold it up, without (maps).
 
 use model::process::MappingPages;
-use model::{Bytes, PageKind, Reading, Unread};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::Source;
 use crate::processes::smaps::{self, Counts};
@@ -121,6 +121,14 @@ pub(super) fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/maps");
     let bytes = source.bytes_within(&path, Bytes::mib(64)).into_result();
     bytes.and_then(|bytes| parse_maps(&path, &bytes)).into()
+}
+
+/// Names of mappings, from whichever of the two files is there.
+pub(crate) fn any(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    match named(source, pid) {
+        Reading::Unread(why) if why.unread == Cause::Absent => counted(source, pid),
+        named => named,
+    }
 }
 
 fn area(mapping: &smaps::Mapping<'_>) -> Area {

@@ -4,7 +4,7 @@
 //! into further, the largest first, within a budget of time.
 
 mod allocator;
-mod areas;
+pub(crate) mod areas;
 mod facts;
 pub(crate) mod glibc;
 mod groups;

@@ -30,9 +30,9 @@ impl Kept {
         }
     }
 
-    /// A part, and how many of what were left out.
+    /// A part, and what was left out, how often.
     pub(super) fn part(bytes: Vec<u8>, left_out: usize, of_what: &str) -> Self {
-        let left_out = (left_out > 0).then(|| format!("{left_out} {of_what}"));
+        let left_out = (left_out > 0).then(|| format!("{of_what} ({left_out})"));
         Self {
             bytes,
             left_out: left_out.into_iter().collect(),
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(kept.bytes, b"\n\n\nhuge = on\nhuge_password = <redacted>\n");
         assert_eq!(
             kept.left_out,
-            ["3 lines that decide nothing about pages", "a secret in line 5"]
+            ["lines that decide nothing about pages (3)", "a secret in line 5"]
         );
         assert_eq!(Kept::lines(text, |_| false), Kept::idle());
     }

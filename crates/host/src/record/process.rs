@@ -8,14 +8,12 @@ use super::keep::Kept;
 use super::table::{memory_mounts, whole};
 use super::{Recorder, accounts, secrets, settings};
 use crate::Membership;
-use crate::programs::{
-    self, Area, Kind, MOST_TABLES, Program, glibc, is_tunable, jvm, parse_maps, postgres, zero_ended,
-};
+use crate::programs::{self, Area, Kind, MOST_TABLES, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
 use crate::snapshot::Cgroup;
 use crate::tree::Node;
 
-/// Files of every process that are kept whole.
-const FILES: [&str; 5] = ["status", "stat", "comm", "limits", "cgroup"];
+/// Files of every process with memory of its own that are kept whole.
+const FILES: [&str; 6] = ["status", "stat", "comm", "limits", "cgroup", "oom_score_adj"];
 /// A file of one process; smaps of a process with 10,000 mappings has about 12 MiB.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
 /// A C library, of which one sentence is kept.
@@ -27,26 +25,21 @@ const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,memory.limit_in_bytes
 
 pub(super) fn record(recorder: &mut Recorder<'_>) {
     recorder.file("/proc/sysvipc/shm", LARGEST_FILE, whole);
-    let names = recorder.source.list("/proc").into_result().unwrap_or_default();
-    let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
-    pids.sort_unstable();
-    for &pid in &pids {
-        for name in FILES {
-            recorder.file(&format!("/proc/{pid}/{name}"), LARGEST_FILE, whole);
-        }
-        record_open_files(recorder, pid);
-    }
     let Reading::Known(candidates) = programs::candidates(recorder.source) else {
         return;
     };
     for program in &candidates.programs {
+        for name in FILES {
+            recorder.file(&program.file(name), LARGEST_FILE, whole);
+        }
+        record_open_files(recorder, program.pid());
         record_words(recorder, program);
         record_sum(recorder, program);
     }
     for &at in &candidates.closer {
         Closer::new(recorder, &candidates.programs[at]).record();
     }
-    record_groups(recorder, &pids);
+    record_groups(recorder, &candidates.programs);
     accounts::record(recorder, &candidates.programs);
 }
 
@@ -171,26 +164,29 @@ impl<'r, 'a> Closer<'r, 'a> {
         self.files_of_its_own(&areas);
     }
 
-    fn file(&mut self, name: &str, keep: impl Fn(&[u8]) -> Kept) {
-        self.recorder.file(&self.program.file(name), LARGEST_FILE, keep);
+    /// Was there such a file?
+    fn file(&mut self, name: &str, keep: impl Fn(&[u8]) -> Kept) -> bool {
+        let path = self.program.file(name);
+        self.recorder.file(&path, LARGEST_FILE, keep);
+        self.recorder.tree.is_file(&path)
     }
 
     /// With counts where that holds nobody up, otherwise the names of what is mapped.
     fn mappings(&mut self) -> Vec<Area> {
+        let mut is_counted = false;
         if is_affordable(self.recorder, self.program) {
-            self.file("smaps", counts_that_count);
+            is_counted = self.file("smaps", counts_that_count);
             self.file("numa_maps", whole);
         } else {
             let path = self.program.file("smaps");
             self.recorder
                 .leave_out(&path, "all of it, because reading it would hold up so large a process");
         }
-        self.file("maps", whole);
-        let path = self.program.file("maps");
-        let maps = self.recorder.source.bytes_within(&path, LARGEST_FILE);
-        maps.known()
-            .and_then(|bytes| parse_maps(&path, bytes).ok())
-            .unwrap_or_default()
+        if !is_counted {
+            self.file("maps", whole);
+        }
+        let areas = areas::any(self.recorder.source, self.program.pid());
+        areas.into_result().unwrap_or_default()
     }
 
     fn unit(&mut self) {
@@ -232,11 +228,13 @@ fn counts_that_count(bytes: &[u8]) -> Kept {
 }
 
 /// The limits of every control group that holds a process, and of those above it.
-fn record_groups(recorder: &mut Recorder<'_>, pids: &[u32]) {
+fn record_groups(recorder: &mut Recorder<'_>, programs: &[Program]) {
     let Reading::Known(root) = Cgroup::read(recorder.source).root else {
         return;
     };
-    let memberships = pids.iter().map(|&pid| Membership::read(recorder.source, pid));
+    let memberships = programs
+        .iter()
+        .map(|program| Membership::read(recorder.source, program.pid()));
     let groups: BTreeSet<String> = memberships
         .filter_map(|membership| membership.known().map(Membership::with_parents))
         .flatten()
@@ -268,7 +266,7 @@ mod tests {
     fn only_programs_that_rules_know_keep_their_arguments() {
         let kept = arguments(&words("/usr/bin/thing|--password|x|--mode=y"), None);
         assert_eq!(texts(&kept.bytes), "/usr/bin/thing|");
-        assert_eq!(kept.left_out, ["3 arguments that decide nothing about pages"]);
+        assert_eq!(kept.left_out, ["arguments that decide nothing about pages (3)"]);
         let java = words("java|-Xmx4g|-Ddb.password=x|-jar|app.jar|--secret-of-the-app|x");
         let kept = arguments(&java, Some(Kind::Jvm));
         assert_eq!(
@@ -300,7 +298,7 @@ mod tests {
         );
         assert_eq!(
             kept.left_out,
-            ["2 variables that are no known tunables", "the value of -Dapi_key"]
+            ["variables that are no known tunables (2)", "the value of -Dapi_key"]
         );
     }
 

@@ -6,9 +6,9 @@ mod select;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use host::processes::{self, Limits, ListOptions, Reason};
+use host::processes::{self, Limits, ListOptions, Missed, NodePages, Reason};
 use host::{Snapshot, Source};
-use model::process::ProcessPages;
+use model::process::{MappingPages, ProcessPages};
 use model::{Bytes, PageKind, Reading};
 
 use super::Desk;
@@ -69,7 +69,7 @@ pub(super) fn list(source: &Source, sort: Sort, top: Option<usize>) -> anyhow::R
     let snapshot = Snapshot::take(source);
     let rows = rows(source, &snapshot)?;
     let held = processes::held_by_nobody(source, &snapshot, &rows);
-    let rows = rows.into_iter().map(|pages| closer(source, &snapshot, pages, false));
+    let rows = rows.into_iter().map(ProcessRow::new);
     let mut list = ProcessList::new(rows.collect(), sort, top);
     list.held_by_nobody = Some(held);
     Ok(list)
@@ -87,9 +87,7 @@ fn selected(source: &Source, snapshot: &Snapshot, typed: &typed::Ps) -> anyhow::
     let all = rows(source, snapshot)?;
     let held = processes::held_by_nobody(source, snapshot, &all);
     let fitting = all.into_iter().filter(|process| select.fits(source, process));
-    let rows: Vec<ProcessRow> = fitting
-        .map(|pages| closer(source, snapshot, pages, typed.numa))
-        .collect();
+    let rows: Vec<ProcessRow> = fitting.map(|pages| closer(source, snapshot, pages, typed)).collect();
     let groups = typed.by.map(|by| groups::sums(source, &rows, by));
     let mut list = ProcessList::new(rows, typed.sort, typed.top);
     if groups.is_some() {
@@ -103,48 +101,45 @@ fn selected(source: &Source, snapshot: &Snapshot, typed: &typed::Ps) -> anyhow::
     })
 }
 
-/// With what it could have on large pages and has not, if that may be much.
-fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, numa: bool) -> ProcessRow {
+/// With what needs its mappings, as far as that was asked for.
+fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, typed: &typed::Ps) -> ProcessRow {
     let mut row = ProcessRow::new(pages);
     let base = row.pages.backing.known().map(|backing| backing.of(PageKind::Base));
-    let is_worth = base.is_some_and(|base| base >= WORTH_A_LOOK);
-    if !is_worth && !numa {
+    let is_worth = (typed.why || typed.sort == Sort::Missed) && base.is_some_and(|base| base >= WORTH_A_LOOK);
+    if !is_worth && !typed.numa {
         return row;
     }
     let mappings = processes::mappings(source, row.pages.pid);
-    if is_worth {
-        let missed = mappings.as_ref().into_result().and_then(|mappings| {
-            let missed = processes::missed(mappings, &row.pages, &snapshot.thp);
-            missed.into_result()
-        });
-        row.missed = Some(missed.into());
-    }
-    row.nodes = numa.then(|| nodes(source, row.pages.pid, &mappings));
+    row.missed = is_worth.then(|| missed(&mappings, &row.pages, snapshot));
+    row.nodes = typed
+        .numa
+        .then(|| nodes(source, row.pages.pid, &mappings, Limits::default()));
     row
 }
 
-fn nodes(
-    source: &Source,
-    pid: u32,
-    mappings: &Reading<Vec<model::process::MappingPages>>,
-) -> Reading<Vec<processes::NodePages>> {
+fn missed(mappings: &Reading<Vec<MappingPages>>, process: &ProcessPages, snapshot: &Snapshot) -> Reading<Missed> {
+    let missed = mappings.as_ref().into_result().and_then(|mappings| {
+        let missed = processes::missed(mappings, process, &snapshot.thp);
+        missed.into_result()
+    });
+    missed.into()
+}
+
+fn nodes(source: &Source, pid: u32, mappings: &Reading<Vec<MappingPages>>, limits: Limits) -> Reading<Vec<NodePages>> {
     let mappings = mappings.known().map_or(&[][..], Vec::as_slice);
-    processes::nodes(source, pid, mappings, Limits::default())
+    processes::nodes(source, pid, mappings, limits)
 }
 
 fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Result<OneProcess> {
     let process = processes::one(source, pid).into_result();
     let process = process.with_context(|| format!("process {pid} of {}", source.name()))?;
-    let mappings = processes::mappings(source, pid);
-    let missed = mappings.as_ref().into_result().and_then(|mappings| {
-        let missed = processes::missed(mappings, &process, &snapshot.thp);
-        missed.into_result()
-    });
-    let nodes = nodes(source, pid, &mappings);
+    let mappings = processes::mappings_within(source, pid, Limits::PATIENT);
+    let missed = missed(&mappings, &process, snapshot);
+    let nodes = nodes(source, pid, &mappings, Limits::PATIENT);
     let was_refused = missed
-        .as_ref()
-        .is_ok_and(|missed| missed.why.contains_key(&Reason::NotGiven));
-    let rows = |mappings: Vec<model::process::MappingPages>| {
+        .known()
+        .is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
+    let rows = |mappings: Vec<MappingPages>| {
         let row = |pages| MappingRow {
             why_base: processes::why_base(&pages, &process, snapshot.thp.known()),
             pages,
@@ -153,7 +148,7 @@ fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Re
     };
     Ok(OneProcess {
         mappings: vmas.then(|| mappings.map(rows)),
-        missed: Some(missed.into()),
+        missed: Some(missed),
         nodes: Some(nodes),
         hints: if was_refused { hints(snapshot) } else { Vec::new() },
         process,

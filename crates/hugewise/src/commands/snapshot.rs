@@ -84,9 +84,9 @@ mod tests {
     fn secrets_are_told_one_by_one_and_the_rest_by_file_name() {
         let lines = [
             "/proc/7/cmdline: the value of --password",
-            "/proc/8/cmdline: 3 arguments that decide nothing about pages",
-            "/proc/9/cmdline: 1 arguments that decide nothing about pages",
-            "/etc/fstab: 2 lines that decide nothing about pages",
+            "/proc/8/cmdline: arguments that decide nothing about pages (3)",
+            "/proc/9/cmdline: arguments that decide nothing about pages (1)",
+            "/etc/fstab: lines that decide nothing about pages (2)",
         ];
         let told = summary(&lines.map(str::to_owned));
         assert_eq!(told[0], "left out: /proc/7/cmdline: the value of --password");

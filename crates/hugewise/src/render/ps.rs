@@ -102,8 +102,12 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     let kinds = kinds(rows.iter().map(|row| &row.pages));
     let fixed = ["#pid", "name", "#resident"].map(str::to_owned);
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
-    let rest = ["#on large, %", "#could be large", "why not", "#page tables", "THP"].map(str::to_owned);
-    let mut sheet = Sheet::new(title, fixed.into_iter().chain(heads).chain(rest));
+    let asked = rows.iter().any(|row| row.missed.is_some());
+    let why = ["#could be large", "why not"].map(str::to_owned);
+    let why = why.into_iter().filter(|_| asked);
+    let rest = ["#page tables", "THP"].map(str::to_owned);
+    let columns = fixed.into_iter().chain(heads).chain(["#on large, %".to_owned()]);
+    let mut sheet = Sheet::new(title, columns.chain(why).chain(rest));
     for row in rows {
         let known = row.pages.backing.known();
         let by_kind = kinds
@@ -114,10 +118,10 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
             row.pages.name.clone(),
             short(&row.pages.resident),
         ];
-        let (missed, why) = missed(row.missed.as_ref());
-        let tables = short(&row.pages.page_tables);
-        let last = [share(known), missed, why, tables, thp(&row.pages.thp_enabled)];
-        sheet.row(first.into_iter().chain(by_kind).chain(last));
+        let why = missed(row.missed.as_ref()).into_iter().filter(|_| asked);
+        let last = [short(&row.pages.page_tables), thp(&row.pages.thp_enabled)];
+        let cells = first.into_iter().chain(by_kind).chain([share(known)]);
+        sheet.row(cells.chain(why).chain(last));
     }
     unread_notes(&mut sheet, rows);
     sheet
@@ -135,14 +139,14 @@ fn share(backing: Option<&Backing>) -> String {
 }
 
 /// What could be on large pages, and the reason for most of it.
-fn missed(missed: Option<&Reading<Missed>>) -> (String, String) {
+fn missed(missed: Option<&Reading<Missed>>) -> [String; 2] {
     match missed {
-        None => (String::new(), String::new()),
-        Some(Reading::Unread(_)) => ("?".to_owned(), String::new()),
+        None => [String::new(), String::new()],
+        Some(Reading::Unread(_)) => ["?".to_owned(), String::new()],
         Some(Reading::Known(missed)) => {
             let why = missed.main_reason().map_or("", |reason| reason.short());
             let more = if missed.why.len() > 1 { ", .." } else { "" };
-            (amount(missed.bytes), format!("{why}{more}"))
+            [amount(missed.bytes), format!("{why}{more}")]
         }
     }
 }

@@ -32,7 +32,8 @@ pub struct ProcessRow {
     /// What it has.
     #[serde(flatten)]
     pub pages: ProcessPages,
-    /// What it could have on large pages and has not; `null` for a process with too little memory on base pages.
+    /// What it could have on large pages and has not; `null` unless asked for, and for a process with too little memory on
+    /// base pages.
     #[serde(default)]
     pub missed: Option<Reading<Missed>>,
     /// Where its pages lie; `null` unless asked for.
@@ -56,7 +57,7 @@ pub struct Group {
     pub name: Option<String>,
     /// Sums over its processes.
     pub totals: Totals,
-    /// What they could have on large pages and have not, as far as it is known.
+    /// What they could have on large pages and have not, as far as it was asked for and is known.
     pub missed: Bytes,
 }
 

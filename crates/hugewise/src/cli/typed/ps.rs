@@ -4,12 +4,12 @@ use clap::{Args, ValueEnum};
 
 /// `hugewise ps`
 ///
-/// Resident memory with hugetlb pages, by page kind; what could be on large pages and is not, and why. Below the table:
-/// pages of a pool that no process maps. `?` stands for what could not be looked at.
+/// Resident memory with hugetlb pages, by page kind. Below the table: pages of a pool that no process maps. `?` stands for
+/// what could not be looked at.
 #[derive(Args, Clone, Debug)]
 pub struct Ps {
     /// One process only
-    #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top"])]
+    #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top", "why"])]
     pub pid: Option<u32>,
     /// Every mapping of that process, and why it is on base pages
     #[arg(long, requires = "pid")]
@@ -29,6 +29,10 @@ pub struct Ps {
     /// Where the pages lie by NUMA node (with PID always)
     #[arg(long)]
     pub numa: bool,
+    /// What could be on large pages and is not, and why (with PID always); this reads every mapping of processes with
+    /// 16M or more on base pages
+    #[arg(long)]
+    pub why: bool,
     /// Order of the processes
     #[arg(long, value_enum, default_value = "large")]
     pub sort: Sort,
@@ -60,7 +64,7 @@ pub enum By {
 pub enum Sort {
     /// Most memory on large pages first
     Large,
-    /// Most memory that could be on large pages first
+    /// Most memory first that could be on large pages and is not (with --why)
     Missed,
     /// Most resident memory first
     Total,

@@ -16,7 +16,9 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
     let kinds: BTreeSet<PageKind> = backings.flat_map(kinds_of).collect();
     let fixed = [groups.by.clone(), "#processes".to_owned(), "#resident".to_owned()];
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
+    let asked = groups.groups.iter().any(|group| group.missed.0 > 0);
     let rest = ["#on large, %", "#could be large", "#page tables"].map(str::to_owned);
+    let rest = rest.into_iter().filter(|head| asked || !head.starts_with("#could"));
     let title = format!("Page kinds by {}", groups.by);
     let mut sheet = Sheet::new(&title, fixed.into_iter().chain(heads).chain(rest));
     for group in &groups.groups {
@@ -27,12 +29,10 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
             totals.resident.to_string(),
         ];
         let by_kind = kinds.iter().map(|&kind| amount(totals.backing.of(kind)));
-        let last = [
-            share(Some(&totals.backing)),
-            amount(group.missed),
-            totals.page_tables.to_string(),
-        ];
-        sheet.row(first.into_iter().chain(by_kind).chain(last));
+        let missed = asked.then(|| amount(group.missed));
+        let last = [share(Some(&totals.backing))].into_iter().chain(missed);
+        let cells = first.into_iter().chain(by_kind).chain(last);
+        sheet.row(cells.chain([totals.page_tables.to_string()]));
     }
     if groups.by == "cgroup" {
         sheet.note("a control group counts those below it too");

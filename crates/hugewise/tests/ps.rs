@@ -1,0 +1,197 @@
+//! Choices, sums and watching of processes, on captured machines and on this one.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use common::{done, hugewise, machines, refused, told, valid};
+use serde_json::Value;
+
+fn machine(name: &str) -> String {
+    let known = machines().into_iter().find(|(known, _)| known == name);
+    let (_, path): (String, PathBuf) = known.unwrap_or_else(|| panic!("{name}"));
+    path.to_str().expect("a plain path").to_owned()
+}
+
+fn ps(machine: &str, words: &[&str]) -> Value {
+    valid(&done(&[&["--root", machine, "ps", "--json"], words].concat()).out)["data"].take()
+}
+
+fn names(data: &Value) -> Vec<&str> {
+    let processes = data["processes"].as_array().expect("processes").iter();
+    processes
+        .map(|process| process["name"].as_str().expect("a name"))
+        .collect()
+}
+
+#[test]
+fn processes_are_chosen_by_name_user_and_control_group() {
+    let root = machine("cgroup-v2");
+    assert_eq!(names(&ps(&root, &["--name", "java"])), ["java"]);
+    assert_eq!(names(&ps(&root, &["--name", "post*"])), ["postgres"]);
+    assert!(names(&ps(&root, &["--name", "nothing"])).is_empty());
+    let all = ps(&root, &[]);
+    let uid = all["processes"][0]["uid"].to_string();
+    let of_user = ps(&root, &["--user", &uid]);
+    let uids = of_user["processes"].as_array().expect("processes").iter();
+    assert!(uids.clone().count() > 0 && uids.clone().all(|row| row["uid"].to_string() == uid));
+    assert_eq!(of_user["totals"]["processes"], uids.count());
+    assert_eq!(of_user["filter"], format!("user {uid}"));
+    assert_eq!(names(&ps(&root, &["--cgroup", "/"])).len(), names(&all).len());
+    assert!(names(&ps(&root, &["--cgroup", "/nowhere"])).is_empty());
+    let why = refused(&["--root", &root, "ps", "--user", "nobody-at-all"]);
+    assert!(
+        why.contains("--user nobody-at-all") && why.contains("write the id"),
+        "{why}"
+    );
+}
+
+#[test]
+fn sums_by_anything_count_every_process() {
+    for (name, path) in machines() {
+        let root = path.to_str().expect("a plain path");
+        for by in ["user", "container", "unit", "vm"] {
+            let data = ps(root, &["--by", by]);
+            let groups = data["groups"]["groups"].as_array().expect("groups");
+            let sum: u64 = groups
+                .iter()
+                .map(|group| group["totals"]["processes"].as_u64().expect("a count"))
+                .sum();
+            assert_eq!(data["totals"]["processes"], sum, "{name} by {by}");
+            assert!(names(&data).is_empty(), "{name} by {by}");
+            let csv = done(&["--root", root, "ps", "--by", by, "--format", "csv"]).out;
+            assert_eq!(csv.lines().count(), groups.len() + 1, "{name} by {by}");
+        }
+    }
+}
+
+#[test]
+fn control_groups_count_those_below_them() {
+    let root = machine("kubernetes-node");
+    let data = ps(&root, &["--by", "cgroup"]);
+    let groups = data["groups"]["groups"].as_array().expect("groups");
+    let count = |path: &str| {
+        let group = groups.iter().find(|group| group["name"] == path);
+        group.and_then(|group| group["totals"]["processes"].as_u64())
+    };
+    assert_eq!(count("/"), data["totals"]["processes"].as_u64());
+    for group in groups {
+        let name = group["name"].as_str().expect("a path");
+        if let Some((above, _)) = name.rsplit_once('/').filter(|(above, _)| !above.is_empty()) {
+            assert!(count(above) >= count(name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_could_be_large_is_told_with_its_reason_if_asked_for() {
+    let root = machine("cgroup-v2");
+    let data = ps(&root, &["--why", "--sort", "missed"]);
+    assert_eq!(names(&data)[0], "java");
+    let missed = &data["processes"][0]["missed"];
+    assert!(
+        missed["bytes"].as_u64() > Some(0) && missed["eligible"].as_u64() > Some(0),
+        "{missed}"
+    );
+    assert!(missed["why"]["not-given"].is_u64(), "{missed}");
+    assert!(ps(&root, &[])["processes"][0]["missed"].is_null());
+    let small = data["processes"]
+        .as_array()
+        .expect("processes")
+        .last()
+        .expect("systemd");
+    assert!(small["missed"].is_null(), "{small}");
+    let text = done(&["--root", &root, "ps", "--why"]).out;
+    assert!(text.contains("could be large") && text.contains("not given"), "{text}");
+}
+
+#[test]
+fn pool_pages_that_no_process_maps_are_listed_with_their_owner() {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    let archive = format!(
+        "hugewise tree 1\nline {pool}/nr_hugepages 8\nline {pool}/free_hugepages 4\n\
+         line /hugewise/hugetlb_files file 2097152 8388608 00:2e 8 26 0 /dev/hugepages/left-over\n\
+         file /proc/1/status\n|Name:\tinit\n|VmRSS:\t9 kB\n|VmPTE:\t9 kB\nend\n"
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("held.tree");
+    std::fs::write(&file, archive).expect("written");
+    let root = file.to_str().expect("a plain path");
+    let holder = ps(root, &[])["held_by_nobody"]["holders"][0].take();
+    assert_eq!(
+        (&holder["bytes"], &holder["uid"]),
+        (&Value::from(8 << 20), &Value::from(26))
+    );
+    let text = done(&["--root", root, "ps"]).out;
+    assert!(
+        text.contains("Pool pages that no process maps") && text.contains("/dev/hugepages/left-over"),
+        "{text}"
+    );
+    assert!(text.contains("8M of 8M in use in pools"), "{text}");
+}
+
+#[test]
+fn every_mapping_of_this_process_says_why_it_is_on_base_pages() {
+    let pid = std::process::id().to_string();
+    let data = valid(&done(&["ps", &pid, "--vmas", "--json"]).out)["data"].take();
+    let mappings = data["mappings"].as_array().expect("mappings");
+    let reasons = mappings.iter().filter(|mapping| mapping["backing"]["base"].is_u64());
+    assert!(reasons.clone().count() > 5);
+    for mapping in reasons {
+        assert!(mapping["why_base"].is_string(), "{mapping}");
+    }
+    let text = done(&["ps", &pid, "--vmas"]).out;
+    assert!(text.contains("why base") && text.contains("file or shared"), "{text}");
+}
+
+#[test]
+fn a_watch_appends_to_a_pipe_and_ends_well_with_ctrl_c() {
+    let root = machine("cgroup-v2");
+    let mut child = hugewise(&["--root", &root, "ps", "--watch", "0.1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut titles = 0;
+    while titles < 3 {
+        let line = lines.next().expect("more").expect("a line");
+        assert!(!line.contains('\u{1b}'), "{line}");
+        titles += usize::from(line == "Page kinds behind processes");
+    }
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupted.expect("kill").success());
+    for line in lines {
+        line.expect("the rest");
+    }
+    let run = told(child.wait_with_output().expect("ends"));
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_watch_whose_reader_goes_away_ends() {
+    let root = machine("cgroup-v2");
+    let mut child = hugewise(&["--root", &root, "ps", "--watch", "0.1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    drop(child.stdout.take());
+    let run = told(child.wait_with_output().expect("ends"));
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn words_that_mean_nothing_together_are_refused() {
+    for (words, part) in [
+        (&["ps", "1", "--by", "user"][..], "cannot be used with"),
+        (&["ps", "--watch", "0"], "0.1 to 86400"),
+        (&["ps", "--watch", "--output", "/tmp/x"], "cannot be used with"),
+        (&["ps", "--by", "colour"], "cgroup, container, unit, vm, user"),
+    ] {
+        let why = refused(words);
+        assert!(why.contains(part), "{words:?}: {why}");
+    }
+}
