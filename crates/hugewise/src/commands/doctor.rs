@@ -1,5 +1,7 @@
 //! `hugewise doctor`: what is wrong with a machine, and how to fix it.
 
+mod own;
+
 use std::cmp::Reverse;
 use std::fs::File;
 use std::io::Read as _;
@@ -7,16 +9,18 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use host::config::Given;
-use host::{Evidence, Snapshot, Source, Tree};
+use host::{Snapshot, Source, Tree};
 use model::findings::Severity;
 use model::{Bytes, Doubt};
 use tune::judge::{self, Rule};
 
-use super::{Desk, pools};
+use super::Desk;
 use crate::cli::typed::{self, Format};
 use crate::render::doctor::explanation;
 use crate::results::Doctor;
 use crate::ui::Outcome;
+
+pub(super) use own::evidence;
 
 /// More than any file of configuration has.
 const LARGEST: Bytes = Bytes::mib(4);
@@ -53,16 +57,6 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
         );
     }
     outcome(&result.data, typed.fail_on, &desk.source)
-}
-
-/// Everything about the machine, without what runs of hugewise have borrowed of it for a while.
-pub(super) fn evidence(desk: &Desk<'_>) -> Evidence {
-    let mut evidence = Evidence::gather(&desk.source);
-    if desk.source.is_live() {
-        let loans = pools::door().loans().unwrap_or_default();
-        loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages));
-    }
-    evidence
 }
 
 fn given(typed: &typed::Doctor) -> anyhow::Result<Given> {

@@ -130,6 +130,14 @@ pub(super) fn pool_file(pool: &Pool, name: &str) -> String {
     format!("{}/{name}", pool.directory())
 }
 
+/// The file of a node's part of a pool.
+pub(super) fn node_file(pool: &Pool, node: u32) -> String {
+    format!(
+        "/sys/devices/system/node/node{node}/hugepages/hugepages-{}kB/nr_hugepages",
+        pool.size.0 >> 10
+    )
+}
+
 /// The file of a THP setting.
 pub(super) fn thp_file(name: &str) -> String {
     format!("{}/{name}", snapshot::thp::THP)

@@ -6,7 +6,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use super::HUGETLBPAGE;
-use crate::judge::facts::{boot_fix, bytes, default_size, known, persistent, pool_file, pools};
+use crate::judge::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 pub(super) const A01: Rule = Rule {
@@ -158,17 +158,24 @@ fn pool_clobbered(evidence: &Evidence) -> Answer {
 
 /// Was what hugewise applied changed by somebody else?
 fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
-    let file = pool_file(pool, "nr_hugepages");
-    let applied = evidence.applied.known()?.iter().rfind(|applied| applied.path == file)?;
-    let now = pool.nr.known()?;
-    (applied.value != now.to_string()).then(|| {
-        Case::sure(format!(
-            "the pool of {} pages had {} pages when hugewise set it and has {now} now: something else writes it too",
-            pool.size.exact(),
-            applied.value
-        ))
-        .seen("journal", &applied.path, &applied.value)
-        .seen(&file, "", now)
-        .fix(format!("find the other writer, then: echo {} > {file}", applied.value))
-    })
+    let applied = evidence.applied.known()?;
+    let changed = |(file, now): (String, u64)| {
+        let applied = applied.iter().rfind(|applied| applied.path == file)?;
+        (applied.value != now.to_string()).then(|| {
+            Case::sure(format!(
+                "hugewise set the pool of {} pages to {} and it has {now} now: something else writes it too",
+                pool.size.exact(),
+                applied.value
+            ))
+            .seen("journal", &applied.path, &applied.value)
+            .seen(&file, "", now)
+            .fix(format!("find the other writer, then: echo {} > {file}", applied.value))
+        })
+    };
+    let whole = persistent(pool).ok().map(|now| (pool_file(pool, "nr_hugepages"), now));
+    let nodes = pool.nodes.known().into_iter().flatten().filter_map(|node| {
+        let (nr, surplus) = (node.nr.known()?, node.surplus.known().copied().unwrap_or(0));
+        Some((node_file(pool, node.node), nr.saturating_sub(surplus)))
+    });
+    whole.into_iter().chain(nodes).find_map(changed)
 }

@@ -7,7 +7,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use super::HUGETLBPAGE;
-use crate::judge::facts::{each, is_own, known, pool_file, pools, programs};
+use crate::judge::facts::{each, is_own, known, node_file, pool_file, pools, programs};
 use crate::judge::rule::{Answer, Case, Reason, Rule};
 
 pub(super) const A09: Rule = Rule {
@@ -60,8 +60,7 @@ fn imbalance(evidence: &Evidence) -> Answer {
 }
 
 fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
-    let kib = pool.size.0 >> 10;
-    let file = |node: u32| format!("/sys/devices/system/node/node{node}/hugepages/hugepages-{kib}kB/nr_hugepages");
+    let file = |node: u32| node_file(pool, node);
     let fair = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add) / counts.len().max(1) as u64;
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     Case::likely(format!(

@@ -163,9 +163,9 @@ fn a12_places_that_disagree_about_a_pool() {
 
 #[test]
 fn a12_a_pool_that_changed_after_hugewise_set_it() {
-    let judged = |value: &str| {
+    let at = |directory: &str, value: &str| {
         let mut evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "2048kB", 100, 0, 0)));
-        let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".to_owned();
+        let path = format!("{directory}/hugepages/hugepages-2048kB/nr_hugepages");
         evidence.applied = Reading::Known(vec![Applied {
             path,
             value: value.to_owned(),
@@ -173,8 +173,11 @@ fn a12_a_pool_that_changed_after_hugewise_set_it() {
         }]);
         explain("A12").expect("a rule").judge(&evidence)
     };
-    assert!(matches!(judged("64"), Verdict::Found(_)));
-    assert_eq!(judged("100"), Verdict::Clear);
+    for directory in ["/sys/kernel/mm", "/sys/devices/system/node/node0"] {
+        assert!(matches!(at(directory, "64"), Verdict::Found(_)));
+        assert_eq!(at(directory, "100"), Verdict::Clear);
+    }
+    assert_eq!(at("/sys/devices/system/node/node7", "64"), Verdict::Clear);
 }
 
 #[test]
