@@ -111,3 +111,118 @@ impl<'m> Visits<'m> {
         self.guest.stats()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::print_stderr)]
+
+    use chase::arena::{Arena, Want};
+    use model::guest::GuestPage;
+    use model::{Bytes, PageKind};
+
+    use super::{Node, Visits};
+    use crate::plan::Plan;
+    use crate::stale::Stale;
+    use crate::{Config, Error, Hypervisor, Memory, Window};
+
+    const VIRT: u64 = 1 << 36;
+    const ENTRIES: u64 = 1 << 37;
+
+    fn arena() -> Arena {
+        Arena::new(&Want::plain(PageKind::Base, Bytes::mib(2))).expect("a little memory")
+    }
+
+    /// 1000 pages on four frames, in turn.
+    fn window() -> Window {
+        Window {
+            virt: VIRT,
+            page: GuestPage::Size4K,
+            frames: (0..1000).map(|page| page % 4 * 4096).collect(),
+            entries: Some(ENTRIES),
+        }
+    }
+
+    /// A word for each page.
+    fn nodes() -> Vec<Node> {
+        let node = |page: u64| Node {
+            virt: VIRT + page * 4096 + page / 4 * 8,
+            offset: page % 4 * 4096 + page / 4 * 8,
+        };
+        (0..1000).map(node).collect()
+    }
+
+    fn hypervisor() -> Option<Hypervisor> {
+        Hypervisor::open().map_err(|why| eprintln!("skipped: {why}")).ok()
+    }
+
+    fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {
+        let config = Config {
+            memory: Some(memory),
+            page: GuestPage::Size4K,
+            levels: hypervisor.levels(),
+            fresh: 0,
+            tables: None,
+            windows,
+        };
+        Plan::new(hypervisor, &config)
+    }
+
+    #[test]
+    fn pages_of_a_window_lead_to_their_frames_and_their_entries_are_in_sight() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let (mut arena, windows) = (arena(), [window()]);
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let plan = plan(&hypervisor, memory, &windows).expect("a plan");
+        let lent = plan.lent_at().expect("lent memory");
+        for page in [0, 1, 511, 512, 999] {
+            let found = plan.walk(VIRT + page * 4096).expect("mapped");
+            assert_eq!(found.phys, lent + page % 4 * 4096);
+            let seen = plan.walk(ENTRIES + page * 8).expect("in sight");
+            assert_eq!(seen.phys, found.entry, "{page}");
+        }
+    }
+
+    #[test]
+    fn windows_beyond_the_memory_or_off_the_border_are_refused() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let mut arena = arena();
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let refused = |window: Window| plan(&hypervisor, memory, &[window]).err().expect("refused").to_string();
+        let beyond = Window {
+            frames: vec![2 << 20],
+            ..window()
+        };
+        assert!(refused(beyond).contains("lent memory"));
+        let off = Window {
+            virt: VIRT + 4096,
+            ..window()
+        };
+        assert!(refused(off).contains("not a multiple"));
+    }
+
+    #[test]
+    fn many_pages_of_one_frame_are_visited_and_timed() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let (mut arena, windows) = (arena(), [window()]);
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let mut visits = Visits::new(&hypervisor, memory, &windows).expect("a guest");
+        assert_eq!(visits.cycles(&[]).expect("nothing to do"), None);
+        // Each attempt may see the core clock change.
+        let cycles = (0..1000).find_map(|_| visits.cycles(&nodes()).expect("runs"));
+        assert!(cycles.is_some_and(|cycles| cycles > 1.0), "{cycles:?}");
+        assert!(visits.stats().expect("stats").get("exits") > Some(0));
+    }
+
+    #[test]
+    fn a_changed_entry_is_put_back() {
+        let Some(hypervisor) = hypervisor() else { return };
+        let (mut arena, window) = (arena(), window());
+        let memory = Memory::of_arena(&mut arena).expect("whole pages");
+        let mut stale = Stale::new(&hypervisor, memory, &window).expect("a guest");
+        let nodes = nodes();
+        // A page that still led to the other frame would end the tour in a page of zeros, with a fault.
+        for page in [0, 999, 500, 0] {
+            stale.is_held(&nodes, nodes[page]).expect("comes home");
+        }
+    }
+}

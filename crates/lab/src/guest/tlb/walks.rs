@@ -5,6 +5,8 @@
 //! page-table entry in a cache line of its own, just as if the guest had mapped it small; that is the first reference.
 //! The second maps the same lines by small pages whose entries stand side by side.
 
+use std::time::{Duration, Instant};
+
 use model::Estimate;
 use model::guest::GuestPage;
 use model::guest::tlb::Walks;
@@ -24,6 +26,8 @@ const WARM: u64 = 2;
 /// Passes between two looks at whether they suffice, and the most of them: some seconds beside a busy neighbour.
 const BATCH: u64 = 40;
 const PASSES: u64 = 6 * BATCH;
+/// Where a pass takes so long that they are not all made in this time, those made must do.
+const LONGEST: Duration = Duration::from_secs(8);
 /// Fewer passes than this tell nothing.
 const FEWEST: usize = 12;
 /// Disturbance only adds, and may be there more than half of the time: the cost that a quarter of the passes undercut.
@@ -122,6 +126,7 @@ impl Course {
         stop: &dyn Fn() -> bool,
     ) -> Result<Costs, vm::Error> {
         let mut costs = Costs::default();
+        let begun = Instant::now();
         for pass in 0..WARM + PASSES {
             let turn = self.turn(visits, pass)?;
             match turn {
@@ -129,7 +134,8 @@ impl Course {
                 [Some(large), Some(apart), Some(row)] => costs.passes.push([large, apart, row]),
                 _ => costs.dropped += 1,
             }
-            if stop() || (pass % BATCH == BATCH - 1 && suffice(&costs)) {
+            let enough = begun.elapsed() > LONGEST || (pass % BATCH == BATCH - 1 && suffice(&costs));
+            if enough || stop() {
                 break;
             }
         }
