@@ -3,8 +3,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod initramfs;
 mod kill;
 mod machine;
+mod restart;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
