@@ -66,7 +66,7 @@ fn record_sum(recorder: &mut Recorder<'_>, program: &Program) {
             recorder.tree.insert(&path, Node::File(text.into_bytes()));
         }
         _ if !is_affordable(recorder, program) => {
-            recorder.leave_out(&path, "all of it, because it would hold up so large a process")
+            recorder.leave_out(&path, "all of it, because it would hold up so large a process");
         }
         _ => recorder.file(&path, LARGEST_FILE, whole),
     }

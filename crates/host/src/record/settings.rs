@@ -218,7 +218,7 @@ fn boot_lines(bytes: &[u8]) -> Kept {
     match end {
         0 => Kept::idle(),
         _ => Kept::part(
-            lines[..=end].as_bytes().to_vec(),
+            lines.as_bytes()[..=end].to_vec(),
             left_out,
             "words that decide nothing about pages",
         ),

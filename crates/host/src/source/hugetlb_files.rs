@@ -97,5 +97,5 @@ impl Found {
 }
 
 fn is_on_hugetlbfs(path: &Path) -> bool {
-    statfs(path).is_ok_and(|stat| stat.f_type as i64 == HUGETLBFS)
+    statfs(path).is_ok_and(|stat| stat.f_type == HUGETLBFS)
 }
