@@ -46,6 +46,7 @@ pub(crate) const IPC_STAT: usize = 2;
 pub(crate) const SHM_HUGETLB: c_int = 0o4000;
 
 pub(crate) const ENOMEM: Errno = Errno(12);
+pub(crate) const EFAULT: Errno = Errno(14);
 pub(crate) const EINVAL: Errno = Errno(22);
 
 #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,9 @@
 
 use core::ffi::c_int;
 
-use crate::linux::{self, Answer, MAP_FIXED, MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, Request};
+use crate::linux::{
+    self, Answer, EFAULT, MADV_WILLNEED, MAP_FIXED, MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, Request,
+};
 use crate::orders::Orders;
 use crate::{edges, frames, serve};
 
@@ -34,7 +36,12 @@ pub(crate) unsafe fn mremap(orders: Orders, asked: Move) -> Answer {
             edges::make_way(orders, new, len);
         }
         // SAFETY: passed on to the caller.
-        return unsafe { linux::mremap(old, old_len, len, flags, new) };
+        return unsafe {
+            match linux::mremap(old, old_len, len, flags, new) {
+                Err(EFAULT) if is_cut_by_rules(orders, asked) => move_by_copy(orders, asked),
+                answer => answer,
+            }
+        };
     }
     let stays = flags & MREMAP_FIXED == 0;
     if stays && len <= old_len {
@@ -46,6 +53,14 @@ pub(crate) unsafe fn mremap(orders: Orders, asked: Move) -> Answer {
         // SAFETY: passed on to the caller.
         unsafe { move_by_copy(orders, asked) }
     }
+}
+
+/// The kernel refuses to move what is more than one mapping, which a region cut by rules is.
+fn is_cut_by_rules(orders: Orders, asked: Move) -> bool {
+    let may_move = asked.flags & (MREMAP_MAYMOVE | MREMAP_DONTUNMAP) == MREMAP_MAYMOVE;
+    // SAFETY: a hint, which fails if the range has a hole.
+    let is_mapped = || unsafe { linux::madvise(asked.old, asked.old_len, MADV_WILLNEED) }.is_ok();
+    orders.rules().next().is_some() && may_move && asked.old_len > 0 && is_mapped()
 }
 
 /// # Safety

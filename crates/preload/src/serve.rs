@@ -142,9 +142,12 @@ fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Re
     if range.is_empty() {
         return Ok(());
     }
+    // Advice goes to all of the stretch: a region that is one mapping stays one, and can be remapped as one.
+    let all = stretch.whole_pages(orders.base_page());
+    let all = region + all.start..region + all.end;
     let given = match stretch.kind {
-        Kind::Base => advise(&range, MADV_NOHUGEPAGE),
-        Kind::Thp => advise(&range, MADV_HUGEPAGE),
+        Kind::Base => advise(&all, MADV_NOHUGEPAGE),
+        Kind::Thp => advise(&all, MADV_HUGEPAGE),
         Kind::Hugetlb(shift) => exchange(plain, &range, shift)?,
     };
     match given {
