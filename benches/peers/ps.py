@@ -22,9 +22,14 @@ def hugewise_path():
 
 
 def seconds_of(command):
+    """Wall and CPU seconds; CPU is what a busy neighbour does not change."""
     began = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - began
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"{command}: exit {child.returncode}")
+    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
 
 
 def tools():
@@ -41,12 +46,17 @@ def speed(commands, repeats):
     for _ in range(repeats):
         for name, command in commands.items():
             times[name].append(seconds_of(command))
-    ours = statistics.median(times["hugewise ps"])
-    yield f"| tool | median s | least | most | times as long as hugewise |"
-    yield "|---|---|---|---|---|"
+    median = {name: [statistics.median(column) for column in zip(*values)] for name, values in times.items()}
+    ours = median["hugewise ps"]
+    yield "| tool | CPU s, median | least | most | wall s, median | CPU / hugewise | wall / hugewise |"
+    yield "|---|---|---|---|---|---|---|"
     for name, values in times.items():
-        median = statistics.median(values)
-        yield f"| {name} | {median:.4f} | {min(values):.4f} | {max(values):.4f} | {median / ours:.1f} |"
+        wall, cpu = median[name]
+        spread = [seconds for _, seconds in values]
+        yield (
+            f"| {name} | {cpu:.4f} | {min(spread):.4f} | {max(spread):.4f} | {wall:.4f} "
+            f"| {cpu / ours[1]:.1f} | {wall / ours[0]:.1f} |"
+        )
 
 
 def under(victim, seconds, look):
@@ -85,6 +95,7 @@ def tact(commands, mib, seconds):
         looks = {
             "nobody": lambda: time.sleep(0.1),
             "hugewise ps": lambda: subprocess.run(commands["hugewise ps"], **silent),
+            "hugewise ps --why": lambda: subprocess.run([*commands["hugewise ps"], "--why"], **silent),
             "hugewise ps PID --vmas": lambda: subprocess.run([program, "ps", pid, "--vmas"], **silent),
             "hugewise doctor": lambda: subprocess.run([program, "doctor"], **silent),
             "cat smaps": lambda: subprocess.run(["cat", f"/proc/{pid}/smaps"], **silent),
