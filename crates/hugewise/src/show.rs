@@ -64,6 +64,10 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     fn doctor(&self) -> Option<&Doctor> {
         None
     }
+    /// As something to run, for the forms that are made for plans.
+    fn script(&self, _format: Format) -> Option<String> {
+        None
+    }
     /// Its charts.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
@@ -84,6 +88,9 @@ pub enum ShowError {
     /// It is no diagnosis.
     #[error("this result has no findings (`hugewise doctor` has)")]
     NoFindings,
+    /// It is no plan.
+    #[error("this result is no plan (`hugewise plan` makes them)")]
+    NoPlan,
     /// The page could not be filled in.
     #[error("the report could not be written: {0}")]
     Page(#[from] askama::Error),
@@ -117,6 +124,10 @@ pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result
         Format::Html => Ok(report::page(result)?.into_bytes()),
         Format::Sarif => json(&sarif::log(result, findings(&result.data)?)),
         Format::Prometheus => Ok(prometheus::text(result, findings(&result.data)?).into_bytes()),
+        Format::Shell | Format::Ansible => {
+            let script = result.data.script(format).ok_or(ShowError::NoPlan)?;
+            Ok(script.into_bytes())
+        }
     }
 }
 

@@ -50,6 +50,8 @@ impl Format {
             Self::Html => "html",
             Self::Sarif => "sarif",
             Self::Prometheus => "prometheus",
+            Self::Shell => "shell",
+            Self::Ansible => "ansible",
         }
     }
 
@@ -65,6 +67,8 @@ impl Format {
             "html" | "htm" => Some(Self::Html),
             "sarif" => Some(Self::Sarif),
             "prom" => Some(Self::Prometheus),
+            "sh" => Some(Self::Shell),
+            "yml" | "yaml" => Some(Self::Ansible),
             _ => None,
         }
     }

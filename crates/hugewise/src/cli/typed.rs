@@ -4,16 +4,19 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use host::config::given::FileKind;
-use model::Bytes;
 use model::findings::Severity;
 
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
+pub use plan::Plan;
 pub use ps::{By, Ps, Sort};
 pub use setup::{Apply, Undo, Verify};
+pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
 
 mod measure;
+mod plan;
 mod ps;
 mod setup;
+mod size;
 
 /// Finds, measures, fixes and proves what large pages do
 ///
@@ -81,6 +84,10 @@ pub enum Format {
     Sarif,
     /// Findings for monitoring (Prometheus text)
     Prometheus,
+    /// A plan as a shell script
+    Shell,
+    /// A plan as an Ansible playbook
+    Ansible,
 }
 
 /// The commands.
@@ -93,6 +100,8 @@ pub enum Command {
     /// Measure what memory and address translation cost
     #[command(subcommand)]
     Measure(Measure),
+    /// Work out which changes bring this machine to a goal
+    Plan(Plan),
     /// Work out how many, and how far it reaches
     #[command(subcommand)]
     Size(Size),
@@ -173,27 +182,6 @@ pub struct Doctor {
     /// libvirt, qemu, vmware
     #[arg(long = "as", value_name = "KIND", requires = "file")]
     pub kind: Option<FileKind>,
-}
-
-/// What to work out.
-#[derive(Debug, Subcommand)]
-pub enum Size {
-    /// How much memory TLB entries reach, and how much of a working set that covers
-    Reach(Reach),
-}
-
-/// `hugewise size reach`
-#[derive(Args, Debug)]
-pub struct Reach {
-    /// Numbers of TLB entries
-    #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "64,256,2048")]
-    pub entries: Vec<u64>,
-    /// Page sizes
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G")]
-    pub pages: Vec<Bytes>,
-    /// Working sets
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "8G,64G")]
-    pub working_set: Vec<Bytes>,
 }
 
 /// `hugewise vm`

@@ -8,6 +8,7 @@ mod guest;
 mod guest_tlb;
 mod kernel;
 mod latency;
+mod plan;
 mod pools;
 mod ps;
 mod report;
@@ -47,7 +48,8 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),
         Command::Measure(Measure::Tlb(typed)) => tlb::run(&mut desk, typed),
         Command::Measure(Measure::Cores(typed)) => cores::run(&mut desk, typed),
-        Command::Size(typed::Size::Reach(typed)) => size::reach(&mut desk, typed),
+        Command::Plan(typed) => plan::run(&mut desk, typed),
+        Command::Size(typed) => size::run(&mut desk, typed),
         Command::Apply(typed) => apply::run(&mut desk, typed),
         Command::Verify(typed) => verify::run(&mut desk, typed),
         Command::Undo(typed) => undo::run(&mut desk, typed),

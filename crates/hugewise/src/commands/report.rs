@@ -10,8 +10,10 @@ use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use model::setup::{Applied, Status, Undone, Verified};
+use model::plan::Plan;
 use model::tlb::Tlb;
 use serde_json::Value;
+use sim::size::Sizing;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
@@ -38,6 +40,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
         _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
         _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),
+        _ if schema == schema_name::<Plan>() => again::<Plan>(desk, path, &text),
+        _ if schema == schema_name::<Sizing>() => again::<Sizing>(desk, path, &text),
         _ if schema == schema_name::<ReachTable>() => again::<ReachTable>(desk, path, &text),
         _ if schema == schema_name::<Status>() => again::<Status>(desk, path, &text),
         _ if schema == schema_name::<Undone>() => again::<Undone>(desk, path, &text),

@@ -8,7 +8,9 @@ use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use model::setup::{Applied, Status, Undone, Verified};
+use model::plan::Plan;
 use model::tlb::Tlb;
+use sim::size::Sizing;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
@@ -17,7 +19,7 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 16] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 18] {
     [
         named::<Applied>(),
         named::<Checkup>(),
@@ -28,8 +30,10 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 16] {
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),
+        named::<Plan>(),
         named::<ProcessList>(),
         named::<ReachTable>(),
+        named::<Sizing>(),
         named::<Status>(),
         named::<Tlb>(),
         named::<Undone>(),

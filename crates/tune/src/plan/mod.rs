@@ -20,6 +20,8 @@ mod windows;
 #[cfg(test)]
 mod injection_tests;
 #[cfg(test)]
+mod recipe_tests;
+#[cfg(test)]
 mod tests;
 
 use model::Bytes;

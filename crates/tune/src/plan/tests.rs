@@ -1,4 +1,4 @@
-//! Plans for machines of every age: the published recipe, its modern counterpart, and what stands in the way.
+//! Plans for machines of every age: pools, policies, mounts, applications, and what stands in the way.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use model::plan::{Change, Layer, Plan, Target, Value};
 use super::goal::Goal;
 use super::{Host, Need, Wanted, plan};
 
-fn fixture(name: &str) -> Source {
+pub(super) fn fixture(name: &str) -> Source {
     let path = format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
     Source::open(Path::new(&path)).expect("a machine")
 }
 
-fn wanted(goal: &str, needs: &[(Bytes, u64)]) -> Wanted {
+pub(super) fn wanted(goal: &str, needs: &[(Bytes, u64)]) -> Wanted {
     let need = |&(page, pages): &(Bytes, u64)| Need {
         page,
         node: None,
@@ -27,16 +27,16 @@ fn wanted(goal: &str, needs: &[(Bytes, u64)]) -> Wanted {
     }
 }
 
-fn planned(source: &Source, wanted: &[Wanted]) -> Plan {
+pub(super) fn planned(source: &Source, wanted: &[Wanted]) -> Plan {
     plan(&Host::look(source), wanted).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn failed(source: &Source, wanted: &[Wanted]) -> String {
+pub(super) fn failed(source: &Source, wanted: &[Wanted]) -> String {
     plan(&Host::look(source), wanted).expect_err("no plan").to_string()
 }
 
 /// The change of that path, or the instruction of that id.
-fn change<'p>(plan: &'p Plan, place: &str) -> &'p Change {
+pub(super) fn change<'p>(plan: &'p Plan, place: &str) -> &'p Change {
     let is_it = |change: &&Change| change.target.path() == Some(place) || change.id == place;
     plan.changes
         .iter()
@@ -44,102 +44,14 @@ fn change<'p>(plan: &'p Plan, place: &str) -> &'p Change {
         .unwrap_or_else(|| panic!("no {place} in {plan:#?}"))
 }
 
-fn after(plan: &Plan, place: &str) -> String {
+pub(super) fn after(plan: &Plan, place: &str) -> String {
     change(plan, place).after.text().expect("a value")
 }
 
-const TWO: Bytes = Bytes::mib(2);
-
-#[test]
-fn the_jboss_recipe_of_2008() {
-    let plan = planned(
-        &fixture("rhel5-jboss"),
-        &[wanted("jvm:heap=6g,user=jboss", &[(TWO, 3072)])],
-    );
-    assert_eq!(after(&plan, "/proc/sys/kernel/shmmax"), "8589934592");
-    assert_eq!(change(&plan, "/proc/sys/vm/nr_hugepages").after, Value::Pages(3072));
-    assert_eq!(after(&plan, "/proc/sys/vm/hugetlb_shm_group"), "501");
-    let limits = after(&plan, "/etc/security/limits.conf");
-    assert!(
-        limits.contains("\njboss soft memlock 6291456\njboss hard memlock 6291456\n"),
-        "{limits}"
-    );
-    assert!(
-        limits.starts_with("# /etc/security/limits.conf\n"),
-        "what was there stays: {limits}"
-    );
-    let sysctl = after(&plan, "/etc/sysctl.conf");
-    for line in [
-        "kernel.shmmax = 8589934592",
-        "vm.nr_hugepages = 3072",
-        "vm.hugetlb_shm_group = 501",
-        "kernel.sysrq = 0",
-    ] {
-        assert!(sysctl.lines().any(|found| found == line), "{line} in {sysctl}");
-    }
-    assert_eq!(after(&plan, "jvm-options"), "-XX:+UseLargePages -Xms6g -Xmx6g");
-    assert!(
-        plan.notes
-            .iter()
-            .any(|note| note.starts_with("kernel.shmall is 2097152, enough")),
-        "{:?}",
-        plan.notes
-    );
-}
-
-#[test]
-fn its_modern_counterpart_says_why_it_differs() {
-    let plan = planned(
-        &fixture("jvm-madvise"),
-        &[wanted("jvm:heap=6g,user=jboss", &[(TWO, 3252)])],
-    );
-    let places: Vec<String> = plan.changes.iter().map(|change| change.target.to_string()).collect();
-    assert!(
-        places
-            .iter()
-            .any(|place| place.ends_with("hugepages-2048kB/nr_hugepages")),
-        "{places:?}"
-    );
-    for old in ["shmmax", "hugetlb_shm_group", "limits"] {
-        assert!(places.iter().all(|place| !place.contains(old)), "{places:?}");
-    }
-    for reason in ["MAP_HUGETLB", "SHM_HUGETLB", "code cache", "6660096 KiB"] {
-        assert!(
-            plan.notes.iter().any(|note| note.contains(reason)),
-            "{reason}: {:?}",
-            plan.notes
-        );
-    }
-}
-
-#[test]
-fn openj9_still_takes_shared_memory_and_all_that_this_asks_for() {
-    let source = Source::from_tree(
-        "test",
-        small()
-            .file("/etc/passwd", "app:x:70:71::/:/bin/sh\n")
-            .file("/etc/group", "app:x:71:\n"),
-    );
-    let plan = planned(
-        &source,
-        &[wanted("jvm:heap=1g,user=app,kind=openj9,service=app", &[(TWO, 512)])],
-    );
-    assert_eq!(after(&plan, "/proc/sys/vm/hugetlb_shm_group"), "71");
-    let drop_in = after(&plan, "/etc/systemd/system/app.service.d/60-hugewise.conf");
-    assert_eq!(drop_in, "[Service]\nLimitMEMLOCK=1073741824\n");
-    assert!(after(&plan, "jvm-options").contains("-Xlp:objectheap:pagesize=2m"));
-    let unknown = failed(
-        &source,
-        &[wanted("jvm:heap=1g,user=nobody1,kind=openj9", &[(TWO, 512)])],
-    );
-    assert!(
-        unknown.contains("no user nobody1") && unknown.contains("useradd"),
-        "{unknown}"
-    );
-}
+pub(super) const TWO: Bytes = Bytes::mib(2);
 
 /// A small modern machine with one node, a pool of 2M, and systemd.
-fn small() -> Tree {
+pub(super) fn small() -> Tree {
     let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
     Tree::new()
         .line("/proc/sys/kernel/osrelease", "6.18.0")

@@ -1,0 +1,44 @@
+//! `hugewise plan`: which changes bring a machine to its goals. Reads, and changes nothing.
+
+mod needs;
+
+use anyhow::Context;
+use model::plan::Plan;
+use tune::plan::goal::Goal;
+use tune::plan::{Host, Wanted, plan};
+
+use super::Desk;
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Outcome> {
+    let form = desk.form::<Plan>(Format::Text)?;
+    let goals = goals(&typed.goals)?;
+    let host = Host::look(&desk.source);
+    let mut doubts = Vec::new();
+    let mut wanted = Vec::new();
+    for goal in goals {
+        let needs =
+            needs::needs(&goal, &host, &desk.source, &mut doubts).with_context(|| format!("goal `{}`", goal.text))?;
+        wanted.push(Wanted { goal, needs });
+    }
+    let plan = plan(&host, &wanted)?;
+    let result = desk.about(&host.snapshot, doubts, plan);
+    desk.give(&result, form)
+}
+
+/// Goals as typed, and those of files.
+fn goals(typed: &[String]) -> anyhow::Result<Vec<Goal>> {
+    let mut goals = Vec::new();
+    for text in typed {
+        if text.ends_with(".toml") && !text.contains(':') {
+            let file =
+                std::fs::read_to_string(text).with_context(|| format!("--for {text}: the file cannot be read"))?;
+            goals.extend(Goal::from_toml(text, &file)?);
+        } else {
+            goals.push(text.parse::<Goal>().context("--for")?);
+        }
+    }
+    Ok(goals)
+}

@@ -1,0 +1,161 @@
+//! The pool pages that a goal takes, worked out by the calculators of `hugewise size`.
+
+use std::path::Path;
+
+use anyhow::Context;
+use host::Source;
+use model::{Bytes, Doubt};
+use sim::size::database::{self, Innodb};
+use sim::size::jvm::{self, Collector, Jvm};
+use sim::size::postgres::{self, Postgres};
+use sim::size::{Sizing, machine, pages};
+use tune::plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmGoal, Want};
+use tune::plan::{Host, Need};
+
+use super::super::size::{estimated, server};
+
+/// Pages for the goal, beside those in use; goals that name their pages themselves need none here.
+pub(super) fn needs(
+    goal: &Goal,
+    host: &Host<'_>,
+    source: &Source,
+    doubts: &mut Vec<Doubt>,
+) -> anyhow::Result<Vec<Need>> {
+    let default = host.default_page();
+    match &goal.want {
+        Want::Jvm(jvm) => of_jvm(jvm, host),
+        Want::Vm(vm) => of_vm(vm),
+        Want::Oracle(oracle) => {
+            let sizing = database::oracle(oracle.sga, oracle.instances, default)?;
+            Ok(need(&sizing, "pages", default, None).into_iter().collect())
+        }
+        Want::Postgres(database) => of_postgres(database, source, default, doubts),
+        Want::Innodb(database) => of_innodb(database, source, default),
+        Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Kubernetes(_) | Want::Windows(_) => Ok(Vec::new()),
+    }
+}
+
+/// A step of the arithmetic as a need.
+fn need(sizing: &Sizing, step: &str, page: Bytes, node: Option<u32>) -> Option<Need> {
+    let pages = sizing.whole(step).filter(|&pages| pages > 0)?;
+    let parts = sizing
+        .steps
+        .iter()
+        .filter(|step| step.unit.starts_with("pages") && step.name != "pages");
+    let parts: Vec<String> = parts.map(|step| format!("{} {}", step.name, step.value)).collect();
+    let parts = if parts.len() > 1 {
+        format!(" ({})", parts.join(", "))
+    } else {
+        String::new()
+    };
+    let how = format!("{}: {pages}{parts}", sizing.about);
+    Some(Need { page, node, pages, how })
+}
+
+/// JDK 5 and 6 were sized by their heap alone, as the JBoss post does it.
+fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
+    let page = match goal.pages {
+        JvmPages::Thp => return Ok(Vec::new()),
+        JvmPages::Default => host.default_page(),
+        JvmPages::Pool(page) => page,
+    };
+    if matches!(goal.kind_on(host), JvmKind::Sun | JvmKind::JRockit | JvmKind::Ibm) {
+        let sizing = pages::pages(goal.heap, page)?;
+        let bytes = goal.heap.0;
+        let pages = pages::pages_for(goal.heap, page)?;
+        let how = format!("{}: {bytes} B / {} B = {pages}", sizing.about, page.0);
+        return Ok(vec![Need {
+            page,
+            node: None,
+            pages,
+            how,
+        }]);
+    }
+    let collector = goal.collector.as_deref().map(str::parse::<Collector>).transpose();
+    let collector = collector.map_err(anyhow::Error::msg)?.unwrap_or(Collector::G1);
+    let usual = Jvm::new(goal.heap, page);
+    let jvm = Jvm {
+        collector,
+        jdk: goal.jdk.unwrap_or(usual.jdk),
+        ..usual
+    };
+    let sizing = jvm::jvm(&jvm)?;
+    let heap = need(&sizing, "pages", page, None);
+    Ok(heap
+        .into_iter()
+        .chain(need(&sizing, "pages_2m", Bytes::mib(2), None))
+        .collect())
+}
+
+fn of_vm(goal: &VmGoal) -> anyhow::Result<Vec<Need>> {
+    if goal.hypervisor == Hypervisor::Esx {
+        return Ok(Vec::new());
+    }
+    let sizing = machine::vm(goal.memory, goal.count, 1, goal.page)?;
+    let pages = sizing.whole("pages").unwrap_or(0);
+    let how = format!("{}: {pages}", sizing.about);
+    Ok(vec![Need {
+        page: goal.page,
+        node: goal.node,
+        pages,
+        how,
+    }])
+}
+
+/// What the server says; of a captured machine, or without its program, an estimate.
+fn of_postgres(
+    goal: &DatabaseGoal,
+    source: &Source,
+    default: Bytes,
+    doubts: &mut Vec<Doubt>,
+) -> anyhow::Result<Vec<Need>> {
+    let text = source
+        .text(&goal.file)
+        .into_result()
+        .context("name the server's configuration file")?;
+    let settings = Postgres::parse(&goal.file, &text)?;
+    let page = goal.page.or(settings.page).unwrap_or(default);
+    let said = match source.is_live() {
+        true if goal
+            .page
+            .is_none_or(|page| Some(page) == settings.page || page == default) =>
+        {
+            server::pages(Path::new(&goal.file))
+        }
+        true => Err("it would tell the number for another page size".to_owned()),
+        false => Err("a captured machine cannot be asked".to_owned()),
+    };
+    let sizing = match said {
+        Ok(pages) => postgres::told(pages, page)?,
+        Err(why) => {
+            doubts.push(estimated(&why));
+            postgres::postgres(
+                &Postgres {
+                    page: Some(page),
+                    ..settings
+                },
+                default,
+            )?
+        }
+    };
+    Ok(need(&sizing, "pages", page, None).into_iter().collect())
+}
+
+fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<Vec<Need>> {
+    let page = goal.page.unwrap_or(default);
+    let text = source
+        .text(&goal.file)
+        .into_result()
+        .context("name the server's configuration file")?;
+    let mut settings = Innodb::parse(&text);
+    settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
+    let sizing = database::innodb(&settings, page)?;
+    let pages = sizing.whole("pages").unwrap_or(0);
+    let how = format!("{}: {pages}", sizing.about);
+    Ok(vec![Need {
+        page,
+        node: None,
+        pages,
+        how,
+    }])
+}

@@ -1,0 +1,126 @@
+//! `hugewise size`: how many, and how far it reaches, with the arithmetic shown.
+
+pub(super) mod server;
+
+use anyhow::Context;
+use host::Snapshot;
+use model::{Bytes, Doubt};
+use sim::size::database::{self, Innodb};
+use sim::size::jvm::{self, Jvm};
+use sim::size::postgres::{self, Postgres};
+use sim::size::{Sizing, esx, gain, ksm, machine, pages};
+
+use super::Desk;
+use crate::cli::typed::{self, Format, Size};
+use crate::results::ReachTable;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &Size) -> anyhow::Result<Outcome> {
+    if let Size::Reach(typed) = typed {
+        return reach(desk, typed);
+    }
+    let form = desk.form::<Sizing>(Format::Text)?;
+    let (sizing, doubts) = match typed {
+        Size::Postgres(typed) => postgres(typed)?,
+        other => (calculated(other)?, Vec::new()),
+    };
+    let result = desk.about(&Snapshot::take(&desk.source), doubts, sizing);
+    desk.give(&result, form)
+}
+
+fn reach(desk: &mut Desk<'_>, typed: &typed::Reach) -> anyhow::Result<Outcome> {
+    let form = desk.form::<ReachTable>(Format::Text)?;
+    let table = ReachTable {
+        rows: sim::reach::table(&typed.pages, &typed.entries, &typed.working_set),
+    };
+    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), table);
+    desk.give(&result, form)
+}
+
+/// Everything that needs no look at any file.
+fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
+    Ok(match typed {
+        Size::Pages(typed) => pages::pages(typed.bytes, typed.pages)?,
+        Size::Memlock(typed) => pages::memlock(typed.bytes, typed.pages)?,
+        Size::Shmmax(typed) => pages::shmmax(typed.segment, typed.base)?,
+        Size::Jvm(typed) => jvm::jvm(&typed.jvm())?,
+        Size::Oracle(typed) => database::oracle(typed.sga, typed.instances, typed.pages)?,
+        Size::Innodb(typed) => database::innodb(&typed.settings(), typed.pages)?,
+        Size::Redis(typed) => database::redis(typed.maxmemory, typed.written, Bytes::kib(4), typed.pages)?,
+        Size::Vm(typed) => machine::vm(typed.memory, typed.count, typed.nodes, typed.pages)?,
+        Size::Dpdk(typed) => machine::dpdk(&typed.socket_mem, typed.mbufs, typed.pages)?,
+        Size::EsxCpu(typed) => match typed.vcpus {
+            Some(vcpus) => esx::latency_sensitive(vcpus, typed.smt, typed.ghz),
+            None => esx::cpu(typed.cores, typed.ghz, typed.reserved_mhz)?,
+        },
+        Size::EsxMemory(typed) => esx::memory(typed.total, typed.reserved, typed.step)?,
+        Size::EsxBacking(typed) => esx::backing(typed.memory, typed.pages_1g, typed.pages_2m),
+        Size::EsxMinfree(typed) => esx::min_free_sizing(typed.memory),
+        Size::IdleTax(typed) => esx::idle_tax(typed.shares, typed.pages, typed.active, typed.tax)?,
+        Size::Ksm(typed) => typed.sizing()?,
+        Size::Gain(typed) => gain::sizing(&typed.old, &typed.new)?,
+        Size::Reach(_) | Size::Postgres(_) => Sizing::default(),
+    })
+}
+
+impl typed::Jvm {
+    fn jvm(&self) -> Jvm {
+        Jvm {
+            heap: self.heap,
+            code_cache: self.code_cache,
+            metaspace: self.metaspace,
+            threads: self.threads,
+            collector: self.collector,
+            jdk: self.jdk,
+            page: self.pages,
+        }
+    }
+}
+
+impl typed::Innodb {
+    fn settings(&self) -> Innodb {
+        Innodb {
+            pool: self.buffer_pool,
+            chunk: self.chunk,
+            instances: self.instances,
+        }
+    }
+}
+
+impl typed::Ksm {
+    fn sizing(&self) -> Result<Sizing, sim::size::SizeError> {
+        ksm::sizing(
+            self.pages_to_scan,
+            self.sleep_ms,
+            self.pages_sharing,
+            self.rmap_items,
+            self.memory,
+        )
+    }
+}
+
+/// What the server says, or an estimate from its file, with the doubt that it is one.
+fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Doubt>)> {
+    let mut settings = Postgres::default();
+    let mut doubts = Vec::new();
+    if let Some(file) = &typed.file {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(|| format!("{name}: the file cannot be read"))?;
+        settings = Postgres::parse(&name, &text)?;
+        if !typed.estimate && typed.shared_buffers.is_none() {
+            match server::pages(file) {
+                Ok(pages) => return Ok((postgres::told(pages, settings.page.unwrap_or(typed.pages))?, doubts)),
+                Err(why) => doubts.push(estimated(&why)),
+            }
+        }
+    }
+    settings.shared_buffers = typed.shared_buffers.unwrap_or(settings.shared_buffers);
+    Ok((postgres::postgres(&settings, typed.pages)?, doubts))
+}
+
+/// What to know about pages that the server did not tell itself.
+pub(super) fn estimated(why: &str) -> Doubt {
+    let text = format!("the server could not be asked ({why}); the pages are an estimate, a few per cent too many");
+    Doubt::new("estimated", text)
+}

@@ -1,0 +1,103 @@
+//! A plan: to be read, and as a script or a playbook.
+
+mod ansible;
+mod shell;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use model::plan::{Change, Plan, Risk, Value};
+
+use super::look::Look;
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show};
+
+/// Forms of a plan.
+const FORMS: [Format; 7] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Html,
+    Format::Shell,
+    Format::Ansible,
+];
+
+impl Show for Plan {
+    const FORMS: &'static [Format] = &FORMS;
+    const NAME: &'static str = "plan";
+
+    fn title(&self) -> String {
+        format!("Plan for {}", self.goals.join(" and "))
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        vec![sheet(self)]
+    }
+
+    fn text(&self, look: Look) -> String {
+        text::text(self, look)
+    }
+
+    fn script(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Shell => Some(shell::script(self)),
+            Format::Ansible => Some(ansible::playbook(self)),
+            _ => None,
+        }
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec!["id", "layer", "target", "before", "after", "why", "risk"];
+        (head, self.changes.iter().map(line).collect())
+    }
+}
+
+fn sheet(plan: &Plan) -> Sheet {
+    let mut sheet = Sheet::new(&plan.title(), ["layer", "where", "before", "after", "why", "risk"]);
+    for change in &plan.changes {
+        sheet.row(line(change).into_iter().skip(1));
+    }
+    plan.notes.iter().for_each(|note| sheet.note(note));
+    sheet
+}
+
+fn line(change: &Change) -> Vec<String> {
+    vec![
+        change.id.clone(),
+        change.layer.to_string(),
+        change.target.to_string(),
+        change.before.to_string(),
+        change.after.to_string(),
+        change.why.clone(),
+        risks(&change.risk).join("; "),
+    ]
+}
+
+/// What a change can cost, in words.
+fn risks(risk: &Risk) -> Vec<String> {
+    let takes = risk
+        .takes
+        .as_ref()
+        .map(|taken| format!("takes {} from {}", taken.bytes, taken.from));
+    let restart = (!risk.restart.is_empty()).then(|| format!("restart: {}", risk.restart.join(", ")));
+    let reboot = risk.reboot.then(|| "takes effect at the next boot".to_owned());
+    takes.into_iter().chain(restart).chain(reboot).collect()
+}
+
+/// What changes in a file: lines that go with `-`, lines that come with `+`.
+fn difference(before: Option<&Value>, after: &Value) -> Vec<String> {
+    let [old, new] = [before.and_then(Value::text), after.text()].map(Option::unwrap_or_default);
+    let [old, new]: [Vec<&str>; 2] = [&old, &new].map(|text| text.lines().collect());
+    let gone = old
+        .iter()
+        .filter(|line| !new.contains(line))
+        .map(|line| format!("- {line}"));
+    let come = new
+        .iter()
+        .filter(|line| !old.contains(line))
+        .map(|line| format!("+ {line}"));
+    gone.chain(come).collect()
+}
