@@ -3,7 +3,7 @@
 use model::tlb::{Entries, Index, Ways};
 
 use super::fit::{self, Fit, Sample, Shape};
-use super::knee::{Knee, knee, lower_quartile, soft};
+use super::knee::{Knee, knee, lower_quartile, median, soft};
 use super::plan::{far_probes, near_probes, telling};
 use super::probe::{Layout, Oracle, Probe, Sweep};
 use super::survey::Survey;
@@ -62,11 +62,15 @@ pub struct Discovery {
 
 /// A shape usually further from what was seen explains nothing.
 const MISFIT: f64 = 0.1;
+/// A shape that is off at more than this share of the observations is not the shape.
+const OFTEN_OFF: f64 = 0.09;
 /// Closer looks at a knee, at the fewest and at the most.
 const LOOKS: std::ops::RangeInclusive<u32> = 2..=6;
 /// Fewer of the passes than that fit just below the edge, and a neighbour may have been there all the time: what the fewest
 /// passes saw is then no edge but luck.
-const SELDOM: f64 = 0.25;
+const SELDOM: f64 = 0.3;
+/// The same where the shape does not explain all that was seen.
+const SELDOM_AND_OFF: f64 = 0.45;
 
 /// Looks for the levels.
 pub fn discover(oracle: &mut dyn Oracle, effort: Effort, stop: &dyn Fn() -> bool) -> Discovery {
@@ -158,19 +162,18 @@ impl Search<'_> {
 
     fn view(&self, sweep: Sweep, knee: Knee, start: u32, before: Option<Shape>) -> View {
         const LEAST: f64 = 0.01;
-        let mut off: Vec<f64> = self
-            .flat(sweep, start, knee.pages * 2 / 3)
-            .into_iter()
-            .map(|cost| (cost / knee.before - 1.0).abs())
-            .collect();
-        off.sort_unstable_by(f64::total_cmp);
-        let usual = off.get(off.len() / 2).copied().unwrap_or(0.0);
+        let off = |from: u32, to: u32| {
+            let flat = self.flat(sweep, from.max(start), to);
+            median(flat.into_iter().map(|cost| (cost / knee.before - 1.0).abs()).collect())
+        };
+        // Just before the knee a neighbour shows who takes an entry now and then in all passes.
+        let blur = off(start, knee.pages * 2 / 3).max(off(knee.pages * 4 / 5, knee.pages - 1));
         View {
             sweep,
             knee,
             start,
             before,
-            blur: LEAST.max(2.0 * usual),
+            blur: LEAST.max(2.0 * blur),
         }
     }
 
@@ -229,12 +232,13 @@ impl Search<'_> {
             return Belief::None("stopped before it was done".to_owned());
         }
         let misfit = fit.misfit(&self.samples(view));
-        if misfit.gentle > 0.0 || misfit.usual > MISFIT {
+        if misfit.refuting == 0 && (misfit.off > OFTEN_OFF || misfit.usual > MISFIT) {
             return self.gentle(view);
         }
         let entries = fit.entries();
         let share = self.fitting(view, fit.shape);
-        if share < SELDOM {
+        let needed = if misfit.off > 0.0 { SELDOM_AND_OFF } else { SELDOM };
+        if misfit.refuting > 0 || share < needed {
             return Belief::None(format!(
                 "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
                 100.0 * share
@@ -265,19 +269,15 @@ impl Search<'_> {
     /// The usual range of the middle half of the passes around the knee, as a share of the rise.
     fn disagreement(&self, view: View) -> f64 {
         let around = view.knee.pages / 2..view.knee.pages * 2;
-        let mut apart: Vec<f64> = self
-            .survey
-            .points(view.sweep)
-            .filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages))
-            .filter_map(|(probe, _)| {
-                let mut costs = self.survey.all(probe).to_vec();
-                costs.sort_unstable_by(f64::total_cmp);
-                let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
-                Some((high - low) / view.knee.rise)
-            })
-            .collect();
-        apart.sort_unstable_by(f64::total_cmp);
-        apart.get(apart.len() / 2).copied().unwrap_or(f64::INFINITY)
+        let points = self.survey.points(view.sweep);
+        let dense = points.filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages));
+        let apart = dense.filter_map(|(probe, _)| {
+            let mut costs = self.survey.all(probe).to_vec();
+            costs.sort_unstable_by(f64::total_cmp);
+            let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
+            Some((high - low) / view.knee.rise)
+        });
+        median(apart.collect())
     }
 
     /// Share of the passes in which what should just fit does so rather than behave as what is too much; in layouts that use

@@ -86,20 +86,34 @@ pub struct Sample {
 impl Sample {
     /// How much this observation speaks against a share of misses, in units of surprise (as a logarithm of odds).
     ///
-    /// Hits that were seen are proof that the pages fit: nothing makes an access cheaper. Misses may be a neighbour's doing,
-    /// the less likely the more passes saw them.
+    /// Nothing but hits is proof that the pages fit: nothing makes an access cheaper. Misses may be a neighbour's doing, the
+    /// less likely the more passes saw them.
     pub fn against(&self, share: f64) -> f64 {
         let off = (self.height - share) / self.slack_at(share);
-        if off < 0.0 {
-            (-off - 1.0).clamp(0.0, IMPOSSIBLE)
-        } else {
-            (off - 1.0).clamp(0.0, f64::from(self.passes.min(MOST_PASSES)) / 4.0)
-        }
+        let most = match off {
+            // A neighbour who makes a few accesses miss is likelier than one who makes all miss.
+            _ if off > 0.0 => {
+                f64::from(self.passes.min(MOST_PASSES)) / 4.0 * (2.0 * (self.height - share)).clamp(0.25, 1.0)
+            }
+            _ if self.fits() => IMPOSSIBLE,
+            _ => LUCKY,
+        };
+        (off.abs() - 1.0).clamp(0.0, most)
     }
 
-    /// Is the share so far above what was seen that only replacement gentler than LRU explains it?
-    fn undercuts(&self, share: f64) -> bool {
-        self.height < share - 3.0 * self.slack_at(share)
+    /// Does everything hit?
+    fn fits(&self) -> bool {
+        self.height < 2.0 * self.slack
+    }
+
+    /// Does everything hit although a share clearly above none should miss?
+    fn refutes(&self, share: f64) -> bool {
+        self.fits() && share > 0.1 + 3.0 * self.slack_at(share)
+    }
+
+    /// Is it off by more than noise makes it?
+    fn is_off(&self, share: f64) -> bool {
+        (self.height - share).abs() > 0.05 + 3.0 * self.slack_at(share)
     }
 
     /// What the next level costs varies with where its entries are, so that a share of misses is known less well than none.
@@ -122,8 +136,10 @@ pub struct Fit {
 pub struct Misfit {
     /// The usual distance of the observations from the shape where either says that something misses, 0 to 1.
     pub usual: f64,
-    /// Share of the observations beyond its capacity that show fewer misses than LRU allows.
-    pub gentle: f64,
+    /// Share of these observations that are off by more than noise makes them.
+    pub off: f64,
+    /// Observations in which all fits that by this shape cannot.
+    pub refuting: usize,
 }
 
 /// Fewest ways that are looked for.
@@ -132,6 +148,8 @@ const FEWEST_WAYS: u32 = 2;
 const MOST_SETS: u32 = 1024;
 /// A cost far below what a shape allows is as good as proof against it; not quite, since a clock may err.
 const IMPOSSIBLE: f64 = 8.0;
+/// Fewer misses than a shape allows, but some: real replacement is not quite LRU, and an order of visits may be lucky.
+const LUCKY: f64 = 4.0;
 /// Passes beyond which another one that saw misses adds nothing: whoever disturbed all of them disturbs that one too.
 const MOST_PASSES: u32 = 32;
 /// A rival is ruled out when it is less likely than the best by this logarithm of odds: one in four hundred.
@@ -255,13 +273,11 @@ impl Fit {
         };
         let mut off: Vec<f64> = telling().map(|(sample, share)| (sample.height - share).abs()).collect();
         off.sort_unstable_by(f64::total_cmp);
-        let beyond: Vec<bool> = telling()
-            .filter(|(_, share)| *share > 0.1)
-            .map(|(sample, share)| sample.undercuts(share))
-            .collect();
+        let is_off = telling().filter(|(sample, share)| sample.is_off(*share));
         Misfit {
             usual: off.get(off.len() / 2).copied().unwrap_or(0.0),
-            gentle: beyond.iter().filter(|gentle| **gentle).count() as f64 / beyond.len().max(1) as f64,
+            off: is_off.count() as f64 / off.len().max(1) as f64,
+            refuting: telling().filter(|(sample, share)| sample.refutes(*share)).count(),
         }
     }
 }

@@ -6,16 +6,16 @@ use model::tlb::Entries;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Knee {
     /// Cost before it.
-    pub before: f64,
+    pub(super) before: f64,
     /// What the plateau behind it costs more.
-    pub rise: f64,
+    pub(super) rise: f64,
     /// The first number of pages that clearly costs more.
-    pub pages: u32,
+    pub(super) pages: u32,
 }
 
 impl Knee {
     /// A cost as a share of the rise.
-    pub fn height(self, cost: f64) -> f64 {
+    pub(super) fn height(self, cost: f64) -> f64 {
         (cost - self.before) / self.rise
     }
 }
@@ -54,6 +54,12 @@ pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
     let high = half + half / 8;
     let value = (f64::from(low) * f64::from(high)).sqrt() as u32;
     Some(Entries { value, low, high })
+}
+
+/// The middle value; 0 of none.
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// A low value that the very lowest ones do not move.

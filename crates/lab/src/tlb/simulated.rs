@@ -10,29 +10,29 @@ use super::occupancy::shuffled;
 use super::probe::{Limits, Oracle, Probe, Sweep};
 
 /// The pages that are visited.
-pub const PAGE: Bytes = Bytes::kib(4);
+pub(super) const PAGE: Bytes = Bytes::kib(4);
 /// Cycles of an access that hits everywhere.
-pub const HIT: f64 = 5.0;
+pub(super) const HIT: f64 = 5.0;
 /// Cycles that the second level adds.
-pub const SECOND: f64 = 7.0;
+pub(super) const SECOND: f64 = 7.0;
 /// Cycles that a walk adds.
-pub const WALK: f64 = 25.0;
+pub(super) const WALK: f64 = 25.0;
 
 /// What disturbs a measurement, each from 0 (never) to 1.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Noise {
+pub(super) struct Noise {
     /// Every cost is up to this share too high.
-    pub jitter: f64,
+    pub(super) jitter: f64,
     /// Share of costs with a large spike on top.
-    pub spikes: f64,
+    pub(super) spikes: f64,
     /// Share of passes in which a neighbour holds entries.
-    pub polluted: f64,
+    pub(super) polluted: f64,
     /// Most that a neighbour holds of a level in such a pass.
-    pub takes: f64,
+    pub(super) takes: f64,
 }
 
 /// A neighbour in half of all passes, who holds up to half of everything.
-pub const MODERATE: Noise = Noise {
+pub(super) const MODERATE: Noise = Noise {
     jitter: 0.03,
     spikes: 0.05,
     polluted: 0.5,
@@ -40,7 +40,7 @@ pub const MODERATE: Noise = Noise {
 };
 
 /// A neighbour who is always there.
-pub const HEAVY: Noise = Noise {
+pub(super) const HEAVY: Noise = Noise {
     jitter: 0.3,
     spikes: 0.3,
     polluted: 1.0,
@@ -49,18 +49,20 @@ pub const HEAVY: Noise = Noise {
 
 /// Numbers that look random and are the same in each run.
 #[derive(Clone, Copy, Debug)]
-pub struct Chance(u64);
+pub(super) struct Chance(u64);
 
 impl Chance {
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut chance = Self(seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         // Near seeds start alike.
-        (0..4).for_each(|_| drop(chance.next()));
+        for _ in 0..4 {
+            chance.next();
+        }
         chance
     }
 
     /// From 0 to below 1.
-    pub fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -68,22 +70,22 @@ impl Chance {
     }
 
     /// A whole number from a range.
-    pub fn within(&mut self, from: u32, to: u32) -> u32 {
+    pub(super) fn within(&mut self, from: u32, to: u32) -> u32 {
         from + (self.next() * f64::from(to - from + 1)) as u32
     }
 }
 
 /// What is to be found of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Truth {
-    pub sets: u32,
-    pub ways: u32,
-    pub index: Index,
+pub(super) struct Truth {
+    pub(super) sets: u32,
+    pub(super) ways: u32,
+    pub(super) index: Index,
 }
 
 impl Truth {
     /// 2 ways to full, a quarter of them full, half of the others hashed.
-    pub fn any(chance: &mut Chance, from: u32, to: u32) -> Self {
+    pub(super) fn any(chance: &mut Chance, from: u32, to: u32) -> Self {
         let linear = Self {
             sets: 1,
             ways: chance.within(from, to),
@@ -100,11 +102,11 @@ impl Truth {
         }
     }
 
-    pub fn entries(self) -> u32 {
+    pub(super) fn entries(self) -> u32 {
         self.sets * self.ways
     }
 
-    pub fn associativity(self) -> Ways {
+    pub(super) fn associativity(self) -> Ways {
         if self.sets == 1 {
             Ways::Full
         } else {
@@ -112,7 +114,7 @@ impl Truth {
         }
     }
 
-    pub fn array(self, level: u8, cycles: f64) -> Array {
+    pub(super) fn array(self, level: u8, cycles: f64) -> Array {
         Array {
             index: self.index,
             ..Array::new(level, PAGE, self.sets, self.ways, cycles)
@@ -120,7 +122,7 @@ impl Truth {
     }
 }
 
-pub struct Simulated {
+pub(super) struct Simulated {
     arrays: Vec<Array>,
     walk: f64,
     noise: Noise,
@@ -130,7 +132,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    pub fn new(arrays: &[Array], walk: f64, noise: Noise, seed: u64) -> Self {
+    pub(super) fn new(arrays: &[Array], walk: f64, noise: Noise, seed: u64) -> Self {
         Self {
             arrays: arrays.to_vec(),
             walk,
