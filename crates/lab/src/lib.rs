@@ -1,5 +1,6 @@
 //! Order, sampling and statistics: sweeps that prove what they measured.
 
+pub mod compare;
 pub mod cores;
 pub mod flip;
 pub mod guest;

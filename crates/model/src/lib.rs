@@ -3,6 +3,7 @@
 mod backing;
 mod bytes;
 pub mod collapse;
+pub mod compare;
 pub mod cores;
 mod doubt;
 mod envelope;

@@ -1,0 +1,184 @@
+//! Whole comparisons on recorded noise: false verdicts are rare, true effects are found, and nothing finished is lost.
+
+use std::time::Duration;
+
+use model::PageKind;
+use model::compare::{Ended, Metric, Order, Run, Verdict};
+
+use super::super::simulated::Simulated;
+use super::super::{Error, Keep, Named, Slot, Spec, Wanted, run};
+
+const KINDS: [PageKind; 3] = [PageKind::Base, PageKind::Thp, PageKind::HUGETLB_2M];
+
+fn spec(arms: usize, metric: Metric, seed: u64) -> Spec {
+    let named = |kind: &PageKind| Named {
+        name: kind.to_string(),
+        technique: "simulated".to_owned(),
+        kind: Some(*kind),
+    };
+    Spec {
+        program: vec!["simulated".to_owned()],
+        arms: KINDS[..arms].iter().map(named).collect(),
+        wanted: vec![Wanted {
+            name: metric.name().to_owned(),
+            higher: false,
+        }],
+        order: Order::Mirrored,
+        most: 30,
+        all: false,
+        warm_up: 1,
+        smallest_effect: 0.01,
+        alpha: 0.05,
+        least_coverage: 0.5,
+        budget: None,
+        seed,
+    }
+}
+
+fn verdicts(spec: &Spec, effects: &[f64]) -> Vec<Verdict> {
+    let mut executor = Simulated::new(effects, &KINDS, spec.seed);
+    let (compare, _) = run(spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    compare.verdicts.iter().map(|judged| judged.verdict).collect()
+}
+
+fn is_verdict(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Better | Verdict::Worse)
+}
+
+/// Comparisons out of `of` in which any arm got a verdict.
+fn with_verdict(of: u64, metric: Metric, effects: &[f64], order: Order) -> usize {
+    let comparison = |seed: &u64| {
+        let spec = Spec {
+            order,
+            ..spec(effects.len(), metric, *seed)
+        };
+        verdicts(&spec, effects).iter().any(is_verdict)
+    };
+    (0..of).filter(comparison).count()
+}
+
+#[test]
+fn of_200_comparisons_of_a_program_with_itself_at_most_10_give_a_verdict() {
+    for metric in [Metric::Wall, Metric::Cpu] {
+        let wrong = with_verdict(200, metric, &[1.0, 1.0], Order::Mirrored);
+        assert!(wrong <= 10, "{metric:?}: {wrong}");
+    }
+    let wrong = with_verdict(100, Metric::Cpu, &[1.0, 1.0], Order::Random);
+    assert!(wrong <= 5, "random order: {wrong}");
+}
+
+#[test]
+fn several_arms_and_looks_do_not_add_up_to_more_false_verdicts() {
+    let wrong = with_verdict(400, Metric::Cpu, &[1.0, 1.0, 1.0], Order::Mirrored);
+    assert!(wrong <= 20, "{wrong}");
+}
+
+#[test]
+fn a_true_effect_of_3_percent_is_found_in_80_of_100_comparisons_within_30_pairs() {
+    let found = |effect: f64| {
+        let comparison = |seed: &u64| verdicts(&spec(2, Metric::Cpu, *seed), &[1.0, effect]);
+        (0..100).map(|seed| comparison(&seed)).collect::<Vec<_>>()
+    };
+    let better = found(1.0 / 1.03)
+        .into_iter()
+        .filter(|verdicts| *verdicts == [Verdict::Better])
+        .count();
+    let worse = found(1.03)
+        .into_iter()
+        .filter(|verdicts| *verdicts == [Verdict::Worse])
+        .count();
+    assert!(better >= 80 && worse >= 80, "{better} better, {worse} worse");
+}
+
+#[test]
+fn in_wall_times_of_a_machine_shared_with_others_15_percent_are_found() {
+    let found = with_verdict(100, Metric::Wall, &[1.0, 1.0 / 1.15], Order::Mirrored);
+    assert!(found >= 80, "{found}");
+}
+
+#[test]
+fn a_large_effect_ends_it_at_the_first_look_and_all_runs_are_made_on_request() {
+    let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 3);
+    let (compare, _) = run(&spec(2, Metric::Cpu, 3), Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    assert_eq!((compare.design.ended, compare.design.blocks), (Ended::Settled, 10));
+    let ratio = compare.verdicts[0].ratio.expect("a ratio");
+    assert!((1.35..1.5).contains(&ratio), "{ratio}");
+    let spec = Spec {
+        all: true,
+        most: 12,
+        ..spec(2, Metric::Cpu, 3)
+    };
+    let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 3);
+    let (compare, _) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    assert_eq!((compare.design.ended, compare.design.blocks), (Ended::Runs, 12));
+}
+
+#[test]
+fn an_arm_without_its_pages_is_not_in_effect_however_fast_it_was() {
+    let kinds = [PageKind::Base, PageKind::Base];
+    let mut executor = Simulated::new(&[1.0, 0.5], &kinds, 1);
+    let (compare, _) = run(&spec(2, Metric::Cpu, 1), Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    assert_eq!(compare.verdicts[0].verdict, Verdict::NotInEffect);
+    assert!(
+        compare.verdicts[0].why.contains("0.0 % of the memory was on thp pages"),
+        "{}",
+        compare.verdicts[0].why
+    );
+    let mut executor = Simulated::new(&[1.0, 0.5], &[PageKind::Thp, PageKind::Thp], 1);
+    let (compare, _) = run(&spec(2, Metric::Cpu, 1), Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    assert_eq!(
+        compare.verdicts[0].verdict,
+        Verdict::Unknown,
+        "{}",
+        compare.verdicts[0].why
+    );
+}
+
+#[test]
+fn too_little_time_still_makes_the_runs_without_which_nothing_can_be_said() {
+    let spec = Spec {
+        budget: Some(Duration::from_millis(10)),
+        ..spec(2, Metric::Cpu, 5)
+    };
+    let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 5);
+    let (compare, doubts) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    assert_eq!((compare.design.ended, compare.design.blocks), (Ended::Settled, 6));
+    assert_eq!(compare.verdicts[0].verdict, Verdict::Better, "{doubts:?}");
+}
+
+/// Keeps runs in memory.
+#[derive(Default)]
+struct Kept(Vec<(Slot, Run)>);
+
+impl Keep for Kept {
+    fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
+        self.0.push((slot, run.clone()));
+        Ok(())
+    }
+}
+
+#[test]
+fn what_was_finished_before_an_interruption_is_kept_and_not_made_again() {
+    let spec = Spec {
+        all: true,
+        most: 8,
+        warm_up: 0,
+        ..spec(2, Metric::Cpu, 9)
+    };
+    let mut kept = Kept::default();
+    let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 9);
+    executor.interrupted_after = 10;
+    let (compare, _) = run(&spec, Vec::new(), &mut executor, &mut kept, &mut ()).expect("three blocks");
+    assert_eq!(
+        (compare.design.ended, compare.design.blocks, kept.0.len()),
+        (Ended::Interrupted, 3, 10)
+    );
+    let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 10);
+    let done = kept.0.clone();
+    let (compare, _) = run(&spec, done, &mut executor, &mut kept, &mut ()).expect("the rest");
+    assert_eq!((compare.design.blocks, executor.made.len(), kept.0.len()), (8, 14, 24));
+    let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 9);
+    executor.interrupted_after = 2;
+    let error = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect_err("not one block");
+    assert!(matches!(error, Error::Interrupted));
+}

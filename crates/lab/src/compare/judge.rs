@@ -1,0 +1,255 @@
+//! From runs to verdicts: a difference must be likely, large enough, and above the comparison's own noise. Pure.
+
+use std::collections::BTreeMap;
+
+use model::compare::{Arm, Control, Judged, Run, Verdict};
+use model::{Cause, Estimate, PageKind, Reading, Unread};
+
+use super::looks::LEAST;
+use super::paired::{self, Block, Interval};
+use crate::stats;
+
+/// Below this share of base pages the arm `base` is not what it says: the program asks for large pages in a way that no
+/// switch of the kernel's keeps from it.
+const LEAST_BASE: f64 = 0.9;
+
+/// A metric that is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name in the runs.
+    pub name: String,
+    /// Is more of it better?
+    pub higher: bool,
+}
+
+/// What verdicts are held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// The share of false verdicts that this look may spend.
+    pub level: f64,
+    /// The smallest difference worth a verdict, as a share.
+    pub smallest_effect: f64,
+    /// The seed of resamples.
+    pub seed: u64,
+}
+
+/// The share of an arm's memory on pages of its kind, and whether that means that it took effect.
+pub fn effect(kind: Option<PageKind>, runs: &[Run], least: f64) -> (Reading<Estimate>, Reading<bool>) {
+    let shares: Vec<Result<f64, Unread>> = runs.iter().map(|run| run.coverage(kind)).collect();
+    let known: Vec<f64> = shares.iter().filter_map(|share| share.as_ref().ok().copied()).collect();
+    let coverage: Reading<Estimate> = match (stats::estimate(&known), shares.into_iter().find_map(Result::err)) {
+        (Some(estimate), _) => Reading::Known(estimate),
+        (None, Some(why)) => Reading::Unread(why),
+        (None, None) => Reading::Unread(Unread::new(Cause::Absent, "page kinds", "there was no run")),
+    };
+    let enough = |kind: PageKind| if kind == PageKind::Base { LEAST_BASE } else { least };
+    let took_effect = match kind {
+        None => Reading::Known(true),
+        Some(kind) => coverage.as_ref().map(|coverage| coverage.median >= enough(kind)),
+    };
+    (coverage, took_effect)
+}
+
+/// Judges every arm but the first against the first, by every metric; and the first against itself.
+pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec<Control>) {
+    let Some((reference, others)) = arms.split_first() else {
+        return (Vec::new(), Vec::new());
+    };
+    let compared: Vec<Compared<'_>> = wanted
+        .iter()
+        .flat_map(|wanted| others.iter().map(move |arm| (wanted, arm)))
+        .map(|(wanted, arm)| Compared::new(reference, arm, wanted, rules.seed))
+        .collect();
+    // Only arms that took effect ask a question, so only they share the error.
+    let asked: Vec<f64> = compared.iter().filter_map(Compared::p_if_asked).collect();
+    let mut corrected = paired::holm(&asked).into_iter();
+    let judged = compared.iter().map(|compared| {
+        let p = compared.p_if_asked().and_then(|_| corrected.next());
+        compared.judged(reference, p, rules)
+    });
+    let controls = wanted.iter().map(|wanted| control(reference, wanted, rules.seed));
+    (judged.collect(), controls.collect())
+}
+
+/// The two runs of the reference in each block.
+fn control(reference: &Arm, wanted: &Wanted, seed: u64) -> Control {
+    let blocks = own_blocks(&references(reference, wanted));
+    let interval = paired::interval(&blocks, seed);
+    Control {
+        metric: wanted.name.clone(),
+        ratio: interval.map(|interval| interval.center.exp()),
+        low: interval.map(|interval| interval.low.exp()),
+        high: interval.map(|interval| interval.high.exp()),
+        p: interval.map(|_| paired::p_value(&blocks)),
+    }
+}
+
+/// The reference's second run with its first as the only peer.
+fn own_blocks(references: &BTreeMap<u32, (f64, f64)>) -> Vec<Block> {
+    let block = |&(first, second): &(f64, f64)| Block {
+        own: second,
+        peers: vec![first],
+    };
+    references.values().map(block).collect()
+}
+
+/// Logarithm of a metric, so that more is better; `None` where the run lacks it or it is no positive number.
+fn score(run: &Run, wanted: &Wanted) -> Option<f64> {
+    let value = run.metrics.get(&wanted.name).copied()?;
+    let sign = if wanted.higher { 1.0 } else { -1.0 };
+    (value > 0.0 && value.is_finite()).then(|| sign * value.ln())
+}
+
+/// Both scores of the reference in each block that has both.
+fn references(reference: &Arm, wanted: &Wanted) -> BTreeMap<u32, (f64, f64)> {
+    let of = |again: bool| -> BTreeMap<u32, f64> {
+        let runs = reference.runs.iter().filter(|run| run.again == again);
+        runs.filter_map(|run| Some((run.block, score(run, wanted)?))).collect()
+    };
+    let second = of(true);
+    let first = of(false).into_iter();
+    first
+        .filter_map(|(block, first)| Some((block, (first, *second.get(&block)?))))
+        .collect()
+}
+
+/// One arm's runs with both runs of the reference as peers, block by block.
+struct Compared<'a> {
+    arm: &'a Arm,
+    wanted: &'a Wanted,
+    blocks: Vec<Block>,
+    interval: Option<Interval>,
+    noise: f64,
+    reference_took_effect: bool,
+}
+
+impl<'a> Compared<'a> {
+    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, seed: u64) -> Self {
+        let references = references(reference, wanted);
+        let block = |run: &Run| {
+            let &(first, second) = references.get(&run.block)?;
+            Some(Block {
+                own: score(run, wanted)?,
+                peers: vec![first, second],
+            })
+        };
+        let blocks: Vec<Block> = arm.runs.iter().filter_map(block).collect();
+        Self {
+            arm,
+            wanted,
+            interval: paired::interval(&blocks, seed),
+            blocks,
+            noise: paired::center(&own_blocks(&references)).map_or(0.0, f64::abs),
+            reference_took_effect: reference.took_effect == Reading::Known(true),
+        }
+    }
+
+    /// The probability, if this is a question at all.
+    fn p_if_asked(&self) -> Option<f64> {
+        let asked = self.reference_took_effect
+            && self.arm.took_effect == Reading::Known(true)
+            && self.blocks.len() >= LEAST as usize;
+        asked.then(|| paired::p_value(&self.blocks))
+    }
+
+    fn judged(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> Judged {
+        let (verdict, why) = self.verdict(reference, p, rules);
+        Judged {
+            arm: self.arm.name.clone(),
+            against: reference.name.clone(),
+            metric: self.wanted.name.clone(),
+            ratio: self.interval.map(|interval| interval.center.exp()),
+            low: self.interval.map(|interval| interval.low.exp()),
+            high: self.interval.map(|interval| interval.high.exp()),
+            p,
+            pairs: self.blocks.len() as u32,
+            verdict,
+            why,
+        }
+    }
+
+    fn verdict(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> (Verdict, String) {
+        match &self.arm.took_effect {
+            Reading::Known(true) => {}
+            Reading::Known(false) => return (Verdict::NotInEffect, not_in_effect(self.arm)),
+            Reading::Unread(why) => return (Verdict::Unknown, format!("whether it took effect is not known: {why}")),
+        }
+        if !self.reference_took_effect {
+            return (Verdict::Unknown, format!("the reference {}", not_in_effect(reference)));
+        }
+        match (self.interval, p) {
+            (Some(interval), Some(p)) => difference(interval, p, self.noise, rules),
+            _ => (Verdict::Unknown, self.too_few()),
+        }
+    }
+
+    fn too_few(&self) -> String {
+        let runs = self.arm.runs.len();
+        let pairs = self.blocks.len();
+        if pairs < runs {
+            format!(
+                "{pairs} of {runs} runs have `{}` as a positive number beside the reference's",
+                self.wanted.name
+            )
+        } else {
+            format!("{pairs} pairs of runs: fewer than {LEAST} cannot show a difference at 5 %")
+        }
+    }
+}
+
+fn not_in_effect(arm: &Arm) -> String {
+    let kind = arm.kind.map_or_else(String::new, |kind| kind.to_string());
+    match &arm.coverage {
+        Reading::Known(share) => {
+            format!(
+                "did not take effect: {:.1} % of the memory was on {kind} pages",
+                share.median * 100.0
+            )
+        }
+        Reading::Unread(why) => format!("may not have taken effect: {why}"),
+    }
+}
+
+/// Likely, large enough, above the noise of the reference against itself.
+fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict, String) {
+    let size = interval.center.abs();
+    let percent = |log: f64| (log.exp() - 1.0) * 100.0;
+    if p > rules.level || !interval.excludes_zero() {
+        let most = interval.low.abs().max(interval.high.abs());
+        return (
+            Verdict::NoneShown,
+            format!("a difference within {:.1} % cannot be told from chance", percent(most)),
+        );
+    }
+    if size < rules.smallest_effect.ln_1p() {
+        let smallest = rules.smallest_effect * 100.0;
+        return (
+            Verdict::NoneShown,
+            format!("likely, but below the smallest effect of {smallest:.1} %"),
+        );
+    }
+    if size <= noise {
+        let why = format!(
+            "the reference differs from itself by {:.1} %, which is no less",
+            percent(noise)
+        );
+        return (Verdict::NoneShown, why);
+    }
+    let verdict = if interval.center > 0.0 {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    };
+    (
+        verdict,
+        format!(
+            "likely, above {:.1} %, and above the reference's own {:.1} %",
+            rules.smallest_effect * 100.0,
+            percent(noise)
+        ),
+    )
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

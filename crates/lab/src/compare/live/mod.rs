@@ -1,0 +1,205 @@
+//! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
+
+mod process;
+mod server;
+mod squeeze;
+mod syscall;
+mod text;
+mod watch;
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use model::compare::{Metric, Run};
+
+use self::process::{Process, Spawned};
+pub use self::server::Server;
+use self::syscall::Ended;
+use self::watch::Seen;
+use super::metric::{self, Asked, From};
+use super::place::Bound;
+use super::technique::{Collapse, Setup};
+use super::{Error, Executor};
+
+/// Everything about one arm that a run needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// Its name, for messages.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// What is done to the child.
+    pub setup: Setup,
+    /// Variables that are not to be there.
+    pub unset: Vec<String>,
+    /// Where it runs.
+    pub bound: Bound,
+    /// Commands of the shell before and after each run, outside of what is timed.
+    pub before: Option<String>,
+    /// See `before`.
+    pub after: Option<String>,
+}
+
+/// The live executor.
+pub struct Live<'a> {
+    /// The arms, in the order of their indices.
+    pub arms: Vec<Arm>,
+    /// Metrics that are looked for in texts.
+    pub asked: Vec<Asked>,
+    /// How to use the program if it is a server.
+    pub server: Option<Server>,
+    /// Take runs that end with an error all the same?
+    pub ignore_failure: bool,
+    /// Asked between waits: has the user had enough?
+    pub stop: &'a dyn Fn() -> bool,
+    /// When the work began.
+    pub began: Instant,
+}
+
+impl Executor for Live<'_> {
+    fn run(&mut self, arm: usize) -> Result<Run, Error> {
+        let arm = &self.arms[arm];
+        self.hook(arm, arm.before.as_deref(), "before")?;
+        let made = match &self.server {
+            None => self.program(arm),
+            Some(server) => self.serve(arm, server),
+        };
+        let after = self.hook(arm, arm.after.as_deref(), "after");
+        made.and_then(|run| after.map(|()| run))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+impl Live<'_> {
+    fn program(&self, arm: &Arm) -> Result<Run, Error> {
+        let mut process = Process::start(&Spawned::of(arm))?;
+        process.wait(None, self.stop)?;
+        let done = process.end()?;
+        self.must_be_well(arm, &done.ended, &done.errors)?;
+        let mut run = run(done.wall, &done.ended, done.seen, arm);
+        run.notes.extend(done.note);
+        let mut texts = Texts {
+            own: done.output + &done.errors,
+            urls: Vec::new(),
+        };
+        self.find(arm, &mut run, &mut texts)?;
+        Ok(run)
+    }
+
+    /// The load is what is timed; memory, CPU time and page kinds are the server's.
+    fn serve(&self, arm: &Arm, server: &Server) -> Result<Run, Error> {
+        let mut process = Process::start(&Spawned::of(arm))?;
+        server.wait_until_ready(arm, &mut process, self.stop)?;
+        let load = server.load(arm, &mut process, self.stop)?;
+        let urls = self.urls(arm)?;
+        server.stop(arm, &mut process, self.stop)?;
+        let done = process.end()?;
+        let mut run = run(load.wall, &done.ended, done.seen, arm);
+        run.notes.extend(done.note);
+        self.find(arm, &mut run, &mut Texts { own: load.output, urls })?;
+        Ok(run)
+    }
+
+    fn hook(&self, arm: &Arm, hook: Option<&str>, when: &str) -> Result<(), Error> {
+        let Some(hook) = hook else { return Ok(()) };
+        let mut process = Process::start(&Spawned::shell(arm, hook))?;
+        process.wait(None, self.stop)?;
+        let done = process.end()?;
+        if done.ended.status.success() {
+            return Ok(());
+        }
+        Err(Error::Failed {
+            arm: format!("{}, hook `{when}`", arm.name),
+            status: done.ended.status.to_string(),
+            said: said(&done.errors),
+        })
+    }
+
+    fn must_be_well(&self, arm: &Arm, ended: &Ended, errors: &str) -> Result<(), Error> {
+        if ended.status.success() || self.ignore_failure {
+            return Ok(());
+        }
+        Err(Error::Failed {
+            arm: arm.name.clone(),
+            status: ended.status.to_string(),
+            said: said(errors),
+        })
+    }
+
+    /// What the URLs say, in the order of the metrics that ask them.
+    fn urls(&self, arm: &Arm) -> Result<Vec<String>, Error> {
+        let urls = self.asked.iter().filter_map(|asked| match &asked.from {
+            Some(From::Url(url)) => Some((asked, url)),
+            _ => None,
+        });
+        urls.map(|(asked, url)| text::of_url(url).map_err(|why| no_metric(arm, asked, why)))
+            .collect()
+    }
+
+    fn find(&self, arm: &Arm, run: &mut Run, texts: &mut Texts) -> Result<(), Error> {
+        let mut urls = std::mem::take(&mut texts.urls).into_iter();
+        for asked in &self.asked {
+            let Some(pattern) = &asked.pattern else { continue };
+            let found = match &asked.from {
+                None => metric::find(pattern, &texts.own),
+                Some(From::File(file)) => text::of_file(file).and_then(|text| metric::find(pattern, &text)),
+                Some(From::Url(_)) => metric::find(pattern, &urls.next().unwrap_or_default()),
+            };
+            let value = found.map_err(|why| no_metric(arm, asked, why))?;
+            run.metrics.insert(asked.wanted.name.clone(), value);
+        }
+        Ok(())
+    }
+}
+
+/// Where metrics are looked for.
+struct Texts {
+    own: String,
+    urls: Vec<String>,
+}
+
+fn no_metric(arm: &Arm, asked: &Asked, why: String) -> Error {
+    Error::Metric {
+        arm: arm.name.clone(),
+        metric: asked.wanted.name.clone(),
+        why,
+    }
+}
+
+fn said(errors: &str) -> String {
+    if errors.trim().is_empty() {
+        String::new()
+    } else {
+        format!(", {}", metric::excerpt(errors))
+    }
+}
+
+fn run(wall: Duration, ended: &Ended, seen: Seen, arm: &Arm) -> Run {
+    let metrics = [
+        (Metric::Wall, wall.as_secs_f64()),
+        (Metric::Cpu, ended.user + ended.system),
+        (Metric::User, ended.user),
+        (Metric::System, ended.system),
+        (Metric::Memory, seen.peak.0 as f64),
+        (Metric::Faults, ended.faults as f64),
+        (Metric::MajorFaults, ended.major_faults as f64),
+        (Metric::Waits, ended.waits as f64),
+        (Metric::Preemptions, ended.preemptions as f64),
+        (Metric::Migrations, seen.migrations as f64),
+    ];
+    Run {
+        block: 0,
+        again: false,
+        metrics: metrics.map(|(metric, value)| (metric.name().to_owned(), value)).into(),
+        text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
+        backing: seen.backing.into(),
+        looks: seen.looks,
+        notes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

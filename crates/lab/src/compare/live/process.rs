@@ -1,0 +1,246 @@
+//! One process of an arm with all that descend from it: started, watched until it ends, and never left behind.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use super::squeeze::Squeeze;
+use super::syscall::{self, Ended};
+use super::watch::{Seen, Watch};
+use super::{Arm, Setup};
+use crate::compare::Error;
+use crate::compare::place::Bound;
+
+/// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
+/// alone.
+const FIRST: Duration = Duration::from_millis(5);
+const SELDOM: Duration = Duration::from_millis(100);
+/// A reading may take this share of the time between two.
+const READING: u32 = 200;
+/// Between being asked to end and being killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// The end of an output is kept up to this size: programs sum up at their end.
+const KEPT: u64 = 1 << 20;
+
+/// What to start.
+pub(super) struct Spawned<'a> {
+    arm: &'a Arm,
+    command: Vec<OsString>,
+    setup: Setup,
+    bound: Bound,
+}
+
+impl<'a> Spawned<'a> {
+    /// The arm's program.
+    pub(super) fn of(arm: &'a Arm) -> Self {
+        Self {
+            arm,
+            command: arm.command.clone(),
+            setup: arm.setup.clone(),
+            bound: arm.bound.clone(),
+        }
+    }
+
+    /// A command of the shell, without what the arm does to its program.
+    pub(super) fn shell(arm: &'a Arm, line: &str) -> Self {
+        Self {
+            arm,
+            command: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
+            setup: Setup::default(),
+            bound: Bound::default(),
+        }
+    }
+}
+
+/// A child in a process group of its own.
+pub(super) struct Process {
+    arm: String,
+    pid: Pid,
+    handle: OwnedFd,
+    output: File,
+    errors: File,
+    began: Instant,
+    ended_after: Option<Duration>,
+    reaped: bool,
+    watch: Option<Watch>,
+    squeeze: Option<Squeeze>,
+    pause: Duration,
+}
+
+/// A process that has ended.
+pub(super) struct Done {
+    pub(super) wall: Duration,
+    pub(super) ended: Ended,
+    pub(super) output: String,
+    pub(super) errors: String,
+    pub(super) seen: Seen,
+    pub(super) note: Option<String>,
+}
+
+impl Process {
+    pub(super) fn start(what: &Spawned<'_>) -> Result<Self, Error> {
+        let fail = |what_failed: &str, error: std::io::Error| Error::Setup {
+            arm: what.arm.name.clone(),
+            what: what_failed.to_owned(),
+            error,
+        };
+        let name = what.command.first().map_or(OsStr::new(""), OsString::as_os_str);
+        let file = |name: &str| -> Result<File, Error> {
+            let made = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
+            made.map(File::from)
+                .map_err(|error| fail("memory for its output", error.into()))
+        };
+        let (output, errors) = (file("hugewise-output")?, file("hugewise-errors")?);
+        let copy = |file: &File| {
+            file.try_clone()
+                .map(Stdio::from)
+                .map_err(|error| fail("its output", error))
+        };
+        let mut command = Command::new(name);
+        command
+            .args(what.command.iter().skip(1))
+            .envs(what.setup.env.iter().map(|(name, value)| (name, value)));
+        what.arm.unset.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command
+            .stdin(Stdio::null())
+            .stdout(copy(&output)?)
+            .stderr(copy(&errors)?)
+            .process_group(0);
+        syscall::prepare(&mut command, what.setup.thp, &what.bound);
+        let began = Instant::now();
+        let child = command.spawn().map_err(|error| Error::Start {
+            program: name.to_string_lossy().into_owned(),
+            error,
+        })?;
+        let pid = Pid::from_child(&child);
+        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| fail("watching it", error.into()))?;
+        Ok(Self {
+            arm: what.arm.name.clone(),
+            pid,
+            handle,
+            output,
+            errors,
+            began,
+            ended_after: None,
+            reaped: false,
+            watch: Some(Watch::new()),
+            squeeze: what.setup.collapse.map(Squeeze::new),
+            pause: FIRST,
+        })
+    }
+
+    /// Waits until it ends, or for as long as said; tells whether it has ended.
+    pub(super) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        let until = at_most.map(|time| Instant::now() + time);
+        while self.ended_after.is_none() {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let left = until.map_or(self.pause, |until| self.pause.min(until - Instant::now().min(until)));
+            if self.has_ended_within(left)? {
+                self.ended_after = Some(self.began.elapsed());
+            } else {
+                self.read();
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
+        }
+        Ok(self.ended_after.is_some())
+    }
+
+    fn has_ended_within(&self, time: Duration) -> Result<bool, Error> {
+        let timeout = Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&self.handle, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            // A signal: the flag that it set is looked at next.
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(Error::Setup {
+                arm: self.arm.clone(),
+                what: "waiting for it".to_owned(),
+                error: error.into(),
+            }),
+        }
+    }
+
+    /// One reading, and the pause until the next, which grows with what the reading took.
+    fn read(&mut self) {
+        let began = Instant::now();
+        let pid = self.pid.as_raw_nonzero().get().cast_unsigned();
+        if let Some(watch) = &mut self.watch {
+            watch.tick(pid);
+        }
+        if let Some(squeeze) = &mut self.squeeze {
+            squeeze.tick(pid, self.handle.as_fd());
+        }
+        self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING / 10);
+    }
+
+    /// Asks it to end.
+    pub(super) fn ask_to_end(&self) {
+        // Fails only if it has ended.
+        let _ = rustix::process::pidfd_send_signal(&self.handle, Signal::TERM);
+    }
+
+    /// Its accounts. What it started and left behind ends with it.
+    pub(super) fn end(mut self) -> Result<Done, Error> {
+        self.kill_group();
+        let ended = syscall::wait(self.pid).map_err(|error| Error::Setup {
+            arm: self.arm.clone(),
+            what: "its accounts".to_owned(),
+            error,
+        })?;
+        self.reaped = true;
+        let seen = self.watch.take().unwrap_or_else(Watch::new).finish(ended.max_rss);
+        Ok(Done {
+            wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
+            output: tail(&mut self.output),
+            errors: tail(&mut self.errors),
+            note: self.squeeze.as_ref().map(Squeeze::to_string),
+            ended,
+            seen,
+        })
+    }
+
+    /// The group is there as long as its leader has not been waited for, so the number cannot mean anybody else.
+    fn kill_group(&self) {
+        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+    }
+}
+
+impl Drop for Process {
+    /// On every way out: asked to end first, so that it can put its own things back.
+    fn drop(&mut self) {
+        if self.reaped {
+            return;
+        }
+        let _ = rustix::process::kill_process_group(self.pid, Signal::TERM);
+        let _ = self.wait(Some(GRACE), &|| false);
+        self.kill_group();
+        let _ = syscall::wait(self.pid);
+    }
+}
+
+/// The end of what was written; a text that cannot be read is empty.
+fn tail(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let len = file.seek(std::io::SeekFrom::End(0)).unwrap_or(0);
+    let sought = file.seek(std::io::SeekFrom::Start(len.saturating_sub(KEPT)));
+    match sought.and_then(|_| file.read_to_end(&mut bytes)) {
+        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => String::new(),
+    }
+}

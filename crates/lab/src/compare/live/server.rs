@@ -1,0 +1,104 @@
+//! A program that serves: waited for until it is ready, loaded by another program, and stopped.
+
+use std::time::{Duration, Instant};
+
+use super::process::{Process, Spawned};
+use super::{Arm, said};
+use crate::compare::Error;
+
+/// Between two questions whether it is ready.
+const ASKING: Duration = Duration::from_millis(50);
+/// After being asked to stop.
+const STOPPING: Duration = Duration::from_secs(30);
+
+/// How to use a server; each a command of the shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Ends well once the server is ready; without it the server is ready at once.
+    pub ready: Option<String>,
+    /// How long it may take to become ready.
+    pub patience: Duration,
+    /// What is timed.
+    pub load: String,
+    /// Stops it; without it a SIGTERM does.
+    pub stop: Option<String>,
+}
+
+/// A load that was served.
+pub(super) struct Load {
+    pub(super) wall: Duration,
+    pub(super) output: String,
+}
+
+impl Server {
+    pub(super) fn wait_until_ready(
+        &self,
+        arm: &Arm,
+        server: &mut Process,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let Some(ready) = &self.ready else { return Ok(()) };
+        let until = Instant::now() + self.patience;
+        loop {
+            let mut question = Process::start(&Spawned::shell(arm, ready))?;
+            question.wait(None, stop)?;
+            let answer = question.end()?;
+            if answer.ended.status.success() {
+                return Ok(());
+            }
+            if server.wait(Some(ASKING), stop)? {
+                return Err(failed(arm, "the server ended before it was ready", ""));
+            }
+            if Instant::now() >= until {
+                let what = format!("--ready did not end well within {} s", self.patience.as_secs());
+                return Err(failed(arm, &what, &answer.errors));
+            }
+        }
+    }
+
+    /// The server is watched while the load runs.
+    pub(super) fn load(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<Load, Error> {
+        let mut load = Process::start(&Spawned::shell(arm, &self.load))?;
+        while !load.wait(Some(ASKING), stop)? {
+            if server.wait(Some(Duration::from_millis(1)), stop)? {
+                return Err(failed(arm, "the server ended under the load", ""));
+            }
+        }
+        let done = load.end()?;
+        if !done.ended.status.success() {
+            return Err(failed(
+                arm,
+                &format!("--load ended with {}", done.ended.status),
+                &done.errors,
+            ));
+        }
+        Ok(Load {
+            wall: done.wall,
+            output: done.output + &done.errors,
+        })
+    }
+
+    pub(super) fn stop(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        match &self.stop {
+            None => server.ask_to_end(),
+            Some(line) => {
+                let mut command = Process::start(&Spawned::shell(arm, line))?;
+                command.wait(None, stop)?;
+                command.end()?;
+            }
+        }
+        if server.wait(Some(STOPPING), stop)? {
+            Ok(())
+        } else {
+            Err(failed(arm, "the server did not stop within 30 s", ""))
+        }
+    }
+}
+
+fn failed(arm: &Arm, status: &str, errors: &str) -> Error {
+    Error::Failed {
+        arm: arm.name.clone(),
+        status: status.to_owned(),
+        said: said(errors),
+    }
+}

@@ -1,0 +1,94 @@
+//! Large pages for a running program from outside: each part of its memory is collapsed once it is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use host::Source;
+use host::programs::{Area, parse_maps};
+
+use super::syscall;
+use crate::compare::technique::Collapse;
+
+/// The pages that the kernel collapses to. Other sizes exist on other machines than x86-64, which this is not built for.
+const PAGE: u64 = 2 << 20;
+/// A page that refused so often is left alone: it is locked, shared or not all there.
+const TRIES: u8 = 5;
+
+/// What was collapsed so far.
+pub(super) struct Squeeze {
+    what: Collapse,
+    done: BTreeSet<u64>,
+    tries: BTreeMap<u64, u8>,
+    refused: Option<io::Error>,
+}
+
+impl Squeeze {
+    pub(super) fn new(what: Collapse) -> Self {
+        Self {
+            what,
+            done: BTreeSet::new(),
+            tries: BTreeMap::new(),
+            refused: None,
+        }
+    }
+
+    /// Tries every aligned page of the program's memory that was not collapsed yet.
+    pub(super) fn tick(&mut self, pid: u32, process: BorrowedFd<'_>) {
+        let path = format!("/proc/{pid}/maps");
+        let Ok(text) = Source::live().bytes(&path).into_result() else {
+            return;
+        };
+        let areas = parse_maps(&path, &text).unwrap_or_default();
+        let wanted: Vec<u64> = areas
+            .iter()
+            .filter(|area| self.concerns(area))
+            .flat_map(pages)
+            .collect();
+        for page in wanted {
+            if !self.done.contains(&page) && self.tries.get(&page).is_none_or(|tries| *tries < TRIES) {
+                self.collapse(process, page);
+            }
+        }
+    }
+
+    fn concerns(&self, area: &Area) -> bool {
+        match self.what {
+            Collapse::Private => area.is_anonymous() && area.perms.starts_with("rw") && area.perms.ends_with('p'),
+            Collapse::Text => area.perms.contains('x') && area.name.starts_with('/'),
+        }
+    }
+
+    fn collapse(&mut self, process: BorrowedFd<'_>, page: u64) {
+        match syscall::collapse(process, page, PAGE) {
+            Ok(()) => {
+                self.done.insert(page);
+            }
+            Err(error) => {
+                // Nothing is there yet (EINVAL): memory that is touched later deserves its try then.
+                if error.raw_os_error() != Some(libc::EINVAL) {
+                    *self.tries.entry(page).or_default() += 1;
+                    self.refused = Some(error);
+                }
+            }
+        }
+    }
+}
+
+/// The aligned pages inside a mapping.
+fn pages(area: &Area) -> impl Iterator<Item = u64> + use<> {
+    let Range { start, end } = area.start.next_multiple_of(PAGE)..area.end - area.end % PAGE;
+    (start..end.max(start)).step_by(PAGE as usize)
+}
+
+impl fmt::Display for Squeeze {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pages of 2M collapsed from outside", self.done.len())?;
+        match &self.refused {
+            Some(error) => write!(f, "; the last refusal: {error}"),
+            None => Ok(()),
+        }
+    }
+}

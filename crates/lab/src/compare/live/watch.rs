@@ -1,0 +1,236 @@
+//! Looks at a running program from outside: cheap accounts often, page tables rarely and within a bounded share of its time.
+
+use std::time::{Duration, Instant};
+
+use host::Source;
+use host::processes::smaps;
+use host::processes::status::Status;
+use model::compare::Looks;
+use model::{Backing, Bytes, Cause, Unread};
+
+/// The share of a run's time that walks of page tables may take; two orders below the smallest effects of interest.
+const SHARE: f64 = 0.005;
+/// What they may take beyond that, so that short runs are looked at, too: one walk of 1 GiB of base pages.
+const FREE: Duration = Duration::from_millis(4);
+/// Memory grows by this factor before it is worth another look.
+const GROWN: f64 = 1.15;
+/// A look tells about a run if it saw at least this share of its largest memory.
+const NEAR_PEAK: f64 = 0.5;
+
+/// What was seen so far.
+pub(super) struct Watch {
+    source: Source,
+    began: Instant,
+    looks: Looks,
+    last: Duration,
+    last_memory: u64,
+    peak: u64,
+    seen: Backing,
+    seen_text: Backing,
+    why_not: Option<Unread>,
+    migrations: u64,
+}
+
+/// What a run is said to have had.
+pub(super) struct Seen {
+    /// Own memory by page kind, when it was largest.
+    pub(super) backing: Result<Backing, Unread>,
+    /// Code from files by page kind, at the same look.
+    pub(super) text: Backing,
+    /// The most memory at any reading.
+    pub(super) peak: Bytes,
+    /// Moves between CPUs.
+    pub(super) migrations: u64,
+    /// What looking took.
+    pub(super) looks: Looks,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self {
+            source: Source::live(),
+            began: Instant::now(),
+            looks: Looks::default(),
+            last: Duration::ZERO,
+            last_memory: 0,
+            peak: 0,
+            seen: Backing::new(),
+            seen_text: Backing::new(),
+            why_not: None,
+            migrations: 0,
+        }
+    }
+
+    /// Reads the accounts of a process and its children, and walks their page tables if it is worth it.
+    pub(super) fn tick(&mut self, root: u32) {
+        let tree = self.tree(root);
+        let memory: u64 = tree.iter().map(|&pid| self.memory(pid)).sum();
+        self.peak = self.peak.max(memory);
+        self.migrations = self
+            .migrations
+            .max(tree.iter().map(|&pid| self.migrations_of(pid)).sum());
+        if memory as f64 >= self.last_memory as f64 * GROWN && self.may_look(memory) {
+            self.look(&tree, memory);
+        }
+    }
+
+    /// A process and all that descend from it; threads start processes, too.
+    fn tree(&self, root: u32) -> Vec<u32> {
+        let mut tree = vec![root];
+        let mut next = 0;
+        while let Some(&pid) = tree.get(next) {
+            next += 1;
+            for task in self
+                .source
+                .list(&format!("/proc/{pid}/task"))
+                .known()
+                .into_iter()
+                .flatten()
+            {
+                let children = self.source.text(&format!("/proc/{pid}/task/{task}/children"));
+                let pids = children.known().map(String::as_str).unwrap_or_default();
+                tree.extend(pids.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            }
+        }
+        tree
+    }
+
+    fn memory(&self, pid: u32) -> u64 {
+        let path = format!("/proc/{pid}/status");
+        let bytes = self.source.bytes(&path);
+        let status = bytes.known().map(|bytes| Status::parse(&path, bytes));
+        status.map_or(0, |status| {
+            let of = |reading: &model::Reading<Bytes>| reading.known().map_or(0, |bytes| bytes.0);
+            of(&status.rss) + of(&status.hugetlb)
+        })
+    }
+
+    fn migrations_of(&self, pid: u32) -> u64 {
+        let text = self.source.text(&format!("/proc/{pid}/sched"));
+        let line = |text: &String| {
+            let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+            line.rsplit_once(':')?.1.trim().parse().ok()
+        };
+        text.known().and_then(line).unwrap_or(0)
+    }
+
+    /// A walk of more memory takes longer, as the last one tells.
+    fn may_look(&self, memory: u64) -> bool {
+        let growth = memory as f64 / self.last_memory.max(1) as f64;
+        let expected = if self.looks.count == 0 {
+            0.0
+        } else {
+            self.last.as_secs_f64() * growth
+        };
+        let allowed = FREE.as_secs_f64() + SHARE * self.began.elapsed().as_secs_f64();
+        memory > 0 && self.looks.seconds + expected <= allowed
+    }
+
+    fn look(&mut self, tree: &[u32], memory: u64) {
+        let began = Instant::now();
+        let (mut own, mut text) = (Backing::new(), Backing::new());
+        for &pid in tree {
+            match self.backing(pid) {
+                Ok((more, code)) => {
+                    own.extend(more.iter());
+                    text.extend(code.iter());
+                }
+                // It ended while it was looked at.
+                Err(why) if why.unread == Cause::Absent => {}
+                Err(why) => self.why_not = Some(why),
+            }
+        }
+        self.last = began.elapsed();
+        self.looks.count += 1;
+        self.looks.seconds += self.last.as_secs_f64();
+        self.last_memory = memory;
+        if own.total() >= self.seen.total() {
+            (self.seen, self.seen_text) = (own, text);
+        }
+    }
+
+    /// Own memory, and code from files.
+    fn backing(&self, pid: u32) -> Result<(Backing, Backing), Unread> {
+        let path = format!("/proc/{pid}/smaps");
+        let bytes = self.source.bytes_within(&path, Bytes::gib(1)).into_result()?;
+        let mappings = smaps::parse(&path, &bytes)?;
+        let (mut own, mut text) = (Backing::new(), Backing::new());
+        for mapping in &mappings {
+            if is_own(mapping.name) {
+                own.extend(mapping.backing().iter());
+            } else if mapping.perms.contains(&b'x') {
+                text.extend(mapping.backing().iter());
+            }
+        }
+        Ok((own, text))
+    }
+
+    /// What it comes to, given the largest resident set that the kernel tells at the end.
+    pub(super) fn finish(self, max_rss: u64) -> Seen {
+        let peak = self.peak.max(max_rss);
+        let total = self.seen.total().0;
+        let seen_all = total + self.seen_text.total().0;
+        let near = total > 0 && seen_all as f64 >= NEAR_PEAK * self.peak as f64;
+        let backing = match (near, self.why_not) {
+            (true, _) => Ok(self.seen),
+            (false, Some(why)) => Err(why),
+            (false, None) => Err(missed(self.looks.count, Bytes(total), Bytes(peak))),
+        };
+        Seen {
+            backing,
+            text: self.seen_text,
+            peak: Bytes(peak),
+            migrations: self.migrations,
+            looks: self.looks,
+        }
+    }
+}
+
+fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
+    let why = if looks == 0 {
+        "the program ended before it could be looked at: give it more to do".to_owned()
+    } else {
+        format!("it had {peak} at its peak, and {seen} when its page tables were last looked at")
+    };
+    Unread::new(Cause::Failed, "/proc/PID/smaps", why)
+}
+
+/// Memory without a file behind it, or with one that is memory itself.
+fn is_own(name: &[u8]) -> bool {
+    const MEMORY: [&[u8]; 5] = [b"/anon_hugepage", b"/memfd:", b"/SYSV", b"/dev/zero", b"/dev/shm/"];
+    !name.starts_with(b"/") || MEMORY.iter().any(|beginning| name.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Watch, is_own};
+    use model::{Bytes, PageKind};
+
+    #[test]
+    fn own_memory_is_what_has_no_file() {
+        for own in [
+            "",
+            "[heap]",
+            "[anon:x]",
+            "/memfd:a (deleted)",
+            "/anon_hugepage (deleted)",
+            "/SYSV00000000 (deleted)",
+        ] {
+            assert!(is_own(own.as_bytes()), "{own}");
+        }
+        assert!(!is_own(b"/usr/lib/libc.so.6"));
+    }
+
+    #[test]
+    fn a_look_at_this_very_process_sees_its_memory_and_one_too_short_says_so() {
+        let memory = vec![1u8; 8 << 20];
+        let mut watch = Watch::new();
+        watch.tick(std::process::id());
+        let seen = watch.finish(0);
+        let backing = seen.backing.expect("one look");
+        assert!(backing.total() >= Bytes(memory.len() as u64), "{backing}");
+        assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
+        let why = Watch::new().finish(1 << 20).backing.expect_err("no look");
+        assert!(why.to_string().contains("before it could be looked at"), "{why}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Did it help? One program under several page policies, in interleaved runs, each with proof of the pages that it got.
+//!
+//! The design is whole runs in blocks: every run starts the program anew. [`Executor`] makes the runs, [`run`] decides
+//! which and how many, [`judge`] says what they come to. A design that switches pages inside one living process would
+//! bring an executor of its own, for slices instead of runs.
+
+mod doubts;
+pub mod experiment;
+pub mod judge;
+pub mod live;
+pub mod looks;
+pub mod metric;
+pub mod paired;
+pub mod place;
+pub mod policy;
+pub mod program;
+pub mod schedule;
+#[cfg(test)]
+mod simulated;
+pub mod technique;
+
+use std::io;
+
+pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
+pub use judge::Wanted;
+pub use schedule::Slot;
+
+/// Why a comparison could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The program could not be started.
+    #[error("{program}: the program cannot be started: {error} (is it on PATH, and executable?)")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A run did not end well.
+    #[error("arm {arm}: the program ended with {status}{said} (--ignore-failure takes such runs all the same)")]
+    Failed {
+        /// The arm.
+        arm: String,
+        /// How it ended.
+        status: String,
+        /// The end of what it wrote to standard error.
+        said: String,
+    },
+    /// Something that a run needs could not be done.
+    #[error("arm {arm}: {what}: {error}")]
+    Setup {
+        /// The arm.
+        arm: String,
+        /// What.
+        what: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A metric was not there.
+    #[error("arm {arm}: --metric {metric}: {why}")]
+    Metric {
+        /// The arm.
+        arm: String,
+        /// The metric's name.
+        metric: String,
+        /// Why.
+        why: String,
+    },
+    /// An arm makes no sense for this program.
+    #[error("--arms {arm}: {why}")]
+    Arm {
+        /// The arm.
+        arm: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A finished run could not be kept.
+    #[error("finished runs cannot be kept: {0}")]
+    Keep(String),
+}

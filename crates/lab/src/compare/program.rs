@@ -1,0 +1,218 @@
+//! What kind of program it is, from its file: which techniques reach its memory depends on that.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader64, PT_NOTE};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+
+/// Scripts that name scripts as their interpreters: the kernel's own limit.
+const DEPTH: usize = 5;
+
+/// A program, as far as its file tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its file; of a script the interpreter's.
+    pub path: PathBuf,
+    /// How it gets its memory.
+    pub memory: Memory,
+}
+
+/// How a program gets its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// From glibc's malloc.
+    Glibc,
+    /// From an allocator of its own, over glibc.
+    Allocator(Allocator),
+    /// From the heap of a Java virtual machine.
+    Jvm,
+    /// From Go's runtime, in a static program.
+    Go,
+    /// From another C library.
+    OtherLibc,
+    /// From whatever was linked in: no library can be put in front, no variable is looked at.
+    Static,
+}
+
+/// Allocators with settings of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocator {
+    /// jemalloc.
+    Jemalloc,
+    /// mimalloc.
+    Mimalloc,
+    /// tcmalloc.
+    Tcmalloc,
+}
+
+/// Why a program could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// It is nowhere.
+    #[error("{0}: there is no such program (write a path, or a name that is on PATH)")]
+    Nowhere(String),
+    /// Its file cannot be read.
+    #[error("{path}: the program cannot be read: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+impl Memory {
+    /// In words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Glibc => "a program with glibc's malloc",
+            Self::Allocator(Allocator::Jemalloc) => "a program with jemalloc",
+            Self::Allocator(Allocator::Mimalloc) => "a program with mimalloc",
+            Self::Allocator(Allocator::Tcmalloc) => "a program with tcmalloc",
+            Self::Jvm => "a Java virtual machine",
+            Self::Go => "a static Go program",
+            Self::OtherLibc => "a program with a C library other than glibc",
+            Self::Static => "a static program",
+        }
+    }
+}
+
+/// Looks at a program by the name or path that would start it.
+///
+/// # Errors
+/// If there is no such program or its file cannot be read.
+pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
+    let mut found = find(name, path)?;
+    for _ in 0..DEPTH {
+        let bytes = std::fs::read(&found).map_err(|error| LookError::Unreadable {
+            path: found.display().to_string(),
+            error,
+        })?;
+        match interpreter(&bytes) {
+            Some(interpreter) => found = find(&interpreter, path)?,
+            None => {
+                let memory = memory(&found, &bytes);
+                return Ok(Program { path: found, memory });
+            }
+        }
+    }
+    Err(LookError::Nowhere(name.to_string_lossy().into_owned()))
+}
+
+fn find(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, LookError> {
+    let nowhere = || LookError::Nowhere(name.to_string_lossy().into_owned());
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name))
+            .filter(|file| file.is_file())
+            .ok_or_else(nowhere);
+    }
+    let folders = std::env::split_paths(path.unwrap_or_default());
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| is_executable(file))
+        .ok_or_else(nowhere)
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// The program behind `#!`; of `env` the one that it looks for.
+fn interpreter(bytes: &[u8]) -> Option<OsString> {
+    let line = bytes.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let program = words.next()?;
+    let is_env = program == b"env" || program.ends_with(b"/env");
+    let wanted = if is_env {
+        words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))
+    } else {
+        None
+    };
+    Some(OsStr::from_bytes(wanted.unwrap_or(program)).to_owned())
+}
+
+fn memory(path: &Path, bytes: &[u8]) -> Memory {
+    let Some(elf) = Elf::read(bytes) else {
+        return Memory::Static;
+    };
+    let is_java = path
+        .canonicalize()
+        .is_ok_and(|real| real.file_name() == Some(OsStr::new("java")));
+    let needs = |beginning: &str| elf.needed.iter().any(|library| library.starts_with(beginning));
+    if is_java || needs("libjli.so") || needs("libjvm.so") {
+        return Memory::Jvm;
+    }
+    match elf.interpreter.as_deref() {
+        None if elf.has_go_note => Memory::Go,
+        None => Memory::Static,
+        Some(loader) if !loader.contains("/ld-linux") && !loader.contains("/ld64") => Memory::OtherLibc,
+        Some(_) if needs("libjemalloc") => Memory::Allocator(Allocator::Jemalloc),
+        Some(_) if needs("libmimalloc") => Memory::Allocator(Allocator::Mimalloc),
+        Some(_) if needs("libtcmalloc") => Memory::Allocator(Allocator::Tcmalloc),
+        Some(_) => Memory::Glibc,
+    }
+}
+
+/// What matters of an ELF file.
+#[derive(Debug, Default)]
+struct Elf {
+    interpreter: Option<String>,
+    needed: Vec<String>,
+    has_go_note: bool,
+}
+
+impl Elf {
+    /// Parts that cannot be read are left out; `None` of what is no 64-bit ELF file.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
+        let endian = header.endian().ok()?;
+        let mut elf = Self::default();
+        for segment in header.program_headers(endian, bytes).ok()? {
+            if let Ok(Some(interpreter)) = segment.interpreter(endian, bytes) {
+                elf.interpreter = Some(String::from_utf8_lossy(interpreter).into_owned());
+            }
+            let note = (segment.p_type(endian) == PT_NOTE)
+                .then(|| segment.data(endian, bytes).ok())
+                .flatten();
+            elf.has_go_note |= note.is_some_and(|note| note.windows(4).any(|name| name == b"Go\0\0"));
+        }
+        let sections = header.sections(endian, bytes).ok()?;
+        if let Ok(Some((entries, link))) = sections.dynamic(endian, bytes)
+            && let Ok(strings) = sections.strings(endian, bytes, link)
+        {
+            let needed = entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED);
+            let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
+            elf.needed = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        }
+        Some(elf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LookError, Memory, interpreter, look};
+    use std::ffi::OsStr;
+
+    #[test]
+    fn scripts_are_their_interpreters() {
+        let of = |text: &str| interpreter(text.as_bytes()).map(|name| name.to_string_lossy().into_owned());
+        assert_eq!(of("#!/bin/sh\necho"), Some("/bin/sh".to_owned()));
+        assert_eq!(of("#! /usr/bin/env -S A=b python3 -u\n"), Some("python3".to_owned()));
+        assert_eq!(of("#!/usr/bin/perl -w"), Some("/usr/bin/perl".to_owned()));
+        assert_eq!(of("\u{7f}ELF"), None);
+    }
+
+    #[test]
+    fn this_test_is_a_program_with_glibc_and_a_missing_one_is_named() {
+        let own = std::env::current_exe().expect("a path");
+        let program = look(own.as_os_str(), None).expect("readable");
+        assert_eq!((program.path, program.memory), (own, Memory::Glibc));
+        let error = look(OsStr::new("no-such-program"), Some(OsStr::new("/bin"))).expect_err("nowhere");
+        assert!(matches!(error, LookError::Nowhere(name) if name == "no-such-program"));
+    }
+}

@@ -1,0 +1,70 @@
+//! An executor without programs and without a clock: noise of real runs, and effects that are known.
+
+use std::time::Duration;
+
+use model::compare::{Metric, Run};
+use model::{Backing, Bytes, PageKind};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::experiment::bare_run;
+use super::{Error, Executor};
+
+/// Wall and CPU time of each recorded run, in seconds.
+pub(super) fn noise() -> Vec<(f64, f64)> {
+    let lines = include_str!("noise.txt").lines().filter(|line| !line.starts_with('#'));
+    let seconds = |text: &str| text.parse::<f64>().expect("microseconds") / 1e6;
+    lines
+        .map(|line| line.split_once(' ').expect("two numbers"))
+        .map(|(wall, cpu)| (seconds(wall), seconds(cpu)))
+        .collect()
+}
+
+/// Runs whose times are recorded ones, in the order of the record from a random place on, times the arm's effect.
+pub(super) struct Simulated {
+    noise: Vec<(f64, f64)>,
+    next: usize,
+    effects: Vec<f64>,
+    kinds: Vec<PageKind>,
+    pub(super) made: Vec<usize>,
+    clock: Duration,
+    pub(super) interrupted_after: usize,
+}
+
+impl Simulated {
+    /// `effects` are the arms' times as multiples of the reference's; every arm gets the pages of its kind.
+    pub(super) fn new(effects: &[f64], kinds: &[PageKind], seed: u64) -> Self {
+        let noise = noise();
+        let next = Pcg64Mcg::seed_from_u64(seed).random_range(0..noise.len());
+        Self {
+            noise,
+            next,
+            effects: effects.to_vec(),
+            kinds: kinds.to_vec(),
+            made: Vec::new(),
+            clock: Duration::ZERO,
+            interrupted_after: usize::MAX,
+        }
+    }
+}
+
+impl Executor for Simulated {
+    fn run(&mut self, arm: usize) -> Result<Run, Error> {
+        if self.made.len() >= self.interrupted_after {
+            return Err(Error::Interrupted);
+        }
+        self.made.push(arm);
+        let (wall, cpu) = self.noise[self.next % self.noise.len()];
+        self.next += 1;
+        let (wall, cpu) = (wall * self.effects[arm], cpu * self.effects[arm]);
+        self.clock += Duration::from_secs_f64(wall);
+        let backing: Backing = [(self.kinds[arm], Bytes::mib(100))].into_iter().collect();
+        let metrics =
+            [(Metric::Wall, wall), (Metric::Cpu, cpu)].map(|(metric, value)| (metric.name().to_owned(), value));
+        Ok(bare_run(metrics, Ok(backing)))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.clock
+    }
+}

@@ -1,0 +1,290 @@
+//! What a comparison of one program under several page policies found: runs, what backed them, and verdicts.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Backing, Bytes, Estimate, PageKind, Reading, Unread};
+
+/// One comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compare {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// How the runs were arranged.
+    pub design: Design,
+    /// The arms, the reference first.
+    pub arms: Vec<Arm>,
+    /// Each metric of each arm against the reference.
+    pub verdicts: Vec<Judged>,
+    /// The reference against itself, for each metric: the noise of this very comparison.
+    pub controls: Vec<Control>,
+}
+
+/// How the runs were arranged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Design {
+    /// The order within blocks.
+    pub order: Order,
+    /// Blocks that were finished: each has every arm once, and the reference twice.
+    pub blocks: u32,
+    /// The most blocks that there could have been.
+    pub most: u32,
+    /// Numbers of blocks after which it was looked whether to go on.
+    pub looks: Vec<u32>,
+    /// Runs of each arm before the first that counts.
+    pub warm_up: u32,
+    /// The smallest difference worth a verdict: 0.01 is 1 %.
+    pub smallest_effect: f64,
+    /// The share of false verdicts that is put up with, over all arms, metrics and looks together.
+    pub alpha: f64,
+    /// An arm is in effect if at least this share of the program's memory is on pages of its kind.
+    pub least_coverage: f64,
+    /// Why no further block was run.
+    pub ended: Ended,
+    /// Seconds from the first warm-up to the last run.
+    pub seconds: f64,
+}
+
+/// The order of the arms within blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// A random order, and the same backwards in the next block (ABBA): what drifts steadily cancels out.
+    #[default]
+    Mirrored,
+    /// Another random order in every block.
+    Random,
+}
+
+/// Why a comparison ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Every arm had its verdict, or an interval as narrow as the smallest effect.
+    Settled,
+    /// All the runs that were asked for are done.
+    Runs,
+    /// The time was over.
+    Budget,
+    /// The user stopped it.
+    Interrupted,
+}
+
+/// One variant of the program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Arm {
+    /// Its name, such as `hugetlb-2M` or `thp@pack`.
+    pub name: String,
+    /// How it is brought about, in words.
+    pub technique: String,
+    /// The page kind that it is about; `null` where it is not about one.
+    pub kind: Option<PageKind>,
+    /// Did it take effect?
+    pub took_effect: Reading<bool>,
+    /// The share of the program's memory on pages of its kind (of any large kind, for an arm without one), over all runs.
+    pub coverage: Reading<Estimate>,
+    /// Its runs, in the order in which they were made.
+    pub runs: Vec<Run>,
+}
+
+/// One run of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Its block, from 0.
+    pub block: u32,
+    /// The second run of the reference in its block?
+    pub again: bool,
+    /// Metrics by name: the built-in ones in [`Metric`], and those that were asked for.
+    pub metrics: BTreeMap<String, f64>,
+    /// What backed the program's own memory when it was largest; files it mapped are left out.
+    pub backing: Reading<Backing>,
+    /// What backed the code that it mapped from files, where the arm is about code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Backing>,
+    /// Looks at the page kinds, and the seconds that they took.
+    pub looks: Looks,
+    /// Regions that the preload served and did not, or large pages collapsed from outside, in words; empty without such.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What looking at a run's page kinds cost, all of it outside of the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Looks {
+    /// How often page tables were walked.
+    pub count: u32,
+    /// Seconds spent in that.
+    pub seconds: f64,
+}
+
+/// A number that every run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// From start to end, seconds.
+    Wall,
+    /// CPU time, user and system, of the program and the children it waited for, seconds.
+    Cpu,
+    /// The part of it outside of the kernel, seconds.
+    User,
+    /// The part of it in the kernel, seconds.
+    System,
+    /// The most memory that it had at once, hugetlb pages included, bytes.
+    Memory,
+    /// Page faults without input or output.
+    Faults,
+    /// Page faults that waited for a disk.
+    MajorFaults,
+    /// Context switches because it waited.
+    Waits,
+    /// Context switches because others wanted the CPU.
+    Preemptions,
+    /// Moves from one CPU to another, as far as seen.
+    Migrations,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Wall,
+        Self::Cpu,
+        Self::User,
+        Self::System,
+        Self::Memory,
+        Self::Faults,
+        Self::MajorFaults,
+        Self::Waits,
+        Self::Preemptions,
+        Self::Migrations,
+    ];
+
+    /// Its name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "cpu",
+            Self::User => "user",
+            Self::System => "system",
+            Self::Memory => "memory",
+            Self::Faults => "faults",
+            Self::MajorFaults => "major-faults",
+            Self::Waits => "waits",
+            Self::Preemptions => "preemptions",
+            Self::Migrations => "migrations",
+        }
+    }
+
+    /// The metric of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}
+
+/// One metric of one arm against the reference.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Judged {
+    /// The arm.
+    pub arm: String,
+    /// The reference.
+    pub against: String,
+    /// The metric's name.
+    pub metric: String,
+    /// How many times better than the reference, whichever direction is better for this metric: 1.2 is 20 % more done in
+    /// the same time. `null` if there is no pair of runs.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of the ratio's 95 % interval.
+    pub high: Option<f64>,
+    /// The probability of a difference so clear if there is none, corrected for the number of arms and metrics.
+    pub p: Option<f64>,
+    /// Pairs of runs behind it.
+    pub pairs: u32,
+    /// What that comes to.
+    pub verdict: Verdict,
+    /// Why, in a sentence.
+    pub why: String,
+}
+
+/// The reference against itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Control {
+    /// The metric's name.
+    pub metric: String,
+    /// Its second run in a block as a ratio to its first in a random order; 1 but for noise. `null` without pairs.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of the ratio's 95 % interval.
+    pub high: Option<f64>,
+    /// The probability of a difference so clear if there is none.
+    pub p: Option<f64>,
+}
+
+/// What a comparison comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The difference is likely, large enough and above the noise of the comparison itself.
+    Better,
+    /// Likewise, the other way.
+    Worse,
+    /// No difference was shown; the interval says how large one could still be.
+    NoneShown,
+    /// The arm did not get its pages, so that nothing was compared.
+    NotInEffect,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NoneShown => "none shown",
+            Self::NotInEffect => "not in effect",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Arm {
+    /// The values of one metric, in the order of the runs.
+    pub fn values(&self, metric: &str) -> Vec<f64> {
+        self.runs
+            .iter()
+            .filter_map(|run| run.metrics.get(metric).copied())
+            .collect()
+    }
+}
+
+impl Run {
+    /// The share of its memory (of its mapped code, if the arm is about that) on pages of `kind`, or of any large kind.
+    ///
+    /// # Errors
+    /// If the page kinds could not be read, or nothing was there to look at.
+    pub fn coverage(&self, kind: Option<PageKind>) -> Result<f64, Unread> {
+        let backing = match &self.text {
+            Some(text) => text.clone(),
+            None => self.backing.clone().into_result()?,
+        };
+        let share = kind.map_or_else(|| backing.coverage(), |kind| backing.share(kind));
+        share.ok_or_else(|| {
+            Unread::new(
+                crate::Cause::Absent,
+                "page kinds",
+                "nothing was backed when it was looked",
+            )
+        })
+    }
+
+    /// The most memory that it had at once.
+    pub fn memory(&self) -> Option<Bytes> {
+        self.metrics
+            .get(Metric::Memory.name())
+            .map(|&bytes| Bytes(bytes as u64))
+    }
+}
