@@ -21,6 +21,8 @@ pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
 /// A file of /proc or /sys that is larger than this is not what it claims to be.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
+/// Most files of a process fit into this, and are read at one go: an empty buffer would grow with a system call for each step.
+const MOST_FILES: Bytes = Bytes::kib(4);
 /// Archives hold many files, so they may be larger.
 const LARGEST_ARCHIVE: Bytes = Bytes::mib(256);
 
@@ -231,7 +233,7 @@ impl Source {
 }
 
 fn read_bounded(file: fs::File, limit: Bytes) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(MOST_FILES.as_usize());
     file.take(limit.0 + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
 }

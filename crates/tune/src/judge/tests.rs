@@ -66,6 +66,39 @@ const FIRST_SET: &str = "A01 A02 A03 A04 A05 A06 A07 A08 A09 A10 A12 A13 A14 A15
                          C04 C05 C09 D01 D02 D03 D05 D06 D08 D09 D10 D11 D12 D14 D15 D16 D18 D21 D22 D23 D24 D25 D27 D32 E01 E02 \
                          E05 E06 E07 E08 F01 F03 G01 G02 G03 G06 G07";
 
+/// The text of all tests of rules, without white space.
+fn tests_of_rules(directory: &Path) -> String {
+    let entries = fs::read_dir(directory)
+        .expect("sources")
+        .map(|entry| entry.expect("an entry").path());
+    let mut text = String::new();
+    for path in entries {
+        if path.is_dir() {
+            text += &tests_of_rules(&path);
+        } else if path.ends_with("tests.rs") {
+            text.extend(fs::read_to_string(&path).expect("a source").split_whitespace());
+        }
+    }
+    text
+}
+
+#[test]
+fn every_rule_is_shown_where_it_fires_and_where_it_must_not() {
+    let tests = tests_of_rules(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/judge"));
+    // Its evidence is a journal, which is in no tree: its test says both in words of its own.
+    let otherwise = "D24";
+    let lacks = |word: &'static str| {
+        let shown = |id: &str| tests.contains(&format!("{word}(\"{id}\",")) || id == otherwise;
+        rules().map(|rule| rule.id).filter(|id| !shown(id)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lacks("found"),
+        [""; 0],
+        "rules without a test in which they find something"
+    );
+    assert_eq!(lacks("clear"), [""; 0], "rules without a test in which they must not");
+}
+
 #[test]
 fn the_first_set_is_complete() {
     let missing: Vec<&str> = FIRST_SET
