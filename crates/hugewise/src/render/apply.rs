@@ -4,6 +4,7 @@ use model::setup::{Applied, Came, End, Step};
 
 use super::look::Look;
 use super::sheet::{Sheet, printable};
+use super::words::counted;
 use crate::cli::typed::Format;
 use crate::show::{self, Lines, Show, TABLES};
 
@@ -18,15 +19,18 @@ impl Show for Applied {
     fn headlines(&self) -> Vec<String> {
         let count = |came| self.steps.iter().filter(|step| step.came == came).count();
         let (done, already, to_do) = (count(Came::Done), count(Came::Already), count(Came::ToDo));
+        let made = counted(done, "change");
         let end = match self.end {
-            End::Applied => format!("applied: {done} changes made"),
+            End::Applied => format!("applied: {made} made"),
             End::Short => format!(
-                "shortfall: {} pools got fewer pages than were asked for; {done} changes made",
-                count(Came::Short)
+                "shortfall: {} got fewer pages than were asked for; {made} made",
+                counted(count(Came::Short), "pool")
             ),
-            End::RolledBack => "shortfall: a pool could not get all pages, and everything was undone".to_owned(),
+            End::RolledBack => {
+                return vec!["shortfall: a pool could not get all pages, and everything was undone".to_owned()];
+            }
         };
-        let more = [(already, "were so already"), (to_do, "are for others to make")];
+        let more = [(already, "so already"), (to_do, "for others to make")];
         let more = more.into_iter().filter(|(count, _)| *count > 0);
         let more: String = more.map(|(count, what)| format!(", {count} {what}")).collect();
         vec![format!("{end}{more}; `hugewise undo` walks back")]

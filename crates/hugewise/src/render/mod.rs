@@ -30,3 +30,4 @@ pub mod tone;
 pub mod undo;
 pub mod verify;
 pub mod vms;
+pub mod words;

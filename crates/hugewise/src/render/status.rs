@@ -3,6 +3,7 @@
 use model::setup::{Held, Run, Status};
 
 use super::sheet::Sheet;
+use super::words::{counted, moment};
 use crate::cli::typed::Format;
 use crate::show::{Lines, Show, TABLES};
 
@@ -18,7 +19,11 @@ impl Show for Status {
         let changes: usize = self.runs.iter().map(|run| run.changes.len()).sum();
         vec![match self.runs.len() {
             0 => "hugewise has changed nothing here that is not undone".to_owned(),
-            runs => format!("{changes} changes of {runs} plans stand; `hugewise undo` walks back"),
+            runs => format!(
+                "{} of {} on record; `hugewise undo` walks back",
+                counted(changes, "change"),
+                counted(runs, "plan")
+            ),
         }]
     }
 
@@ -43,7 +48,7 @@ impl Show for Status {
 
 fn sheet(run: &Run) -> Sheet {
     let restarted = if run.restarted { ", restarted since" } else { "" };
-    let title = format!("{}, applied {}{restarted}", run.goals.join("; "), run.time);
+    let title = format!("{}, applied {}{restarted}", run.goals.join("; "), moment(&run.time));
     let mut sheet = Sheet::new(&title, ["what", "before", "put", "now"]);
     for held in &run.changes {
         sheet.row([&held.place, &held.before, &held.put, &held.now.to_string()]);

@@ -3,6 +3,7 @@
 use model::setup::{Back, BackCame, Undone};
 
 use super::sheet::Sheet;
+use super::words::counted;
 use crate::cli::typed::Format;
 use crate::show::{Lines, Show, TABLES};
 
@@ -18,8 +19,11 @@ impl Show for Undone {
         let left = self.steps.iter().filter(|step| !step.came.is_settled()).count();
         vec![match (self.steps.len(), left) {
             (0, _) => "there was nothing to undo".to_owned(),
-            (all, 0) => format!("undone: {all} places are free of what hugewise put there"),
-            (all, left) => format!("{left} of {all} places could not be undone (the reasons are below)"),
+            (all, 0) => format!("undone: {} as before", counted(all, "place")),
+            (all, left) => format!(
+                "{left} of {} could not be undone (the reasons are below)",
+                counted(all, "place")
+            ),
         }]
     }
 

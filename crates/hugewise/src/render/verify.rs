@@ -4,6 +4,7 @@ use model::Reading;
 use model::setup::{Check, Verdict, Verified, VerifiedPlan};
 
 use super::sheet::Sheet;
+use super::words::moment;
 use crate::cli::typed::Format;
 use crate::show::{Lines, Show, TABLES};
 
@@ -53,7 +54,7 @@ impl Show for Verified {
 }
 
 fn plan(plan: &VerifiedPlan) -> Sheet {
-    let when = plan.applied.as_ref().map(|time| format!(", applied {time}"));
+    let when = plan.applied.as_ref().map(|time| format!(", applied {}", moment(time)));
     let restarted = if plan.restarted { ", restarted since" } else { "" };
     let title = format!("{}{}{restarted}", plan.goals.join("; "), when.unwrap_or_default());
     let mut sheet = Sheet::new(&title, ["what", "asked", "found", ""]);

@@ -85,12 +85,7 @@ impl Walk<'_> {
         }
         match entry.owns(&now) {
             true => self.restore(book, entry, &now),
-            false => self.leave(
-                book,
-                entry,
-                &now,
-                format!("others have changed it since: hugewise put `{}` there", entry.ours),
-            ),
+            false => self.leave(book, entry, &now, by_others(entry)),
         }
     }
 
@@ -143,6 +138,14 @@ impl Walk<'_> {
         forget(book, entry)?;
         Ok((BackCame::Forgotten, now.to_string(), why))
     }
+}
+
+fn by_others(entry: &Entry) -> String {
+    let Entry { ours, before, .. } = entry;
+    format!(
+        "others have changed it since hugewise put `{ours}` there: put that or `{before}` there and undo again, or let go of it \
+         with `hugewise undo --forget`"
+    )
 }
 
 fn failed(hand: &Hand<'_>, entry: &Entry, error: &SetupError) -> Outcome {

@@ -173,6 +173,6 @@ fn notes(
     let unused = unused.then(|| "no process uses these pages yet: start or restart the application".to_owned());
     let hidden = processes.known().map_or(0, |processes| processes.totals.unread);
     let hidden = (hidden > 0 && !kinds.is_empty())
-        .then(|| format!("{hidden} processes could not be looked into, and may use them (run it as root)"));
+        .then(|| format!("processes that could not be looked into, and may use them: {hidden}"));
     none.into_iter().chain(unused).chain(hidden).collect()
 }

@@ -1,0 +1,28 @@
+//! Counts and moments as a reader wants them.
+
+/// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{s}")
+}
+
+/// An RFC 3339 moment in UTC without parts of a second.
+pub fn moment(time: &str) -> String {
+    time.split_once('.')
+        .map_or_else(|| time.to_owned(), |(whole, _)| format!("{whole}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counted, moment};
+
+    #[test]
+    fn one_has_no_s_and_seconds_are_whole() {
+        assert_eq!(
+            [counted(0, "place"), counted(1, "place"), counted(2, "place")],
+            ["0 places", "1 place", "2 places"]
+        );
+        assert_eq!(moment("2026-01-02T03:04:05.678Z"), "2026-01-02T03:04:05Z");
+        assert_eq!(moment("2026-01-02T03:04:05Z"), "2026-01-02T03:04:05Z");
+    }
+}
