@@ -248,6 +248,17 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// The pages that larger ones are splintered into, if they are.
+    pub fn parts(self) -> Option<Bytes> {
+        match self {
+            Self::Small => Some(Bytes::kib(4)),
+            Self::Large => Some(Bytes::mib(2)),
+            Self::Huge | Self::None | Self::Unknown => None,
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -11,20 +11,22 @@ pub mod probe;
 #[cfg(test)]
 mod simulated;
 pub mod survey;
+mod told;
 pub mod walks;
 
 use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{CurvePoint, HostBacking, Known, Level, Memory, Sharing, Tlb, Verdict, Walk};
+use model::tlb::{Known, Level, Memory, Sharing, Tlb, Walk};
 use model::{Bytes, Doubt, Estimate, PageKind};
 
 use crate::{Progress, stats};
 use backing::Split;
-use discover::{Discovery, Effort, Found};
+use discover::{Discovery, Effort};
 use live::{Live, Pages, Sampled};
-use probe::Sweep;
+pub(crate) use told::level_of;
+use told::{curves, empty, scaled, unknown};
 
 /// What to find out.
 #[derive(Clone, Debug)]
@@ -43,6 +45,12 @@ pub struct Spec {
     pub in_vm: bool,
     /// What CPUID and the CPU table say, to stand beside what is found.
     pub known: Vec<Known>,
+}
+
+impl Spec {
+    fn size(&self, kind: PageKind) -> Bytes {
+        kind.page_size(self.base_page, self.pmd_page)
+    }
 }
 
 /// Why nothing was found out at all.
@@ -108,27 +116,6 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     Ok(job.finish(calibration.ticks_per_ns(), begun))
 }
 
-fn empty(spec: &Spec, cpu: u32) -> Tlb {
-    Tlb {
-        levels: Vec::new(),
-        walks: Vec::new(),
-        sharing: Vec::new(),
-        host_backing: HostBacking {
-            verdict: Verdict::Unknown,
-            confidence: 0.0,
-            splintered: None,
-            evidence: Vec::new(),
-        },
-        known: spec.known.clone(),
-        memory: Vec::new(),
-        curves: Vec::new(),
-        core_ghz: None,
-        cpu,
-        dropped: 0,
-        seconds: 0.0,
-    }
-}
-
 struct Job<'a> {
     spec: &'a Spec,
     stop: &'a dyn Fn() -> bool,
@@ -142,7 +129,7 @@ impl Job<'_> {
     fn pages(&self, kind: PageKind) -> Pages {
         Pages {
             kind,
-            size: kind.page_size(self.spec.base_page, self.spec.pmd_page),
+            size: self.spec.size(kind),
         }
     }
 
@@ -180,11 +167,6 @@ impl Job<'_> {
                 "tlb-no-knee",
                 format!("the cost of {kind} pages never rises: no level can be told"),
             );
-        }
-        for level in &found.levels {
-            if let (None, Some(why)) = (level.entries, &level.not_told) {
-                self.doubt("tlb-unknown", format!("{kind} pages, level {}: {why}", level.level));
-            }
         }
     }
 
@@ -287,6 +269,24 @@ impl Job<'_> {
             self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
         });
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
+        self.forget_splintered();
+    }
+
+    /// Beyond the first level a splintered page is what its visited parts are: where those lie decides which sets they fill.
+    fn forget_splintered(&mut self) {
+        let Some(parts) = self.tlb.host_backing.verdict.parts() else {
+            return;
+        };
+        let whole = |level: &Level| self.spec.size(level.kind) <= parts;
+        for level in self
+            .tlb
+            .levels
+            .iter_mut()
+            .filter(|level| level.level > 1 && !whole(level))
+        {
+            (level.entries, level.ways, level.index) = (None, None, None);
+            level.not_told = Some(format!("the host splinters these pages into pages of {parts}"));
+        }
     }
 
     fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
@@ -330,50 +330,8 @@ impl Job<'_> {
             walk.ns = in_ns(walk.cycles).unwrap_or(walk.cycles);
         }
         self.tlb.seconds = begun.elapsed().as_secs_f64();
+        self.doubts.extend(self.tlb.levels.iter().filter_map(unknown));
         self.doubts.extend(self.tlb.disagreements());
         (self.tlb, self.doubts)
     }
-}
-
-fn scaled(estimate: Estimate, by: f64) -> Estimate {
-    Estimate {
-        median: estimate.median * by,
-        low: estimate.low * by,
-        high: estimate.high * by,
-        samples: estimate.samples,
-    }
-}
-
-pub(crate) fn level_of(kind: PageKind, found: &Found) -> Level {
-    Level {
-        kind,
-        level: found.level,
-        entries: found.entries,
-        ways: found.ways,
-        index: found.index,
-        miss_ns: None,
-        miss_cycles: stats::estimate(&found.penalty),
-        not_told: found.not_told.clone(),
-    }
-}
-
-fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
-    let points = [Sweep::Near, Sweep::Far]
-        .into_iter()
-        .flat_map(|sweep| found.survey.points(sweep));
-    points
-        .filter_map(|(probe, floor)| {
-            let cycles = stats::estimate(found.survey.all(probe))?;
-            Some(CurvePoint {
-                kind,
-                stride: 1 << probe.layout.stride,
-                block: 1 << probe.layout.block,
-                pages: probe.pages.into(),
-                cycles: Estimate {
-                    low: floor.min(cycles.low),
-                    ..cycles
-                },
-            })
-        })
-        .collect()
 }

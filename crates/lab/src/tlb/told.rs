@@ -1,0 +1,84 @@
+//! How what was found becomes the shape of a result, with a doubt for what was not.
+
+use model::tlb::{CurvePoint, HostBacking, Level, Tlb, Verdict};
+use model::{Doubt, Estimate, PageKind};
+
+use super::Spec;
+use super::discover::{Discovery, Found};
+use super::probe::Sweep;
+use crate::stats;
+
+/// A result before anything is found.
+pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
+    Tlb {
+        levels: Vec::new(),
+        walks: Vec::new(),
+        sharing: Vec::new(),
+        host_backing: HostBacking {
+            verdict: Verdict::Unknown,
+            confidence: 0.0,
+            splintered: None,
+            evidence: Vec::new(),
+        },
+        known: spec.known.clone(),
+        memory: Vec::new(),
+        curves: Vec::new(),
+        core_ghz: None,
+        cpu,
+        dropped: 0,
+        seconds: 0.0,
+    }
+}
+
+/// The same in another unit.
+pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
+    Estimate {
+        median: estimate.median * by,
+        low: estimate.low * by,
+        high: estimate.high * by,
+        samples: estimate.samples,
+    }
+}
+
+/// The doubt about a level whose entries cannot be told.
+pub(super) fn unknown(level: &Level) -> Option<Doubt> {
+    let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
+    let text = format!("{} pages, level {}: {why}", level.kind, level.level);
+    Some(Doubt::new("tlb-unknown", text))
+}
+
+/// A level as a result has it.
+pub(crate) fn level_of(kind: PageKind, found: &Found) -> Level {
+    Level {
+        kind,
+        level: found.level,
+        entries: found.entries,
+        ways: found.ways,
+        index: found.index,
+        miss_ns: None,
+        miss_cycles: stats::estimate(&found.penalty),
+        not_told: found.not_told.clone(),
+    }
+}
+
+/// Every probe that was answered, with its spread.
+pub(super) fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
+    let points = [Sweep::Near, Sweep::Far]
+        .into_iter()
+        .flat_map(|sweep| found.survey.points(sweep));
+    points
+        .filter_map(|(probe, floor)| {
+            let cycles = stats::estimate(found.survey.all(probe))?;
+            Some(CurvePoint {
+                kind,
+                stride: 1 << probe.layout.stride,
+                block: 1 << probe.layout.block,
+                pages: probe.pages.into(),
+                cycles: Estimate {
+                    low: floor.min(cycles.low),
+                    ..cycles
+                },
+            })
+        })
+        .collect()
+}
