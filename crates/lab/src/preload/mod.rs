@@ -9,6 +9,8 @@ mod report;
 
 #[cfg(test)]
 mod layout_tests;
+#[cfg(test)]
+mod library_tests;
 
 use std::ffi::OsString;
 use std::fs::File;
