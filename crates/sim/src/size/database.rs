@@ -176,7 +176,7 @@ pub fn redis(maxmemory: Bytes, written: Bytes, base: Bytes, large: Bytes) -> Res
     )
     .trap(
         "with THP on always, each first write after a fork copies a large page: leave it on \
-                 madvise, or disable-thp yes (the default since 6.2)",
+         madvise, or disable-thp yes (the default since 6.2)",
     )
     .trap("memory needed at worst is maxmemory plus what is copied"))
 }

@@ -136,7 +136,7 @@ pub fn memory(total: u64, reserved: u64, step: u64) -> Result<Sizing, SizeError>
         .trap("the limit that is shown does not power on: overhead memory of the virtual machine comes on top")
         .trap(
             "1 GB pages need sched.mem.lpage.enable1GPage = \"TRUE\" and the whole memory reserved; \
-                 free 1 GB pages (`memstats -r buddy-stats`) are another limit",
+             free 1 GB pages (`memstats -r buddy-stats`) are another limit",
         ))
 }
 

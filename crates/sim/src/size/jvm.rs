@@ -211,7 +211,7 @@ fn totals(sizing: Sizing, page: Bytes, heap: u64, beside: u64) -> Sizing {
     sizing
         .trap(
             "the JVM tests one page at the start: with a pool that is too small for all it falls \
-                 back part by part, with no more than a line in -Xlog:pagesize",
+             back part by part, with no more than a line in -Xlog:pagesize",
         )
         .trap("-Xms = -Xmx and -XX:+AlwaysPreTouch: pages are taken at the start or not at all")
         .trap("metaspace and stacks are never on pool pages")

@@ -45,7 +45,7 @@ pub fn sizing(
     let profit = profit(sharing, rmap_items);
     let pass = total.0 as f64 / (1u64 << 20) as f64 / rate.max(f64::MIN_POSITIVE);
     let source = "Linux Documentation/admin-guide/mm/ksm.rst; Red Hat Enterprise Linux 6 Virtualization \
-                 Tuning, 8.4.2";
+                  Tuning, 8.4.2";
     Ok(Sizing::new("same-page merging", source)
         .step(
             "scan_rate",

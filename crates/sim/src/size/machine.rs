@@ -31,7 +31,7 @@ pub fn vm(memory: Bytes, count: u64, nodes: u64, page: Bytes) -> Result<Sizing, 
     if !memory.0.is_multiple_of(page.0.saturating_mul(nodes)) {
         sizing = sizing.trap(format!(
             "{memory} is not a multiple of {} on each of {nodes} node(s): QEMU refuses it, or the \
-                 last page is half empty",
+             last page is half empty",
             page.exact()
         ));
     }

@@ -5,7 +5,7 @@ use model::Bytes;
 use super::{SizeError, Sizing};
 
 const JBOSS: &str = "JBoss community post \"Big performance wins with large pages\" (RHEL 5.1, \
-                 vm.nr_hugepages = 3072)";
+                     vm.nr_hugepages = 3072)";
 
 /// How many pages of one size hold so many bytes: rounded up, because a page cannot be shared with the next pool.
 ///
@@ -54,7 +54,7 @@ pub fn pages(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
         .step("unused", format!("{pool} - {}", bytes.0), pool - bytes.0, "B")
         .trap(
             "rounding down leaves the last page missing: mapping then fails as a whole, or ends in \
-                 SIGBUS at the first touch",
+             SIGBUS at the first touch",
         )
         .trap("an application needs more than its main area: use `size jvm`, `size postgres` and the like")
         .trap("a pool page is taken from everybody else, whether it is used or not"))

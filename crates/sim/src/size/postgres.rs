@@ -184,7 +184,7 @@ pub fn postgres(settings: &Postgres, system: Bytes) -> Result<Sizing, SizeError>
     Ok(Sizing::new(
         about,
         "PostgreSQL documentation, 19.4.5 Linux Huge Pages; fitted to what PostgreSQL 15.18 says \
-                 of itself",
+         of itself",
     )
     .step("shared_buffers", "shared_buffers", settings.shared_buffers, "B")
     .step(
@@ -219,12 +219,12 @@ pub fn postgres(settings: &Postgres, system: Bytes) -> Result<Sizing, SizeError>
     )
     .trap(
         "an estimate, up to a few per cent too large: `postgres -D DIR -C \
-                 shared_memory_size_in_huge_pages` (since 15, before the server starts) says it exactly",
+         shared_memory_size_in_huge_pages` (since 15, before the server starts) says it exactly",
     )
     .trap("huge_pages = try falls back silently; huge_pages = on refuses to start when the pool is short")
     .trap(
         "extensions such as pg_stat_statements and TimescaleDB take shared memory of their own; \
-                 included files are not read here",
+         included files are not read here",
     ))
 }
 

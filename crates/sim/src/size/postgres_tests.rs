@@ -44,7 +44,7 @@ fn the_estimate_is_enough_and_at_most_a_twentieth_or_16_mib_too_large() {
 #[test]
 fn the_file_is_read_as_the_server_reads_it() {
     let text = "# shared_buffers = 1GB\nshared_buffers = 16384 # blocks\n Shared_Buffers \
-                 '2GB'\nhuge_page_size=1GB\nwal_buffers = -1\nother.setting = 'x'\n";
+                '2GB'\nhuge_page_size=1GB\nwal_buffers = -1\nother.setting = 'x'\n";
     let settings = Postgres::parse("postgresql.conf", text).expect("settings");
     assert_eq!(
         (settings.shared_buffers, settings.page, settings.wal_buffers),

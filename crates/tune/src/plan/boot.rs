@@ -45,7 +45,7 @@ fn earlier(drafts: &mut Drafts<'_>, page: Bytes) {
         let size = page.exact();
         drafts.note(format!(
             "the command line asks for {pages} pages of {size} already, and the first count holds: \
-                 take it out"
+             take it out"
         ));
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, service: &str, needs: &[Need]) {
         let draft = Draft::setting(Layer::Cgroup, &id, path, Value::Text(bytes.to_string()));
         let why = format!(
             "{limit} B are allowed and {bytes} B are needed: beyond the limit a first touch ends in \
-                 SIGBUS"
+             SIGBUS"
         );
         drafts.add(draft.why(why).source(SOURCE));
     }

@@ -96,7 +96,7 @@ pub(super) fn redis(drafts: &mut Drafts<'_>, goal: &Goal) -> Result<(), Planning
         )?,
         _ => drafts.note(
             "Redis takes no pool pages, and transparent ones are not given to everybody here: \
-                 nothing to set",
+             nothing to set",
         ),
     }
     let draft = Draft::instruction(Layer::Application, "redis-conf", "redis.conf", "disable-thp yes");

@@ -11,7 +11,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, vm: &VmGoal) {
         let page = vm.page.exact();
         drafts.note(format!(
             "{}: {} is not a multiple of {page}: the last page is half empty, or the hypervisor \
-                 refuses",
+             refuses",
             goal.text, vm.memory
         ));
     }
@@ -23,7 +23,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, vm: &VmGoal) {
     }
     drafts.note(
         "large pages are needed twice: here behind the guest's memory, and in the guest for its \
-                 own programs",
+         own programs",
     );
 }
 
@@ -54,8 +54,8 @@ fn qemu(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     let (memory, page) = (vm.memory.exact(), vm.page.exact());
     let text = format!(
         "-m {memory} -object \
-                 memory-backend-memfd,id=mem0,size={memory},hugetlb=on,hugetlbsize={page},prealloc=on{} \
-                 -machine memory-backend=mem0",
+         memory-backend-memfd,id=mem0,size={memory},hugetlb=on,hugetlbsize={page},prealloc=on{} \
+         -machine memory-backend=mem0",
         node.unwrap_or_default()
     );
     hypervisor(
@@ -94,7 +94,7 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     };
     let text = format!(
         "memSize = \"{mib}\"\nsched.mem.min = \"{mib}\"\nsched.mem.pin = \
-                 \"TRUE\"\n{large}sched.cpu.latencySensitivity = \"high\""
+         \"TRUE\"\n{large}sched.cpu.latencySensitivity = \"high\""
     );
     let vmx = format!("the .vmx file of {}, while it is powered off", vm.name);
     let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs and does not turn on large pages. \
@@ -114,7 +114,7 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
     );
     let text = "memstats -r buddy-stats\nvsish -e cat /memory/lpage/vmLpage/WORLD\nsched-stats -t groups";
     let why = "before the start: free 1 GB pages; after it: what backs the machine. `hugewise size \
-                 esx-memory` and `size esx-cpu` do the arithmetic";
+               esx-memory` and `size esx-cpu` do the arithmetic";
     hypervisor(drafts, "esx-verify", "the ESX shell", text.to_owned(), why, study);
 }
 

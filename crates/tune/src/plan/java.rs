@@ -90,7 +90,7 @@ fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
     let shmmax = drafts.host.snapshot.sysctls.text("kernel.shmmax");
     drafts.note(format!(
         "kernel.shmmax stays {shmmax}: HotSpot takes its heap by mmap(MAP_HUGETLB) (its option \
-                 for System V shared memory, UseSHM, went with JDK 17)"
+         for System V shared memory, UseSHM, went with JDK 17)"
     ));
     drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) asks for it");
     let memlock = user.bytes.0 >> 10;
@@ -98,13 +98,13 @@ fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
         true => "mmap(MAP_HUGETLB) does not count as locked memory",
         false => {
             "mmap(MAP_HUGETLB) does not count as locked memory, and since Linux 5.16 it lets nobody \
-                 use SHM_HUGETLB either"
+             use SHM_HUGETLB either"
         }
     };
     drafts.note(format!("no memlock limit is set (it would be {memlock} KiB): {why}"));
     drafts.note(
         "more pages than heap / page size: code cache and the collector's tables take large \
-                 pages too, which JDK 5 and 6 did not count",
+         pages too, which JDK 5 and 6 did not count",
     );
 }
 
@@ -119,7 +119,7 @@ fn transparent(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, kind: JvmKin
     match policy.map(|choice| choice.chosen.as_str()) {
         Some("always" | "madvise") => drafts.note(
             "transparent pages are allowed already: with -XX:+UseTransparentHugePages the JVM asks \
-                 for them by madvise",
+             for them by madvise",
         ),
         _ => thp::set(
             drafts,

@@ -19,7 +19,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, pool: &PoolGoal) -> Re
     drafts.add(kubelet.why(why).source(SOURCE).restart("kubelet"));
     let pod = Draft::instruction(Layer::Kubernetes, "pod", "the pod's manifest", manifest(&pool.pools));
     let why = "requests equal limits, with cpu or memory beside them; without a request a pod's limit \
-                 is 0 and its first touch ends in SIGBUS";
+               is 0 and its first touch ends in SIGBUS";
     drafts.add(pod.why(why).source(SOURCE));
     Ok(())
 }

@@ -64,7 +64,7 @@ fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str
     if let Some(now) = now.known().filter(|now| **now >= least) {
         drafts.note(format!(
             "{name} is {now}, enough for {least}: it is not touched, and never lowered (since Linux \
-                 3.16 it has no practical limit)"
+             3.16 it has no practical limit)"
         ));
         return;
     }

@@ -122,7 +122,7 @@ fn check_memory(drafts: &mut Drafts<'_>, goal: &Goal, page: Bytes, pages: u64) -
     if let Some(available) = available.known().filter(|available| need > **available) {
         drafts.note(format!(
             "{need} of pages of {} are wanted and {available} is available now: free memory first, \
-                 or expect fewer",
+             or expect fewer",
             page.exact()
         ));
     }

@@ -14,7 +14,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, user: &str) {
     );
     let draft = Draft::instruction(Layer::Windows, "windows-privilege", "the Windows machine", text);
     let why = "VirtualAlloc(MEM_LARGE_PAGES) needs SeLockMemoryPrivilege; a JVM says \"does not have \
-                 enough privilege to lock pages in memory\"";
+               enough privilege to lock pages in memory\"";
     drafts.add(
         draft
             .why(why)

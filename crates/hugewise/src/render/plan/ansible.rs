@@ -6,6 +6,15 @@ use model::plan::{Change, Plan, Target};
 
 use super::shell::comment;
 
+/// What stands above the tasks.
+const PLAY: &str = "\
+- name: hugewise plan
+  hosts: all
+  become: true
+  gather_facts: false
+  tasks:
+";
+
 /// The playbook.
 pub(super) fn playbook(plan: &Plan) -> String {
     let head = comment(&format!(
@@ -15,14 +24,14 @@ pub(super) fn playbook(plan: &Plan) -> String {
     ));
     let tasks: String = plan.changes.iter().map(task).collect();
     let tasks = if tasks.is_empty() { "    []\n".to_owned() } else { tasks };
-    format!(
-        "---\n{head}- name: hugewise plan\n  hosts: all\n  become: true\n  gather_facts: false\n \
-                 tasks:\n{tasks}"
-    )
+    format!("---\n{head}{PLAY}{tasks}")
 }
 
 fn task(change: &Change) -> String {
-    let why = comment(&change.why).replace("# ", "    # ");
+    let why: String = comment(&change.why)
+        .lines()
+        .map(|line| format!("    {line}\n"))
+        .collect();
     format!("{why}    - name: {}\n{}", change.id, module(change))
 }
 
@@ -31,7 +40,7 @@ fn module(change: &Change) -> String {
     match &change.target {
         Target::Setting { path } => format!(
             "      ansible.builtin.command:\n        argv: [sh, -c, 'printf \"%s\\n\" \"$2\" > \
-                 \"$1\" && cat \"$1\"', sh, {}, {}]\n",
+             \"$1\" && cat \"$1\"', sh, {}, {}]\n",
             scalar(path),
             scalar(&after)
         ),
@@ -52,7 +61,7 @@ fn module(change: &Change) -> String {
         }
         Target::Mount { at } => format!(
             "      ansible.posix.mount:\n        path: {}\n        src: none\n        fstype: \
-                 hugetlbfs\n        opts: {}\n        state: ephemeral\n",
+             hugetlbfs\n        opts: {}\n        state: ephemeral\n",
             scalar(at),
             scalar(&after)
         ),

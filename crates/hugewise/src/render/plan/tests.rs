@@ -1,5 +1,6 @@
 //! Scripts say what plans say, and nothing in a plan can make them say more.
 
+use std::io::{Seek as _, Write as _};
 use std::process::{Command, Stdio};
 
 use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Target, Value};
@@ -145,6 +146,36 @@ fn a_playbook_quotes_every_text_and_lets_nothing_be_a_template() {
             .filter(|line| line.contains("{{") && !line.trim_start().starts_with('#'));
         assert!(templates.into_iter().all(|line| line.contains("!unsafe")), "{playbook}");
         assert!(playbook.lines().all(|line| line.trim() != "reboot"), "{playbook}");
+    }
+}
+
+/// Reads a playbook as Ansible does, `!unsafe` being a text, and says what the second task writes.
+const READ: &str = "
+import sys, yaml
+yaml.SafeLoader.add_constructor('!unsafe', lambda loader, node: loader.construct_scalar(node))
+tasks = yaml.safe_load(sys.stdin)[0]['tasks']
+sys.stdout.buffer.write(tasks[1]['ansible.builtin.copy']['content'].encode())
+";
+
+#[test]
+#[allow(clippy::print_stderr)]
+fn a_playbook_is_yaml_and_holds_each_text_as_it_is() {
+    for text in HOSTILE {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(ansible::playbook(&hostile(text)).as_bytes())
+            .expect("written");
+        file.rewind().expect("rewound");
+        let python = Command::new("python3").args(["-c", READ]).stdin(file).output();
+        match python {
+            Ok(output) if output.status.success() => {
+                assert_eq!(String::from_utf8_lossy(&output.stdout), *text);
+            }
+            Ok(output) if String::from_utf8_lossy(&output.stderr).contains("No module named 'yaml'") => {
+                return eprintln!("skipped: python3 has no yaml module");
+            }
+            Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
+            Err(why) => return eprintln!("skipped: python3: {why}"),
+        }
     }
 }
 

@@ -27,11 +27,14 @@ pub(super) fn text(plan: &Plan, look: Look) -> String {
 
 fn totals(plan: &Plan) -> String {
     let (all, here) = (plan.changes.len(), plan.applicable().count());
-    let instructions = all - here;
+    let goals = plan.goals.join(" and ");
+    if all == 0 {
+        return format!("nothing to change for {goals}: everything is as wanted already");
+    }
+    let changes = if all == 1 { "change" } else { "changes" };
     format!(
-        "{all} changes for {}: {here} that `hugewise apply` makes (save the plan with --json), \
-                 {instructions} for you to make",
-        plan.goals.join(" and ")
+        "{all} {changes} for {goals}: {here} that `hugewise apply` makes (save the plan with --json), {} for you to make",
+        all - here
     )
 }
 
