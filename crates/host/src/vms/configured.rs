@@ -95,7 +95,7 @@ pub(super) fn value<'a>(parts: &'a [(String, String)], key: &str) -> Option<&'a 
 }
 
 /// Is a switch on?
-pub(crate) fn is_on(parts: &[(String, String)], key: &str) -> bool {
+pub(super) fn is_on(parts: &[(String, String)], key: &str) -> bool {
     matches!(value(parts, key), Some("on" | "yes" | "true"))
 }
 

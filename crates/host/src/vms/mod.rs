@@ -19,7 +19,7 @@ use configured::{Asked, HugeMounts};
 
 /// Command lines that no process runs yet.
 pub(crate) mod asked {
-    pub(crate) use super::configured::{Asked, From, is_on, options, parts};
+    pub(crate) use super::configured::{Asked, From, options, parts};
     pub(crate) use super::qemu::parse as qemu;
 }
 

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -51,11 +52,30 @@ impl Diagnosis {
         self.of(id, &program.title())
     }
 
-    /// Did the rule look?
-    pub(crate) fn judged(&self, id: &str) -> bool {
+    /// Why the rule could not look, if it could not.
+    fn unjudged(&self, id: &str) -> Option<&str> {
         let not = self.0["not_judged"].as_array().expect("a list");
-        not.iter().all(|not| not["id"] != id)
+        let reason = not.iter().find(|not| not["id"] == id)?;
+        reason["reason"].as_str()
     }
+}
+
+/// The finding of a rule about a program. On a busy machine doctor runs out of the time that it takes for mappings, and says
+/// so; then it is asked again.
+pub(crate) fn found_about(id: &str, program: &Planted) -> Result<Value, String> {
+    let mut why = String::new();
+    for _ in 0..8 {
+        let told = doctor();
+        if let Some(finding) = told.about(id, program) {
+            return Ok(finding);
+        }
+        let Some(reason) = told.unjudged(id) else {
+            panic!("{id} looked and did not find {}: {:#}", program.title(), told.0);
+        };
+        reason.clone_into(&mut why);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    Err(why)
 }
 
 pub(crate) fn doctor() -> Diagnosis {

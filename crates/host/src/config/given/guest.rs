@@ -4,7 +4,7 @@ use model::{Bytes, Unread};
 
 use super::kind::is_qemu;
 use super::{empty, shell};
-use crate::vms::asked::{Asked, From, is_on, options, parts, qemu as parse_command};
+use crate::vms::asked::{Asked, From, options, parts, qemu as parse_command};
 
 /// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +74,7 @@ pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
         name: name.unwrap_or_else(|| "the guest".to_owned()),
         memory: memory.into_iter().map(|(size, from)| (size, backing(from))).collect(),
         unreserved: options(&words, "object").iter().any(unreserved),
-        prealloc: prealloc
-            || options(&words, "object")
-                .iter()
-                .any(|object| is_on(&parts(object), "prealloc")),
+        prealloc,
     })
 }
 

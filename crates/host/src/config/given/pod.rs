@@ -77,18 +77,10 @@ impl Volume {
 impl Container {
     /// Bytes of hugetlb pages by size: limits, and requests where there is none.
     pub fn hugetlb(&self) -> Vec<(Bytes, &Quantity)> {
-        let of = |quantities: &'_ [Quantity]| -> Vec<usize> {
-            (0..quantities.len())
-                .filter(|&at| quantities[at].page().is_some())
-                .collect()
-        };
-        let limits = of(&self.limits).into_iter().map(|at| &self.limits[at]);
-        let requests = of(&self.requests).into_iter().map(|at| &self.requests[at]);
-        let limited = |quantity: &Quantity| self.limits.iter().any(|limit| limit.resource == quantity.resource);
-        limits
-            .chain(requests.filter(|quantity| !limited(quantity)))
-            .filter_map(|quantity| Some((quantity.page()?, quantity)))
-            .collect()
+        let limited = |asked: &&Quantity| self.limits.iter().any(|limit| limit.resource == asked.resource);
+        let requests = self.requests.iter().filter(|asked| !limited(asked));
+        let all = self.limits.iter().chain(requests);
+        all.filter_map(|quantity| Some((quantity.page()?, quantity))).collect()
     }
 }
 

@@ -136,24 +136,26 @@ fn pool_clobbered(evidence: &Evidence) -> Answer {
     if let Some(pages) = default.and_then(|size| boot.pages_of(size, default)) {
         writers.insert(0, ("/proc/cmdline".to_owned(), pages.to_string()));
     }
-    let mut cases = Vec::new();
-    if let Some((place, last)) = writers.last()
-        && writers.iter().any(|(_, value)| value != last)
-    {
-        let case = Case::sure(format!(
-            "{} places set vm.nr_hugepages to different values; {place} wins now, and the pool changes when their order does",
-            writers.len()
-        ));
-        let case = writers
-            .iter()
-            .fold(case, |case, (place, value)| case.seen(place, "vm.nr_hugepages", value));
-        cases.push(
-            case.fix(format!("keep the line in {place} and remove the others"))
-                .fix("sysctl --system"),
-        );
-    }
+    let mut cases: Vec<Case> = disagreement(&writers).into_iter().collect();
     cases.extend(pools.iter().filter_map(|pool| overwritten(evidence, pool)));
     Ok(cases)
+}
+
+/// Places, in the order in which they are applied, that set the default pool to different values.
+pub(in crate::judge) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
+    let name = "vm.nr_hugepages";
+    let (place, _) = writers
+        .last()
+        .filter(|(_, last)| writers.iter().any(|(_, value)| value != last))?;
+    let case = Case::sure(format!(
+        "{} places set {name} to different values; {place} is applied last, and the pool changes when their order does",
+        writers.len()
+    ));
+    let case = writers
+        .iter()
+        .fold(case, |case, (place, value)| case.seen(place, name, value));
+    let case = case.fix(format!("keep the line in {place} and remove the others"));
+    Some(case.fix("sysctl --system"))
 }
 
 /// Was what hugewise applied changed by somebody else?

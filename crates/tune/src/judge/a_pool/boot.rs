@@ -1,7 +1,7 @@
 //! Boot parameters that have no effect, and page sizes that the CPU lacks.
 
 use host::Evidence;
-use host::config::{Boot, IgnoredWhy};
+use host::config::{Boot, Ignored, IgnoredWhy};
 use host::programs::Program;
 use model::Bytes;
 use model::findings::Severity;
@@ -74,18 +74,25 @@ fn unsupported(evidence: &Evidence) -> Answer {
         .collect())
 }
 
+/// Is it passed over for its place in the line? Unknown sizes are A13's.
+pub(in crate::judge) fn is_out_of_order(why: IgnoredWhy) -> bool {
+    !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored)
+}
+
+/// A parameter that the kernel passes over.
+pub(in crate::judge) fn no_effect(place: &str, ignored: &Ignored) -> Case {
+    Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text()))
+        .seen(place, "", &ignored.parameter)
+        .fix("write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4")
+}
+
 fn order(evidence: &Evidence) -> Answer {
     let boot = boot(evidence)?;
-    let own = |why: IgnoredWhy| !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored);
     Ok(boot
         .ignored
         .iter()
-        .filter(|ignored| own(ignored.why))
-        .map(|ignored| {
-            Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text()))
-                .seen("/proc/cmdline", "", &ignored.parameter)
-                .fix("write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4")
-        })
+        .filter(|ignored| is_out_of_order(ignored.why))
+        .map(|ignored| no_effect("/proc/cmdline", ignored))
         .collect())
 }
 

@@ -1,7 +1,7 @@
 //! Group A: the hugetlb pools.
 
-mod asked;
-mod boot;
+pub(super) mod asked;
+pub(super) mod boot;
 mod memory;
 mod nodes;
 mod path;

@@ -1,6 +1,7 @@
 //! Settings that differ between files, the running kernel, and the time when a program started.
 
 use host::Evidence;
+use host::config::PolicyLine;
 use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
@@ -49,12 +50,16 @@ pub(super) const D24: Rule = Rule {
 };
 
 fn conflict(evidence: &Evidence) -> Answer {
-    let lines = known(&evidence.config.thp_policy)?;
-    let Some(last) = lines.last() else {
-        return Ok(Vec::new());
-    };
-    if lines.iter().all(|line| line.value == last.value) {
-        return Ok(Vec::new());
+    Ok(conflicting(known(&evidence.config.thp_policy)?))
+}
+
+/// Places that do not agree.
+pub(in crate::judge) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
+    let values = lines
+        .last()
+        .map(|last| lines.iter().all(|line| line.value == last.value));
+    if values != Some(false) {
+        return Vec::new();
     }
     let case = Case::sure(format!(
         "{} places set the policy of transparent pages, to different values: it depends on their order",
@@ -63,9 +68,7 @@ fn conflict(evidence: &Evidence) -> Answer {
     let case = lines.iter().fold(case, |case, line| {
         case.seen(&line.place, "transparent_hugepage", &line.value)
     });
-    Ok(vec![case.fix(
-        "keep one of them, best the boot command line, and remove the others",
-    )])
+    vec![case.fix("keep one of them, best the boot command line, and remove the others")]
 }
 
 fn drift(evidence: &Evidence) -> Answer {

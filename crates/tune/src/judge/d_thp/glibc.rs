@@ -58,13 +58,16 @@ pub(super) const D18: Rule = Rule {
     look: morecore,
 };
 
+/// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
+pub(in crate::judge) fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+    list.split(':')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
 /// The value of a tunable in GLIBC_TUNABLES.
 fn tunable<'a>(program: &'a Program, name: &str) -> Result<Option<&'a str>, Reason> {
     let all = program.tunable("GLIBC_TUNABLES")?;
-    Ok(all.and_then(|all| {
-        all.split(':')
-            .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
-    }))
+    Ok(all.and_then(|all| in_list(all, name)))
 }
 
 fn glibc(program: &Program) -> Option<(u32, u32)> {

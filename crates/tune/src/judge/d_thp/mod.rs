@@ -2,10 +2,10 @@
 
 mod advice;
 mod databases;
-mod drift;
+pub(super) mod drift;
 mod effort;
 mod eligible;
-mod glibc;
+pub(super) mod glibc;
 mod shared;
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use model::Bytes;
 
 use super::demand::Room;
 use super::{Check, Scope};
+use crate::judge::a_pool::asked::disagreement;
+use crate::judge::a_pool::boot::{is_out_of_order, no_effect};
 use crate::judge::rule::{Answer, Case};
 
 const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
@@ -97,22 +99,7 @@ fn several_writers(scope: &Scope<'_>) -> Answer {
         .all(name)
         .map(|line| (line.place.clone(), line.value.clone()));
     let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
-    let Some((place, last)) = writers.last() else {
-        return Ok(Vec::new());
-    };
-    if writers.iter().all(|(_, value)| value == last) {
-        return Ok(Vec::new());
-    }
-    let case = Case::sure(format!(
-        "{} places set {name} to different values; of these files {place} is applied last",
-        writers.len()
-    ));
-    let case = writers
-        .iter()
-        .fold(case, |case, (place, value)| case.seen(place, name, value));
-    Ok(vec![
-        case.fix(format!("keep the line in {place} and remove the others")),
-    ])
+    Ok(disagreement(&writers).into_iter().collect())
 }
 
 fn ignored(scope: &Scope<'_>, ours: fn(IgnoredWhy) -> bool, case: fn(&BootLine, &Ignored) -> Case) -> Answer {
@@ -138,14 +125,7 @@ fn unsupported(scope: &Scope<'_>) -> Answer {
 }
 
 fn order(scope: &Scope<'_>) -> Answer {
-    let own = |why: IgnoredWhy| !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored);
-    ignored(scope, own, |line, ignored| {
-        Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text()))
-            .seen(&line.place, "", &ignored.parameter)
-            .fix(
-                "write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4",
-            )
-    })
+    ignored(scope, is_out_of_order, |line, ignored| no_effect(&line.place, ignored))
 }
 
 fn shm_limits(scope: &Scope<'_>) -> Answer {

@@ -6,6 +6,8 @@ use model::findings::Severity;
 
 use super::demand::Room;
 use super::{Check, Scope};
+use crate::judge::d_thp::drift::conflicting;
+use crate::judge::d_thp::glibc::in_list;
 use crate::judge::rule::{Answer, Case};
 
 const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod];
@@ -39,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "D22",
         of: &[FileKind::Cmdline, FileKind::Unit],
-        look: several_policies,
+        look: |scope| Ok(conflicting(&scope.given.policies)),
     },
 ];
 
@@ -89,13 +91,7 @@ fn except_advised(scope: &Scope<'_>) -> Answer {
 /// Lines of GLIBC_TUNABLES with the value of one tunable.
 fn tunables<'a>(scope: &Scope<'a>, name: &'a str) -> impl Iterator<Item = (&'a Setting, &'a str)> {
     let lines = scope.given.environment().filter(|line| line.name == "GLIBC_TUNABLES");
-    lines.filter_map(move |line| Some((line, tunable(line, name)?)))
-}
-
-fn tunable<'a>(line: &'a Setting, name: &str) -> Option<&'a str> {
-    line.value
-        .split(':')
-        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+    lines.filter_map(move |line| Some((line, in_list(&line.value, name)?)))
 }
 
 const HUGETLB: &str = "glibc.malloc.hugetlb";
@@ -121,7 +117,7 @@ fn empty_pool(scope: &Scope<'_>) -> Answer {
 }
 
 fn mid_size_gap(scope: &Scope<'_>) -> Answer {
-    let alone = |line: &Setting| tunable(line, "glibc.malloc.mmap_threshold").is_none();
+    let alone = |line: &Setting| in_list(&line.value, "glibc.malloc.mmap_threshold").is_none();
     let cases = tunables(scope, HUGETLB)
         .filter(|(line, value)| *value == "1" && alone(line))
         .map(|(line, _)| {
@@ -145,25 +141,4 @@ fn morecore(scope: &Scope<'_>) -> Answer {
             .fix(format!("with glibc 2.35 and later: GLIBC_TUNABLES={HUGETLB}=2 instead"))
     });
     Ok(cases.collect())
-}
-
-fn several_policies(scope: &Scope<'_>) -> Answer {
-    let lines = &scope.given.policies;
-    let Some(last) = lines
-        .last()
-        .filter(|last| lines.iter().any(|line| line.value != last.value))
-    else {
-        return Ok(Vec::new());
-    };
-    let case = Case::sure(format!(
-        "{} places set the policy of transparent pages, to different values: it depends on their order",
-        lines.len()
-    ));
-    let case = lines.iter().fold(case, |case, line| {
-        case.seen(&line.place, "transparent_hugepage", &line.value)
-    });
-    Ok(vec![case.fix(format!(
-        "keep one of them, best the boot command line with {}",
-        last.value
-    ))])
 }
