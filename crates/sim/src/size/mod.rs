@@ -145,7 +145,7 @@ impl fmt::Display for Quantity {
         match self {
             Self::Whole(value) => f.pad(&value.to_string()),
             Self::Real(value) => {
-                let text = format!("{value:.4}");
+                let text = format!("{value:.6}");
                 f.pad(text.trim_end_matches('0').trim_end_matches('.'))
             }
         }

@@ -18,6 +18,8 @@ const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 const UNIT: &str = "/etc/systemd/system/hugewise-pools.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-hugewise.conf";
 const HUGETLB: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst";
+/// Whom pool pages are taken from.
+const FROM: &str = "everybody else: pool pages are neither reclaimed nor swapped";
 const PROC: &str = "/proc/sys/vm/nr_hugepages";
 
 /// What all goals together want of one pool.
@@ -170,7 +172,7 @@ fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
         .saturating_sub(surplus.known().copied().unwrap_or(0));
     let takes = (pages > now).then(|| Taken {
         bytes: Bytes(pool.size.0.saturating_mul(pages - now)),
-        from: "everybody else: pool pages are neither reclaimed nor swapped".to_owned(),
+        from: FROM.to_owned(),
     });
     let why = match pool.size >= GIGANTIC {
         true => format!("{why}; pages this large are there early after boot or not at all: fewer may be obtained"),
@@ -236,7 +238,7 @@ fn without_directory(
     let bytes = Bytes(page.0.saturating_mul(pages));
     let takes = Some(Taken {
         bytes,
-        from: "everybody else: pool pages are neither reclaimed nor swapped".to_owned(),
+        from: FROM.to_owned(),
     });
     let others = others(drafts, page);
     drafts.add(
