@@ -34,7 +34,7 @@ const CROWD: u64 = 16;
 pub(super) fn window(page: GuestPage, memory: Bytes) -> Window {
     match page {
         GuestPage::Size4K => folded(0, page, FAR.span, FRAMES),
-        GuestPage::Size2M | GuestPage::Size1G => folded(0, page, FAR_LARGE.span, memory.0 / page.size().0),
+        GuestPage::Size2M | GuestPage::Size1G => folded(0, page, FAR_LARGE.span, (memory.0 / page.size().0).max(1)),
     }
 }
 
@@ -80,5 +80,44 @@ impl Oracle for InGuest<'_> {
         };
         let cycles = self.visits.cycles(&nodes(self.window, probe, &order, lines));
         cycles.map_err(|error| self.failed = Some(error)).ok().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::print_stderr)]
+
+    use chase::arena::{Arena, Want};
+    use model::guest::GuestPage;
+    use model::{Bytes, PageKind};
+    use vm::{Hypervisor, Memory};
+
+    use super::{InGuest, window};
+    use crate::tlb::probe::{Layout, Oracle, Probe, Sweep};
+
+    #[test]
+    fn few_pages_cost_less_than_very_many_although_all_are_the_same_memory() {
+        let hypervisor = match Hypervisor::open() {
+            Ok(hypervisor) => hypervisor,
+            Err(why) => return eprintln!("skipped: {why}"),
+        };
+        for page in [GuestPage::Size4K, GuestPage::Size2M] {
+            let bytes = Bytes::mib(8);
+            let mut arena = Arena::new(&Want::plain(PageKind::Base, bytes)).expect("a little memory");
+            let window = window(page, bytes);
+            let memory = Memory::of_arena(&mut arena).expect("whole pages");
+            let mut guest = InGuest::new(&hypervisor, memory, &window).expect("a guest");
+            let mut floor = |sweep, pages| {
+                let layout = Layout::DENSE;
+                assert!(guest.limits(sweep).allow(layout, pages));
+                let probe = Probe { sweep, layout, pages };
+                let costs = (0..20).filter_map(|pass| guest.cost(probe, pass));
+                costs.fold(f64::INFINITY, f64::min)
+            };
+            let (few, many) = (floor(Sweep::Far, 32), floor(Sweep::Far, 6000));
+            assert!(few < many, "{page}: 32 pages {few}, 6000 pages {many}");
+            assert!(floor(Sweep::Near, 4).is_finite());
+            assert!(guest.failed.is_none());
+        }
     }
 }

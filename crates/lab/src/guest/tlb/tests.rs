@@ -88,6 +88,22 @@ fn no_backing_gets_a_wrong_name_beside_spinning_threads() {
 }
 
 #[test]
+fn a_wrong_name_and_a_missing_one_are_doubts() {
+    let Some(spec) = spec() else { return };
+    let none = Spec {
+        kinds: vec![PageKind::Hugetlb(Bytes::mib(8))],
+        ..spec
+    };
+    let (mut guest, doubts) = run(&none, &mut (), &|| false).expect("tells what it could not measure");
+    assert!(doubts.is_empty(), "the reason stands with the kind: {doubts:?}");
+    let behind = &mut guest.behind[0];
+    behind.not_measured = None;
+    assert_eq!(super::doubts(&guest)[0].code, "backing-unknown");
+    guest.behind[0].right = Some(false);
+    assert_eq!(super::doubts(&guest)[0].code, "wrong-backing");
+}
+
+#[test]
 fn memory_that_cannot_be_had_gives_a_reason_and_a_stop_is_heeded() {
     let Some(spec) = spec() else { return };
     let none = Spec {
