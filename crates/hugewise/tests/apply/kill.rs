@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::code;
 use crate::machine::Bench;
 
 /// Kills at random moments; every write of an apply and of an undo has its own test with a made machine in `tune`.
 const KILLS: u32 = 40;
 const INTERRUPTS: u32 = 6;
 
-/// How long an apply takes here, undisturbed.
-fn usual(bench: &Bench, plan: &str) -> Duration {
+/// How long an apply takes here.
+fn usual(bench: &Bench) -> Duration {
+    let plan = bench.plan(bench.quiet_layers());
     let start = Instant::now();
-    assert_eq!(code(&bench.run(&["apply", plan, "--yes"])), 0);
+    bench.apply(&plan, &[]);
     let usual = start.elapsed();
-    assert_eq!(code(&bench.run(&["undo"])), 0);
+    bench.undo();
     usual
 }
 
@@ -41,16 +41,15 @@ fn strike(bench: &Bench, plan: &str, within: Duration, round: u32, signal: Signa
 fn an_apply_killed_at_any_moment_is_undone() {
     let Some(bench) = Bench::set_up() else { return };
     let before = bench.picture();
-    let plan = bench.plan(bench.quiet_layers());
-    let usual = usual(&bench, &plan);
+    let usual = usual(&bench);
     let mut cut = 0;
     for round in 0..KILLS {
+        let plan = bench.plan(bench.quiet_layers());
         let mut child = strike(&bench, &plan, usual, round, Signal::KILL);
         child.wait().expect("ended");
         cut += u32::from(!bench.journals().is_empty());
-        let run = bench.run(&["undo"]);
-        assert_eq!(code(&run), 0, "round {round}: {} {}", run.out, run.err);
-        assert_eq!(bench.picture(), before, "round {round}: {}", run.out);
+        bench.undo();
+        assert_eq!(bench.changed_since(&before), [""; 0], "round {round}");
         assert!(bench.journals().is_empty(), "round {round}");
     }
     assert!(cut > 0, "no kill came while there was something to undo");
@@ -60,18 +59,18 @@ fn an_apply_killed_at_any_moment_is_undone() {
 fn an_interrupted_apply_restores_before_it_ends() {
     let Some(bench) = Bench::set_up() else { return };
     let before = bench.picture();
-    let plan = bench.plan(bench.quiet_layers());
-    let usual = usual(&bench, &plan);
+    let usual = usual(&bench);
     for round in 0..INTERRUPTS {
+        let plan = bench.plan(bench.quiet_layers());
         let mut child = strike(&bench, &plan, usual, round, Signal::INT);
         match child.wait().expect("ended").code() {
             // It came to its end first.
-            Some(0) => assert_eq!(code(&bench.run(&["undo"])), 0),
-            // Before the program watches for it, the signal ends it.
-            Some(130) | None => {}
+            Some(0) => drop(bench.undo()),
+            // Before the program watches for it, the signal ends it; a plan that others overtook is refused.
+            Some(130 | 2) | None => {}
             other => panic!("round {round}: {other:?}"),
         }
-        assert_eq!(bench.picture(), before, "round {round}");
+        assert_eq!(bench.changed_since(&before), [""; 0], "round {round}");
         assert!(bench.journals().is_empty(), "round {round}");
     }
 }

@@ -1,6 +1,6 @@
 //! The real machine as these tests use it: plans for places of their own, and a picture of everything that a plan may change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{Run, done, hugewise, skipped, told};
+use crate::common::{Run, done, hugewise, skipped, told, valid};
 
 pub(crate) const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 pub(crate) const SHM_GROUP: &str = "/proc/sys/vm/hugetlb_shm_group";
@@ -26,8 +26,6 @@ static TURN: Mutex<()> = Mutex::new(());
 pub(crate) struct Bench {
     temp: TempDir,
     name: String,
-    /// Persistent pages of the 2M pool on node 0.
-    pub(crate) pages: u64,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -48,7 +46,6 @@ impl Bench {
             let bench = Self {
                 temp: tempfile::tempdir().expect("a directory"),
                 name: format!("hugewise-test-{}", std::process::id()),
-                pages: persistent(),
                 _turn: turn,
             };
             bench.plant();
@@ -79,6 +76,32 @@ impl Bench {
 
     pub(crate) fn run(&self, words: &[&str]) -> Run {
         told(self.command(words).output().expect("the program starts"))
+    }
+
+    /// Applies a plan; `None` if it was refused because others changed the pool after the plan was made.
+    pub(crate) fn apply(&self, plan: &str, more: &[&str]) -> Option<Run> {
+        let run = self.run(&[&["apply", plan, "--yes", "--json"], more].concat());
+        if run.code == Some(2) && run.err.contains(&format!("{POOL}: planned over")) {
+            skipped("others changed the pool meanwhile");
+            return None;
+        }
+        Some(run)
+    }
+
+    /// Undoes everything: place by place what came of it. Only the pool may stay, if others changed it meanwhile.
+    pub(crate) fn undo(&self) -> Vec<(String, String)> {
+        let run = self.run(&["undo", "--json"]);
+        let steps = valid(&run.out)["data"]["steps"].take();
+        let word = |step: &Value, key: &str| step[key].as_str().expect("a word").to_owned();
+        let steps = steps.as_array().expect("steps").iter();
+        let steps: Vec<_> = steps.map(|step| (word(step, "place"), word(step, "came"))).collect();
+        if run.code == Some(1) && steps.contains(&(POOL.to_owned(), "changed".to_owned())) {
+            skipped("others changed the pool meanwhile");
+            assert_eq!(self.run(&["undo", "--forget"]).code, Some(0));
+        } else {
+            assert_eq!(run.code, Some(0), "{} {}", run.out, run.err);
+        }
+        steps.into_iter().filter(|(place, _)| place != POOL).collect()
     }
 
     /// The journals of plans that are applied.
@@ -118,6 +141,12 @@ impl Bench {
         change(id, target, before, json!(after))
     }
 
+    /// A pool with more pages.
+    pub(crate) fn more_pages(&self) -> Value {
+        let now = persistent();
+        self.setting("pool", POOL, json!(now), json!(now + more()))
+    }
+
     /// Changes that no other program on the machine notices: a setting, files, directories, a pool, a mount.
     pub(crate) fn quiet_layers(&self) -> Vec<Value> {
         let drop_in = format!("/etc/systemd/system/{}.service.d/pages.conf", self.name);
@@ -127,7 +156,7 @@ impl Bench {
             self.file("sysctl", &self.sysctl(), Value::Null, "# vm.nr_hugepages = 8\n"),
             self.file("limits", &self.limits(), json!("# old\n"), "# nobody - memlock 65536\n"),
             self.file("unit", &drop_in, Value::Null, "[Service]\nLimitMEMLOCK=64M\n"),
-            self.setting("pool", POOL, json!(self.pages), json!(self.pages + 8)),
+            self.more_pages(),
             change("mount", mount, Value::Null, json!("pagesize=2M,uid=0,gid=2,mode=0770")),
         ]
     }
@@ -165,7 +194,24 @@ impl Bench {
         file.to_str().expect("a plain path").to_owned()
     }
 
-    /// Everything that a plan may change. Of pools only persistent pages: others come and go with surplus ones.
+    /// What is not as in an earlier picture.
+    pub(crate) fn changed_since(&self, before: &Picture) -> Vec<String> {
+        let now = self.picture();
+        let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        let differs = |path: &&&String| match path.as_str() {
+            // Others may have changed the pool; what counts is that it does not still have our pages.
+            POOL => before[POOL]
+                .parse::<u64>()
+                .is_ok_and(|pages| persistent() == pages + more()),
+            path => before.get(path) != now.get(path),
+        };
+        let changed = paths.iter().filter(differs);
+        changed
+            .map(|path| format!("{path}: {:?} -> {:?}", before.get(*path), now.get(*path)))
+            .collect()
+    }
+
+    /// Everything that a plan may change. Of the pool only persistent pages: others come and go with surplus ones.
     pub(crate) fn picture(&self) -> Picture {
         let mut picture = Picture::new();
         for directory in [THP, "/sys/kernel/mm/ksm", "/proc/sys/vm"] {
@@ -190,6 +236,11 @@ impl Drop for Bench {
     }
 }
 
+/// How many pages these tests add to the pool: seldom as many as others would.
+fn more() -> u64 {
+    3 + u64::from(std::process::id()) % 60
+}
+
 fn change(id: &str, target: Value, before: Value, after: Value) -> Value {
     json!({
         "id": id, "layer": "runtime", "target": target, "before": before, "after": after, "why": "",
@@ -205,7 +256,7 @@ pub(crate) fn chosen(path: &str) -> String {
 }
 
 /// Pages of the 2M pool on node 0 that stay when nobody uses them.
-pub(crate) fn persistent() -> u64 {
+fn persistent() -> u64 {
     let number = |file: &str| chosen(&format!("{NODE}/{file}")).parse::<u64>().expect("a number");
     number("nr_hugepages").saturating_sub(number("surplus_hugepages"))
 }
