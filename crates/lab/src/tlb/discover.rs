@@ -64,6 +64,8 @@ pub struct Discovery {
 const MISFIT: f64 = 0.1;
 /// A shape that is off at more than this share of the observations is not the shape.
 const OFTEN_OFF: f64 = 0.09;
+/// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
+const SOFT: f64 = 1.4;
 /// Closer looks at a knee, at the fewest and at the most.
 const LOOKS: std::ops::RangeInclusive<u32> = 2..=6;
 /// Fewer of the passes than that fit just below the edge, and a neighbour may have been there all the time: what the fewest
@@ -232,7 +234,8 @@ impl Search<'_> {
             return Belief::None("stopped before it was done".to_owned());
         }
         let misfit = fit.misfit(&self.samples(view));
-        if misfit.refuting == 0 && (misfit.off > OFTEN_OFF || misfit.usual > MISFIT) {
+        let explained = misfit.off <= OFTEN_OFF && misfit.usual <= MISFIT && !self.is_soft(view);
+        if misfit.refuting == 0 && !explained {
             return self.gentle(view);
         }
         let entries = fit.entries();
@@ -264,6 +267,12 @@ impl Search<'_> {
                 100.0 * apart
             )),
         }
+    }
+
+    /// Do misses take longer to spread than in any array replaced by LRU?
+    fn is_soft(&self, view: View) -> bool {
+        let curve = self.survey.curve(view.sweep, Layout::DENSE);
+        soft(&curve, view.knee).is_some_and(|entries| f64::from(entries.high) > SOFT * f64::from(entries.low))
     }
 
     /// The usual range of the middle half of the passes around the knee, as a share of the rise.
