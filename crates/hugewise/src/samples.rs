@@ -3,6 +3,7 @@
 use model::guest::{FirstTouch, Guest, GuestPage, GuestPoint, Operation};
 use model::latency::{Access, Backed, Dropped, Latency, Pattern, Point, Quiet, Stopped};
 use model::process::ProcessPages;
+use model::tlb::{CurvePoint, Entries, HostBacking, Level, Tlb, Verdict, Walk, Ways};
 use model::{Backing, Bytes, Envelope, Estimate, Machine, PageKind, Reading, Tool};
 
 /// One curve from 16K to 1G; `of` gives the median and the half width of its interval as a share.
@@ -240,5 +241,59 @@ fn operation(name: &str, done: bool) -> Operation {
         emulated: true,
         per_operation: [("exits".to_owned(), 3.0)].into(),
         not_measured: (!done).then(|| "the guest faulted".to_owned()),
+    }
+}
+
+/// A first level that is told exactly and a second one that is not, on a host with small pages.
+pub(crate) fn tlb() -> Tlb {
+    let estimate = |median: f64| Estimate {
+        median,
+        low: 0.9 * median,
+        high: 1.1 * median,
+        samples: 12,
+    };
+    let level = |level, [value, low, high]: [u32; 3], cycles: f64, not_told: Option<&str>| Level {
+        kind: PageKind::Base,
+        level,
+        entries: Some(Entries { value, low, high }),
+        ways: not_told.is_none().then_some(Ways::Full),
+        index: None,
+        miss_ns: Some(estimate(cycles / 3.7)),
+        miss_cycles: Some(estimate(cycles)),
+        not_told: not_told.map(str::to_owned),
+    };
+    let point = |power: u32| CurvePoint {
+        kind: PageKind::Base,
+        stride: 1,
+        block: 1,
+        pages: 1 << power,
+        cycles: estimate(4.0 + f64::from(power)),
+    };
+    Tlb {
+        levels: vec![
+            level(1, [72; 3], 7.0, None),
+            level(2, [3080, 2370, 4010], 34.0, Some("the knee is soft")),
+        ],
+        walks: vec![Walk {
+            kind: PageKind::Base,
+            pages: 512,
+            entry_bytes: Bytes::kib(32),
+            cycles: estimate(30.0),
+            ns: estimate(8.0),
+        }],
+        sharing: Vec::new(),
+        host_backing: HostBacking {
+            verdict: Verdict::Small,
+            confidence: 0.96,
+            splintered: Some(1.0),
+            evidence: vec!["of 32 pages of 2M, 32 cost as much as 4K pages".to_owned()],
+        },
+        known: Vec::new(),
+        memory: Vec::new(),
+        curves: (0..14).map(point).collect(),
+        core_ghz: Some(estimate(3.7)),
+        cpu: 0,
+        dropped: 0,
+        seconds: 4.0,
     }
 }

@@ -157,6 +157,8 @@ pub enum Part {
     Ps,
     /// Latency by working set and page kind
     Latency,
+    /// TLB levels, walk costs, and the host's page size, from timing
+    Tlb,
     /// The same inside a KVM guest
     Guest,
 }

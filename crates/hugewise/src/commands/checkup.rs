@@ -9,11 +9,12 @@ use anyhow::{Context, bail};
 use host::Snapshot;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Latency, Pattern};
-use model::{Bytes, Doubt, Envelope};
+use model::tlb::Tlb;
+use model::{Bytes, Doubt, Envelope, PageKind};
 
 use super::latency::{Wish, room, usual_kinds};
 use super::stop::Stop;
-use super::{Desk, guest, latency, ps};
+use super::{Desk, guest, latency, ps, tlb};
 use crate::cli::meaning::{FROM, TO};
 use crate::cli::typed::{self, Format, Part, Sort};
 use crate::render::look::Look;
@@ -45,6 +46,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let Some(latency) = parts.measured("latency", latency(desk, typed, &snapshot, &stop)) else {
         return Ok(Outcome::Interrupted);
     };
+    let Some(tlb) = parts.measured("tlb", tlb(desk, typed, &snapshot, &stop)) else {
+        return Ok(Outcome::Interrupted);
+    };
     let Some(guest) = parts.measured("guest", guest(desk, typed, &snapshot, &stop)) else {
         return Ok(Outcome::Interrupted);
     };
@@ -58,6 +62,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
         processes,
         vms,
         latency,
+        tlb,
         guest,
         skipped: parts.skipped,
     };
@@ -149,6 +154,25 @@ fn latency(
     must_be_live(desk)?;
     let spec = wish(typed.quick, snapshot)?.spec(snapshot, desk.seed)?;
     latency::measure(&desk.ui, stop, &spec, typed.no_pool)
+}
+
+/// Levels, walks and what the host backs; base pages alone if quick, since each kind takes seconds.
+fn tlb(
+    desk: &Desk<'_>,
+    typed: &typed::Checkup,
+    snapshot: &Snapshot,
+    stop: &Stop,
+) -> anyhow::Result<Option<(Tlb, Vec<Doubt>)>> {
+    if typed.skip.contains(&Part::Tlb) {
+        bail!("left out by --skip tlb");
+    }
+    must_be_live(desk)?;
+    let kinds = if typed.quick {
+        vec![PageKind::Base]
+    } else {
+        tlb::usual(snapshot)
+    };
+    tlb::measure(&desk.ui, stop, &tlb::spec(kinds, true, snapshot)?, true)
 }
 
 /// One working set on the pages that most have: enough to see what a hypervisor keeps of the gain.

@@ -4,17 +4,17 @@ use anyhow::Context;
 use host::Snapshot;
 use lab::tlb::{Error, Spec};
 use model::tlb::{Known, Tlb, Ways};
-use model::{Bytes, PageKind};
+use model::{Bytes, Doubt, PageKind};
 
 use super::Desk;
 use super::latency::usual_kinds;
 use super::pools::Loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
-use crate::ui::Outcome;
+use crate::ui::{Outcome, Ui};
 
-/// Pool pages that a kind with pages of its own needs at the most: the sampled regions, and the levels' probes beside them.
-const POOL: Bytes = Bytes::mib(256);
+/// Pool pages that a kind needs at the most: levels and walks alias one page; only what is shared needs some of its own.
+const POOL: Bytes = Bytes::mib(64);
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Outcome> {
@@ -26,42 +26,48 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Out
     } else {
         typed.pages.clone()
     };
-    let spec = spec(kinds, typed, &snapshot)?;
+    let spec = Spec {
+        cpu: typed.cpu,
+        ..spec(kinds, typed.quick, &snapshot)?
+    };
     let stop = Stop::on_signals()?;
-    let loan = if typed.no_pool {
-        Loan::none()
-    } else {
-        Loan::take(&desk.ui, &spec.kinds, POOL)
+    let Some((tlb, doubts)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
+        return Ok(Outcome::Interrupted);
     };
-    desk.ui
-        .note(&format!("timing translation on {} page kinds", spec.kinds.len()));
-    let mut progress = desk.ui.progress();
-    let measured = lab::tlb::run(&spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    loan.give_back(&desk.ui);
-    let (tlb, mut doubts) = match measured {
-        Ok(measured) => measured,
-        Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
-        Err(error) => return Err(error.into()),
-    };
-    for doubt in tlb.disagreements() {
-        if !doubts.contains(&doubt) {
-            doubts.push(doubt);
-        }
-    }
     let result = desk.about(&snapshot, doubts, tlb);
     desk.give(&result, form)
 }
 
+/// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
+/// pages are given back.
+pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Tlb, Vec<Doubt>)>> {
+    let loan = if no_pool {
+        Loan::none()
+    } else {
+        Loan::take(ui, &spec.kinds, POOL)
+    };
+    ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
+    let mut progress = ui.progress();
+    let measured = lab::tlb::run(spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    loan.give_back(ui);
+    match measured {
+        Ok(measured) => Ok(Some(measured)),
+        Err(Error::Interrupted) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// base and thp: they need no pool. Pool pages are looked at on request.
-fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
+pub(super) fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
     usual_kinds(snapshot)
         .into_iter()
         .filter(|kind| kind.pool().is_none())
         .collect()
 }
 
-fn spec(kinds: Vec<PageKind>, typed: &typed::Tlb, snapshot: &Snapshot) -> anyhow::Result<Spec> {
+/// What to measure on these kinds, on any CPU.
+pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> anyhow::Result<Spec> {
     let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
     // Without transparent pages no kind needs it; the value only has to be a size.
     let pmd_page = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
@@ -71,8 +77,8 @@ fn spec(kinds: Vec<PageKind>, typed: &typed::Tlb, snapshot: &Snapshot) -> anyhow
         .collect();
     Ok(Spec {
         kinds,
-        quick: typed.quick,
-        cpu: typed.cpu,
+        quick,
+        cpu: None,
         base_page,
         pmd_page,
         in_vm: snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none"),

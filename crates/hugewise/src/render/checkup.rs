@@ -1,10 +1,11 @@
 //! A checkup in every form: verdict first, then what it rests on.
 
 use model::guest::Guest;
+use model::tlb::Verdict;
 
 use super::figure::Figure;
 use super::sheet::Sheet;
-use super::{doctor, guest, inventory, latency};
+use super::{doctor, guest, inventory, latency, tlb};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{CHARTS, Lines, Show};
@@ -21,7 +22,11 @@ impl Show for Checkup {
     }
 
     fn headlines(&self) -> Vec<String> {
-        self.verdict.clone()
+        let backing = self
+            .tlb
+            .as_ref()
+            .filter(|tlb| tlb.host_backing.verdict != Verdict::Unknown);
+        self.verdict.iter().cloned().chain(backing.map(tlb::backing)).collect()
     }
 
     fn lead(&self) -> Option<Sheet> {
@@ -33,7 +38,9 @@ impl Show for Checkup {
         let guest = self.guest.iter().flat_map(guest::sheets);
         let processes = self.processes.iter().flat_map(Show::sheets);
         let findings = self.doctor.iter().flat_map(doctor::details);
+        let tlb = self.tlb.iter().flat_map(Show::sheets);
         latency
+            .chain(tlb)
             .chain(guest)
             .chain(processes)
             .chain(findings)
@@ -52,6 +59,7 @@ impl Show for Checkup {
         });
         let processes = processes.flat_map(|list| list.sheets());
         latency
+            .chain(self.tlb.as_ref().map(tlb::levels))
             .chain(processes)
             .chain(self.machines())
             .chain(self.guest.as_ref().map(readings))
@@ -61,7 +69,8 @@ impl Show for Checkup {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        self.latency.as_ref().map(latency::figures).unwrap_or_default()
+        let latency = self.latency.iter().flat_map(latency::figures);
+        latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
     }
 
     /// The points of the latency measurement; the rest has no one shape of lines.
@@ -110,6 +119,7 @@ mod tests {
             vms: None,
             doctor: None,
             latency: Some(samples::usual()),
+            tlb: Some(samples::tlb()),
             guest: Some(samples::guest()),
             skipped: Vec::new(),
         };
@@ -135,7 +145,18 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-        for part in ["native", "First touch", "Free memory in large pieces", "class=\"n h3\""] {
+        assert!(
+            text.contains("level 2: the knee is soft") && text.contains("backs this machine's large pages with 4 KiB")
+        );
+        for part in [
+            "tlb-pages",
+            "Page-table walks",
+            "base level 1: 72 entries",
+            "native",
+            "First touch",
+            "Free memory in large pieces",
+            "class=\"n h3\"",
+        ] {
             assert!(html.contains(part) && !text.contains(part), "{part}");
         }
     }

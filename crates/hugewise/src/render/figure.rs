@@ -17,6 +17,19 @@ pub struct Figure {
     pub scale: Scale,
     /// The lines.
     pub series: Vec<Series>,
+    /// Working sets to point out.
+    pub marks: Vec<Mark>,
+}
+
+/// A working set at which something happens to one page kind, such as a knee of its line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// The page kind.
+    pub kind: PageKind,
+    /// Where.
+    pub bytes: Bytes,
+    /// What happens there, in a few words.
+    pub text: String,
 }
 
 /// One page kind's line.

@@ -227,6 +227,7 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
         y_label: "ns".to_owned(),
         scale: Scale::Log,
         series: series.filter(|series| !series.dots.is_empty()).collect(),
+        marks: Vec::new(),
     }
 }
 

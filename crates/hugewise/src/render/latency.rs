@@ -279,6 +279,7 @@ fn curves(latency: &Latency, view: View) -> Figure {
         y_label: "ns".to_owned(),
         scale: Scale::Log,
         series: series.filter(|series| !series.dots.is_empty()).collect(),
+        marks: Vec::new(),
     }
 }
 
@@ -323,6 +324,7 @@ fn savings(latency: &Latency, view: View) -> Figure {
         y_label: "% of the time on base pages".to_owned(),
         scale: Scale::Linear,
         series: series.collect(),
+        marks: Vec::new(),
     }
 }
 

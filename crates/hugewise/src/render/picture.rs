@@ -142,6 +142,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
         figure.x_axis((width / px(80.0)) as usize),
         figure.y_axis((height / px(50.0)) as usize),
     );
+    let rows = y.ends;
     let mut builder = ChartBuilder::on(area);
     if dress == Dress::Whole {
         builder.caption(&figure.title, text(20.0 * zoom));
@@ -163,6 +164,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
         .y_desc(&figure.y_label)
         .draw()
         .map_err(fail)?;
+    draw_marks(&mut chart, figure, rows, zoom)?;
     let mut hits = Vec::new();
     for series in &figure.series {
         hits.extend(draw_series(&mut chart, figure, series, zoom)?);
@@ -203,6 +205,30 @@ impl ValueFormatter<f64> for Axis {
     fn format_ext(&self, place: &f64) -> String {
         self.label(*place)
     }
+}
+
+/// A thin line from top to bottom at each marked working set, what it marks beside it; one below the other, so that near
+/// ones stay readable.
+fn draw_marks<'a, B: DrawingBackend + 'a>(
+    chart: &mut Chart<'a, B>,
+    figure: &Figure,
+    [bottom, top]: [f64; 2],
+    zoom: f64,
+) -> Result<(), PictureError> {
+    let px = |pixels: i32| (f64::from(pixels) * zoom) as i32;
+    for (row, mark) in (0..).zip(&figure.marks) {
+        let color = rgb(Tone::of(mark.kind).light);
+        let (x, _) = figure.place(mark.bytes, 1.0);
+        let line = PathElement::new(vec![(x, bottom), (x, top)], color.mix(0.6).stroke_width(px(1) as u32));
+        chart.draw_series([line]).map_err(fail)?;
+        let label = Text::new(
+            mark.text.clone(),
+            (px(4), px(4 + 18 * row)),
+            text(14.0 * zoom).color(&color),
+        );
+        chart.draw_series([EmptyElement::at((x, top)) + label]).map_err(fail)?;
+    }
+    Ok(())
 }
 
 /// Line, intervals and marks of one page kind; gives back where the points are.

@@ -2,7 +2,7 @@
 
 use super::{Hit, picture, png, svg};
 use crate::render::axis::Scale;
-use crate::render::figure::{Dot, Figure, Series};
+use crate::render::figure::{Dot, Figure, Mark, Series};
 use crate::render::heat::Heat;
 use crate::render::sheet::Sheet;
 use model::{Bytes, PageKind};
@@ -33,6 +33,11 @@ pub(crate) fn figure() -> Figure {
             series(PageKind::Thp, 8.0),
             series(PageKind::HUGETLB_2M, 7.0),
         ],
+        marks: vec![Mark {
+            kind: PageKind::Thp,
+            bytes: Bytes::mib(1),
+            text: "a knee of thp".to_owned(),
+        }],
     }
 }
 

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Points};
 
 use super::axis::Axis;
-use super::figure::{Figure, Series};
+use super::figure::{Figure, Mark, Series};
 use super::look::Look;
 use super::tone::Tone;
 
@@ -26,11 +26,24 @@ pub fn plot(figure: &Figure, look: Look) -> String {
     );
     let mut buffer = Buffer::empty(area);
     rulers(&mut buffer, inner, &x, &y);
+    for mark in &figure.marks {
+        knee(&mut buffer, inner, x.ends, figure, mark);
+    }
     for series in &figure.series {
         marks(&mut buffer, inner, figure, series, [x.ends, y.ends]);
     }
     legend(&mut buffer, figure);
-    format!("{} ({})\n{}", figure.title, figure.y_label, text(&buffer, look.color))
+    let marked: String = figure
+        .marks
+        .iter()
+        .map(|mark| format!("┊ {}: {}\n", mark.bytes, mark.text))
+        .collect();
+    format!(
+        "{} ({})\n{}{marked}",
+        figure.title,
+        figure.y_label,
+        text(&buffer, look.color)
+    )
 }
 
 /// Which column or row of `cells` a place falls on.
@@ -70,6 +83,15 @@ fn rulers(buffer: &mut Buffer, inner: Rect, x: &Axis, y: &Axis) {
             label,
             Style::default(),
         );
+    }
+}
+
+/// A dotted line from top to bottom; what it marks stands below the plot.
+fn knee(buffer: &mut Buffer, inner: Rect, x: [f64; 2], figure: &Figure, mark: &Mark) {
+    let (place, _) = figure.place(mark.bytes, 1.0);
+    let column = inner.left() + cell(place, x, inner.width);
+    for row in inner.top()..inner.bottom() {
+        buffer.set_string(column, row, "┊", color(Tone::of(mark.kind)));
     }
 }
 
@@ -176,6 +198,10 @@ mod tests {
         );
         assert!(
             text.contains("16K") && text.contains("1G") && !text.contains('\u{1b}'),
+            "{text}"
+        );
+        assert!(
+            text.contains("┊ 1M: a knee of thp") && text.matches('┊').count() > 8,
             "{text}"
         );
         for mark in ['o', '+', 'x'] {

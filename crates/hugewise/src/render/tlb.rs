@@ -1,10 +1,10 @@
 //! What timing told of the TLBs: a verdict on the host's pages, levels beside what others say, walks, and the curves.
 
-use model::tlb::{CurvePoint, Known, Level, Tlb, Verdict, Walk};
+use model::tlb::{CurvePoint, Entries, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::Scale;
-use super::figure::{Dot, Figure, Series};
+use super::figure::{Dot, Figure, Mark, Series};
 use super::sheet::Sheet;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Lines, Show};
@@ -39,7 +39,7 @@ impl Show for Tlb {
 }
 
 /// The verdict on the host's pages in one sentence.
-fn backing(tlb: &Tlb) -> String {
+pub(super) fn backing(tlb: &Tlb) -> String {
     let sure = format!("{:.0} % sure", tlb.host_backing.confidence * 100.0);
     match tlb.host_backing.verdict {
         Verdict::Small => format!(
@@ -54,7 +54,7 @@ fn backing(tlb: &Tlb) -> String {
     }
 }
 
-fn levels(tlb: &Tlb) -> Sheet {
+pub(super) fn levels(tlb: &Tlb) -> Sheet {
     let mut sheet = Sheet::new(
         "TLB levels: what timing shows, and what others say",
         [
@@ -94,15 +94,10 @@ fn levels(tlb: &Tlb) -> Sheet {
 }
 
 fn reach(level: &Level) -> String {
-    let page = match level.kind {
-        PageKind::Base => Some(Bytes::kib(4)),
-        PageKind::Thp => Some(Bytes::mib(2)),
-        PageKind::Mthp(size) | PageKind::Hugetlb(size) => Some(size),
-    };
-    let bytes = page
-        .zip(level.entries)
-        .map(|(page, entries)| Bytes(page.0 * u64::from(entries.value)));
-    bytes.map_or_else(String::new, |bytes| bytes.to_string())
+    let bytes = |entries: Entries| Bytes(page(level.kind).0 * u64::from(entries.value));
+    level
+        .entries
+        .map_or_else(String::new, |entries| bytes(entries).to_string())
 }
 
 fn others(tlb: &Tlb, level: &Level) -> String {
@@ -209,13 +204,28 @@ fn curves(tlb: &Tlb) -> Figure {
                 dots: dots(tlb, kind),
             })
             .collect(),
+        marks: tlb.levels.iter().filter_map(knee).collect(),
     }
+}
+
+/// Where a level is full.
+fn knee(level: &Level) -> Option<Mark> {
+    let entries = level.entries?;
+    Some(Mark {
+        kind: level.kind,
+        bytes: Bytes(page(level.kind).0 * u64::from(entries.value)),
+        text: format!("{} level {}: {entries} entries", level.kind, level.level),
+    })
+}
+
+fn page(kind: PageKind) -> Bytes {
+    kind.page_size(Bytes::kib(4), Bytes::mib(2))
 }
 
 fn dots(tlb: &Tlb, kind: PageKind) -> Vec<Dot> {
     let of_kind = || tlb.curves.iter().filter(|point| point.kind == kind);
     let densest = of_kind().map(|point| point.stride).min();
-    let page = kind.page_size(Bytes::kib(4), Bytes::mib(2)).0;
+    let page = page(kind).0;
     let mut points: Vec<&CurvePoint> = of_kind().filter(|point| Some(point.stride) == densest).collect();
     points.sort_by_key(|point| point.pages);
     points.dedup_by_key(|point| point.pages);

@@ -3,6 +3,7 @@
 use host::Snapshot;
 use model::guest::Guest;
 use model::latency::Latency;
+use model::tlb::Tlb;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,10 @@ pub struct Checkup {
     pub vms: Option<VmList>,
     /// Latency by working set and page kind.
     pub latency: Option<Latency>,
-    /// The same inside a KVM guest, at one working set.
+    /// TLB levels, walk costs, and the page size that the host backs large pages with.
+    #[serde(default)]
+    pub tlb: Option<Tlb>,
+    /// Latency inside a KVM guest, at one working set.
     pub guest: Option<Guest>,
     /// What was left out.
     pub skipped: Vec<Skipped>,
@@ -34,7 +38,7 @@ pub struct Checkup {
 /// A part that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
-    /// `doctor`, `ps`, `latency` or `guest`.
+    /// `doctor`, `ps`, `latency`, `tlb` or `guest`.
     pub part: String,
     /// Why, in one sentence that says what to do.
     pub why: String,
