@@ -241,7 +241,7 @@ impl Search<'_> {
         let entries = fit.entries();
         let share = self.fitting(view, fit.shape);
         let needed = if misfit.off > 0.0 { SELDOM_AND_OFF } else { SELDOM };
-        if misfit.refuting > 0 || share < needed {
+        if misfit.refuting > 0 || share < needed || self.contradicted(view, fit) {
             return Belief::None(format!(
                 "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
                 100.0 * share
@@ -273,6 +273,17 @@ impl Search<'_> {
     fn is_soft(&self, view: View) -> bool {
         let curve = self.survey.curve(view.sweep, Layout::DENSE);
         soft(&curve, view.knee).is_some_and(|entries| f64::from(entries.high) > SOFT * f64::from(entries.low))
+    }
+
+    /// Do fewer than half of all accesses miss where, by every rival, nearly all must?
+    fn contradicted(&self, view: View, fit: &Fit) -> bool {
+        let curve = self.survey.curve(view.sweep, Layout::DENSE);
+        let below = |&&(_, cost): &&(u32, f64)| view.knee.height(cost) < 0.5;
+        let Some(&(pages, _)) = curve.iter().rev().find(below) else {
+            return false;
+        };
+        let share = |rival: &Shape| rival.misses(Layout::DENSE, std::iter::once(pages))[0];
+        fit.rivals.iter().all(|rival| share(rival) > 0.9)
     }
 
     /// The usual range of the middle half of the passes around the knee, as a share of the rise.
