@@ -6,12 +6,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use host::config::given::FileKind;
 use model::findings::Severity;
 
+pub use compare::{Compare, FailIf, Order};
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
 pub use plan::Plan;
 pub use ps::{By, Ps, Sort};
 pub use setup::{Apply, Undo, Verify};
 pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
 
+mod compare;
 mod measure;
 mod plan;
 mod ps;
@@ -100,6 +102,8 @@ pub enum Command {
     /// Measure what memory and address translation cost
     #[command(subcommand)]
     Measure(Measure),
+    /// Did it help my program, beyond noise?
+    Compare(Box<Compare>),
     /// Work out which changes bring this machine to a goal
     Plan(Plan),
     /// Work out how many, and how far it reaches

@@ -2,6 +2,7 @@
 
 mod apply;
 mod checkup;
+mod compare;
 mod cores;
 mod doctor;
 mod guest;
@@ -48,6 +49,7 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),
         Command::Measure(Measure::Tlb(typed)) => tlb::run(&mut desk, typed),
         Command::Measure(Measure::Cores(typed)) => cores::run(&mut desk, typed),
+        Command::Compare(typed) => compare::run(&mut desk, typed),
         Command::Plan(typed) => plan::run(&mut desk, typed),
         Command::Size(typed) => size::run(&mut desk, typed),
         Command::Apply(typed) => apply::run(&mut desk, typed),

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use model::Envelope;
+use model::compare::Compare;
 use model::cores::Cores;
 use model::guest::Guest;
 use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
-use model::setup::{Applied, Status, Undone, Verified};
 use model::plan::Plan;
+use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use serde_json::Value;
 use sim::size::Sizing;
@@ -33,6 +34,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         _ if schema == schema_name::<Applied>() => again::<Applied>(desk, path, &text),
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
         _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
+        _ if schema == schema_name::<Compare>() => again::<Compare>(desk, path, &text),
         _ if schema == schema_name::<Cores>() => again::<Cores>(desk, path, &text),
         _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),
         _ if schema == schema_name::<GuestTlb>() => again::<GuestTlb>(desk, path, &text),

@@ -2,13 +2,14 @@
 
 use anyhow::bail;
 use clap::CommandFactory;
+use model::compare::Compare;
 use model::cores::Cores;
 use model::guest::Guest;
 use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
-use model::setup::{Applied, Status, Undone, Verified};
 use model::plan::Plan;
+use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use sim::size::Sizing;
 
@@ -19,10 +20,11 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 18] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 19] {
     [
         named::<Applied>(),
         named::<Checkup>(),
+        named::<Compare>(),
         named::<Cores>(),
         named::<Doctor>(),
         named::<Guest>(),

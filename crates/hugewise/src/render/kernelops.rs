@@ -79,7 +79,7 @@ fn spread(ns: Estimate) -> String {
 }
 
 /// A time in the unit that fits it.
-fn time(ns: f64) -> String {
+pub(super) fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1e3 => (ns, "ns"),
         ns if ns < 1e6 => (ns / 1e3, "µs"),

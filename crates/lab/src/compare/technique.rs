@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::str::FromStr;
 
-use model::Bytes;
+use model::{Bytes, PageKind};
 
 use super::Error;
 use super::policy::Policy;
@@ -22,6 +22,8 @@ pub enum Technique {
     Allocator(Allocator),
     /// From outside, while it runs.
     Collapse,
+    /// A library in front of the program, for memory that it maps itself.
+    Preload,
 }
 
 /// What is collapsed from outside.
@@ -56,6 +58,8 @@ pub struct Setup {
     pub thp: ThpSwitch,
     /// What is collapsed while it runs.
     pub collapse: Option<Collapse>,
+    /// The kind that the library in front of the program gives to its mappings.
+    pub preload: Option<PageKind>,
 }
 
 impl FromStr for Technique {
@@ -69,8 +73,9 @@ impl FromStr for Technique {
             "jemalloc" => Ok(Self::Allocator(Allocator::Jemalloc)),
             "mimalloc" => Ok(Self::Allocator(Allocator::Mimalloc)),
             "collapse" => Ok(Self::Collapse),
+            "preload" => Ok(Self::Preload),
             _ => Err(format!(
-                "`{text}` is not a technique (write switch, tunables, jvm, jemalloc, mimalloc or collapse)"
+                "`{text}` is not a technique (write switch, tunables, jvm, jemalloc, mimalloc, collapse or preload)"
             )),
         }
     }
@@ -119,7 +124,7 @@ fn usual(policy: Policy, memory: Memory) -> Technique {
         (_, Memory::Glibc) => Technique::Tunables,
         (_, Memory::Jvm) => Technique::Jvm,
         (Policy::Thp, Memory::Allocator(Allocator::Jemalloc)) => Technique::Allocator(Allocator::Jemalloc),
-        (Policy::Hugetlb(_), Memory::Allocator(own)) => Technique::Allocator(own),
+        (Policy::Hugetlb(_), Memory::Allocator(_)) => Technique::Preload,
         _ => Technique::Collapse,
     }
 }
@@ -173,6 +178,11 @@ fn with(technique: Technique, policy: Policy, given: &dyn Fn(&str) -> Option<OsS
         (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => {
             variable("mimalloc's options", "MIMALLOC_ALLOW_LARGE_OS_PAGES", "", "1")
         }
+        (Technique::Preload, _) => Some(Setup {
+            words: "a library in front of the program (LD_PRELOAD) that gives its own mappings such pages".to_owned(),
+            preload: policy.kind(),
+            ..Setup::default()
+        }),
         (Technique::Collapse, Policy::Thp) => Some(Setup {
             words: "collapsed from outside while it runs (process_madvise MADV_COLLAPSE)".to_owned(),
             collapse: Some(Collapse::Private),

@@ -75,7 +75,7 @@ impl Executor for Live<'_> {
 
 impl Live<'_> {
     fn program(&self, arm: &Arm) -> Result<Run, Error> {
-        let mut process = Process::start(&Spawned::of(arm))?;
+        let mut process = Process::start(Spawned::of(arm)?)?;
         process.wait(None, self.stop)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.ended, &done.errors)?;
@@ -91,7 +91,7 @@ impl Live<'_> {
 
     /// The load is what is timed; memory, CPU time and page kinds are the server's.
     fn serve(&self, arm: &Arm, server: &Server) -> Result<Run, Error> {
-        let mut process = Process::start(&Spawned::of(arm))?;
+        let mut process = Process::start(Spawned::of(arm)?)?;
         server.wait_until_ready(arm, &mut process, self.stop)?;
         let load = server.load(arm, &mut process, self.stop)?;
         let urls = self.urls(arm)?;
@@ -105,7 +105,7 @@ impl Live<'_> {
 
     fn hook(&self, arm: &Arm, hook: Option<&str>, when: &str) -> Result<(), Error> {
         let Some(hook) = hook else { return Ok(()) };
-        let mut process = Process::start(&Spawned::shell(arm, hook))?;
+        let mut process = Process::start(Spawned::shell(arm, hook))?;
         process.wait(None, self.stop)?;
         let done = process.end()?;
         if done.ended.status.success() {

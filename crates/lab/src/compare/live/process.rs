@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use model::PageKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
@@ -17,6 +18,7 @@ use super::watch::{Seen, Watch};
 use super::{Arm, Setup};
 use crate::compare::Error;
 use crate::compare::place::Bound;
+use crate::preload::{Armed, Layout, Preload, Report};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
 /// alone.
@@ -35,17 +37,28 @@ pub(super) struct Spawned<'a> {
     command: Vec<OsString>,
     setup: Setup,
     bound: Bound,
+    /// Keeps the library's page of counts until the program has ended.
+    armed: Option<Armed>,
 }
 
 impl<'a> Spawned<'a> {
     /// The arm's program.
-    pub(super) fn of(arm: &'a Arm) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// If the library that it needs in front cannot be had.
+    pub(super) fn of(arm: &'a Arm) -> Result<Self, Error> {
+        let mut setup = arm.setup.clone();
+        let armed = arm.setup.preload.map(|kind| armed(arm, kind)).transpose()?;
+        setup
+            .env
+            .extend(armed.iter().flat_map(|armed| armed.env.iter().cloned()));
+        Ok(Self {
             arm,
             command: arm.command.clone(),
-            setup: arm.setup.clone(),
+            setup,
             bound: arm.bound.clone(),
-        }
+            armed,
+        })
     }
 
     /// A command of the shell, without what the arm does to its program.
@@ -55,8 +68,20 @@ impl<'a> Spawned<'a> {
             command: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
             setup: Setup::default(),
             bound: Bound::default(),
+            armed: None,
         }
     }
+}
+
+/// The library with a page of counts of its own.
+fn armed(arm: &Arm, kind: PageKind) -> Result<Armed, Error> {
+    let refused = |why: String| Error::Arm {
+        arm: arm.name.clone(),
+        why,
+    };
+    let layout = Layout::of(kind).map_err(|why| refused(why.to_string()))?;
+    let preload = Preload::ready().map_err(|why| refused(why.to_string()))?;
+    preload.arm(&layout).map_err(|why| refused(why.to_string()))
 }
 
 /// A child in a process group of its own.
@@ -71,6 +96,7 @@ pub(super) struct Process {
     reaped: bool,
     watch: Option<Watch>,
     squeeze: Option<Squeeze>,
+    armed: Option<Armed>,
     pause: Duration,
 }
 
@@ -85,7 +111,7 @@ pub(super) struct Done {
 }
 
 impl Process {
-    pub(super) fn start(what: &Spawned<'_>) -> Result<Self, Error> {
+    pub(super) fn start(what: Spawned<'_>) -> Result<Self, Error> {
         let fail = |what_failed: &str, error: std::io::Error| Error::Setup {
             arm: what.arm.name.clone(),
             what: what_failed.to_owned(),
@@ -134,6 +160,7 @@ impl Process {
             reaped: false,
             watch: Some(Watch::new()),
             squeeze: what.setup.collapse.map(Squeeze::new),
+            armed: what.armed,
             pause: FIRST,
         })
     }
@@ -209,10 +236,20 @@ impl Process {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
             output: tail(&mut self.output),
             errors: tail(&mut self.errors),
-            note: self.squeeze.as_ref().map(Squeeze::to_string),
+            note: self.note(),
             ended,
             seen,
         })
+    }
+
+    /// What was done to it while it ran, in words.
+    fn note(&self) -> Option<String> {
+        let squeezed = self.squeeze.as_ref().map(Squeeze::to_string);
+        let armed = self.armed.as_ref().map(|armed| match armed.report() {
+            Ok(report) => served(&report),
+            Err(error) => error.to_string(),
+        });
+        squeezed.or(armed)
     }
 
     /// The group is there as long as its leader has not been waited for, so the number cannot mean anybody else.
@@ -231,6 +268,26 @@ impl Drop for Process {
         let _ = self.wait(Some(GRACE), &|| false);
         self.kill_group();
         let _ = syscall::wait(self.pid);
+    }
+}
+
+/// What the library ordered and was refused.
+fn served(report: &Report) -> String {
+    let served = report
+        .served
+        .iter()
+        .map(|(kind, tally)| format!("{kind} {} in {} regions", tally.bytes, tally.regions));
+    let refused = report.fallbacks.iter().map(|(errno, count)| {
+        format!(
+            "{count} regions fell back: {}",
+            std::io::Error::from_raw_os_error(*errno)
+        )
+    });
+    let all: Vec<String> = served.chain(refused).collect();
+    if all.is_empty() {
+        "the library in front saw no mapping large enough".to_owned()
+    } else {
+        format!("ordered by the library in front: {}", all.join(", "))
     }
 }
 

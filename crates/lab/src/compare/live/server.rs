@@ -40,7 +40,7 @@ impl Server {
         let Some(ready) = &self.ready else { return Ok(()) };
         let until = Instant::now() + self.patience;
         loop {
-            let mut question = Process::start(&Spawned::shell(arm, ready))?;
+            let mut question = Process::start(Spawned::shell(arm, ready))?;
             question.wait(None, stop)?;
             let answer = question.end()?;
             if answer.ended.status.success() {
@@ -58,7 +58,7 @@ impl Server {
 
     /// The server is watched while the load runs.
     pub(super) fn load(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<Load, Error> {
-        let mut load = Process::start(&Spawned::shell(arm, &self.load))?;
+        let mut load = Process::start(Spawned::shell(arm, &self.load))?;
         while !load.wait(Some(ASKING), stop)? {
             if server.wait(Some(Duration::from_millis(1)), stop)? {
                 return Err(failed(arm, "the server ended under the load", ""));
@@ -82,7 +82,7 @@ impl Server {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {
-                let mut command = Process::start(&Spawned::shell(arm, line))?;
+                let mut command = Process::start(Spawned::shell(arm, line))?;
                 command.wait(None, stop)?;
                 command.end()?;
             }

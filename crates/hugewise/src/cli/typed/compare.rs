@@ -1,0 +1,108 @@
+//! What was typed after `compare`, word for word; its doc comments are the help texts and the man page.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use lab::compare::metric::Asked;
+use lab::compare::place::Place;
+use lab::compare::technique::Technique;
+use model::Bytes;
+
+/// `hugewise compare`
+///
+/// Runs an unmodified program under several page policies, in interleaved blocks, proves from outside which pages each run
+/// got, and says better, worse, none shown, or that an arm did not take effect. Arms change the program's own process only,
+/// never the machine; pool pages come on loan. Exit codes: 0 done; 1 what --fail-if names; 2 could not do it; 130 stopped:
+/// finished runs are kept, and --resume goes on with them.
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// Arms, the reference first: base, system, thp-advised, thp, hugetlb-SIZE, text, or names of --arms-file
+    #[arg(long, value_delimiter = ',', value_name = "ARM,..", default_value = "base,thp")]
+    pub arms: Vec<String>,
+    /// Arms of your own: a TOML table for each, with `like`, `kind`, `command`, `env`, `unset`, `before`, `after`
+    #[arg(long, value_name = "FILE.toml")]
+    pub arms_file: Option<PathBuf>,
+    /// Places; every arm runs at each: spread (one CPU of each core), pack (one core's CPUs), pin=LIST, node:N, interleave
+    #[arg(long, value_delimiter = ';', value_name = "PLACE;..")]
+    pub place: Vec<Place>,
+    /// How thp and hugetlb arms get their pages: switch, tunables, jvm, jemalloc, mimalloc, collapse [default: by the program]
+    #[arg(long, value_name = "NAME")]
+    pub technique: Option<Technique>,
+    /// What is judged (may be given again): wall, cpu, user, system, memory, faults, .., or a number that the program or
+    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL] [default: wall]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Vec<Asked>,
+    /// The smallest difference worth a verdict
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "1%")]
+    pub smallest_effect: f64,
+    /// So many runs of each arm, whatever they show [default: as many as it takes, 30 at most]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: Option<u32>,
+    /// Time for all runs
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, default_value = "10m")]
+    pub budget: Duration,
+    /// Runs of each arm before the first that counts
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub warm_up: u32,
+    /// Order within blocks
+    #[arg(long, value_enum, default_value = "mirrored")]
+    pub order: Order,
+    /// An arm is in effect if this share of the program's own memory is on its pages
+    #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "50%")]
+    pub least_coverage: f64,
+    /// Take runs that end with an error, too
+    #[arg(long)]
+    pub ignore_failure: bool,
+    /// Room in the pool for hugetlb arms [default: what the first run needs, and a quarter more]
+    #[arg(long, value_name = "SIZE", conflicts_with = "no_pool")]
+    pub pool: Option<Bytes>,
+    /// Never take pages from a hugetlb pool beyond those that are free already
+    #[arg(long)]
+    pub no_pool: bool,
+    /// A server: what to time while it runs, a command of the shell
+    #[arg(long, value_name = "COMMAND")]
+    pub load: Option<String>,
+    /// Ends well once the server is ready
+    #[arg(long, value_name = "COMMAND", requires = "load")]
+    pub ready: Option<String>,
+    /// Stops the server [default: SIGTERM]
+    #[arg(long, value_name = "COMMAND", requires = "load")]
+    pub stop: Option<String>,
+    /// Keep finished runs in this file, a line each
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub log: Option<PathBuf>,
+    /// Go on with the finished runs of this file
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
+    pub resume: Option<PathBuf>,
+    /// Verdicts that make the exit code 1
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "VERDICT,..")]
+    pub fail_if: Vec<FailIf>,
+    /// A recipe instead of a command: memtest, redis, python, sqlite, compile
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present = "command")]
+    pub workload: Option<String>,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Order of the arms within blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// A random order, then the same backwards
+    Mirrored,
+    /// Another random order in every block
+    Random,
+}
+
+/// Verdicts that can be asked for by exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailIf {
+    /// Some arm is worse than the reference
+    Worse,
+    /// Some arm did not take effect
+    NotInEffect,
+    /// It cannot be told
+    Unknown,
+}

@@ -1,0 +1,183 @@
+//! Finished runs in a file, a line each, so that an interruption costs no more than the run at hand.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use lab::compare::{Error, Keep, Slot, Spec};
+use model::compare::Run;
+use serde::{Deserialize, Serialize};
+
+use crate::cli::typed;
+use crate::ui::Ui;
+
+const SCHEMA: &str = "hugewise/compare-runs/1";
+
+/// The first line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    schema: String,
+    seed: u64,
+    program: Vec<String>,
+    arms: Vec<String>,
+}
+
+/// Every other line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    arm: String,
+    run: Run,
+}
+
+/// The file, and what was in it.
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    head: Head,
+    done: Vec<Line>,
+    written: usize,
+    /// Was it asked for? Otherwise it goes once the result has been given.
+    stays: bool,
+}
+
+impl Journal {
+    /// Opens the file to go on with, or begins one.
+    pub(super) fn open(typed: &typed::Compare, seed: u64, program: &[String], arms: &[String]) -> anyhow::Result<Self> {
+        let head = Head {
+            schema: SCHEMA.to_owned(),
+            seed,
+            program: program.to_vec(),
+            arms: arms.to_vec(),
+        };
+        match &typed.resume {
+            Some(path) => Self::resume(path, head),
+            None => Self::begin(typed.log.as_deref(), head),
+        }
+    }
+
+    fn begin(asked: Option<&Path>, head: Head) -> anyhow::Result<Self> {
+        let path = asked.map_or_else(|| usual(head.seed), Path::to_owned);
+        if let Some(folder) = path.parent().filter(|_| asked.is_none()) {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("{}: finished runs cannot be kept there", folder.display()))?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.with_context(|| {
+            format!(
+                "{}: the file for finished runs cannot be made (--resume goes on with one)",
+                path.display()
+            )
+        })?;
+        let mut journal = Self {
+            path,
+            file,
+            head,
+            done: Vec::new(),
+            written: 0,
+            stays: asked.is_some(),
+        };
+        journal.write(&journal.head.clone())?;
+        Ok(journal)
+    }
+
+    fn resume(path: &Path, wanted: Head) -> anyhow::Result<Self> {
+        let text = super::read(path)?;
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let mut lines = whole.lines();
+        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).with_context(|| {
+            format!(
+                "--resume {}: its first line is not that of a comparison",
+                path.display()
+            )
+        })?;
+        let done: Result<Vec<Line>, _> = lines.map(serde_json::from_str).collect();
+        let done = done.with_context(|| format!("--resume {}: a line is not a run", path.display()))?;
+        if (&head.schema, &head.program, &head.arms) != (&wanted.schema, &wanted.program, &wanted.arms) {
+            bail!(
+                "--resume {}: it is of `{}` with the arms {}: write the same arms and program",
+                path.display(),
+                head.program.join(" "),
+                head.arms.join(",")
+            );
+        }
+        let file = OpenOptions::new().write(true).open(path);
+        let mut file = file.with_context(|| format!("--resume {}: it cannot be written", path.display()))?;
+        // A line that was cut by a crash makes way for the next.
+        let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
+        file.set_len(kept)
+            .and_then(|()| std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)))
+            .with_context(|| format!("--resume {}", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            head,
+            written: done.len(),
+            done,
+            stays: true,
+        })
+    }
+
+    /// The seed of the runs in it, or the one it was begun with.
+    pub(super) fn seed(&self) -> u64 {
+        self.head.seed
+    }
+
+    /// The runs that were in it.
+    pub(super) fn take_done(&mut self, spec: &Spec) -> Vec<(Slot, Run)> {
+        let slot = |line: Line| {
+            let arm = spec.arms.iter().position(|arm| arm.name == line.arm)?;
+            let (block, again) = (line.run.block, line.run.again);
+            Some((Slot { block, arm, again }, line.run))
+        };
+        std::mem::take(&mut self.done).into_iter().filter_map(slot).collect()
+    }
+
+    /// Says where the finished runs are; a file without any goes.
+    pub(super) fn tell(self, ui: &Ui) {
+        if self.written == 0 {
+            return self.close();
+        }
+        ui.say(&format!(
+            "{} finished runs are in {} (go on with --resume)",
+            self.written,
+            self.path.display()
+        ));
+    }
+
+    /// The result holds everything now.
+    pub(super) fn close(self) {
+        if !self.stays {
+            // A file that stays behind does no harm.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
+    fn write(&mut self, line: &impl Serialize) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.file
+            .write_all(&text)
+            .with_context(|| self.path.display().to_string())
+    }
+}
+
+impl Keep for Journal {
+    fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
+        let line = Line {
+            arm: self.head.arms.get(slot.arm).cloned().unwrap_or_default(),
+            run: run.clone(),
+        };
+        self.write(&line).map_err(|error| Error::Keep(format!("{error:#}")))?;
+        self.written += 1;
+        Ok(())
+    }
+}
+
+/// Where finished runs are kept unless told otherwise: the user's state directory (XDG base directories).
+fn usual(seed: u64) -> PathBuf {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
+    let folder = state.unwrap_or_else(std::env::temp_dir).join("hugewise");
+    folder.join(format!("compare-{}-{seed}.jsonl", std::process::id()))
+}

@@ -1,0 +1,288 @@
+//! A comparison as tables: verdicts, how each arm came about, and every run as a mark on a common scale.
+
+use model::compare::{Arm, Compare, Control, Judged, Metric, Verdict};
+use model::{Bytes, Estimate, Reading};
+
+use super::kernelops::time;
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show, TABLES};
+
+/// Columns of the strip that shows runs.
+const STRIP: usize = 36;
+
+impl Show for Compare {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "compare";
+
+    fn title(&self) -> String {
+        format!("Compared: {}", self.program.join(" "))
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        self.verdicts.iter().map(|judged| headline(self, judged)).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let metrics = self.controls.iter().map(|control| verdicts(self, control));
+        let strips = self.controls.iter().map(|control| strips(self, &control.metric));
+        metrics
+            .chain(strips)
+            .chain([techniques(self), accounts(self)])
+            .collect()
+    }
+
+    fn csv(&self) -> Lines {
+        csv(self)
+    }
+}
+
+/// A value of a metric with its unit.
+fn value(metric: &str, value: f64) -> String {
+    match Metric::named(metric) {
+        Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) if value >= 1.0 => format!("{value:.3} s"),
+        Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) => time(value * 1e9),
+        Some(Metric::Memory) => Bytes(value as u64).to_string(),
+        Some(_) => format!("{value:.0}"),
+        None => format!("{value:.4}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned(),
+    }
+}
+
+fn percent(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+/// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`.
+fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    match (ratio, low, high) {
+        (Some(ratio), Some(low), Some(high)) => format!("{} ({} to {})", percent(ratio), percent(low), percent(high)),
+        _ => "?".to_owned(),
+    }
+}
+
+fn share(coverage: &Reading<Estimate>) -> String {
+    coverage
+        .known()
+        .map_or_else(|| "?".to_owned(), |share| format!("{:.1}", share.median * 100.0))
+}
+
+fn headline(compare: &Compare, judged: &Judged) -> String {
+    let Judged {
+        arm, against, metric, ..
+    } = judged;
+    let covered = compare.arms.iter().find(|known| known.name == *arm);
+    let covered = covered.and_then(|arm| Some((arm.kind?, arm.coverage.known()?.median)));
+    let covered = covered.map_or_else(String::new, |(kind, share)| {
+        format!(", {:.1} % of the memory on {kind} pages", share * 100.0)
+    });
+    let gain = gain(judged.ratio, judged.low, judged.high);
+    match judged.verdict {
+        Verdict::Better | Verdict::Worse => {
+            let verdict = judged.verdict.title();
+            format!(
+                "{arm} is {verdict} than {against} in {metric}: {gain}, {} pairs{covered}.",
+                judged.pairs
+            )
+        }
+        Verdict::NoneShown => format!(
+            "{arm}: no difference to {against} was shown in {metric}: {gain}; {}{covered}.",
+            judged.why
+        ),
+        Verdict::NotInEffect => format!("{arm} {}: it was not compared.", judged.why),
+        Verdict::Unknown => format!("{arm} against {against} in {metric} cannot be told: {}.", judged.why),
+    }
+}
+
+fn verdicts(compare: &Compare, control: &Control) -> Sheet {
+    let metric = &control.metric;
+    let heads = [
+        "arm",
+        "#median",
+        "#gain (95 % interval)",
+        "#p",
+        "verdict",
+        "#on its pages, %",
+        "#memory",
+    ];
+    let mut sheet = Sheet::new(&format!("{metric}, gain over {}", reference(compare)), heads);
+    for arm in &compare.arms {
+        let judged = compare
+            .verdicts
+            .iter()
+            .find(|judged| judged.arm == arm.name && judged.metric == *metric);
+        let (gain, p, verdict) = match judged {
+            Some(judged) => (
+                gain(judged.ratio, judged.low, judged.high),
+                probability(judged.p),
+                judged.verdict.title(),
+            ),
+            None => (
+                gain(control.ratio, control.low, control.high),
+                probability(control.p),
+                "against itself",
+            ),
+        };
+        let memory = median(arm, Metric::Memory.name());
+        let cells = [
+            arm.name.clone(),
+            median(arm, metric),
+            gain,
+            p,
+            verdict.to_owned(),
+            share(&arm.coverage),
+            memory,
+        ];
+        sheet.row(cells);
+    }
+    sheet.note(design(compare));
+    sheet.note("gain = how many times better, paired within blocks; the first row is the reference against itself: this comparison's own noise");
+    sheet
+}
+
+fn reference(compare: &Compare) -> &str {
+    compare.arms.first().map_or("", |arm| arm.name.as_str())
+}
+
+fn probability(p: Option<f64>) -> String {
+    match p {
+        None => "-".to_owned(),
+        Some(p) if p < 0.0001 => "< 0.0001".to_owned(),
+        Some(p) => format!("{p:.4}"),
+    }
+}
+
+fn median(arm: &Arm, metric: &str) -> String {
+    lab::stats::median(&arm.values(metric)).map_or_else(|| "?".to_owned(), |median| value(metric, median))
+}
+
+fn design(compare: &Compare) -> String {
+    let design = &compare.design;
+    let ended = match design.ended {
+        model::compare::Ended::Settled => "until all was settled",
+        model::compare::Ended::Runs => "all that were asked for",
+        model::compare::Ended::Budget => "until the time was over",
+        model::compare::Ended::Interrupted => "until it was stopped",
+    };
+    format!(
+        "whole runs in {} blocks of {} ({ended}), {:.0} s; differences below {:.1} % count as none",
+        design.blocks,
+        compare.arms.len() + 1,
+        design.seconds,
+        design.smallest_effect * 100.0
+    )
+}
+
+/// Every run as a mark, darker where several fall together, the lowest value at the left.
+fn strips(compare: &Compare, metric: &str) -> Sheet {
+    let all: Vec<f64> = compare.arms.iter().flat_map(|arm| arm.values(metric)).collect();
+    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sheet = Sheet::new(&format!("Runs by {metric}"), ["arm", "#lowest", "runs", "#highest"]);
+    for arm in &compare.arms {
+        let values = lab::stats::sorted(&arm.values(metric));
+        let (Some(first), Some(last)) = (values.first(), values.last()) else {
+            continue;
+        };
+        sheet.row([
+            arm.name.clone(),
+            value(metric, *first),
+            strip(&values, low, high),
+            value(metric, *last),
+        ]);
+    }
+    if !all.is_empty() {
+        sheet.note(format!(
+            "the scale is from {} to {}",
+            value(metric, low),
+            value(metric, high)
+        ));
+    }
+    sheet
+}
+
+fn strip(values: &[f64], low: f64, high: f64) -> String {
+    let mut counts = [0_usize; STRIP];
+    for value in values {
+        let place = (value - low) / (high - low).max(f64::MIN_POSITIVE) * (STRIP - 1) as f64;
+        counts[(place.round() as usize).min(STRIP - 1)] += 1;
+    }
+    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    const MARKS: [char; 4] = ['░', '▒', '▓', '█'];
+    counts
+        .iter()
+        .map(|&count| {
+            if count == 0 {
+                '·'
+            } else {
+                MARKS[(count * MARKS.len()).div_ceil(most) - 1]
+            }
+        })
+        .collect()
+}
+
+fn techniques(compare: &Compare) -> Sheet {
+    let mut sheet = Sheet::new(
+        "How the arms came about",
+        ["arm", "technique", "took effect", "pages at the peak of the last run"],
+    );
+    for arm in &compare.arms {
+        let last = arm.runs.last();
+        let backing = last.map_or_else(
+            || "?".to_owned(),
+            |run| match &run.text {
+                Some(text) => format!("code: {text}"),
+                None => run.backing.to_string(),
+            },
+        );
+        let took_effect = match &arm.took_effect {
+            Reading::Known(true) => "yes".to_owned(),
+            Reading::Known(false) => "no".to_owned(),
+            Reading::Unread(why) => why.to_string(),
+        };
+        sheet.row([&arm.name, &arm.technique, &took_effect, &backing]);
+        if let Some(note) = last.and_then(|run| run.notes.first()) {
+            sheet.note(format!("{}: {note}", arm.name));
+        }
+    }
+    sheet.note("own memory only; files that the program mapped are left out");
+    sheet
+}
+
+fn accounts(compare: &Compare) -> Sheet {
+    let heads = std::iter::once("arm".to_owned()).chain(Metric::ALL.map(|metric| format!("#{}", metric.name())));
+    let mut sheet = Sheet::new("Accounts of the kernel, medians of the runs", heads);
+    for arm in &compare.arms {
+        let cells = Metric::ALL.map(|metric| median(arm, metric.name()));
+        sheet.row(std::iter::once(arm.name.clone()).chain(cells));
+    }
+    sheet
+}
+
+fn csv(compare: &Compare) -> Lines {
+    let head = vec!["arm", "block", "again", "metric", "value"];
+    let mut lines = Vec::new();
+    for arm in &compare.arms {
+        for run in &arm.runs {
+            let coverage = run.coverage(arm.kind).ok().map(|share| ("coverage", share));
+            let metrics = run.metrics.iter().map(|(name, value)| (name.as_str(), *value));
+            for (name, value) in metrics.chain(coverage) {
+                let cells = [
+                    arm.name.clone(),
+                    run.block.to_string(),
+                    run.again.to_string(),
+                    name.to_owned(),
+                    value.to_string(),
+                ];
+                lines.push(cells.to_vec());
+            }
+        }
+    }
+    (head, lines)
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;
