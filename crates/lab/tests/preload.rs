@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 
 use lab::preload::{Layout, Preload, Report};
 use model::{Bytes, PageKind};
+use tune::{Door, LiveSink};
 
 const LAYOUTS: [&str; 4] = [
     "thp",
@@ -225,6 +226,42 @@ fn rules_give_stretches_of_one_region_different_pages() {
         skipped("no hugetlb pages to spare");
         assert_eq!(quarters[3], (0, 0));
     }
+}
+
+#[test]
+fn on_pool_pages_every_situation_is_served_and_cut_pages_give_way() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loan");
+    let door = Door::new(folder, Box::new(LiveSink));
+    let lease = door
+        .recover()
+        .ok()
+        .and_then(|_| door.lease_pool(Bytes::mib(2), 100).ok());
+    let Some(lease) = lease else {
+        return skipped("no pool pages can be had on loan");
+    };
+    for (name, gives_way) in [
+        ("unmap", true),
+        ("protect", true),
+        ("fixed", true),
+        ("forks", true),
+        ("advise", false),
+        ("remap", true),
+        ("allocator", false),
+    ] {
+        let Some(built) = program(name, &[]) else { break };
+        let (output, report) = run(&mut Command::new(&built), "hugetlb-2M");
+        assert_success(&output, name);
+        if report.fallbacks.is_empty() {
+            assert!(
+                report.bytes(PageKind::HUGETLB_2M) >= Bytes::mib(4),
+                "{name}: {report:?}"
+            );
+            assert_eq!(report.demoted > 0, gives_way, "{name}: {report:?}");
+        } else {
+            skipped(&format!("{name}: others took the pages on loan"));
+        }
+    }
+    lease.give_back().expect("given back");
 }
 
 #[test]

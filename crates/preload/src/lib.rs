@@ -5,11 +5,17 @@
 //! `HUGEWISE_PRELOAD` every hook passes straight through.
 //!
 //! What it can see: calls that go through the dynamic linker's tables, that is direct users of `mmap` (programs, Python's
-//! arenas, jemalloc, tcmalloc, mimalloc as libraries of their own). What it cannot see, tried on glibc 2.36 with a logging
+//! arenas, jemalloc and mimalloc as libraries of their own). What it cannot see, tried on glibc 2.36 with a logging
 //! hook: glibc's own `malloc`, which calls `__mmap`, `__munmap`, `__madvise`, `__mprotect` and `__sbrk` inside libc.so.6 and passes no
 //! table (64 MiB malloc, realloc, free, a thread's arena: no hook ran; the program's own `sbrk` did run one). For those pages glibc has
 //! its own switch, `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` (THP) or `=2` (hugetlb), from 2.35. Before that: up to 2.33 the variable
-//! `__morecore` redirects heap growth; in 2.34 only a malloc of one's own would do.
+//! `__morecore` redirects heap growth; in 2.34 only a malloc of one's own would do. gperftools' tcmalloc stands in front of `mmap`
+//! itself and makes its own system calls (`TCMALLOC_MEMFS_MALLOC_PATH` is its switch), and so does whatever calls `syscall`, as Go does.
+//!
+//! What it changes for a program on hugetlb pages: a page that is cut by `munmap`, `mprotect` or MAP_FIXED gives way to base
+//! pages, unless it is in use and the process has several threads, when a copy could lose what another thread writes: then an unmapped
+//! part stays mapped (and its memory taken), and the other two fail as the kernel has it. After a fork, a parent that writes needs pages
+//! beyond those reserved; from an empty pool the kernel takes the child's, which is then ended by SIGBUS when it looks there.
 #![cfg_attr(not(test), no_std)]
 #![allow(unsafe_code)]
 // The hooks are left out of the unit tests, which would meet themselves.
