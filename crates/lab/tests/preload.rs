@@ -148,7 +148,7 @@ fn a_program_that_closes_everything_and_starts_another_stays_covered() {
 #[test]
 fn threads_map_and_unmap_at_the_same_time() {
     situation("threads", |layout, report| {
-        served_or_told(layout, report, Bytes::mib(2 * 4 * 150))
+        served_or_told(layout, report, Bytes::mib(2 * 4 * 150));
     });
 }
 
@@ -192,7 +192,7 @@ fn the_heap_moves_as_ever_and_is_advised() {
 #[test]
 fn shared_segments_are_seen_by_parent_and_child() {
     situation("segments", |layout, report| {
-        served_or_told(layout, report, Bytes::mib(5))
+        served_or_told(layout, report, Bytes::mib(5));
     });
 }
 

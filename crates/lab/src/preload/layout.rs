@@ -39,7 +39,7 @@ pub struct ParseLayoutError {
     why: String,
 }
 
-fn fail(text: &str, why: impl ToString) -> ParseLayoutError {
+fn fail(text: &str, why: &(impl fmt::Display + ?Sized)) -> ParseLayoutError {
     ParseLayoutError {
         text: text.to_owned(),
         why: why.to_string(),
@@ -92,12 +92,12 @@ impl Layout {
             return Err(fail(&empty.to_string(), "it ends before it begins"));
         }
         if let Some(pair) = self.rules.windows(2).find(|pair| pair[0].to > pair[1].from) {
-            return Err(fail(&pair[1].to_string(), format!("it overlaps {}", pair[0])));
+            return Err(fail(&pair[1].to_string(), &format!("it overlaps {}", pair[0])));
         }
         if self.rules.len() > MOST_RULES {
             return Err(fail(
                 &self.rules.len().to_string(),
-                format!("at most {MOST_RULES} rules fit"),
+                &format!("at most {MOST_RULES} rules fit"),
             ));
         }
         let mut pools: Vec<Bytes> = self.kinds().filter_map(PageKind::pool).collect();
@@ -106,7 +106,7 @@ impl Layout {
         if pools.len() > MOST_POOLS {
             return Err(fail(
                 &pools.len().to_string(),
-                format!("at most {MOST_POOLS} sizes of hugetlb pages fit"),
+                &format!("at most {MOST_POOLS} sizes of hugetlb pages fit"),
             ));
         }
         Ok(self)
@@ -166,7 +166,7 @@ impl FromStr for Layout {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut parts = text.split(',').map(str::trim);
         let first = parts.next().unwrap_or_default();
-        let kind = first.parse().map_err(|error| fail(first, error))?;
+        let kind = first.parse().map_err(|error| fail(first, &error))?;
         let mut layout = Self {
             kind,
             minimum: None,
@@ -174,7 +174,7 @@ impl FromStr for Layout {
         };
         for part in parts {
             match part.split_once('=') {
-                Some(("min", size)) => layout.minimum = Some(size.parse().map_err(|error| fail(part, error))?),
+                Some(("min", size)) => layout.minimum = Some(size.parse().map_err(|error| fail(part, &error))?),
                 Some((range, kind)) => layout.rules.push(rule(part, range, kind)?),
                 None => return Err(fail(part, "neither a rule nor a minimum")),
             }
@@ -190,12 +190,12 @@ fn rule(part: &str, range: &str, kind: &str) -> Result<Rule, ParseLayoutError> {
     let size = |text: &str, if_empty: u64| match text.trim() {
         "" => Ok(Bytes(if_empty)),
         "0" => Ok(Bytes(0)),
-        size => size.parse().map_err(|error| fail(part, error)),
+        size => size.parse().map_err(|error| fail(part, &error)),
     };
     Ok(Rule {
         from: size(from, 0)?,
         to: size(to, u64::MAX)?,
-        kind: kind.parse().map_err(|error| fail(part, error))?,
+        kind: kind.parse().map_err(|error| fail(part, &error))?,
     })
 }
 
