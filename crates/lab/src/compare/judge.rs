@@ -214,7 +214,7 @@ fn not_in_effect(arm: &Arm) -> String {
 fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict, String) {
     let size = interval.center.abs();
     let percent = |log: f64| (log.exp() - 1.0) * 100.0;
-    if p > rules.level || !interval.excludes_zero() {
+    if p > rules.level {
         let most = interval.low.abs().max(interval.high.abs());
         return (
             Verdict::NoneShown,

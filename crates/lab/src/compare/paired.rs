@@ -41,13 +41,6 @@ pub struct Interval {
     pub high: f64,
 }
 
-impl Interval {
-    /// Does it lie on one side of 0?
-    pub fn excludes_zero(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
-    }
-}
-
 impl Block {
     fn all(&self) -> impl Iterator<Item = f64> + '_ {
         std::iter::once(self.own).chain(self.peers.iter().copied())

@@ -11,11 +11,16 @@ use model::{Backing, Bytes, Cause, Unread};
 /// The share of a run's time that walks of page tables may take; two orders below the smallest effects of interest.
 const SHARE: f64 = 0.005;
 /// What they may take beyond that, so that short runs are looked at, too: one walk of 1 GiB of base pages.
-const FREE: Duration = Duration::from_millis(4);
+const FREE: Duration = Duration::from_millis(5);
+/// What a walk of base pages takes; large ones take a hundredth.
+const PER_GIB: Duration = Duration::from_millis(4);
 /// Memory grows by this factor before it is worth another look.
 const GROWN: f64 = 1.15;
 /// A look tells about a run if it saw at least this share of its largest memory.
 const NEAR_PEAK: f64 = 0.5;
+
+/// A later look replaces an earlier one unless memory was given back since.
+const STILL_THERE: f64 = 0.9;
 
 /// What was seen so far.
 pub(super) struct Watch {
@@ -27,6 +32,7 @@ pub(super) struct Watch {
     peak: u64,
     seen: Backing,
     seen_text: Backing,
+    seen_memory: u64,
     why_not: Option<Unread>,
     migrations: u64,
 }
@@ -56,6 +62,7 @@ impl Watch {
             peak: 0,
             seen: Backing::new(),
             seen_text: Backing::new(),
+            seen_memory: 0,
             why_not: None,
             migrations: 0,
         }
@@ -69,7 +76,8 @@ impl Watch {
         self.migrations = self
             .migrations
             .max(tree.iter().map(|&pid| self.migrations_of(pid)).sum());
-        if memory as f64 >= self.last_memory as f64 * GROWN && self.may_look(memory) {
+        let grown = memory as f64 >= self.last_memory as f64 * GROWN;
+        if (grown && self.may_look(memory)) || self.may_look_again(memory) {
             self.look(&tree, memory);
         }
     }
@@ -114,20 +122,22 @@ impl Watch {
         text.known().and_then(line).unwrap_or(0)
     }
 
-    /// A walk of more memory takes longer, as the last one tells.
+    /// A walk of more memory takes longer: at worst all that is new is on base pages.
     fn may_look(&self, memory: u64) -> bool {
-        let growth = memory as f64 / self.last_memory.max(1) as f64;
-        let expected = if self.looks.count == 0 {
-            0.0
-        } else {
-            self.last.as_secs_f64() * growth
-        };
+        let new = Bytes(memory.saturating_sub(self.last_memory));
+        let expected = self.last.as_secs_f64() + new.0 as f64 / Bytes::gib(1).0 as f64 * PER_GIB.as_secs_f64();
         let allowed = FREE.as_secs_f64() + SHARE * self.began.elapsed().as_secs_f64();
-        memory > 0 && self.looks.seconds + expected <= allowed
+        memory > 0 && (self.looks.count == 0 || self.looks.seconds + expected <= allowed)
+    }
+
+    /// Near its peak, a program's pages may still change their kind: the last look counts.
+    fn may_look_again(&self, memory: u64) -> bool {
+        let share = SHARE * self.began.elapsed().as_secs_f64();
+        memory as f64 >= NEAR_PEAK * self.peak as f64 && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
     }
 
     fn look(&mut self, tree: &[u32], memory: u64) {
-        let began = Instant::now();
+        let began = cpu_time();
         let (mut own, mut text) = (Backing::new(), Backing::new());
         for &pid in tree {
             match self.backing(pid) {
@@ -140,12 +150,12 @@ impl Watch {
                 Err(why) => self.why_not = Some(why),
             }
         }
-        self.last = began.elapsed();
+        self.last = cpu_time().saturating_sub(began);
         self.looks.count += 1;
         self.looks.seconds += self.last.as_secs_f64();
         self.last_memory = memory;
-        if own.total() >= self.seen.total() {
-            (self.seen, self.seen_text) = (own, text);
+        if memory as f64 >= STILL_THERE * self.seen_memory as f64 {
+            (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
         }
     }
 
@@ -169,12 +179,11 @@ impl Watch {
     pub(super) fn finish(self, max_rss: u64) -> Seen {
         let peak = self.peak.max(max_rss);
         let total = self.seen.total().0;
-        let seen_all = total + self.seen_text.total().0;
-        let near = total > 0 && seen_all as f64 >= NEAR_PEAK * self.peak as f64;
+        let near = total > 0 && self.seen_memory as f64 >= NEAR_PEAK * self.peak as f64;
         let backing = match (near, self.why_not) {
             (true, _) => Ok(self.seen),
             (false, Some(why)) => Err(why),
-            (false, None) => Err(missed(self.looks.count, Bytes(total), Bytes(peak))),
+            (false, None) => Err(missed(self.looks.count, Bytes(self.seen_memory), Bytes(peak))),
         };
         Seen {
             backing,
@@ -193,6 +202,12 @@ fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
         format!("it had {peak} at its peak, and {seen} when its page tables were last looked at")
     };
     Unread::new(Cause::Failed, "/proc/PID/smaps", why)
+}
+
+/// This thread's CPU time: what others do to it meanwhile is no cost of looking.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
 /// Memory without a file behind it, or with one that is memory itself.

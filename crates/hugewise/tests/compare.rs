@@ -1,0 +1,121 @@
+//! Whole comparisons of small programs: their results fit the schema, an arm without its pages is told, nothing finished is lost.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{hugewise, refused, run, skipped, told, valid};
+
+const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+const SURPLUS: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
+/// A shell that holds 16 MiB for a moment.
+const HOLDS: &str = "x=$(head -c 16000000 /dev/zero | tr '\\0' a); sleep 0.3";
+
+#[test]
+fn an_arm_that_gets_no_pages_is_not_in_effect_and_the_exit_code_can_say_so() {
+    let number = |path| {
+        std::fs::read_to_string(path)
+            .ok()
+            .and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    if (number(FREE), number(SURPLUS)) != (Some(0), Some(0)) {
+        return skipped("the pool of 2M pages is not there, or somebody lent it pages");
+    }
+    let arms = [
+        "compare",
+        "--arms",
+        "base,hugetlb-2M",
+        "--no-pool",
+        "--runs",
+        "1",
+        "--warm-up",
+        "0",
+        "--json",
+    ];
+    let words = [&arms[..], &["--fail-if", "not-in-effect", "--", "/bin/sh", "-c", HOLDS]].concat();
+    let run = run(&words);
+    let result = valid(&run.out);
+    let judged = &result["data"]["verdicts"][0];
+    assert_eq!(
+        (run.code, judged["verdict"].as_str()),
+        (Some(1), Some("not-in-effect")),
+        "{judged}"
+    );
+    assert!(
+        judged["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("on hugetlb-2M pages")),
+        "{judged}"
+    );
+    assert_eq!(result["data"]["arms"][0]["took_effect"], true);
+}
+
+#[test]
+fn what_makes_no_comparison_is_refused_with_what_to_write() {
+    let cases = [
+        (vec!["--arms", "base", "--", "/bin/true"], "one arm alone"),
+        (vec!["--arms", "base,huge", "--", "/bin/true"], "hugetlb-2M"),
+        (vec!["--", "no-such-program"], "there is no such program"),
+        (vec!["--smallest-effect", "1", "--", "/bin/true"], "percent sign"),
+        (vec!["--metric", "speed", "--", "/bin/true"], "wall, cpu"),
+        (vec!["--workload", "oracle"], "memtest, redis"),
+        (
+            vec!["--arms", "base,thp", "--place", "pin=9999", "--", "/bin/true"],
+            "CPU 9999",
+        ),
+    ];
+    for (words, part) in cases {
+        let error = refused(&[&["compare"], &words[..]].concat());
+        assert!(error.contains(part), "{words:?}: {error}");
+    }
+}
+
+fn lines(log: &Path) -> usize {
+    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
+}
+
+#[test]
+fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let log = folder.path().join("runs.jsonl");
+    let log_name = log.to_str().expect("a name");
+    let start = |option: &str| {
+        let arms = [
+            "compare",
+            "--arms",
+            "base,system",
+            "--runs",
+            "6",
+            "--warm-up",
+            "0",
+            "--json",
+            option,
+            log_name,
+        ];
+        let mut command = hugewise(&[&arms[..], &["--", "/bin/sleep", "0.2"]].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("starts")
+    };
+    let stopped = start("--log");
+    let began = Instant::now();
+    while lines(&log) < 6 && began.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let kill = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+    let stopped = told(stopped.wait_with_output().expect("ends"));
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    let kept = lines(&log);
+    assert!(
+        (6..19).contains(&kept) && stopped.err.contains("finished runs are in"),
+        "{kept}: {}",
+        stopped.err
+    );
+    let resumed = told(start("--resume").wait_with_output().expect("ends"));
+    assert_eq!((resumed.code, lines(&log)), (Some(0), 19), "{}", resumed.err);
+    let result = valid(&resumed.out);
+    assert_eq!(result["data"]["design"]["blocks"], 6);
+    assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
+}
