@@ -53,7 +53,7 @@ pub mod at {
     pub const PROCESSES: usize = COUNTS;
     /// hugetlb pages replaced by base pages, because the program cut through them.
     pub const DEMOTED: usize = COUNTS + 1;
-    /// hugetlb pages that stayed mapped though a part of them was unmapped.
+    /// How often a part of a hugetlb page in use was unmapped, and the page stayed until all of it was.
     pub const KEPT: usize = COUNTS + 2;
     /// Changes of protection that failed because they cut through a hugetlb page in use.
     pub const REFUSED: usize = COUNTS + 3;

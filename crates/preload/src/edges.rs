@@ -7,7 +7,7 @@ use preload_abi::at;
 
 use crate::linux::{self, Answer, MAP_FIXED, MREMAP_FIXED, MREMAP_MAYMOVE, PROT_RW, Request};
 use crate::orders::Orders;
-use crate::{frames, runs};
+use crate::{dead, frames, runs};
 
 /// The hugetlb pages of the program that this border cuts through.
 fn cut_by(border: usize) -> Option<Range<usize>> {
@@ -59,7 +59,7 @@ fn copy_over(frame: &Range<usize>) -> Answer {
     }
 }
 
-/// `munmap`. A page that is cut but cannot give way stays mapped as a whole, which costs memory and harms nobody.
+/// `munmap`. A page that is cut but cannot give way stays mapped until the rest of it is unmapped, too.
 ///
 /// # Safety
 /// As for `munmap`.
@@ -80,14 +80,30 @@ pub(crate) unsafe fn munmap(orders: Orders, address: usize, len: usize) -> Answe
     unsafe { linux::munmap(range.start, range.len()) }
 }
 
-/// What lies between the pages that are cut.
+/// What lies between the pages that are cut; of those, the parts are noted.
 fn between_cuts(orders: Orders, range: &Range<usize>) -> Range<usize> {
     let (first, last) = (cut_by(range.start), cut_by(range.end));
-    let cuts = usize::from(first.is_some()) + usize::from(last.is_some() && last != first);
-    orders.add(at::KEPT, cuts as u64);
+    for frame in [first.clone(), last.clone().filter(|_| last != first)]
+        .into_iter()
+        .flatten()
+    {
+        keep(orders, &frame, range);
+    }
     let start = first.map_or(range.start, |frame| frame.end);
     let end = last.map_or(range.end, |frame| frame.start);
     start..end.max(start)
+}
+
+/// Keeps a page that the range cuts, unless nothing of it is left.
+fn keep(orders: Orders, frame: &Range<usize>, range: &Range<usize>) {
+    let part = range.start.max(frame.start)..range.end.min(frame.end);
+    if dead::bury(frame, &part, orders.base_page()) {
+        frames::forget(frame);
+        // SAFETY: the program unmapped all of this page, part by part.
+        let _ = unsafe { linux::munmap(frame.start, frame.len()) };
+    } else {
+        orders.add(at::KEPT, 1);
+    }
 }
 
 /// Makes a range free for a mapping that replaces it. Where a page cannot give way, the kernel will refuse the mapping.

@@ -14,7 +14,7 @@
 //!
 //! What it changes for a program on hugetlb pages: a page that is cut by `munmap`, `mprotect` or MAP_FIXED gives way to base
 //! pages, unless it is in use and the process has several threads, when a copy could lose what another thread writes: then an unmapped
-//! part stays mapped (and its memory taken), and the other two fail as the kernel has it. After a fork, a parent that writes needs pages
+//! part stays mapped until all of its page is unmapped, and the other two fail as the kernel has it. After a fork, a parent that writes needs pages
 //! beyond those reserved; from an empty pool the kernel takes the child's, which is then ended by SIGBUS when it looks there.
 #![cfg_attr(not(test), no_std)]
 #![allow(unsafe_code)]
@@ -26,6 +26,7 @@
 extern crate std;
 
 mod advise;
+mod dead;
 mod edges;
 mod frames;
 mod heap;

@@ -13,7 +13,7 @@ use crate::linux::{
 };
 use crate::orders::Orders;
 use crate::segments::{Segment, segments};
-use crate::{edges, frames};
+use crate::{dead, edges, frames};
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,6 +186,7 @@ fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, 
     }
     match map_exactly(&large) {
         Ok(_) => {
+            dead::forget(range);
             frames.mark(range);
             Ok(Ok(range.start))
         }

@@ -24,7 +24,7 @@ pub struct Report {
     pub hooks: BTreeMap<&'static str, u64>,
     /// hugetlb pages that became base pages, because the program unmapped or protected a part of them.
     pub demoted: u64,
-    /// hugetlb pages that stayed mapped though a part of them was unmapped.
+    /// How often a part of a hugetlb page in use was unmapped by a process with several threads: the page stays until all of it is.
     pub kept: u64,
     /// Calls of `mprotect` that failed because they cut through a hugetlb page in use.
     pub refused: u64,
