@@ -24,8 +24,8 @@ use crate::preload::{Armed, Layout, Preload, Report};
 /// alone.
 const FIRST: Duration = Duration::from_millis(5);
 const SELDOM: Duration = Duration::from_millis(100);
-/// A reading may take this share of the time between two.
-const READING: u32 = 200;
+/// The pause after a reading is at least so many times as long as the reading.
+const READING: u32 = 20;
 /// Between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// The end of an output is kept up to this size: programs sum up at their end.
@@ -203,17 +203,17 @@ impl Process {
         }
     }
 
-    /// One reading, and the pause until the next, which grows with what the reading took.
+    /// One reading, and the pause until the next, which grows with what the reading took. Collapsing is no reading.
     fn read(&mut self) {
-        let began = Instant::now();
         let pid = self.pid.as_raw_nonzero().get().cast_unsigned();
-        if let Some(watch) = &mut self.watch {
-            watch.tick(pid);
-        }
         if let Some(squeeze) = &mut self.squeeze {
             squeeze.tick(pid, self.handle.as_fd());
         }
-        self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING / 10);
+        let began = Instant::now();
+        if let Some(watch) = &mut self.watch {
+            watch.tick(pid);
+        }
+        self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING);
     }
 
     /// Asks it to end.
