@@ -73,6 +73,24 @@ impl<'a> Spawned<'a> {
     }
 }
 
+/// The command with everything that the arm asks for, in a process group of its own.
+fn command(what: &Spawned<'_>, output: &File, errors: &File) -> std::io::Result<Command> {
+    let mut words = what.command.iter();
+    let mut command = Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
+    command
+        .args(words)
+        .envs(what.setup.env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(errors.try_clone()?)
+        .process_group(0);
+    for name in &what.arm.unset {
+        command.env_remove(name);
+    }
+    syscall::prepare(&mut command, what.setup.thp, &what.bound);
+    Ok(command)
+}
+
 /// The library with a page of counts of its own.
 fn armed(arm: &Arm, kind: PageKind) -> Result<Armed, Error> {
     let refused = |why: String| Error::Arm {
@@ -124,24 +142,7 @@ impl Process {
                 .map_err(|error| fail("memory for its output", error.into()))
         };
         let (output, errors) = (file("hugewise-output")?, file("hugewise-errors")?);
-        let copy = |file: &File| {
-            file.try_clone()
-                .map(Stdio::from)
-                .map_err(|error| fail("its output", error))
-        };
-        let mut command = Command::new(name);
-        command
-            .args(what.command.iter().skip(1))
-            .envs(what.setup.env.iter().map(|(name, value)| (name, value)));
-        what.arm.unset.iter().for_each(|name| {
-            command.env_remove(name);
-        });
-        command
-            .stdin(Stdio::null())
-            .stdout(copy(&output)?)
-            .stderr(copy(&errors)?)
-            .process_group(0);
-        syscall::prepare(&mut command, what.setup.thp, &what.bound);
+        let mut command = command(&what, &output, &errors).map_err(|error| fail("its output", error))?;
         let began = Instant::now();
         let child = command.spawn().map_err(|error| Error::Start {
             program: name.to_string_lossy().into_owned(),
