@@ -43,15 +43,20 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens the file to go on with, or begins one.
-    pub(super) fn open(typed: &typed::Compare, seed: u64, program: &[String], arms: &[String]) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        typed: &typed::Compare,
+        seed: u64,
+        program: Vec<String>,
+        arms: Vec<String>,
+    ) -> anyhow::Result<Self> {
         let head = Head {
             schema: SCHEMA.to_owned(),
             seed,
-            program: program.to_vec(),
-            arms: arms.to_vec(),
+            program,
+            arms,
         };
         match &typed.resume {
-            Some(path) => Self::resume(path, head),
+            Some(path) => Self::resume(path, &head),
             None => Self::begin(typed.log.as_deref(), head),
         }
     }
@@ -81,7 +86,7 @@ impl Journal {
         Ok(journal)
     }
 
-    fn resume(path: &Path, wanted: Head) -> anyhow::Result<Self> {
+    fn resume(path: &Path, wanted: &Head) -> anyhow::Result<Self> {
         let text = super::read(path)?;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut lines = whole.lines();

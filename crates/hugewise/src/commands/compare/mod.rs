@@ -43,7 +43,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let arms = arms::resolve(typed, &task.command, &program, &snapshot)?;
     desk.ui
         .note(&format!("{} is {}", program.path.display(), program.memory.title()));
-    let mut journal = Journal::open(typed, desk.seed, &task.words(), &arms.names())?;
+    let mut journal = Journal::open(typed, desk.seed, task.words(), arms.names())?;
     desk.seed = journal.seed();
     let spec = spec(typed, &task, &arms, desk.seed);
     let compared = compare(&desk.ui, typed, &spec, task, arms, &program, &snapshot, &mut journal);
@@ -62,9 +62,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let result = desk.about(&snapshot, doubts, compared);
     desk.give(&result, form)?;
     if outcome == Outcome::Interrupted {
-        journal.tell(&desk.ui)
+        journal.tell(&desk.ui);
     } else {
-        journal.close()
+        journal.close();
     }
     Ok(outcome)
 }
