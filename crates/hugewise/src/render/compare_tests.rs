@@ -96,7 +96,7 @@ fn the_verdict_stands_first_with_its_interval_and_its_proof() {
         color: false,
         plot: false,
     };
-    let text = compare(Verdict::Better).text(look);
+    let text = compare(Verdict::Better).text(look).replace('\n', " ");
     for part in [
         "thp is better than base in wall: +34.0 % (+31.0 % to +36.0 %), 6 pairs, 98.1 % of the memory on thp pages.",
         "against itself",
