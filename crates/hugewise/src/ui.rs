@@ -86,7 +86,9 @@ impl Ui {
             let mut out = io::stdout().lock();
             let frame = if self.is_watch { frame(bytes) } else { bytes.to_vec() };
             let written = out.write_all(&frame).and_then(|()| out.flush());
-            self.is_gone = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+            self.is_gone = written
+                .as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
             return ignore_gone(written).context("standard output");
         };
         let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -229,9 +231,15 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
         return [bytes, b"\n"].concat();
     }
     let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
-    let lines = bytes.split_inclusive(|&byte| byte == b'\n').take(height.saturating_sub(1));
+    let lines = bytes
+        .split_inclusive(|&byte| byte == b'\n')
+        .take(height.saturating_sub(1));
     // To the upper left corner, and nothing left of what was there.
-    [&b"\x1b[H\x1b[J"[..]].into_iter().chain(lines).collect::<Vec<_>>().concat()
+    [&b"\x1b[H\x1b[J"[..]]
+        .into_iter()
+        .chain(lines)
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 fn ignore_gone(written: io::Result<()>) -> io::Result<()> {

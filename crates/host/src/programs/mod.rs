@@ -28,11 +28,11 @@ use crate::snapshot::Mount;
 pub use allocator::Allocator;
 pub use areas::{Area, parse_maps};
 pub use facts::Limit;
+pub(crate) use facts::zero_ended;
 pub use groups::{GroupLevel, Groups, HugetlbLimit};
 pub use jvm::{Collector, Jvm, JvmKind};
 pub use kind::Kind;
 pub use look::programs;
-pub(crate) use facts::zero_ended;
 pub(crate) use look::{MOST_TABLES, candidates};
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end

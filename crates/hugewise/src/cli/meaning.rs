@@ -171,8 +171,15 @@ impl typed::Access {
 /// A share such as `1%` or `0.5%`, as a number from 0 to 1.
 pub fn percent(text: &str) -> Result<f64, String> {
     let fail = || format!("`{text}` is not a percentage (write a number and a percent sign, such as 1%)");
-    let value: f64 = text.strip_suffix('%').and_then(|digits| digits.trim().parse().ok()).ok_or_else(fail)?;
-    if (0.0..=100.0).contains(&value) { Ok(value / 100.0) } else { Err(fail()) }
+    let value: f64 = text
+        .strip_suffix('%')
+        .and_then(|digits| digits.trim().parse().ok())
+        .ok_or_else(fail)?;
+    if (0.0..=100.0).contains(&value) {
+        Ok(value / 100.0)
+    } else {
+        Err(fail())
+    }
 }
 
 /// A time such as `30s`, `1.5s`, `500ms` or `2m`.

@@ -6,9 +6,9 @@ mod kept;
 mod operations;
 mod outcome;
 mod readings;
-pub mod tlb;
 #[cfg(test)]
 mod tests;
+pub mod tlb;
 
 use std::time::{Duration, Instant};
 
