@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use host::config::given::FileKind;
 use model::findings::Severity;
 
+pub use collapse::Collapse;
 pub use compare::{Compare, FailIf, Order};
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
 pub use plan::Plan;
@@ -13,6 +14,7 @@ pub use ps::{By, Ps, Sort};
 pub use setup::{Apply, Undo, Verify};
 pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
 
+mod collapse;
 mod compare;
 mod measure;
 mod plan;
@@ -104,6 +106,8 @@ pub enum Command {
     Measure(Measure),
     /// Did it help my program, beyond noise?
     Compare(Box<Compare>),
+    /// Put memory of a running process onto large pages
+    Collapse(Collapse),
     /// Work out which changes bring this machine to a goal
     Plan(Plan),
     /// Work out how many, and how far it reaches

@@ -2,6 +2,7 @@
 
 mod apply;
 mod checkup;
+mod collapse;
 mod compare;
 mod cores;
 mod doctor;
@@ -49,6 +50,7 @@ pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),
         Command::Measure(Measure::Tlb(typed)) => tlb::run(&mut desk, typed),
         Command::Measure(Measure::Cores(typed)) => cores::run(&mut desk, typed),
+        Command::Collapse(typed) => collapse::run(&mut desk, typed),
         Command::Compare(typed) => compare::run(&mut desk, typed),
         Command::Plan(typed) => plan::run(&mut desk, typed),
         Command::Size(typed) => size::run(&mut desk, typed),

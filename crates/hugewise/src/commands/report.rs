@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use model::Envelope;
+use model::collapse::Collapse;
 use model::compare::Compare;
 use model::cores::Cores;
 use model::guest::Guest;
@@ -34,6 +35,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         _ if schema == schema_name::<Applied>() => again::<Applied>(desk, path, &text),
         _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
         _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
+        _ if schema == schema_name::<Collapse>() => again::<Collapse>(desk, path, &text),
         _ if schema == schema_name::<Compare>() => again::<Compare>(desk, path, &text),
         _ if schema == schema_name::<Cores>() => again::<Cores>(desk, path, &text),
         _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),

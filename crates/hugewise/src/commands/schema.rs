@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use clap::CommandFactory;
+use model::collapse::Collapse;
 use model::compare::Compare;
 use model::cores::Cores;
 use model::guest::Guest;
@@ -20,10 +21,11 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 19] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 20] {
     [
         named::<Applied>(),
         named::<Checkup>(),
+        named::<Collapse>(),
         named::<Compare>(),
         named::<Cores>(),
         named::<Doctor>(),

@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod axis;
 pub mod checkup;
+mod collapse;
 pub mod compare;
 pub mod cores;
 pub mod doctor;

@@ -1,0 +1,58 @@
+//! `hugewise collapse`: large pages for a process that runs.
+
+use anyhow::Context;
+use host::Snapshot;
+use lab::flip::Spec;
+use model::collapse::Collapse;
+use model::{Bytes, Doubt};
+
+use super::Desk;
+use super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Result<Outcome> {
+    desk.must_be_live("collapsing memory")?;
+    let form = desk.form::<Collapse>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let spec = Spec {
+        pid: typed.pid,
+        span: typed.range.clone(),
+        used: f64::from(typed.used) / 100.0,
+        budget: typed.budget,
+        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
+        page: snapshot
+            .pmd_page()
+            .into_result()
+            .context("this kernel has no transparent large pages to collapse into")?,
+    };
+    let stop = Stop::on_signals()?;
+    let mut progress = desk.ui.progress();
+    let collapse = lab::flip::run(&spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    let collapse = collapse?;
+    let stopped = collapse.stopped;
+    let result = desk.about(&snapshot, doubts(&collapse), collapse);
+    let given = desk.give(&result, form)?;
+    Ok(if stopped { Outcome::Interrupted } else { given })
+}
+
+/// What the user should not overlook.
+fn doubts(collapse: &Collapse) -> Vec<Doubt> {
+    let none = collapse.pieces.large == 0;
+    let none = none.then(|| {
+        Doubt::new(
+            "nothing-collapsed",
+            "no piece is on a large page; the reasons are below",
+        )
+    });
+    let grown = collapse.grown();
+    let grown = (grown > Bytes(collapse.before.total().0 / 50)).then(|| {
+        Doubt::new(
+            "memory-grew",
+            format!("the process holds {grown} more than before: pieces that were partly in use are whole now (--used 100 avoids it)"),
+        )
+    });
+    [none, grown].into_iter().flatten().collect()
+}

@@ -1,0 +1,91 @@
+//! A collapse as tables: what backed the memory before and after, and what became of its pieces.
+
+use std::collections::BTreeSet;
+
+use model::collapse::Collapse;
+use model::{Backing, PageKind};
+
+use super::axis::number;
+use super::latency::spread;
+use super::sheet::Sheet;
+use crate::cli::typed::Format;
+use crate::show::{Lines, Show, TABLES};
+
+impl Show for Collapse {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "collapse";
+
+    fn title(&self) -> String {
+        format!("Large pages for process {} ({})", self.pid, self.name)
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheet = Sheet::new(&self.title(), ["", "#before", "#after"]);
+        let kinds: BTreeSet<PageKind> = [&self.before, &self.after]
+            .into_iter()
+            .flat_map(|backing| backing.iter().map(|(kind, _)| kind))
+            .collect();
+        for kind in kinds {
+            let amounts = [&self.before, &self.after].map(|backing| backing.of(kind).to_string());
+            sheet.row(std::iter::once(kind.to_string()).chain(amounts));
+        }
+        sheet.row(["on large, %".to_owned(), share(&self.before), share(&self.after)]);
+        sheet.note(pieces(self));
+        for refused in &self.refused {
+            let (pieces, error, meaning) = (refused.pieces, &refused.error, &refused.meaning);
+            sheet.note(format!("refused {pieces}: {error}: {meaning}"));
+        }
+        sheet.note("proved by /proc/PID/smaps, over the mappings that hold these pieces");
+        vec![sheet]
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec!["pid", "name", "range", "when", "kind", "bytes"];
+        let lines = [("before", &self.before), ("after", &self.after)];
+        let line = |when: &str, kind: String, bytes: u64| {
+            vec![
+                self.pid.to_string(),
+                self.name.clone(),
+                self.range.clone(),
+                when.to_owned(),
+                kind,
+                bytes.to_string(),
+            ]
+        };
+        let lines = lines.into_iter().flat_map(|(when, backing)| {
+            backing
+                .iter()
+                .map(move |(kind, bytes)| line(when, kind.to_string(), bytes.0))
+        });
+        (head, lines.collect())
+    }
+}
+
+/// What became of its pieces.
+fn pieces(collapse: &Collapse) -> String {
+    let pieces = collapse.pieces;
+    let each = collapse
+        .ms
+        .map_or_else(String::new, |ms| format!("; {} ms each", spread(ms)));
+    let left = if collapse.stopped {
+        format!(", {} left when it was stopped", pieces.left)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} pieces of {} ({}): {} large now, {} too little in use, {} refused{left}; {:.1} s{each}",
+        pieces.total(),
+        collapse.page.exact(),
+        collapse.range,
+        pieces.large,
+        pieces.sparse,
+        pieces.refused,
+        collapse.seconds
+    )
+}
+
+fn share(backing: &Backing) -> String {
+    backing
+        .coverage()
+        .map_or_else(|| "-".to_owned(), |share| number(share * 100.0))
+}
