@@ -3,6 +3,7 @@
 use model::latency::Access;
 
 use crate::clock::{CoreClock, ticks};
+use crate::kernel::UNROLL;
 use crate::ring::{Rings, Slot};
 use crate::thread;
 
@@ -22,12 +23,25 @@ pub struct Block {
 /// A core clock that differs by more than this share between the two ends of a block has changed in between.
 const CLOCK_CHANGE: f64 = 0.01;
 
+/// Steps that are walked before those that are timed, as a share of them: the calls and clock readings between two blocks took
+/// lines out of L1, and a ring that fills it exactly would show that.
+const RUN_UP: u64 = 16;
+
+/// Steps of the run-up; none where blocks are so short that the ring lies in memory anyway.
+fn run_up(steps: u64) -> Option<u64> {
+    let steps = steps / RUN_UP / UNROLL * UNROLL;
+    (steps > 0).then_some(steps)
+}
+
 impl Block {
     /// Times `steps` (a multiple of [`crate::kernel::UNROLL`]) along the ring in that slot.
     pub fn time(rings: &mut Rings, slot: Slot, access: Access, steps: u64, clock: &CoreClock) -> Self {
         let switches = thread::involuntary_switches();
         let cpu = thread::current_cpu();
         let before = clock.cycles_per_tick();
+        if let Some(steps) = run_up(steps) {
+            rings.walk(slot, access, steps);
+        }
         let start = ticks();
         rings.walk(slot, access, steps);
         let passed = (ticks() - start).saturating_sub(clock.overhead());
@@ -54,7 +68,12 @@ impl Block {
 
 #[cfg(test)]
 mod tests {
-    use super::Block;
+    use super::{Block, run_up};
+
+    #[test]
+    fn short_blocks_have_no_run_up() {
+        assert_eq!([100, 255, 256, 10_000].map(run_up), [None, None, Some(16), Some(624)]);
+    }
 
     #[test]
     fn a_changed_clock_is_noticed_and_cycles_follow_the_clock() {
