@@ -36,7 +36,7 @@ fn processes_are_chosen_by_name_user_and_control_group() {
     let uid = all["processes"][0]["uid"].to_string();
     let of_user = ps(&root, &["--user", &uid]);
     let uids = of_user["processes"].as_array().expect("processes").iter();
-    assert!(uids.clone().count() > 0 && uids.clone().all(|row| row["uid"].to_string() == uid));
+    assert!(uids.clone().count() > 0 && uids.clone().all(|row| row["uid"] == all["processes"][0]["uid"]));
     assert_eq!(of_user["totals"]["processes"], uids.count());
     assert_eq!(of_user["filter"], format!("user {uid}"));
     assert_eq!(names(&ps(&root, &["--cgroup", "/"])).len(), names(&all).len());

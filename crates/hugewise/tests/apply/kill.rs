@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::machine::Bench;
 
 /// Kills at random moments; every write of an apply and of an undo has its own test with a made machine in `tune`.
-const KILLS: u32 = 40;
+const KILLS: u32 = 100;
 const INTERRUPTS: u32 = 6;
 
 /// How long an apply takes here.

@@ -185,10 +185,10 @@ impl Bench {
     }
 
     /// A plan in a file; what makes it a result is taken from another result of this machine.
-    pub(crate) fn plan(&self, changes: Vec<Value>) -> String {
+    pub(crate) fn plan(&self, changes: impl Into<Value>) -> String {
         let mut result: Value = serde_json::from_str(&done(&["size", "reach", "--json"]).out).expect("JSON");
         result["schema"] = json!("hugewise/plan/1");
-        result["data"] = json!({"goals": ["pool:2M=8"], "changes": changes, "notes": []});
+        result["data"] = json!({"goals": ["pool:2M=8"], "changes": changes.into(), "notes": []});
         let file = self.temp.path().join("plan.json");
         fs::write(&file, result.to_string()).expect("written");
         file.to_str().expect("a plain path").to_owned()
@@ -241,6 +241,7 @@ fn more() -> u64 {
     3 + u64::from(std::process::id()) % 60
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "values are made where it is called")]
 fn change(id: &str, target: Value, before: Value, after: Value) -> Value {
     json!({
         "id": id, "layer": "runtime", "target": target, "before": before, "after": after, "why": "",
