@@ -14,7 +14,7 @@ use super::collapse::Target;
 use super::syscall::process_madvise;
 
 /// MADV_COLLAPSE of Linux 6.1.
-const MADV_COLLAPSE: i32 = 25;
+pub(crate) const MADV_COLLAPSE: i32 = 25;
 /// A pagemap entry of a page that is in memory (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 

@@ -5,6 +5,9 @@ mod live;
 mod pieces;
 mod syscall;
 
+pub(crate) use live::MADV_COLLAPSE;
+pub(crate) use syscall::process_madvise;
+
 pub use collapse::{Budget, Error, ParseBudgetError, Spec, run};
 pub use pieces::{ParseSpanError, Span};
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Advises the kernel on `len` bytes at `at` in the process behind `pidfd`.
-pub(super) fn process_madvise(pidfd: BorrowedFd<'_>, at: u64, len: usize, advice: i32) -> io::Result<()> {
+pub(crate) fn process_madvise(pidfd: BorrowedFd<'_>, at: u64, len: usize, advice: i32) -> io::Result<()> {
     let piece = libc::iovec {
         iov_base: at as *mut libc::c_void,
         iov_len: len,

@@ -9,8 +9,8 @@ use std::os::fd::BorrowedFd;
 use host::Source;
 use host::programs::{Area, parse_maps};
 
-use super::syscall;
 use crate::compare::technique::Collapse;
+use crate::flip::{MADV_COLLAPSE, process_madvise};
 
 /// The pages that the kernel collapses to. Other sizes exist on other machines than x86-64, which this is not built for.
 const PAGE: u64 = 2 << 20;
@@ -62,7 +62,7 @@ impl Squeeze {
     }
 
     fn collapse(&mut self, process: BorrowedFd<'_>, page: u64) {
-        match syscall::collapse(process, page, PAGE) {
+        match process_madvise(process, page, PAGE as usize, MADV_COLLAPSE) {
             Ok(()) => {
                 self.done.insert(page);
             }

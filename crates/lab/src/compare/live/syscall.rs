@@ -1,8 +1,7 @@
-//! What is done to a child between fork and exec, its end with its accounts, and large pages for it from outside.
+//! What is done to a child between fork and exec, and its end with its accounts.
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -153,25 +152,5 @@ pub(super) fn wait(pid: Pid) -> io::Result<Ended> {
         major_faults: usage.ru_majflt.cast_unsigned(),
         waits: usage.ru_nvcsw.cast_unsigned(),
         preemptions: usage.ru_nivcsw.cast_unsigned(),
-    })
-}
-
-/// Has the kernel put a range of another process on transparent pages.
-pub(super) fn collapse(process: BorrowedFd<'_>, start: u64, len: u64) -> io::Result<()> {
-    let range = libc::iovec {
-        iov_base: std::ptr::without_provenance_mut(start as usize),
-        iov_len: len as usize,
-    };
-    // SAFETY: the addresses are the other process's, never followed here; the kernel moves its pages without changing what
-    // they hold. The array of one range outlives the call.
-    checked(unsafe {
-        libc::syscall(
-            libc::SYS_process_madvise,
-            process.as_raw_fd(),
-            &raw const range,
-            1usize,
-            libc::MADV_COLLAPSE,
-            0,
-        )
     })
 }
