@@ -25,6 +25,12 @@ pub struct Compare {
 /// How the runs were arranged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Design {
+    /// How the arms took turns.
+    #[serde(default)]
+    pub method: Method,
+    /// Why this way, in a sentence; empty in results that are older than the choice.
+    #[serde(default)]
+    pub reason: String,
     /// The order within blocks.
     pub order: Order,
     /// Blocks that were finished: each has every arm once, and the reference twice.
@@ -45,6 +51,30 @@ pub struct Design {
     pub ended: Ended,
     /// Seconds from the first warm-up to the last run.
     pub seconds: f64,
+}
+
+/// How arms take turns. What a block holds of each is a [`Run`] in every method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The program is started anew for each run, and runs to its end.
+    #[default]
+    Runs,
+    /// Each arm's program is alive all the time, and all but one are stopped: slices of time.
+    Slices,
+    /// One process whose memory changes between page kinds while it lives: slices of time.
+    Flip,
+}
+
+impl Method {
+    /// What a block is made of, in words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Runs => "whole runs",
+            Self::Slices => "slices of programs that are alive at once",
+            Self::Flip => "slices of one process whose pages change in place",
+        }
+    }
 }
 
 /// The order of the arms within blocks.

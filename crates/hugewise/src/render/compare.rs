@@ -166,8 +166,14 @@ fn design(compare: &Compare) -> String {
         model::compare::Ended::Budget => "until the time was over",
         model::compare::Ended::Interrupted => "until it was stopped",
     };
+    let why = if design.reason.is_empty() {
+        String::new()
+    } else {
+        format!("; this design because {}", design.reason)
+    };
     format!(
-        "whole runs in {} blocks of {} ({ended}), {:.0} s; differences below {:.1} % count as none",
+        "{} in {} blocks of {} ({ended}), {:.0} s; differences below {:.1} % count as none{why}",
+        design.method.title(),
         design.blocks,
         compare.arms.len() + 1,
         design.seconds,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::compare::{Arm, Compare, Control, Design, Ended, Judged, Looks, Metric, Order, Run, Verdict};
+use model::compare::{Arm, Compare, Control, Design, Ended, Judged, Looks, Method, Metric, Order, Run, Verdict};
 use model::{Backing, Bytes, Estimate, PageKind, Reading};
 
 use super::strip;
@@ -52,6 +52,8 @@ fn compare(verdict: Verdict) -> Compare {
     Compare {
         program: vec![text("./chase"), text("1G")],
         design: Design {
+            method: Method::Runs,
+            reason: text("the program ends by itself"),
             order: Order::Mirrored,
             blocks: 6,
             most: 6,
@@ -102,6 +104,7 @@ fn the_verdict_stands_first_with_its_interval_and_its_proof() {
         "against itself",
         "-1.0 % (-1.5 % to -0.4 %)",
         "whole runs in 6 blocks of 3 (all that were asked for), 20 s",
+        "this design because the program ends by itself",
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }

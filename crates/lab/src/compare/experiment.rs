@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::compare::{Arm, Compare, Design, Ended, Order, Run};
+use model::compare::{Arm, Compare, Design, Ended, Method, Order, Run};
 use model::{Doubt, PageKind, Reading, Unread};
 
 use super::judge::{self, Rules, Wanted};
@@ -54,6 +54,10 @@ pub struct Named {
 pub struct Spec {
     /// The program and its arguments, for the record.
     pub program: Vec<String>,
+    /// How arms take turns: what the executor does, for the record.
+    pub method: Method,
+    /// Why this way, in a sentence.
+    pub reason: String,
     /// The arms, the reference first.
     pub arms: Vec<Named>,
     /// The metrics that are judged.
@@ -286,6 +290,8 @@ impl<'a> Experiment<'a> {
 
     fn design(&self, ended: Ended, blocks: u32, elapsed: Duration) -> Design {
         Design {
+            method: self.spec.method,
+            reason: self.spec.reason.clone(),
             order: self.spec.order,
             blocks,
             most: self.plan.most(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::PageKind;
-use model::compare::{Ended, Metric, Order, Run, Verdict};
+use model::compare::{Ended, Method, Metric, Order, Run, Verdict};
 
 use super::super::simulated::Simulated;
 use super::super::{Error, Keep, Named, Slot, Spec, Wanted, run};
@@ -18,6 +18,8 @@ fn spec(arms: usize, metric: Metric, seed: u64) -> Spec {
     };
     Spec {
         program: vec!["simulated".to_owned()],
+        method: Method::Runs,
+        reason: String::new(),
         arms: KINDS[..arms].iter().map(named).collect(),
         wanted: vec![Wanted {
             name: metric.name().to_owned(),

@@ -13,7 +13,7 @@ use lab::compare::live::{Live, Server};
 use lab::compare::metric::Asked;
 use lab::compare::program::{self, Memory, Program};
 use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
-use model::compare::{Compare, Ended, Metric, Order, Run, Verdict};
+use model::compare::{Compare, Ended, Method, Metric, Order, Run, Verdict};
 use model::{Bytes, PageKind};
 
 use self::arms::Arms;
@@ -129,6 +129,8 @@ fn spec(typed: &typed::Compare, task: &Task, arms: &Arms, seed: u64) -> Spec {
     let wanted: Vec<Wanted> = task.asked.iter().map(|asked| asked.wanted.clone()).collect();
     Spec {
         program: task.words(),
+        method: Method::Runs,
+        reason: "a program that ends is started anew for each run".to_owned(),
         arms: arms.named.clone(),
         wanted,
         order: match typed.order {
