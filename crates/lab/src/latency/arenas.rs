@@ -12,7 +12,7 @@ use host::processes::{self, Proof};
 use model::latency::{Backed, Pattern};
 use model::{Bytes, PageKind, Reading};
 
-use super::Spec;
+use super::{Spec, plan};
 
 /// A number is only given under a kind's name if at least this share of its working set is of that kind.
 pub(super) const ENOUGH: f64 = 0.95;
@@ -139,10 +139,9 @@ fn fallen_back(kind: PageKind, backed: &Backed) -> String {
 
 impl Field {
     fn take(spec: &Spec, kind: PageKind, go_on: &mut dyn FnMut(Bytes) -> bool) -> Result<Self, String> {
-        let bytes = spec.sizes.iter().copied().max().unwrap_or_default();
         let want = Want {
             kind,
-            bytes,
+            bytes: plan::arena(spec, kind),
             base_page: spec.base_page,
             pmd_page: spec.pmd_page,
             node: spec.node,
