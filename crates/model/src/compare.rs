@@ -75,6 +75,14 @@ impl Method {
             Self::Flip => "slices of one process whose pages change in place",
         }
     }
+
+    /// What one turn of an arm is called.
+    pub fn turn(self) -> &'static str {
+        match self {
+            Self::Runs => "run",
+            Self::Slices | Self::Flip => "slice",
+        }
+    }
 }
 
 /// The order of the arms within blocks.
@@ -126,6 +134,9 @@ pub struct Run {
     pub block: u32,
     /// The second run of the reference in its block?
     pub again: bool,
+    /// Its place in time among all runs that count, from 0.
+    #[serde(default)]
+    pub turn: u32,
     /// Metrics by name: the built-in ones in [`Metric`], and those that were asked for.
     pub metrics: BTreeMap<String, f64>,
     /// What backed the program's own memory when it was largest; files it mapped are left out.
@@ -278,6 +289,19 @@ impl Verdict {
             Self::NotInEffect => "not in effect",
             Self::Unknown => "unknown",
         }
+    }
+}
+
+impl Compare {
+    /// All runs of all arms in order of time, each with the index of its arm.
+    pub fn in_time(&self) -> Vec<(usize, &Run)> {
+        let mut all: Vec<(usize, &Run)> = Vec::new();
+        for (index, arm) in self.arms.iter().enumerate() {
+            all.extend(arm.runs.iter().map(|run| (index, run)));
+        }
+        // Results that are older than turns have blocks at least.
+        all.sort_by_key(|(_, run)| (run.turn, run.block));
+        all
     }
 }
 

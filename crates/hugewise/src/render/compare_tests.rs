@@ -16,6 +16,7 @@ fn run(block: u32, again: bool, wall: f64, kind: PageKind) -> Run {
     Run {
         block,
         again,
+        turn: 0,
         metrics,
         backing: Reading::Known(backing),
         text: None,

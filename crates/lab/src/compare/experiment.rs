@@ -192,7 +192,7 @@ impl<'a> Experiment<'a> {
             }
             self.tell(progress, executor.elapsed(), slot);
             let mut run = executor.run(slot.arm)?;
-            (run.block, run.again) = (slot.block, slot.again);
+            (run.block, run.again, run.turn) = (slot.block, slot.again, self.runs.len() as u32);
             keep.keep(slot, &run)?;
             self.runs.push((slot, run));
         }
@@ -320,6 +320,7 @@ pub fn bare_run(metrics: impl IntoIterator<Item = (String, f64)>, backing: Resul
     Run {
         block: 0,
         again: false,
+        turn: 0,
         metrics: metrics.into_iter().collect(),
         backing: Reading::from(backing),
         text: None,

@@ -193,6 +193,7 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, arm: &Arm) -> Run {
     Run {
         block: 0,
         again: false,
+        turn: 0,
         metrics: metrics.map(|(metric, value)| (metric.name().to_owned(), value)).into(),
         text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
         backing: seen.backing.into(),
