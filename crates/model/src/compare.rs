@@ -108,6 +108,8 @@ pub enum Ended {
     Budget,
     /// The user stopped it.
     Interrupted,
+    /// A program ended that was to stay alive for further slices.
+    ProgramEnded,
 }
 
 /// One variant of the program.

@@ -165,6 +165,7 @@ fn design(compare: &Compare) -> String {
         model::compare::Ended::Runs => "all that were asked for",
         model::compare::Ended::Budget => "until the time was over",
         model::compare::Ended::Interrupted => "until it was stopped",
+        model::compare::Ended::ProgramEnded => "until the program ended",
     };
     let why = if design.reason.is_empty() {
         String::new()

@@ -174,5 +174,13 @@ fn cut_short(compare: &Compare) -> Option<Doubt> {
         "the time was over after {} blocks: more of it (--budget) makes the intervals narrower",
         compare.design.blocks
     );
-    (open && compare.design.ended == Ended::Budget).then(|| Doubt::new("cut-short", text))
+    let gone = format!(
+        "the program ended after {} blocks: a longer life of it makes the intervals narrower",
+        compare.design.blocks
+    );
+    match compare.design.ended {
+        Ended::Budget if open => Some(Doubt::new("cut-short", text)),
+        Ended::ProgramEnded => Some(Doubt::new("program-ended", gone)),
+        _ => None,
+    }
 }

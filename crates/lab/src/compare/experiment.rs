@@ -88,7 +88,8 @@ pub type Outcome = (Compare, Vec<Doubt>);
 /// Makes the runs that `done` lacks, keeping each.
 ///
 /// # Errors
-/// If a run cannot be made or kept. [`Error::Interrupted`] is none after a first whole block: what was finished is judged.
+/// If a run cannot be made or kept. [`Error::Interrupted`] and [`Error::Gone`] are none after a first whole block: what was
+/// finished is judged.
 pub fn run(
     spec: &Spec,
     done: Vec<(Slot, Run)>,
@@ -99,6 +100,7 @@ pub fn run(
     let mut experiment = Experiment::new(spec, done);
     let ended = match experiment.go(executor, keep, progress) {
         Err(Error::Interrupted) if experiment.whole_blocks() > 0 => Ended::Interrupted,
+        Err(Error::Gone { .. }) if experiment.whole_blocks() > 0 => Ended::ProgramEnded,
         other => other?,
     };
     Ok(experiment.outcome(ended, executor.elapsed()))

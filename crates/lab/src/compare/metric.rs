@@ -5,9 +5,9 @@ use std::str::FromStr;
 use model::compare::Metric;
 use regex_lite::Regex;
 
-use super::Wanted;
+use super::{Wanted, text};
 
-/// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|URL]`.
+/// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]`.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Its name and direction.
@@ -25,6 +25,37 @@ pub enum From {
     File(String),
     /// `http://HOST[:PORT]/PATH`, asked while the server still runs.
     Url(String),
+    /// The output of a command of the shell, asked likewise.
+    Command(String),
+}
+
+impl From {
+    /// The place of one arm, whose name stands for `{arm}`.
+    pub fn of_arm(&self, arm: &str) -> Self {
+        let own = |text: &String| text.replace("{arm}", arm);
+        match self {
+            Self::File(path) => Self::File(own(path)),
+            Self::Url(url) => Self::Url(own(url)),
+            Self::Command(line) => Self::Command(own(line)),
+        }
+    }
+
+    /// Does the program itself answer, so that it must not have ended or been stopped?
+    pub fn asks_the_program(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
+
+    /// Its text now.
+    ///
+    /// # Errors
+    /// Why there is none, with the place.
+    pub fn text(&self) -> Result<String, String> {
+        match self {
+            Self::File(path) => text::of_file(path),
+            Self::Url(url) => text::of_url(url),
+            Self::Command(line) => text::of_command(line),
+        }
+    }
 }
 
 impl FromStr for Asked {
@@ -44,7 +75,10 @@ impl FromStr for Asked {
                 ("higher", _) => higher = true,
                 ("lower", _) => higher = false,
                 (_, Some(place)) if place.starts_with("http://") => from = Some(From::Url(place.to_owned())),
-                (_, Some(place)) => from = Some(From::File(place.to_owned())),
+                (_, Some(place)) => {
+                    let command = place.strip_prefix("cmd:").map(str::to_owned);
+                    from = Some(command.map_or_else(|| From::File(place.to_owned()), From::Command));
+                }
                 _ => break,
             }
             pattern = before;
@@ -65,7 +99,7 @@ fn built_in(name: &str) -> Result<Asked, String> {
     let names = || Metric::ALL.map(Metric::name).join(", ");
     let metric = Metric::named(name).ok_or_else(|| {
         format!(
-            "`{name}` is not a metric (write {}, or NAME=REGEX[,higher|lower][,from=FILE|URL])",
+            "`{name}` is not a metric (write {}, or NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND])",
             names()
         )
     })?;
@@ -113,6 +147,9 @@ mod tests {
         let asked: Asked = "rps=a{1,2}: ([0-9.]+),lower,from=/tmp/x".parse().expect("a metric");
         assert_eq!((asked.wanted.name.as_str(), asked.wanted.higher), ("rps", false));
         assert_eq!(asked.from, Some(From::File("/tmp/x".to_owned())));
+        let of_command: Asked = "up=([0-9]+),from=cmd:echo 5 {arm}".parse().expect("a metric");
+        let place = of_command.from.expect("a place").of_arm("thp");
+        assert_eq!(place.text().as_deref(), Ok("5 thp\n"));
         let pattern = asked.pattern.expect("a pattern");
         assert_eq!(find(&pattern, "a: 1\naa: 2.5\n"), Ok(2.5));
         assert!(

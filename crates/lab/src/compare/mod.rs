@@ -1,8 +1,8 @@
 //! Did it help? One program under several page policies, in interleaved runs, each with proof of the pages that it got.
 //!
-//! The design is whole runs in blocks: every run starts the program anew. [`Executor`] makes the runs, [`run`] decides
-//! which and how many, [`judge`] says what they come to. A design that switches pages inside one living process would
-//! bring an executor of its own, for slices instead of runs.
+//! [`run`] decides which runs are made in which order and how many, an [`Executor`] makes them, [`judge`] says what they
+//! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
+//! of programs that stay alive, and [`score`] says what a slice is worth.
 
 mod doubts;
 pub mod experiment;
@@ -15,9 +15,13 @@ pub mod place;
 pub mod policy;
 pub mod program;
 pub mod schedule;
+pub mod score;
 #[cfg(test)]
 mod simulated;
 pub mod technique;
+mod text;
+pub mod threads;
+mod tree;
 
 use std::io;
 
@@ -42,6 +46,16 @@ pub enum Error {
     /// A run did not end well.
     #[error("arm {arm}: the program ended with {status}{said} (--ignore-failure takes such runs all the same)")]
     Failed {
+        /// The arm.
+        arm: String,
+        /// How it ended.
+        status: String,
+        /// The end of what it wrote to standard error.
+        said: String,
+    },
+    /// A program ended that was to stay.
+    #[error("arm {arm}: the program ended before the comparison did, with {status}{said}")]
+    Gone {
         /// The arm.
         arm: String,
         /// How it ended.

@@ -31,7 +31,7 @@ pub struct Compare {
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// What is judged (may be given again): wall, cpu, user, system, memory, faults, .., or a number that the program or
-    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL] [default: wall]
+    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND] [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
     /// The smallest difference worth a verdict

@@ -4,7 +4,6 @@ mod process;
 mod server;
 mod squeeze;
 mod syscall;
-mod text;
 mod watch;
 
 use std::ffi::OsString;
@@ -16,7 +15,7 @@ use self::process::{Process, Spawned};
 pub use self::server::Server;
 use self::syscall::Ended;
 use self::watch::Seen;
-use super::metric::{self, Asked, From};
+use super::metric::{self, Asked};
 use super::place::Bound;
 use super::technique::{Collapse, Setup};
 use super::{Error, Executor};
@@ -83,7 +82,7 @@ impl Live<'_> {
         run.notes.extend(done.note);
         let mut texts = Texts {
             own: done.output + &done.errors,
-            urls: Vec::new(),
+            answers: Vec::new(),
         };
         self.find(arm, &mut run, &mut texts)?;
         Ok(run)
@@ -94,12 +93,19 @@ impl Live<'_> {
         let mut process = Process::start(Spawned::of(arm)?)?;
         server.wait_until_ready(arm, &mut process, self.stop)?;
         let load = server.load(arm, &mut process, self.stop)?;
-        let urls = self.urls(arm)?;
+        let answers = self.answers(arm)?;
         server.stop(arm, &mut process, self.stop)?;
         let done = process.end()?;
         let mut run = run(load.wall, &done.ended, done.seen, arm);
         run.notes.extend(done.note);
-        self.find(arm, &mut run, &mut Texts { own: load.output, urls })?;
+        self.find(
+            arm,
+            &mut run,
+            &mut Texts {
+                own: load.output,
+                answers,
+            },
+        )?;
         Ok(run)
     }
 
@@ -129,24 +135,32 @@ impl Live<'_> {
         })
     }
 
-    /// What the URLs say, in the order of the metrics that ask them.
-    fn urls(&self, arm: &Arm) -> Result<Vec<String>, Error> {
-        let urls = self.asked.iter().filter_map(|asked| match &asked.from {
-            Some(From::Url(url)) => Some((asked, url)),
-            _ => None,
-        });
-        urls.map(|(asked, url)| text::of_url(url).map_err(|why| no_metric(arm, asked, why)))
+    /// What is said by places that only answer while the program runs, in the order of the metrics that ask them.
+    fn answers(&self, arm: &Arm) -> Result<Vec<String>, Error> {
+        let places = self
+            .asked
+            .iter()
+            .filter_map(|asked| Some((asked, asked.from.as_ref()?)));
+        let living = places.filter(|(_, from)| from.asks_the_program());
+        living
+            .map(|(asked, from)| {
+                let text = from.of_arm(&arm.name).text();
+                text.map_err(|why| no_metric(arm, asked, why))
+            })
             .collect()
     }
 
     fn find(&self, arm: &Arm, run: &mut Run, texts: &mut Texts) -> Result<(), Error> {
-        let mut urls = std::mem::take(&mut texts.urls).into_iter();
+        let mut answers = std::mem::take(&mut texts.answers).into_iter();
         for asked in &self.asked {
             let Some(pattern) = &asked.pattern else { continue };
             let found = match &asked.from {
                 None => metric::find(pattern, &texts.own),
-                Some(From::File(file)) => text::of_file(file).and_then(|text| metric::find(pattern, &text)),
-                Some(From::Url(_)) => metric::find(pattern, &urls.next().unwrap_or_default()),
+                Some(from) if from.asks_the_program() => metric::find(pattern, &answers.next().unwrap_or_default()),
+                Some(from) => from
+                    .of_arm(&arm.name)
+                    .text()
+                    .and_then(|text| metric::find(pattern, &text)),
             };
             let value = found.map_err(|why| no_metric(arm, asked, why))?;
             run.metrics.insert(asked.wanted.name.clone(), value);
@@ -158,7 +172,7 @@ impl Live<'_> {
 /// Where metrics are looked for.
 struct Texts {
     own: String,
-    urls: Vec<String>,
+    answers: Vec<String>,
 }
 
 fn no_metric(arm: &Arm, asked: &Asked, why: String) -> Error {

@@ -8,6 +8,8 @@ use host::processes::status::Status;
 use model::compare::Looks;
 use model::{Backing, Bytes, Cause, Unread};
 
+use crate::compare::tree;
+
 /// The share of a run's time that walks of page tables may take; two orders below the smallest effects of interest.
 const SHARE: f64 = 0.005;
 /// What they may take beyond that, so that short runs are looked at, too: one walk of 1 GiB of base pages.
@@ -70,7 +72,7 @@ impl Watch {
 
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it.
     pub(super) fn tick(&mut self, root: u32) {
-        let tree = self.tree(root);
+        let tree = tree::of(&self.source, root);
         let memory: u64 = tree.iter().map(|&pid| self.memory(pid)).sum();
         self.peak = self.peak.max(memory);
         self.migrations = self
@@ -80,27 +82,6 @@ impl Watch {
         if (grown && self.may_look(memory)) || self.may_look_again(memory) {
             self.look(&tree, memory);
         }
-    }
-
-    /// A process and all that descend from it; threads start processes, too.
-    fn tree(&self, root: u32) -> Vec<u32> {
-        let mut tree = vec![root];
-        let mut next = 0;
-        while let Some(&pid) = tree.get(next) {
-            next += 1;
-            for task in self
-                .source
-                .list(&format!("/proc/{pid}/task"))
-                .known()
-                .into_iter()
-                .flatten()
-            {
-                let children = self.source.text(&format!("/proc/{pid}/task/{task}/children"));
-                let pids = children.known().map(String::as_str).unwrap_or_default();
-                tree.extend(pids.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
-            }
-        }
-        tree
     }
 
     fn memory(&self, pid: u32) -> u64 {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A server that does not answer for this long will not.
@@ -13,6 +14,22 @@ const MOST: u64 = 16 << 20;
 pub(super) fn of_file(path: &str) -> Result<String, String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What a command of the shell prints.
+pub(super) fn of_command(line: &str) -> Result<String, String> {
+    let mut command = Command::new("/bin/sh");
+    let done = command.args(["-c", line]).stdin(Stdio::null()).output();
+    let done = done.map_err(|error| format!("`{line}`: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if done.status.success() {
+        return Ok(text(&done.stdout));
+    }
+    Err(format!(
+        "`{line}` ended with {}, {}",
+        done.status,
+        super::metric::excerpt(&text(&done.stderr))
+    ))
 }
 
 /// What a server answers to a GET, by HTTP 1.0, which has neither chunks nor connections that stay open.
@@ -50,7 +67,7 @@ fn ask(address: &str, question: &str) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_file, of_url};
+    use super::{of_command, of_file, of_url};
     use std::io::{Read, Write};
 
     #[test]
@@ -72,6 +89,11 @@ mod tests {
         assert_eq!(of_url(&url), Ok("requests 42\n".to_owned()));
         assert!(of_url(&url).expect_err("404").contains("404 Not Found"));
         server.join().expect("ended");
+        assert!(
+            of_command("echo why >&2; exit 3")
+                .expect_err("fails")
+                .contains("exit status: 3, what ends with `why`")
+        );
         assert!(
             of_file("/nonexistent/x")
                 .expect_err("nowhere")
