@@ -13,7 +13,7 @@ use model::{Bytes, Doubt, PageKind};
 use super::Desk;
 use super::guest_tlb;
 use super::latency::{available, room};
-use super::pools::Loan;
+use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::{Outcome, Ui};
@@ -114,20 +114,16 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyho
     // Before pages are borrowed for nothing.
     lab::guest::can_run().map_err(Coded)?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    let pooled = spec.kinds.iter().filter(|_| !no_pool);
-    let loans: Vec<Loan> = pooled
-        .map(|&kind| Loan::take(ui, &[kind], lab::guest::memory(largest, kind)))
-        .collect();
     ui.note(&format!(
         "measuring {} guest page sizes on {} page kinds at {} working sets",
         spec.guest_pages.len(),
         spec.kinds.len(),
         spec.sizes.len()
     ));
-    let mut progress = ui.progress();
-    let measured = lab::guest::run(spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    loans.into_iter().for_each(|loan| loan.give_back(ui));
+    let wanted = spec.kinds.iter().map(|&kind| (kind, lab::guest::memory(largest, kind)));
+    let measured = on_loan(ui, no_pool, wanted, |progress| {
+        lab::guest::run(spec, progress, &|| stop.is_asked())
+    });
     match measured {
         Ok(measured) => Ok(Some(measured)),
         Err(Error::Interrupted) => Ok(None),

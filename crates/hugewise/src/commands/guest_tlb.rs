@@ -9,7 +9,7 @@ use model::{Bytes, PageKind};
 
 use super::Desk;
 use super::guest::{Coded, all_kinds};
-use super::pools::Loan;
+use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
@@ -22,19 +22,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     let stop = Stop::on_signals()?;
     // Before pages are borrowed for nothing.
     lab::guest::can_run().map_err(Coded)?;
-    let loan = if typed.no_pool {
-        Loan::none()
-    } else {
-        Loan::take(&desk.ui, &spec.kinds, MEMORY)
-    };
     desk.ui.note(&format!(
         "timing translation inside a guest on {} page kinds",
         spec.kinds.len()
     ));
-    let mut progress = desk.ui.progress();
-    let measured = lab::guest::tlb::run(&spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    loan.give_back(&desk.ui);
+    let wanted = spec.kinds.iter().map(|&kind| (kind, MEMORY));
+    let measured = on_loan(&desk.ui, typed.no_pool, wanted, |progress| {
+        lab::guest::tlb::run(&spec, progress, &|| stop.is_asked())
+    });
     let (guest, doubts) = match measured {
         Ok(measured) => measured,
         Err(Error::Interrupted) => return Ok(Outcome::Interrupted),

@@ -10,7 +10,7 @@ use model::{Bytes, Doubt, PageKind};
 
 use super::Desk;
 use super::latency::{available, usual_kinds};
-use super::pools::Loan;
+use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::{Outcome, Ui};
@@ -110,20 +110,15 @@ fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Kernel
     let mut kinds: Vec<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     kinds.sort();
     kinds.dedup();
-    let loan = if no_pool {
-        Loan::none()
-    } else {
-        Loan::take(ui, &kinds, pool_bytes(spec))
-    };
     ui.note(&format!(
         "measuring {} operations by {:?} workers",
         spec.ops.len(),
         spec.workers
     ));
-    let mut progress = ui.progress();
-    let measured = lab::kernelops::run(spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    loan.give_back(ui);
+    let wanted = kinds.into_iter().map(|kind| (kind, pool_bytes(spec)));
+    let measured = on_loan(ui, no_pool, wanted, |progress| {
+        lab::kernelops::run(spec, progress, &|| stop.is_asked())
+    });
     match measured {
         Ok(measured) => Ok(Some(measured)),
         Err(Error::Interrupted) => Ok(None),

@@ -9,7 +9,7 @@ use model::latency::{Access, Latency, Pattern};
 use model::{Bytes, Doubt, PageKind};
 
 use super::Desk;
-use super::pools::Loan;
+use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::{Outcome, Progress, Ui};
@@ -108,20 +108,15 @@ pub(super) fn measure(
     no_pool: bool,
 ) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    let loan = if no_pool {
-        Loan::none()
-    } else {
-        Loan::take(ui, &spec.kinds, largest)
-    };
     ui.note(&format!(
         "measuring {} page kinds at {} working sets",
         spec.kinds.len(),
         spec.sizes.len()
     ));
-    let mut progress = ui.progress();
-    let measured = lab::latency::run(spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    loan.give_back(ui);
+    let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
+    let measured = on_loan(ui, no_pool, wanted, |progress| {
+        lab::latency::run(spec, progress, &|| stop.is_asked())
+    });
     match measured {
         Ok(measured) => Ok(Some(measured)),
         Err(Error::Interrupted) => Ok(None),

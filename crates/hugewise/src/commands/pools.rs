@@ -36,6 +36,22 @@ pub(super) fn recover(ui: &Ui) {
     }
 }
 
+/// Measures with so many bytes of each pooled kind on loan, unless `no_pool`. Whatever happens, they are given back.
+pub(super) fn on_loan<T>(
+    ui: &Ui,
+    no_pool: bool,
+    wanted: impl IntoIterator<Item = (PageKind, Bytes)>,
+    measure: impl FnOnce(&mut dyn lab::Progress) -> T,
+) -> T {
+    let wanted = wanted.into_iter().filter(|_| !no_pool);
+    let loans: Vec<Loan> = wanted.map(|(kind, bytes)| Loan::take(ui, &[kind], bytes)).collect();
+    let mut progress = ui.progress();
+    let measured = measure(&mut progress);
+    drop(progress);
+    loans.into_iter().for_each(|loan| loan.give_back(ui));
+    measured
+}
+
 /// Pages on loan for the kinds of one measurement.
 pub(super) struct Loan(Vec<PoolLease>);
 

@@ -8,7 +8,7 @@ use model::{Bytes, Doubt, PageKind};
 
 use super::Desk;
 use super::latency::usual_kinds;
-use super::pools::Loan;
+use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::{Outcome, Ui};
@@ -41,16 +41,11 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Out
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
 pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Tlb, Vec<Doubt>)>> {
-    let loan = if no_pool {
-        Loan::none()
-    } else {
-        Loan::take(ui, &spec.kinds, POOL)
-    };
     ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
-    let mut progress = ui.progress();
-    let measured = lab::tlb::run(spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    loan.give_back(ui);
+    let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
+    let measured = on_loan(ui, no_pool, wanted, |progress| {
+        lab::tlb::run(spec, progress, &|| stop.is_asked())
+    });
     match measured {
         Ok(measured) => Ok(Some(measured)),
         Err(Error::Interrupted) => Ok(None),
