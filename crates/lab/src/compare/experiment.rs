@@ -9,7 +9,7 @@ use super::judge::{self, Rules, Wanted};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
 use super::{Error, doubts};
-use crate::Progress;
+use crate::progress::{Progress, time_left};
 
 /// Makes runs, and knows what time it is: a real one starts programs, one for tests needs neither programs nor a clock.
 pub trait Executor {
@@ -204,11 +204,7 @@ impl<'a> Experiment<'a> {
     fn tell(&self, progress: &mut dyn Progress, spent: Duration, slot: Slot) {
         let all = f64::from(self.plan.most()) * (self.spec.arms.len() + 1) as f64;
         let done = self.runs.len() as f64 / all;
-        let left = if done > 0.0 {
-            spent.mul_f64((1.0 - done).max(0.0) / done)
-        } else {
-            Duration::ZERO
-        };
+        let left = time_left(spent, done);
         let what = format!(
             "block {} of {} at most: {}",
             slot.block + 1,

@@ -14,7 +14,8 @@ use model::{Bytes, Unread};
 
 use super::live::Live;
 use super::pieces::Span;
-use crate::{Progress, stats};
+use crate::progress::{Progress, time_left};
+use crate::stats;
 
 /// What to collapse.
 #[derive(Clone, Debug)]
@@ -197,7 +198,7 @@ pub(super) fn work(
             break;
         }
         let share = number as f64 / pieces.len() as f64;
-        let left = target.now().mul_f64((1.0 - share) / share.max(0.01));
+        let left = time_left(target.now(), share);
         progress.step(share, left, &format!("{number} of {} pieces", pieces.len()));
         // Where the pagemap does not tell, the kernel decides.
         if target.used(at, spec.page).is_ok_and(|used| used < spec.used) {

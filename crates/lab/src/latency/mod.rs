@@ -16,7 +16,7 @@ use model::{Bytes, Doubt, PageKind};
 
 pub use plan::sizes;
 
-use crate::Progress;
+use crate::progress::{Progress, time_left};
 use arenas::Arenas;
 use outcome::Outcome;
 use sweep::Sweep;
@@ -102,9 +102,14 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         let end = budget.mul_f64((done + 1) as f64 / shifts.len() as f64);
         let largest = spec.sizes.iter().copied().max().unwrap_or_default();
         let whole = Bytes(largest.0.saturating_mul(kinds.len() as u64));
+        // However long set-up takes, a third of the time goes to sampling.
+        let least = budget / shifts.len() as u32 / 3;
+        let taking = Instant::now();
         let mut arenas = Arenas::take(spec, kinds, &pinned, &mut |taken| {
             let what = format!("taking memory: {taken} of {whole}");
-            let left = budget.saturating_sub(begun.elapsed());
+            let share = taken.0 as f64 / whole.0.max(1) as f64;
+            let left = time_left(taking.elapsed(), share) + least;
+            let left = left.max(budget.saturating_sub(begun.elapsed()));
             progress.step(done as f64 / shifts.len() as f64, left, &what);
             !stop()
         });
@@ -117,13 +122,9 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
             .filter(|point| kinds.contains(&point.kind))
             .collect();
         let mut live = Live::new(&mut arenas, &mine, spec.seed);
-        // However long set-up took, a third of the time goes to sampling.
-        let left = end
-            .saturating_sub(begun.elapsed())
-            .max(budget / shifts.len() as u32 / 3);
         let sweep = Sweep {
             points: &mine,
-            budget: left,
+            budget: end.saturating_sub(begun.elapsed()).max(least),
             seed: spec.seed,
         };
         let sampled = sweep.run(&mut live, progress, stop)?;
