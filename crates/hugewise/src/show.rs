@@ -150,7 +150,7 @@ fn findings<T: Show>(data: &T) -> Result<&Doctor, ShowError> {
 }
 
 /// Headlines, tables, and plots where the look wants them.
-fn text<T: Show>(data: &T, look: Look) -> String {
+pub(crate) fn text<T: Show>(data: &T, look: Look) -> String {
     let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
     let sheets = data
         .lead()

@@ -9,6 +9,8 @@ pub enum Scale {
     Log,
     /// Equal differences are equally far apart; the axis contains zero.
     Linear,
+    /// Likewise, but the axis is no longer than the values need: for values that lie close together.
+    Close,
 }
 
 impl Scale {
@@ -16,7 +18,7 @@ impl Scale {
     pub fn place(self, value: f64) -> f64 {
         match self {
             Self::Log => value.max(f64::MIN_POSITIVE).log10(),
-            Self::Linear => value,
+            Self::Linear | Self::Close => value,
         }
     }
 }
@@ -62,8 +64,32 @@ impl Axis {
         match scale {
             Scale::Log => log_axis(low, high, max),
             Scale::Linear => linear_axis(low.min(0.0), high.max(0.0), max),
+            Scale::Close => {
+                let air = air(low, high);
+                linear_axis(low - air, high + air, max)
+            }
         }
     }
+
+    /// An axis of turns from 1 to `last`, at most `max` of them labelled.
+    pub fn turns(last: u64, max: usize) -> Self {
+        let step = round_step(last as f64 / max.max(2) as f64).max(1.0) as u64;
+        let ticks = (1..=last).filter(|turn| turn.is_multiple_of(step));
+        Self {
+            ends: [0.5, last as f64 + 0.5],
+            ticks: ticks.map(|turn| (turn as f64, turn.to_string())).collect(),
+        }
+    }
+}
+
+/// A close axis is at least this share of its values long: noise below it is not worth a look.
+const LEAST_LENGTH: f64 = 0.02;
+
+/// What a close axis leaves free at both ends.
+fn air(low: f64, high: f64) -> f64 {
+    let (length, least) = (high - low, low.abs().max(high.abs()) * LEAST_LENGTH);
+    let air = (length / 20.0).max((least - length) / 2.0);
+    if air > 0.0 { air } else { 0.5 }
 }
 
 fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
@@ -113,19 +139,25 @@ fn log_axis(low: f64, high: f64, max: usize) -> Axis {
 
 fn linear_axis(low: f64, high: f64, max: usize) -> Axis {
     let span = (high - low).max(1e-9);
-    let rough = span / max.max(2) as f64;
+    let step = round_step(span / max.max(2) as f64);
+    // As many decimals as tell neighbours apart.
+    let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
+    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+    let ticks = (first..=last).map(|n| n as f64 * step);
+    Axis {
+        ends: [first as f64 * step, last as f64 * step],
+        ticks: ticks.map(|value| (value, format!("{value:.decimals$}"))).collect(),
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, not below `rough`.
+fn round_step(rough: f64) -> f64 {
     let decade = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0]
+    [1.0, 2.0, 5.0, 10.0]
         .map(|digit| digit * decade)
         .into_iter()
         .find(|&step| step >= rough)
-        .unwrap_or(rough);
-    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
-    let ticks = (first..=last).map(|n| (n as f64 * step, number(n as f64 * step)));
-    Axis {
-        ends: [first as f64 * step, last as f64 * step],
-        ticks: ticks.collect(),
-    }
+        .unwrap_or(rough)
 }
 
 /// Three significant digits without trailing zeros: `0.5`, `1.25`, `98.2`, `142`.
@@ -182,9 +214,35 @@ mod tests {
         assert_eq!(labels(&axis), ["0", "10", "20", "30", "40", "50"]);
         let negative = Axis::values([-3.0, 8.0].into_iter(), Scale::Linear, 6);
         assert_eq!(labels(&negative), ["-4", "-2", "0", "2", "4", "6", "8"]);
-        for scale in [Scale::Log, Scale::Linear] {
+        for scale in [Scale::Log, Scale::Linear, Scale::Close] {
             assert!(Axis::values([f64::NAN].into_iter(), scale, 5).ticks.len() > 1);
         }
+    }
+
+    #[test]
+    fn close_axes_are_as_long_as_their_values_and_labels_differ() {
+        let axis = Axis::values([1.012, 1.043].into_iter(), Scale::Close, 6);
+        assert_eq!(labels(&axis), ["1.01", "1.02", "1.03", "1.04", "1.05"]);
+        assert!(axis.ends[0] <= 1.012 && axis.ends[1] >= 1.043);
+        let equal = Axis::values([5.0, 5.0].into_iter(), Scale::Close, 6);
+        assert!(
+            equal.ends[0] < 5.0 && equal.ends[1] > 5.0 && equal.ends[1] < 5.2,
+            "{equal:?}"
+        );
+        let zero = Axis::values([0.0].into_iter(), Scale::Close, 6);
+        assert!(
+            zero.ends[0] < 0.0 && zero.ends[1] > 0.0 && zero.ticks.len() > 2,
+            "{zero:?}"
+        );
+    }
+
+    #[test]
+    fn turns_are_whole_and_thin_out() {
+        assert_eq!(labels(&Axis::turns(4, 8)), ["1", "2", "3", "4"]);
+        let many = Axis::turns(93, 10);
+        assert_eq!(labels(&many), ["10", "20", "30", "40", "50", "60", "70", "80", "90"]);
+        assert_eq!(many.ends, [0.5, 93.5]);
+        assert_eq!(labels(&Axis::turns(1, 8)), ["1"]);
     }
 
     #[test]

@@ -1,18 +1,20 @@
-//! A comparison as tables: verdicts, how each arm came about, and every run as a mark on a common scale.
+//! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
+mod runs;
+
+use lab::compare::bloat;
 use model::compare::{Arm, Compare, Control, Judged, Metric, Verdict};
-use model::{Bytes, Estimate, Reading};
+use model::{Backing, Bytes, Estimate, Reading};
 
+use super::figure::Figure;
 use super::kernelops::time;
+use super::look::Look;
 use super::sheet::Sheet;
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
-
-/// Columns of the strip that shows runs.
-const STRIP: usize = 36;
+use crate::show::{self, CHARTS, Lines, Show};
 
 impl Show for Compare {
-    const FORMS: &'static [Format] = &TABLES;
+    const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "compare";
 
     fn title(&self) -> String {
@@ -25,11 +27,21 @@ impl Show for Compare {
 
     fn sheets(&self) -> Vec<Sheet> {
         let metrics = self.controls.iter().map(|control| verdicts(self, control));
-        let strips = self.controls.iter().map(|control| strips(self, &control.metric));
+        let strips = self.controls.iter().map(|control| runs::strips(self, &control.metric));
         metrics
             .chain(strips)
             .chain([techniques(self), accounts(self)])
             .collect()
+    }
+
+    /// Without the charts: the strips say the same in less room.
+    fn text(&self, look: Look) -> String {
+        show::text(self, Look { plot: false, ..look })
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let metrics = self.controls.iter().map(|control| control.metric.as_str());
+        metrics.filter_map(|metric| runs::chart(self, metric)).collect()
     }
 
     fn csv(&self) -> Lines {
@@ -52,7 +64,11 @@ fn value(metric: &str, value: f64) -> String {
 }
 
 fn percent(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+    let text = format!("{:+.1} %", (ratio - 1.0) * 100.0);
+    match text.as_str() {
+        "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
+        _ => text,
+    }
 }
 
 /// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`.
@@ -81,9 +97,9 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
     let gain = gain(judged.ratio, judged.low, judged.high);
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
-            let verdict = judged.verdict.title();
+            let (verdict, price) = (judged.verdict.title(), price(compare, arm));
             format!(
-                "{arm} is {verdict} than {against} in {metric}: {gain}, {} pairs{covered}.",
+                "{arm} is {verdict} than {against} in {metric}: {gain}, {} pairs{covered}{price}.",
                 judged.pairs
             )
         }
@@ -94,6 +110,16 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
         Verdict::NotInEffect => format!("{arm} {}: it was not compared.", judged.why),
         Verdict::Unknown => format!("{arm} against {against} in {metric} cannot be told: {}.", judged.why),
     }
+}
+
+/// The memory that an arm costs beyond the reference's, if it is worth a word.
+fn price(compare: &Compare, arm: &str) -> String {
+    let bloat = compare
+        .arms
+        .iter()
+        .find(|known| known.name == *arm)
+        .and_then(|arm| bloat(compare.arms.first()?, arm));
+    bloat.map_or_else(String::new, |bloat| format!("; it takes {bloat}"))
 }
 
 fn verdicts(compare: &Compare, control: &Control) -> Sheet {
@@ -136,6 +162,9 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
             memory,
         ];
         sheet.row(cells);
+    }
+    if compare.controls.first() != Some(control) {
+        return sheet;
     }
     sheet.note(design(compare));
     sheet.note("gain = how many times better, paired within blocks; the first row is the reference against itself: this comparison's own noise");
@@ -182,54 +211,6 @@ fn design(compare: &Compare) -> String {
     )
 }
 
-/// Every run as a mark, darker where several fall together, the lowest value at the left.
-fn strips(compare: &Compare, metric: &str) -> Sheet {
-    let all: Vec<f64> = compare.arms.iter().flat_map(|arm| arm.values(metric)).collect();
-    let low = all.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut sheet = Sheet::new(&format!("Runs by {metric}"), ["arm", "#lowest", "runs", "#highest"]);
-    for arm in &compare.arms {
-        let values = lab::stats::sorted(&arm.values(metric));
-        let (Some(first), Some(last)) = (values.first(), values.last()) else {
-            continue;
-        };
-        sheet.row([
-            arm.name.clone(),
-            value(metric, *first),
-            strip(&values, low, high),
-            value(metric, *last),
-        ]);
-    }
-    if !all.is_empty() {
-        sheet.note(format!(
-            "the scale is from {} to {}",
-            value(metric, low),
-            value(metric, high)
-        ));
-    }
-    sheet
-}
-
-fn strip(values: &[f64], low: f64, high: f64) -> String {
-    let mut counts = [0_usize; STRIP];
-    for value in values {
-        let place = (value - low) / (high - low).max(f64::MIN_POSITIVE) * (STRIP - 1) as f64;
-        counts[(place.round() as usize).min(STRIP - 1)] += 1;
-    }
-    let most = counts.iter().copied().max().unwrap_or(1).max(1);
-    const MARKS: [char; 4] = ['░', '▒', '▓', '█'];
-    counts
-        .iter()
-        .map(|&count| {
-            if count == 0 {
-                '·'
-            } else {
-                MARKS[(count * MARKS.len()).div_ceil(most) - 1]
-            }
-        })
-        .collect()
-}
-
 fn techniques(compare: &Compare) -> Sheet {
     let mut sheet = Sheet::new(
         "How the arms came about",
@@ -269,18 +250,22 @@ fn accounts(compare: &Compare) -> Sheet {
 }
 
 fn csv(compare: &Compare) -> Lines {
-    let head = vec!["arm", "block", "again", "metric", "value"];
+    let head = vec!["arm", "turn", "block", "again", "metric", "value"];
     let mut lines = Vec::new();
     for arm in &compare.arms {
         for run in &arm.runs {
             let coverage = run.coverage(arm.kind).ok().map(|share| ("coverage", share));
-            let metrics = run.metrics.iter().map(|(name, value)| (name.as_str(), *value));
-            for (name, value) in metrics.chain(coverage) {
+            let coverage = coverage.map(|(name, share)| (name.to_owned(), share));
+            let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), *value));
+            let backing = run.backing.known().into_iter().flat_map(Backing::iter);
+            let backing = backing.map(|(kind, bytes)| (format!("backing-{kind}"), bytes.0 as f64));
+            for (name, value) in metrics.chain(coverage).chain(backing) {
                 let cells = [
                     arm.name.clone(),
+                    run.turn.to_string(),
                     run.block.to_string(),
                     run.again.to_string(),
-                    name.to_owned(),
+                    name,
                     value.to_string(),
                 ];
                 lines.push(cells.to_vec());
@@ -292,4 +277,4 @@ fn csv(compare: &Compare) -> Lines {
 
 #[cfg(test)]
 #[path = "compare_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use model::compare::{Arm, Compare, Control, Design, Ended, Judged, Looks, Method, Metric, Order, Run, Verdict};
 use model::{Backing, Bytes, Estimate, PageKind, Reading};
 
-use super::strip;
+use crate::cli::typed::Format;
 use crate::render::look::Look;
-use crate::show::Show;
+use crate::samples::envelope;
+use crate::show::{Show, show};
 
-fn run(block: u32, again: bool, wall: f64, kind: PageKind) -> Run {
+fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
     let backing: Backing = [(kind, Bytes::gib(1))].into_iter().collect();
     let metrics = [(Metric::Wall, wall), (Metric::Memory, 2_f64.powi(30))];
     let metrics: BTreeMap<String, f64> = metrics.map(|(metric, value)| (metric.name().to_owned(), value)).into();
     Run {
-        block,
+        block: turn / 3,
         again,
-        turn: 0,
+        turn,
         metrics,
         backing: Reading::Known(backing),
         text: None,
@@ -41,14 +42,15 @@ fn arm(name: &str, kind: PageKind, runs: Vec<Run>) -> Arm {
     }
 }
 
-fn compare(verdict: Verdict) -> Compare {
+/// Six blocks of base, base again and thp, each with its place in time.
+pub(crate) fn compare(verdict: Verdict) -> Compare {
     let base = (0..6).flat_map(|block| {
         [
-            run(block, false, 1.0, PageKind::Base),
-            run(block, true, 1.01, PageKind::Base),
+            run(3 * block, false, 1.0, PageKind::Base),
+            run(3 * block + 2, true, 1.01, PageKind::Base),
         ]
     });
-    let thp = (0..6).map(|block| run(block, false, 0.75, PageKind::Thp));
+    let thp = (0..6).map(|block| run(3 * block + 1, false, 0.75, PageKind::Thp));
     let text = |text: &str| text.to_owned();
     Compare {
         program: vec![text("./chase"), text("1G")],
@@ -121,14 +123,97 @@ fn an_arm_that_did_not_take_effect_is_never_no_difference() {
 }
 
 #[test]
-fn a_strip_has_the_lowest_at_the_left_and_csv_has_every_value() {
-    let marks = strip(&[1.0, 1.0, 1.0, 1.0, 2.0], 1.0, 2.0);
-    assert!(
-        marks.starts_with('█') && marks.ends_with('░') && marks.chars().count() == 36,
-        "{marks}"
-    );
+fn csv_has_every_value() {
     let (head, lines) = compare(Verdict::Better).csv();
     assert!(lines.iter().all(|line| line.len() == head.len()));
-    assert_eq!(lines.len(), 18 * 3);
-    assert_eq!(lines[0], ["base", "0", "false", "memory", "1073741824"]);
+    assert_eq!(lines.len(), 18 * 4);
+    assert_eq!(lines[0], ["base", "0", "0", "false", "memory", "1073741824"]);
+}
+
+#[test]
+fn the_chart_has_every_run_in_its_turn_and_the_median_of_each_arm() {
+    let compare = compare(Verdict::Better);
+    let figures = compare.figures();
+    let [figure] = &figures[..] else {
+        panic!("{}", figures.len())
+    };
+    let turns = |arm: usize| figure.series[arm].dots.iter().map(|dot| dot.at).collect::<Vec<_>>();
+    assert_eq!(turns(0), [1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16, 18]);
+    assert_eq!(turns(1), [2, 5, 8, 11, 14, 17]);
+    assert_eq!(figure.series[1].name, "thp: 750 ms (750 ms to 750 ms)");
+    assert_eq!(figure.y_label, "wall, s");
+    assert_eq!(
+        figure.series[0].dots[3].tip,
+        "base, run 6: 1.010 s; block 2, the reference's second; 100.0 % of the memory on base pages"
+    );
+    let numbers = figure.numbers.as_ref().expect("a table");
+    assert_eq!(numbers.rows.len(), 18);
+    assert_eq!(numbers.rows[1][..4], ["2", "thp", "1", "750 ms"]);
+}
+
+#[test]
+fn pictures_and_the_page_have_the_chart_and_a_terminal_has_strips() {
+    let look = Look {
+        width: 160,
+        color: false,
+        plot: true,
+    };
+    let shown = |format| show(&envelope(compare(Verdict::Better)), format, look).expect("shown");
+    let svg = String::from_utf8(shown(Format::Svg)).expect("text");
+    for part in [
+        "Every run by wall",
+        "thp: 750 ms",
+        "run, in order of time",
+        "opacity=\"0.13\"",
+    ] {
+        assert!(svg.contains(part), "{part} in {svg}");
+    }
+    assert!(shown(Format::Png).starts_with(b"\x89PNG"));
+    let page = String::from_utf8(shown(Format::Html)).expect("text");
+    assert_eq!(page.matches("class=\"hit\"").count(), 2 * 18);
+    assert!(
+        page.contains("data-tip=\"base, run 1: 1.000 s; block 1; 100.0 % of the memory"),
+        "{page}"
+    );
+    let body = page.split("</style>").nth(1).expect("body");
+    assert!(!body.contains("=\"#"), "a colour that dark mode cannot change");
+    let text = String::from_utf8(shown(Format::Text)).expect("text");
+    assert!(
+        text.contains("▁▁▁▁▁▁") && text.contains("██████") && !text.contains('┤'),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_chart_without_runs_is_none_and_slices_are_called_so() {
+    let mut made = compare(Verdict::Better);
+    made.design.method = Method::Flip;
+    assert!(made.figures()[0].title.starts_with("Every slice by wall"));
+    made.arms.iter_mut().for_each(|arm| arm.runs.clear());
+    assert!(made.figures().is_empty());
+    assert!(
+        show(
+            &envelope(made),
+            Format::Svg,
+            Look {
+                width: 80,
+                color: false,
+                plot: false
+            }
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn a_gain_that_costs_memory_says_so_in_the_same_sentence() {
+    let mut made = compare(Verdict::Better);
+    for run in &mut made.arms[1].runs {
+        run.metrics.insert("memory".to_owned(), 1.5 * 2_f64.powi(30));
+    }
+    let headlines = made.headlines();
+    assert!(
+        headlines[0].ends_with("on thp pages; it takes 1.50 times the memory, 1.5G instead of 1G."),
+        "{headlines:?}"
+    );
 }

@@ -1,59 +1,115 @@
-//! A chart before it is drawn: values by page kind over working sets, whatever draws them.
+//! A chart before it is drawn: points along working sets or along time, whatever draws them.
 
-use model::{Bytes, PageKind};
+use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Axis, Scale};
+use super::sheet::Sheet;
+use super::tone::Tone;
 
-/// A chart of values over working sets, one line for each page kind.
+/// A chart of values, one look for each series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// A name for links and files, such as `latency-random-line-read`.
     pub id: String,
     /// What it shows, in one line.
     pub title: String,
+    /// What the points lie along.
+    pub along: Along,
     /// The values and their unit.
     pub y_label: String,
     /// The scale of the values.
     pub scale: Scale,
-    /// The lines.
+    /// The lines or clouds of points.
     pub series: Vec<Series>,
-    /// Working sets to point out.
+    /// Places to point out.
     pub marks: Vec<Mark>,
+    /// Its numbers as a table, where a grid of places and series would not do.
+    pub numbers: Option<Sheet>,
 }
 
-/// A working set at which something happens to one page kind, such as a knee of its line.
+/// What the points of a chart lie along, from left to right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Along {
+    /// Working sets in bytes; equal factors are equally far apart.
+    WorkingSet,
+    /// Turns in order of time, from 1; what one of them is called.
+    Turns(&'static str),
+}
+
+/// A place at which something happens to one series, such as a knee of its line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// The page kind.
-    pub kind: PageKind,
+    /// The look of its series.
+    pub tone: Tone,
     /// Where.
-    pub bytes: Bytes,
+    pub at: u64,
     /// What happens there, in a few words.
     pub text: String,
 }
 
-/// One page kind's line.
+/// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The page kind.
-    pub kind: PageKind,
-    /// Its points, by ascending size.
+    /// What they are.
+    pub name: String,
+    /// How they look.
+    pub tone: Tone,
+    /// The median and its 95 % interval of points that stand for themselves; points without it are joined by a line.
+    pub level: Option<Estimate>,
+    /// The points, from left to right.
     pub dots: Vec<Dot>,
 }
 
 /// One point with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dot {
-    /// Working set.
-    pub bytes: Bytes,
+    /// Where it lies: a working set in bytes, or a turn.
+    pub at: u64,
     /// The value.
     pub value: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval; the value itself without one.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of its 95 % interval; the value itself without one.
     pub high: f64,
     /// All there is to say about it, for hovering.
     pub tip: String,
+}
+
+impl Series {
+    /// The line of a page kind.
+    pub fn of_kind(kind: PageKind, dots: Vec<Dot>) -> Self {
+        Self {
+            name: kind.to_string(),
+            tone: Tone::of(kind),
+            level: None,
+            dots,
+        }
+    }
+}
+
+impl Along {
+    /// What stands below the axis.
+    pub fn label(self) -> String {
+        match self {
+            Self::WorkingSet => "working set".to_owned(),
+            Self::Turns(turn) => format!("{turn}, in order of time"),
+        }
+    }
+
+    /// A place in words.
+    pub fn text(self, at: u64) -> String {
+        match self {
+            Self::WorkingSet => Bytes(at).to_string(),
+            Self::Turns(_) => at.to_string(),
+        }
+    }
+
+    fn place(self, at: u64) -> f64 {
+        match self {
+            Self::WorkingSet => (at.max(1) as f64).log2(),
+            Self::Turns(_) => at as f64,
+        }
+    }
 }
 
 impl Figure {
@@ -62,27 +118,33 @@ impl Figure {
         self.dots().next().is_none()
     }
 
-    /// All points of all lines.
+    /// All points of all series.
     pub fn dots(&self) -> impl Iterator<Item = &Dot> {
         self.series.iter().flat_map(|series| &series.dots)
     }
 
-    /// The axis of working sets with at most `max` labels.
+    /// The axis from left to right with at most `max` labels.
     pub fn x_axis(&self, max: usize) -> Axis {
-        Axis::sizes(self.dots().map(|dot| dot.bytes), max)
+        let places = self.dots().map(|dot| dot.at);
+        match self.along {
+            Along::WorkingSet => Axis::sizes(places.map(Bytes), max),
+            Along::Turns(_) => Axis::turns(places.max().unwrap_or(1), max),
+        }
     }
 
     /// The axis of values, wide enough for every interval, with at most `max` labels.
     pub fn y_axis(&self, max: usize) -> Axis {
+        let levels = self.series.iter().filter_map(|series| series.level);
+        let values = self.dots().flat_map(|dot| [dot.value, dot.low, dot.high]);
         Axis::values(
-            self.dots().flat_map(|dot| [dot.value, dot.low, dot.high]),
+            values.chain(levels.flat_map(|level| [level.low, level.high])),
             self.scale,
             max,
         )
     }
 
     /// Where a point lies on both axes.
-    pub fn place(&self, bytes: Bytes, value: f64) -> (f64, f64) {
-        ((bytes.0.max(1) as f64).log2(), self.scale.place(value))
+    pub fn place(&self, at: u64, value: f64) -> (f64, f64) {
+        (self.along.place(at), self.scale.place(value))
     }
 }

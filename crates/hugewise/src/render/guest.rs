@@ -6,7 +6,7 @@ use model::guest::{Guest, GuestPage, GuestPoint};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::Scale;
-use super::figure::{Figure, Series};
+use super::figure::{Along, Figure, Series};
 use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
@@ -214,8 +214,8 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
             .filter(mine)
             .filter_map(|point| dot(&point.point))
             .collect();
-        dots.sort_by_key(|dot| dot.bytes);
-        Series { kind, dots }
+        dots.sort_by_key(|dot| dot.at);
+        Series::of_kind(kind, dots)
     });
     let place = page.map_or_else(
         || "natively".to_owned(),
@@ -224,10 +224,12 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     Figure {
         id: format!("guest-{}", called(page)),
         title: format!("Time of one step by working set and host backing, {place}"),
+        along: Along::WorkingSet,
         y_label: "ns".to_owned(),
         scale: Scale::Log,
         series: series.filter(|series| !series.dots.is_empty()).collect(),
         marks: Vec::new(),
+        numbers: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! A made matrix in every form.
 
+use model::Bytes;
 use model::guest::{Guest, GuestPage};
-use model::{Bytes, PageKind};
 
 use crate::cli::typed::Format;
 use crate::render::look::Look;
@@ -101,7 +101,11 @@ fn charts_need_several_working_sets_and_a_map_none() {
         plot: false,
     };
     assert!(show(&envelope(one), Format::Svg, look).is_ok());
-    let kinds: Vec<PageKind> = guest().figures()[1].series.iter().map(|series| series.kind).collect();
-    assert_eq!(kinds, [PageKind::Base, PageKind::Thp]);
+    let names: Vec<String> = guest().figures()[1]
+        .series
+        .iter()
+        .map(|series| series.name.clone())
+        .collect();
+    assert_eq!(names, ["base", "thp"]);
     assert_eq!(guest().figures()[1].id, format!("guest-{}", GuestPage::Size4K));
 }

@@ -6,7 +6,7 @@ use model::latency::{Access, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Scale, number};
-use super::figure::{Dot, Figure, Series};
+use super::figure::{Along, Dot, Figure, Series};
 use super::sheet::Sheet;
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
@@ -265,21 +265,19 @@ fn how(latency: &Latency) -> String {
 fn curves(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
     let points = points_of(latency, view);
-    let series = kinds_of(&points).into_iter().map(|kind| Series {
-        kind,
-        dots: points
-            .iter()
-            .filter(|point| point.kind == kind)
-            .filter_map(|point| dot(point))
-            .collect(),
+    let series = kinds_of(&points).into_iter().map(|kind| {
+        let of_kind = points.iter().filter(|point| point.kind == kind);
+        Series::of_kind(kind, of_kind.filter_map(|point| dot(point)).collect())
     });
     Figure {
         id: format!("latency-{pattern}-{access}"),
         title: format!("Time of one step by working set: {pattern}, {access}"),
+        along: Along::WorkingSet,
         y_label: "ns".to_owned(),
         scale: Scale::Log,
         series: series.filter(|series| !series.dots.is_empty()).collect(),
         marks: Vec::new(),
+        numbers: None,
     }
 }
 
@@ -289,7 +287,7 @@ pub(super) fn dot(point: &Point) -> Option<Dot> {
         format!(", {} core cycles{}", spread(cycles), disturbed(point))
     });
     Some(Dot {
-        bytes: point.bytes,
+        at: point.bytes.0,
         value: ns.median,
         low: ns.low,
         high: ns.high,
@@ -315,23 +313,25 @@ fn savings(latency: &Latency, view: View) -> Figure {
     let kinds: BTreeSet<PageKind> = all.iter().map(|gain| gain.kind).collect();
     let series = kinds.into_iter().map(|kind| {
         let mut dots: Vec<Dot> = all.iter().filter(|gain| gain.kind == kind).map(saving).collect();
-        dots.sort_by_key(|dot| dot.bytes);
-        Series { kind, dots }
+        dots.sort_by_key(|dot| dot.at);
+        Series::of_kind(kind, dots)
     });
     Figure {
         id: format!("gain-{pattern}-{access}"),
         title: format!("Time saved against base pages: {pattern}, {access}"),
+        along: Along::WorkingSet,
         y_label: "% of the time on base pages".to_owned(),
         scale: Scale::Linear,
         series: series.collect(),
         marks: Vec::new(),
+        numbers: None,
     }
 }
 
 fn saving(gain: &Gain) -> Dot {
     let (low, high) = gain.interval();
     Dot {
-        bytes: gain.bytes,
+        at: gain.bytes.0,
         value: gain.percent(),
         low,
         high,

@@ -3,8 +3,8 @@
 use super::{csv, figures, sheets, spread};
 use crate::render::look::Look;
 use crate::samples::usual;
+use model::Estimate;
 use model::latency::{Latency, Quiet};
-use model::{Estimate, PageKind};
 
 const PLAIN: Look = Look {
     width: 100,
@@ -36,8 +36,8 @@ fn charts_hold_measured_points_only() {
         figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(),
         ["latency-random-line-read", "gain-random-line-read"]
     );
-    let kinds: Vec<PageKind> = figures[0].series.iter().map(|series| series.kind).collect();
-    assert_eq!(kinds, [PageKind::Base, PageKind::Thp]);
+    let names: Vec<&str> = figures[0].series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["base", "thp"]);
     assert_eq!(
         figures[1].series[0].dots.last().map(|dot| dot.value.round()),
         Some(44.0)

@@ -16,6 +16,7 @@ pub mod heatmap;
 pub mod inventory;
 pub mod kernelops;
 pub mod latency;
+mod legend;
 pub mod look;
 pub mod picture;
 pub mod plan;

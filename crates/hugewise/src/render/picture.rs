@@ -10,10 +10,12 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 
 use super::axis::{Axis, Scale, number};
-use super::figure::{Dot, Figure, Series};
+use super::figure::{Along, Dot, Figure, Series};
 use super::heatmap;
+use super::legend;
 use super::sheet::Sheet;
 use super::tone::Tone;
+use model::Estimate;
 
 /// Text and axes on light ground.
 pub const INK: [u8; 3] = [0x1d, 0x21, 0x26];
@@ -137,6 +139,11 @@ fn draw<'a, B: DrawingBackend + 'a>(
     zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
     let px = |pixels: f64| (pixels * zoom).round() as u32;
+    let is_inside = figure.along == Along::WorkingSet;
+    let area = match dress {
+        Dress::Whole if !is_inside => &legend::above(area, figure, zoom)?,
+        _ => area,
+    };
     let (width, height) = area.dim_in_pixel();
     let (x, y) = (
         figure.x_axis((width / px(80.0)) as usize),
@@ -144,7 +151,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
     );
     let rows = y.ends;
     let mut builder = ChartBuilder::on(area);
-    if dress == Dress::Whole {
+    if dress == Dress::Whole && is_inside {
         builder.caption(&figure.title, text(20.0 * zoom));
     }
     let mut chart = builder
@@ -160,17 +167,23 @@ fn draw<'a, B: DrawingBackend + 'a>(
         .bold_line_style(rgb(GRID))
         .light_line_style(TRANSPARENT)
         .label_style(text(17.0 * zoom))
-        .x_desc("working set")
+        .x_desc(figure.along.label())
         .y_desc(&figure.y_label)
         .draw()
         .map_err(fail)?;
     draw_marks(&mut chart, figure, rows, zoom)?;
     let mut hits = Vec::new();
+    let ends = chart.x_range();
+    for series in &figure.series {
+        if let Some(level) = series.level {
+            draw_level(&mut chart, [ends.start, ends.end], level, series.tone, zoom)?;
+        }
+    }
     for series in &figure.series {
         hits.extend(draw_series(&mut chart, figure, series, zoom)?);
     }
-    if dress == Dress::Whole {
-        legend(&mut chart, figure.scale, zoom)?;
+    if dress == Dress::Whole && is_inside {
+        names(&mut chart, figure.scale, zoom)?;
     }
     Ok(hits)
 }
@@ -217,8 +230,8 @@ fn draw_marks<'a, B: DrawingBackend + 'a>(
 ) -> Result<(), PictureError> {
     let px = |pixels: i32| (f64::from(pixels) * zoom) as i32;
     for (row, mark) in (0..).zip(&figure.marks) {
-        let color = rgb(Tone::of(mark.kind).light);
-        let (x, _) = figure.place(mark.bytes, 1.0);
+        let color = rgb(mark.tone.light);
+        let (x, _) = figure.place(mark.at, 1.0);
         let line = PathElement::new(vec![(x, bottom), (x, top)], color.mix(0.6).stroke_width(px(1) as u32));
         chart.draw_series([line]).map_err(fail)?;
         let label = Text::new(
@@ -231,30 +244,43 @@ fn draw_marks<'a, B: DrawingBackend + 'a>(
     Ok(())
 }
 
-/// Line, intervals and marks of one page kind; gives back where the points are.
+/// The interval of a median as a band across the chart, the median as a line in it.
+fn draw_level<'a, B: DrawingBackend + 'a>(
+    chart: &mut Chart<'a, B>,
+    [left, right]: [f64; 2],
+    level: Estimate,
+    tone: Tone,
+    zoom: f64,
+) -> Result<(), PictureError> {
+    let color = rgb(tone.light);
+    let band = Rectangle::new([(left, level.low), (right, level.high)], color.mix(0.13).filled());
+    chart.draw_series([band]).map_err(fail)?;
+    let median = vec![(left, level.median), (right, level.median)];
+    let line = PathElement::new(median, color.stroke_width((1.5 * zoom).round() as u32));
+    chart.draw_series([line]).map_err(fail).map(drop)
+}
+
+/// Line, intervals and marks of one series; gives back where the points are.
 fn draw_series<'a, B: DrawingBackend + 'a>(
     chart: &mut Chart<'a, B>,
     figure: &Figure,
     series: &Series,
     zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
-    let tone = Tone::of(series.kind);
+    let tone = series.tone;
     let color = rgb(tone.light);
     let stroke = |width: f64| color.stroke_width((width * zoom) as u32);
-    let places: Vec<(f64, f64)> = series
-        .dots
-        .iter()
-        .map(|dot| figure.place(dot.bytes, dot.value))
-        .collect();
+    let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
     let intervals = series.dots.iter().map(|dot| {
-        let ends = [dot.low, dot.high].map(|value| figure.place(dot.bytes, value));
+        let ends = [dot.low, dot.high].map(|value| figure.place(dot.at, value));
         PathElement::new(ends.to_vec(), stroke(1.0))
     });
     chart.draw_series(intervals).map_err(fail)?;
+    let line = if series.level.is_none() { &places[..] } else { &[] };
     chart
-        .draw_series(LineSeries::new(places.iter().copied(), stroke(2.0)))
+        .draw_series(LineSeries::new(line.iter().copied(), stroke(2.0)))
         .map_err(fail)?
-        .label(series.kind.to_string())
+        .label(&series.name)
         .legend(move |(x, y)| EmptyElement::at((x + (8.0 * zoom) as i32, y)) + mark(tone, zoom * 1.3));
     chart
         .draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))
@@ -271,10 +297,10 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
 }
 
 /// Where curves rise to the right, the upper left is free; where they may lie around zero, the lower right is.
-fn legend<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoom: f64) -> Result<(), PictureError> {
+fn names<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoom: f64) -> Result<(), PictureError> {
     let position = match scale {
         Scale::Log => SeriesLabelPosition::UpperLeft,
-        Scale::Linear => SeriesLabelPosition::LowerRight,
+        Scale::Linear | Scale::Close => SeriesLabelPosition::LowerRight,
     };
     chart
         .configure_series_labels()
@@ -287,8 +313,8 @@ fn legend<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zo
         .map_err(fail)
 }
 
-/// The mark of a page kind around a point: every kind has its own shape.
-fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
+/// The mark of a look around a point: looks differ in shape, too.
+pub(super) fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
     let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
     Polygon::new(
         tone.corners().iter().map(scaled).collect::<Vec<_>>(),

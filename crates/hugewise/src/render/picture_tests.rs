@@ -2,30 +2,32 @@
 
 use super::{Hit, picture, png, svg};
 use crate::render::axis::Scale;
-use crate::render::figure::{Dot, Figure, Mark, Series};
+use crate::render::figure::{Along, Dot, Figure, Mark, Series};
 use crate::render::heat::Heat;
 use crate::render::sheet::Sheet;
+use crate::render::tone::Tone;
 use model::{Bytes, PageKind};
 
 pub(crate) fn figure() -> Figure {
-    let series = |kind, factor: f64| Series {
-        kind,
-        dots: (14..=30)
+    let series = |kind, factor: f64| {
+        let dots = (14..=30)
             .map(|power| {
                 let value = factor * f64::from(power - 13);
                 Dot {
-                    bytes: Bytes(1 << power),
+                    at: 1 << power,
                     value,
                     low: value * 0.98,
                     high: value * 1.03,
                     tip: format!("{kind} {power}"),
                 }
             })
-            .collect(),
+            .collect();
+        Series::of_kind(kind, dots)
     };
     Figure {
         id: "test".to_owned(),
         title: "A <title> & more".to_owned(),
+        along: Along::WorkingSet,
         y_label: "ns".to_owned(),
         scale: Scale::Log,
         series: vec![
@@ -34,10 +36,11 @@ pub(crate) fn figure() -> Figure {
             series(PageKind::HUGETLB_2M, 7.0),
         ],
         marks: vec![Mark {
-            kind: PageKind::Thp,
-            bytes: Bytes::mib(1),
+            tone: Tone::of(PageKind::Thp),
+            at: Bytes::mib(1).0,
             text: "a knee of thp".to_owned(),
         }],
+        numbers: None,
     }
 }
 

@@ -36,7 +36,7 @@ pub fn plot(figure: &Figure, look: Look) -> String {
     let marked: String = figure
         .marks
         .iter()
-        .map(|mark| format!("┊ {}: {}\n", mark.bytes, mark.text))
+        .map(|mark| format!("┊ {}: {}\n", figure.along.text(mark.at), mark.text))
         .collect();
     format!(
         "{} ({})\n{}{marked}",
@@ -88,20 +88,16 @@ fn rulers(buffer: &mut Buffer, inner: Rect, x: &Axis, y: &Axis) {
 
 /// A dotted line from top to bottom; what it marks stands below the plot.
 fn knee(buffer: &mut Buffer, inner: Rect, x: [f64; 2], figure: &Figure, mark: &Mark) {
-    let (place, _) = figure.place(mark.bytes, 1.0);
+    let (place, _) = figure.place(mark.at, 1.0);
     let column = inner.left() + cell(place, x, inner.width);
     for row in inner.top()..inner.bottom() {
-        buffer.set_string(column, row, "┊", color(Tone::of(mark.kind)));
+        buffer.set_string(column, row, "┊", color(mark.tone));
     }
 }
 
 fn marks(buffer: &mut Buffer, inner: Rect, figure: &Figure, series: &Series, [x, y]: [[f64; 2]; 2]) {
-    let places: Vec<(f64, f64)> = series
-        .dots
-        .iter()
-        .map(|dot| figure.place(dot.bytes, dot.value))
-        .collect();
-    let tone = Tone::of(series.kind);
+    let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
+    let tone = series.tone;
     let points = Points {
         coords: &places,
         color: color(tone),
@@ -117,8 +113,8 @@ fn marks(buffer: &mut Buffer, inner: Rect, figure: &Figure, series: &Series, [x,
 fn legend(buffer: &mut Buffer, figure: &Figure) {
     let mut column = GUTTER.0 + 1;
     for series in &figure.series {
-        let tone = Tone::of(series.kind);
-        let name = format!("{} {}", tone.mark, series.kind);
+        let tone = series.tone;
+        let name = format!("{} {}", tone.mark, series.name);
         buffer.set_stringn(
             column,
             0,

@@ -4,8 +4,9 @@ use model::tlb::{CurvePoint, Entries, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::Scale;
-use super::figure::{Dot, Figure, Mark, Series};
+use super::figure::{Along, Dot, Figure, Mark, Series};
 use super::sheet::Sheet;
+use super::tone::Tone;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Lines, Show};
 
@@ -195,16 +196,15 @@ fn curves(tlb: &Tlb) -> Figure {
     Figure {
         id: "tlb-pages".to_owned(),
         title: "Core cycles of one access, by memory touched at one line per page".to_owned(),
+        along: Along::WorkingSet,
         y_label: "cycles".to_owned(),
         scale: Scale::Log,
         series: kinds
             .into_iter()
-            .map(|kind| Series {
-                kind,
-                dots: dots(tlb, kind),
-            })
+            .map(|kind| Series::of_kind(kind, dots(tlb, kind)))
             .collect(),
         marks: tlb.levels.iter().filter_map(knee).collect(),
+        numbers: None,
     }
 }
 
@@ -212,8 +212,8 @@ fn curves(tlb: &Tlb) -> Figure {
 fn knee(level: &Level) -> Option<Mark> {
     let entries = level.entries?;
     Some(Mark {
-        kind: level.kind,
-        bytes: Bytes(page(level.kind).0 * u64::from(entries.value)),
+        tone: Tone::of(level.kind),
+        at: page(level.kind).0 * u64::from(entries.value),
         text: format!("{} level {}: {entries} entries", level.kind, level.level),
     })
 }
@@ -230,7 +230,7 @@ fn dots(tlb: &Tlb, kind: PageKind) -> Vec<Dot> {
     points.sort_by_key(|point| point.pages);
     points.dedup_by_key(|point| point.pages);
     let dot = |point: &CurvePoint| Dot {
-        bytes: Bytes(point.pages * page),
+        at: point.pages * page,
         value: point.cycles.median,
         low: point.cycles.low,
         high: point.cycles.high,

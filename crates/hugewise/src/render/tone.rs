@@ -61,6 +61,23 @@ impl Tone {
         TONES[index]
     }
 
+    /// A look for each of several things: that of its page kind, unless it has none or another before it has that look.
+    pub fn distinct(kinds: impl IntoIterator<Item = Option<PageKind>>) -> Vec<Self> {
+        let mut taken: Vec<Self> = Vec::new();
+        let mut own: Vec<Option<Self>> = Vec::new();
+        for kind in kinds {
+            let tone = kind.map(Self::of).filter(|tone| !taken.contains(tone));
+            taken.extend(tone);
+            own.push(tone);
+        }
+        let mut free = TONES
+            .iter()
+            .filter(|tone| !taken.contains(tone))
+            .chain(TONES.iter().cycle());
+        let fill = |tone: Option<Self>| tone.or_else(|| free.next().copied()).unwrap_or(TONES[0]);
+        own.into_iter().map(fill).collect()
+    }
+
     /// The corners of its mark in a picture, in pixels around the point: kinds differ in shape, not in colour alone.
     pub fn corners(&self) -> &'static [(f64, f64)] {
         match self.index % 4 {
@@ -76,6 +93,20 @@ impl Tone {
 mod tests {
     use super::{TONES, Tone};
     use model::PageKind;
+
+    #[test]
+    fn things_of_one_kind_or_none_still_differ() {
+        let kinds = [
+            None,
+            Some(PageKind::Base),
+            Some(PageKind::Base),
+            Some(PageKind::Thp),
+            None,
+        ];
+        let looks: Vec<usize> = Tone::distinct(kinds).iter().map(|tone| tone.index).collect();
+        assert_eq!(looks, [2, 0, 3, 1, 4]);
+        assert_eq!(Tone::distinct([None; 20]).len(), 20);
+    }
 
     #[test]
     fn the_usual_kinds_never_share_a_look() {

@@ -1,7 +1,9 @@
 //! What weakens a comparison: drift, outliers, noise of its own, a busy machine, memory that it costs. Pure.
 
-use model::Doubt;
+use std::fmt;
+
 use model::compare::{Arm, Compare, Ended, Metric, Verdict};
+use model::{Bytes, Doubt};
 
 use crate::stats;
 
@@ -12,7 +14,8 @@ const DRIFT: f64 = 0.10;
 const FAR_OUT: f64 = 3.0;
 /// The share of far out runs that makes a doubt: one of twenty may always be one.
 const FAR_OUT_SHARE: f64 = 0.05;
-/// Memory that an arm takes more than the reference before it is said.
+/// An arm's memory against the reference's before it is said: rounding up to large pages alone stays below in any program
+/// that they are meant for.
 const BLOAT: f64 = 1.10;
 /// The share of a run's time that looking at its page tables may take.
 const LOOKING: f64 = 0.01;
@@ -47,7 +50,7 @@ pub(super) fn all(compare: &Compare) -> Vec<Doubt> {
             .arms
             .iter()
             .skip(1)
-            .filter_map(|arm| bloat(&compare.arms[0], arm)),
+            .filter_map(|arm| memory_bloat(&compare.arms[0], arm)),
     );
     doubts.extend(cut_short(compare));
     doubts
@@ -151,17 +154,41 @@ fn looked_too_long(arm: &Arm) -> Option<Doubt> {
     (share > LOOKING).then(|| Doubt::new("looking-costs", text))
 }
 
-fn bloat(reference: &Arm, arm: &Arm) -> Option<Doubt> {
+/// The memory of an arm beside the reference's, medians of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bloat {
+    /// What the reference takes.
+    pub before: Bytes,
+    /// What the arm takes.
+    pub after: Bytes,
+}
+
+impl fmt::Display for Bloat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after } = self;
+        let times = after.0 as f64 / before.0 as f64;
+        write!(f, "{times:.2} times the memory, {after} instead of {before}")
+    }
+}
+
+/// What an arm costs in memory, if it is more than a tenth of what the reference takes.
+pub fn bloat(reference: &Arm, arm: &Arm) -> Option<Bloat> {
     let memory = |arm: &Arm| stats::median(&arm.values(Metric::Memory.name()));
     let (before, after) = (memory(reference)?, memory(arm)?);
+    let [before_bytes, after_bytes] = [before, after].map(|bytes| Bytes(bytes as u64));
+    (before >= 1.0 && after / before > BLOAT).then_some(Bloat {
+        before: before_bytes,
+        after: after_bytes,
+    })
+}
+
+fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Doubt> {
+    let bloat = bloat(reference, arm)?;
     let text = format!(
-        "`{}` takes {} of memory where `{}` takes {}: a gain in time has this price",
-        arm.name,
-        model::Bytes(after as u64),
-        reference.name,
-        model::Bytes(before as u64)
+        "`{}` takes {bloat} of `{}`: a gain in time has this price (said of more than 10 %)",
+        arm.name, reference.name
     );
-    (before > 0.0 && after / before > BLOAT).then(|| Doubt::new("memory-bloat", text))
+    Some(Doubt::new("memory-bloat", text))
 }
 
 /// Too little time for a verdict is worth saying; enough of it is not.
@@ -184,3 +211,7 @@ fn cut_short(compare: &Compare) -> Option<Doubt> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+#[path = "doubts_tests.rs"]
+mod tests;

@@ -25,6 +25,7 @@ mod tree;
 
 use std::io;
 
+pub use doubts::{Bloat, bloat};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
 pub use judge::Wanted;
 pub use schedule::Slot;

@@ -1,11 +1,10 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
 use crate::render::axis::number;
-use crate::render::figure::{Dot, Figure};
+use crate::render::figure::{Dot, Figure, Series};
 use crate::render::picture::{self, GRID, Hit, INK, PAPER, PictureError};
 use crate::render::sheet::Sheet;
-use crate::render::tone::{TONES, Tone};
-use model::PageKind;
+use crate::render::tone::TONES;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);
@@ -24,9 +23,9 @@ pub(super) struct Drawing {
     pub(super) table: Sheet,
 }
 
-/// One page kind in the legend.
+/// One series in the legend.
 pub(super) struct Entry {
-    /// The page kind.
+    /// What it is.
     pub(super) name: String,
     /// Place of its colour in the palette.
     pub(super) tone: usize,
@@ -53,17 +52,17 @@ pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
     Ok(Drawing {
         id: figure.id.clone(),
         title: figure.title.clone(),
-        legend: figure.series.iter().map(|series| entry(series.kind)).collect(),
+        legend: figure.series.iter().map(entry).collect(),
         faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
-        table: table(figure),
+        table: figure.numbers.clone().unwrap_or_else(|| table(figure)),
     })
 }
 
-fn entry(kind: PageKind) -> Entry {
-    let tone = Tone::of(kind);
+fn entry(series: &Series) -> Entry {
+    let tone = series.tone;
     let corners: Vec<String> = tone.corners().iter().map(|(x, y)| format!("{x},{y}")).collect();
     Entry {
-        name: kind.to_string(),
+        name: series.name.clone(),
         tone: tone.index,
         corners: corners.join(" "),
     }
@@ -104,21 +103,24 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
 
-/// The chart's numbers: sizes down, kinds across, each with its interval.
+/// The chart's numbers: places down, series across, each with its interval.
 fn table(figure: &Figure) -> Sheet {
-    let heads = figure.series.iter().map(|series| format!("#{}", series.kind));
+    let heads = figure.series.iter().map(|series| format!("#{}", series.name));
     let title = format!("{} ({}; 95 % interval)", figure.title, figure.y_label);
-    let mut table = Sheet::new(&title, std::iter::once("#working set".to_owned()).chain(heads));
-    let sizes: std::collections::BTreeSet<_> = figure.dots().map(|dot| dot.bytes).collect();
-    for bytes in sizes {
+    let mut table = Sheet::new(
+        &title,
+        std::iter::once(format!("#{}", figure.along.label())).chain(heads),
+    );
+    let places: std::collections::BTreeSet<_> = figure.dots().map(|dot| dot.at).collect();
+    for at in places {
         let cells = figure.series.iter().map(|series| {
             series
                 .dots
                 .iter()
-                .find(|dot| dot.bytes == bytes)
+                .find(|dot| dot.at == at)
                 .map_or_else(String::new, interval)
         });
-        table.row(std::iter::once(bytes.to_string()).chain(cells));
+        table.row(std::iter::once(figure.along.text(at)).chain(cells));
     }
     table
 }

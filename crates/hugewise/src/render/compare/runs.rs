@@ -1,0 +1,231 @@
+//! Every run of a comparison in order of time, as a chart and as one line of blocks for a terminal: drift is seen, not guessed.
+
+use model::Bytes;
+use model::compare::{Arm, Compare, Metric, Run};
+
+use super::value;
+use crate::render::axis::Scale;
+use crate::render::figure::{Along, Dot, Figure, Series};
+use crate::render::sheet::{Sheet, printable};
+use crate::render::tone::Tone;
+
+/// Columns of a strip, at most.
+const STRIP: usize = 36;
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The chart of one metric; `None` if no run has it.
+pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
+    let timed = compare.in_time();
+    let most = timed
+        .iter()
+        .filter_map(|(_, run)| run.metrics.get(metric))
+        .fold(0.0, |most: f64, value| most.max(value.abs()));
+    let unit = Unit::of(metric, most);
+    let turn = compare.design.method.turn();
+    let tones = Tone::distinct(compare.arms.iter().map(|arm| arm.kind));
+    let series = compare
+        .arms
+        .iter()
+        .zip(tones)
+        .enumerate()
+        .filter_map(|(index, (arm, tone))| {
+            let mine = (1..).zip(&timed).filter(|(_, (of, _))| *of == index);
+            let dots: Vec<Dot> = mine
+                .filter_map(|(at, (_, run))| dot(arm, run, at, metric, (unit, turn)))
+                .collect();
+            let level = lab::stats::estimate(&dots.iter().map(|dot| dot.value).collect::<Vec<_>>())?;
+            let [median, low, high] =
+                [level.median, level.low, level.high].map(|level| value(metric, level * unit.size));
+            Some(Series {
+                name: printable(&format!("{}: {median} ({low} to {high})", arm.name)),
+                tone,
+                level: Some(level),
+                dots,
+            })
+        });
+    let series: Vec<Series> = series.collect();
+    (!series.is_empty()).then(|| Figure {
+        id: format!("runs-{}", metric.replace(|c: char| !c.is_ascii_alphanumeric(), "-")),
+        title: printable(&format!(
+            "Every {turn} by {metric}, with medians and their 95 % intervals"
+        )),
+        along: Along::Turns(turn),
+        y_label: printable(&unit.label(metric)),
+        scale: Scale::Close,
+        series,
+        marks: Vec::new(),
+        numbers: Some(numbers(compare, metric)),
+    })
+}
+
+fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (unit, turn): (Unit, &str)) -> Option<Dot> {
+    let measured = *run.metrics.get(metric)?;
+    let place = if run.again { ", the reference's second" } else { "" };
+    let tip = format!(
+        "{}, {turn} {at}: {}; block {}{place}; {}",
+        arm.name,
+        value(metric, measured),
+        run.block + 1,
+        covered(arm, run)
+    );
+    let value = measured / unit.size;
+    Some(Dot {
+        at,
+        value,
+        low: value,
+        high: value,
+        tip: printable(&tip),
+    })
+}
+
+/// The proof of a run's pages, in words.
+fn covered(arm: &Arm, run: &Run) -> String {
+    let of = if run.text.is_some() { "code" } else { "memory" };
+    let pages = arm.kind.map_or_else(|| "large".to_owned(), |kind| kind.to_string());
+    match run.coverage(arm.kind) {
+        Ok(share) => format!("{:.1} % of the {of} on {pages} pages", share * 100.0),
+        Err(why) => format!("page kinds not known: {why}"),
+    }
+}
+
+fn numbers(compare: &Compare, metric: &str) -> Sheet {
+    let turn = compare.design.method.turn();
+    let heads = [&format!("#{turn}"), "arm", "#block", &format!("#{metric}"), "its pages"];
+    let mut sheet = Sheet::new(&format!("Every {turn} by {metric}"), heads);
+    for (at, (index, run)) in (1..).zip(compare.in_time()) {
+        let arm = &compare.arms[index];
+        let measured = run
+            .metrics
+            .get(metric)
+            .map_or_else(|| "?".to_owned(), |&measured| value(metric, measured));
+        sheet.row([
+            at.to_string(),
+            arm.name.clone(),
+            (run.block + 1).to_string(),
+            measured,
+            covered(arm, run),
+        ]);
+    }
+    sheet
+}
+
+/// What values are divided by on an axis, so that its labels are short.
+#[derive(Clone, Copy)]
+struct Unit {
+    size: f64,
+    name: &'static str,
+}
+
+impl Unit {
+    fn of(metric: &str, most: f64) -> Self {
+        let binary = [
+            (Bytes::gib(1).0 as f64, "GiB"),
+            (Bytes::mib(1).0 as f64, "MiB"),
+            (Bytes::kib(1).0 as f64, "KiB"),
+        ];
+        let units = match Metric::named(metric) {
+            Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) => {
+                [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")]
+            }
+            Some(Metric::Memory) => binary,
+            _ => [(1e6, "millions"), (1e3, "thousands"), (1.0, "")],
+        };
+        let fits = units.iter().find(|(size, _)| most >= *size).unwrap_or(&units[2]);
+        Self {
+            size: fits.0,
+            name: fits.1,
+        }
+    }
+
+    fn label(self, metric: &str) -> String {
+        if self.name.is_empty() {
+            metric.to_owned()
+        } else {
+            format!("{metric}, {}", self.name)
+        }
+    }
+}
+
+/// One line of blocks for each arm: higher ones for higher values, from the first block of runs to the last.
+pub(super) fn strips(compare: &Compare, metric: &str) -> Sheet {
+    let turn = compare.design.method.turn();
+    let all: Vec<f64> = compare.arms.iter().flat_map(|arm| arm.values(metric)).collect();
+    let [low, high] = ends(&all);
+    let heads = ["arm", "#lowest", "in order of time", "#highest"];
+    let mut sheet = Sheet::new(&format!("Every {turn} by {metric}"), heads);
+    for arm in &compare.arms {
+        let values = arm.values(metric);
+        if values.is_empty() {
+            continue;
+        }
+        let [least, most] = ends(&values).map(|end| value(metric, end));
+        let strip = strip(&by_block(arm, metric), low, high);
+        sheet.row([&arm.name, &least, &strip, &most]);
+    }
+    if high > low {
+        let [bottom, top] = [HEIGHTS[0], HEIGHTS[HEIGHTS.len() - 1]];
+        let [low, high] = [low, high].map(|end| value(metric, end));
+        sheet.note(format!(
+            "{bottom} is {low}, {top} is {high}; columns of all arms are of the same time"
+        ));
+    }
+    sheet
+}
+
+fn ends(values: &[f64]) -> [f64; 2] {
+    values
+        .iter()
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &value| {
+            [low.min(value), high.max(value)]
+        })
+}
+
+/// An arm's median of each block, so that the arms' columns stand for the same time.
+fn by_block(arm: &Arm, metric: &str) -> Vec<f64> {
+    let last = arm.runs.iter().map(|run| run.block).max().unwrap_or(0);
+    let of_block = |block: u32| {
+        let runs = arm.runs.iter().filter(|run| run.block == block);
+        let values: Vec<f64> = runs.filter_map(|run| run.metrics.get(metric).copied()).collect();
+        lab::stats::median(&values).unwrap_or(f64::NAN)
+    };
+    (0..=last).map(of_block).collect()
+}
+
+/// A column for each value, or for the median of neighbours where there are too many; a blank where there is none.
+fn strip(values: &[f64], low: f64, high: f64) -> String {
+    let height = |values: &[f64]| {
+        let there: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+        let Some(median) = lab::stats::median(&there) else {
+            return ' ';
+        };
+        let share = if high > low { (median - low) / (high - low) } else { 0.5 };
+        HEIGHTS[(share * (HEIGHTS.len() - 1) as f64).round() as usize]
+    };
+    values.chunks(values.len().div_ceil(STRIP).max(1)).map(height).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STRIP, Unit, strip};
+
+    #[test]
+    fn a_strip_rises_with_its_values_and_never_gets_too_long() {
+        assert_eq!(strip(&[1.0, 1.5, 2.0, f64::NAN, 1.0], 1.0, 2.0), "▁▅█ ▁");
+        assert_eq!(strip(&[1.0, 1.0], 1.0, 1.0), "▅▅");
+        let many: Vec<f64> = (0..1000).map(f64::from).collect();
+        let strip = strip(&many, 0.0, 999.0);
+        assert!(
+            strip.chars().count() <= STRIP && strip.starts_with('▁') && strip.ends_with('█'),
+            "{strip}"
+        );
+    }
+
+    #[test]
+    fn units_keep_labels_short() {
+        let label = |metric, most| Unit::of(metric, most).label(metric);
+        assert_eq!(label("wall", 0.5), "wall, ms");
+        assert_eq!(label("memory", 3e9), "memory, GiB");
+        assert_eq!(label("faults", 262_144.0), "faults, thousands");
+        assert_eq!([label("rate", 12.0), label("rate", 0.0)], ["rate", "rate"]);
+    }
+}
