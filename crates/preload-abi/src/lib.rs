@@ -49,7 +49,7 @@ pub mod at {
     pub const RULES: usize = 8;
 
     const COUNTS: usize = RULES + 3 * MOST_RULES;
-    /// Processes that loaded the library or were forked from one that did, and then called a hook.
+    /// Processes that loaded the library, or were forked from one that did and then made a call that is looked at.
     pub const PROCESSES: usize = COUNTS;
     /// hugetlb pages replaced by base pages, because the program cut through them.
     pub const DEMOTED: usize = COUNTS + 1;

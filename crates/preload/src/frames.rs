@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use preload_abi::MOST_POOLS;
 
 use crate::linux::{self, MAP_NORESERVE, Request};
+use crate::quick;
 
 /// Programs get addresses below this unless they ask for more by a hint (`Documentation/arch/x86/x86_64/5level-paging.rst`).
 const ADDRESS_BITS: u32 = 48;
@@ -148,6 +149,7 @@ impl Frames {
 
     /// Notes that the pages of a range were given to the program.
     pub(crate) fn mark(&self, range: &Range<usize>) {
+        quick::give();
         let mut at = range.start;
         while at < range.end {
             let Some((word, bit)) = self.bit(at) else { return };

@@ -7,7 +7,7 @@ use preload_abi::{Hook, Kind};
 use crate::linux::{self, Answer, HUGE_SHIFT, IPC_CREAT, MADV_HUGEPAGE, Request, SHM_HUGETLB};
 use crate::orders::Orders;
 use crate::remap::{self, Move};
-use crate::{advise, edges, heap, serve, start};
+use crate::{advise, edges, heap, quick, serve, start};
 
 unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
@@ -23,10 +23,18 @@ extern "C" fn first_use() {
 }
 
 /// The orders, after a call of this hook is counted.
+#[cold]
+#[inline(never)]
 fn called(hook: Hook) -> Option<Orders> {
     let orders = start::orders()?;
     orders.called(hook);
     Some(orders)
+}
+
+/// The same for calls that only a hugetlb page given before makes our business.
+#[inline(always)]
+fn concerned(hook: Hook) -> Option<Orders> {
+    if quick::nothing_given(hook) { None } else { called(hook) }
 }
 
 /// As the C library returns it: all ones, and the reason in `errno`.
@@ -63,9 +71,14 @@ unsafe extern "C" fn mmap(
         fd,
         offset,
     };
+    let orders = if quick::is_small(len, flags) {
+        None
+    } else {
+        called(Hook::Mmap)
+    };
     // SAFETY: the program's own call.
     pointer(unsafe {
-        match called(Hook::Mmap) {
+        match orders {
             Some(orders) => serve::mmap(orders, &request),
             None => linux::mmap(&request),
         }
@@ -89,7 +102,7 @@ unsafe extern "C" fn mmap64(
 unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     // SAFETY: the program's own call.
     status(unsafe {
-        match called(Hook::Munmap) {
+        match concerned(Hook::Munmap) {
             Some(orders) => edges::munmap(orders, address.addr(), len),
             None => linux::munmap(address.addr(), len),
         }
@@ -125,7 +138,7 @@ unsafe extern "C" fn mremap(
 unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     // SAFETY: the program's own call.
     status(unsafe {
-        match called(Hook::Madvise) {
+        match concerned(Hook::Madvise) {
             Some(orders) => advise::madvise(orders, address.addr(), len, advice),
             None => linux::madvise(address.addr(), len, advice),
         }
@@ -136,7 +149,7 @@ unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) ->
 unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, prot: c_int) -> c_int {
     // SAFETY: the program's own call.
     status(unsafe {
-        match called(Hook::Mprotect) {
+        match concerned(Hook::Mprotect) {
             Some(orders) => edges::mprotect(orders, address.addr(), len, prot),
             None => linux::mprotect(address.addr(), len, prot),
         }

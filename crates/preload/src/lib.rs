@@ -34,6 +34,7 @@ mod heap;
 mod hooks;
 mod linux;
 mod orders;
+mod quick;
 mod remap;
 mod runs;
 mod segments;

@@ -8,6 +8,7 @@ use preload_abi::{BYTES, Kind, MAGIC, VARIABLE, WORDS, at};
 use crate::frames;
 use crate::linux::{self, MADV_WIPEONFORK, MAP_SHARED, Request};
 use crate::orders::Orders;
+use crate::quick;
 
 const NEW: u8 = 0;
 const STARTING: u8 = 1;
@@ -15,7 +16,6 @@ const ACTIVE: u8 = 2;
 const OFF: u8 = 3;
 
 static STAGE: AtomicU8 = AtomicU8::new(NEW);
-static PAGE: AtomicPtr<[AtomicU64; WORDS]> = AtomicPtr::new(core::ptr::null_mut());
 /// A word that the kernel sets to zero in a forked child.
 static COUNTED: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -26,8 +26,7 @@ pub(crate) fn orders() -> Option<Orders> {
         NEW => start(),
         _ => return None,
     }
-    // SAFETY: null, or the mapped page, which stays for as long as the process.
-    let orders = Orders(unsafe { PAGE.load(Ordering::Acquire).as_ref() }?);
+    let orders = quick::orders()?;
     count_process(orders);
     Some(orders)
 }
@@ -54,11 +53,9 @@ fn start() {
         return;
     };
     let found = named(environment).and_then(find);
-    let stage = found.map_or(OFF, |orders| {
-        prepare(orders);
-        ACTIVE
-    });
-    STAGE.store(stage, Ordering::Release);
+    found.into_iter().for_each(prepare);
+    quick::begin(found);
+    STAGE.store(if found.is_some() { ACTIVE } else { OFF }, Ordering::Release);
 }
 
 fn prepare(orders: Orders) {
@@ -79,7 +76,6 @@ fn prepare(orders: Orders) {
     } else {
         orders.add(at::PROCESSES, 1);
     }
-    PAGE.store(core::ptr::from_ref(orders.0).cast_mut(), Ordering::Release);
 }
 
 unsafe extern "C" {

@@ -12,7 +12,8 @@ use super::layout::from_abi;
 /// the calls; which pages came, the kernel's accounts of the process must say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Processes that loaded the library, or were forked from one that had and called a hook. 0: the program never loaded it.
+    /// Processes that loaded the library, or were forked from one that had and then made a call that is looked at: small mappings, and
+    /// calls that no hugetlb page can be in the way of, are counted but pass straight through. 0: the program never loaded it.
     pub processes: u64,
     /// Memory that was given a kind.
     pub served: BTreeMap<PageKind, Tally>,
