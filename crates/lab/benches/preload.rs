@@ -16,7 +16,7 @@ fn main() {
     let program = compiled();
     let layout = "thp".parse().expect("a layout");
     let armed = Preload::ready()
-        .and_then(|preload| preload.arm(&layout))
+        .and_then(|preload| preload.arm(&layout, None))
         .expect("armed");
     println!(
         "| loop | ns a round without | with | ratio, median of pairs | 95 % interval | pairs |\n|---|---|---|---|---|---|"

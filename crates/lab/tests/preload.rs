@@ -47,7 +47,9 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
 
 fn run(command: &mut Command, layout: &str) -> (Output, Report) {
     let preload = Preload::ready().expect("a library");
-    let armed = preload.arm(&layout.parse::<Layout>().expect(layout)).expect("armed");
+    let armed = preload
+        .arm(&layout.parse::<Layout>().expect(layout), None)
+        .expect("armed");
     let output = command.envs(armed.env.iter().cloned()).output().expect("it starts");
     (output, armed.report().expect("counts"))
 }
@@ -268,7 +270,7 @@ fn on_pool_pages_every_situation_is_served_and_cut_pages_give_way() {
 fn a_program_without_orders_runs_as_ever() {
     let Some(built) = program("unmap", &[]) else { return };
     let armed = Preload::ready()
-        .and_then(|preload| preload.arm(&"thp".parse().expect("thp")))
+        .and_then(|preload| preload.arm(&"thp".parse().expect("thp"), None))
         .expect("armed");
     let (preload, orders) = (&armed.env[0], &armed.env[1]);
     for orders in [

@@ -199,10 +199,14 @@ impl<'a> Compared<'a> {
 
 fn not_in_effect(arm: &Arm) -> String {
     let kind = arm.kind.map_or_else(String::new, |kind| kind.to_string());
+    let is_about_code = arm.runs.iter().any(|run| run.text.is_some());
+    let what = if is_about_code { "code" } else { "memory" };
     match &arm.coverage {
         Reading::Known(share) => {
+            let note = arm.runs.last().and_then(|run| run.notes.last());
+            let note = note.map_or_else(String::new, |note| format!(" ({note})"));
             format!(
-                "did not take effect: {:.1} % of the memory was on {kind} pages",
+                "did not take effect: {:.1} % of the {what} was on {kind} pages{note}",
                 share.median * 100.0
             )
         }

@@ -64,6 +64,38 @@ pub enum LookError {
     },
 }
 
+impl Program {
+    /// The same with the libraries that are loaded in front of it, as `LD_PRELOAD` lists them: an allocator among them replaces
+    /// glibc's.
+    #[must_use]
+    pub fn behind(self, libraries: Option<&OsStr>) -> Self {
+        let list = libraries.unwrap_or_default().to_string_lossy();
+        let mut names = list
+            .split([':', ' '])
+            .map(|path| path.rsplit('/').next().unwrap_or(path));
+        let allocator = names.find_map(Allocator::of_library);
+        match (self.memory, allocator) {
+            (Memory::Glibc, Some(allocator)) => Self {
+                memory: Memory::Allocator(allocator),
+                ..self
+            },
+            _ => self,
+        }
+    }
+}
+
+impl Allocator {
+    fn of_library(name: &str) -> Option<Self> {
+        let known = [
+            ("libjemalloc", Self::Jemalloc),
+            ("libmimalloc", Self::Mimalloc),
+            ("libtcmalloc", Self::Tcmalloc),
+        ];
+        let found = known.into_iter().find(|(beginning, _)| name.starts_with(beginning));
+        found.map(|(_, allocator)| allocator)
+    }
+}
+
 impl Memory {
     /// In words.
     pub fn title(self) -> &'static str {
@@ -151,10 +183,10 @@ fn memory(path: &Path, bytes: &[u8]) -> Memory {
         None if elf.has_go_note => Memory::Go,
         None => Memory::Static,
         Some(loader) if !loader.contains("/ld-linux") && !loader.contains("/ld64") => Memory::OtherLibc,
-        Some(_) if needs("libjemalloc") => Memory::Allocator(Allocator::Jemalloc),
-        Some(_) if needs("libmimalloc") => Memory::Allocator(Allocator::Mimalloc),
-        Some(_) if needs("libtcmalloc") => Memory::Allocator(Allocator::Tcmalloc),
-        Some(_) => Memory::Glibc,
+        Some(_) => {
+            let allocator = elf.needed.iter().find_map(|name| Allocator::of_library(name));
+            allocator.map_or(Memory::Glibc, Memory::Allocator)
+        }
     }
 }
 
@@ -195,7 +227,7 @@ impl Elf {
 
 #[cfg(test)]
 mod tests {
-    use super::{LookError, Memory, interpreter, look};
+    use super::{Allocator, LookError, Memory, interpreter, look};
     use std::ffi::OsStr;
 
     #[test]
@@ -211,7 +243,17 @@ mod tests {
     fn this_test_is_a_program_with_glibc_and_a_missing_one_is_named() {
         let own = std::env::current_exe().expect("a path");
         let program = look(own.as_os_str(), None).expect("readable");
-        assert_eq!((program.path, program.memory), (own, Memory::Glibc));
+        assert_eq!((&program.path, program.memory), (&own, Memory::Glibc));
+        let behind = |list: &str| program.clone().behind(Some(OsStr::new(list))).memory;
+        assert_eq!(
+            behind("/usr/lib/libx.so:/usr/lib/libjemalloc.so.2"),
+            Memory::Allocator(Allocator::Jemalloc)
+        );
+        assert_eq!(
+            behind("libtcmalloc_minimal.so.4"),
+            Memory::Allocator(Allocator::Tcmalloc)
+        );
+        assert_eq!(behind(""), Memory::Glibc);
         let error = look(OsStr::new("no-such-program"), Some(OsStr::new("/bin"))).expect_err("nowhere");
         assert!(matches!(error, LookError::Nowhere(name) if name == "no-such-program"));
     }

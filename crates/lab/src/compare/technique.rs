@@ -1,13 +1,14 @@
-//! How a policy is brought about for a program: chosen by what the program is, stated in the result, open to be overridden.
+//! How a policy is brought about for a program: by what the program is, and where its file does not tell, by what a run shows.
 
 use std::ffi::{OsStr, OsString};
 use std::str::FromStr;
 
-use model::{Bytes, PageKind};
+use model::Bytes;
 
 use super::Error;
 use super::policy::Policy;
 use super::program::{Allocator, Memory};
+use crate::preload::Layout;
 
 /// A way to other pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +59,8 @@ pub struct Setup {
     pub thp: ThpSwitch,
     /// What is collapsed while it runs.
     pub collapse: Option<Collapse>,
-    /// The kind that the library in front of the program gives to its mappings.
-    pub preload: Option<PageKind>,
+    /// How the library in front of the program lays out its mappings.
+    pub preload: Option<Layout>,
 }
 
 impl FromStr for Technique {
@@ -81,51 +82,70 @@ impl FromStr for Technique {
     }
 }
 
-/// The setup of an arm. `given` looks up the variables that the child would have anyway: those are added to, not replaced.
+/// The setups of an arm, the usual one first: those after it are for programs whose memory it turns out not to reach. `given`
+/// looks up the variables that the child would have anyway: those are added to, not replaced.
 ///
 /// # Errors
 /// If no technique gives this program such pages; the message says which page policy would work.
-pub fn setup(
+pub fn setups(
     policy: Policy,
     memory: Memory,
     asked: Option<Technique>,
     given: &dyn Fn(&str) -> Option<OsString>,
-) -> Result<Setup, Error> {
+) -> Result<Vec<Setup>, Error> {
+    if let Some(only) = without_technique(policy) {
+        return Ok(vec![only]);
+    }
+    let techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
+    let setups: Vec<Setup> = techniques
+        .into_iter()
+        .filter_map(|technique| with(technique, policy, given))
+        .collect();
+    if setups.is_empty() {
+        return Err(no_way(policy, memory, asked.is_some()));
+    }
+    Ok(setups)
+}
+
+/// Policies that are the same for every program.
+fn without_technique(policy: Policy) -> Option<Setup> {
     let switch = |words: &str, thp| Setup {
         words: words.to_owned(),
         thp,
         ..Setup::default()
     };
     match policy {
-        Policy::Base => Ok(switch(
+        Policy::Base => Some(switch(
             "transparent pages switched off (prctl PR_SET_THP_DISABLE)",
             ThpSwitch::Off,
         )),
-        Policy::System => Ok(switch("as the machine and the program are set", ThpSwitch::Left)),
+        Policy::System => Some(switch("as the machine and the program are set", ThpSwitch::Left)),
         Policy::ThpAdvised => {
             let words = "transparent pages where the program advises them (prctl PR_THP_DISABLE_EXCEPT_ADVISED)";
-            Ok(switch(words, ThpSwitch::ExceptAdvised))
+            Some(switch(words, ThpSwitch::ExceptAdvised))
         }
-        Policy::Text => Ok(Setup {
+        Policy::Text => Some(Setup {
             words: "code collapsed from outside (process_madvise MADV_COLLAPSE)".to_owned(),
             collapse: Some(Collapse::Text),
             ..Setup::default()
         }),
-        Policy::Thp | Policy::Hugetlb(_) => {
-            let technique = asked.unwrap_or_else(|| usual(policy, memory));
-            with(technique, policy, given).ok_or_else(|| no_way(policy, memory, asked.is_some()))
-        }
+        Policy::Thp | Policy::Hugetlb(_) => None,
     }
 }
 
-/// The technique that reaches most of such a program's memory.
-fn usual(policy: Policy, memory: Memory) -> Technique {
-    match (policy, memory) {
-        (_, Memory::Glibc) => Technique::Tunables,
-        (_, Memory::Jvm) => Technique::Jvm,
-        (Policy::Thp, Memory::Allocator(Allocator::Jemalloc)) => Technique::Allocator(Allocator::Jemalloc),
-        (Policy::Hugetlb(_), Memory::Allocator(_)) => Technique::Preload,
-        _ => Technique::Collapse,
+/// What may reach most of such a program's memory, in the order of preference: what the program does for itself, then a library
+/// in front of it, then from outside. A program with glibc may map its memory by itself, as Python does: its file does not tell.
+fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
+    use Technique::{Collapse, Jvm, Preload, Tunables};
+    match memory {
+        Memory::Glibc => vec![Tunables, Preload, Collapse],
+        Memory::Jvm => vec![Jvm, Collapse],
+        Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Thp => {
+            vec![Preload, Technique::Allocator(Allocator::Mimalloc)]
+        }
+        Memory::Allocator(Allocator::Jemalloc) => vec![Technique::Allocator(Allocator::Jemalloc), Preload, Collapse],
+        Memory::Allocator(_) => vec![Preload, Collapse],
+        Memory::Go | Memory::OtherLibc | Memory::Static => vec![Collapse],
     }
 }
 
@@ -175,12 +195,10 @@ fn with(technique: Technique, policy: Policy, given: &dyn Fn(&str) -> Option<OsS
         (Technique::Allocator(Allocator::Jemalloc), Policy::Thp) => {
             variable("jemalloc's options", "MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
         }
-        (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => {
-            variable("mimalloc's options", "MIMALLOC_ALLOW_LARGE_OS_PAGES", "", "1")
-        }
+        (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => Some(mimalloc()),
         (Technique::Preload, _) => Some(Setup {
             words: "a library in front of the program (LD_PRELOAD) that gives its own mappings such pages".to_owned(),
-            preload: policy.kind(),
+            preload: Some(Layout::of(policy.kind()?).ok()?),
             ..Setup::default()
         }),
         (Technique::Collapse, Policy::Thp) => Some(Setup {
@@ -189,6 +207,16 @@ fn with(technique: Technique, policy: Policy, given: &dyn Fn(&str) -> Option<OsS
             ..Setup::default()
         }),
         _ => None,
+    }
+}
+
+/// The option has another name in its releases up to 2.0 than in those since.
+fn mimalloc() -> Setup {
+    let names = ["MIMALLOC_LARGE_OS_PAGES", "MIMALLOC_ALLOW_LARGE_OS_PAGES"];
+    Setup {
+        words: format!("mimalloc's options ({}=1)", names.join("=1 ")),
+        env: names.map(|name| (name.into(), "1".into())).into(),
+        ..Setup::default()
     }
 }
 
@@ -215,55 +243,5 @@ fn added(given: Option<OsString>, separator: &str, value: &str) -> OsString {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Collapse, Setup, Technique, ThpSwitch, setup};
-    use crate::compare::Error;
-    use crate::compare::policy::Policy;
-    use crate::compare::program::{Allocator, Memory};
-    use model::Bytes;
-
-    const POOL: Policy = Policy::Hugetlb(Bytes::mib(2));
-
-    fn chosen(policy: Policy, memory: Memory) -> Result<Setup, Error> {
-        setup(policy, memory, None, &|_| None)
-    }
-
-    #[test]
-    fn each_program_gets_the_technique_that_reaches_its_memory() {
-        let words = |policy, memory| chosen(policy, memory).expect("a way").words;
-        assert!(words(Policy::Thp, Memory::Glibc).contains("glibc.malloc.hugetlb=1:"));
-        assert!(words(POOL, Memory::Glibc).contains("glibc.malloc.hugetlb=2:"));
-        assert!(words(Policy::Hugetlb(Bytes::gib(1)), Memory::Glibc).contains("hugetlb=1073741824:"));
-        assert!(words(POOL, Memory::Jvm).contains("-XX:+UseLargePages -XX:LargePageSizeInBytes=2m"));
-        assert!(words(Policy::Thp, Memory::Allocator(Allocator::Jemalloc)).contains("thp:always"));
-        let collapsed = chosen(Policy::Thp, Memory::Static).expect("a way");
-        assert_eq!((collapsed.collapse, collapsed.env.len()), (Some(Collapse::Private), 0));
-        assert_eq!(chosen(Policy::Base, Memory::Go).expect("a way").thp, ThpSwitch::Off);
-    }
-
-    #[test]
-    fn what_cannot_work_is_refused_with_what_would() {
-        for memory in [Memory::Static, Memory::Go, Memory::OtherLibc] {
-            let error = chosen(POOL, memory).expect_err("no way").to_string();
-            assert!(
-                error.contains("--arms hugetlb-2M") && error.contains("compare thp"),
-                "{error}"
-            );
-        }
-        let error = setup(POOL, Memory::Glibc, Some(Technique::Collapse), &|_| None).expect_err("no way");
-        assert!(
-            error.to_string().contains("this technique gives no such pages"),
-            "{error}"
-        );
-    }
-
-    #[test]
-    fn variables_that_are_set_are_added_to() {
-        let given = |name: &str| (name == "JAVA_TOOL_OPTIONS").then(|| "-Xss1m".into());
-        let setup = setup(Policy::Thp, Memory::Jvm, None, &given).expect("a way");
-        assert_eq!(
-            setup.env,
-            [("JAVA_TOOL_OPTIONS".into(), "-Xss1m -XX:+UseTransparentHugePages".into())]
-        );
-    }
-}
+#[path = "technique_tests.rs"]
+mod tests;

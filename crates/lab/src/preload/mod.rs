@@ -83,11 +83,12 @@ impl Preload {
         })
     }
 
-    /// Orders and counts for one run of a program: every process of it adds to the same counts.
+    /// Orders and counts for one run of a program: every process of it adds to the same counts. `others` is what the program would
+    /// find in LD_PRELOAD without the library.
     ///
     /// # Errors
     /// If no memory file can be made.
-    pub fn arm(&self, layout: &Layout) -> Result<Armed, PreloadError> {
+    pub fn arm(&self, layout: &Layout, others: Option<OsString>) -> Result<Armed, PreloadError> {
         // The standard library seeds its hash maps from the kernel.
         let nonce = RandomState::new().build_hasher().finish();
         let words = layout.words(nonce, page_sizes());
@@ -99,10 +100,7 @@ impl Preload {
         })?;
         let own = std::process::id();
         let env = vec![
-            (
-                "LD_PRELOAD".into(),
-                behind(std::env::var_os("LD_PRELOAD"), own, self.library.as_raw_fd()),
-            ),
+            ("LD_PRELOAD".into(), behind(others, own, self.library.as_raw_fd())),
             (VARIABLE.into(), format!("{own}:{}:{nonce}", page.as_raw_fd()).into()),
         ];
         Ok(Armed {
@@ -137,6 +135,11 @@ impl Armed {
             _ => Err(PreloadError::NoReport(io::ErrorKind::UnexpectedEof.into())),
         }
     }
+}
+
+/// What children of this process preload anyway.
+pub fn given() -> Option<OsString> {
+    std::env::var_os("LD_PRELOAD")
 }
 
 /// The library behind those that are preloaded anyway, so that their memory calls go through it as well. By two names: the loader

@@ -9,8 +9,9 @@ use lab::compare::Named;
 use lab::compare::live::Arm;
 use lab::compare::place::{Bound, Ground, Place};
 use lab::compare::policy::Policy;
-use lab::compare::program::Program;
-use lab::compare::technique::{self, Setup};
+use lab::compare::program::{self, Program};
+use lab::compare::technique::{self, Setup, Technique};
+use lab::preload::Layout;
 use model::PageKind;
 use serde::Deserialize;
 
@@ -30,6 +31,10 @@ struct Custom {
     like: Option<String>,
     /// The page kind that shows whether it took effect.
     kind: Option<PageKind>,
+    /// How it gets its pages, instead of what `like` chooses by the program.
+    technique: Option<String>,
+    /// Which pages which part of its own mappings gets from the library in front, such as `base,0-512M=hugetlb-2M`.
+    layout: Option<String>,
     /// Instead of the program and its arguments.
     command: Vec<String>,
     /// Variables to set.
@@ -49,7 +54,9 @@ impl Arms {
 
     /// Page kinds that need a pool.
     pub(super) fn pools(&self) -> Vec<PageKind> {
-        let mut kinds: Vec<PageKind> = self.named.iter().filter_map(|named| named.kind).collect();
+        let judged = self.named.iter().filter_map(|named| named.kind);
+        let layouts = self.live.iter().filter_map(|arm| arm.setup.preload.as_ref());
+        let mut kinds: Vec<PageKind> = judged.chain(layouts.flat_map(Layout::kinds)).collect();
         kinds.retain(|kind| kind.pool().is_some());
         kinds.sort();
         kinds.dedup();
@@ -114,37 +121,103 @@ fn one(
     command: &[OsString],
     program: &Program,
 ) -> anyhow::Result<(Option<PageKind>, Arm)> {
-    let given = |name: &str| std::env::var_os(name);
-    let setup = |policy| technique::setup(policy, program.memory, typed.technique, &given);
     let Some(own) = own else {
         let policy: Policy = name.parse()?;
-        let arm = Arm {
-            command: command.to_vec(),
-            setup: setup(policy)?,
-            ..Arm::default()
-        };
-        return Ok((policy.kind(), arm));
+        let given = |name: &str| std::env::var_os(name);
+        let ways = technique::setups(policy, program.memory, typed.technique, &given)?;
+        return Ok((policy.kind(), arm(command.to_vec(), ways)));
     };
-    let policy = own.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
-    let mut setup = policy.map(setup).transpose()?.unwrap_or_else(as_it_is);
-    setup.words += " and --arms-file";
-    setup
-        .env
-        .extend(own.env.iter().map(|(name, value)| (name.into(), value.into())));
-    let words = own.command.iter().map(OsString::from).collect();
-    let arm = Arm {
-        command: if own.command.is_empty() {
+    own.arm(typed, command, program)
+        .with_context(|| format!("the arm {name} of --arms-file"))
+}
+
+impl Custom {
+    fn arm(
+        &self,
+        typed: &typed::Compare,
+        command: &[OsString],
+        program: &Program,
+    ) -> anyhow::Result<(Option<PageKind>, Arm)> {
+        let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
+        let layout = self.layout.as_ref().map(|layout| layout.parse()).transpose()?;
+        let command = if self.command.is_empty() {
             command.to_vec()
         } else {
-            words
-        },
-        setup,
-        unset: own.unset.clone(),
-        before: own.before.clone(),
-        after: own.after.clone(),
+            self.command.iter().map(OsString::from).collect()
+        };
+        let mut ways = match policy {
+            Some(policy) => self.ways(policy, typed, &command, program)?,
+            None => vec![as_it_is()],
+        };
+        for setup in &mut ways {
+            self.add_to(setup, layout.as_ref());
+        }
+        let kind = match (self.kind.or(policy.and_then(Policy::kind)), &layout) {
+            (None, Some(layout)) => only_kind(layout)?,
+            (kind, _) => kind,
+        };
+        let arm = Arm {
+            unset: self.unset.clone(),
+            before: self.before.clone(),
+            after: self.after.clone(),
+            ..arm(command, ways)
+        };
+        Ok((kind, arm))
+    }
+
+    /// The ways to the pages of a policy for the program that this arm runs, with the variables that it has.
+    fn ways(
+        &self,
+        policy: Policy,
+        typed: &typed::Compare,
+        command: &[OsString],
+        program: &Program,
+    ) -> anyhow::Result<Vec<Setup>> {
+        let asked = self.technique.as_ref().map(|name| name.parse::<Technique>());
+        let asked = asked.transpose().map_err(anyhow::Error::msg)?.or(typed.technique);
+        let given = |name: &str| self.env.get(name).map(OsString::from).or_else(|| std::env::var_os(name));
+        let program = if self.command.is_empty() {
+            program.clone()
+        } else {
+            program::look(&command[0], given("PATH").as_deref())?
+        };
+        let memory = program.behind(given("LD_PRELOAD").as_deref()).memory;
+        Ok(technique::setups(policy, memory, asked, &given)?)
+    }
+
+    /// Variables first: what the policy sets already holds those of the same name.
+    fn add_to(&self, setup: &mut Setup, layout: Option<&Layout>) {
+        let own = self.env.iter().map(|(name, value)| (name.into(), value.into()));
+        setup.env.splice(0..0, own);
+        setup.words += " and --arms-file";
+        if let Some(layout) = layout {
+            setup.words += &format!(", with {layout} by a library in front (LD_PRELOAD)");
+            setup.preload = Some(layout.clone());
+        }
+    }
+}
+
+/// An arm that takes the first way until another turns out to reach more.
+fn arm(command: Vec<OsString>, mut ways: Vec<Setup>) -> Arm {
+    let others = ways.split_off(1.min(ways.len()));
+    Arm {
+        command,
+        setup: ways.pop().unwrap_or_default(),
+        others,
         ..Arm::default()
-    };
-    Ok((own.kind.or(policy.and_then(Policy::kind)), arm))
+    }
+}
+
+/// What a layout is about: what shows whether it took effect.
+fn only_kind(layout: &Layout) -> anyhow::Result<Option<PageKind>> {
+    let mut large: Vec<PageKind> = layout.kinds().filter(|kind| kind.is_large()).collect();
+    large.sort();
+    large.dedup();
+    match large[..] {
+        [] => Ok(Some(PageKind::Base)),
+        [kind] => Ok(Some(kind)),
+        _ => bail!("layout {layout}: it has several kinds of large pages (name one with `kind`, to be proved by it)"),
+    }
 }
 
 fn as_it_is() -> Setup {

@@ -4,6 +4,7 @@ mod process;
 mod server;
 mod squeeze;
 mod syscall;
+mod trial;
 mod watch;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use model::compare::{Metric, Run};
 use self::process::{Process, Spawned};
 pub use self::server::Server;
 use self::syscall::Ended;
+pub use self::trial::Choice;
 use self::watch::Seen;
 use super::metric::{self, Asked};
 use super::place::Bound;
@@ -29,6 +31,8 @@ pub struct Arm {
     pub command: Vec<OsString>,
     /// What is done to the child.
     pub setup: Setup,
+    /// What could be done instead, in order, if that does not reach the program's memory.
+    pub others: Vec<Setup>,
     /// Variables that are not to be there.
     pub unset: Vec<String>,
     /// Where it runs.

@@ -8,7 +8,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use model::PageKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
@@ -18,7 +17,8 @@ use super::watch::{Seen, Watch};
 use super::{Arm, Setup};
 use crate::compare::Error;
 use crate::compare::place::Bound;
-use crate::preload::{Armed, Layout, Preload, Report};
+use crate::compare::technique::ThpSwitch;
+use crate::preload::{self, Armed, Layout, Preload, Report};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
 /// alone.
@@ -48,7 +48,8 @@ impl<'a> Spawned<'a> {
     /// If the library that it needs in front cannot be had.
     pub(super) fn of(arm: &'a Arm) -> Result<Self, Error> {
         let mut setup = arm.setup.clone();
-        let armed = arm.setup.preload.map(|kind| armed(arm, kind)).transpose()?;
+        let layout = arm.setup.preload.as_ref();
+        let armed = layout.map(|layout| armed(arm, layout)).transpose()?;
         setup
             .env
             .extend(armed.iter().flat_map(|armed| armed.env.iter().cloned()));
@@ -91,15 +92,15 @@ fn command(what: &Spawned<'_>, output: &File, errors: &File) -> std::io::Result<
     Ok(command)
 }
 
-/// The library with a page of counts of its own.
-fn armed(arm: &Arm, kind: PageKind) -> Result<Armed, Error> {
-    let refused = |why: String| Error::Arm {
+/// The library with a page of counts of its own, behind those that the arm preloads anyway.
+fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
+    let own = arm.setup.env.iter().rev().find(|(name, _)| name == "LD_PRELOAD");
+    let others = own.map(|(_, list)| list.clone());
+    let armed = Preload::ready().and_then(|preload| preload.arm(layout, others.or_else(preload::given)));
+    armed.map_err(|why| Error::Arm {
         arm: arm.name.clone(),
-        why,
-    };
-    let layout = Layout::of(kind).map_err(|why| refused(why.to_string()))?;
-    let preload = Preload::ready().map_err(|why| refused(why.to_string()))?;
-    preload.arm(&layout).map_err(|why| refused(why.to_string()))
+        why: why.to_string(),
+    })
 }
 
 /// A child in a process group of its own.
@@ -144,9 +145,15 @@ impl Process {
         let (output, errors) = (file("hugewise-output")?, file("hugewise-errors")?);
         let mut command = command(&what, &output, &errors).map_err(|error| fail("its output", error))?;
         let began = Instant::now();
-        let child = command.spawn().map_err(|error| Error::Start {
-            program: name.to_string_lossy().into_owned(),
-            error,
+        let child = command.spawn().map_err(|error| match what.setup.thp {
+            ThpSwitch::ExceptAdvised if error.kind() == std::io::ErrorKind::InvalidInput => fail(
+                "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which Linux knows from 6.18 on",
+                error,
+            ),
+            _ => Error::Start {
+                program: name.to_string_lossy().into_owned(),
+                error,
+            },
         })?;
         let pid = Pid::from_child(&child);
         let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| fail("watching it", error.into()))?;

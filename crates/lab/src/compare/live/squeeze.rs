@@ -67,8 +67,8 @@ impl Squeeze {
                 self.done.insert(page);
             }
             Err(error) => {
-                // Nothing is there yet (EINVAL): memory that is touched later deserves its try then.
-                if error.raw_os_error() != Some(libc::EINVAL) {
+                // Nothing is there yet (EINVAL): memory that is touched later deserves its try then. Of code, it is the file system.
+                if error.raw_os_error() != Some(libc::EINVAL) || self.what == Collapse::Text {
                     *self.tries.entry(page).or_default() += 1;
                     self.refused = Some(error);
                 }
