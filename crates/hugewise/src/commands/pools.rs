@@ -53,25 +53,43 @@ pub(super) fn on_loan<T>(
 }
 
 /// Pages on loan for the kinds of one measurement.
-pub(super) struct Loan(Vec<PoolLease>);
+pub(super) struct Loan {
+    leases: Vec<PoolLease>,
+    /// What could not be had, and why.
+    short: Vec<(PageKind, String)>,
+}
 
 impl Loan {
     /// Room for `bytes` on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
     /// then says for each point what it got; the reason is told here.
     pub(super) fn take(ui: &Ui, kinds: &[PageKind], bytes: Bytes) -> Self {
         let door = door();
-        let sizes = kinds.iter().filter_map(|kind| kind.pool());
-        Self(sizes.filter_map(|page| lease(ui, &door, page, bytes)).collect())
+        let mut loan = Self::none();
+        for (kind, page) in kinds.iter().filter_map(|kind| Some((*kind, kind.pool()?))) {
+            let (lease, why) = lease(ui, &door, page, bytes);
+            loan.leases.extend(lease);
+            loan.short.extend(why.map(|why| (kind, why)));
+        }
+        loan
     }
 
     /// Nothing at all.
     pub(super) fn none() -> Self {
-        Self(Vec::new())
+        Self {
+            leases: Vec::new(),
+            short: Vec::new(),
+        }
+    }
+
+    /// Why there are fewer pages of a kind than were asked for.
+    pub(super) fn shortage(&self, kind: PageKind) -> Option<&str> {
+        let short = self.short.iter().find(|(short, _)| *short == kind);
+        short.map(|(_, why)| why.as_str())
     }
 
     /// Gives everything back, and says what was not as expected.
     pub(super) fn give_back(self, ui: &Ui) {
-        for lease in self.0 {
+        for lease in self.leases {
             match lease.give_back() {
                 Ok(told) => told
                     .iter()
@@ -87,24 +105,22 @@ fn say(ui: &Ui, told: &GaveBack) {
     ui.say(&told.to_string());
 }
 
-fn lease(ui: &Ui, door: &Door, page: Bytes, bytes: Bytes) -> Option<PoolLease> {
+/// A loan if there is one, and what is missing in it.
+fn lease(ui: &Ui, door: &Door, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
     let pages = bytes.0.div_ceil(page.0);
-    match door.lease_pool(page, pages) {
+    let (lease, why) = match door.lease_pool(page, pages) {
         Ok(lease) => {
-            if let Some(short) = lease.shortfall() {
-                ui.say(&format!(
-                    "only {} of {} pages of {} could be had",
-                    short.obtained,
-                    short.asked,
-                    page.exact()
-                ));
-            }
-            ui.note(&format!("for this measurement: {}", lease.how()));
-            Some(lease)
+            let why = lease.shortfall().map(|short| {
+                let (obtained, asked) = (short.obtained, short.asked);
+                format!("only {obtained} of {asked} pages of {} could be had", page.exact())
+            });
+            (Some(lease), why)
         }
-        Err(error) => {
-            ui.say(&format!("no pages of {} on loan: {error}", page.exact()));
-            None
-        }
+        Err(error) => (None, Some(format!("no pages of {} on loan: {error}", page.exact()))),
+    };
+    why.iter().for_each(|why| ui.say(why));
+    if let Some(lease) = &lease {
+        ui.note(&format!("for this measurement: {}", lease.how()));
     }
+    (lease, why)
 }

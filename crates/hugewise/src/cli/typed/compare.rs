@@ -21,13 +21,15 @@ pub struct Compare {
     /// Arms, the reference first: base, system, thp-advised, thp, hugetlb-SIZE, text, or names of --arms-file
     #[arg(long, value_delimiter = ',', value_name = "ARM,..", default_value = "base,thp")]
     pub arms: Vec<String>,
-    /// Arms of your own: a TOML table for each, with `like`, `kind`, `command`, `env`, `unset`, `before`, `after`
+    /// Arms of your own: a TOML table for each, with `like`, `kind`, `technique`, `layout`, `command`, `env`, `unset`,
+    /// `before`, `after`
     #[arg(long, value_name = "FILE.toml")]
     pub arms_file: Option<PathBuf>,
     /// Places; every arm runs at each: spread (one CPU of each core), pack (one core's CPUs), pin=LIST, node:N, interleave
     #[arg(long, value_delimiter = ';', value_name = "PLACE;..")]
     pub place: Vec<Place>,
-    /// How thp and hugetlb arms get their pages: switch, tunables, jvm, jemalloc, mimalloc, collapse [default: by the program]
+    /// How thp and hugetlb arms get their pages: switch, tunables, jvm, jemalloc,
+    /// mimalloc, preload, collapse [default: by the program, and where its file does not tell, by trial]
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// What is judged (may be given again): wall, cpu, user, system, memory, faults, .., or a number that the program or

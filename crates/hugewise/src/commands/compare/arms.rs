@@ -175,7 +175,12 @@ impl Custom {
     ) -> anyhow::Result<Vec<Setup>> {
         let asked = self.technique.as_ref().map(|name| name.parse::<Technique>());
         let asked = asked.transpose().map_err(anyhow::Error::msg)?.or(typed.technique);
-        let given = |name: &str| self.env.get(name).map(OsString::from).or_else(|| std::env::var_os(name));
+        let given = |name: &str| {
+            self.env
+                .get(name)
+                .map(OsString::from)
+                .or_else(|| std::env::var_os(name))
+        };
         let program = if self.command.is_empty() {
             program.clone()
         } else {

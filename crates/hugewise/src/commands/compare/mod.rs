@@ -2,6 +2,7 @@
 
 mod arms;
 mod journal;
+mod ways;
 mod workload;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use lab::compare::live::{Live, Server};
 use lab::compare::metric::Asked;
 use lab::compare::program::{self, Memory, Program};
 use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
+use lab::preload;
 use model::compare::{Compare, Ended, Method, Metric, Order, Run, Verdict};
 use model::{Bytes, PageKind};
 
@@ -40,6 +42,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let snapshot = Snapshot::take(&desk.source);
     let task = Task::of(typed)?;
     let program = program::look(&task.command[0], std::env::var_os("PATH").as_deref())?;
+    let program = program.behind(preload::given().as_deref());
     let arms = arms::resolve(typed, &task.command, &program, &snapshot)?;
     desk.ui
         .note(&format!("{} is {}", program.path.display(), program.memory.title()));
@@ -178,11 +181,11 @@ fn compare(
         let first = live.run(0)?;
         Loan::take(ui, &kinds, room(typed, &first, program, &task_heap(spec), snapshot))
     };
-    live.began = Instant::now();
-    let mut progress = ui.progress();
-    let done = journal.take_done(spec);
-    let compared = lab::compare::run(spec, done, &mut live, journal, &mut progress);
-    drop(progress);
+    let compared = ways::choose(ui, &mut live, spec, &loan).and_then(|spec| {
+        live.began = Instant::now();
+        let done = journal.take_done(&spec);
+        lab::compare::run(&spec, done, &mut live, journal, &mut ui.progress())
+    });
     loan.give_back(ui);
     compared
 }
