@@ -18,6 +18,8 @@ const FREE: Duration = Duration::from_millis(5);
 const PER_GIB: Duration = Duration::from_millis(4);
 /// Memory grows by this factor before it is worth another look.
 const GROWN: f64 = 1.15;
+/// While memory grows faster than that between two readings, looks leave so much of the time for when it has grown.
+const LEFT_WHILE_GROWING: f64 = 0.7;
 /// A look tells about a run if it saw at least this share of its largest memory.
 const NEAR_PEAK: f64 = 0.5;
 
@@ -31,6 +33,8 @@ pub(super) struct Watch {
     looks: Looks,
     last: Duration,
     last_memory: u64,
+    /// At the reading before.
+    read_memory: u64,
     peak: u64,
     seen: Backing,
     seen_text: Backing,
@@ -61,6 +65,7 @@ impl Watch {
             looks: Looks::default(),
             last: Duration::ZERO,
             last_memory: 0,
+            read_memory: 0,
             peak: 0,
             seen: Backing::new(),
             seen_text: Backing::new(),
@@ -82,6 +87,7 @@ impl Watch {
         if (grown && self.may_look(memory)) || self.may_look_again(memory) {
             self.look(&tree, memory);
         }
+        self.read_memory = memory;
     }
 
     fn memory(&self, pid: u32) -> u64 {
@@ -108,6 +114,12 @@ impl Watch {
         let new = Bytes(memory.saturating_sub(self.last_memory));
         let expected = self.last.as_secs_f64() + new.0 as f64 / Bytes::gib(1).0 as f64 * PER_GIB.as_secs_f64();
         let allowed = FREE.as_secs_f64() + SHARE * self.began.elapsed().as_secs_f64();
+        let growing = memory as f64 >= self.read_memory as f64 * GROWN;
+        let allowed = if growing {
+            allowed * (1.0 - LEFT_WHILE_GROWING)
+        } else {
+            allowed
+        };
         memory > 0 && (self.looks.count == 0 || self.looks.seconds + expected <= allowed)
     }
 
