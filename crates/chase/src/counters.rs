@@ -1,7 +1,12 @@
 //! Hardware counters of this thread, where the machine has them and lets us; else the reason in words.
 
+pub mod program;
+
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware};
 use perf_event::{Builder, Counter, Group};
+
+/// Why a count without a single instruction is none.
+pub const NOT_BACKED: &str = "the PMU counts no instructions (a virtual PMU that is not backed by a real one)";
 
 /// Counters that were opened together, so that they count over the same time.
 pub struct Pmu {
@@ -28,12 +33,7 @@ impl Pmu {
         let open = || -> std::io::Result<Self> {
             let mut group = Group::new()?;
             let instructions = group.add(&Builder::new(Hardware::INSTRUCTIONS))?;
-            let misses = Cache {
-                which: CacheId::DTLB,
-                operation: CacheOp::READ,
-                result: CacheResult::MISS,
-            };
-            let dtlb_misses = group.add(&Builder::new(misses))?;
+            let dtlb_misses = group.add(&Builder::new(dtlb_misses()))?;
             Ok(Self {
                 group,
                 instructions,
@@ -62,10 +62,18 @@ impl Pmu {
         };
         // Virtual PMUs are known to answer zero for everything; a stretch without instructions is no count.
         if counts.instructions == 0 {
-            Err("the PMU counts no instructions (a virtual PMU that is not backed by a real one)".to_owned())
+            Err(NOT_BACKED.to_owned())
         } else {
             Ok(counts)
         }
+    }
+}
+
+fn dtlb_misses() -> Cache {
+    Cache {
+        which: CacheId::DTLB,
+        operation: CacheOp::READ,
+        result: CacheResult::MISS,
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Compare {
     pub verdicts: Vec<Judged>,
     /// The reference against itself, for each metric: the noise of this very comparison.
     pub controls: Vec<Control>,
+    /// Why hardware counters are missing, or what they leave out; absent when there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pmu_note: Option<String>,
 }
 
 /// How the runs were arranged.
@@ -162,7 +165,7 @@ pub struct Looks {
     pub seconds: f64,
 }
 
-/// A number that every run has.
+/// A number that every run has, but for those of hardware counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// From start to end, seconds.
@@ -183,13 +186,21 @@ pub enum Metric {
     Waits,
     /// Context switches because others wanted the CPU.
     Preemptions,
-    /// Moves from one CPU to another, as far as seen.
+    /// Moves from one CPU to another: of all threads where the kernel lets them be counted, else as far as seen.
     Migrations,
+    /// Retired instructions; a hardware counter, as are those below.
+    Instructions,
+    /// Data TLB load misses.
+    DtlbMisses,
+    /// Data TLB load misses per thousand instructions.
+    DtlbMpki,
+    /// Cycles in which a page walk was under way.
+    WalkCycles,
 }
 
 impl Metric {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::Wall,
         Self::Cpu,
         Self::User,
@@ -200,7 +211,14 @@ impl Metric {
         Self::Waits,
         Self::Preemptions,
         Self::Migrations,
+        Self::Instructions,
+        Self::DtlbMisses,
+        Self::DtlbMpki,
+        Self::WalkCycles,
     ];
+
+    /// Those that only hardware counts, so that a run may lack them.
+    pub const HARDWARE: [Self; 4] = [Self::Instructions, Self::DtlbMisses, Self::DtlbMpki, Self::WalkCycles];
 
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
@@ -215,7 +233,16 @@ impl Metric {
             Self::Waits => "waits",
             Self::Preemptions => "preemptions",
             Self::Migrations => "migrations",
+            Self::Instructions => "instructions",
+            Self::DtlbMisses => "dtlb-misses",
+            Self::DtlbMpki => "dtlb-mpki",
+            Self::WalkCycles => "walk-cycles",
         }
+    }
+
+    /// Does only hardware count it?
+    pub fn is_hardware(self) -> bool {
+        Self::HARDWARE.contains(&self)
     }
 
     /// The metric of that name.

@@ -31,6 +31,7 @@ impl Show for Compare {
         metrics
             .chain(strips)
             .chain([techniques(self), accounts(self)])
+            .chain(Some(counters(self)).filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty()))
             .collect()
     }
 
@@ -55,6 +56,8 @@ fn value(metric: &str, value: f64) -> String {
         Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) if value >= 1.0 => format!("{value:.3} s"),
         Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) => time(value * 1e9),
         Some(Metric::Memory) => Bytes(value as u64).to_string(),
+        Some(Metric::DtlbMpki) => format!("{value:.2}"),
+        Some(_) if value >= 1e7 => format!("{:.1} M", value / 1e6),
         Some(_) => format!("{value:.0}"),
         None => format!("{value:.4}")
             .trim_end_matches('0')
@@ -240,10 +243,32 @@ fn techniques(compare: &Compare) -> Sheet {
 }
 
 fn accounts(compare: &Compare) -> Sheet {
-    let heads = std::iter::once("arm".to_owned()).chain(Metric::ALL.map(|metric| format!("#{}", metric.name())));
-    let mut sheet = Sheet::new("Accounts of the kernel, medians of the runs", heads);
+    let kernel = Metric::ALL.into_iter().filter(|metric| !metric.is_hardware());
+    medians(compare, "Accounts of the kernel", &kernel.collect::<Vec<_>>())
+}
+
+/// Those of them that some run has; no rows, but the reason, where none has any.
+fn counters(compare: &Compare) -> Sheet {
+    let has = |metric: &Metric| compare.arms.iter().any(|arm| !arm.values(metric.name()).is_empty());
+    let there: Vec<Metric> = Metric::HARDWARE.into_iter().filter(has).collect();
+    let mut sheet = match there[..] {
+        [] => Sheet::new("Hardware counters", [""]),
+        _ => medians(compare, "Hardware counters", &there),
+    };
+    if let Some(note) = &compare.pmu_note {
+        sheet.note(note);
+    }
+    sheet
+}
+
+fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
+    let heads = metrics.iter().map(|metric| format!("#{}", metric.name()));
+    let mut sheet = Sheet::new(
+        &format!("{title}, medians of the {}s", compare.design.method.turn()),
+        std::iter::once("arm".to_owned()).chain(heads),
+    );
     for arm in &compare.arms {
-        let cells = Metric::ALL.map(|metric| median(arm, metric.name()));
+        let cells = metrics.iter().map(|metric| median(arm, metric.name()));
         sheet.row(std::iter::once(arm.name.clone()).chain(cells));
     }
     sheet

@@ -91,6 +91,7 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
             high: Some(0.996),
             p: Some(0.5),
         }],
+        pmu_note: None,
     }
 }
 
@@ -216,4 +217,29 @@ fn a_gain_that_costs_memory_says_so_in_the_same_sentence() {
         headlines[0].ends_with("on thp pages; it takes 1.50 times the memory, 1.5G instead of 1G."),
         "{headlines:?}"
     );
+}
+
+#[test]
+fn counters_stand_in_a_table_of_their_own_or_the_reason_does() {
+    let mut made = compare(Verdict::Better);
+    made.pmu_note = Some("no hardware counters: this machine has none".to_owned());
+    let titled = |made: &Compare| {
+        made.sheets()
+            .into_iter()
+            .find(|sheet| sheet.title.starts_with("Hardware counters"))
+    };
+    let none = titled(&made).expect("a sheet");
+    assert_eq!(
+        (none.rows.len(), &none.notes[..]),
+        (0, &["no hardware counters: this machine has none".to_owned()][..])
+    );
+    made.pmu_note = None;
+    assert_eq!(titled(&made), None, "nothing to say");
+    for run in made.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+        run.metrics
+            .extend([("dtlb-mpki".to_owned(), 2.5), ("instructions".to_owned(), 2.34e10)]);
+    }
+    let sheet = titled(&made).expect("a sheet");
+    assert_eq!(sheet.columns.len(), 3);
+    assert_eq!(sheet.rows[0], ["base", "23400.0 M", "2.50"]);
 }

@@ -20,6 +20,10 @@ pub trait Executor {
     fn run(&mut self, arm: usize) -> Result<Run, Error>;
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
+    /// Why its runs lack hardware counters, or what those leave out.
+    fn pmu_note(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Where finished runs are kept at once, so that nothing is lost.
@@ -103,7 +107,9 @@ pub fn run(
         Err(Error::Gone { .. }) if experiment.whole_blocks() > 0 => Ended::ProgramEnded,
         other => other?,
     };
-    Ok(experiment.outcome(ended, executor.elapsed()))
+    let (compare, doubts) = experiment.outcome(ended, executor.elapsed());
+    let pmu_note = executor.pmu_note();
+    Ok((Compare { pmu_note, ..compare }, doubts))
 }
 
 struct Experiment<'a> {
@@ -281,6 +287,7 @@ impl<'a> Experiment<'a> {
             arms,
             verdicts,
             controls,
+            pmu_note: None,
         };
         let doubts = doubts::all(&compare);
         (compare, doubts)

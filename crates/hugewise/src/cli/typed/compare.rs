@@ -32,7 +32,7 @@ pub struct Compare {
     /// mimalloc, preload, collapse [default: by the program, and where its file does not tell, by trial]
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
-    /// What is judged (may be given again): wall, cpu, user, system, memory, faults, .., or a number that the program or
+    /// What is judged (may be given again): wall, cpu, user, system, memory, faults, dtlb-misses, .., or a number that the program or
     /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND] [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,

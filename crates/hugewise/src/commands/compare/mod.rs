@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use host::Snapshot;
-use lab::compare::live::{Live, Server};
+use lab::compare::live::{Counting, Live, Server};
 use lab::compare::metric::Asked;
 use lab::compare::program::{self, Memory, Program};
 use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
@@ -170,6 +170,7 @@ fn compare(
         arms: arms.live,
         asked: task.asked,
         server: task.server,
+        counting: Counting::here(&snapshot.cpu),
         ignore_failure: typed.ignore_failure,
         stop: &stopped,
         began: Instant::now(),

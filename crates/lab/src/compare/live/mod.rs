@@ -1,5 +1,6 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
+mod counted;
 mod process;
 mod server;
 mod squeeze;
@@ -10,8 +11,10 @@ mod watch;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
+use chase::counters::program::Event;
 use model::compare::{Metric, Run};
 
+pub use self::counted::Counting;
 use self::process::{Process, Spawned};
 pub use self::server::Server;
 use self::syscall::Ended;
@@ -51,6 +54,8 @@ pub struct Live<'a> {
     pub asked: Vec<Asked>,
     /// How to use the program if it is a server.
     pub server: Option<Server>,
+    /// The counters of this machine.
+    pub counting: Counting,
     /// Take runs that end with an error all the same?
     pub ignore_failure: bool,
     /// Asked between waits: has the user had enough?
@@ -74,16 +79,32 @@ impl Executor for Live<'_> {
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
+
+    fn pmu_note(&self) -> Option<String> {
+        self.counting.note()
+    }
 }
 
 impl Live<'_> {
+    /// The arm's program with counters. A metric that they lack here is told before anything runs.
+    fn start(&self, arm: &Arm) -> Result<Process, Error> {
+        for asked in &self.asked {
+            let metric = Metric::named(&asked.wanted.name);
+            if let Some(why) = metric.and_then(|metric| self.counting.why_not(metric)) {
+                return Err(no_metric(arm, asked, why.to_owned()));
+            }
+        }
+        Process::start(Spawned::of(arm)?.counted(&self.counting))
+    }
+
     fn program(&self, arm: &Arm) -> Result<Run, Error> {
-        let mut process = Process::start(Spawned::of(arm)?)?;
+        let mut process = self.start(arm)?;
         process.wait(None, self.stop)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.ended, &done.errors)?;
         let mut run = run(done.wall, &done.ended, done.seen, arm);
         run.notes.extend(done.note);
+        count(&mut run, &done.counts);
         let mut texts = Texts {
             own: done.output + &done.errors,
             answers: Vec::new(),
@@ -94,7 +115,7 @@ impl Live<'_> {
 
     /// The load is what is timed; memory, CPU time and page kinds are the server's.
     fn serve(&self, arm: &Arm, server: &Server) -> Result<Run, Error> {
-        let mut process = Process::start(Spawned::of(arm)?)?;
+        let mut process = self.start(arm)?;
         server.wait_until_ready(arm, &mut process, self.stop)?;
         let load = server.load(arm, &mut process, self.stop)?;
         let answers = self.answers(arm)?;
@@ -102,6 +123,7 @@ impl Live<'_> {
         let done = process.end()?;
         let mut run = run(load.wall, &done.ended, done.seen, arm);
         run.notes.extend(done.note);
+        count(&mut run, &done.counts);
         self.find(
             arm,
             &mut run,
@@ -218,6 +240,16 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, arm: &Arm) -> Run {
         looks: seen.looks,
         notes: Vec::new(),
     }
+}
+
+/// Counts replace what was seen from outside.
+fn count(run: &mut Run, counts: &[(Event, f64)]) {
+    let (metrics, not_counted) = counted::metrics(counts);
+    let named = metrics
+        .into_iter()
+        .map(|(metric, value)| (metric.name().to_owned(), value));
+    run.metrics.extend(named);
+    run.notes.extend(not_counted.map(str::to_owned));
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use chase::counters::program::{Attached, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
+use super::counted::Counting;
 use super::squeeze::Squeeze;
 use super::syscall::{self, Ended};
 use super::watch::{Seen, Watch};
@@ -39,6 +41,7 @@ pub(super) struct Spawned<'a> {
     bound: Bound,
     /// Keeps the library's page of counts until the program has ended.
     armed: Option<Armed>,
+    counting: Counting,
 }
 
 impl<'a> Spawned<'a> {
@@ -59,7 +62,16 @@ impl<'a> Spawned<'a> {
             setup,
             bound: arm.bound.clone(),
             armed,
+            counting: Counting::default(),
         })
+    }
+
+    /// The same with counters.
+    pub(super) fn counted(self, counting: &Counting) -> Self {
+        Self {
+            counting: counting.clone(),
+            ..self
+        }
     }
 
     /// A command of the shell, without what the arm does to its program.
@@ -70,6 +82,7 @@ impl<'a> Spawned<'a> {
             setup: Setup::default(),
             bound: Bound::default(),
             armed: None,
+            counting: Counting::default(),
         }
     }
 }
@@ -116,6 +129,7 @@ pub(super) struct Process {
     watch: Option<Watch>,
     squeeze: Option<Squeeze>,
     armed: Option<Armed>,
+    attached: Option<Attached>,
     pause: Duration,
 }
 
@@ -127,6 +141,7 @@ pub(super) struct Done {
     pub(super) errors: String,
     pub(super) seen: Seen,
     pub(super) note: Option<String>,
+    pub(super) counts: Vec<(Event, f64)>,
 }
 
 impl Process {
@@ -143,9 +158,9 @@ impl Process {
                 .map_err(|error| fail("memory for its output", error.into()))
         };
         let (output, errors) = (file("hugewise-output")?, file("hugewise-errors")?);
-        let mut command = command(&what, &output, &errors).map_err(|error| fail("its output", error))?;
+        let command = command(&what, &output, &errors).map_err(|error| fail("its output", error))?;
         let began = Instant::now();
-        let child = command.spawn().map_err(|error| match what.setup.thp {
+        let (child, attached) = what.counting.start(command).map_err(|error| match what.setup.thp {
             ThpSwitch::ExceptAdvised if error.kind() == std::io::ErrorKind::InvalidInput => fail(
                 "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which Linux knows from 6.18 on",
                 error,
@@ -169,6 +184,7 @@ impl Process {
             watch: Some(Watch::new()),
             squeeze: what.setup.collapse.map(Squeeze::new),
             armed: what.armed,
+            attached,
             pause: FIRST,
         })
     }
@@ -245,6 +261,7 @@ impl Process {
             output: tail(&mut self.output),
             errors: tail(&mut self.errors),
             note: self.note(),
+            counts: self.attached.as_mut().map_or_else(Vec::new, Attached::read),
             ended,
             seen,
         })

@@ -1,10 +1,11 @@
 //! What is done to a child between fork and exec, and its end with its accounts.
 #![allow(unsafe_code)]
 
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 
@@ -94,6 +95,48 @@ impl Prepare {
         let Some((mode, mask)) = &self.nodes else { return Ok(()) };
         // SAFETY: the mask outlives the call and is as long as stated; the kernel reads one bit less than it is told.
         checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, mask.as_ptr(), NODES + 1) })
+    }
+}
+
+/// Longer than any attaching takes; a child that nobody attaches to goes on without.
+const AT_THE_GATE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+/// A place right before exec at which a child waits until somebody has attached to it.
+pub(super) struct Gate {
+    arrived: PipeReader,
+    go: PipeWriter,
+}
+
+/// Has the child tell its number and wait, after all else that it does to itself.
+pub(super) fn gate(command: &mut Command) -> io::Result<Gate> {
+    let (arrived, tell) = io::pipe()?;
+    let (wait, go) = io::pipe()?;
+    // SAFETY: between fork and exec the closure makes system calls on values it holds; it neither allocates nor locks nor
+    // panics.
+    unsafe {
+        command.pre_exec(move || {
+            let pid = rustix::process::getpid().as_raw_nonzero().get();
+            rustix::io::write(&tell, &pid.to_ne_bytes())?;
+            // Whatever comes of it, the program runs.
+            let _ = poll(&mut [PollFd::new(&wait, PollFlags::IN)], Some(&AT_THE_GATE));
+            Ok(())
+        });
+    }
+    Ok(Gate { arrived, go })
+}
+
+impl Gate {
+    /// Waits for the child and gives its number; `None` if none comes.
+    pub(super) fn arrived(&self) -> Option<i32> {
+        let mut pid = [0; 4];
+        let read = rustix::io::retry_on_intr(|| rustix::io::read(&self.arrived, &mut pid)).ok()?;
+        (read == pid.len()).then(|| i32::from_ne_bytes(pid))
+    }
+
+    /// Lets the child go on.
+    pub(super) fn open(self) {
+        // Fails only if the child is gone.
+        let _ = rustix::io::write(&self.go, &[1]);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use model::PageKind;
 use model::compare::Metric;
 
-use super::{Arm, Live, Server};
+use super::{Arm, Counting, Live, Server};
 use crate::compare::place::Bound;
 use crate::compare::technique::{Setup, ThpSwitch};
 use crate::compare::{Error, Executor};
@@ -24,6 +24,7 @@ fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
         arms: vec![arm],
         asked: metrics.iter().map(|text| text.parse().expect("a metric")).collect(),
         server: None,
+        counting: Counting::default(),
         ignore_failure: false,
         stop: &|| false,
         began: Instant::now(),
@@ -116,6 +117,7 @@ fn a_child_that_is_no_longer_wanted_ends_with_its_own_children() {
         arms,
         asked: Vec::new(),
         server: None,
+        counting: Counting::default(),
         ignore_failure: false,
         stop: &stop,
         began,
