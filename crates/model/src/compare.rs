@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::collapse::Refused;
 use crate::{Backing, Bytes, Estimate, PageKind, Reading, Unread};
 
 /// One comparison.
@@ -23,6 +24,9 @@ pub struct Compare {
     /// Why hardware counters are missing, or what they leave out; absent when there is nothing to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_note: Option<String>,
+    /// How a process was left whose pages changed in place; absent in other designs, and if it ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Restored>,
 }
 
 /// How the runs were arranged.
@@ -34,6 +38,9 @@ pub struct Design {
     /// Why this way, in a sentence; empty in results that are older than the choice.
     #[serde(default)]
     pub reason: String,
+    /// The process and its slices, where pages change in place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<InPlace>,
     /// The order within blocks.
     pub order: Order,
     /// Blocks that were finished: each has every arm once, and the reference twice.
@@ -86,6 +93,21 @@ impl Method {
             Self::Slices | Self::Flip => "slice",
         }
     }
+}
+
+/// One process that lives on while its pages change, and how slices of its time are made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InPlace {
+    /// The process.
+    pub pid: u32,
+    /// Which of its memory: `anon`, `heap`, or addresses.
+    pub range: String,
+    /// Threads whose CPU time counts: `all`, or how their names begin.
+    pub threads: String,
+    /// Seconds of a slice; `null` where it lasts as long as a load.
+    pub slice_seconds: Option<f64>,
+    /// Seconds after a flip that are left out.
+    pub settle_seconds: f64,
 }
 
 /// The order of the arms within blocks.
@@ -151,9 +173,56 @@ pub struct Run {
     pub text: Option<Backing>,
     /// Looks at the page kinds, and the seconds that they took.
     pub looks: Looks,
-    /// Regions that the preload served and did not, or large pages collapsed from outside, in words; empty without such.
+    /// Regions that the preload served and did not, large pages collapsed from outside, or why pages could not be flipped,
+    /// in words; empty without such.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The flip in front of it, where pages change in place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Slice>,
+}
+
+/// The flip before a slice, and the pages at its two ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Slice {
+    /// What was done before it, and is not part of it.
+    pub flip: Flip,
+    /// Memory on large pages at its beginning.
+    pub large_before: Bytes,
+    /// Memory on large pages at its end.
+    pub large_after: Bytes,
+}
+
+/// Memory of a living process turned to one page kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Flip {
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// Pieces of one large page each that it turned.
+    pub turned: u64,
+    /// Pieces that were so already.
+    pub already: u64,
+    /// Pieces left alone on base pages: too little of them is in use.
+    pub sparse: u64,
+    /// Pieces that could not be turned, one entry for each reason.
+    pub refused: Vec<Refused>,
+    /// Meanwhile `thp_split_page` of the machine rose by this.
+    pub splits: Option<u64>,
+    /// Meanwhile `thp_collapse_alloc` of the machine rose by this.
+    pub collapses: Option<u64>,
+}
+
+/// How a process was left that was flipped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Restored {
+    /// What backed its memory at first.
+    pub before: Backing,
+    /// What backs it now.
+    pub after: Reading<Backing>,
+    /// Pieces of one large page each that are not on the pages which they had.
+    pub wrong: u64,
+    /// Seconds that it took to give the pages back.
+    pub seconds: f64,
 }
 
 /// What looking at a run's page kinds cost, all of it outside of the program.

@@ -27,4 +27,5 @@ pub use missed::{Missed, missed};
 pub use nodes::{NodePages, nodes};
 pub use one::{mappings, mappings_within, one, one_within};
 pub use proof::{Proof, own_range};
+pub use scan::large;
 pub use why::{Reason, why_base};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use model::process::MappingPages;
 use model::{Bytes, Cause, Unread};
 
-use super::limits::Deadline;
+use super::limits::{Deadline, Limits};
 use super::smaps::{self, Counts, Mapping, smaps_text};
 use crate::Source;
 use crate::syscall::{PageRegion, Wanted, scan_pages};
@@ -80,6 +80,20 @@ pub(super) fn huge_bytes(pid: u32, deadline: Deadline) -> Result<u64, Unread> {
         walk.step(step, Wanted::Huge, |region| huge += region.len())?;
     }
     Ok(huge)
+}
+
+/// The parts of `ranges` that a process of this machine maps by large entries, in the order of addresses; small gaps between
+/// the ranges are looked at, too. Takes Linux 6.7.
+///
+/// # Errors
+/// If the process cannot be looked at, or not within its time.
+pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Range<u64>>, Unread> {
+    let mut walk = Walk::new(pid, ranges, limits.deadline())?;
+    let mut large = Vec::new();
+    for step in steps(ranges) {
+        walk.step(step, Wanted::Huge, |region| large.push(region.range()))?;
+    }
+    Ok(large)
 }
 
 /// The mappings of a process of this machine that has no hugetlb pages, without the kernel's flags.

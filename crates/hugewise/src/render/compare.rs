@@ -1,5 +1,6 @@
 //! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
+mod inplace;
 mod runs;
 
 use lab::compare::bloat;
@@ -22,7 +23,8 @@ impl Show for Compare {
     }
 
     fn headlines(&self) -> Vec<String> {
-        self.verdicts.iter().map(|judged| headline(self, judged)).collect()
+        let verdicts = self.verdicts.iter().map(|judged| headline(self, judged));
+        verdicts.chain(inplace::controls(self)).collect()
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -30,7 +32,9 @@ impl Show for Compare {
         let strips = self.controls.iter().map(|control| runs::strips(self, &control.metric));
         metrics
             .chain(strips)
-            .chain([techniques(self), accounts(self)])
+            .chain([techniques(self)])
+            .chain(inplace::flips(self))
+            .chain([accounts(self)])
             .chain(Some(counters(self)).filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty()))
             .collect()
     }
@@ -170,6 +174,9 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
         return sheet;
     }
     sheet.note(design(compare));
+    if let Some(how) = &compare.design.in_place {
+        sheet.note(inplace::slices(how));
+    }
     sheet.note("gain = how many times better, paired within blocks; the first row is the reference against itself: this comparison's own noise");
     sheet
 }
@@ -215,10 +222,12 @@ fn design(compare: &Compare) -> String {
 }
 
 fn techniques(compare: &Compare) -> Sheet {
-    let mut sheet = Sheet::new(
-        "How the arms came about",
-        ["arm", "technique", "took effect", "pages at the peak of the last run"],
-    );
+    let in_place = compare.design.in_place.as_ref();
+    let pages = match in_place {
+        Some(_) => "pages in the last slice",
+        None => "pages at the peak of the last run",
+    };
+    let mut sheet = Sheet::new("How the arms came about", ["arm", "technique", "took effect", pages]);
     for arm in &compare.arms {
         let last = arm.runs.last();
         let backing = last.map_or_else(
@@ -238,19 +247,33 @@ fn techniques(compare: &Compare) -> Sheet {
             sheet.note(format!("{}: {note}", arm.name));
         }
     }
-    sheet.note("own memory only; files that the program mapped are left out");
+    sheet.note(match in_place {
+        Some(how) => format!(
+            "{} memory; every look is before or after a slice, never within",
+            how.range
+        ),
+        None => "own memory only; files that the program mapped are left out".to_owned(),
+    });
     sheet
 }
 
 fn accounts(compare: &Compare) -> Sheet {
-    let kernel = Metric::ALL.into_iter().filter(|metric| !metric.is_hardware());
+    let kernel = Metric::ALL
+        .into_iter()
+        .filter(|metric| !metric.is_hardware() && has(compare, metric));
     medians(compare, "Accounts of the kernel", &kernel.collect::<Vec<_>>())
+}
+
+fn has(compare: &Compare, metric: &Metric) -> bool {
+    compare.arms.iter().any(|arm| !arm.values(metric.name()).is_empty())
 }
 
 /// Those of them that some run has; no rows, but the reason, where none has any.
 fn counters(compare: &Compare) -> Sheet {
-    let has = |metric: &Metric| compare.arms.iter().any(|arm| !arm.values(metric.name()).is_empty());
-    let there: Vec<Metric> = Metric::HARDWARE.into_iter().filter(has).collect();
+    let there: Vec<Metric> = Metric::HARDWARE
+        .into_iter()
+        .filter(|metric| has(compare, metric))
+        .collect();
     let mut sheet = match there[..] {
         [] => Sheet::new("Hardware counters", [""]),
         _ => medians(compare, "Hardware counters", &there),

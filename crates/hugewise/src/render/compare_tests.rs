@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use model::compare::{Arm, Compare, Control, Design, Ended, Judged, Looks, Method, Metric, Order, Run, Verdict};
+use model::collapse::Refused;
+use model::compare::{
+    Arm, Compare, Control, Design, Ended, Flip, InPlace, Judged, Looks, Method, Metric, Order, Restored, Run, Slice,
+    Verdict,
+};
 use model::{Backing, Bytes, Estimate, PageKind, Reading};
 
 use crate::cli::typed::Format;
@@ -23,6 +27,7 @@ fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
         text: None,
         looks: Looks::default(),
         notes: Vec::new(),
+        slice: None,
     }
 }
 
@@ -57,6 +62,7 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
         design: Design {
             method: Method::Runs,
             reason: text("the program ends by itself"),
+            in_place: None,
             order: Order::Mirrored,
             blocks: 6,
             most: 6,
@@ -92,6 +98,7 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
             p: Some(0.5),
         }],
         pmu_note: None,
+        restored: None,
     }
 }
 
@@ -242,4 +249,67 @@ fn counters_stand_in_a_table_of_their_own_or_the_reason_does() {
     let sheet = titled(&made).expect("a sheet");
     assert_eq!(sheet.columns.len(), 3);
     assert_eq!(sheet.rows[0], ["base", "23400.0 M", "2.50"]);
+}
+
+#[test]
+fn a_comparison_in_place_says_what_its_slices_and_flips_were_and_how_the_process_was_left() {
+    let look = Look {
+        width: 200,
+        color: false,
+        plot: false,
+    };
+    let text = in_place().text(look).replace('\n', " ");
+    for part in [
+        "base against itself in wall: -1.0 % (-1.5 % to -0.4 %).",
+        "slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of threads `worker`",
+        "anon memory; every look is before or after a slice, never within",
+        "every piece has the pages back that it had, after 0.5 s: first base 1G, now base 1G",
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    // Six flips of 512 pieces each, three of them refused.
+    let row = "thp         6         1200 ms            3072        18".split_whitespace();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let row: Vec<&str> = row.collect();
+    assert!(words.windows(row.len()).any(|window| window == row), "{text}");
+}
+
+/// The same comparison as slices of one process.
+fn in_place() -> Compare {
+    let mut compare = compare(Verdict::Better);
+    compare.design.method = Method::Flip;
+    compare.design.in_place = Some(InPlace {
+        pid: 4711,
+        range: "anon".to_owned(),
+        threads: "worker".to_owned(),
+        slice_seconds: Some(2.0),
+        settle_seconds: 0.25,
+    });
+    let refused = Refused {
+        error: "ENOMEM".to_owned(),
+        meaning: "no free memory".to_owned(),
+        pieces: 3,
+    };
+    for run in compare.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+        run.slice = Some(Slice {
+            flip: Flip {
+                seconds: 1.2,
+                turned: 512,
+                refused: vec![refused.clone()],
+                splits: Some(512),
+                collapses: None,
+                ..Flip::default()
+            },
+            large_before: Bytes(0),
+            large_after: Bytes(0),
+        });
+    }
+    let base: Backing = [(PageKind::Base, Bytes::gib(1))].into_iter().collect();
+    compare.restored = Some(Restored {
+        before: base.clone(),
+        after: Reading::Known(base),
+        wrong: 0,
+        seconds: 0.5,
+    });
+    compare
 }

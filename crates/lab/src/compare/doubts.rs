@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::compare::{Arm, Compare, Ended, Metric, Verdict};
+use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
 use model::{Bytes, Doubt};
 
 use crate::stats;
@@ -44,7 +44,10 @@ pub(super) fn all(compare: &Compare) -> Vec<Doubt> {
     }
     doubts.extend(busy(compare));
     doubts.extend(compare.arms.iter().filter_map(partly_covered));
-    doubts.extend(compare.arms.iter().filter_map(looked_too_long));
+    if compare.design.method == Method::Runs {
+        // Slices are looked at between them.
+        doubts.extend(compare.arms.iter().filter_map(looked_too_long));
+    }
     doubts.extend(
         compare
             .arms

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::compare::{Arm, Compare, Design, Ended, Method, Order, Run};
+use model::compare::{Arm, Compare, Design, Ended, InPlace, Method, Order, Run};
 use model::{Doubt, PageKind, Reading, Unread};
 
 use super::judge::{self, Rules, Wanted};
@@ -62,6 +62,8 @@ pub struct Spec {
     pub method: Method,
     /// Why this way, in a sentence.
     pub reason: String,
+    /// The process and its slices, where pages change in place; for the record.
+    pub in_place: Option<InPlace>,
     /// The arms, the reference first.
     pub arms: Vec<Named>,
     /// The metrics that are judged.
@@ -288,6 +290,7 @@ impl<'a> Experiment<'a> {
             verdicts,
             controls,
             pmu_note: None,
+            restored: None,
         };
         let doubts = doubts::all(&compare);
         (compare, doubts)
@@ -297,6 +300,7 @@ impl<'a> Experiment<'a> {
         Design {
             method: self.spec.method,
             reason: self.spec.reason.clone(),
+            in_place: self.spec.in_place.clone(),
             order: self.spec.order,
             blocks,
             most: self.plan.most(),
@@ -331,6 +335,7 @@ pub fn bare_run(metrics: impl IntoIterator<Item = (String, f64)>, backing: Resul
         text: None,
         looks: model::compare::Looks::default(),
         notes: Vec::new(),
+        slice: None,
     }
 }
 

@@ -20,6 +20,7 @@ fn spec(arms: usize, metric: Metric, seed: u64) -> Spec {
         program: vec!["simulated".to_owned()],
         method: Method::Runs,
         reason: String::new(),
+        in_place: None,
         arms: KINDS[..arms].iter().map(named).collect(),
         wanted: vec![Wanted {
             name: metric.name().to_owned(),

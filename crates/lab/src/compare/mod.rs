@@ -2,10 +2,11 @@
 //!
 //! [`run`] decides which runs are made in which order and how many, an [`Executor`] makes them, [`judge`] says what they
 //! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
-//! of programs that stay alive, and [`score`] says what a slice is worth.
+//! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
 
 mod doubts;
 pub mod experiment;
+pub mod inplace;
 pub mod judge;
 pub mod live;
 pub mod looks;
@@ -64,6 +65,12 @@ pub enum Error {
         /// The end of what it wrote to standard error.
         said: String,
     },
+    /// Slices of a living process cannot be scored so.
+    #[error("--live: {0}")]
+    Slices(String),
+    /// Pages of a process cannot be changed in place.
+    #[error(transparent)]
+    Flip(#[from] crate::flip::Error),
     /// Something that a run needs could not be done.
     #[error("arm {arm}: {what}: {error}")]
     Setup {

@@ -1,6 +1,7 @@
 //! The CPU time of chosen threads of a program, read from outside.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -40,6 +41,15 @@ impl FromStr for Threads {
             "" => Err("write `all`, or how the names of the threads begin (ps -T shows them)".to_owned()),
             "all" => Ok(Self::All),
             name => Ok(Self::Named(name.chars().take(15).collect())),
+        }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.pad("all"),
+            Self::Named(beginning) => f.pad(beginning),
         }
     }
 }
@@ -153,5 +163,9 @@ mod tests {
         let why = times("gc", &before).expect_err("nobody").to_string();
         assert!(why.contains("begins with `gc`"), "{why}");
         assert!("".parse::<Threads>().is_err());
+        assert_eq!(
+            ["all", "worker"].map(|text| text.parse::<Threads>().expect(text).to_string()),
+            ["all", "worker"]
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Piece after piece of a process onto large pages, within a budget of its time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -107,12 +107,16 @@ pub enum Error {
     },
 }
 
-/// What a collapse works on: a live process, or a made one in tests.
+/// Whose pages are flipped: a live process, or a made one in tests.
 pub(super) trait Target {
     /// Share of a piece that is in memory, from 0 to 1.
     fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64>;
     /// Makes a piece one large page.
     fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()>;
+    /// Asks the kernel to cut the large page of a piece into base pages; whether it did is seen by `large` only.
+    fn split(&mut self, at: u64) -> io::Result<()>;
+    /// Which of the pieces are one large page each.
+    fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread>;
     /// A clock.
     fn now(&self) -> Duration;
     /// Rests.
@@ -120,9 +124,9 @@ pub(super) trait Target {
 }
 
 /// Times a piece is tried again where the kernel says that it was only busy.
-const RETRIES: u32 = 3;
+pub(super) const RETRIES: u32 = 3;
 /// Pause before it is tried again: pages under I/O or on their way between lists are free soon.
-const BREATH: Duration = Duration::from_millis(2);
+pub(super) const BREATH: Duration = Duration::from_millis(2);
 
 /// Gives the process large pages, and proves by its smaps what that changed.
 ///
@@ -166,11 +170,11 @@ fn mappings(source: &Source, pid: u32) -> Result<Vec<MappingPages>, Unread> {
 pub(super) struct Done {
     pub(super) pieces: Pieces,
     pub(super) took: Vec<Duration>,
-    errors: BTreeMap<i32, u64>,
+    pub(super) errors: BTreeMap<i32, u64>,
 }
 
 impl Done {
-    fn refused(&self) -> Vec<Refused> {
+    pub(super) fn refused(&self) -> Vec<Refused> {
         let refused = self.errors.iter().map(|(&errno, &pieces)| {
             let (error, meaning) = meaning(errno);
             Refused {
@@ -233,7 +237,7 @@ fn patiently(target: &mut dyn Target, at: u64, page: Bytes) -> io::Result<()> {
 }
 
 /// Counts a refused piece; what holds for the whole process ends the run.
-fn refuse(done: &mut Done, pid: u32, source: io::Error) -> Result<(), Error> {
+pub(super) fn refuse(done: &mut Done, pid: u32, source: io::Error) -> Result<(), Error> {
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => Err(Error::NotAllowed { pid, source }),
         Some(libc::ESRCH) => Err(Error::Process { pid, source }),

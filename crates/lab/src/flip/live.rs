@@ -1,5 +1,6 @@
-//! A running process: its large pages made through the kernel, its memory in use read from its pagemap.
+//! A running process: its large pages made and cut through the kernel, its memory in use read from its pagemap.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -7,19 +8,32 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::Bytes;
+use host::processes;
+use model::{Bytes, Unread};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::collapse::Target;
+use super::pieces::aligned;
 use super::syscall::process_madvise;
 
 /// MADV_COLLAPSE of Linux 6.1.
 pub(crate) const MADV_COLLAPSE: i32 = 25;
+/// MADV_COLD of Linux 5.4: given for a part of a large page, the kernel cuts that page before it marks the part
+/// (mm/madvise.c, madvise_cold_or_pageout_pte_range). The data stays where it is.
+const MADV_COLD: i32 = 20;
 /// A pagemap entry of a page that is in memory (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 
+/// One process that somebody asked for, and that waits for what is done to it anyway: a walk takes what it takes, in steps
+/// that hold the process up for a millisecond each.
+pub(super) const PATIENT: processes::Limits = processes::Limits {
+    walk_max: Duration::from_secs(30),
+    ..processes::Limits::PATIENT
+};
+
 /// A process by its pidfd, so that another one with the same number is never touched.
 pub(super) struct Live {
+    pid: u32,
     process: OwnedFd,
     pagemap: File,
     base_page: Bytes,
@@ -31,6 +45,7 @@ impl Live {
         let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let id = id.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         Ok(Self {
+            pid,
             process: pidfd_open(id, PidfdFlags::empty())?,
             pagemap: File::open(format!("/proc/{pid}/pagemap"))?,
             base_page,
@@ -51,6 +66,17 @@ impl Target for Live {
 
     fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()> {
         process_madvise(self.process.as_fd(), at, page.as_usize(), MADV_COLLAPSE)
+    }
+
+    fn split(&mut self, at: u64) -> io::Result<()> {
+        process_madvise(self.process.as_fd(), at, self.base_page.as_usize(), MADV_COLD)
+    }
+
+    fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread> {
+        let ranges: Vec<_> = pieces.iter().map(|&at| at..at + page.0).collect();
+        let large = processes::large(self.pid, &ranges, PATIENT)?;
+        let starts = large.into_iter().flat_map(|part| aligned(part, page));
+        Ok(starts.collect())
     }
 
     fn now(&self) -> Duration {

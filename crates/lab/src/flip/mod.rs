@@ -1,15 +1,20 @@
-//! Pages of a running, unmodified process from small to large, with the kernel's accounts before and after as proof.
+//! Pages of a running, unmodified process from small to large and back, with the kernel's accounts before and after as proof.
 
 mod collapse;
 mod live;
 mod pieces;
 mod syscall;
+mod turn;
 
 pub(crate) use live::MADV_COLLAPSE;
+pub(crate) use pieces::aligned;
 pub(crate) use syscall::process_madvise;
 
 pub use collapse::{Budget, Error, ParseBudgetError, Spec, run};
 pub use pieces::{ParseSpanError, Span};
+pub use turn::{Flipped, To};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turn_tests;

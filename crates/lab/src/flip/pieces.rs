@@ -87,14 +87,17 @@ impl Span {
     pub(super) fn pieces(&self, mappings: &[MappingPages], page: Bytes) -> Vec<u64> {
         let used = mappings.iter().filter(|mapping| mapping.backing.total().0 > 0);
         used.filter_map(|mapping| self.of(mapping))
-            .flat_map(|part| {
-                let first = part.start.next_multiple_of(page.0);
-                (first..part.end)
-                    .step_by(page.as_usize())
-                    .filter(move |at| part.end - at >= page.0)
-            })
+            .flat_map(|part| aligned(part, page))
             .collect()
     }
+}
+
+/// The whole, aligned large pages that fit between two addresses.
+pub(crate) fn aligned(part: Range<u64>, page: Bytes) -> impl Iterator<Item = u64> {
+    let first = part.start.next_multiple_of(page.0);
+    (first..part.end)
+        .step_by(page.as_usize())
+        .filter(move |at| part.end - at >= page.0)
 }
 
 fn addresses(mapping: &MappingPages) -> Option<Range<u64>> {

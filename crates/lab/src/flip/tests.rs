@@ -1,10 +1,11 @@
 //! Collapsing a made process: what is tried, tried again, left alone and counted; and one real one.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
 use model::process::MappingPages;
-use model::{Backing, Bytes, PageKind};
+use model::{Backing, Bytes, PageKind, Unread};
 
 use super::collapse::{Done, Target, work};
 use super::{Budget, Error, Span, Spec, run};
@@ -70,6 +71,14 @@ impl Target for Made {
             Some(errno) => Err(io::Error::from_raw_os_error(errno)),
             None => Ok(()),
         }
+    }
+
+    fn split(&mut self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn large(&mut self, _: &[u64], _: Bytes) -> Result<BTreeSet<u64>, Unread> {
+        Ok(BTreeSet::new())
     }
 
     fn now(&self) -> Duration {

@@ -8,6 +8,8 @@ use clap::{Args, ValueEnum};
 use lab::compare::metric::Asked;
 use lab::compare::place::Place;
 use lab::compare::technique::Technique;
+use lab::compare::threads::Threads;
+use lab::flip::Span;
 use model::Bytes;
 
 /// `hugewise compare`
@@ -16,6 +18,10 @@ use model::Bytes;
 /// got, and says better, worse, none shown, or that an arm did not take effect. Arms change the program's own process only,
 /// never the machine; pool pages come on loan. Exit codes: 0 done; 1 what --fail-if names; 2 could not do it; 130 stopped:
 /// finished runs are kept, and --resume goes on with them.
+///
+/// With --live PID it is a process that runs already: its memory is flipped between base and large pages, and slices of its time
+/// are compared. It is never stopped, and gets back the pages that it had. Takes root (CAP_SYS_NICE and the right to trace
+/// it) and Linux 6.7.
 #[derive(Args, Debug)]
 pub struct Compare {
     /// Arms, the reference first: base, system, thp-advised, thp, hugetlb-SIZE, text, or names of --arms-file
@@ -33,7 +39,8 @@ pub struct Compare {
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// What is judged (may be given again): wall, cpu, user, system, memory, faults, dtlb-misses, .., or a number that the program or
-    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND] [default: wall]
+    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]; with --live, what has
+    /// `from=` is a counter, scored as its rate per CPU-second [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
     /// The smallest difference worth a verdict
@@ -63,7 +70,19 @@ pub struct Compare {
     /// Never take pages from a hugetlb pool beyond those that are free already
     #[arg(long)]
     pub no_pool: bool,
-    /// A server: what to time while it runs, a command of the shell
+    /// A process that runs already: its memory is flipped in place between the arms base and thp
+    #[arg(long, value_name = "PID", conflicts_with_all = LIVE_HAS_NO)]
+    pub live: Option<u32>,
+    /// With --live: how long a slice lasts; with --load it lasts as long as that [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, requires = "live", conflicts_with = "load")]
+    pub slice: Option<Duration>,
+    /// With --live: threads whose CPU time counts: all, or how their names begin
+    #[arg(long, value_name = "NAME", default_value = "all", requires = "live")]
+    pub threads: Threads,
+    /// With --live: which memory is flipped: anon, heap (of brk), or addresses in hex (whole mappings) such as 7f00...-7f40...
+    #[arg(long, value_name = "RANGE", default_value = "anon", requires = "live")]
+    pub range: Span,
+    /// A server: what to time while it runs, a command of the shell; with --live it is run once in every slice
     #[arg(long, value_name = "COMMAND")]
     pub load: Option<String>,
     /// Ends well once the server is ready
@@ -82,12 +101,26 @@ pub struct Compare {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "VERDICT,..")]
     pub fail_if: Vec<FailIf>,
     /// A recipe instead of a command: memtest, redis, python, sqlite, compile
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present = "command")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live"])]
     pub workload: Option<String>,
     /// The program and its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
+
+/// What starts or changes a program, which a process that runs already is past.
+const LIVE_HAS_NO: [&str; 10] = [
+    "command",
+    "workload",
+    "arms_file",
+    "place",
+    "technique",
+    "pool",
+    "no_pool",
+    "ready",
+    "stop",
+    "ignore_failure",
+];
 
 /// Order of the arms within blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

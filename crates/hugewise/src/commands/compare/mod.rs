@@ -1,7 +1,8 @@
-//! `hugewise compare`: one program under several page policies; pool pages on loan, finished runs kept.
+//! `hugewise compare`: one program under several page policies, or one process in place; pool pages on loan, finished runs kept.
 
 mod arms;
 mod journal;
+mod living;
 mod ways;
 mod workload;
 
@@ -40,6 +41,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     desk.must_be_live("comparing")?;
     let form = desk.form::<Compare>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
+    if let Some(pid) = typed.live {
+        return living::run(desk, typed, pid, &snapshot, form);
+    }
     let task = Task::of(typed)?;
     let program = program::look(&task.command[0], std::env::var_os("PATH").as_deref())?;
     let program = program.behind(preload::given().as_deref());
@@ -48,8 +52,24 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         .note(&format!("{} is {}", program.path.display(), program.memory.title()));
     let mut journal = Journal::open(typed, desk.seed, task.words(), arms.names())?;
     desk.seed = journal.seed();
-    let spec = spec(typed, &task, &arms, desk.seed);
+    let spec = Spec {
+        program: task.words(),
+        arms: arms.named.clone(),
+        ..spec(typed, &task.asked, desk.seed)
+    };
     let compared = compare(&desk.ui, typed, &spec, task, arms, &program, &snapshot, &mut journal);
+    give(desk, typed, &snapshot, form, journal, compared)
+}
+
+/// Gives the result; finished runs stay where there is none, or only a part of one.
+fn give(
+    desk: &mut Desk<'_>,
+    typed: &typed::Compare,
+    snapshot: &Snapshot,
+    form: Format,
+    journal: Journal,
+    compared: Result<Compared, Error>,
+) -> anyhow::Result<Outcome> {
     let (compared, doubts) = match compared {
         Err(Error::Interrupted) => {
             journal.tell(&desk.ui);
@@ -62,7 +82,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         Ok(compared) => compared,
     };
     let outcome = outcome(typed, &compared);
-    let result = desk.about(&snapshot, doubts, compared);
+    let result = desk.about(snapshot, doubts, compared);
     desk.give(&result, form)?;
     if outcome == Outcome::Interrupted {
         journal.tell(&desk.ui);
@@ -115,7 +135,7 @@ impl Task {
             task.asked.clone_from(&typed.metric);
         }
         if task.asked.is_empty() {
-            task.asked = vec![Metric::Wall.name().parse().map_err(anyhow::Error::msg)?];
+            task.asked = vec![wall()?];
         }
         Ok(task)
     }
@@ -128,13 +148,20 @@ impl Task {
     }
 }
 
-fn spec(typed: &typed::Compare, task: &Task, arms: &Arms, seed: u64) -> Spec {
-    let wanted: Vec<Wanted> = task.asked.iter().map(|asked| asked.wanted.clone()).collect();
+/// What is judged if nothing else is asked.
+fn wall() -> anyhow::Result<Asked> {
+    Metric::Wall.name().parse().map_err(anyhow::Error::msg)
+}
+
+/// What is typed of the experiment; the program and the arms come from elsewhere.
+fn spec(typed: &typed::Compare, asked: &[Asked], seed: u64) -> Spec {
+    let wanted: Vec<Wanted> = asked.iter().map(|asked| asked.wanted.clone()).collect();
     Spec {
-        program: task.words(),
+        program: Vec::new(),
         method: Method::Runs,
         reason: "a program that ends is started anew for each run".to_owned(),
-        arms: arms.named.clone(),
+        in_place: None,
+        arms: Vec::new(),
         wanted,
         order: match typed.order {
             typed::Order::Mirrored => Order::Mirrored,

@@ -2,7 +2,7 @@
 
 mod counted;
 mod process;
-mod server;
+pub(super) mod server;
 mod squeeze;
 mod syscall;
 mod trial;
@@ -239,6 +239,7 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, arm: &Arm) -> Run {
         backing: seen.backing.into(),
         looks: seen.looks,
         notes: Vec::new(),
+        slice: None,
     }
 }
 

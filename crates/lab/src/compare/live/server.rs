@@ -25,9 +25,34 @@ pub struct Server {
 }
 
 /// A load that was served.
-pub(super) struct Load {
-    pub(super) wall: Duration,
-    pub(super) output: String,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::compare) struct Load {
+    pub(in crate::compare) wall: Duration,
+    pub(in crate::compare) output: String,
+}
+
+/// Runs a load to its end, unless the server ends before.
+pub(in crate::compare) fn load(
+    arm: &Arm,
+    line: &str,
+    stop: &dyn Fn() -> bool,
+    mut has_ended: impl FnMut() -> Result<bool, Error>,
+) -> Result<Load, Error> {
+    let mut load = Process::start(Spawned::shell(arm, line))?;
+    while !load.wait(Some(ASKING), stop)? {
+        if has_ended()? {
+            return Err(failed(arm, "the server ended under the load", ""));
+        }
+    }
+    let done = load.end()?;
+    if !done.ended.status.success() {
+        let how = format!("--load ended with {}", done.ended.status);
+        return Err(failed(arm, &how, &done.errors));
+    }
+    Ok(Load {
+        wall: done.wall,
+        output: done.output + &done.errors,
+    })
 }
 
 impl Server {
@@ -58,23 +83,8 @@ impl Server {
 
     /// The server is watched while the load runs.
     pub(super) fn load(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<Load, Error> {
-        let mut load = Process::start(Spawned::shell(arm, &self.load))?;
-        while !load.wait(Some(ASKING), stop)? {
-            if server.wait(Some(Duration::from_millis(1)), stop)? {
-                return Err(failed(arm, "the server ended under the load", ""));
-            }
-        }
-        let done = load.end()?;
-        if !done.ended.status.success() {
-            return Err(failed(
-                arm,
-                &format!("--load ended with {}", done.ended.status),
-                &done.errors,
-            ));
-        }
-        Ok(Load {
-            wall: done.wall,
-            output: done.output + &done.errors,
+        load(arm, &self.load, stop, || {
+            server.wait(Some(Duration::from_millis(1)), stop)
         })
     }
 

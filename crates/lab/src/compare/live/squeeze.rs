@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use host::Source;
 use host::programs::{Area, parse_maps};
+use model::Bytes;
 
 use crate::compare::technique::Collapse;
-use crate::flip::{MADV_COLLAPSE, process_madvise};
+use crate::flip::{MADV_COLLAPSE, aligned, process_madvise};
 
 /// The pages that the kernel collapses to. Other sizes exist on other machines than x86-64, which this is not built for.
-const PAGE: u64 = 2 << 20;
+const PAGE: Bytes = Bytes::mib(2);
 /// A page that refused so often is left alone: it is locked, shared or not all there.
 const TRIES: u8 = 5;
 
@@ -45,7 +45,7 @@ impl Squeeze {
         let wanted: Vec<u64> = areas
             .iter()
             .filter(|area| self.concerns(area))
-            .flat_map(pages)
+            .flat_map(|area| aligned(area.start..area.end, PAGE))
             .collect();
         for page in wanted {
             if !self.done.contains(&page) && self.tries.get(&page).is_none_or(|tries| *tries < TRIES) {
@@ -62,7 +62,7 @@ impl Squeeze {
     }
 
     fn collapse(&mut self, process: BorrowedFd<'_>, page: u64) {
-        match process_madvise(process, page, PAGE as usize, MADV_COLLAPSE) {
+        match process_madvise(process, page, PAGE.as_usize(), MADV_COLLAPSE) {
             Ok(()) => {
                 self.done.insert(page);
             }
@@ -75,12 +75,6 @@ impl Squeeze {
             }
         }
     }
-}
-
-/// The aligned pages inside a mapping.
-fn pages(area: &Area) -> impl Iterator<Item = u64> + use<> {
-    let Range { start, end } = area.start.next_multiple_of(PAGE)..area.end - area.end % PAGE;
-    (start..end.max(start)).step_by(PAGE as usize)
 }
 
 impl fmt::Display for Squeeze {

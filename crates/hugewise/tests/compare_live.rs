@@ -1,0 +1,303 @@
+//! Comparisons inside one living process: each slice has the pages of its arm, and the process is left as it was found.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Run, hugewise, refused, run, skipped, told, valid};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+/// Where a slice's pages are looked at.
+const ENDS: [&str; 2] = ["large_before", "large_after"];
+
+/// A program of this test's own that chases through its memory until its standard input ends.
+struct Chase {
+    child: Child,
+    input: Option<ChildStdin>,
+    folder: tempfile::TempDir,
+}
+
+impl Chase {
+    /// Starts it and waits until it counts; `None` where there is no C compiler.
+    fn start(mib: u64, how: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a directory");
+        let program = compile(folder.path())?;
+        let mut child = Command::new(program)
+            .args([&mib.to_string(), folder.path().join("steps").to_str()?, how])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let input = child.stdin.take();
+        let chase = Self { child, input, folder };
+        chase.wait_for("its first steps", || {
+            std::fs::metadata(chase.folder.path().join("steps")).is_ok_and(|file| file.len() > 0)
+        });
+        Some(chase)
+    }
+
+    fn wait_for(&self, what: &str, is_there: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_there() {
+            assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn proc(&self, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).expect("it is alive")
+    }
+
+    /// Memory on large pages, by the kernel's own account.
+    fn large(&self) -> u64 {
+        let smaps = self.proc("smaps_rollup");
+        let line = smaps.lines().find(|line| line.starts_with("AnonHugePages:"));
+        let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+        kib.expect("a number") * 1024
+    }
+
+    fn words(&self, more: &[&str]) -> Vec<String> {
+        let counter = format!(
+            "steps=steps ([0-9]+),from={}",
+            self.folder.path().join("steps").display()
+        );
+        let pid = self.child.id().to_string();
+        let words = [
+            "compare",
+            "--live",
+            &pid,
+            "--metric",
+            &counter,
+            "--slice",
+            "100ms",
+            "--warm-up",
+            "0",
+            "--json",
+        ];
+        words.iter().chain(more).map(|word| (*word).to_owned()).collect()
+    }
+
+    fn compare(&self, more: &[&str]) -> Run {
+        let words = self.words(more);
+        run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Starts a comparison of many slices and goes on once some are finished.
+    fn begin(&self, log: &Path, slices: usize) -> Child {
+        let words = self.words(&["--runs", "40", "--log", log.to_str().expect("a name")]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let child = hugewise(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.expect("it starts");
+        self.wait_for("finished slices", || {
+            std::fs::read_to_string(log).is_ok_and(|text| text.lines().count() > slices)
+        });
+        child
+    }
+}
+
+impl Drop for Chase {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}
+
+fn compile(folder: &Path) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compare_live/chase.c");
+    let built = folder.join("chase");
+    let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(&built).arg(source).output() else {
+        skipped("there is no C compiler");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(built)
+}
+
+/// Is this machine one on which nothing can be flipped? Then the reason is told.
+fn cannot(run: &Run) -> bool {
+    let is_refused = [
+        "does not let you",
+        "PAGEMAP_SCAN",
+        "no transparent large pages",
+        "/pagemap",
+    ];
+    let cannot = run.code == Some(2) && is_refused.iter().any(|part| run.err.contains(part));
+    if cannot {
+        skipped(run.err.trim());
+    }
+    cannot
+}
+
+fn slices(result: &Value, arm: usize) -> impl Iterator<Item = &Value> {
+    result["data"]["arms"][arm]["runs"].as_array().expect("slices").iter()
+}
+
+#[test]
+fn every_slice_has_the_pages_of_its_arm_and_the_process_has_its_own_again() {
+    let Some(chase) = Chase::start(128, "") else { return };
+    let before = chase.large();
+    let run = chase.compare(&["--runs", "2"]);
+    if cannot(&run) {
+        return;
+    }
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let result = valid(&run.out);
+    let data = &result["data"];
+    if data["verdicts"][0]["verdict"] == "not-in-effect" {
+        return skipped(&data["verdicts"][0]["why"].to_string());
+    }
+    assert_eq!(data["design"]["method"], "flip", "{data}");
+    assert_eq!((slices(&result, 0).count(), slices(&result, 1).count()), (4, 2));
+    for slice in slices(&result, 0) {
+        for end in ENDS {
+            // khugepaged may bring a few back where THP is always on.
+            assert!(slice["slice"][end].as_u64() <= Some(8 * MIB), "{slice}");
+        }
+    }
+    for slice in slices(&result, 1) {
+        for end in ENDS {
+            assert!(slice["slice"][end].as_u64() >= Some(126 * MIB), "{slice}");
+        }
+        assert!(slice["metrics"]["steps"].as_f64() > Some(0.0), "{slice}");
+    }
+    let flips = slices(&result, 0).chain(slices(&result, 1));
+    for flip in flips.map(|slice| &slice["slice"]["flip"]) {
+        let counted = flip["splits"].as_u64().max(flip["collapses"].as_u64());
+        assert!(counted >= flip["turned"].as_u64(), "the machine's own counts: {flip}");
+    }
+    assert!(
+        data["controls"][0]["ratio"].as_f64().is_some(),
+        "the comparison's own A/A"
+    );
+    assert_eq!((&data["restored"]["wrong"], chase.large()), (&0.into(), before));
+    assert!(!chase.proc("stat").contains(") T "), "it was never stopped");
+}
+
+#[test]
+fn after_ctrl_c_large_pages_are_large_again_and_the_same_process_can_be_gone_on_with() {
+    let Some(chase) = Chase::start(64, "advised") else {
+        return;
+    };
+    let before = chase.large();
+    if before < 64 * MIB {
+        return skipped("this machine gives no large pages on advice");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let log = folder.path().join("slices.jsonl");
+    let stopped = chase.begin(&log, 4);
+    let kill = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+    let stopped = told(stopped.wait_with_output().expect("it ends"));
+    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
+    assert_eq!(chase.large(), before);
+    let kept = std::fs::read_to_string(&log).expect("slices");
+    let first: Vec<Value> = kept
+        .lines()
+        .skip(1)
+        .map(|line| serde_json::from_str(line).expect("a slice"))
+        .collect();
+    let was_base = |line: &&Value| line["arm"] == "base" && line["run"]["slice"]["large_after"] == 0;
+    assert!(
+        first.iter().any(|line| was_base(&line)),
+        "its large pages were cut in between"
+    );
+    let words = ["--runs", "3", "--resume", log.to_str().expect("a name")];
+    let resumed = chase.compare(&words);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!(valid(&resumed.out)["data"]["design"]["blocks"], 3);
+    let Some(other) = Chase::start(8, "") else { return };
+    assert!(
+        other.compare(&words).err.contains("it is of `process"),
+        "slices of another process are not joined"
+    );
+}
+
+#[test]
+fn what_keeps_an_arm_from_its_pages_is_told_and_is_never_no_difference() {
+    for (how, verdict, reason) in [("disabled", "not-in-effect", "prctl"), ("locked", "unknown", "mlock")] {
+        let Some(chase) = Chase::start(16, how) else { return };
+        if how == "locked" && chase.large() == 0 {
+            skipped("this machine gives no large pages on advice");
+            continue;
+        }
+        let run = chase.compare(&["--fail-if", "not-in-effect,unknown"]);
+        if cannot(&run) {
+            return;
+        }
+        let result = valid(&run.out);
+        let judged = &result["data"]["verdicts"][0];
+        assert_eq!(
+            (run.code, judged["verdict"].as_str()),
+            (Some(1), Some(verdict)),
+            "{judged}"
+        );
+        assert!(
+            judged["why"].as_str().is_some_and(|why| why.contains(reason)),
+            "{judged}"
+        );
+        assert_eq!(
+            result["data"]["design"]["blocks"], 1,
+            "one block says so as well as thirty"
+        );
+    }
+}
+
+#[test]
+fn if_the_process_ends_what_was_finished_is_judged() {
+    let Some(mut chase) = Chase::start(16, "") else { return };
+    let probe = chase.compare(&["--runs", "1"]);
+    if cannot(&probe) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let running = chase.begin(&folder.path().join("slices.jsonl"), 4);
+    drop(chase.input.take());
+    let ended = told(running.wait_with_output().expect("it ends"));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let result = valid(&ended.out);
+    assert_eq!(result["data"]["design"]["ended"], "program-ended");
+    assert!(
+        result["doubts"]
+            .as_array()
+            .expect("doubts")
+            .iter()
+            .any(|doubt| doubt["code"] == "program-ended")
+    );
+    assert!(result["data"]["restored"].is_null());
+}
+
+#[test]
+fn what_makes_no_comparison_in_place_is_refused_with_what_to_write() {
+    let own = std::process::id().to_string();
+    let counter = ["--metric", "x=x([0-9]+),from=/proc/uptime"];
+    let cases = [
+        (&own, vec![], "--metric 'ops=ops"),
+        (&own, vec!["--metric", "wall"], "takes a --load"),
+        (&own, vec!["--metric", "x=([0-9]+)"], "nothing prints it"),
+        (
+            &own,
+            [&counter[..], &["--arms", "base,hugetlb-2M"]].concat(),
+            "write base,thp",
+        ),
+        (&own, [&counter[..], &["--arms", "thp"]].concat(), "between two arms"),
+        (
+            &own,
+            [&counter[..], &["--range", "text"]].concat(),
+            "write anon, heap or addresses",
+        ),
+        (&own, [&counter[..], &["--place", "pack"]].concat(), "--place"),
+        (
+            &own,
+            [&counter[..], &["--", "/bin/true"]].concat(),
+            "cannot be used with",
+        ),
+    ];
+    for (pid, words, part) in cases {
+        let error = refused(&[&["compare", "--live", pid], &words[..]].concat());
+        assert!(error.contains(part), "{words:?}: {error}");
+    }
+    let nobody = refused(&[&["compare", "--live", "4000000"], &counter[..]].concat());
+    assert!(nobody.contains("4000000"), "{nobody}");
+}

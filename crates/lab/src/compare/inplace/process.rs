@@ -1,0 +1,150 @@
+//! A real process as the subject: flipped from outside, read through /proc, never stopped and never ended.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use host::Source;
+use model::compare::{Flip, Restored};
+use model::{Backing, Unread};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::stat::{self, Stat};
+use super::{Sample, Subject};
+use crate::compare::Error;
+use crate::compare::live::{Arm, server};
+use crate::compare::score::{Counter, Mark};
+use crate::compare::threads::{Threads, Times};
+use crate::flip::{self, Flipped, To};
+
+/// How long a wish to stop may wait.
+const STEP: Duration = Duration::from_millis(100);
+
+/// A running process.
+pub struct Process<'a> {
+    pid: u32,
+    handle: OwnedFd,
+    flipped: Flipped,
+    source: Source,
+    threads: Threads,
+    stop: &'a dyn Fn() -> bool,
+    began: Instant,
+}
+
+impl<'a> Process<'a> {
+    /// Opens a process; its pages as they are now are those that it will be given back.
+    ///
+    /// # Errors
+    /// If it cannot be reached, has no memory of that kind, or no such threads.
+    pub fn open(spec: flip::Spec, threads: Threads, stop: &'a dyn Fn() -> bool) -> Result<Self, Error> {
+        let pid = spec.pid;
+        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let handle = id
+            .ok_or(rustix::io::Errno::SRCH)
+            .and_then(|id| pidfd_open(id, PidfdFlags::empty()))
+            .map_err(|error| flip::Error::Process {
+                pid,
+                source: error.into(),
+            })?;
+        let process = Self {
+            pid,
+            handle,
+            flipped: Flipped::open(spec)?,
+            source: Source::live(),
+            threads,
+            stop,
+            began: Instant::now(),
+        };
+        process.times()?;
+        Ok(process)
+    }
+
+    /// Clock ticks from boot to its begin: another process with the same id has others.
+    pub fn started(&self) -> Option<u64> {
+        self.stat().map(|stat| stat.started)
+    }
+
+    fn stat(&self) -> Option<Stat> {
+        let line = self.source.text(&format!("/proc/{}/stat", self.pid));
+        stat::parse(line.known()?)
+    }
+
+    fn times(&self) -> Result<Times, Error> {
+        let times = self.threads.times(&self.source, self.pid);
+        times.map_err(|why| Error::Slices(format!("--threads: {why}")))
+    }
+
+    fn has_ended_within(&self, time: Duration) -> bool {
+        let timeout = Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&self.handle, PollFlags::IN)];
+        // An error is a signal: what it means is asked next.
+        poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+impl Subject for Process<'_> {
+    fn flip(&mut self, to: To) -> Result<Flip, Error> {
+        let flip = self.flipped.flip(to, self.stop)?;
+        if (self.stop)() {
+            return Err(Error::Interrupted);
+        }
+        Ok(flip)
+    }
+
+    fn look(&mut self) -> Result<Backing, Unread> {
+        self.flipped.look()
+    }
+
+    /// Counters first, at both ends of a slice: what reading them takes is then left out of both times alike.
+    fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
+        let stat = self.stat();
+        let counts = counters.iter().map(|counter| counter.read(arm, &String::new));
+        let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
+        let times = self.times()?;
+        Ok(Sample {
+            at: self.elapsed().as_secs_f64(),
+            mark: Mark { counts, times },
+            stat,
+        })
+    }
+
+    fn live_on(&mut self, time: Duration) -> Result<(), Error> {
+        let until = Instant::now() + time;
+        loop {
+            if (self.stop)() {
+                return Err(Error::Interrupted);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if self.has_ended_within(left.min(STEP)) {
+                return Err(Error::Slices(format!("process {} has ended", self.pid)));
+            }
+        }
+    }
+
+    fn load(&mut self, line: &str) -> Result<(Duration, String), Error> {
+        let arm = Arm {
+            name: format!("process {}", self.pid),
+            ..Arm::default()
+        };
+        let load = server::load(&arm, line, self.stop, || Ok(self.has_ended_within(Duration::ZERO)))?;
+        Ok((load.wall, load.output))
+    }
+
+    fn restore(&mut self) -> Result<Restored, Error> {
+        Ok(self.flipped.restore()?)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended_within(Duration::ZERO)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
