@@ -50,9 +50,43 @@ fn a_browser_draws_every_chart_without_a_complaint() {
         return skipped("chromium is not installed");
     };
     let directory = tempfile::tempdir().expect("a directory");
-    let charts = page(directory.path()).matches("<section class=\"chart\"").count();
+    let file = directory.path().join("report.html");
+    for make in [page, comparison] {
+        let html = make(directory.path());
+        draws(browser, &file, &html);
+    }
+}
+
+/// A comparison of a program with itself as a page.
+fn comparison(directory: &Path) -> String {
+    let file = directory.join("report.html");
+    let words = [
+        "compare",
+        "--arms",
+        "base,system",
+        "--runs",
+        "2",
+        "--warm-up",
+        "0",
+        "--metric",
+        "cpu",
+    ];
+    let output = [
+        "--metric",
+        "wall",
+        "--output",
+        file.to_str().expect("plain"),
+        "--",
+        "/bin/true",
+    ];
+    done(&[&words[..], &output].concat());
+    std::fs::read_to_string(&file).expect("the page")
+}
+
+fn draws(browser: &str, file: &Path, html: &str) {
+    let charts = html.matches("<section class=\"chart\"").count();
     assert!(charts >= 1);
-    let profile = directory.path().join("profile");
+    let profile = file.with_file_name("profile");
     let output = Command::new(browser)
         .args([
             "--headless",
@@ -69,7 +103,7 @@ fn a_browser_draws_every_chart_without_a_complaint() {
             "--dump-dom",
         ])
         .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(format!("file://{}", directory.path().join("report.html").display()))
+        .arg(format!("file://{}", file.display()))
         .output()
         .expect("the browser runs");
     let (dom, log) = (

@@ -35,7 +35,7 @@ impl Show for Compare {
             .chain([techniques(self)])
             .chain(inplace::flips(self))
             .chain([accounts(self)])
-            .chain(Some(counters(self)).filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty()))
+            .chain(counters(self))
             .collect()
     }
 
@@ -258,33 +258,26 @@ fn techniques(compare: &Compare) -> Sheet {
 }
 
 fn accounts(compare: &Compare) -> Sheet {
-    let kernel = Metric::ALL
-        .into_iter()
-        .filter(|metric| !metric.is_hardware() && has(compare, metric));
-    medians(compare, "Accounts of the kernel", &kernel.collect::<Vec<_>>())
+    let kernel: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| !metric.is_hardware()).collect();
+    medians(compare, "Accounts of the kernel", &kernel)
 }
 
-fn has(compare: &Compare, metric: &Metric) -> bool {
-    compare.arms.iter().any(|arm| !arm.values(metric.name()).is_empty())
-}
-
-/// Those of them that some run has; no rows, but the reason, where none has any.
-fn counters(compare: &Compare) -> Sheet {
-    let there: Vec<Metric> = Metric::HARDWARE
-        .into_iter()
-        .filter(|metric| has(compare, metric))
-        .collect();
-    let mut sheet = match there[..] {
-        [] => Sheet::new("Hardware counters", [""]),
-        _ => medians(compare, "Hardware counters", &there),
-    };
+/// No rows, but the reason, where no run has any; nothing where there is no reason either.
+fn counters(compare: &Compare) -> Option<Sheet> {
+    let mut sheet = medians(compare, "Hardware counters", &Metric::HARDWARE);
+    if sheet.columns.len() == 1 {
+        sheet = Sheet::new("Hardware counters", ["arm"]);
+    }
     if let Some(note) = &compare.pmu_note {
         sheet.note(note);
     }
-    sheet
+    (!sheet.rows.is_empty() || !sheet.notes.is_empty()).then_some(sheet)
 }
 
+/// Those metrics that some run has.
 fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
+    let has = |metric: &&Metric| compare.arms.iter().any(|arm| !arm.values(metric.name()).is_empty());
+    let metrics: Vec<&Metric> = metrics.iter().filter(has).collect();
     let heads = metrics.iter().map(|metric| format!("#{}", metric.name()));
     let mut sheet = Sheet::new(
         &format!("{title}, medians of the {}s", compare.design.method.turn()),

@@ -78,13 +78,17 @@ impl Tone {
         own.into_iter().map(fill).collect()
     }
 
-    /// The corners of its mark in a picture, in pixels around the point: kinds differ in shape, not in colour alone.
+    /// The corners of its mark in a picture, in pixels around the point: looks differ in shape, not in colour alone.
     pub fn corners(&self) -> &'static [(f64, f64)] {
-        match self.index % 4 {
+        match self.index {
             0 => &OCTAGON,
             1 => &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
             2 => &[(-3.5, -3.5), (3.5, -3.5), (3.5, 3.5), (-3.5, 3.5)],
-            _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+            3 => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+            4 => &[(0.0, 5.0), (5.0, -4.0), (-5.0, -4.0)],
+            5 => &[(-5.0, 0.0), (4.0, -5.0), (4.0, 5.0)],
+            6 => &[(5.0, 0.0), (-4.0, -5.0), (-4.0, 5.0)],
+            _ => &[(-5.0, -2.0), (5.0, -2.0), (5.0, 2.0), (-5.0, 2.0)],
         }
     }
 }
@@ -121,6 +125,8 @@ mod tests {
         }
         for (place, tone) in TONES.iter().enumerate() {
             assert_eq!(tone.index, place);
+            let same = TONES.iter().filter(|other| other.corners() == tone.corners());
+            assert_eq!(same.count(), 1, "the shape of {place}");
         }
     }
 }

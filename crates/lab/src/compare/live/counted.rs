@@ -83,7 +83,7 @@ impl Counting {
             .collect();
         let first = self.not.iter().find(|(metric, _)| metric.is_hardware());
         match first {
-            Some((_, why)) if hardware.is_empty() => return Some(format!("no hardware counters: {why}")),
+            Some((_, why)) if hardware.is_empty() => return Some(why.clone()),
             Some((metric, why)) => return Some(format!("no {}: {why}", metric.name())),
             None => {}
         }

@@ -69,7 +69,7 @@ fn what_cannot_be_counted_says_why_and_a_rate_needs_both() {
     });
     assert_eq!(none.why_not(Metric::DtlbMpki), Some("no PMU here"));
     assert_eq!(none.why_not(Metric::Wall).or(none.why_not(Metric::Migrations)), None);
-    assert_eq!(none.note().as_deref(), Some("no hardware counters: no PMU here"));
+    assert_eq!(none.note().as_deref(), Some("no PMU here"));
     let walks = |event| {
         if matches!(event, Event::WalkCycles(_)) {
             Err("not known".to_owned())
