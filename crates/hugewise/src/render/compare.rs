@@ -63,11 +63,22 @@ fn value(metric: &str, value: f64) -> String {
         Some(Metric::DtlbMpki) => format!("{value:.2}"),
         Some(_) if value >= 1e7 => format!("{:.1} M", value / 1e6),
         Some(_) => format!("{value:.0}"),
-        None => format!("{value:.4}")
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned(),
+        None => own(value),
     }
+}
+
+/// A number that the program printed, with six digits at most.
+fn own(value: f64) -> String {
+    let (size, unit) = if value.abs() >= 1e6 { (1e6, " M") } else { (1.0, "") };
+    let scaled = value / size;
+    let whole = scaled.abs().max(1.0).log10() as usize + 1;
+    let text = format!("{scaled:.decimals$}", decimals = 6_usize.saturating_sub(whole).min(4));
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text}{unit}")
 }
 
 fn percent(ratio: f64) -> String {

@@ -313,3 +313,12 @@ fn in_place() -> Compare {
     });
     compare
 }
+
+#[test]
+fn numbers_of_the_program_have_six_digits_at_most() {
+    let values = [452.685, 48_845_325.474_9, 0.123_456, 1_000.0, 123_456.7, -3.5, 0.0];
+    assert_eq!(
+        values.map(|own| super::value("rate", own)),
+        ["452.685", "48.8453 M", "0.1235", "1000", "123457", "-3.5", "0"]
+    );
+}
