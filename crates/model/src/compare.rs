@@ -1,10 +1,13 @@
 //! What a comparison of one program under several page policies found: runs, what backed them, and verdicts.
 
+mod metric;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::metric::Metric;
 use crate::collapse::Refused;
 use crate::{Backing, Bytes, Estimate, PageKind, Reading, Unread};
 
@@ -232,92 +235,6 @@ pub struct Looks {
     pub count: u32,
     /// Seconds spent in that.
     pub seconds: f64,
-}
-
-/// A number that every run has, but for those of hardware counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// From start to end, seconds.
-    Wall,
-    /// CPU time, user and system, of the program and the children it waited for, seconds.
-    Cpu,
-    /// The part of it outside of the kernel, seconds.
-    User,
-    /// The part of it in the kernel, seconds.
-    System,
-    /// The most memory that it had at once, hugetlb pages included, bytes.
-    Memory,
-    /// Page faults without input or output.
-    Faults,
-    /// Page faults that waited for a disk.
-    MajorFaults,
-    /// Context switches because it waited.
-    Waits,
-    /// Context switches because others wanted the CPU.
-    Preemptions,
-    /// Moves from one CPU to another: of all threads where the kernel lets them be counted, else as far as seen.
-    Migrations,
-    /// Retired instructions; a hardware counter, as are those below.
-    Instructions,
-    /// Data TLB load misses.
-    DtlbMisses,
-    /// Data TLB load misses per thousand instructions.
-    DtlbMpki,
-    /// Cycles in which a page walk was under way.
-    WalkCycles,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::Wall,
-        Self::Cpu,
-        Self::User,
-        Self::System,
-        Self::Memory,
-        Self::Faults,
-        Self::MajorFaults,
-        Self::Waits,
-        Self::Preemptions,
-        Self::Migrations,
-        Self::Instructions,
-        Self::DtlbMisses,
-        Self::DtlbMpki,
-        Self::WalkCycles,
-    ];
-
-    /// Those that only hardware counts, so that a run may lack them.
-    pub const HARDWARE: [Self; 4] = [Self::Instructions, Self::DtlbMisses, Self::DtlbMpki, Self::WalkCycles];
-
-    /// Its name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Wall => "wall",
-            Self::Cpu => "cpu",
-            Self::User => "user",
-            Self::System => "system",
-            Self::Memory => "memory",
-            Self::Faults => "faults",
-            Self::MajorFaults => "major-faults",
-            Self::Waits => "waits",
-            Self::Preemptions => "preemptions",
-            Self::Migrations => "migrations",
-            Self::Instructions => "instructions",
-            Self::DtlbMisses => "dtlb-misses",
-            Self::DtlbMpki => "dtlb-mpki",
-            Self::WalkCycles => "walk-cycles",
-        }
-    }
-
-    /// Does only hardware count it?
-    pub fn is_hardware(self) -> bool {
-        Self::HARDWARE.contains(&self)
-    }
-
-    /// The metric of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
-    }
 }
 
 /// One metric of one arm against the reference.
