@@ -27,6 +27,9 @@ use crate::flip::To;
 /// moves all of it through the caches, which the process fills again within a few milliseconds.
 pub const SETTLE: Duration = Duration::from_millis(250);
 
+/// A process that ends gives its memory back first, and is known to have ended only then.
+const ENDING: Duration = Duration::from_secs(2);
+
 /// How slices are made and scored.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -93,8 +96,8 @@ pub trait Subject {
     /// # Errors
     /// If it cannot be reached.
     fn restore(&mut self) -> Result<Restored, Error>;
-    /// Has it ended?
-    fn has_ended(&self) -> bool;
+    /// Has it ended, or does it within this time?
+    fn has_ended(&self, within: Duration) -> bool;
     /// A clock.
     fn elapsed(&self) -> Duration;
 }
@@ -121,7 +124,7 @@ pub fn run(
     let compared = executor
         .trial(spec, progress)
         .and_then(|spec| experiment::run(&spec, done, &mut executor, keep, progress));
-    let is_there = !executor.subject.has_ended();
+    let is_there = !executor.subject.has_ended(Duration::ZERO);
     let restored = is_there.then(|| executor.subject.restore());
     let left = restored.as_ref().and_then(|restored| restored.as_ref().ok());
     let compared = compared.map(|(mut compare, mut all)| {
@@ -220,7 +223,7 @@ impl<S: Subject> InPlace<'_, S> {
 
     /// Whatever else failed: it failed because the process had ended, if it has.
     fn or_gone(&self, to: To, error: Error) -> Error {
-        if matches!(error, Error::Interrupted) || !self.subject.has_ended() {
+        if matches!(error, Error::Interrupted) || !self.subject.has_ended(ENDING) {
             return error;
         }
         Error::Gone {

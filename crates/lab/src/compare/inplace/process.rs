@@ -140,8 +140,8 @@ impl Subject for Process<'_> {
         Ok(self.flipped.restore()?)
     }
 
-    fn has_ended(&self) -> bool {
-        self.has_ended_within(Duration::ZERO)
+    fn has_ended(&self, within: Duration) -> bool {
+        self.has_ended_within(within)
     }
 
     fn elapsed(&self) -> Duration {

@@ -140,7 +140,7 @@ impl Subject for Made {
         })
     }
 
-    fn has_ended(&self) -> bool {
+    fn has_ended(&self, _: Duration) -> bool {
         self.slices >= self.ends_after
     }
 
