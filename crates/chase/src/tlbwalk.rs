@@ -7,55 +7,13 @@ use model::{Bytes, PageKind};
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use crate::clock::{CoreClock, ticks};
-
+mod flush;
 mod scan;
+mod tour;
 
-core::arch::global_asm!(
-    // rdi = a node of a closed ring, rsi = steps (at least one); returns the node reached in rax. Exact step counts matter
-    // here, so it is not unrolled: the loop's own instructions hide behind the loads all the same.
-    ".p2align 6",
-    ".globl hugewise_tlb_ring, hugewise_tlb_ring_end",
-    ".hidden hugewise_tlb_ring, hugewise_tlb_ring_end",
-    "hugewise_tlb_ring:",
-    "2:",
-    "mov rdi, [rdi]", // node -> next node
-    "dec rsi",
-    "jnz 2b",
-    "mov rax, rdi",
-    "ret",
-    "hugewise_tlb_ring_end:",
-    // rdi = addresses of words that hold zero, rsi = how many (at least one), rdx = laps (at least one).
-    // The next address needs the word just read (which adds nothing), so translations cannot overlap.
-    ".p2align 6",
-    "hugewise_tlb_listed:",
-    "xor eax, eax",
-    "lea rdi, [rdi + rsi*8]", // one past the last address
-    "neg rsi",
-    "3:",
-    "mov rcx, rsi", // counts up to zero
-    "4:",
-    "add rax, [rdi + rcx*8]", // this step's address, plus the zero just read
-    "mov rax, [rax]",         // the translation that is timed
-    "inc rcx",
-    "jnz 4b",
-    "dec rdx",
-    "jnz 3b",
-    "ret",
-);
-
-unsafe extern "sysv64" {
-    fn hugewise_tlb_ring(node: *const u8, steps: u64) -> *const u8;
-    fn hugewise_tlb_ring_end();
-    fn hugewise_tlb_listed(addresses: *const u64, count: u64, laps: u64) -> u64;
-}
-
-/// The bytes of the loop that walks rings, to run the very same code elsewhere (in a guest).
-pub fn ring_bytes() -> &'static [u8] {
-    let (start, end) = (hugewise_tlb_ring as *const u8, hugewise_tlb_ring_end as *const u8);
-    // SAFETY: both labels stand in one assembly block above, `end` after `start`; code is mapped readable for ever.
-    unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
-}
+pub use flush::Flush;
+use tour::Order;
+pub use tour::{Tour, ring_bytes};
 
 /// What lies behind the pages of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,113 +239,5 @@ fn link<'a>(words: &[*mut u64]) -> Tour<'a> {
     }
 }
 
-enum Order {
-    Ring(*const u64),
-    Listed(*const u64),
-}
-
-/// A closed tour through a span, ready to be timed.
-pub struct Tour<'a> {
-    order: Order,
-    steps: u64,
-    _span: std::marker::PhantomData<&'a mut Span>,
-}
-
-/// Steps in a timed block at least: reading the counter twice is then well under one per cent of it.
-const FEWEST_STEPS: u64 = 512;
-/// Steps in all blocks of one timing: some 100 us.
-const STEPS: u64 = 12_000;
-/// A core clock that differs by more than this share between the two ends of a timing has changed in between.
-const CLOCK_CHANGE: f64 = 0.01;
-
-impl Tour<'_> {
-    /// Goes round for whole laps.
-    fn go(&self, laps: u64) {
-        match self.order {
-            Order::Ring(node) => {
-                // SAFETY: a closed ring, laid by `Span` in pages that this tour borrows mutably.
-                std::hint::black_box(unsafe { hugewise_tlb_ring(node.cast(), self.steps * laps) });
-            }
-            Order::Listed(list) => {
-                // SAFETY: `Span` wrote that many addresses of mapped words that hold zero; this tour borrows both spans mutably.
-                std::hint::black_box(unsafe { hugewise_tlb_listed(list, self.steps, laps) });
-            }
-        }
-    }
-
-    /// Core cycles per step in the least disturbed of some short blocks of whole laps, after a warm-up; `None` if the core
-    /// clock changed meanwhile.
-    pub fn cycles(&self, clock: &CoreClock) -> Option<f64> {
-        let laps = FEWEST_STEPS.div_ceil(self.steps);
-        let blocks = (STEPS / (laps * self.steps)).clamp(2, 16);
-        self.go(2 * laps.min(2));
-        let before = clock.cycles_per_tick();
-        let block = || {
-            let start = ticks();
-            self.go(laps);
-            (ticks() - start).saturating_sub(clock.overhead())
-        };
-        // Timing the clock displaced nothing, but the first block may still pay for the way here.
-        block();
-        let least = (0..blocks).map(|_| block()).min()?;
-        let after = clock.cycles_per_tick();
-        let steady = (before - after).abs() <= CLOCK_CHANGE * before.max(after);
-        steady.then(|| least as f64 / (laps * self.steps) as f64 * (before + after) / 2.0)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{Behind, Span};
-    use crate::clock::CoreClock;
-    use model::{Bytes, PageKind};
-
-    const BASE: Bytes = Bytes::kib(4);
-
-    fn offsets(pages: u64) -> Vec<u64> {
-        (0..pages).map(|page| page * 4096 + page % 64 * 64).collect()
-    }
-
-    fn time(tour: &super::Tour) -> f64 {
-        let clock = CoreClock::new();
-        (0..1000)
-            .find_map(|_| tour.cycles(&clock))
-            .expect("one undisturbed timing in a thousand")
-    }
-
-    #[test]
-    fn a_ring_and_a_list_visit_private_pages() {
-        let mut span = Span::reserve(PageKind::Base, BASE, 100, Behind::Private).expect("a little memory");
-        let mut list = Span::reserve(PageKind::Base, BASE, 1, Behind::Private).expect("a little memory");
-        let offsets = offsets(100);
-        let ring = time(&span.ring(&offsets));
-        let listed = time(&span.listed(&offsets, &mut list));
-        assert!(
-            ring > 1.0 && listed > 1.0,
-            "loads that need one another take cycles: {ring} {listed}"
-        );
-        assert_eq!(span.large_share(Bytes(100 * 4096)).unwrap_or(0.0), 0.0);
-    }
-
-    #[test]
-    fn pages_that_are_one_page_take_no_memory_and_stay_readable() {
-        let mut span = Span::reserve(PageKind::Base, BASE, 1 << 18, Behind::OnePage).expect("address space");
-        let mut list = Span::reserve(PageKind::Base, BASE, 64, Behind::Private).expect("a little memory");
-        let sparse: Vec<u64> = (0..1000).map(|n| n * 128 * 4096).collect();
-        assert!(time(&span.listed(&sparse, &mut list)) > 1.0);
-        assert_eq!(span.address() % (1 << 30), 0, "aligned to its own size");
-    }
-
-    #[test]
-    #[should_panic(expected = "beyond the span")]
-    fn nothing_beyond_the_span_is_touched() {
-        let mut span = Span::reserve(PageKind::Base, BASE, 2, Behind::Private).expect("a little memory");
-        span.ring(&[0, 8192]);
-    }
-
-    #[test]
-    fn a_pool_without_pages_is_an_error() {
-        let size = Bytes::gib(1 << 10);
-        assert!(Span::reserve(PageKind::Hugetlb(size), size, 1, Behind::OnePage).is_err());
-    }
-}
+mod tests;

@@ -2,31 +2,32 @@
 
 use model::tlb::{Entries, Index, Ways};
 
-use super::fit::{self, Fit, Sample, Shape};
-use super::knee::{Knee, knee, lower_quartile, median, soft};
-use super::plan::{far_probes, near_probes, telling};
+use super::fit::{self, Fit, Replacement, Sample, Shape};
+use super::knee::{Knee, knee, lower_quartile, median};
+use super::plan::{edges, far_dense, far_strided, near_probes, telling};
 use super::probe::{Layout, Oracle, Probe, Sweep};
 use super::survey::Survey;
+
+mod belief;
+
+use belief::Belief;
 
 /// How much work to put in.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Passes over all probes.
     pub passes: u32,
-    /// Passes over the probes of each closer look at a knee.
+    /// Passes over the probes of each closer look at a knee: these are few, and what they show decides.
     pub refined: u32,
 }
 
 impl Effort {
-    /// Enough on a quiet machine.
-    pub const QUICK: Self = Self {
-        passes: 12,
-        refined: 24,
-    };
-    /// Enough beside a busy neighbour.
+    /// A few seconds.
+    pub const QUICK: Self = Self { passes: 9, refined: 60 };
+    /// Ten seconds: long enough for a neighbour to pause.
     pub const FULL: Self = Self {
-        passes: 24,
-        refined: 48,
+        passes: 20,
+        refined: 160,
     };
 }
 
@@ -60,19 +61,12 @@ pub struct Discovery {
     pub stopped: bool,
 }
 
-/// A shape usually further from what was seen explains nothing.
-const MISFIT: f64 = 0.1;
-/// A shape that is off at more than this share of the observations is not the shape.
-const OFTEN_OFF: f64 = 0.09;
-/// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
-const SOFT: f64 = 1.4;
+/// Costs are off by this share however quiet it is.
+const LEAST_BLUR: f64 = 0.01;
 /// Closer looks at a knee, at the fewest and at the most.
-const LOOKS: std::ops::RangeInclusive<u32> = 2..=6;
-/// Fewer of the passes than that fit just below the edge, and a neighbour may have been there all the time: what the fewest
-/// passes saw is then no edge but luck.
-const SELDOM: f64 = 0.3;
-/// The same where the shape does not explain all that was seen.
-const SELDOM_AND_OFF: f64 = 0.45;
+const LOOKS: std::ops::RangeInclusive<u32> = 2..=8;
+/// Why a shape that misses explain is not told.
+const DISAGREED: &str = "where misses begin and how they spread speak for different arrays; measure again";
 
 /// Looks for the levels.
 pub fn discover(oracle: &mut dyn Oracle, effort: Effort, stop: &dyn Fn() -> bool) -> Discovery {
@@ -111,12 +105,21 @@ struct View {
     before: Option<Shape>,
     /// How far costs may be off, as a share.
     blur: f64,
+    /// The same far from the knee.
+    flat: f64,
+}
+
+impl View {
+    /// The entries that are looked for.
+    fn range(&self) -> (u32, u32) {
+        (self.knee.pages / 2, self.knee.pages * 2)
+    }
 }
 
 impl Search<'_> {
     fn levels(&mut self) -> (f64, Vec<Found>) {
         let near = self.oracle.limits(Sweep::Near);
-        self.ask(&near_probes(near), self.effort.passes);
+        self.sweep(&near_probes(near), |search| search.before(Sweep::Near, 1, 8));
         let hit = self.before(Sweep::Near, 1, 8);
         let mut levels = Vec::new();
         let knee = self
@@ -131,14 +134,26 @@ impl Search<'_> {
             levels.push(found);
         }
         let far = self.oracle.limits(Sweep::Far);
-        self.ask(&far_probes(far, start), self.effort.passes);
-        let flat = self.before(Sweep::Far, start, start.saturating_mul(3) / 2);
-        if let Some(knee) = self.knee(Sweep::Far, flat) {
+        let flat = |search: &Self| search.before(Sweep::Far, start, start.saturating_mul(3) / 2);
+        self.sweep(&far_dense(far, start), flat);
+        if let Some(knee) = self.knee(Sweep::Far, flat(self)) {
+            // Hashed pages fill an array at any stride, others sooner.
+            self.sweep(&far_strided(far, start, knee.pages.saturating_mul(4) / 3), flat);
             let number = levels.len() as u8 + 1;
             let (found, _) = self.level(self.view(Sweep::Far, knee, start, before), number);
             levels.push(found);
         }
         (hit, levels)
+    }
+
+    /// Asks all probes in some passes, and in the others those that do not clearly fit yet.
+    fn sweep(&mut self, probes: &[Probe], flat: impl Fn(&Self) -> f64) {
+        let first = self.effort.passes.div_ceil(3);
+        self.ask(probes, first);
+        let fits = (1.0 + LEAST_BLUR) * flat(self);
+        let open = |probe: &&Probe| self.survey.all(**probe).iter().filter(|&&cost| cost < fits).count() < 2;
+        let open: Vec<Probe> = probes.iter().filter(open).copied().collect();
+        self.ask(&open, self.effort.passes - first);
     }
 
     fn ask(&mut self, probes: &[Probe], passes: u32) {
@@ -163,47 +178,80 @@ impl Search<'_> {
     }
 
     fn view(&self, sweep: Sweep, knee: Knee, start: u32, before: Option<Shape>) -> View {
-        const LEAST: f64 = 0.01;
         let off = |from: u32, to: u32| {
             let flat = self.flat(sweep, from.max(start), to);
             median(flat.into_iter().map(|cost| (cost / knee.before - 1.0).abs()).collect())
         };
-        // Just before the knee a neighbour shows who takes an entry now and then in all passes.
-        let blur = off(start, knee.pages * 2 / 3).max(off(knee.pages * 4 / 5, knee.pages - 1));
+        let flat = LEAST_BLUR.max(2.0 * off(start, knee.pages * 2 / 3));
         View {
             sweep,
             knee,
             start,
             before,
-            blur: LEAST.max(2.0 * blur),
+            flat,
+            // Just before the knee a neighbour shows who takes an entry now and then in all passes.
+            blur: flat.max(2.0 * off(knee.pages * 4 / 5, knee.pages - 1)),
         }
     }
 
-    /// Fits, and asks what tells the rivals apart until one is left. The shape is returned where it is certain.
+    /// Fits arrays replaced by LRU, whose misses tell most; where they do not explain what was seen, or where other
+    /// replacement explains it far better, only the edges count. The shape is returned where it is certain.
     fn level(&mut self, view: View, level: u8) -> (Found, Option<Shape>) {
-        let range = (view.knee.pages / 2, view.knee.pages * 2);
-        let Some(mut fit) = fit::fit(&self.samples(view), range) else {
-            return (
-                self.unknown(view, level, "no point of the curve tells anything".to_owned()),
-                None,
-            );
+        let Some(fit) = self.narrowed(view, Replacement::Lru) else {
+            let why = "no point of the curve tells anything".to_owned();
+            return (self.unknown(view, level, why), None);
         };
+        let belief = self.verdict(view, &fit);
+        match belief {
+            Belief::Sure if self.edge_was_seen(view, &fit) => return (self.found(view, level, &fit), Some(fit.shape)),
+            Belief::Unknown(why) => return (self.unknown(view, level, why), None),
+            _ => {}
+        }
+        // A knee that is gentle says nothing of how far costs are off.
+        let view = View {
+            blur: view.flat,
+            ..view
+        };
+        if let Some(fit) = self.narrowed(view, Replacement::Any)
+            && matches!(self.verdict(view, &fit), Belief::Sure)
+        {
+            return (self.found(view, level, &fit), Some(fit.shape));
+        }
+        match belief {
+            Belief::Soft(entries) => (self.soft(view, level, entries), None),
+            Belief::Unexplained(why) => (self.unknown(view, level, why), None),
+            _ => (self.unknown(view, level, DISAGREED.to_owned()), None),
+        }
+    }
+
+    /// Fits, and asks what tells the rivals apart until one is left.
+    fn narrowed(&mut self, view: View, replacement: Replacement) -> Option<Fit> {
+        let mut fit = fit::fit(&self.samples(view), replacement, view.range())?;
         for look in 1..=*LOOKS.end() {
-            if self.stopped || fit.is_decided() && look > *LOOKS.start() {
+            let limits = self.oracle.limits(view.sweep);
+            let mut probes = telling(view.sweep, &fit, limits, view.start);
+            probes.extend(edges(view.sweep, fit.shape, limits, view.start));
+            self.ask(&probes, self.effort.refined / 2);
+            let samples = self.samples(view);
+            let Some(closer) = fit::again(&samples, &fit, view.range()) else {
+                break;
+            };
+            // A shape that is new has not been held against those that are easily taken for it.
+            let stays = closer.is_decided() && closer.shape == fit.shape;
+            fit = closer;
+            let hopeless = replacement == Replacement::Lru && !fit.misfit(&samples).explains();
+            if self.stopped || look >= *LOOKS.start() && (stays || hopeless) {
                 break;
             }
-            let probes = telling(view.sweep, &fit, self.oracle.limits(view.sweep), view.start);
-            self.ask(&probes, self.effort.refined / 2);
-            match fit::again(&self.samples(view), &fit, range) {
-                Some(closer) => fit = closer,
-                None => break,
-            }
         }
-        match self.verdict(view, &fit) {
-            Belief::Sure => (self.found(view, level, &fit), Some(fit.shape)),
-            Belief::Soft(entries) => (self.soft(view, level, entries), None),
-            Belief::None(why) => (self.unknown(view, level, why), None),
-        }
+        Some(fit)
+    }
+
+    /// Were as many pages as fit by this shape ever seen to fit? Misses that spread more slowly than under LRU let it seem larger.
+    fn edge_was_seen(&self, view: View, found: &Fit) -> bool {
+        let limits = self.oracle.limits(view.sweep);
+        let at_edge = |sample: &Sample| sample.pages == found.shape.capacity(sample.layout, limits.pages);
+        self.samples(view).iter().any(|sample| at_edge(sample) && sample.fits())
     }
 
     /// What the least disturbed passes saw, as shares of misses.
@@ -227,99 +275,6 @@ impl Search<'_> {
             slack: view.blur * cost.min(view.knee.before + view.knee.rise) / view.knee.rise,
             passes: self.survey.all(probe).len() as u32,
         }
-    }
-
-    fn verdict(&self, view: View, fit: &Fit) -> Belief {
-        if self.stopped {
-            return Belief::None("stopped before it was done".to_owned());
-        }
-        let misfit = fit.misfit(&self.samples(view));
-        let explained = misfit.off <= OFTEN_OFF && misfit.usual <= MISFIT && !self.is_soft(view);
-        if misfit.refuting == 0 && !explained {
-            return self.gentle(view);
-        }
-        let entries = fit.entries();
-        let share = self.fitting(view, fit.shape);
-        let needed = if misfit.off > 0.0 { SELDOM_AND_OFF } else { SELDOM };
-        if misfit.refuting > 0 || share < needed || self.contradicted(view, fit) {
-            return Belief::None(format!(
-                "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
-                100.0 * share
-            ));
-        }
-        if spread(entries) > 0.25 {
-            return Belief::None(format!(
-                "anything from {} to {} entries explains the costs nearly as well; measure again on a quieter machine",
-                entries.low, entries.high
-            ));
-        }
-        Belief::Sure
-    }
-
-    /// Replacement that is far from LRU, or a neighbour who always holds a part: a range, if passes agree on the curve.
-    fn gentle(&self, view: View) -> Belief {
-        let curve = self.survey.curve(view.sweep, Layout::DENSE);
-        let apart = self.disagreement(view);
-        match soft(&curve, view.knee) {
-            Some(entries) if apart < 0.25 && spread(entries) < 0.6 => Belief::Soft(entries),
-            _ => Belief::None(format!(
-                "no geometry explains the costs (passes differ by {:.0} % of the rise); measure again on a quieter machine",
-                100.0 * apart
-            )),
-        }
-    }
-
-    /// Do misses take longer to spread than in any array replaced by LRU?
-    fn is_soft(&self, view: View) -> bool {
-        let curve = self.survey.curve(view.sweep, Layout::DENSE);
-        soft(&curve, view.knee).is_some_and(|entries| f64::from(entries.high) > SOFT * f64::from(entries.low))
-    }
-
-    /// Do fewer than half of all accesses miss where, by every rival, nearly all must?
-    fn contradicted(&self, view: View, fit: &Fit) -> bool {
-        let curve = self.survey.curve(view.sweep, Layout::DENSE);
-        let below = |&&(_, cost): &&(u32, f64)| view.knee.height(cost) < 0.5;
-        let Some(&(pages, _)) = curve.iter().rev().find(below) else {
-            return false;
-        };
-        let share = |rival: &Shape| rival.misses(Layout::DENSE, std::iter::once(pages))[0];
-        fit.rivals.iter().all(|rival| share(rival) > 0.9)
-    }
-
-    /// The usual range of the middle half of the passes around the knee, as a share of the rise.
-    fn disagreement(&self, view: View) -> f64 {
-        let around = view.knee.pages / 2..view.knee.pages * 2;
-        let points = self.survey.points(view.sweep);
-        let dense = points.filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages));
-        let apart = dense.filter_map(|(probe, _)| {
-            let mut costs = self.survey.all(probe).to_vec();
-            costs.sort_unstable_by(f64::total_cmp);
-            let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
-            Some((high - low) / view.knee.rise)
-        });
-        median(apart.collect())
-    }
-
-    /// Share of the passes in which what should just fit does so rather than behave as what is too much; in layouts that use
-    /// most of the entries, where a neighbour shows most.
-    fn fitting(&self, view: View, shape: Shape) -> f64 {
-        let limits = self.oracle.limits(view.sweep);
-        let (mut fit, mut all) = (0, 0);
-        for (probe, _) in self.survey.points(view.sweep) {
-            let edge = shape.capacity(probe.layout, limits.pages);
-            let just_fits = (edge - edge / 32).max(view.start)..=edge;
-            if 2 * edge < shape.entries() || !just_fits.contains(&probe.pages) {
-                continue;
-            }
-            let beyond = shape.misses(probe.layout, std::iter::once(edge + 1 + edge / 16));
-            let costs = self.survey.all(probe);
-            all += costs.len();
-            fit += costs
-                .iter()
-                .filter(|&&cost| view.knee.height(cost) < beyond[0] / 2.0)
-                .count();
-        }
-        fit as f64 / all.max(1) as f64
     }
 
     fn found(&self, view: View, level: u8, fit: &Fit) -> Found {
@@ -367,13 +322,6 @@ impl Search<'_> {
     }
 }
 
-/// What may be said of a level.
-enum Belief {
-    Sure,
-    Soft(Entries),
-    None(String),
-}
-
 /// Which points of one layout's curve miss the level before altogether: all of them if nothing is known of it.
 fn beyond(before: Option<Shape>, curve: &[(Probe, f64)]) -> Vec<bool> {
     let Some(before) = before else {
@@ -382,10 +330,6 @@ fn beyond(before: Option<Shape>, curve: &[(Probe, f64)]) -> Vec<bool> {
     let pages = curve.iter().map(|(probe, _)| probe.pages);
     let shares = before.misses(curve[0].0.layout, pages);
     shares.into_iter().map(|share| share >= 1.0).collect()
-}
-
-fn spread(entries: Entries) -> f64 {
-    f64::from(entries.high - entries.low) / f64::from(entries.value)
 }
 
 #[cfg(test)]

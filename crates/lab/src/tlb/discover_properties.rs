@@ -1,7 +1,7 @@
 //! What the discovery may claim, over many geometries and fixed seeds: the truth, a range around it, or nothing.
 
-use super::tests::told;
-use super::{Discovery, Effort, discover};
+use super::tests::{EFFORT, told};
+use super::{Discovery, discover};
 use crate::tlb::simulated::{Chance, HEAVY, MODERATE, Noise, SECOND, Simulated, Truth, WALK};
 
 /// How levels were told, in all cases together.
@@ -50,9 +50,7 @@ fn tally(seeds: std::ops::Range<u64>, noise: Noise, truths: impl Fn(&mut Chance)
             .zip(&truths)
             .map(|(level, truth)| truth.array(level, cycles[usize::from(level) - 1]))
             .collect();
-        let found = discover(&mut Simulated::new(&arrays, WALK, noise, seed), Effort::QUICK, &|| {
-            false
-        });
+        let found = discover(&mut Simulated::new(&arrays, WALK, noise, seed), EFFORT, &|| false);
         tally.count(seed, &truths, &found);
     }
     tally
@@ -80,6 +78,17 @@ fn two_levels_of_any_geometry_are_told_exactly_or_not_named() {
     let tally = tally(100..130, MODERATE, two);
     assert_eq!(tally.wrong, [] as [String; 0]);
     assert!(10 * tally.exact >= 9 * tally.levels(), "{tally:?}");
+}
+
+/// Other seeds than those that constants were chosen by.
+#[test]
+fn geometries_never_seen_before_are_told_exactly_or_not_named() {
+    for truths in [one, two] {
+        let tally = tally(1000..1015, MODERATE, truths);
+        assert_eq!(tally.wrong, [] as [String; 0]);
+        assert!(10 * tally.exact >= 8 * tally.levels(), "{tally:?}");
+    }
+    assert_eq!(tally(2000..2010, HEAVY, two).wrong, [] as [String; 0]);
 }
 
 /// A neighbour who is always there leaves no pass in which the truth could be seen.

@@ -2,10 +2,51 @@
 
 use model::tlb::{Entries, Index, Ways};
 
-use super::occupancy::{Histogram, capacity, fill, misses};
+use super::occupancy::{Histogram, capacity, fill, least_misses, misses};
 use super::probe::Layout;
 
-/// One array of entries, replaced by LRU.
+/// What is assumed of replacement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// The least recently used entry goes: going round an overfull set always misses.
+    Lru,
+    /// Anything from a random entry to that one: only where costs begin to rise is known, not how fast.
+    Any,
+}
+
+/// The shares of misses that an observation may show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shares {
+    /// No fewer.
+    pub least: f64,
+    /// No more.
+    pub most: f64,
+}
+
+impl Replacement {
+    fn shares(self, filled: &Histogram, ways: u32) -> Shares {
+        let most = misses(filled, ways);
+        let least = match self {
+            Self::Lru => most,
+            Self::Any => least_misses(filled, ways),
+        };
+        Shares { least, most }
+    }
+}
+
+impl Shares {
+    /// The share within that comes closest.
+    fn nearest(self, height: f64) -> f64 {
+        height.clamp(self.least, self.most)
+    }
+
+    /// How far two are apart; 0 where they meet.
+    pub fn apart(self, other: Self) -> f64 {
+        (self.least - other.most).max(other.least - self.most).max(0.0)
+    }
+}
+
+/// One array of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
     /// Sets, a power of two.
@@ -36,10 +77,19 @@ impl Shape {
         capacity(layout, self.sets, self.ways, self.index, most)
     }
 
-    /// Share of accesses that miss at each of these numbers of pages, which ascend.
+    /// Share of accesses that miss under LRU at each of these numbers of pages, which ascend.
     pub fn misses(self, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<f64> {
+        let shares = self.shares(Replacement::Lru, layout, pages);
+        shares.into_iter().map(|shares| shares.most).collect()
+    }
+
+    /// The same for any replacement.
+    pub fn shares(self, replacement: Replacement, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<Shares> {
         let filled = fill(layout, self.sets, self.index, pages);
-        filled.iter().map(|filled| misses(filled, self.ways)).collect()
+        filled
+            .iter()
+            .map(|filled| replacement.shares(filled, self.ways))
+            .collect()
     }
 
     /// Arrays that are easily taken for this one: a way more or less, the same entries in twice or half as many sets, and the
@@ -84,17 +134,19 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// How much this observation speaks against a share of misses, in units of surprise (as a logarithm of odds).
+    /// How much this observation speaks against shares of misses, in units of surprise (as a logarithm of odds).
     ///
     /// Nothing but hits is proof that the pages fit: nothing makes an access cheaper. Misses may be a neighbour's doing, the
     /// less likely the more passes saw them.
-    pub fn against(&self, share: f64) -> f64 {
+    pub fn against(&self, shares: Shares, replacement: Replacement) -> f64 {
+        let share = shares.nearest(self.height);
         let off = (self.height - share) / self.slack_at(share);
+        let seen = f64::from(self.passes.min(MOST_PASSES)) / 4.0;
         let most = match off {
+            // Where few misses may be all that an overfull set shows, few must count.
+            _ if off > 0.0 && replacement == Replacement::Any => seen / 2.0,
             // A neighbour who makes a few accesses miss is likelier than one who makes all miss.
-            _ if off > 0.0 => {
-                f64::from(self.passes.min(MOST_PASSES)) / 4.0 * (2.0 * (self.height - share)).clamp(0.25, 1.0)
-            }
+            _ if off > 0.0 => seen * (2.0 * (self.height - share)).clamp(0.25, 1.0),
             _ if self.fits() => IMPOSSIBLE,
             _ => LUCKY,
         };
@@ -102,19 +154,18 @@ impl Sample {
     }
 
     /// Does everything hit?
-    fn fits(&self) -> bool {
+    pub fn fits(&self) -> bool {
         self.height < 2.0 * self.slack
     }
 
     /// Does everything hit although a share clearly above none should miss?
-    fn refutes(&self, share: f64) -> bool {
-        self.fits() && share > 0.1 + 3.0 * self.slack_at(share)
+    fn refutes(&self, shares: Shares) -> bool {
+        self.fits() && shares.least > 0.1 + 3.0 * self.slack_at(shares.least)
     }
 
-    /// Is it off by more than noise makes it? Whatever the slack: what is forgiven in a rival may still be no explanation.
-    fn is_off(&self, share: f64) -> bool {
-        const NOISE: f64 = 0.15;
-        (self.height - share).abs() > NOISE
+    /// How far it is off.
+    fn off(&self, shares: Shares) -> f64 {
+        (self.height - shares.nearest(self.height)).abs()
     }
 
     /// What the next level costs varies with where its entries are, so that a share of misses is known less well than none.
@@ -130,6 +181,8 @@ pub struct Fit {
     pub shape: Shape,
     /// The shapes that the observations do not rule out, the best first.
     pub rivals: Vec<Shape>,
+    /// What was assumed of replacement.
+    pub replacement: Replacement,
 }
 
 /// How well a shape explains what was seen.
@@ -141,6 +194,18 @@ pub struct Misfit {
     pub off: f64,
     /// Observations in which all fits that by this shape cannot.
     pub refuting: usize,
+}
+
+/// A shape usually further from what was seen explains nothing.
+const MISFIT: f64 = 0.1;
+/// A shape that is off at more than this share of the observations is not the shape.
+const OFTEN_OFF: f64 = 0.09;
+
+impl Misfit {
+    /// Is the shape an explanation at all?
+    pub fn explains(self) -> bool {
+        self.off <= OFTEN_OFF && self.usual <= MISFIT
+    }
 }
 
 /// Fewest ways that are looked for.
@@ -157,9 +222,9 @@ const MOST_PASSES: u32 = 32;
 const CLEARLY: f64 = 6.0;
 
 /// Fits shapes with entries in `from..=to` to observations that ascend by layout and pages. `None` without any.
-pub fn fit(samples: &[Sample], (from, to): (u32, u32)) -> Option<Fit> {
+pub fn fit(samples: &[Sample], replacement: Replacement, (from, to): (u32, u32)) -> Option<Fit> {
     let rows = rows().map(|(sets, index)| (sets, index, from.div_ceil(sets).max(FEWEST_WAYS), to / sets));
-    judge(samples, rows)
+    judge(samples, replacement, rows)
 }
 
 /// The same among shapes near those that were left over before.
@@ -177,7 +242,7 @@ pub fn again(samples: &[Sample], before: &Fit, (from, to): (u32, u32)) -> Option
         let fewest = least.saturating_sub(around).max(from.div_ceil(sets)).max(FEWEST_WAYS);
         Some((sets, index, fewest, (most + around).min(to / sets)))
     });
-    judge(samples, rows)
+    judge(samples, before.replacement, rows)
 }
 
 /// Sets and index functions that are tried.
@@ -188,7 +253,11 @@ fn rows() -> impl Iterator<Item = (u32, Index)> {
 }
 
 /// Judges shapes, given as `(sets, index, fewest ways, most ways)`.
-fn judge(samples: &[Sample], rows: impl Iterator<Item = (u32, Index, u32, u32)>) -> Option<Fit> {
+fn judge(
+    samples: &[Sample],
+    replacement: Replacement,
+    rows: impl Iterator<Item = (u32, Index, u32, u32)>,
+) -> Option<Fit> {
     if samples.is_empty() {
         return None;
     }
@@ -197,7 +266,9 @@ fn judge(samples: &[Sample], rows: impl Iterator<Item = (u32, Index, u32, u32)>)
     for (sets, index, fewest, most) in rows {
         let filled = filled(samples, sets, index);
         for ways in fewest..=most {
-            if let Some(loss) = loss(samples, &filled, ways, least + CLEARLY) {
+            let shares = |filled: &Histogram| replacement.shares(filled, ways);
+            let against = |(sample, filled): (&Sample, &Histogram)| sample.against(shares(filled), replacement);
+            if let Some(loss) = sum_up_to(least + CLEARLY, samples.iter().zip(&filled).map(against)) {
                 least = least.min(loss);
                 judged.push((loss, Shape { sets, ways, index }));
             }
@@ -207,7 +278,11 @@ fn judge(samples: &[Sample], rows: impl Iterator<Item = (u32, Index, u32, u32)>)
     judged.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let rivals: Vec<Shape> = judged.into_iter().map(|(_, shape)| shape).collect();
     let shape = *rivals.first()?;
-    Some(Fit { shape, rivals })
+    Some(Fit {
+        shape,
+        rivals,
+        replacement,
+    })
 }
 
 fn filled(samples: &[Sample], sets: u32, index: Index) -> Vec<Histogram> {
@@ -217,11 +292,11 @@ fn filled(samples: &[Sample], sets: u32, index: Index) -> Vec<Histogram> {
         .collect()
 }
 
-/// How much all observations together speak against that many ways; `None` once it is more than `most`.
-fn loss(samples: &[Sample], filled: &[Histogram], ways: u32, most: f64) -> Option<f64> {
+/// The sum; `None` once it is more than `most`.
+fn sum_up_to(most: f64, values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut total = 0.0;
-    for (sample, filled) in samples.iter().zip(filled) {
-        total += sample.against(misses(filled, ways));
+    for value in values {
+        total += value;
         if total > most {
             return None;
         }
@@ -266,110 +341,32 @@ impl Fit {
 
     /// How well the best shape explains the observations.
     pub fn misfit(&self, samples: &[Sample]) -> Misfit {
+        /// Noise makes no more of a difference than this, whatever the slack: what is forgiven in a rival may still be no
+        /// explanation.
+        const NOISE: f64 = 0.15;
         let filled = filled(samples, self.shape.sets, self.shape.index);
-        let shares: Vec<f64> = filled.iter().map(|filled| misses(filled, self.shape.ways)).collect();
-        let telling = || {
-            let both = samples.iter().zip(&shares).map(|(sample, &share)| (sample, share));
-            both.filter(|(sample, share)| share.max(sample.height) > 0.05)
-        };
-        let mut off: Vec<f64> = telling().map(|(sample, share)| (sample.height - share).abs()).collect();
+        let shares = filled
+            .iter()
+            .map(|filled| self.replacement.shares(filled, self.shape.ways));
+        let telling: Vec<(&Sample, Shares)> = samples
+            .iter()
+            .zip(shares)
+            .filter(|(sample, shares)| shares.most.max(sample.height) > 0.05)
+            .collect();
+        let mut off: Vec<f64> = telling.iter().map(|(sample, shares)| sample.off(*shares)).collect();
         off.sort_unstable_by(f64::total_cmp);
-        let is_off = telling().filter(|(sample, share)| sample.is_off(*share));
+        let far_off = off.iter().filter(|&&off| off > NOISE);
         Misfit {
             usual: off.get(off.len() / 2).copied().unwrap_or(0.0),
-            off: is_off.count() as f64 / off.len().max(1) as f64,
-            refuting: telling().filter(|(sample, share)| sample.refutes(*share)).count(),
+            off: far_off.count() as f64 / off.len().max(1) as f64,
+            refuting: telling
+                .iter()
+                .filter(|(sample, shares)| sample.refutes(*shares))
+                .count(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Fit, Sample, Shape, fit};
-    use crate::tlb::probe::Layout;
-    use model::tlb::{Index, Ways};
-
-    fn shape(sets: u32, ways: u32, index: Index) -> Shape {
-        Shape { sets, ways, index }
-    }
-
-    fn observe(shape: Shape, strides: u32) -> Vec<Sample> {
-        (0..strides)
-            .map(Layout::strided)
-            .flat_map(|layout| {
-                let shares = shape.misses(layout, 1..160);
-                (1..160).zip(shares).map(move |(pages, height)| Sample {
-                    layout,
-                    pages,
-                    height,
-                    slack: 0.01,
-                    passes: 12,
-                })
-            })
-            .collect()
-    }
-
-    fn found(samples: &[Sample]) -> Fit {
-        fit(samples, (16, 200)).expect("observations")
-    }
-
-    #[test]
-    fn a_clean_observation_has_one_explanation() {
-        for shape in [
-            shape(16, 6, Index::Linear),
-            shape(8, 4, Index::Linear),
-            shape(1, 72, Index::Linear),
-            shape(16, 6, Index::Xor),
-            shape(4, 13, Index::Xor),
-        ] {
-            let samples = observe(shape, 7);
-            let fit = found(&samples);
-            assert_eq!(fit.shape, shape, "{fit:?}");
-            assert!(fit.is_decided() && fit.entries().is_exact(), "{fit:?}");
-            assert_eq!(fit.ways(), Some(shape.associativity()));
-            assert!(fit.misfit(&samples).usual < 1e-9);
-        }
-    }
-
-    #[test]
-    fn one_stride_alone_tells_entries_but_not_ways() {
-        let full = shape(1, 64, Index::Linear);
-        let samples: Vec<Sample> = observe(full, 1)
-            .into_iter()
-            .filter(|sample| [1, 64, 128].contains(&sample.pages))
-            .collect();
-        let fit = found(&samples);
-        assert!(fit.entries().low <= 64 && fit.entries().high >= 64 && !fit.entries().is_exact());
-        assert_eq!(fit.ways(), None, "three points cannot tell sets from ways: {fit:?}");
-        assert_eq!(full.associativity(), Ways::Full);
-    }
-
-    #[test]
-    fn hits_that_were_seen_count_more_than_misses_that_a_neighbour_may_have_made() {
-        let samples: Vec<Sample> = observe(shape(1, 64, Index::Linear), 3)
-            .into_iter()
-            .map(|sample| Sample {
-                // At two strides of three somebody holds a fifth of it.
-                height: if sample.layout.stride > 0 && sample.pages > 51 {
-                    1.0
-                } else {
-                    sample.height
-                },
-                ..sample
-            })
-            .collect();
-        assert_eq!(found(&samples).entries().value, 64);
-    }
-
-    #[test]
-    fn nonsense_fits_badly() {
-        let noise: Vec<Sample> = (0..)
-            .zip(observe(shape(16, 6, Index::Linear), 5))
-            .map(|(n, sample): (u32, Sample)| Sample {
-                height: f64::from(n * 7919 % 101) / 100.0,
-                ..sample
-            })
-            .collect();
-        assert!(found(&noise).misfit(&noise).usual > 0.2);
-    }
-}
+#[path = "fit_tests.rs"]
+mod tests;

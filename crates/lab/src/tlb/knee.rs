@@ -46,11 +46,12 @@ pub(super) fn knee(curve: &[(u32, f64)], before: f64) -> Option<Knee> {
 /// The range between where misses begin and a little beyond where they are half of all accesses: whatever replaces entries,
 /// hardly any miss before all are in use, and LRU comes to half of all soonest, by a third at the most.
 pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
+    // Where a random entry goes, one page too many in each set of two dozen makes one access in twelve miss.
     let until = |share: f64| {
         let below = |&&(_, cost): &&(u32, f64)| knee.height(cost) < share;
         curve.iter().rev().find(below).map(|&(pages, _)| pages)
     };
-    let (low, half) = (until(0.1)?, until(0.5)?);
+    let (low, half) = (until(0.03)?, until(0.5)?);
     let high = half + half / 8;
     let value = (f64::from(low) * f64::from(high)).sqrt() as u32;
     Some(Entries { value, low, high })
@@ -88,7 +89,7 @@ mod tests {
         let found = knee(&curve, 5.0).expect("a knee");
         assert_eq!((found.pages, found.rise), (110, 10.0));
         let entries = soft(&curve, found).expect("a range");
-        assert_eq!((entries.low, entries.high), (109, 149 + 149 / 8));
+        assert_eq!((entries.low, entries.high), (103, 149 + 149 / 8));
         assert!((entries.low..entries.high).contains(&entries.value));
     }
 }

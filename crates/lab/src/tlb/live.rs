@@ -3,7 +3,7 @@
 use std::io;
 
 use chase::clock::CoreClock;
-use chase::tlbwalk::{Behind, Span};
+use chase::tlbwalk::{Behind, Flush, Span, Tour};
 use model::tlb::{Memory, MemoryLayout};
 use model::{Bytes, PageKind};
 
@@ -23,6 +23,8 @@ pub struct Pages {
 const LINE: u64 = 64;
 /// Lines within the smallest page: pages take them in turn, so that data spreads over all sets of the first-level cache.
 const LINES: u64 = 64;
+/// Orders in which many pages are visited before they are timed in the last of them.
+const ORDERS: u64 = 6;
 /// Addresses that a list must hold.
 const LIST: u64 = 1 << 19;
 /// Pages in the first-level sweep: twice the entries of any known first level, and data for half a first-level cache.
@@ -58,6 +60,7 @@ pub struct Live<'a> {
     far_limits: Limits,
     dense: Span,
     list: Span,
+    flush: Flush,
     layout: MemoryLayout,
     memory: Memory,
 }
@@ -110,6 +113,7 @@ impl<'a> Live<'a> {
                 Behind::Private,
             )?,
             list,
+            flush: Flush::new(base)?,
             layout,
             memory: Memory {
                 kind: pages.kind,
@@ -129,8 +133,8 @@ impl<'a> Live<'a> {
         memory
     }
 
-    fn visits(&self, probe: Probe, pass: u32) -> Vec<u64> {
-        shuffled(probe.pages as usize, pass.into())
+    fn visits(&self, probe: Probe, order: u64) -> Vec<u64> {
+        shuffled(probe.pages as usize, order)
             .into_iter()
             .map(|index| probe.layout.page(index as u32) * self.page + index as u64 % LINES * LINE)
             .collect()
@@ -183,23 +187,34 @@ fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayo
 
 impl Live<'_> {
     fn near(&mut self, probe: Probe, pass: u32) -> Option<f64> {
-        let visits = self.visits(probe, pass);
-        if self.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
-            let visits = first_lines(&visits, self.page);
-            return self.near.listed(&visits, &mut self.list).cycles(self.clock);
-        }
-        self.near.ring(&visits).cycles(self.clock)
+        let visits = self.visits(probe, pass.into());
+        let tour = if self.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
+            self.near.listed(&first_lines(&visits, self.page), &mut self.list)
+        } else {
+            self.near.ring(&visits)
+        };
+        tour.cycles_from_empty(&self.flush, self.clock)
     }
 
     fn far(&mut self, probe: Probe, pass: u32) -> Option<f64> {
-        let visits = self.visits(probe, pass);
-        if self.layout == MemoryLayout::Private {
-            let cost = self.far.ring(&visits).cycles(self.clock)?;
-            let data = self.data(probe.pages, pass)? - self.data(1, pass)?;
-            return Some(cost - data);
+        let first = u64::from(pass) * ORDERS;
+        for order in first..first + ORDERS - 1 {
+            self.far_tour(probe, order).stir();
         }
-        let visits = first_lines(&visits, self.page);
-        self.far.listed(&visits, &mut self.list).cycles(self.clock)
+        let clock = self.clock;
+        let cost = self.far_tour(probe, first + ORDERS - 1).cycles(clock)?;
+        if self.layout == MemoryLayout::Private {
+            return Some(cost - (self.data(probe.pages, pass)? - self.data(1, pass)?));
+        }
+        Some(cost)
+    }
+
+    fn far_tour(&mut self, probe: Probe, order: u64) -> Tour<'_> {
+        let visits = self.visits(probe, order);
+        if self.layout == MemoryLayout::Private {
+            return self.far.ring(&visits);
+        }
+        self.far.listed(&first_lines(&visits, self.page), &mut self.list)
     }
 }
 

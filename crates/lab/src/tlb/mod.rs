@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{Known, Level, Memory, Sharing, Tlb, Walk};
+use model::tlb::{Known, Memory, Sharing, Tlb, Walk};
 use model::{Bytes, Doubt, Estimate, PageKind};
 
 use crate::{Progress, stats};
@@ -26,7 +26,7 @@ use backing::Split;
 use discover::{Discovery, Effort};
 use live::{Live, Pages, Sampled};
 pub(crate) use told::level_of;
-use told::{curves, empty, scaled, unknown};
+use told::{curves, empty, scaled, splintered, unknown};
 
 /// What to find out.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         cycles_per_tick: Vec::new(),
     };
     let steps = spec.kinds.len() + 3;
-    let mut at = |done: usize, what: &str| {
+    job.steps(&mut |done, what| {
         let share = done as f64 / steps as f64;
         let left = if share > 0.0 {
             begun.elapsed().mul_f64(1.0 / share - 1.0)
@@ -101,18 +101,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         };
         progress.step(share, left, what);
         if stop() { Err(Error::Interrupted) } else { Ok(()) }
-    };
-    for (done, &kind) in spec.kinds.iter().enumerate() {
-        at(done, &format!("TLB levels for {kind} pages"))?;
-        job.levels(kind);
-    }
-    at(steps - 3, "what kinds share")?;
-    job.sharing();
-    at(steps - 2, "page-table walks")?;
-    job.walks();
-    at(steps - 1, "what backs large pages")?;
-    job.backing();
-    at(steps, "done")?;
+    })?;
     Ok(job.finish(calibration.ticks_per_ns(), begun))
 }
 
@@ -126,6 +115,29 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// All measurements, each told before it begins with the number of those before it. What backs large pages comes early: it
+    /// decides whether there is anything to be counted of them.
+    fn steps(&mut self, at: &mut dyn FnMut(usize, &str) -> Result<(), Error>) -> Result<(), Error> {
+        let (large, small): (Vec<PageKind>, Vec<PageKind>) = self.spec.kinds.iter().partition(|kind| kind.is_large());
+        let mut done = 0..;
+        let mut next = |what: &str| at(done.next().unwrap_or(0), what);
+        for kind in small {
+            next(&format!("TLB levels for {kind} pages"))?;
+            self.levels(kind);
+        }
+        next("what backs large pages")?;
+        self.backing();
+        for kind in large {
+            next(&format!("TLB levels for {kind} pages"))?;
+            self.large_levels(kind);
+        }
+        next("what kinds share")?;
+        self.sharing();
+        next("page-table walks")?;
+        self.walks();
+        next("done")
+    }
+
     fn pages(&self, kind: PageKind) -> Pages {
         Pages {
             kind,
@@ -155,6 +167,20 @@ impl Job<'_> {
         self.keep(kind, &found, live.memory());
     }
 
+    /// A splintered page takes an entry for each part that is touched: there is no number of such pages that a TLB holds.
+    fn large_levels(&mut self, kind: PageKind) {
+        match self.splintered(kind) {
+            Some(parts) => self.tlb.levels.push(splintered(kind, parts)),
+            None => self.levels(kind),
+        }
+    }
+
+    /// The parts that the host splinters pages of a kind into.
+    fn splintered(&self, kind: PageKind) -> Option<Bytes> {
+        let parts = self.tlb.host_backing.verdict.parts()?;
+        (self.spec.size(kind) > parts).then_some(parts)
+    }
+
     fn keep(&mut self, kind: PageKind, found: &Discovery, memory: Memory) {
         self.tlb.dropped += found.survey.disturbed();
         self.tlb.curves.extend(curves(kind, found));
@@ -177,6 +203,15 @@ impl Job<'_> {
 
     fn sharing(&mut self) {
         let &[one, two, ..] = &self.spec.kinds[..] else { return };
+        if let Some(parts) = self.splintered(one).or(self.splintered(two)) {
+            let evidence = format!("cannot tell: the host splinters large pages, which compete as pages of {parts}");
+            return self.tlb.sharing.push(Sharing {
+                kinds: [one, two],
+                level: 1,
+                shared: None,
+                evidence,
+            });
+        }
         let (Some((ones, penalty)), Some((twos, _))) = (self.first_level(one), self.first_level(two)) else {
             return;
         };
@@ -269,24 +304,6 @@ impl Job<'_> {
             self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
         });
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
-        self.forget_splintered();
-    }
-
-    /// Beyond the first level a splintered page is what its visited parts are: where those lie decides which sets they fill.
-    fn forget_splintered(&mut self) {
-        let Some(parts) = self.tlb.host_backing.verdict.parts() else {
-            return;
-        };
-        let whole = |level: &Level| self.spec.size(level.kind) <= parts;
-        for level in self
-            .tlb
-            .levels
-            .iter_mut()
-            .filter(|level| level.level > 1 && !whole(level))
-        {
-            (level.entries, level.ways, level.index) = (None, None, None);
-            level.not_told = Some(format!("the host splinters these pages into pages of {parts}"));
-        }
     }
 
     fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {

@@ -82,6 +82,19 @@ pub fn misses(histogram: &Histogram, ways: u32) -> f64 {
     missed as f64 / all.max(1) as f64
 }
 
+/// About the least share of all accesses that miss in sets so filled, whatever is replaced: picking at random keeps hardly more
+/// of pages that take turns, and nothing that is built does much better.
+pub fn least_misses(histogram: &Histogram, ways: u32) -> f64 {
+    let (mut missed, mut all) = (0.0, 0.0);
+    for &(pages, sets) in histogram {
+        let here = f64::from(pages) * f64::from(sets);
+        let held = f64::from(ways.min(pages)) / f64::from(pages);
+        all += here;
+        missed += here * (1.0 - held * held);
+    }
+    missed / f64::max(all, 1.0)
+}
+
 /// `0..n` in an order that depends on the seed (Fisher-Yates over a xor-shift generator).
 pub(super) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
@@ -97,8 +110,11 @@ pub(super) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Layout, capacity, fill, misses};
+    use model::Bytes;
     use model::tlb::Index;
+    use sim::tlb::{Array, Replacement, Tlb};
+
+    use super::{Layout, capacity, fill, least_misses, misses, shuffled};
 
     #[test]
     fn one_page_too_many_overfills_one_set() {
@@ -120,5 +136,39 @@ mod tests {
             "hashed pages spread over all sets at any stride"
         );
         assert_eq!(capacity(Layout::DENSE, 16, 6, Index::Linear, 50), 50);
+    }
+
+    /// Share of misses when so many pages of one set take turns, each lap in another order.
+    fn missed(replacement: Replacement, ways: u32, pages: u32) -> f64 {
+        const PAGE: Bytes = Bytes::kib(4);
+        let array = Array {
+            replacement,
+            ..Array::new(1, PAGE, 1, ways, 0.0)
+        };
+        let mut tlb = Tlb::new(&[array], 1.0);
+        let mut lap = |seed| -> f64 {
+            let order = shuffled(pages as usize, seed);
+            order.into_iter().map(|page| tlb.access(PAGE, page as u64)).sum()
+        };
+        (0..100).map(&mut lap).for_each(drop);
+        (100..500).map(lap).sum::<f64>() / 400.0 / f64::from(pages)
+    }
+
+    #[test]
+    fn nothing_that_is_built_misses_far_less_than_is_taken_for_the_least() {
+        for ways in [4, 8, 16, 24, 72] {
+            for pages in [ways, ways + 1, ways + ways / 4, ways * 3 / 2, ways * 2] {
+                let least = least_misses(&vec![(pages, 1)], ways);
+                assert!(least <= misses(&vec![(pages, 1)], ways));
+                assert_eq!(least > 0.0, pages > ways);
+                for replacement in [Replacement::Lru, Replacement::TreePlru, Replacement::Random] {
+                    let seen = missed(replacement, ways, pages);
+                    assert!(
+                        seen > 0.6 * least || least == 0.0 && seen == 0.0,
+                        "{replacement:?} {pages} of {ways}: {seen} {least}"
+                    );
+                }
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::tlb::Index;
 
-use super::fit::{Fit, Shape};
+use super::fit::{Fit, Shape, Shares};
 use super::probe::{Layout, Limits, Probe, Sweep};
 
 /// Strides of the first-level sweep, as powers of two of pages: enough for 128 sets.
@@ -13,6 +13,10 @@ const NEAR_STRIDES: u32 = 8;
 const FAR_STRIDES: u32 = 10;
 /// Blocks, as powers of two of pages: they keep more pages than the first level holds in few sets of the second.
 const FAR_BLOCKS: [u32; 2] = [3, 5];
+/// Layouts of those that use most entries in which a neighbour is looked for.
+const WIDE: usize = 5;
+/// The least part of all entries that such a layout uses, as a divisor.
+pub(super) const SHARE: u32 = 16;
 
 /// Every number up to 16, then steps of about `step`.
 fn grid(from: u32, to: u32, step: f64) -> impl Iterator<Item = u32> {
@@ -24,22 +28,22 @@ fn grid(from: u32, to: u32, step: f64) -> impl Iterator<Item = u32> {
 
 /// Few pages, at strides that use fewer and fewer sets.
 pub(super) fn near_probes(limits: Limits) -> Vec<Probe> {
+    let step = |layout| if layout == Layout::DENSE { 1.06 } else { 1.1 };
     layouts(Sweep::Near)
-        .flat_map(|layout| probes(Sweep::Near, layout, limits, grid(1, limits.pages, 1.06)))
+        .flat_map(|layout| probes(Sweep::Near, layout, limits, grid(1, limits.pages, step(layout))))
         .collect()
 }
 
-/// Many pages from `start` on, at strides and in blocks that use fewer and fewer sets.
-pub(super) fn far_probes(limits: Limits, start: u32) -> Vec<Probe> {
+/// Many neighbouring pages, from `start` on.
+pub(super) fn far_dense(limits: Limits, start: u32) -> Vec<Probe> {
+    probes(Sweep::Far, Layout::DENSE, limits, grid(start, limits.pages, 1.07))
+}
+
+/// Pages from `start` to `most`, at strides and in blocks that use fewer and fewer sets.
+pub(super) fn far_strided(limits: Limits, start: u32, most: u32) -> Vec<Probe> {
     layouts(Sweep::Far)
-        .flat_map(|layout| {
-            let (most, step) = if layout == Layout::DENSE {
-                (limits.pages, 1.06)
-            } else {
-                (limits.pages * 2 / 3, 1.13)
-            };
-            probes(Sweep::Far, layout, limits, grid(start, most, step))
-        })
+        .filter(|&layout| layout != Layout::DENSE)
+        .flat_map(|layout| probes(Sweep::Far, layout, limits, grid(start, most, 1.16)))
         .collect()
 }
 
@@ -67,18 +71,18 @@ pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Ve
     // For each rival the probe that tells it best, and the runner-up at another layout: one layout alone may be disturbed.
     let mut best: Vec<[(f64, Option<Probe>); 2]> = vec![[(0.0, None); 2]; rivals.len()];
     for layout in layouts(sweep) {
-        let pages = edges(layout, fit.shape, &rivals, limits, start);
-        let own = fit.shape.misses(layout, pages.iter().copied());
+        let pages = borders(layout, fit.shape, &rivals, limits, start);
+        let shares = |shape: Shape| shape.shares(fit.replacement, layout, pages.iter().copied());
+        let own = shares(fit.shape);
         for (rival, best) in rivals.iter().zip(&mut best) {
-            let theirs = rival.misses(layout, pages.iter().copied());
-            let told = |((&pages, own), theirs): ((&u32, &f64), &f64)| {
-                let clear = (own - theirs).abs() / (0.01 + 0.06 * own.max(*theirs));
+            let told = |((&pages, own), theirs): ((&u32, &Shares), Shares)| {
+                let clear = own.apart(theirs) / (0.01 + 0.06 * own.least.max(theirs.least));
                 (clear, Some(Probe { sweep, layout, pages }))
             };
             let clearest = pages
                 .iter()
                 .zip(&own)
-                .zip(&theirs)
+                .zip(shares(*rival))
                 .map(told)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
             keep(best, clearest.unwrap_or((0.0, None)));
@@ -91,15 +95,42 @@ pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Ve
 }
 
 fn keep(best: &mut [(f64, Option<Probe>); 2], new: (f64, Option<Probe>)) {
-    if new.0 > best[0].0 {
+    // Where two tell as much, few pages are sooner asked and sooner in their places.
+    let pages = |told: (f64, Option<Probe>)| told.1.map_or(u32::MAX, |probe| probe.pages);
+    let better = |new: (f64, Option<Probe>), old: (f64, Option<Probe>)| {
+        new.0 > 1.01 * old.0 || new.0 > 0.99 * old.0 && pages(new) < pages(old)
+    };
+    if better(new, best[0]) {
         *best = [new, best[0]];
-    } else if new.0 > best[1].0 {
+    } else if better(new, best[1]) {
         best[1] = new;
     }
 }
 
+/// What just fits, what fits easily and what does not in layouts that use most of the entries: whether the one fits about as often as the other
+/// tells if a neighbour was ever away.
+pub(super) fn edges(sweep: Sweep, shape: Shape, limits: Limits, start: u32) -> Vec<Probe> {
+    let wide = layouts(sweep).filter(|&layout| SHARE * shape.capacity(layout, limits.pages) >= shape.entries());
+    let both = wide.take(WIDE).flat_map(|layout| {
+        let edge = shape.capacity(layout, limits.pages);
+        [short_of(edge), edge, beyond(edge)].map(|pages| Probe { sweep, layout, pages })
+    });
+    both.filter(|probe| probe.pages >= start && limits.allow(probe.layout, probe.pages))
+        .collect()
+}
+
+/// A few pages less than those that just fit.
+pub(super) fn short_of(edge: u32) -> u32 {
+    edge - edge / 16 - 1
+}
+
+/// A few pages more than those that just fit.
+pub(super) fn beyond(edge: u32) -> u32 {
+    edge + edge / 16 + 1
+}
+
 /// Where a layout may tell shapes apart: at the edge of each and some way beyond it.
-fn edges(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start: u32) -> Vec<u32> {
+fn borders(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start: u32) -> Vec<u32> {
     let mut pages: Vec<u32> = rivals
         .iter()
         .chain([&shape])

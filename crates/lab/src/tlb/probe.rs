@@ -19,9 +19,13 @@ impl Layout {
     }
 
     /// The number of the page visited as `index`, counted from the start of the range.
+    ///
+    /// Blocks end where the next stride begins: some second levels hold page directories too (AMD's do), in the sets of the
+    /// pages at their start, where a whole number of strides would lead.
     pub fn page(self, index: u32) -> u64 {
         let within = index & ((1 << self.block) - 1);
-        (u64::from(index >> self.block) << self.stride) | u64::from(within)
+        let skipped = (1u64 << self.stride) - (1 << self.block);
+        (u64::from(index >> self.block) << self.stride) | skipped | u64::from(within)
     }
 
     /// Pages from the first to one past the last of `pages` visited ones.
@@ -84,8 +88,8 @@ mod tests {
     fn blocks_of_neighbours_stand_a_stride_apart() {
         let layout = Layout { stride: 7, block: 2 };
         let pages: Vec<u64> = (0..9).map(|n| layout.page(n)).collect();
-        assert_eq!(pages, [0, 1, 2, 3, 128, 129, 130, 131, 256]);
-        assert_eq!(layout.span(9), 257);
+        assert_eq!(pages, [124, 125, 126, 127, 252, 253, 254, 255, 380]);
+        assert_eq!(layout.span(9), 381);
         assert_eq!(Layout::DENSE.span(0), 0);
     }
 }

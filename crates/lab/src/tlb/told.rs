@@ -1,7 +1,7 @@
 //! How what was found becomes the shape of a result, with a doubt for what was not.
 
 use model::tlb::{CurvePoint, HostBacking, Level, Tlb, Verdict};
-use model::{Doubt, Estimate, PageKind};
+use model::{Bytes, Doubt, Estimate, PageKind};
 
 use super::Spec;
 use super::discover::{Discovery, Found};
@@ -45,6 +45,22 @@ pub(super) fn unknown(level: &Level) -> Option<Doubt> {
     let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
     let text = format!("{} pages, level {}: {why}", level.kind, level.level);
     Some(Doubt::new("tlb-unknown", text))
+}
+
+/// The first level of a kind whose pages the host splinters.
+pub(super) fn splintered(kind: PageKind, parts: Bytes) -> Level {
+    Level {
+        kind,
+        level: 1,
+        entries: None,
+        ways: None,
+        index: None,
+        miss_ns: None,
+        miss_cycles: None,
+        not_told: Some(format!(
+            "the host splinters these pages into pages of {parts}: each part that is touched takes an entry of its own"
+        )),
+    }
 }
 
 /// A level as a result has it.

@@ -139,3 +139,54 @@ pub fn footprints(kind: PageKind, thorough: bool) -> Vec<Bytes> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use model::Bytes;
+    use sim::tlb::{Array, Tlb};
+
+    use super::Together;
+
+    const SMALL: Bytes = Bytes::kib(4);
+    const LARGE: Bytes = Bytes::mib(2);
+    const PENALTY: f64 = 7.0;
+
+    /// Mean cost of the third lap in which so many pages of each size take turns.
+    fn lap(arrays: &[Array], small: u64, large: u64) -> f64 {
+        let mut tlb = Tlb::new(arrays, PENALTY);
+        let mut total = 0.0;
+        for _ in 0..3 {
+            total = (0..small.max(large))
+                .flat_map(|page| [(SMALL, page, small), (LARGE, page, large)])
+                .filter(|(_, page, pages)| page < pages)
+                .map(|(size, page, _)| tlb.access(size, page))
+                .sum();
+        }
+        total / (small + large) as f64
+    }
+
+    fn shared(arrays: &[Array]) -> Option<bool> {
+        let (one, two) = (64 * 5 / 8, 64 * 5 / 8);
+        let seen = Together {
+            apart: lap(arrays, one, 0).max(lap(arrays, 0, two)),
+            together: lap(arrays, one, two),
+        };
+        seen.shared(PENALTY)
+    }
+
+    #[test]
+    fn sizes_that_compete_for_entries_are_told_from_sizes_that_have_their_own() {
+        let both = Array {
+            holds: vec![SMALL, LARGE],
+            ..Array::new(1, SMALL, 1, 64, 0.0)
+        };
+        let own = [Array::new(1, SMALL, 1, 64, 0.0), Array::new(1, LARGE, 1, 64, 0.0)];
+        assert_eq!(shared(&[both]), Some(true));
+        assert_eq!(shared(&own), Some(false));
+        let between = Together {
+            apart: 4.0,
+            together: 4.0 + 0.4 * PENALTY,
+        };
+        assert_eq!(between.shared(PENALTY), None);
+    }
+}

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""How often `hugewise measure tlb` is exact, unknown or wrong, quiet and beside a compile-like load on another CPU.
+
+    benches/tlb.py target/release/hugewise [--quick-runs 10] [--full-runs 3] [--write benches/results/tlb-NAME.md]
+
+The truth is what the CPU table, or else CPUID, says of entries (the `known` part of the result). A level is `exact` if the one
+number given is the truth, `range` if the truth lies inside, `unknown` if nothing is claimed, else `wrong`. lmbench's `tlb`
+runs beside it where it is installed.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+
+
+def load(cpu):
+    """A process that does what compilers do to a core: branches, allocations and walks over fresh memory."""
+    program = "import random\nwhile True:\n d={random.random():[n]*50 for n in range(200000)}\n sorted(d)\n"
+    return subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", program])
+
+
+def measure(binary, quick, cpu):
+    command = [binary, "measure", "tlb", "--json", "--quiet", "--cpu", str(cpu)] + (["--quick"] if quick else [])
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["data"], time.monotonic() - begun
+
+
+def verdict(level, truth):
+    entries = level["entries"]
+    if entries is None:
+        return "unknown"
+    if not entries["low"] <= truth <= entries["high"]:
+        return "wrong"
+    return "exact" if entries["low"] == entries["high"] else "range"
+
+
+def judge(data, tally, ways):
+    # The table's word counts more than CPUID's: it comes last.
+    said = sorted(data["known"], key=lambda known: "table" in known["source"])
+    truths = {(known["kind"], known["level"]): known for known in said}
+    for level in data["levels"]:
+        place = (level["kind"], level["level"])
+        if place not in truths:
+            continue
+        tally.setdefault(place, Counter())[verdict(level, truths[place]["entries"])] += 1
+        ways.setdefault(place, Counter())[str(level["ways"])] += 1
+
+
+def series(binary, runs, quick, cpu, busy):
+    other = load(busy) if busy is not None else None
+    tally, ways, times, backing = {}, {}, [], Counter()
+    try:
+        for _ in range(runs):
+            data, seconds = measure(binary, quick, cpu)
+            judge(data, tally, ways)
+            times.append(seconds)
+            backing[data["host_backing"]["verdict"]] += 1
+    finally:
+        if other:
+            other.kill()
+            other.wait()
+    return tally, ways, times, backing
+
+
+def rows(name, result):
+    tally, ways, times, backing = result
+    spent = f"{statistics.median(times):.1f} ({max(times):.1f})"
+    for (kind, level), counts in sorted(tally.items()):
+        told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        seen = ", ".join(f"{count} x {word}" for word, count in ways[(kind, level)].most_common())
+        yield f"| {name} | {kind} {level} | {told} | {seen} | {spent} |"
+    yield f"| {name} | host backing | {', '.join(f'{count} {word}' for word, count in backing.most_common())} | | {spent} |"
+
+
+def lmbench():
+    tool = shutil.which("tlb") or "/usr/lib/lmbench/bin/tlb"
+    if not os.path.exists(tool):
+        return "lmbench's `tlb`: skipped, it is not installed."
+    try:
+        done = subprocess.run([tool], capture_output=True, text=True, timeout=120)
+        return f"lmbench's `tlb` says: `{(done.stdout + done.stderr).strip()}`"
+    except subprocess.TimeoutExpired:
+        return "lmbench's `tlb`: no answer in 120 s."
+
+
+def model_name():
+    with open("/proc/cpuinfo") as lines:
+        return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown CPU")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("--quick-runs", type=int, default=10)
+    parser.add_argument("--full-runs", type=int, default=3)
+    parser.add_argument("--write")
+    typed = parser.parse_args()
+    cpus = sorted(os.sched_getaffinity(0))
+    cpu, busy = cpus[0], cpus[1] if len(cpus) > 1 else None
+    text = [
+        "# TLB geometry from timing: how often it is right",
+        "",
+        f"{model_name()}, {len(cpus)} CPUs, load average {os.getloadavg()[0]:.1f} before the first run. Made by `benches/tlb.py`.",
+        "",
+        "| runs | level | entries | ways | seconds, median (most) |",
+        "|---|---|---|---|---|",
+    ]
+    text += rows(f"{typed.quick_runs} x `--quick`, nothing beside", series(typed.binary, typed.quick_runs, True, cpu, None))
+    if busy is not None:
+        text += rows(f"{typed.quick_runs} x `--quick`, other CPU busy", series(typed.binary, typed.quick_runs, True, cpu, busy))
+    if typed.full_runs:
+        text += rows(f"{typed.full_runs} x default, other CPU busy", series(typed.binary, typed.full_runs, False, cpu, busy))
+    text += ["", lmbench(), ""]
+    print("\n".join(text))
+    if typed.write:
+        with open(typed.write, "w") as out:
+            out.write("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+//! A way to empty this CPU's TLBs without privilege.
+
+use std::io;
+
+use model::{Bytes, PageKind};
+use rustix::mm::MprotectFlags;
+
+use super::{Behind, Span};
+
+/// Linux flushes pages one by one up to 33 of them (`tlb_single_page_flush_ceiling`, arch/x86/mm/tlb.c), and all at once beyond.
+const PAGES: u64 = 64;
+
+/// Pages that are write-protected and released again.
+#[derive(Debug)]
+pub struct Flush(Span);
+
+impl Flush {
+    /// Takes a few pages of this size, the machine's base page.
+    ///
+    /// # Errors
+    /// If memory is refused.
+    pub fn new(base: Bytes) -> io::Result<Self> {
+        let mut span = Span::reserve(PageKind::Base, base, PAGES, Behind::Private)?;
+        let each: Vec<u64> = (0..PAGES).map(|page| page * base.0).collect();
+        let _ = span.ring(&each);
+        Ok(Self(span))
+    }
+
+    /// Empties the TLBs of what belongs to this process: taking a right away from more pages than are worth single
+    /// instructions.
+    pub fn all(&self) {
+        for rights in [MprotectFlags::READ, MprotectFlags::READ | MprotectFlags::WRITE] {
+            // SAFETY: the range is a mapping that `self` owns and nobody reads or writes any more. Should it be refused, the TLBs
+            // stay as they are, which costs precision only.
+            let _ = unsafe { rustix::mm::mprotect(self.0.start.as_ptr().cast(), self.0.len(), rights) };
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What may be said of a level after fitting: is the fit an explanation, and could a neighbour have been there all the time?
+
+use std::iter::once;
+
+use model::tlb::Entries;
+
+use super::{Search, View};
+use crate::tlb::fit::{Fit, Replacement, Shape};
+use crate::tlb::knee::{median, soft};
+use crate::tlb::plan::{SHARE, beyond, short_of};
+use crate::tlb::probe::Layout;
+
+/// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
+const SOFT: f64 = 1.4;
+/// Fewer of the passes than that fit just below the edge, and a neighbour may have been there all the time: what the fewest
+/// passes saw is then no edge but luck.
+const SELDOM: f64 = 0.3;
+/// The same where the shape does not explain all that was seen.
+const SELDOM_AND_OFF: f64 = 0.45;
+
+/// Costs that are off by more than this share hide the few misses of an array that just overflows.
+const CLEAR: f64 = 0.025;
+
+/// What may be said of a level.
+pub(super) enum Belief {
+    /// The fit is the answer.
+    Sure,
+    /// Only where costs begin to rise, and where half of all accesses miss, can be told.
+    Soft(Entries),
+    /// The fit explains too little of what was seen, and why no more can be told.
+    Unexplained(String),
+    /// Somebody was there all the time, or nothing can be told for another reason that no other fit removes.
+    Unknown(String),
+}
+
+impl Search<'_> {
+    /// What a fit is worth.
+    pub(super) fn verdict(&self, view: View, fit: &Fit) -> Belief {
+        if self.stopped {
+            return Belief::Unknown("stopped before it was done".to_owned());
+        }
+        let lru = fit.replacement == Replacement::Lru;
+        let misfit = fit.misfit(&self.samples(view));
+        if misfit.refuting == 0 && (!misfit.explains() || lru && self.is_soft(view)) {
+            return self.gentle(view);
+        }
+        let entries = fit.entries();
+        let fitting = self.fitting(view, fit);
+        let needed = if misfit.off > 0.0 { SELDOM_AND_OFF } else { SELDOM };
+        let pauses = view.blur <= CLEAR && fitting.has_pauses();
+        let alone = match fit.replacement {
+            Replacement::Lru => (fitting.edge >= needed || pauses) && !self.contradicted(view, fit),
+            Replacement::Any => fitting.edge >= SELDOM && pauses,
+        };
+        if misfit.refuting > 0 || !alone {
+            return Belief::Unknown(format!(
+                "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
+                100.0 * fitting.edge
+            ));
+        }
+        if spread(entries) > 0.25 {
+            return Belief::Unknown(format!(
+                "anything from {} to {} entries explains the costs nearly as well; measure again on a quieter machine",
+                entries.low, entries.high
+            ));
+        }
+        Belief::Sure
+    }
+
+    /// Replacement that is far from LRU, or a neighbour who always holds a part: a range, if passes agree on the curve.
+    fn gentle(&self, view: View) -> Belief {
+        let curve = self.survey.curve(view.sweep, Layout::DENSE);
+        let apart = self.disagreement(view);
+        match soft(&curve, view.knee) {
+            Some(entries) if apart < 0.25 && spread(entries) < 0.6 => Belief::Soft(entries),
+            _ => Belief::Unexplained(format!(
+                "no geometry explains the costs (passes differ by {:.0} % of the rise); measure again on a quieter machine",
+                100.0 * apart
+            )),
+        }
+    }
+
+    /// Do misses take longer to spread than in any array replaced by LRU?
+    fn is_soft(&self, view: View) -> bool {
+        let curve = self.survey.curve(view.sweep, Layout::DENSE);
+        soft(&curve, view.knee).is_some_and(|entries| f64::from(entries.high) > SOFT * f64::from(entries.low))
+    }
+
+    /// Do fewer than half of all accesses miss where, by every rival, nearly all must?
+    fn contradicted(&self, view: View, fit: &Fit) -> bool {
+        let curve = self.survey.curve(view.sweep, Layout::DENSE);
+        let below = |&&(_, cost): &&(u32, f64)| view.knee.height(cost) < 0.5;
+        let Some(&(pages, _)) = curve.iter().rev().find(below) else {
+            return false;
+        };
+        let share = |rival: &Shape| rival.misses(Layout::DENSE, once(pages))[0];
+        fit.rivals.iter().all(|rival| share(rival) > 0.9)
+    }
+
+    /// The usual range of the middle half of the passes around the knee, as a share of the rise.
+    fn disagreement(&self, view: View) -> f64 {
+        let around = view.knee.pages / 2..view.knee.pages * 2;
+        let points = self.survey.points(view.sweep);
+        let dense = points.filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages));
+        let apart = dense.filter_map(|(probe, _)| {
+            let mut costs = self.survey.all(probe).to_vec();
+            costs.sort_unstable_by(f64::total_cmp);
+            let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
+            Some((high - low) / view.knee.rise)
+        });
+        median(apart.collect())
+    }
+
+    /// In how many of the passes pages fit rather than behave as what is too much; in layouts that use most of the entries,
+    /// where a neighbour shows most.
+    fn fitting(&self, view: View, fit: &Fit) -> Fitting {
+        let limits = self.oracle.limits(view.sweep);
+        let mut counts = [(0, 0); 3];
+        for (probe, _) in self.survey.points(view.sweep) {
+            let edge = fit.shape.capacity(probe.layout, limits.pages);
+            let near = |pages: u32| (pages - edge / 32..=pages).contains(&probe.pages);
+            let places = [short_of(edge), edge, beyond(edge)];
+            let Some(place) = places.into_iter().position(near) else {
+                continue;
+            };
+            if probe.pages < view.start || SHARE * edge < fit.shape.entries() {
+                continue;
+            }
+            let missing = fit.shape.shares(fit.replacement, probe.layout, once(beyond(edge)));
+            let fits = |cost: &&f64| view.knee.height(**cost) < missing[0].least / 2.0;
+            let costs = self.survey.all(probe);
+            counts[place].0 += costs.iter().filter(fits).count();
+            counts[place].1 += costs.len();
+        }
+        let [short, edge, beyond] = counts.map(|(fitted, all)| fitted as f64 / all.max(1) as f64);
+        Fitting { short, edge, beyond }
+    }
+}
+
+/// Shares of the passes in which pages fit.
+#[derive(Clone, Copy, Debug)]
+struct Fitting {
+    /// A few less than there are entries.
+    short: f64,
+    /// As many.
+    edge: f64,
+    /// A few more.
+    beyond: f64,
+}
+
+impl Fitting {
+    /// Does a neighbour who comes and goes explain it? When he is away all entries are free at once; one who is always there
+    /// leaves now more and now less, so that a few less pages fit far more often.
+    fn has_pauses(self) -> bool {
+        const FEWEST: f64 = 0.1;
+        let away = self.edge - self.beyond;
+        away >= FEWEST && away >= 2.0 * (self.short - self.edge)
+    }
+}
+
+fn spread(entries: Entries) -> f64 {
+    f64::from(entries.high - entries.low) / f64::from(entries.value)
+}
