@@ -1,6 +1,7 @@
 //! A real process as the subject: flipped from outside, read through /proc, never stopped and never ended.
 
 use std::os::fd::OwnedFd;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Source;
@@ -13,12 +14,16 @@ use super::stat::{self, Stat};
 use super::{Sample, Subject};
 use crate::compare::Error;
 use crate::compare::live::{Arm, server};
+use crate::compare::metric::From;
 use crate::compare::score::{Counter, Mark};
 use crate::compare::threads::{Threads, Times};
 use crate::flip::{self, Flipped, To};
 
 /// How long a wish to stop may wait.
 const STEP: Duration = Duration::from_millis(100);
+/// Times that a counter's file is read again where it has no number, and the pause before.
+const REREADS: u32 = 5;
+const BREATH: Duration = Duration::from_millis(3);
 
 /// A running process.
 pub struct Process<'a> {
@@ -85,6 +90,18 @@ impl<'a> Process<'a> {
     }
 }
 
+/// A file is empty for a moment while it is written anew.
+fn patiently(counter: &Counter, arm: &str) -> Result<f64, Error> {
+    let read = || counter.read(arm, &String::new);
+    for _ in 0..REREADS {
+        match read() {
+            Err(_) if matches!(counter.from, Some(From::File(_))) => thread::sleep(BREATH),
+            told => return told,
+        }
+    }
+    read()
+}
+
 impl Subject for Process<'_> {
     fn flip(&mut self, to: To) -> Result<Flip, Error> {
         let flip = self.flipped.flip(to, self.stop)?;
@@ -101,7 +118,7 @@ impl Subject for Process<'_> {
     /// Counters first, at both ends of a slice: what reading them takes is then left out of both times alike.
     fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
         let stat = self.stat();
-        let counts = counters.iter().map(|counter| counter.read(arm, &String::new));
+        let counts = counters.iter().map(|counter| patiently(counter, arm));
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
         let times = self.times()?;
         Ok(Sample {
@@ -146,5 +163,34 @@ impl Subject for Process<'_> {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::patiently;
+    use crate::compare::score::Counter;
+
+    #[test]
+    fn a_file_that_is_being_written_anew_is_read_again() {
+        let file = std::env::temp_dir().join(format!("hugewise-counter-{}", std::process::id()));
+        std::fs::write(&file, "").expect("a file");
+        let asked = format!("ops=ops ([0-9]+),from={}", file.display());
+        let counter = Counter::of(&asked.parse().expect("a metric"), "thp").expect("a counter");
+        let written = file.clone();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            std::fs::write(written, "ops 17\n").expect("written");
+        });
+        // The writer may be kept waiting for longer than a reader is patient: then it is read once more.
+        let read = patiently(&counter, "thp");
+        writer.join().expect("ended");
+        let read = read.or_else(|_| patiently(&counter, "thp"));
+        std::fs::remove_file(&file).expect("removed");
+        assert_eq!(read.expect("a number"), 17.0);
+        let error = patiently(&counter, "thp").expect_err("it is gone").to_string();
+        assert!(error.contains("--metric ops"), "{error}");
     }
 }
