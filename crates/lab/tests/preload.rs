@@ -2,13 +2,18 @@
 //!
 //! The hugetlb pages are those that the machine has to spare: without any, the programs run on the fallback.
 
+#[path = "preload/armed.rs"]
+mod armed;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use lab::preload::{Layout, Preload, Report};
+use lab::preload::Report;
 use model::{Bytes, PageKind};
 use tune::{Door, LiveSink};
+
+use self::armed::{armed, calls, run, skipped};
 
 const LAYOUTS: [&str; 4] = [
     "thp",
@@ -16,11 +21,6 @@ const LAYOUTS: [&str; 4] = [
     "hugetlb-2M,min=64K",
     "base,1M-7M=hugetlb-2M,12M-=thp",
 ];
-
-#[allow(clippy::print_stderr)]
-fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-}
 
 /// Compiles a situation; `None` where there is no C compiler.
 fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
@@ -45,15 +45,6 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
     Some(built)
 }
 
-fn run(command: &mut Command, layout: &str) -> (Output, Report) {
-    let preload = Preload::ready().expect("a library");
-    let armed = preload
-        .arm(&layout.parse::<Layout>().expect(layout), None)
-        .expect("armed");
-    let output = command.envs(armed.env.iter().cloned()).output().expect("it starts");
-    (output, armed.report().expect("counts"))
-}
-
 fn assert_success(output: &Output, what: &str) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -72,10 +63,6 @@ fn situation(name: &str, look: impl Fn(&str, &Report)) {
         assert!(report.processes > 0 && report.refused == 0, "{layout}: {report:?}");
         look(layout, &report);
     }
-}
-
-fn calls(report: &Report, hook: &str) -> u64 {
-    report.hooks.get(hook).copied().unwrap_or(0)
 }
 
 /// Everything that was asked for was given, or there is an error number for it.
@@ -269,9 +256,7 @@ fn on_pool_pages_every_situation_is_served_and_cut_pages_give_way() {
 #[test]
 fn a_program_without_orders_runs_as_ever() {
     let Some(built) = program("unmap", &[]) else { return };
-    let armed = Preload::ready()
-        .and_then(|preload| preload.arm(&"thp".parse().expect("thp"), None))
-        .expect("armed");
+    let armed = armed("thp");
     let (preload, orders) = (&armed.env[0], &armed.env[1]);
     for orders in [
         "",
@@ -286,31 +271,4 @@ fn a_program_without_orders_runs_as_ever() {
         assert_success(&output.expect("it starts"), orders);
     }
     assert_eq!(armed.report().expect("counts"), Report::default());
-}
-
-#[test]
-fn pythons_own_test_of_mmap_passes() {
-    let test = |command: &mut Command| command.args(["-m", "test", "-q", "test_mmap"]).output();
-    let alone = test(&mut Command::new("python3"));
-    if !alone.is_ok_and(|output| output.status.success()) {
-        return skipped("python3 with a passing test_mmap is not here");
-    }
-    for layout in ["thp,min=64K", "hugetlb-2M"] {
-        let (output, report) = run(Command::new("python3").args(["-m", "test", "-q", "test_mmap"]), layout);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        assert!(calls(&report, "mmap") > 0, "{report:?}");
-    }
-}
-
-#[test]
-fn a_java_virtual_machine_runs_with_its_reservations_left_alone() {
-    let java = |command: &mut Command| command.args(["-Xmx128m", "-version"]).output();
-    if !java(&mut Command::new("java")).is_ok_and(|output| output.status.success()) {
-        return skipped("java is not here");
-    }
-    for layout in ["thp", "hugetlb-2M"] {
-        let (output, report) = run(Command::new("java").args(["-Xmx128m", "-version"]), layout);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(report.left_alone["reserved"].bytes >= Bytes::mib(128), "{report:?}");
-    }
 }

@@ -221,14 +221,20 @@ fn mimalloc() -> Setup {
 }
 
 /// Large pages for malloc; then its heap grows by whole pages, and large blocks are cut from it instead of being mapped
-/// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes.
+/// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes. A block above it that is
+/// smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
 fn tunables(policy: Policy) -> String {
-    let (pages, pad) = match policy {
-        Policy::Hugetlb(size) if size != Bytes::mib(2) => (size.0.to_string(), size.0),
-        Policy::Hugetlb(_) => ("2".to_owned(), 64 << 20),
-        _ => ("1".to_owned(), 64 << 20),
+    let pages = match policy {
+        Policy::Hugetlb(size) if size == Bytes::mib(2) => 2,
+        Policy::Hugetlb(size) => size.0,
+        _ => 1,
     };
-    format!("glibc.malloc.hugetlb={pages}:glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad={pad}")
+    let heap = if pages > Bytes::mib(32).0 {
+        "glibc.malloc.mmap_max=0:glibc.malloc.top_pad=0"
+    } else {
+        "glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=67108864"
+    };
+    format!("glibc.malloc.hugetlb={pages}:{heap}")
 }
 
 fn added(given: Option<OsString>, separator: &str, value: &str) -> OsString {

@@ -100,9 +100,9 @@ impl Tried {
 
     fn told(&self) -> String {
         match &self.share {
-            Share::Reached(share) => format!("{} reaches {:.1} %", self.name(), share * 100.0),
-            Share::Unknown(why) => format!("how much {} reaches is not known: {why}", self.name()),
-            Share::Failed(error) => format!("with {}: {error}", self.name()),
+            Share::Reached(share) => format!("{}: {:.1} %", self.name(), share * 100.0),
+            Share::Unknown(why) => format!("{}: not known: {why}", self.name()),
+            Share::Failed(error) => format!("{}: {error}", self.name()),
         }
     }
 }
@@ -124,7 +124,11 @@ fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Err
     if !tried.is_empty() {
         let others: Vec<String> = tried.iter().map(Tried::told).collect();
         // Writing to a text does not fail.
-        let _ = write!(words, ", chosen by trial for {kind} pages: {}", others.join("; "));
+        let _ = write!(
+            words,
+            ", chosen by trial of the share on {kind} pages: {}",
+            others.join("; ")
+        );
     }
     match &chosen.share {
         Share::Reached(share) if *share < least => {
@@ -136,7 +140,7 @@ fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Err
             );
         }
         Share::Reached(share) if !tried.is_empty() => {
-            let _ = write!(words, "; this {:.1} %", share * 100.0);
+            let _ = write!(words, "; this: {:.1} %", share * 100.0);
         }
         _ => {}
     }
@@ -183,7 +187,7 @@ mod tests {
         ];
         assert_eq!(
             chosen(ways).expect("a way"),
-            "collapsed (call), chosen by trial for thp pages: tunables reaches 3.0 %; this 90.0 %"
+            "collapsed (call), chosen by trial of the share on thp pages: tunables: 3.0 %; this: 90.0 %"
         );
     }
 
