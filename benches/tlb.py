@@ -112,7 +112,7 @@ def main():
         "| runs | level | entries | ways | seconds, median (most) |",
         "|---|---|---|---|---|",
     ]
-    text += rows(f"{typed.quick_runs} x `--quick`, nothing beside", series(typed.binary, typed.quick_runs, True, cpu, None))
+    text += rows(f"{typed.quick_runs} x `--quick`, no load added", series(typed.binary, typed.quick_runs, True, cpu, None))
     if busy is not None:
         text += rows(f"{typed.quick_runs} x `--quick`, other CPU busy", series(typed.binary, typed.quick_runs, True, cpu, busy))
     if typed.full_runs:

@@ -23,7 +23,10 @@ pub struct Effort {
 
 impl Effort {
     /// A few seconds.
-    pub const QUICK: Self = Self { passes: 9, refined: 60 };
+    pub const QUICK: Self = Self {
+        passes: 10,
+        refined: 110,
+    };
     /// Ten seconds: long enough for a neighbour to pause.
     pub const FULL: Self = Self {
         passes: 20,
