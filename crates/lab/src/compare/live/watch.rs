@@ -20,8 +20,8 @@ const PER_GIB: Duration = Duration::from_millis(4);
 const GROWN: f64 = 1.15;
 /// While memory grows faster than that between two readings, looks leave so much of the time for when it has grown.
 const LEFT_WHILE_GROWING: f64 = 0.7;
-/// A look tells about a run if it saw at least this share of its largest memory.
-const NEAR_PEAK: f64 = 0.5;
+/// A look tells about a run if it saw at least this share of its largest memory: with less, the rest may be on other pages.
+const NEAR_PEAK: f64 = 0.8;
 
 /// A later look replaces an earlier one unless memory was given back since.
 const STILL_THERE: f64 = 0.9;
@@ -227,6 +227,18 @@ mod tests {
             assert!(is_own(own.as_bytes()), "{own}");
         }
         assert!(!is_own(b"/usr/lib/libc.so.6"));
+    }
+
+    #[test]
+    fn a_look_at_half_of_the_memory_says_nothing_of_the_whole() {
+        let mut watch = Watch::new();
+        watch.tick(std::process::id());
+        watch.peak = 2 * watch.seen_memory;
+        let why = watch.finish(0).backing.expect_err("half was not seen");
+        assert!(
+            why.to_string().contains("when its page tables were last looked at"),
+            "{why}"
+        );
     }
 
     #[test]

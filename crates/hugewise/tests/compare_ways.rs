@@ -1,0 +1,251 @@
+//! Real programs get their pages by the way that reaches their memory: the proof is the coverage, not the speed.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{run, skipped, valid};
+use serde_json::Value;
+
+/// Fills so many MiB from malloc, from mmap, or from mmap in parts of 1 MiB, and walks them for so many seconds.
+const HOLDS: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+static char *map(size_t len) { return mmap(NULL, len, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+int main(int argc, char **argv) {
+    if (argc < 4) return 2;
+    size_t count = atol(argv[2]);
+    double until = atof(argv[3]);
+    char **parts = malloc(count * sizeof *parts);
+    char *all = *argv[1] == 'm' ? strcmp(argv[1], "malloc") ? map(count << 20) : malloc(count << 20) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        parts[i] = all ? all + (i << 20) : map(1 << 20);
+        memset(parts[i], 1, 1 << 20);
+    }
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    volatile unsigned long sum = 0;
+    do {
+        for (size_t i = 0; i < count; i++) sum += parts[i][i];
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) / 1e9 < until);
+    return 0;
+}
+"#;
+
+/// The same for a static program without a C library.
+const HOLDS_GO: &str = r#"
+package main
+
+import "time"
+
+func main() {
+	block := make([]byte, 96<<20)
+	for begin := time.Now(); time.Since(begin) < time.Second; {
+		for at := 0; at < len(block); at += 4096 {
+			block[at]++
+		}
+	}
+}
+"#;
+
+/// Compiles the program; `None` where the compiler is not here or cannot.
+fn compiled(folder: &Path, compiler: &str, source: (&str, &str), options: &[&str]) -> Option<PathBuf> {
+    let (file, program) = (folder.join(source.0), folder.join("holds"));
+    std::fs::write(&file, source.1).expect("written");
+    let mut command = Command::new(compiler);
+    command.args(options).arg("-o").arg(&program).arg(&file);
+    let made = command
+        .env("GOCACHE", folder.join("cache"))
+        .env("GO111MODULE", "off")
+        .output();
+    match made {
+        Ok(output) if output.status.success() => Some(program),
+        Ok(output) => {
+            skipped(&format!("{compiler}: {}", String::from_utf8_lossy(&output.stderr)));
+            None
+        }
+        Err(error) => {
+            skipped(&format!("{compiler}: {error}"));
+            None
+        }
+    }
+}
+
+/// Compares base with other arms once, and gives the arms with what was said.
+fn compared(options: &[&str], program: &Path, arguments: &[&str]) -> (Value, String) {
+    let once = ["compare", "--runs", "1", "--warm-up", "0", "--no-pool", "--json"];
+    let program = program.to_str().expect("a name");
+    let run = run(&[&once[..], options, &["--", program], arguments].concat());
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    (valid(&run.out)["data"]["arms"].clone(), run.err)
+}
+
+fn is_thp_given() -> bool {
+    let mode = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let given = mode.is_ok_and(|mode| !mode.contains("[never]"));
+    if !given {
+        skipped("this machine gives no transparent pages");
+    }
+    given
+}
+
+/// The share of the second arm's memory on its pages, and how it came about.
+#[track_caller]
+fn assert_covered(arms: &Value, by: &str) {
+    let (technique, coverage) = (&arms[1]["technique"], &arms[1]["coverage"]["median"]);
+    assert!(
+        technique.as_str().is_some_and(|technique| technique.starts_with(by)),
+        "{technique}"
+    );
+    assert!(
+        coverage.as_f64().is_some_and(|share| share > 0.9),
+        "{technique}: {coverage}"
+    );
+    assert_eq!(arms[1]["took_effect"], true, "{technique}");
+}
+
+#[test]
+fn malloc_is_reached_by_tunables_and_mmap_by_the_library_in_front() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
+        return;
+    };
+    if !is_thp_given() {
+        return;
+    }
+    let (arms, said) = compared(&["--arms", "base,thp"], &program, &["malloc", "96", "0.6"]);
+    assert_covered(&arms, "glibc's tunables");
+    assert!(said.contains("arm thp: glibc's tunables"), "{said}");
+    let (arms, said) = compared(&["--arms", "base,thp"], &program, &["mmap", "96", "0.6"]);
+    assert_covered(&arms, "a library in front");
+    assert!(said.contains("glibc's tunables: 0.0 %"), "{said}");
+    let (arms, _) = compared(
+        &["--arms", "base,thp", "--technique", "preload"],
+        &program,
+        &["mmap", "96", "0.6"],
+    );
+    assert_covered(&arms, "a library in front");
+}
+
+#[test]
+fn memory_in_parts_too_small_for_the_library_is_collapsed_from_outside() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
+        return;
+    };
+    if !is_thp_given() {
+        return;
+    }
+    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "1"]);
+    assert_collapsed(&arms, "chosen by trial");
+}
+
+#[test]
+fn static_programs_are_collapsed_from_outside_and_have_no_way_to_a_pool() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let musl = || compiled(folder.path(), "musl-gcc", ("holds.c", HOLDS), &["-O1", "-static"]);
+    let Some(program) = musl().or_else(|| compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1", "-static"]))
+    else {
+        return;
+    };
+    let name = program.to_str().expect("a name");
+    let error = common::refused(&["compare", "--arms", "base,hugetlb-2M", "--", name, "malloc", "8", "0"]);
+    assert!(
+        error.contains("a static program takes no pages of a pool from outside"),
+        "{error}"
+    );
+    if !is_thp_given() {
+        return;
+    }
+    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["malloc", "96", "1"]);
+    assert_collapsed(&arms, "collapsed from outside");
+}
+
+#[test]
+fn a_go_program_is_collapsed_from_outside() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let go = ["go", "/usr/local/go/bin/go"].into_iter().find(|go| {
+        let version = Command::new(go).arg("version").output();
+        version.is_ok_and(|output| output.status.success())
+    });
+    let Some(go) = go else { return skipped("go is not here") };
+    let Some(program) = compiled(folder.path(), go, ("holds.go", HOLDS_GO), &["build"]) else {
+        return;
+    };
+    if !is_thp_given() {
+        return;
+    }
+    let (arms, said) = compared(&["--arms", "base,thp"], &program, &[]);
+    assert!(said.contains("is a static Go program"), "{said}");
+    assert_collapsed(&arms, "collapsed from outside");
+}
+
+/// Collapsing takes the right to (CAP_SYS_NICE) and free memory in large pieces; whoever lacks them is told by the arm itself.
+#[track_caller]
+fn assert_collapsed(arms: &Value, by: &str) {
+    let arm = &arms[1];
+    let technique = arm["technique"].as_str().unwrap_or_default();
+    assert!(
+        technique.starts_with("collapsed from outside") && technique.contains(by),
+        "{technique}"
+    );
+    let notes = arm["runs"][0]["notes"].to_string();
+    assert!(notes.contains("collapsed from outside"), "{notes}");
+    if arm["took_effect"] == true {
+        assert!(
+            arm["coverage"]["median"].as_f64().is_some_and(|share| share > 0.5),
+            "{arm}"
+        );
+    } else {
+        skipped(&format!("the kernel did not collapse enough: {notes}"));
+    }
+}
+
+#[test]
+fn a_layout_of_ones_own_gives_a_part_of_the_mappings_its_kind() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
+        return;
+    };
+    if !is_thp_given() {
+        return;
+    }
+    let file = folder.path().join("arms.toml");
+    std::fs::write(&file, "[half]\nlayout = \"base,0-48M=thp\"\n").expect("written");
+    let file = file.to_str().expect("a name");
+    let options = ["--arms", "base,half", "--arms-file", file, "--least-coverage", "40%"];
+    let (arms, _) = compared(&options, &program, &["mmap", "96", "0.6"]);
+    let half = &arms[1];
+    let share = half["coverage"]["median"].as_f64().unwrap_or(0.0);
+    assert!((0.4..0.6).contains(&share), "{half}");
+    assert!(half["technique"].to_string().contains("base,0-48M=thp"), "{half}");
+    std::fs::write(Path::new(file), "[half]\nlayout = \"base,0-48M=thp,48M-=hugetlb-2M\"\n").expect("written");
+    let refused = common::refused(&[&["compare"], &options[..], &["--", "/bin/true"]].concat());
+    assert!(refused.contains("several kinds of large pages"), "{refused}");
+}
+
+#[test]
+fn an_allocator_in_front_of_the_program_is_seen_and_reached() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
+        return;
+    };
+    let library = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
+    if !library.exists() {
+        return skipped("libjemalloc is not here");
+    }
+    if !is_thp_given() {
+        return;
+    }
+    let file = folder.path().join("arms.toml");
+    let own = format!("env = {{ LD_PRELOAD = \"{}\" }}\n", library.display());
+    let text = format!("[plain]\nlike = \"base\"\n{own}[large]\nlike = \"thp\"\n{own}");
+    std::fs::write(&file, text).expect("written");
+    let options = ["--arms", "plain,large", "--arms-file", file.to_str().expect("a name")];
+    let (arms, _) = compared(&options, &program, &["malloc", "96", "0.6"]);
+    assert_covered(&arms, "jemalloc's options");
+}
