@@ -74,13 +74,18 @@ impl Journal {
                 path.display()
             )
         })?;
+        Self::begun(path, file, head, asked.is_some())
+    }
+
+    /// With its first line.
+    fn begun(path: PathBuf, file: File, head: Head, stays: bool) -> anyhow::Result<Self> {
         let mut journal = Self {
             path,
             file,
             head,
             done: Vec::new(),
             written: 0,
-            stays: asked.is_some(),
+            stays,
         };
         journal.write(&journal.head.clone())?;
         Ok(journal)
@@ -88,6 +93,12 @@ impl Journal {
 
     fn resume(path: &Path, wanted: &Head) -> anyhow::Result<Self> {
         let text = super::read(path)?;
+        let file = OpenOptions::new().write(true).open(path);
+        let mut file = file.with_context(|| format!("--resume {}: it cannot be written", path.display()))?;
+        if text.is_empty() {
+            // It was killed before its first line.
+            return Self::begun(path.to_owned(), file, wanted.clone(), true);
+        }
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut lines = whole.lines();
         let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).with_context(|| {
@@ -106,8 +117,6 @@ impl Journal {
                 head.arms.join(",")
             );
         }
-        let file = OpenOptions::new().write(true).open(path);
-        let mut file = file.with_context(|| format!("--resume {}: it cannot be written", path.display()))?;
         // A line that was cut by a crash makes way for the next.
         let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
         file.set_len(kept)

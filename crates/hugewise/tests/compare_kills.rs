@@ -1,0 +1,276 @@
+//! A comparison is killed or interrupted at any moment: pools are as before, finished runs are kept, and nobody is left behind.
+
+mod common;
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{hugewise, skipped, told};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const KILLS: u64 = 50;
+const INTERRUPTS: u64 = 10;
+/// The same moments every time, as shares of a whole comparison.
+const SEED: u64 = 20;
+const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+/// Fills a buffer of 8 MiB again and again for some 30 ms.
+const FILLS: [&str; 6] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=8M", "count=25", "status=none"];
+/// How long a child may take to die after its parent, and a loan of somebody else's to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The tests here borrow from the same pool, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Who belongs to this test carries this variable, descendants included.
+const MARK: &str = "HUGEWISE_TEST_KILLS";
+
+/// A place for comparisons with a state directory and logs of their own.
+struct Bench {
+    folder: TempDir,
+    arms: &'static str,
+    before: Pool,
+}
+
+/// What a comparison may change of a pool. Surplus pages come and go with the programs that use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pool {
+    persistent: u64,
+    overcommit: u64,
+}
+
+impl Pool {
+    fn now() -> Self {
+        let number = |file: &str| -> u64 {
+            fs::read_to_string(format!("{POOL}/{file}")).map_or(0, |text| text.trim().parse().unwrap_or(0))
+        };
+        Self {
+            persistent: number("nr_hugepages").saturating_sub(number("surplus_hugepages")),
+            overcommit: number("nr_overcommit_hugepages"),
+        }
+    }
+}
+
+/// How many pages these tests borrow: seldom as many as others would.
+fn ours() -> u64 {
+    11 + u64::from(std::process::id()) % 50
+}
+
+impl Bench {
+    fn set_up() -> Self {
+        let may_borrow = fs::OpenOptions::new()
+            .write(true)
+            .open(format!("{POOL}/nr_overcommit_hugepages"));
+        if may_borrow.is_err() {
+            skipped("the arm of the pool: not root, or no pool of 2M pages");
+        }
+        Self {
+            folder: tempfile::tempdir().expect("a directory"),
+            arms: if may_borrow.is_ok() {
+                "base,thp,hugetlb-2M"
+            } else {
+                "base,thp"
+            },
+            before: Pool::now(),
+        }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    fn log(&self, round: u64) -> PathBuf {
+        self.folder.path().join(format!("{round}.jsonl"))
+    }
+
+    fn compare(&self, option: &str, log: &Path) -> Command {
+        let pool = format!("{}M", 2 * ours());
+        let log = log.to_str().expect("a name");
+        let words = [
+            "compare",
+            "--arms",
+            self.arms,
+            "--pool",
+            &pool,
+            "--runs",
+            "2",
+            "--warm-up",
+            "0",
+        ];
+        let mut command = hugewise(&[&words[..], &["--json", option, log, "--"], &FILLS].concat());
+        command.env("HUGEWISE_STATE_DIR", self.state());
+        command.env(MARK, std::process::id().to_string());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// How long a whole comparison takes here.
+    fn usual(&self) -> Duration {
+        let began = Instant::now();
+        let whole = self.compare("--log", &self.log(u64::MAX)).status().expect("runs");
+        assert_eq!(whole.code(), Some(0));
+        began.elapsed()
+    }
+
+    /// Starts a comparison and strikes it at some moment.
+    fn strike(&self, usual: Duration, round: u64, signal: Signal) -> Child {
+        let child = self.compare("--log", &self.log(round)).spawn().expect("starts");
+        let mut moment = DefaultHasher::new();
+        moment.write_u64(SEED + round);
+        thread::sleep(usual.mul_f64((moment.finish() % 1000) as f64 / 1000.0));
+        kill_process(Pid::from_child(&child), signal).expect("struck");
+        child
+    }
+
+    fn journals(&self) -> usize {
+        let entries = fs::read_dir(self.state()).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "jsonl"))
+            .count()
+    }
+
+    /// Nobody lives, the log is whole, and after the next command the pool is as before. Gives whether that one had to mend it.
+    fn assert_as_before(&self, round: u64) -> bool {
+        let all_gone = within(|| left_behind().is_empty());
+        assert!(all_gone, "round {round}: left behind: {:?}", left_behind());
+        runs(&self.log(round));
+        let mended = self.journals() > 0;
+        let status = hugewise(&["status"]).env("HUGEWISE_STATE_DIR", self.state()).output();
+        let status = told(status.expect("runs"));
+        assert_eq!(
+            (status.code, self.journals()),
+            (Some(0), 0),
+            "round {round}: {}",
+            status.err
+        );
+        if !within(|| Pool::now() == self.before) {
+            let now = Pool::now();
+            assert_ne!(
+                now.overcommit,
+                self.before.overcommit + ours(),
+                "round {round}: still on loan"
+            );
+            assert_ne!(
+                now.persistent,
+                self.before.persistent + ours(),
+                "round {round}: still on loan"
+            );
+            skipped(&format!(
+                "round {round}: others changed the pool: {:?} -> {now:?}",
+                self.before
+            ));
+        }
+        mended
+    }
+
+    /// The log of the latest comparison that was struck between its first run and its last is gone on with.
+    fn assert_gone_on_with(&self, rounds: u64) {
+        let whole = runs(&self.log(u64::MAX)).len();
+        let logs = (0..rounds).rev().map(|round| self.log(round));
+        let cut = logs
+            .map(|log| (runs(&log), log))
+            .find(|(runs, _)| (1..whole).contains(&runs.len()));
+        let (kept, log) = cut.expect("some round was struck between two runs");
+        let resumed = self.compare("--resume", &log).status().expect("runs");
+        let after = runs(&log);
+        assert_eq!((resumed.code(), after.len()), (Some(0), whole));
+        assert_eq!(after[..kept.len()], kept[..], "what was finished is not run again");
+    }
+}
+
+/// Waits a while for something to become true.
+fn within(is_so: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !is_so() {
+        if began.elapsed() > PATIENCE {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// Processes, running or stopped, that carry this test's mark, with their command lines.
+fn left_behind() -> Vec<String> {
+    let mark = format!("{MARK}={}", std::process::id());
+    let processes = fs::read_dir("/proc")
+        .expect("/proc")
+        .flatten()
+        .map(|entry| entry.path());
+    let marked = processes.filter(|path| {
+        let variables = fs::read(path.join("environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())
+    });
+    marked
+        .map(|path| {
+            let words = fs::read(path.join("cmdline")).unwrap_or_default();
+            format!(
+                "{}: {}",
+                path.display(),
+                String::from_utf8_lossy(&words).replace('\0', " ")
+            )
+        })
+        .collect()
+}
+
+/// The finished runs of a log, of which only the last line may be cut; none if it was not begun.
+fn runs(log: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole.lines().skip(1);
+    lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {line}: {error}", log.display())))
+        .collect()
+}
+
+#[test]
+fn after_kill_9_at_any_moment_pools_are_as_before_and_finished_runs_are_kept() {
+    let _turn = TURN.lock();
+    let bench = Bench::set_up();
+    let usual = bench.usual();
+    let mut mended = 0;
+    for round in 0..KILLS {
+        bench.strike(usual, round, Signal::KILL).wait().expect("ended");
+        mended += u32::from(bench.assert_as_before(round));
+    }
+    let has_pool = bench.arms.contains("hugetlb");
+    assert!(mended > 0 || !has_pool, "no kill came while pages were on loan");
+    bench.assert_gone_on_with(KILLS);
+}
+
+#[test]
+fn after_ctrl_c_at_any_moment_nothing_is_left_to_mend() {
+    let _turn = TURN.lock();
+    let bench = Bench::set_up();
+    let usual = bench.usual();
+    for round in 0..INTERRUPTS {
+        match bench.strike(usual, round, Signal::INT).wait().expect("ended").code() {
+            // It came to its end first, or was ended before it watched for the signal and changed anything.
+            Some(0 | 130) | None => {}
+            other => panic!("round {round}: {other:?}"),
+        }
+        assert!(
+            !bench.assert_as_before(round),
+            "round {round}: it did not give back itself"
+        );
+    }
+    bench.assert_gone_on_with(INTERRUPTS);
+}
+
+#[test]
+fn a_log_that_was_killed_before_its_first_line_is_gone_on_with() {
+    let _turn = TURN.lock();
+    let bench = Bench::set_up();
+    let log = bench.log(0);
+    fs::write(&log, "").expect("written");
+    assert!(bench.compare("--resume", &log).status().expect("runs").success());
+    let first = fs::read_to_string(&log).expect("a log");
+    assert!(first.starts_with("{\"schema\":\"hugewise/compare-runs/1\""), "{first}");
+    assert!(!runs(&log).is_empty());
+}
