@@ -1,7 +1,11 @@
 //! Counters of a whole program: attached to a process before its first instruction, inherited by all that descends from it.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
 use perf_event::events::{Hardware, Raw, Software};
-use perf_event::{Builder, CountAndTime, Counter};
+use perf_event::{Builder, ReadFormat};
 
 use super::{dtlb_misses, reason};
 
@@ -69,54 +73,90 @@ impl Countable {
             .exclude_kernel(self.user_only)
             .exclude_hv(self.user_only)
             .inherit(true)
-            .enable_on_exec(true);
+            .enable_on_exec(true)
+            .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
         builder
+    }
+
+    /// What a process does between fork and exec to have itself counted: one system call that takes no memory. The file goes to
+    /// whoever reads the count.
+    pub fn opener(self) -> impl Fn() -> io::Result<OwnedFd> + Send + Sync + 'static {
+        /// `PERF_FLAG_FD_CLOEXEC` of `linux/perf_event.h`.
+        const CLOSED_ON_EXEC: libc::c_ulong = 1 << 3;
+        const ITSELF: libc::pid_t = 0;
+        const ANY_CPU: libc::c_int = -1;
+        const NO_GROUP: libc::c_int = -1;
+        let attributes = *self.builder().attrs();
+        move || {
+            let (attributes, flags) = (&raw const attributes, CLOSED_ON_EXEC);
+            // SAFETY: the attributes outlive the call and state their own size.
+            let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, ITSELF, ANY_CPU, NO_GROUP, flags) };
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: the kernel has just made this file, and nobody else knows of it.
+            Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
+        }
     }
 }
 
-/// Counters that were attached to a program.
-pub struct Attached(Vec<(Event, Counter)>);
+/// Counters of a program that opened them on itself.
+pub struct Attached(Vec<(Event, File)>);
+
+/// A count, and how long the counter should have counted and did, in nanoseconds: the kernel's `read_format`.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    value: u64,
+    enabled: u64,
+    running: u64,
+}
 
 impl Attached {
-    /// Attaches to a process of this user that is about to exec.
-    ///
-    /// # Errors
-    /// A sentence, if one of the counters cannot be attached.
-    pub fn to(pid: i32, events: &[Countable]) -> Result<Self, String> {
-        let open = |countable: &Countable| {
-            let counter = countable.builder().observe_pid(pid).build();
-            counter
-                .map(|counter| (countable.event, counter))
-                .map_err(|error| reason(&error))
-        };
-        events.iter().map(open).collect::<Result<_, _>>().map(Self)
+    /// The files that the openers of these events gave, in the same order.
+    pub fn of(events: &[Countable], opened: Vec<OwnedFd>) -> Self {
+        let events = events.iter().map(|countable| countable.event);
+        Self(events.zip(opened.into_iter().map(File::from)).collect())
     }
 
     /// What was counted until now. An event that was never counted, or cannot be read, is left out.
     pub fn read(&mut self) -> Vec<(Event, f64)> {
-        let count = |(event, counter): &mut (Event, Counter)| {
-            let read = counter.read_count_and_time().ok()?;
-            scaled(read).map(|count| (*event, count))
-        };
+        let count = |(event, file): &mut (Event, File)| scaled(Count::read(file).ok()?).map(|count| (*event, count));
         self.0.iter_mut().filter_map(count).collect()
     }
 }
 
+impl Count {
+    fn read(file: &mut File) -> io::Result<Self> {
+        // The kernel gives all at once or nothing.
+        let mut bytes = [0; 3 * size_of::<u64>()];
+        file.read_exact(&mut bytes)?;
+        let mut words = bytes
+            .chunks_exact(size_of::<u64>())
+            .map(|word| word.try_into().map(u64::from_ne_bytes));
+        let mut word = || words.next().and_then(Result::ok).unwrap_or_default();
+        Ok(Self {
+            value: word(),
+            enabled: word(),
+            running: word(),
+        })
+    }
+}
+
 /// The count, scaled up where others had the counter for a part of the time; `None` if it never counted.
-fn scaled(read: CountAndTime) -> Option<f64> {
-    (read.time_running > 0).then(|| read.count as f64 * read.time_enabled as f64 / read.time_running as f64)
+fn scaled(count: Count) -> Option<f64> {
+    (count.running > 0).then(|| count.value as f64 * count.enabled as f64 / count.running as f64)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CountAndTime, Countable, Event, scaled};
+    use super::{Count, Countable, Event, scaled};
 
     #[test]
     fn a_counter_that_had_half_of_the_time_counts_twice_and_one_without_time_is_none() {
-        let read = |time_running| CountAndTime {
-            count: 100,
-            time_enabled: 10,
-            time_running,
+        let read = |running| Count {
+            value: 100,
+            enabled: 10,
+            running,
         };
         assert_eq!(
             [10, 5, 0].map(|time| scaled(read(time))),

@@ -99,19 +99,11 @@ impl Counting {
         if self.events.is_empty() {
             return Ok((command.spawn()?, None));
         }
-        let gate = syscall::gate(&mut command)?;
-        std::thread::scope(|scope| {
-            let attaching = scope.spawn(move || {
-                let attached = Attached::to(gate.arrived()?, &self.events).ok();
-                gate.open();
-                attached
-            });
-            let child = command.spawn();
-            // Its end of the gate goes with it: a child that never came is not waited for.
-            drop(command);
-            let attached = attaching.join().ok().flatten();
-            Ok((child?, attached))
-        })
+        let open = self.events.iter().map(|countable| countable.opener()).collect();
+        let handed = syscall::hand_over(&mut command, open)?;
+        let child = command.spawn()?;
+        let files = handed.files();
+        Ok((child, files.map(|files| Attached::of(&self.events, files))))
     }
 }
 

@@ -1,11 +1,16 @@
 //! What is done to a child between fork and exec, and its end with its accounts.
 #![allow(unsafe_code)]
 
-use std::io::{self, PipeReader, PipeWriter};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
 use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 
@@ -98,45 +103,56 @@ impl Prepare {
     }
 }
 
-/// Longer than any attaching takes; a child that nobody attaches to goes on without.
-const AT_THE_GATE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
-
-/// A place right before exec at which a child waits until somebody has attached to it.
-pub(super) struct Gate {
-    arrived: PipeReader,
-    go: PipeWriter,
+/// Where files arrive that a child opened before exec.
+pub(super) struct Handed {
+    from: OwnedFd,
+    files: usize,
 }
 
-/// Has the child tell its number and wait, after all else that it does to itself.
-pub(super) fn gate(command: &mut Command) -> io::Result<Gate> {
-    let (arrived, tell) = io::pipe()?;
-    let (wait, go) = io::pipe()?;
+/// Has the child open files, after all else that it does to itself, and hand them to this process. Nobody waits for anybody.
+pub(super) fn hand_over(
+    command: &mut Command,
+    open: Vec<impl Fn() -> io::Result<OwnedFd> + Send + Sync + 'static>,
+) -> io::Result<Handed> {
+    let (from, to) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    let files = open.len();
     // SAFETY: between fork and exec the closure makes system calls on values it holds; it neither allocates nor locks nor
     // panics.
     unsafe {
         command.pre_exec(move || {
-            let pid = rustix::process::getpid().as_raw_nonzero().get();
-            rustix::io::write(&tell, &pid.to_ne_bytes())?;
             // Whatever comes of it, the program runs.
-            let _ = poll(&mut [PollFd::new(&wait, PollFlags::IN)], Some(&AT_THE_GATE));
+            let _ = open.iter().try_for_each(|open| send(&to, &open()?));
             Ok(())
         });
     }
-    Ok(Gate { arrived, go })
+    Ok(Handed { from, files })
 }
 
-impl Gate {
-    /// Waits for the child and gives its number; `None` if none comes.
-    pub(super) fn arrived(&self) -> Option<i32> {
-        let mut pid = [0; 4];
-        let read = rustix::io::retry_on_intr(|| rustix::io::read(&self.arrived, &mut pid)).ok()?;
-        (read == pid.len()).then(|| i32::from_ne_bytes(pid))
+fn send(to: &OwnedFd, file: &OwnedFd) -> io::Result<()> {
+    let files = [file.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    sendmsg(to, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+impl Handed {
+    /// All of them, once the child has reached exec; `None` if one is missing.
+    pub(super) fn files(&self) -> Option<Vec<OwnedFd>> {
+        (0..self.files).map(|_| self.file()).collect()
     }
 
-    /// Lets the child go on.
-    pub(super) fn open(self) {
-        // Fails only if the child is gone.
-        let _ = rustix::io::write(&self.go, &[1]);
+    fn file(&self) -> Option<OwnedFd> {
+        let mut byte = [0];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        recvmsg(&self.from, &mut [IoSliceMut::new(&mut byte)], &mut control, flags).ok()?;
+        control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+            _ => None,
+        })
     }
 }
 
