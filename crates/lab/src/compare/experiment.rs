@@ -18,6 +18,13 @@ pub trait Executor {
     /// # Errors
     /// If the program could not be started or did not end well, or [`Error::Interrupted`].
     fn run(&mut self, arm: usize) -> Result<Run, Error>;
+    /// The reference's second run in a block, by the reference's index: the comparison's own A/A.
+    ///
+    /// # Errors
+    /// As for [`Executor::run`].
+    fn again(&mut self, arm: usize) -> Result<Run, Error> {
+        self.run(arm)
+    }
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
     /// Why its runs lack hardware counters, or what those leave out.
@@ -201,7 +208,12 @@ impl<'a> Experiment<'a> {
                 continue;
             }
             self.tell(progress, executor.elapsed(), slot);
-            let mut run = executor.run(slot.arm)?;
+            let made = if slot.again {
+                executor.again(slot.arm)
+            } else {
+                executor.run(slot.arm)
+            };
+            let mut run = made?;
             (run.block, run.again, run.turn) = (slot.block, slot.again, self.runs.len() as u32);
             keep.keep(slot, &run)?;
             self.runs.push((slot, run));

@@ -19,6 +19,7 @@ pub mod schedule;
 pub mod score;
 #[cfg(test)]
 mod simulated;
+pub mod slices;
 pub mod technique;
 mod text;
 pub mod threads;

@@ -1,12 +1,12 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
 mod counted;
-mod process;
+pub(super) mod process;
 pub(super) mod server;
 mod squeeze;
 mod syscall;
-mod trial;
-mod watch;
+pub(super) mod trial;
+pub(super) mod watch;
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ use super::{Error, Executor};
 pub struct Arm {
     /// Its name, for messages.
     pub name: String,
-    /// The program and its arguments.
+    /// The program and its arguments; `{arm}` in them stands for the name.
     pub command: Vec<OsString>,
     /// What is done to the child.
     pub setup: Setup,
@@ -67,12 +67,12 @@ pub struct Live<'a> {
 impl Executor for Live<'_> {
     fn run(&mut self, arm: usize) -> Result<Run, Error> {
         let arm = &self.arms[arm];
-        self.hook(arm, arm.before.as_deref(), "before")?;
+        hook(arm, arm.before.as_deref(), "before", self.stop)?;
         let made = match &self.server {
             None => self.program(arm),
             Some(server) => self.serve(arm, server),
         };
-        let after = self.hook(arm, arm.after.as_deref(), "after");
+        let after = hook(arm, arm.after.as_deref(), "after", self.stop);
         made.and_then(|run| after.map(|()| run))
     }
 
@@ -135,21 +135,6 @@ impl Live<'_> {
         Ok(run)
     }
 
-    fn hook(&self, arm: &Arm, hook: Option<&str>, when: &str) -> Result<(), Error> {
-        let Some(hook) = hook else { return Ok(()) };
-        let mut process = Process::start(Spawned::shell(arm, hook))?;
-        process.wait(None, self.stop)?;
-        let done = process.end()?;
-        if done.ended.status.success() {
-            return Ok(());
-        }
-        Err(Error::Failed {
-            arm: format!("{}, hook `{when}`", arm.name),
-            status: done.ended.status.to_string(),
-            said: said(&done.errors),
-        })
-    }
-
     fn must_be_well(&self, arm: &Arm, ended: &Ended, errors: &str) -> Result<(), Error> {
         if ended.status.success() || self.ignore_failure {
             return Ok(());
@@ -193,6 +178,22 @@ impl Live<'_> {
         }
         Ok(())
     }
+}
+
+/// A command of the shell before or after an arm's program.
+pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    let Some(hook) = hook else { return Ok(()) };
+    let mut process = Process::start(Spawned::shell(arm, hook))?;
+    process.wait(None, stop)?;
+    let done = process.end()?;
+    if done.ended.status.success() {
+        return Ok(());
+    }
+    Err(Error::Failed {
+        arm: format!("{}, hook `{when}`", arm.name),
+        status: done.ended.status.to_string(),
+        said: said(&done.errors),
+    })
 }
 
 /// Where metrics are looked for.

@@ -2,8 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::counted::Counting;
 use super::squeeze::Squeeze;
 use super::syscall::{self, Ended};
 use super::watch::{Seen, Watch};
-use super::{Arm, Setup};
+use super::{Arm, Setup, said};
 use crate::compare::Error;
 use crate::compare::place::Bound;
 use crate::compare::technique::ThpSwitch;
@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const KEPT: u64 = 1 << 20;
 
 /// What to start.
-pub(super) struct Spawned<'a> {
+pub(in crate::compare) struct Spawned<'a> {
     arm: &'a Arm,
     command: Vec<OsString>,
     setup: Setup,
@@ -49,7 +49,7 @@ impl<'a> Spawned<'a> {
     ///
     /// # Errors
     /// If the library that it needs in front cannot be had.
-    pub(super) fn of(arm: &'a Arm) -> Result<Self, Error> {
+    pub(in crate::compare) fn of(arm: &'a Arm) -> Result<Self, Error> {
         let mut setup = arm.setup.clone();
         let layout = arm.setup.preload.as_ref();
         let armed = layout.map(|layout| armed(arm, layout)).transpose()?;
@@ -58,7 +58,7 @@ impl<'a> Spawned<'a> {
             .extend(armed.iter().flat_map(|armed| armed.env.iter().cloned()));
         Ok(Self {
             arm,
-            command: arm.command.clone(),
+            command: arm.command.iter().map(|word| own(arm, word)).collect(),
             setup,
             bound: arm.bound.clone(),
             armed,
@@ -78,13 +78,21 @@ impl<'a> Spawned<'a> {
     pub(super) fn shell(arm: &'a Arm, line: &str) -> Self {
         Self {
             arm,
-            command: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
+            command: ["/bin/sh", "-c", &line.replace("{arm}", &arm.name)]
+                .map(OsString::from)
+                .to_vec(),
             setup: Setup::default(),
             bound: Bound::default(),
             armed: None,
             counting: Counting::default(),
         }
     }
+}
+
+/// A word of a command as it is for one arm; what is no text stays as it is.
+fn own(arm: &Arm, word: &OsStr) -> OsString {
+    let text = word.to_str().map(|text| text.replace("{arm}", &arm.name).into());
+    text.unwrap_or_else(|| word.to_owned())
 }
 
 /// The command with everything that the arm asks for, in a process group of its own.
@@ -117,7 +125,7 @@ fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
 }
 
 /// A child in a process group of its own.
-pub(super) struct Process {
+pub(in crate::compare) struct Process {
     arm: String,
     pid: Pid,
     handle: OwnedFd,
@@ -145,7 +153,7 @@ pub(super) struct Done {
 }
 
 impl Process {
-    pub(super) fn start(what: Spawned<'_>) -> Result<Self, Error> {
+    pub(in crate::compare) fn start(what: Spawned<'_>) -> Result<Self, Error> {
         let fail = |what_failed: &str, error: std::io::Error| Error::Setup {
             arm: what.arm.name.clone(),
             what: what_failed.to_owned(),
@@ -189,8 +197,31 @@ impl Process {
         })
     }
 
+    /// Its number.
+    pub(in crate::compare) fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
     /// Waits until it ends, or for as long as said; tells whether it has ended.
-    pub(super) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+    pub(in crate::compare) fn wait(
+        &mut self,
+        at_most: Option<Duration>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<bool, Error> {
+        self.pass(at_most, stop, Self::read)
+    }
+
+    /// Likewise, without a reading or anything else that it could feel.
+    pub(in crate::compare) fn rest(&mut self, time: Duration, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        self.pass(Some(time), stop, |process| process.pause = SELDOM)
+    }
+
+    fn pass(
+        &mut self,
+        at_most: Option<Duration>,
+        stop: &dyn Fn() -> bool,
+        between: impl Fn(&mut Self),
+    ) -> Result<bool, Error> {
         let until = at_most.map(|time| Instant::now() + time);
         while self.ended_after.is_none() {
             if stop() {
@@ -200,7 +231,7 @@ impl Process {
             if self.has_ended_within(left)? {
                 self.ended_after = Some(self.began.elapsed());
             } else {
-                self.read();
+                between(self);
             }
             if until.is_some_and(|until| Instant::now() >= until) {
                 break;
@@ -229,15 +260,36 @@ impl Process {
 
     /// One reading, and the pause until the next, which grows with what the reading took. Collapsing is no reading.
     fn read(&mut self) {
-        let pid = self.pid.as_raw_nonzero().get().cast_unsigned();
-        if let Some(squeeze) = &mut self.squeeze {
-            squeeze.tick(pid, self.handle.as_fd());
-        }
+        let pid = self.id();
+        self.squeeze();
         let began = Instant::now();
         if let Some(watch) = &mut self.watch {
             watch.tick(pid);
         }
         self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING);
+    }
+
+    /// Collapses what came since the last time, where the arm is about that.
+    pub(in crate::compare) fn squeeze(&mut self) {
+        let pid = self.id();
+        if let Some(squeeze) = &mut self.squeeze {
+            squeeze.tick(pid, self.handle.as_fd());
+        }
+    }
+
+    /// The end of what it wrote to standard output so far.
+    pub(in crate::compare) fn output(&self) -> String {
+        tail(&self.output)
+    }
+
+    /// That it has ended, as an error.
+    pub(in crate::compare) fn gone(&self) -> Error {
+        let status = syscall::peek(&self.handle);
+        Error::Gone {
+            arm: self.arm.clone(),
+            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            said: said(&tail(&self.errors)),
+        }
     }
 
     /// Asks it to end.
@@ -258,8 +310,8 @@ impl Process {
         let seen = self.watch.take().unwrap_or_else(Watch::new).finish(ended.max_rss);
         Ok(Done {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
-            output: tail(&mut self.output),
-            errors: tail(&mut self.errors),
+            output: tail(&self.output),
+            errors: tail(&self.errors),
             note: self.note(),
             counts: self.attached.as_mut().map_or_else(Vec::new, Attached::read),
             ended,
@@ -268,7 +320,7 @@ impl Process {
     }
 
     /// What was done to it while it ran, in words.
-    fn note(&self) -> Option<String> {
+    pub(in crate::compare) fn note(&self) -> Option<String> {
         let squeezed = self.squeeze.as_ref().map(Squeeze::to_string);
         let armed = self.armed.as_ref().map(|armed| match armed.report() {
             Ok(report) => served(&report),
@@ -316,13 +368,13 @@ fn served(report: &Report) -> String {
     }
 }
 
-/// The end of what was written; a text that cannot be read is empty.
-fn tail(file: &mut File) -> String {
-    let mut bytes = Vec::new();
-    let len = file.seek(std::io::SeekFrom::End(0)).unwrap_or(0);
-    let sought = file.seek(std::io::SeekFrom::Start(len.saturating_sub(KEPT)));
-    match sought.and_then(|_| file.read_to_end(&mut bytes)) {
-        Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+/// The end of what was written; a text that cannot be read is empty. The program writes where this file's own position is,
+/// so that it must stay where it is.
+fn tail(file: &File) -> String {
+    let len = file.metadata().map_or(0, |about| about.len());
+    let mut bytes = vec![0; len.min(KEPT) as usize];
+    match file.read_exact_at(&mut bytes, len.saturating_sub(KEPT)) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(_) => String::new(),
     }
 }

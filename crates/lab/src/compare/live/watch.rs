@@ -27,7 +27,7 @@ const NEAR_PEAK: f64 = 0.8;
 const STILL_THERE: f64 = 0.9;
 
 /// What was seen so far.
-pub(super) struct Watch {
+pub(in crate::compare) struct Watch {
     source: Source,
     began: Instant,
     looks: Looks,
@@ -44,21 +44,21 @@ pub(super) struct Watch {
 }
 
 /// What a run is said to have had.
-pub(super) struct Seen {
+pub(in crate::compare) struct Seen {
     /// Own memory by page kind, when it was largest.
-    pub(super) backing: Result<Backing, Unread>,
+    pub(in crate::compare) backing: Result<Backing, Unread>,
     /// Code from files by page kind, at the same look.
-    pub(super) text: Backing,
+    pub(in crate::compare) text: Backing,
     /// The most memory at any reading.
-    pub(super) peak: Bytes,
+    pub(in crate::compare) peak: Bytes,
     /// Moves between CPUs.
-    pub(super) migrations: u64,
+    pub(in crate::compare) migrations: u64,
     /// What looking took.
-    pub(super) looks: Looks,
+    pub(in crate::compare) looks: Looks,
 }
 
 impl Watch {
-    pub(super) fn new() -> Self {
+    pub(in crate::compare) fn new() -> Self {
         Self {
             source: Source::live(),
             began: Instant::now(),
@@ -76,7 +76,7 @@ impl Watch {
     }
 
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it.
-    pub(super) fn tick(&mut self, root: u32) {
+    pub(in crate::compare) fn tick(&mut self, root: u32) {
         let tree = tree::of(&self.source, root);
         let memory: u64 = tree.iter().map(|&pid| self.memory(pid)).sum();
         self.peak = self.peak.max(memory);
@@ -169,7 +169,7 @@ impl Watch {
     }
 
     /// What it comes to, given the largest resident set that the kernel tells at the end.
-    pub(super) fn finish(self, max_rss: u64) -> Seen {
+    pub(in crate::compare) fn finish(self, max_rss: u64) -> Seen {
         let peak = self.peak.max(max_rss);
         let total = self.seen.total().0;
         let near = total > 0 && self.seen_memory as f64 >= NEAR_PEAK * self.peak as f64;
