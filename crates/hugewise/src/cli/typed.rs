@@ -7,7 +7,7 @@ use host::config::given::FileKind;
 use model::findings::Severity;
 
 pub use collapse::Collapse;
-pub use compare::{Compare, FailIf, Order};
+pub use compare::{Compare, Design, FailIf, Order};
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
 pub use plan::Plan;
 pub use ps::{By, Ps, Sort};

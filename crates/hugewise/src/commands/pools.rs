@@ -44,11 +44,11 @@ pub(super) fn on_loan<T>(
     measure: impl FnOnce(&mut dyn lab::Progress) -> T,
 ) -> T {
     let wanted = wanted.into_iter().filter(|_| !no_pool);
-    let loans: Vec<Loan> = wanted.map(|(kind, bytes)| Loan::take(ui, &[kind], bytes)).collect();
+    let loan = Loan::take(ui, wanted);
     let mut progress = ui.progress();
     let measured = measure(&mut progress);
     drop(progress);
-    loans.into_iter().for_each(|loan| loan.give_back(ui));
+    loan.give_back(ui);
     measured
 }
 
@@ -60,12 +60,13 @@ pub(super) struct Loan {
 }
 
 impl Loan {
-    /// Room for `bytes` on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
+    /// Room for so many bytes on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
     /// then says for each point what it got; the reason is told here.
-    pub(super) fn take(ui: &Ui, kinds: &[PageKind], bytes: Bytes) -> Self {
+    pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>) -> Self {
         let door = door();
         let mut loan = Self::none();
-        for (kind, page) in kinds.iter().filter_map(|kind| Some((*kind, kind.pool()?))) {
+        for (kind, bytes) in rooms {
+            let Some(page) = kind.pool() else { continue };
             let (lease, why) = lease(ui, &door, page, bytes);
             loan.leases.extend(lease);
             loan.short.extend(why.map(|why| (kind, why)));

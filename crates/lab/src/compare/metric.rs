@@ -40,6 +40,11 @@ impl From {
         }
     }
 
+    /// Has each arm a place of its own? Programs that are alive at once would otherwise write over each other's numbers.
+    pub fn is_of_one_arm(&self) -> bool {
+        self.of_arm("") != *self
+    }
+
     /// Does the program itself answer, so that it must not have ended or been stopped?
     pub fn asks_the_program(&self) -> bool {
         !matches!(self, Self::File(_))

@@ -27,6 +27,8 @@ mod tree;
 
 use std::io;
 
+use model::Bytes;
+
 pub use doubts::{Bloat, bloat};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
 pub use judge::Wanted;
@@ -72,6 +74,20 @@ pub enum Error {
     /// Pages of a process cannot be changed in place.
     #[error(transparent)]
     Flip(#[from] crate::flip::Error),
+    /// The programs do not fit into memory at once.
+    #[error(
+        "{programs} programs that are alive at once, of {each} each, need {} more than the first, and {available} can be had \
+         (--design runs starts one at a time; or fewer arms, or a smaller program)",
+        needed(*.programs, *.each)
+    )]
+    Room {
+        /// How many.
+        programs: usize,
+        /// What the first one has.
+        each: Bytes,
+        /// What is left beside it.
+        available: Bytes,
+    },
     /// Something that a run needs could not be done.
     #[error("arm {arm}: {what}: {error}")]
     Setup {
@@ -103,4 +119,9 @@ pub enum Error {
     /// A finished run could not be kept.
     #[error("finished runs cannot be kept: {0}")]
     Keep(String),
+}
+
+/// What so many programs need beyond the first.
+fn needed(programs: usize, each: Bytes) -> Bytes {
+    Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64))
 }

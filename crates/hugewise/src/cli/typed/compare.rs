@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use lab::compare::metric::Asked;
 use lab::compare::place::Place;
 use lab::compare::technique::Technique;
@@ -23,6 +23,7 @@ use model::Bytes;
 /// are compared. It is never stopped, and gets back the pages that it had. Takes root (CAP_SYS_NICE and the right to trace
 /// it) and Linux 6.7.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("sliced").args(["live", "design"]).multiple(true))]
 pub struct Compare {
     /// Arms, the reference first: base, system, thp-advised, thp, hugetlb-SIZE, text, or names of --arms-file
     #[arg(long, value_delimiter = ',', value_name = "ARM,..", default_value = "base,thp")]
@@ -39,10 +40,14 @@ pub struct Compare {
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// What is judged (may be given again): wall, cpu, user, system, memory, faults, dtlb-misses, .., or a number that the program or
-    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]; with --live, what has
+    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]; in slices, what has
     /// `from=` is a counter, scored as its rate per CPU-second [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
+    /// How arms take turns: `runs` starts the program anew each time; `slices` keeps all arms alive, one running at a time, and
+    /// takes counters
+    #[arg(long, value_enum, default_value = "auto")]
+    pub design: Design,
     /// The smallest difference worth a verdict
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "1%")]
     pub smallest_effect: f64,
@@ -73,11 +78,11 @@ pub struct Compare {
     /// A process that runs already: its memory is flipped in place between the arms base and thp
     #[arg(long, value_name = "PID", conflicts_with_all = LIVE_HAS_NO)]
     pub live: Option<u32>,
-    /// With --live: how long a slice lasts; with --load it lasts as long as that [default: 2s]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, requires = "live", conflicts_with = "load")]
+    /// How long a slice lasts; with --live and --load as long as the load [default: 500ms, with --live 2s]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, requires = "sliced", conflicts_with = "load")]
     pub slice: Option<Duration>,
-    /// With --live: threads whose CPU time counts: all, or how their names begin
-    #[arg(long, value_name = "NAME", default_value = "all", requires = "live")]
+    /// Slices: threads whose CPU time counts: all, or how their names begin
+    #[arg(long, value_name = "NAME", default_value = "all", requires = "sliced")]
     pub threads: Threads,
     /// With --live: which memory is flipped: anon, heap (of brk), or addresses in hex (whole mappings) such as 7f00...-7f40...
     #[arg(long, value_name = "RANGE", default_value = "anon", requires = "live")]
@@ -109,7 +114,8 @@ pub struct Compare {
 }
 
 /// What starts or changes a program, which a process that runs already is past.
-const LIVE_HAS_NO: [&str; 10] = [
+const LIVE_HAS_NO: [&str; 11] = [
+    "design",
     "command",
     "workload",
     "arms_file",
@@ -121,6 +127,17 @@ const LIVE_HAS_NO: [&str; 10] = [
     "stop",
     "ignore_failure",
 ];
+
+/// How arms take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Design {
+    /// Slices if all that is judged has a place of its own for each arm (`from=` with `{arm}`); otherwise runs
+    Auto,
+    /// Whole runs in blocks
+    Runs,
+    /// All arms alive at once, stopped and continued
+    Slices,
+}
 
 /// Order of the arms within blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

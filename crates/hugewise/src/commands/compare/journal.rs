@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use lab::compare::{Error, Keep, Slot, Spec};
-use model::compare::Run;
+use model::compare::{Method, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::typed;
@@ -21,6 +21,8 @@ struct Head {
     seed: u64,
     program: Vec<String>,
     arms: Vec<String>,
+    #[serde(default)]
+    design: Method,
 }
 
 /// Every other line.
@@ -48,12 +50,14 @@ impl Journal {
         seed: u64,
         program: Vec<String>,
         arms: Vec<String>,
+        design: Method,
     ) -> anyhow::Result<Self> {
         let head = Head {
             schema: SCHEMA.to_owned(),
             seed,
             program,
             arms,
+            design,
         };
         match &typed.resume {
             Some(path) => Self::resume(path, &head),
@@ -115,6 +119,13 @@ impl Journal {
                 path.display(),
                 head.program.join(" "),
                 head.arms.join(",")
+            );
+        }
+        if head.design != wanted.design {
+            bail!(
+                "--resume {}: it is of {}: write the same --design and metrics",
+                path.display(),
+                head.design.title()
             );
         }
         // A line that was cut by a crash makes way for the next.

@@ -43,7 +43,8 @@ pub(super) fn run(
     let mut process = Process::open(flipped(typed, pid, snapshot)?, typed.threads.clone(), &stopped)?;
     let named: Vec<Named> = arms.into_iter().map(|(_, named)| named).collect();
     let names = named.iter().map(|named| named.name.clone()).collect();
-    let mut journal = Journal::open(typed, desk.seed, identity(desk, pid, process.started()), names)?;
+    let identity = identity(desk, pid, process.started());
+    let mut journal = Journal::open(typed, desk.seed, identity, names, Method::Flip)?;
     desk.seed = journal.seed();
     let spec = Spec {
         program: words(desk, pid),

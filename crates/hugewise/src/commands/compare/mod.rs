@@ -1,26 +1,30 @@
 //! `hugewise compare`: one program under several page policies, or one process in place; pool pages on loan, finished runs kept.
 
 mod arms;
+mod design;
 mod journal;
 mod living;
+mod room;
+mod slices;
 mod ways;
 mod workload;
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use host::Snapshot;
-use lab::compare::live::{Counting, Live, Server};
+use lab::compare::live::{Arm, Counting, Live, Server};
 use lab::compare::metric::Asked;
-use lab::compare::program::{self, Memory, Program};
+use lab::compare::program;
+use lab::compare::slices::{Plan, Slices};
 use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
 use lab::preload;
-use model::compare::{Compare, Ended, Method, Metric, Order, Run, Verdict};
-use model::{Bytes, PageKind};
+use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
-use self::arms::Arms;
 use self::journal::Journal;
+use self::room::Room;
+use self::slices::Made;
 use super::Desk;
 use super::pools::Loan;
 use super::stop::Stop;
@@ -29,10 +33,8 @@ use crate::ui::{Outcome, Ui};
 
 /// Blocks at most: as many pairs find an effect of 3 % in recorded noise of a busy machine.
 const MOST: u32 = 30;
-/// What a loan is larger than what was needed once: other page sizes round up more.
-const SPARE: f64 = 1.25;
-/// And beyond that: malloc's heap grows by 64 MiB under its tunables, code caches of virtual machines are as large.
-const SPARE_BYTES: Bytes = Bytes::mib(192);
+/// Long against a switch between programs, short against what changes on a machine.
+const SLICE: Duration = Duration::from_millis(500);
 /// A server may load its data before it is ready.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -50,14 +52,31 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let arms = arms::resolve(typed, &task.command, &program, &snapshot)?;
     desk.ui
         .note(&format!("{} is {}", program.path.display(), program.memory.title()));
-    let mut journal = Journal::open(typed, desk.seed, task.words(), arms.names())?;
+    let design = design::choose(typed.design, &task)?;
+    if let (Method::Runs, Some(_)) = (design.method, typed.slice) {
+        bail!(
+            "--slice: whole runs have no slices, and here {} (write --design slices)",
+            design.reason
+        );
+    }
+    let mut journal = Journal::open(typed, desk.seed, task.words(), arms.names(), design.method)?;
     desk.seed = journal.seed();
     let spec = Spec {
         program: task.words(),
+        method: design.method,
+        reason: design.reason,
         arms: arms.named.clone(),
         ..spec(typed, &task.asked, desk.seed)
     };
-    let compared = compare(&desk.ui, typed, &spec, task, arms, &program, &snapshot, &mut journal);
+    let compared = Comparison {
+        ui: &desk.ui,
+        typed,
+        task,
+        room: Room::of(typed, &spec, &arms, &program, &snapshot),
+        counting: Counting::here(&snapshot.cpu),
+        arms: arms.live,
+    }
+    .carry_out(spec, design.is_asked, &mut journal);
     give(desk, typed, &snapshot, form, journal, compared)
 }
 
@@ -178,74 +197,77 @@ fn spec(typed: &typed::Compare, asked: &[Asked], seed: u64) -> Spec {
     }
 }
 
-/// Makes the runs; whatever happens, borrowed pages are given back.
-#[allow(clippy::too_many_arguments)] // each of them is a part of the one thing that happens here
-fn compare(
-    ui: &Ui,
-    typed: &typed::Compare,
-    spec: &Spec,
+/// What is compared, and how it was asked for.
+struct Comparison<'a> {
+    ui: &'a Ui,
+    typed: &'a typed::Compare,
     task: Task,
-    arms: Arms,
-    program: &Program,
-    snapshot: &Snapshot,
-    journal: &mut Journal,
-) -> Result<Compared, Error> {
-    let stop = Stop::on_signals().map_err(|error| Error::Keep(error.to_string()))?;
-    let stopped = || stop.is_asked();
-    let kinds: Vec<PageKind> = arms.pools();
-    let mut live = Live {
-        arms: arms.live,
-        asked: task.asked,
-        server: task.server,
-        counting: Counting::here(&snapshot.cpu),
-        ignore_failure: typed.ignore_failure,
-        stop: &stopped,
-        began: Instant::now(),
-    };
-    let loan = if kinds.is_empty() || typed.no_pool {
-        Loan::none()
-    } else {
-        ui.note("a first run tells how many pages of the pool are needed");
-        let first = live.run(0)?;
-        Loan::take(ui, &kinds, room(typed, &first, program, &task_heap(spec), snapshot))
-    };
-    let compared = ways::choose(ui, &mut live, spec, &loan).and_then(|spec| {
-        live.began = Instant::now();
-        let done = journal.take_done(&spec);
-        lab::compare::run(&spec, done, &mut live, journal, &mut ui.progress())
-    });
-    loan.give_back(ui);
-    compared
+    arms: Vec<Arm>,
+    room: Room<'a>,
+    counting: Counting,
 }
 
-/// The largest heap that a Java virtual machine was told, among the program's arguments.
-fn task_heap(spec: &Spec) -> Option<Bytes> {
-    let told = spec
-        .program
-        .iter()
-        .rev()
-        .find_map(|argument| argument.strip_prefix("-Xmx"))?;
-    let unit = told.chars().last().filter(char::is_ascii_digit).map_or("", |_| "B");
-    format!("{told}{unit}").parse().ok()
-}
+impl Comparison<'_> {
+    /// By the design chosen, or by whole runs where slices were not asked for and the program makes none.
+    fn carry_out(self, mut spec: Spec, is_asked: bool, journal: &mut Journal) -> Result<Compared, Error> {
+        let stop = Stop::on_signals().map_err(|error| Error::Keep(error.to_string()))?;
+        let stopped = || stop.is_asked();
+        if spec.method == Method::Slices {
+            self.tell(&spec);
+            let asked = self.task.asked.clone();
+            let slices = Slices::new(self.arms.clone(), asked, self.plan(), &stopped);
+            match slices::compare(self.ui, &self.room, &spec, slices, journal)? {
+                Made::Compared(compared) => return Ok(*compared),
+                Made::Unfit(error) if is_asked => return Err(error),
+                Made::Unfit(error) => {
+                    spec.method = Method::Runs;
+                    spec.reason = format!("slices were tried: {error}");
+                }
+            }
+        }
+        self.tell(&spec);
+        self.whole_runs(&spec, &stopped, journal)
+    }
 
-/// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory if not told.
-fn room(typed: &typed::Compare, first: &Run, program: &Program, heap: &Option<Bytes>, snapshot: &Snapshot) -> Bytes {
-    let memory = first.memory().unwrap_or_default();
-    let quarter = || {
-        snapshot
-            .memory
-            .get("MemTotal")
-            .known()
-            .map_or(Bytes(0), |total| Bytes(total.0 / 4))
-    };
-    let heap = if program.memory == Memory::Jvm {
-        heap.unwrap_or_else(quarter)
-    } else {
-        Bytes(0)
-    };
-    let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + SPARE_BYTES.0);
-    typed.pool.unwrap_or(needed)
+    fn tell(&self, spec: &Spec) {
+        self.ui.note(&format!("by {}: {}", spec.method.title(), spec.reason));
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            slice: self.typed.slice.unwrap_or(SLICE),
+            threads: self.typed.threads.clone(),
+            patience: PATIENCE,
+        }
+    }
+
+    /// Makes the runs; whatever happens, borrowed pages are given back.
+    fn whole_runs(self, spec: &Spec, stop: &dyn Fn() -> bool, journal: &mut Journal) -> Result<Compared, Error> {
+        let ui = self.ui;
+        let mut live = Live {
+            arms: self.arms,
+            asked: self.task.asked,
+            server: self.task.server,
+            counting: self.counting,
+            ignore_failure: self.typed.ignore_failure,
+            stop,
+            began: Instant::now(),
+        };
+        let loan = if self.room.is_none() {
+            Loan::none()
+        } else {
+            ui.note("a first run tells how many pages of the pool are needed");
+            let first = live.run(0)?;
+            self.room.loan(ui, first.memory().unwrap_or_default())
+        };
+        let compared = ways::choose(ui, &mut live, spec, &loan).and_then(|spec| {
+            live.began = Instant::now();
+            let done = journal.take_done(&spec);
+            lab::compare::run(&spec, done, &mut live, journal, &mut ui.progress())
+        });
+        loan.give_back(ui);
+        compared
+    }
 }
 
 /// A file of the user's, with its name in the error.

@@ -66,14 +66,7 @@ pub struct Live<'a> {
 
 impl Executor for Live<'_> {
     fn run(&mut self, arm: usize) -> Result<Run, Error> {
-        let arm = &self.arms[arm];
-        hook(arm, arm.before.as_deref(), "before", self.stop)?;
-        let made = match &self.server {
-            None => self.program(arm),
-            Some(server) => self.serve(arm, server),
-        };
-        let after = hook(arm, arm.after.as_deref(), "after", self.stop);
-        made.and_then(|run| after.map(|()| run))
+        self.one(&self.arms[arm])
     }
 
     fn elapsed(&self) -> Duration {
@@ -86,6 +79,16 @@ impl Executor for Live<'_> {
 }
 
 impl Live<'_> {
+    fn one(&self, arm: &Arm) -> Result<Run, Error> {
+        hook(arm, arm.before.as_deref(), "before", self.stop)?;
+        let made = match &self.server {
+            None => self.program(arm),
+            Some(server) => self.serve(arm, server),
+        };
+        let after = hook(arm, arm.after.as_deref(), "after", self.stop);
+        made.and_then(|run| after.map(|()| run))
+    }
+
     /// The arm's program with counters. A metric that they lack here is told before anything runs.
     fn start(&self, arm: &Arm) -> Result<Process, Error> {
         for asked in &self.asked {

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use model::PageKind;
+use model::compare::Run;
 
-use super::Live;
+use super::{Arm, Live};
+use crate::compare::Error;
 use crate::compare::technique::Setup;
-use crate::compare::{Error, Executor};
 
 /// A way, and what a run of it showed.
 #[derive(Debug)]
@@ -34,43 +35,59 @@ pub struct Choice {
 }
 
 impl Live<'_> {
-    /// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else
-    /// the one that reaches most. `None` for an arm with one way.
+    /// Makes an arm take one of its ways; see [`choose`].
     ///
     /// # Errors
-    /// If the program ends badly on every way, or the user has had enough.
+    /// As [`choose`].
     pub fn choose(&mut self, arm: usize, kind: PageKind, least: f64) -> Result<Option<Choice>, Error> {
-        let others = std::mem::take(&mut self.arms[arm].others);
-        if others.is_empty() {
-            return Ok(None);
-        }
-        let mut tried = Vec::new();
-        for setup in std::iter::once(self.arms[arm].setup.clone()).chain(others) {
-            self.arms[arm].setup = setup.clone();
-            let share = self.share(arm, kind)?;
-            let is_enough = share.is_enough(least);
-            tried.push(Tried { setup, share });
-            if is_enough {
-                break;
-            }
-        }
-        let choice = best(tried, kind, least)?;
-        self.arms[arm].setup = choice.setup.clone();
-        Ok(Some(choice))
-    }
-
-    fn share(&mut self, arm: usize, kind: PageKind) -> Result<Share, Error> {
-        match self.run(arm) {
-            Err(error @ (Error::Interrupted | Error::Start { .. })) => Err(error),
-            Err(error) => Ok(Share::Failed(error)),
-            Ok(run) => Ok(run
-                .coverage(Some(kind))
-                .map_or_else(|why| Share::Unknown(why.to_string()), Share::Reached)),
-        }
+        let mut trial = self.arms[arm].clone();
+        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm))?;
+        self.arms[arm] = trial;
+        Ok(choice)
     }
 }
 
+/// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else
+/// the one that reaches most. `None` for an arm with one way.
+///
+/// # Errors
+/// If the program ends badly on every way, or the user has had enough.
+pub(in crate::compare) fn choose(
+    arm: &mut Arm,
+    kind: PageKind,
+    least: f64,
+    run: &mut dyn FnMut(&Arm) -> Result<Run, Error>,
+) -> Result<Option<Choice>, Error> {
+    let others = std::mem::take(&mut arm.others);
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let mut tried = Vec::new();
+    for setup in std::iter::once(arm.setup.clone()).chain(others) {
+        arm.setup = setup.clone();
+        let share = Share::of(run(arm), kind)?;
+        let is_enough = share.is_enough(least);
+        tried.push(Tried { setup, share });
+        if is_enough {
+            break;
+        }
+    }
+    let choice = best(tried, kind, least)?;
+    arm.setup = choice.setup.clone();
+    Ok(Some(choice))
+}
+
 impl Share {
+    fn of(run: Result<Run, Error>, kind: PageKind) -> Result<Self, Error> {
+        match run {
+            Err(error @ (Error::Interrupted | Error::Start { .. })) => Err(error),
+            Err(error) => Ok(Self::Failed(error)),
+            Ok(run) => Ok(run
+                .coverage(Some(kind))
+                .map_or_else(|why| Self::Unknown(why.to_string()), Self::Reached)),
+        }
+    }
+
     fn is_enough(&self, least: f64) -> bool {
         match self {
             Self::Reached(share) => *share >= least,

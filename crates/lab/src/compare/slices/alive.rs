@@ -13,10 +13,12 @@ use crate::compare::live::watch::Watch;
 use crate::compare::live::{Arm, hook};
 use crate::compare::metric::{Asked, From};
 use crate::compare::score::{self, Counter, Mark, Score};
-use crate::compare::technique::Collapse;
+use crate::compare::technique::{Collapse, Setup};
 use crate::compare::threads::Threads;
 use crate::compare::{Error, experiment};
 
+/// The variable that tells a program which arm it is.
+const VARIABLE: &str = "HUGEWISE_ARM";
 /// Between two readings of counters that have not gone up yet.
 const ASKING: Duration = Duration::from_millis(50);
 /// Tries to stop a program when its counters can be read, and the first moment between two: each is twice as long as the one
@@ -45,17 +47,28 @@ impl Alive {
     pub(super) fn start(arm: &Arm, asked: &[Asked], stop: &dyn Fn() -> bool) -> Result<Self, Error> {
         hook(arm, arm.before.as_deref(), "before", stop)?;
         let counters = asked.iter().filter_map(|asked| Counter::of(asked, &arm.name));
+        let mut named = arm.clone();
+        named.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
         Ok(Self {
             counters: counters.collect(),
-            process: Process::start(Spawned::of(arm)?)?,
-            arm: arm.clone(),
+            process: Process::start(Spawned::of(&named)?)?,
             source: Source::live(),
             is_asked_to_end: false,
             after: After {
                 arm: arm.clone(),
                 descendants: Descendants::default(),
             },
+            arm: arm.clone(),
         })
+    }
+
+    /// Was it started like this, whatever that is called?
+    pub(super) fn has(&self, setup: &Setup) -> bool {
+        let own = Setup {
+            words: setup.words.clone(),
+            ..self.arm.setup.clone()
+        };
+        own == *setup
     }
 
     /// Runs it until every counter has gone up once, and stops it.
@@ -68,6 +81,11 @@ impl Alive {
             }
             let why_not = match (self.counts(), &first) {
                 (Ok(now), Some(first)) if has_gone_up(first, &now) => return self.first_halt(&plan.threads),
+                // What an earlier program left at that place is larger than what this one begins with.
+                (Ok(now), Some(left)) if has_gone_up(&now, left) => {
+                    first = Some(now);
+                    None
+                }
                 (Ok(_), Some(_)) => None,
                 (Ok(now), None) => {
                     first = Some(now);

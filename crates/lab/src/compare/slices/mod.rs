@@ -12,11 +12,11 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use model::Bytes;
 use model::compare::Run;
+use model::{Bytes, PageKind};
 
 use self::alive::Alive;
-use super::live::Arm;
+use super::live::{Arm, trial};
 use super::metric::Asked;
 use super::threads::Threads;
 use super::{Error, Executor};
@@ -33,6 +33,15 @@ pub struct Plan {
     pub threads: Threads,
     /// How long a program may take until its counters go up.
     pub patience: Duration,
+}
+
+/// A program that was started, and is stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The memory that it has.
+    pub memory: Bytes,
+    /// How its pages come about, in words, where that was found by trial.
+    pub technique: Option<String>,
 }
 
 /// Programs that are alive and take turns.
@@ -73,21 +82,55 @@ impl<'a> Slices<'a> {
         self.arms.get(self.alive.len()).map(|arm| arm.name.as_str())
     }
 
-    /// Starts the next program, waits until its counters go up, gives it one slice to settle, and stops it. Returns the
-    /// memory that it has then. The comparison's time begins anew.
+    /// Starts the next program, waits until its counters go up, gives it one slice to settle, and stops it. Of several ways
+    /// to pages of `kind` it takes the first that reaches the share `least` of its memory. The comparison's time begins anew.
     ///
     /// # Errors
     /// If it cannot be started, ends, or its counters do not go up.
-    pub fn start_next(&mut self) -> Result<Bytes, Error> {
-        let Some(arm) = self.arms.get(self.alive.len()) else {
-            return Ok(Bytes(0));
+    pub fn start_next(&mut self, kind: Option<PageKind>, least: f64) -> Result<Started, Error> {
+        let mut arm = self.arms[self.alive.len()].clone();
+        let kind = kind.filter(|kind| kind.is_large());
+        let mut last = None;
+        let mut start = |arm: &Arm| {
+            // The memory of one way is given back before another is tried.
+            last = None;
+            let (alive, settled) = self.start(arm)?;
+            last = Some((alive, settled.clone()));
+            Ok(settled)
         };
+        let choice = kind.map_or(Ok(None), |kind| trial::choose(&mut arm, kind, least, &mut start))?;
+        let (alive, settled) = match last.filter(|(alive, _)| alive.has(&arm.setup)) {
+            Some(there) => there,
+            None => self.start(&arm)?,
+        };
+        self.take(arm, alive);
+        Ok(Started {
+            memory: settled.memory().unwrap_or_default(),
+            technique: choice.map(|choice| choice.words),
+        })
+    }
+
+    fn start(&self, arm: &Arm) -> Result<(Alive, Run), Error> {
         let mut alive = Alive::start(arm, &self.asked, self.stop)?;
         alive.until_it_counts(&self.plan, self.stop)?;
         let settled = alive.slice(&self.plan, self.stop)?;
+        Ok((alive, settled))
+    }
+
+    /// The reference's way is that of its second process, too.
+    fn take(&mut self, arm: Arm, alive: Alive) {
+        if let (true, Some(twin)) = (self.alive.is_empty(), self.arms.last_mut()) {
+            twin.setup = arm.setup;
+            twin.others = Vec::new();
+        }
         self.alive.push(alive);
         self.began = Instant::now();
-        Ok(settled.memory().unwrap_or_default())
+    }
+
+    /// Ends all that were started; the next is the first again.
+    pub fn end(&mut self) {
+        self.alive.iter_mut().for_each(Alive::ask_to_end);
+        self.alive.clear();
     }
 
     fn slice(&mut self, program: usize) -> Result<Run, Error> {
@@ -113,6 +156,6 @@ impl Executor for Slices<'_> {
 impl Drop for Slices<'_> {
     /// All are asked at once; each is then waited for, and what it leaves behind ends with it.
     fn drop(&mut self) {
-        self.alive.iter_mut().for_each(Alive::ask_to_end);
+        self.end();
     }
 }

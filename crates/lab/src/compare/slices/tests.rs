@@ -70,7 +70,7 @@ fn only_the_arm_whose_turn_it_is_runs_and_none_outlives_the_comparison() {
     let line = format!("setsid sh -c '{COUNTS}' & wait");
     let mut slices = slices(&folder, &line);
     while slices.next().is_some() {
-        assert!(slices.start_next().expect("starts").0 > 100_000);
+        assert!(slices.start_next(None, 0.5).expect("starts").memory.0 > 100_000);
     }
     assert_eq!((slices.programs(), left(&folder)), (3, 6));
     let counts = || ["one", "two", "one-again"].map(|arm| count(&folder, arm));
@@ -116,6 +116,7 @@ fn spec() -> Spec {
         program: vec!["counts".to_owned()],
         method: Method::Slices,
         reason: String::new(),
+        in_place: None,
         arms: ["one", "two"].map(named).to_vec(),
         wanted: vec![Wanted {
             name: "count".to_owned(),
@@ -139,7 +140,7 @@ fn when_a_program_ends_what_was_finished_is_judged_and_that_is_said() {
     let line = COUNTS.replace("while :", "while [ ! -e {dir}/over ]");
     let mut slices = slices(&folder, &line);
     while slices.next().is_some() {
-        slices.start_next().expect("starts");
+        slices.start_next(None, 0.5).expect("starts");
     }
     let mut keep = Ends {
         after: 7,
@@ -160,7 +161,7 @@ fn when_a_program_ends_what_was_finished_is_judged_and_that_is_said() {
 fn a_program_that_ends_or_never_counts_is_no_case_for_slices() {
     let folder = folder("never");
     let error = slices(&folder, "echo over >&2; exit 3")
-        .start_next()
+        .start_next(None, 0.5)
         .expect_err("it ends");
     assert!(
         matches!(&error, Error::Gone { status, said, .. } if status == "exit status: 3" && said.contains("over")),
@@ -168,7 +169,7 @@ fn a_program_that_ends_or_never_counts_is_no_case_for_slices() {
     );
     let mut silent = slices(&folder, "echo 5 >{dir}/{arm}; exec sleep 60");
     silent.plan.patience = Duration::from_millis(200);
-    let error = silent.start_next().expect_err("it stands still").to_string();
+    let error = silent.start_next(None, 0.5).expect_err("it stands still").to_string();
     assert!(error.contains("did not go up"), "{error}");
     std::fs::remove_dir_all(folder).expect("removed");
 }

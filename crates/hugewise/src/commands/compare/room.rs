@@ -1,0 +1,97 @@
+//! How many pages of a pool the hugetlb arms of a comparison need.
+
+use host::Snapshot;
+use lab::compare::Spec;
+use lab::compare::program::{Memory, Program};
+use model::compare::Method;
+use model::{Bytes, PageKind};
+
+use super::super::pools::Loan;
+use super::arms::Arms;
+use crate::cli::typed;
+use crate::ui::Ui;
+
+/// What a loan is larger than what was needed once: other page sizes round up more.
+const SPARE: f64 = 1.25;
+/// And beyond that: malloc's heap grows by 64 MiB under its tunables, code caches of virtual machines are as large.
+const SPARE_BYTES: Bytes = Bytes::mib(192);
+
+/// What hugetlb arms need of the machine.
+pub(super) struct Room<'a> {
+    /// Page kinds that need a pool, unless none is to be taken; each with the programs that are on it at once.
+    kinds: Vec<(PageKind, u64)>,
+    /// As typed.
+    pool: Option<Bytes>,
+    /// The heap that was told to a Java virtual machine.
+    heap: Option<Bytes>,
+    program: &'a Program,
+    snapshot: &'a Snapshot,
+}
+
+impl<'a> Room<'a> {
+    pub(super) fn of(
+        typed: &typed::Compare,
+        spec: &Spec,
+        arms: &Arms,
+        program: &'a Program,
+        snapshot: &'a Snapshot,
+    ) -> Self {
+        let at_once = |kind: PageKind| match spec.method {
+            Method::Slices => {
+                let of_kind = spec.arms.iter().filter(|arm| arm.kind == Some(kind)).count();
+                let is_twice = spec.arms.first().is_some_and(|reference| reference.kind == Some(kind));
+                (of_kind + usize::from(is_twice)) as u64
+            }
+            Method::Runs | Method::Flip => 1,
+        };
+        let kinds = arms.pools().into_iter().filter(|_| !typed.no_pool);
+        Self {
+            kinds: kinds.map(|kind| (kind, at_once(kind))).collect(),
+            pool: typed.pool,
+            heap: heap(spec),
+            program,
+            snapshot,
+        }
+    }
+
+    /// Does no arm need a pool?
+    pub(super) fn is_none(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Room for programs as large as one that was seen.
+    pub(super) fn loan(&self, ui: &Ui, memory: Bytes) -> Loan {
+        let each = self.each(memory);
+        let rooms = self
+            .kinds
+            .iter()
+            .map(|&(kind, programs)| (kind, Bytes(each.0 * programs)));
+        Loan::take(ui, rooms)
+    }
+
+    /// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory if not told.
+    fn each(&self, memory: Bytes) -> Bytes {
+        let quarter = || {
+            let total = self.snapshot.memory.get("MemTotal");
+            total.known().map_or(Bytes(0), |total| Bytes(total.0 / 4))
+        };
+        let heap = if self.program.memory == Memory::Jvm {
+            self.heap.unwrap_or_else(quarter)
+        } else {
+            Bytes(0)
+        };
+        let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + SPARE_BYTES.0);
+        self.pool.unwrap_or(needed)
+    }
+}
+
+/// The largest heap that a Java virtual machine was told, among the program's arguments.
+fn heap(spec: &Spec) -> Option<Bytes> {
+    let told = spec
+        .program
+        .iter()
+        .rev()
+        .find_map(|argument| argument.strip_prefix("-Xmx"))?;
+    let unit = told.chars().last().filter(char::is_ascii_digit).map_or("", |_| "B");
+    format!("{told}{unit}").parse().ok()
+}

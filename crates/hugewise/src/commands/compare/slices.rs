@@ -1,0 +1,97 @@
+//! Slices of programs that are alive at once: started one by one, if memory is enough for all.
+
+use lab::compare::slices::{Slices, Started};
+use lab::compare::{Error, Outcome, Spec};
+use model::Bytes;
+
+use super::super::pools::Loan;
+use super::journal::Journal;
+use super::room::Room;
+use crate::ui::Ui;
+
+/// What was found, or why this program makes no slices; only before anything was measured.
+pub(super) enum Made {
+    Compared(Box<Outcome>),
+    Unfit(Error),
+}
+
+/// Starts all programs, and lets them take turns. Whatever happens, borrowed pages are given back.
+pub(super) fn compare(
+    ui: &Ui,
+    room: &Room<'_>,
+    spec: &Spec,
+    mut slices: Slices<'_>,
+    journal: &mut Journal,
+) -> Result<Made, Error> {
+    let mut spec = spec.clone();
+    let first = match first(ui, &mut spec, &mut slices) {
+        Ok(first) => first,
+        Err(error @ (Error::Gone { .. } | Error::Metric { .. })) => return Ok(Made::Unfit(error)),
+        Err(error) => return Err(error),
+    };
+    must_fit(slices.programs(), first.memory)?;
+    let loan = room.loan(ui, first.memory);
+    let compared = all(ui, &mut spec, &mut slices, &loan).and_then(|()| {
+        let done = journal.take_done(&spec);
+        lab::compare::run(&spec, done, &mut slices, journal, &mut ui.progress())
+    });
+    // Pages that are in use cannot be given back.
+    drop(slices);
+    loan.give_back(ui);
+    compared.map(|compared| Made::Compared(Box::new(compared)))
+}
+
+/// The reference tells how much memory a program needs. If it takes that from a pool, it starts anew once it can.
+fn first(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
+    let kind = spec.arms.first().and_then(|reference| reference.kind);
+    if kind.is_none_or(|kind| kind.pool().is_none()) {
+        return start(ui, spec, slices);
+    }
+    ui.note("a first start tells how many pages of the pool are needed");
+    let started = slices.start_next(None, spec.least_coverage)?;
+    slices.end();
+    Ok(started)
+}
+
+fn all(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>, loan: &Loan) -> Result<(), Error> {
+    while slices.next().is_some() {
+        start(ui, spec, slices)?;
+    }
+    for named in &mut spec.arms {
+        if let Some(why) = named.kind.and_then(|kind| loan.shortage(kind)) {
+            named.technique += &format!("; {why}");
+        }
+    }
+    Ok(())
+}
+
+/// The program behind the last arm is the reference's second, which has no name in the result.
+fn start(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
+    let name = slices.next().unwrap_or_default().to_owned();
+    ui.note(&format!("starting {name}"));
+    let named = spec.arms.iter_mut().find(|named| named.name == name);
+    let kind = named.as_ref().and_then(|named| named.kind);
+    let started = slices.start_next(kind, spec.least_coverage)?;
+    if let (Some(named), Some(technique)) = (named, &started.technique) {
+        ui.note(&format!("arm {}: {technique}", named.name));
+        named.technique.clone_from(technique);
+    }
+    Ok(started)
+}
+
+/// Programs that do not fit would be swapped, or killed.
+fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
+    let available = host::Snapshot::take(&host::Source::live()).memory.get("MemAvailable");
+    let Some(&available) = available.known() else {
+        return Ok(());
+    };
+    let needed = Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64));
+    if needed <= available {
+        return Ok(());
+    }
+    Err(Error::Room {
+        programs,
+        each,
+        available,
+    })
+}

@@ -1,0 +1,105 @@
+//! Slices of real programs that are alive at once: each on the pages of its arm, none left alive or stopped.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{hugewise, run, skipped, told, valid};
+
+fn compile(folder: &Path) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compare_slices/count.c");
+    let built = folder.join("count");
+    let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(&built).arg(source).output() else {
+        skipped("there is no C compiler");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(built)
+}
+
+/// The words of a comparison of a program that counts in a file of each arm's own, in this folder.
+fn words(folder: &Path, program: &Path, more: &[&str]) -> Vec<String> {
+    let file = folder.join("{arm}.txt").display().to_string();
+    let metric = format!("ops=ops=([0-9]+),from={file}");
+    let first = ["compare", "--metric", &metric, "--slice", "50ms", "--design", "auto"];
+    let program = program.display().to_string();
+    let all = first.iter().chain(more).copied().chain(["--", &program, &file, "16"]);
+    all.map(str::to_owned).collect()
+}
+
+/// Processes, stopped or not, with the folder's name in their arguments.
+fn left(folder: &Path) -> usize {
+    let program = folder.join("count").display().to_string();
+    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+    all.filter(|entry| {
+        let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        arguments.starts_with(program.as_bytes())
+    })
+    .count()
+}
+
+#[test]
+fn every_slice_has_the_pages_of_its_arm_and_the_reference_is_there_twice() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(program) = compile(folder.path()) else { return };
+    let words = words(
+        folder.path(),
+        &program,
+        &["--arms", "base,thp", "--runs", "2", "--json"],
+    );
+    let run = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((run.code, left(folder.path())), (Some(0), 0), "{}", run.err);
+    let data = &valid(&run.out)["data"];
+    assert_eq!(data["design"]["method"], "slices");
+    let large = |run: &serde_json::Value| run["backing"]["thp"].as_u64().unwrap_or(0);
+    let runs = |arm: usize| data["arms"][arm]["runs"].as_array().expect("runs").clone();
+    assert!(runs(0).iter().all(|run| large(run) == 0), "{data}");
+    assert_eq!((runs(0).len(), runs(1).len()), (4, 2));
+    assert!(
+        runs(0)
+            .iter()
+            .chain(&runs(1))
+            .all(|run| run["metrics"]["ops"].as_f64() > Some(0.0))
+    );
+    if data["arms"][1]["took_effect"] != true {
+        return skipped("this machine gave the program no large pages");
+    }
+    assert!(runs(1).iter().all(|run| large(run) >= 8 << 20), "{data}");
+    assert!(std::fs::metadata(folder.path().join("base-again.txt")).is_ok());
+}
+
+#[test]
+fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(program) = compile(folder.path()) else { return };
+    let log = folder.path().join("log.jsonl");
+    let more = [
+        "--arms",
+        "base,system",
+        "--runs",
+        "900",
+        "--log",
+        log.to_str().expect("a name"),
+    ];
+    let words = words(folder.path(), &program, &more);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut child = hugewise(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
+    let began = Instant::now();
+    while lines() < 4 && began.elapsed() < Duration::from_secs(60) && child.try_wait().is_ok_and(|end| end.is_none()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Three programs, each with a child.
+    assert_eq!(left(folder.path()), 6);
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupt.is_ok_and(|status| status.success()));
+    let told = told(child.wait_with_output().expect("it ends"));
+    assert_eq!((told.code, left(folder.path())), (Some(130), 0), "{}", told.err);
+    assert!(lines() >= 4);
+}
