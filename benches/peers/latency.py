@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Holds `hugewise measure latency` against other pointer chases, interleaved in one run.
 
-Usage: latency.py [--repeats 7] [--sizes 32K,256K,64M,1G] [--kinds base,thp] [--out FILE]
+Usage: latency.py [--repeats 7] [--sizes 32K,256K,64M,1G] [--kinds base,thp] [--cpu N] [--samples 4] [--out FILE]
 
 Peers, each used if it is found on PATH and named as skipped if not:
-  multichase  (google/multichase), stride 64, -T the whole size, so that it visits the same lines; tells the best of its samples
+  multichase  (google/multichase), stride 64, -T the whole size, so that it visits the same lines
   cc          builds chase.c of this folder, our own independent chase
+multichase tells the best of its samples of half a second; so each tool gives the best of as many such samples in a repeat.
 hugewise itself is taken from PATH or from target/release.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
@@ -27,21 +28,36 @@ def run(command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def hugewise(program, kind, text):
-    out = run([program, "measure", "latency", "--pages", kind, "--sizes", text, "--budget", "2s", "--json", "--quiet"])
+def best(samples):
+    """The least median, as multichase tells it, so that all give the same kind of number; what was quiet in any of them."""
+    samples = list(samples)
+    quiets, cycles = ([one[n] for one in samples if one[n]] for n in (1, 2))
+    return min(one[0] for one in samples), min(quiets, default=None), min(cycles, default=None)
+
+
+def hugewise(program, kind, text, count):
+    return best(hugewise_sample(program, kind, text) for _ in range(count))
+
+
+def hugewise_sample(program, kind, text):
+    out = run([program, "measure", "latency", "--pages", kind, "--sizes", text, "--budget", "500ms", "--json", "--quiet"])
     point = json.loads(out)["data"]["points"][0]
     quiet = point["quiet"] or {}
     return point["ns"]["median"], quiet.get("ns"), quiet.get("cycles")
 
 
-def multichase(program, kind, text):
+def multichase(program, kind, text, count):
     huge = ["-H"] if kind == "thp" else []
-    out = run([program, "-m", str(size(text)), "-s", "64", "-T", str(size(text)), "-n", "4", *huge])
+    out = run([program, "-m", str(size(text)), "-s", "64", "-T", str(size(text)), "-n", str(count), *huge])
     return float(out.split()[-1]), None, None
 
 
-def chase(program, kind, text):
-    median, quiet = run([program, str(size(text)), kind, "1"]).split()
+def chase(program, kind, text, count):
+    return best(chase_sample(program, kind, text) for _ in range(count))
+
+
+def chase_sample(program, kind, text):
+    median, quiet = run([program, str(size(text)), kind, "0.5"]).split()
     return float(median), float(quiet), None
 
 
@@ -65,8 +81,12 @@ def main():
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--sizes", default="32K,256K,64M,1G")
     parser.add_argument("--kinds", default="base,thp")
+    parser.add_argument("--cpu", type=int, help="the CPU that all tools run on")
+    parser.add_argument("--samples", type=int, default=4, help="samples of half a second whose best counts, in each repeat")
     parser.add_argument("--out")
     asked = parser.parse_args()
+    if asked.cpu is not None:
+        os.sched_setaffinity(0, {asked.cpu})
     results, quiets, cycles, seconds = {}, {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
         tools = programs(folder)
@@ -79,7 +99,7 @@ def main():
                     for name in sorted(tools, key=lambda name: hash((name, repeat, text, kind))):
                         function, path = tools[name]
                         begun = time.monotonic()
-                        ns, quiet, core = function(path, kind, text)
+                        ns, quiet, core = function(path, kind, text, asked.samples)
                         seconds[name] = seconds.get(name, 0) + time.monotonic() - begun
                         results.setdefault((text, kind, name), []).append(ns)
                         if quiet:
