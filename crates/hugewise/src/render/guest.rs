@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::guest::{Guest, GuestPage, GuestPoint};
-use model::{Bytes, Estimate, PageKind};
+use model::{Bytes, PageKind};
 
 use super::axis::Scale;
 use super::figure::{Along, Figure, Series};
 use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
+use super::words::bounds;
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Lines, Show};
@@ -234,13 +235,8 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
 }
 
 fn csv_line(point: &GuestPoint) -> Vec<String> {
-    let three = |estimate: Option<Estimate>| {
-        estimate.map_or_else(Default::default, |e| {
-            [e.median, e.low, e.high].map(|value| value.to_string())
-        })
-    };
-    let [ns_median, ns_low, ns_high] = three(point.point.ns);
-    let [ratio_median, ratio_low, ratio_high] = three(point.ratio);
+    let [ns_median, ns_low, ns_high] = bounds(point.point.ns);
+    let [ratio_median, ratio_low, ratio_high] = bounds(point.ratio);
     let inner = &point.point;
     vec![
         called(point.guest_page),

@@ -8,6 +8,7 @@ use model::{Bytes, Estimate, PageKind};
 use super::axis::{Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
 use super::sheet::Sheet;
+use super::words::bounds;
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
 use crate::show::{CHARTS, Lines, Show};
@@ -349,13 +350,8 @@ fn saving(gain: &Gain) -> Dot {
 }
 
 fn csv_line(point: &Point) -> Vec<String> {
-    let three = |estimate: Option<Estimate>| {
-        estimate.map_or_else(Default::default, |e| {
-            [e.median, e.low, e.high].map(|value| value.to_string())
-        })
-    };
-    let [ns_median, ns_low, ns_high] = three(point.ns);
-    let [cycles_median, cycles_low, cycles_high] = three(point.cycles);
+    let [ns_median, ns_low, ns_high] = bounds(point.ns);
+    let [cycles_median, cycles_low, cycles_high] = bounds(point.cycles);
     let [quiet_ns, quiet_cycles, quiet_share] = point.quiet.map_or_else(Default::default, |quiet| {
         [quiet.ns, quiet.cycles, quiet.share].map(|value| value.to_string())
     });

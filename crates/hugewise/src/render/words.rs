@@ -1,4 +1,6 @@
-//! Counts and moments as a reader wants them.
+//! Counts and moments as a reader wants them, estimates as a spreadsheet does.
+
+use model::Estimate;
 
 /// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -10,6 +12,13 @@ pub fn counted(count: usize, noun: &str) -> String {
 pub fn moment(time: &str) -> String {
     time.split_once('.')
         .map_or_else(|| time.to_owned(), |(whole, _)| format!("{whole}Z"))
+}
+
+/// Median, low and high as they are, each empty where nothing was measured.
+pub fn bounds(estimate: Option<Estimate>) -> [String; 3] {
+    estimate.map_or_else(Default::default, |estimate| {
+        [estimate.median, estimate.low, estimate.high].map(|value| value.to_string())
+    })
 }
 
 #[cfg(test)]
