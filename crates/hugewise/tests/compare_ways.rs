@@ -249,3 +249,33 @@ fn an_allocator_in_front_of_the_program_is_seen_and_reached() {
     let (arms, _) = compared(&options, &program, &["malloc", "96", "0.6"]);
     assert_covered(&arms, "jemalloc's options");
 }
+
+#[test]
+fn a_comparison_that_is_gone_on_with_keeps_the_ways_of_its_arms_without_another_trial() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
+        return;
+    };
+    if !is_thp_given() {
+        return;
+    }
+    let (log, program) = (folder.path().join("log.jsonl"), program.to_str().expect("a name"));
+    let log = log.to_str().expect("a name");
+    let compare = |options: &[&str]| {
+        let all = ["compare", "--arms", "base,thp", "--warm-up", "0", "--json"];
+        run(&[&all[..], options, &["--", program, "mmap", "32", "0.2"]].concat())
+    };
+    // By trial it would be the library in front.
+    let first = compare(&["--technique", "collapse", "--runs", "1", "--log", log]);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let other = compare(&["--technique", "tunables", "--resume", log]);
+    assert_eq!(other.code, Some(2), "{}", other.err);
+    assert!(other.err.contains("the arm thp are by collapse"), "{}", other.err);
+    let resumed = compare(&["--runs", "2", "--resume", log]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert!(!resumed.err.contains("arm thp:"), "no trial: {}", resumed.err);
+    let thp = &valid(&resumed.out)["data"]["arms"][1];
+    let technique = thp["technique"].as_str().unwrap_or_default();
+    assert!(technique.starts_with("collapsed from outside"), "{thp}");
+    assert!(thp["runs"].as_array().is_some_and(|runs| runs.len() == 2), "{thp}");
+}

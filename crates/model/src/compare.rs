@@ -80,6 +80,15 @@ pub enum Method {
 }
 
 impl Method {
+    /// As `--design` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Slices => "slices",
+            Self::Flip => "flip",
+        }
+    }
+
     /// What a block is made of, in words.
     pub fn title(self) -> &'static str {
         match self {
@@ -103,6 +112,9 @@ impl Method {
 pub struct InPlace {
     /// The process.
     pub pid: u32,
+    /// Was it started for this comparison, and ended with it?
+    #[serde(default)]
+    pub started: bool,
     /// Which of its memory: `anon`, `heap`, or addresses.
     pub range: String,
     /// Threads whose CPU time counts: `all`, or how their names begin.

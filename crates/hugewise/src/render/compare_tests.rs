@@ -267,6 +267,16 @@ fn a_comparison_in_place_says_what_its_slices_and_flips_were_and_how_the_process
     ] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
+    let mut own = in_place();
+    if let Some(how) = &mut own.design.in_place {
+        how.started = true;
+    }
+    let text = own.text(look).replace('\n', " ");
+    assert!(
+        text.contains("of process 4711, started for this and ended with it, 0.25 s"),
+        "{text}"
+    );
+    let text = in_place().text(look);
     // Six flips of 512 pieces each, three of them refused.
     let row = "thp         6         1200 ms            3072        18".split_whitespace();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -280,6 +290,7 @@ fn in_place() -> Compare {
     compare.design.method = Method::Flip;
     compare.design.in_place = Some(InPlace {
         pid: 4711,
+        started: false,
         range: "anon".to_owned(),
         threads: "worker".to_owned(),
         slice_seconds: Some(2.0),

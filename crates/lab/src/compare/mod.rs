@@ -4,6 +4,7 @@
 //! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
 //! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
 
+mod code;
 mod doubts;
 pub mod experiment;
 pub mod inplace;
@@ -15,6 +16,7 @@ pub mod paired;
 pub mod place;
 pub mod policy;
 pub mod program;
+mod rising;
 pub mod schedule;
 pub mod score;
 #[cfg(test)]
@@ -26,8 +28,10 @@ pub mod threads;
 mod tree;
 
 use std::io;
+use std::time::Duration;
 
 use model::Bytes;
+use model::compare::Method;
 
 pub use doubts::{Bloat, bloat};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
@@ -68,9 +72,30 @@ pub enum Error {
         /// The end of what it wrote to standard error.
         said: String,
     },
-    /// Slices of a living process cannot be scored so.
-    #[error("--live: {0}")]
-    Slices(String),
+    /// Slices of one process cannot be made or scored so.
+    #[error("in place: {0}")]
+    InPlace(String),
+    /// A program that was to stay alive ended so early that nothing can be said.
+    #[error(
+        "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",
+        looks::LEAST
+    )]
+    TooFew {
+        /// Whole blocks.
+        blocks: u32,
+    },
+    /// A design that was asked for does not suit this program.
+    #[error(
+        "--design {}: {error} (--design runs starts the program anew for each run; slices take a program that goes on \
+         working and counts what it does)",
+        design.name()
+    )]
+    Unfit {
+        /// The design.
+        design: Method,
+        /// Why.
+        error: Box<Error>,
+    },
     /// Pages of a process cannot be changed in place.
     #[error(transparent)]
     Flip(#[from] crate::flip::Error),
@@ -119,6 +144,20 @@ pub enum Error {
     /// A finished run could not be kept.
     #[error("finished runs cannot be kept: {0}")]
     Keep(String),
+}
+
+impl Error {
+    /// That a counter does not go up while the program works.
+    fn stands_still(arm: &str, metric: Option<String>, patience: Duration) -> Self {
+        Self::Metric {
+            arm: arm.to_owned(),
+            metric: metric.unwrap_or_default(),
+            why: format!(
+                "it did not go up for {} s: name a number that goes up while the program works",
+                patience.as_secs()
+            ),
+        }
+    }
 }
 
 /// What so many programs need beyond the first.

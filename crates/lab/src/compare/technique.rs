@@ -1,6 +1,7 @@
 //! How a policy is brought about for a program: by what the program is, and where its file does not tell, by what a run shows.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::str::FromStr;
 
 use model::Bytes;
@@ -53,6 +54,8 @@ pub enum ThpSwitch {
 pub struct Setup {
     /// In words.
     pub words: String,
+    /// By which technique, for policies that have several.
+    pub way: Option<Technique>,
     /// Variables to set.
     pub env: Vec<(OsString, OsString)>,
     /// The kernel's switch.
@@ -61,6 +64,21 @@ pub struct Setup {
     pub collapse: Option<Collapse>,
     /// How the library in front of the program lays out its mappings.
     pub preload: Option<Layout>,
+}
+
+impl fmt::Display for Technique {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Switch => "switch",
+            Self::Tunables => "tunables",
+            Self::Jvm => "jvm",
+            Self::Allocator(Allocator::Jemalloc) => "jemalloc",
+            Self::Allocator(Allocator::Mimalloc) => "mimalloc",
+            Self::Allocator(Allocator::Tcmalloc) => "tcmalloc",
+            Self::Collapse => "collapse",
+            Self::Preload => "preload",
+        })
+    }
 }
 
 impl FromStr for Technique {
@@ -99,7 +117,10 @@ pub fn setups(
     let techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
     let setups: Vec<Setup> = techniques
         .into_iter()
-        .filter_map(|technique| with(technique, policy, given))
+        .filter_map(|technique| {
+            let way = Some(technique);
+            with(technique, policy, given).map(|setup| Setup { way, ..setup })
+        })
         .collect();
     if setups.is_empty() {
         return Err(no_way(policy, memory, asked.is_some()));

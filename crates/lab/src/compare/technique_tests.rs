@@ -63,6 +63,17 @@ fn what_cannot_work_is_refused_with_what_would() {
 }
 
 #[test]
+fn every_way_has_the_name_that_would_ask_for_it() {
+    for memory in [Memory::Glibc, Memory::Jvm, Memory::Allocator(Allocator::Mimalloc)] {
+        for setup in setups(POOL, memory, None, &|_| None).expect("ways") {
+            let name = setup.way.expect("a technique").to_string();
+            assert_eq!(name.parse(), Ok(setup.way.expect("a technique")));
+        }
+    }
+    assert_eq!(chosen(Policy::Base, Memory::Glibc).expect("a way").way, None);
+}
+
+#[test]
 fn variables_that_are_set_are_added_to() {
     let given = |name: &str| (name == "JAVA_TOOL_OPTIONS").then(|| "-Xss1m".into());
     let setups = setups(Policy::Thp, Memory::Jvm, None, &given).expect("a way");

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{Args, ValueEnum};
 use lab::compare::metric::Asked;
 use lab::compare::place::Place;
 use lab::compare::technique::Technique;
@@ -23,7 +23,6 @@ use model::Bytes;
 /// are compared. It is never stopped, and gets back the pages that it had. Takes root (CAP_SYS_NICE and the right to trace
 /// it) and Linux 6.7.
 #[derive(Args, Debug)]
-#[command(group = ArgGroup::new("sliced").args(["live", "design"]).multiple(true))]
 pub struct Compare {
     /// Arms, the reference first: base, system, thp-advised, thp, hugetlb-SIZE, text, or names of --arms-file
     #[arg(long, value_delimiter = ',', value_name = "ARM,..", default_value = "base,thp")]
@@ -44,8 +43,8 @@ pub struct Compare {
     /// `from=` is a counter, scored as its rate per CPU-second [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
-    /// How arms take turns: `runs` starts the program anew each time; `slices` keeps all arms alive, one running at a time, and
-    /// takes counters
+    /// How arms take turns: `runs` starts the program anew each time; `flip` starts it once and flips its memory between base and
+    /// thp, as --live does; `slices` keeps all arms alive, one running at a time. Both take counters
     #[arg(long, value_enum, default_value = "auto")]
     pub design: Design,
     /// The smallest difference worth a verdict
@@ -78,16 +77,17 @@ pub struct Compare {
     /// A process that runs already: its memory is flipped in place between the arms base and thp
     #[arg(long, value_name = "PID", conflicts_with_all = LIVE_HAS_NO)]
     pub live: Option<u32>,
-    /// How long a slice lasts; with --live and --load as long as the load [default: 500ms, with --live 2s]
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, requires = "sliced", conflicts_with = "load")]
+    /// How long a slice lasts; in one process with --load as long as the load [default: 500ms, in one process 2s]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, conflicts_with = "load")]
     pub slice: Option<Duration>,
     /// Slices: threads whose CPU time counts: all, or how their names begin
-    #[arg(long, value_name = "NAME", default_value = "all", requires = "sliced")]
+    #[arg(long, value_name = "NAME", default_value = "all")]
     pub threads: Threads,
-    /// With --live: which memory is flipped: anon, heap (of brk), or addresses in hex (whole mappings) such as 7f00...-7f40...
-    #[arg(long, value_name = "RANGE", default_value = "anon", requires = "live")]
+    /// Where memory is flipped (--live, --design flip), which: anon, heap (of brk), or addresses in hex (whole mappings) such as
+    /// 7f00...-7f40...
+    #[arg(long, value_name = "RANGE", default_value = "anon")]
     pub range: Span,
-    /// A server: what to time while it runs, a command of the shell; with --live it is run once in every slice
+    /// A server: what to time while it runs, a command of the shell; in one process it is run once in every slice
     #[arg(long, value_name = "COMMAND")]
     pub load: Option<String>,
     /// Ends well once the server is ready
@@ -131,12 +131,16 @@ const LIVE_HAS_NO: [&str; 11] = [
 /// How arms take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Design {
-    /// Slices if all that is judged has a place of its own for each arm (`from=` with `{arm}`); otherwise runs
+    /// Flip for base and thp if all that is judged goes up while the program works, or is told by a load of a server that can be
+    /// asked whether it is --ready; slices if it has a place of its own for each arm (`from=` with `{arm}`); otherwise, and where
+    /// those turn out not to suit the program, runs
     Auto,
     /// Whole runs in blocks
     Runs,
     /// All arms alive at once, stopped and continued
     Slices,
+    /// One process, whose memory changes between base pages and large ones
+    Flip,
 }
 
 /// Order of the arms within blocks.

@@ -15,6 +15,7 @@ use lab::preload::Layout;
 use model::PageKind;
 use serde::Deserialize;
 
+use super::journal::{Journal, Way};
 use crate::cli::typed;
 
 /// Arms as results name them, and as runs need them, in the same order.
@@ -50,6 +51,34 @@ struct Custom {
 impl Arms {
     pub(super) fn names(&self) -> Vec<String> {
         self.named.iter().map(|named| named.name.clone()).collect()
+    }
+
+    /// Takes the ways that finished runs were made by, as others would be another arm.
+    ///
+    /// # Errors
+    /// If what is typed leaves another way only.
+    pub(super) fn take_ways(&mut self, journal: &Journal) -> anyhow::Result<()> {
+        for (named, arm) in self.named.iter_mut().zip(&mut self.live) {
+            let Some(Way { technique, words }) = journal.way(&named.name) else {
+                continue;
+            };
+            let others = std::mem::take(&mut arm.others);
+            let mut all = std::iter::once(std::mem::take(&mut arm.setup)).chain(others);
+            let same = all.find(|setup| setup.way.is_some_and(|way| way.to_string() == *technique));
+            let Some(same) = same else {
+                bail!(
+                    "--resume: the finished runs of the arm {} are by {technique}, and not otherwise (write --technique \
+                     {technique}, or leave it out; or begin anew with --log)",
+                    named.name
+                );
+            };
+            arm.setup = Setup {
+                words: words.clone(),
+                ..same
+            };
+            named.technique.clone_from(words);
+        }
+        Ok(())
     }
 
     /// Page kinds that need a pool.

@@ -1,10 +1,13 @@
-//! Which design a comparison takes, and why: whole runs, or slices of programs that stay alive.
+//! Which design a comparison takes, and why: whole runs, slices of programs that stay alive, or slices of one whose pages change.
 
 use anyhow::bail;
+use lab::compare::looks::LEAST;
 use lab::compare::metric::{Asked, From};
-use model::compare::Method;
+use lab::compare::{Error, Outcome};
+use model::compare::{Ended, Method};
 
 use super::Task;
+use super::inplace::InPlace;
 use crate::cli::typed;
 
 /// A design and its reason.
@@ -16,55 +19,151 @@ pub(super) struct Choice {
     pub(super) is_asked: bool,
 }
 
-/// What was typed, or what the metrics call for.
+/// What came of slices: a result, or why this program makes none that tell anything.
+pub(super) enum Made {
+    Compared(Box<Outcome>),
+    Unfit(Error),
+}
+
+/// Which errors lie in the design, so that whole runs may do better, and which anywhere.
 ///
 /// # Errors
-/// If slices make no sense of these metrics.
-pub(super) fn choose(typed: typed::Design, task: &Task) -> anyhow::Result<Choice> {
-    let asked = |method| Choice {
-        method,
-        reason: "it was asked for".to_owned(),
-        is_asked: true,
-    };
-    match typed {
-        typed::Design::Runs => Ok(asked(Method::Runs)),
-        typed::Design::Slices => match unfit(task) {
-            Some(why) => bail!("--design slices: {why}"),
-            None => Ok(asked(Method::Slices)),
-        },
-        typed::Design::Auto => Ok(usual(task)),
+/// Those that would come in every design.
+pub(super) fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
+    match compared {
+        Ok((compare, _)) if compare.design.ended == Ended::ProgramEnded && compare.design.blocks < LEAST => {
+            let blocks = compare.design.blocks;
+            Ok(Made::Unfit(Error::TooFew { blocks }))
+        }
+        Ok(compared) => Ok(Made::Compared(Box::new(compared))),
+        Err(
+            error @ (Error::Gone { .. }
+            | Error::Failed { .. }
+            | Error::Metric { .. }
+            | Error::InPlace(_)
+            | Error::Flip(_)),
+        ) => Ok(Made::Unfit(error)),
+        Err(error) => Err(error),
     }
 }
 
-/// Slices where all that is judged can be read while the program runs, at a place of each arm's own.
-fn usual(task: &Task) -> Choice {
-    let usual = |method, reason: String| Choice {
+/// What was typed, what finished runs were made by, or what the arms and metrics call for. `in_place` is a comparison in place
+/// of this program, or why it cannot be.
+///
+/// # Errors
+/// If the design makes no sense of these arms and metrics.
+pub(super) fn choose(
+    typed: &typed::Compare,
+    task: &Task,
+    in_place: &anyhow::Result<InPlace<'_>>,
+    kept: Option<Method>,
+) -> anyhow::Result<Choice> {
+    let asked = match typed.design {
+        typed::Design::Auto => kept,
+        typed::Design::Runs => Some(Method::Runs),
+        typed::Design::Slices => Some(Method::Slices),
+        typed::Design::Flip => Some(Method::Flip),
+    };
+    let Some(method) = asked else {
+        return Ok(usual(typed, task, in_place.is_ok()));
+    };
+    let unfit = match method {
+        Method::Runs => None,
+        Method::Slices => no_slices(task),
+        Method::Flip => no_flip(typed, task).or_else(|| in_place.as_ref().err().map(|error| format!("{error:#}"))),
+    };
+    if let Some(why) = unfit {
+        bail!("--design {}: {why}", method.name());
+    }
+    let reason = match typed.design {
+        typed::Design::Auto => "that is how the finished ones were made",
+        _ => "it was asked for",
+    };
+    Ok(Choice {
+        method,
+        reason: reason.to_owned(),
+        is_asked: true,
+    })
+}
+
+/// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.
+fn usual(typed: &typed::Compare, task: &Task, can_flip: bool) -> Choice {
+    let (method, reason) = if can_flip && no_flip(typed, task).is_none() && goes_on(task) {
+        let reason = match task.server {
+            Some(_) => "the load can be run on one server again and again",
+            None => "what is judged goes up while the program works",
+        };
+        let pages = "and its memory can go from base pages to large ones and back without a restart";
+        (Method::Flip, format!("{reason}, {pages}"))
+    } else if task.server.is_some() {
+        (Method::Runs, "a load has a beginning and an end".to_owned())
+    } else if let Some(asked) = task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
+        let name = &asked.wanted.name;
+        (Method::Runs, format!("`{name}` is known when a run has ended"))
+    } else {
+        let reason = "what is judged can be read of each arm while its program runs";
+        (Method::Slices, reason.to_owned())
+    };
+    Choice {
         method,
         reason,
         is_asked: false,
-    };
-    if task.server.is_some() {
-        return usual(Method::Runs, "a load has a beginning and an end".to_owned());
     }
-    match task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
-        Some(asked) => usual(
-            Method::Runs,
-            format!("`{}` is known when a run has ended", asked.wanted.name),
-        ),
-        None => usual(
-            Method::Slices,
-            "what is judged can be read of each arm while its program runs".to_owned(),
-        ),
+}
+
+/// May everything that is judged be told in the midst of the program's work? Of a number that it gives whether it goes up is
+/// known once it runs.
+fn goes_on(task: &Task) -> bool {
+    match &task.server {
+        Some(server) => {
+            server.ready.is_some() && task.asked.iter().all(|asked| asked.from.is_none() || is_counter(asked))
+        }
+        None => task.asked.iter().all(is_counter),
     }
+}
+
+fn is_counter(asked: &Asked) -> bool {
+    asked.pattern.is_some() && asked.wanted.higher
 }
 
 fn is_counter_of_one_arm(asked: &Asked) -> bool {
-    let is_own = asked.from.as_ref().is_some_and(From::is_of_one_arm);
-    asked.pattern.is_some() && asked.wanted.higher && is_own
+    is_counter(asked) && asked.from.as_ref().is_some_and(From::is_of_one_arm)
 }
 
-/// Why slices cannot be judged.
-fn unfit(task: &Task) -> Option<String> {
+/// Why one process cannot be all arms.
+fn no_flip(typed: &typed::Compare, task: &Task) -> Option<String> {
+    let server = task.server.as_ref().into_iter();
+    let lines = server.flat_map(|server| {
+        [
+            Some(server.load.as_str()),
+            server.ready.as_deref(),
+            server.stop.as_deref(),
+        ]
+    });
+    let mut words = task
+        .command
+        .iter()
+        .filter_map(|word| word.to_str())
+        .chain(lines.flatten());
+    let is_of_one_arm = |asked: &Asked| asked.from.as_ref().is_some_and(From::is_of_one_arm);
+    let what = if typed.arms_file.is_some() {
+        "--arms-file"
+    } else if !typed.place.is_empty() {
+        "--place"
+    } else if typed.technique.is_some() {
+        "--technique"
+    } else if words.any(|word| word.contains("{arm}")) || task.asked.iter().any(is_of_one_arm) {
+        "{arm}"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "all arms are one process, and {what} makes them different ones (leave it out, or write --design slices or runs)"
+    ))
+}
+
+/// Why slices of several programs cannot be judged.
+fn no_slices(task: &Task) -> Option<String> {
     if task.server.is_some() {
         return Some(
             "a server's load is timed as a whole (leave --load out and give it load yourself, or use whole runs)"
@@ -90,66 +189,5 @@ fn unfit(task: &Task) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{choose, usual};
-    use crate::cli::typed::Design;
-    use crate::commands::compare::Task;
-    use model::compare::Method;
-
-    fn task(metrics: &[&str]) -> Task {
-        Task {
-            command: vec!["program".into()],
-            asked: metrics.iter().map(|text| text.parse().expect("a metric")).collect(),
-            server: None,
-        }
-    }
-
-    #[test]
-    fn slices_are_taken_where_every_metric_can_be_read_meanwhile() {
-        for (metrics, method, part) in [
-            (
-                vec!["ops=([0-9]+),from=/tmp/{arm}"],
-                Method::Slices,
-                "while its program runs",
-            ),
-            (
-                vec!["ops=([0-9]+),from=http://localhost/{arm}"],
-                Method::Slices,
-                "while its program runs",
-            ),
-            (
-                vec!["p99=([0-9]+),lower,from=http://localhost/{arm}"],
-                Method::Runs,
-                "`p99` is known when",
-            ),
-            (vec!["ops=([0-9]+),from=/tmp/x"], Method::Runs, "`ops` is known when"),
-            (vec!["ops=([0-9]+)"], Method::Runs, "`ops` is known when"),
-            (
-                vec!["ops=([0-9]+),from=/tmp/{arm}", "wall"],
-                Method::Runs,
-                "`wall` is known when",
-            ),
-        ] {
-            let choice = usual(&task(&metrics));
-            assert_eq!(choice.method, method, "{metrics:?}");
-            assert!(choice.reason.contains(part), "{}", choice.reason);
-        }
-    }
-
-    #[test]
-    fn what_was_typed_stands_unless_it_makes_no_sense() {
-        let counter = task(&["ops=([0-9]+)"]);
-        assert_eq!(
-            choose(Design::Slices, &counter).expect("the output is read").method,
-            Method::Slices
-        );
-        assert_eq!(choose(Design::Runs, &counter).expect("runs").method, Method::Runs);
-        for (metric, why) in [
-            ("wall", "`wall` belongs to whole runs"),
-            ("ops=([0-9]+),from=/tmp/x", "write {arm}"),
-        ] {
-            let error = choose(Design::Slices, &task(&[metric])).expect_err("no counter");
-            assert!(error.to_string().contains(why), "{error}");
-        }
-    }
-}
+#[path = "design_tests.rs"]
+mod tests;

@@ -1,10 +1,11 @@
 //! Finished runs in a file, a line each, so that an interruption costs no more than the run at hand.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use lab::compare::technique::Setup;
 use lab::compare::{Error, Keep, Slot, Spec};
 use model::compare::{Method, Run};
 use serde::{Deserialize, Serialize};
@@ -26,10 +27,30 @@ struct Head {
 }
 
 /// Every other line.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Line {
     arm: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    way: Option<Way>,
     run: Run,
+}
+
+/// How a run got its pages, where an arm has several ways.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Way {
+    /// As `--technique` names it.
+    pub(super) technique: String,
+    /// In words, with why this one.
+    pub(super) words: String,
+}
+
+impl Way {
+    fn of(setup: &Setup) -> Option<Self> {
+        Some(Self {
+            technique: setup.way?.to_string(),
+            words: setup.words.clone(),
+        })
+    }
 }
 
 /// The file, and what was in it.
@@ -38,6 +59,8 @@ pub(super) struct Journal {
     file: File,
     head: Head,
     done: Vec<Line>,
+    /// Of each arm.
+    ways: Vec<Option<Way>>,
     written: usize,
     /// Was it asked for? Otherwise it goes once the result has been given.
     stays: bool,
@@ -88,6 +111,7 @@ impl Journal {
             file,
             head,
             done: Vec::new(),
+            ways: Vec::new(),
             written: 0,
             stays,
         };
@@ -105,12 +129,7 @@ impl Journal {
         }
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut lines = whole.lines();
-        let head: Head = serde_json::from_str(lines.next().unwrap_or_default()).with_context(|| {
-            format!(
-                "--resume {}: its first line is not that of a comparison",
-                path.display()
-            )
-        })?;
+        let head = head(path, lines.next())?;
         let done: Result<Vec<Line>, _> = lines.map(serde_json::from_str).collect();
         let done = done.with_context(|| format!("--resume {}: a line is not a run", path.display()))?;
         if (&head.schema, &head.program, &head.arms) != (&wanted.schema, &wanted.program, &wanted.arms) {
@@ -131,12 +150,13 @@ impl Journal {
         // A line that was cut by a crash makes way for the next.
         let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
         file.set_len(kept)
-            .and_then(|()| std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)))
+            .and_then(|()| file.seek(std::io::SeekFrom::End(0)))
             .with_context(|| format!("--resume {}", path.display()))?;
         Ok(Self {
             path: path.to_owned(),
             file,
             head,
+            ways: Vec::new(),
             written: done.len(),
             done,
             stays: true,
@@ -146,6 +166,54 @@ impl Journal {
     /// The seed of the runs in it, or the one it was begun with.
     pub(super) fn seed(&self) -> u64 {
         self.head.seed
+    }
+
+    /// How the runs of an arm that were in it got their pages.
+    pub(super) fn way(&self, arm: &str) -> Option<&Way> {
+        self.done.iter().find(|line| line.arm == arm)?.way.as_ref()
+    }
+
+    /// How runs get their pages from here on, in the order of the arms.
+    pub(super) fn note_ways<'a>(&mut self, setups: impl Iterator<Item = &'a Setup>) {
+        self.ways = setups.map(Way::of).collect();
+    }
+
+    /// Forgets all runs: those of one design do not go with those of another.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn begin_anew(&mut self, design: Method) -> Result<(), Error> {
+        self.head.design = design;
+        self.rewrite(&[])
+    }
+
+    /// The runs that were in it, of whole blocks only; the file forgets the others. Of a block that one process began, another
+    /// cannot make the rest.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn take_whole_blocks(&mut self, spec: &Spec) -> Result<Vec<(Slot, Run)>, Error> {
+        let slots = spec.arms.len() + 1;
+        let in_block = |block: u32| self.done.iter().filter(|line| line.run.block == block).count();
+        let is_whole = |line: &&Line| in_block(line.run.block) == slots;
+        let whole: Vec<Line> = self.done.iter().filter(is_whole).cloned().collect();
+        if whole.len() < self.done.len() {
+            self.rewrite(&whole)?;
+        }
+        Ok(self.take_done(spec))
+    }
+
+    /// The file with these runs, and no others.
+    fn rewrite(&mut self, lines: &[Line]) -> Result<(), Error> {
+        self.done = lines.to_vec();
+        self.written = lines.len();
+        let head = self.head.clone();
+        let emptied = self.file.set_len(0).and_then(|()| self.file.rewind());
+        emptied
+            .with_context(|| self.path.display().to_string())
+            .and_then(|()| self.write(&head))
+            .and_then(|()| lines.iter().try_for_each(|line| self.write(line)))
+            .map_err(|error| Error::Keep(format!("{error:#}")))
     }
 
     /// The runs that were in it.
@@ -191,12 +259,33 @@ impl Keep for Journal {
     fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
         let line = Line {
             arm: self.head.arms.get(slot.arm).cloned().unwrap_or_default(),
+            way: self.ways.get(slot.arm).cloned().flatten(),
             run: run.clone(),
         };
         self.write(&line).map_err(|error| Error::Keep(format!("{error:#}")))?;
         self.written += 1;
         Ok(())
     }
+}
+
+/// By which design the runs were made that are gone on with; `None` if none are.
+///
+/// # Errors
+/// If the file is none of a comparison.
+pub(super) fn design(typed: &typed::Compare) -> anyhow::Result<Option<Method>> {
+    let Some(path) = &typed.resume else { return Ok(None) };
+    let text = super::read(path)?;
+    let first = text.lines().next();
+    first.map(|line| Ok(head(path, Some(line))?.design)).transpose()
+}
+
+fn head(path: &Path, line: Option<&str>) -> anyhow::Result<Head> {
+    serde_json::from_str(line.unwrap_or_default()).with_context(|| {
+        format!(
+            "--resume {}: its first line is not that of a comparison",
+            path.display()
+        )
+    })
 }
 
 /// Where finished runs are kept unless told otherwise: the user's state directory (XDG base directories).

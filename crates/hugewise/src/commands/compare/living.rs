@@ -1,25 +1,16 @@
 //! `hugewise compare --live PID`: a process that runs already is compared with itself, its pages flipped in place.
 
-use std::time::Duration;
-
-use anyhow::{Context, bail};
 use host::Snapshot;
-use lab::compare::inplace::{self, Finished, Length, Plan, Process, SETTLE};
+use lab::compare::Spec;
+use lab::compare::inplace::{self, Finished, Whose};
 use lab::compare::metric::Asked;
-use lab::compare::{Named, Spec};
-use lab::flip::{self, Span, To};
-use model::PageKind;
-use model::compare::{InPlace, Method};
+use model::compare::Method;
 
+use super::inplace::InPlace;
 use super::journal::Journal;
 use super::{Desk, Stop, give, spec, wall};
 use crate::cli::typed::{self, Format};
 use crate::ui::{Outcome, Ui};
-
-/// Long enough for a thousand timer ticks, short enough that drift stays out of a block.
-const SLICE: Duration = Duration::from_secs(2);
-/// A piece of which less is in use stays on base pages: collapsing would make memory of the rest, as in `hugewise collapse`.
-const USED: f64 = 0.5;
 
 /// Runs the command.
 pub(super) fn run(
@@ -29,35 +20,25 @@ pub(super) fn run(
     snapshot: &Snapshot,
     form: Format,
 ) -> anyhow::Result<Outcome> {
-    if typed.range == Span::Text {
-        bail!(
-            "--range text: code belongs to files, whose large pages cannot be cut in place (write anon, heap or addresses)"
-        );
-    }
-    let arms = arms(&typed.arms)?;
     let asked = asked(typed)?;
-    let turns = arms.iter().map(|(to, _)| *to).collect();
-    let plan = Plan::new(turns, asked.clone(), length(typed))?;
+    let in_place = InPlace::new(typed, Whose::Found, &asked, typed.load.as_deref(), snapshot)?;
     let stop = Stop::on_signals()?;
     let stopped = || stop.is_asked();
-    let mut process = Process::open(flipped(typed, pid, snapshot)?, typed.threads.clone(), &stopped)?;
-    let named: Vec<Named> = arms.into_iter().map(|(_, named)| named).collect();
-    let names = named.iter().map(|named| named.name.clone()).collect();
+    let mut process = in_place.open(pid, &stopped)?;
     let identity = identity(desk, pid, process.started());
-    let mut journal = Journal::open(typed, desk.seed, identity, names, Method::Flip)?;
+    let mut journal = Journal::open(typed, desk.seed, identity, in_place.names(), Method::Flip)?;
     desk.seed = journal.seed();
+    let reason =
+        "a process that runs already can be compared in place: no restart, the same data at the same addresses";
     let spec = Spec {
         program: words(desk, pid),
-        method: Method::Flip,
-        reason: "a process that runs already can be compared in place: no restart, the same data at the same addresses"
-            .to_owned(),
-        in_place: Some(how(typed, pid)),
-        arms: named,
+        reason: reason.to_owned(),
         ..spec(typed, &asked, desk.seed)
     };
+    let spec = in_place.spec(pid, spec);
     let done = journal.take_done(&spec);
     let mut progress = desk.ui.progress();
-    let finished = inplace::run(&spec, done, &plan, &mut process, &mut journal, &mut progress);
+    let finished = inplace::run(&spec, done, in_place.plan(), &mut process, &mut journal, &mut progress);
     drop(progress);
     tell(&desk.ui, pid, &finished);
     give(desk, typed, snapshot, form, journal, finished.compared)
@@ -80,73 +61,11 @@ fn tell(ui: &Ui, pid: u32, finished: &Finished) {
     }
 }
 
-/// The two arms that pages in place can have.
-fn arms(names: &[String]) -> anyhow::Result<Vec<(To, Named)>> {
-    let arm = |name: &String| {
-        let (to, kind) = match name.as_str() {
-            "base" => (To::Base, PageKind::Base),
-            "thp" => (To::Large, PageKind::Thp),
-            _ => {
-                bail!("--arms {name}: memory of a living process can be flipped to base and thp only (write base,thp)")
-            }
-        };
-        let named = Named {
-            name: name.clone(),
-            technique: to.technique().to_owned(),
-            kind: Some(kind),
-        };
-        Ok((to, named))
-    };
-    let arms: Vec<(To, Named)> = names.iter().map(arm).collect::<anyhow::Result<_>>()?;
-    match arms.as_slice() {
-        [(first, _), (second, _)] if first != second => Ok(arms),
-        _ => bail!(
-            "--arms {}: a flip in place is between two arms (write base,thp)",
-            names.join(",")
-        ),
-    }
-}
-
 fn asked(typed: &typed::Compare) -> anyhow::Result<Vec<Asked>> {
     if typed.metric.is_empty() && typed.load.is_some() {
         return Ok(vec![wall()?]);
     }
     Ok(typed.metric.clone())
-}
-
-fn length(typed: &typed::Compare) -> Length {
-    match &typed.load {
-        Some(load) => Length::Load(load.clone()),
-        None => Length::Time(typed.slice.unwrap_or(SLICE)),
-    }
-}
-
-fn flipped(typed: &typed::Compare, pid: u32, snapshot: &Snapshot) -> anyhow::Result<flip::Spec> {
-    Ok(flip::Spec {
-        pid,
-        span: typed.range.clone(),
-        used: USED,
-        budget: None,
-        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-        page: snapshot
-            .pmd_page()
-            .into_result()
-            .context("this kernel has no transparent large pages to collapse into")?,
-    })
-}
-
-fn how(typed: &typed::Compare, pid: u32) -> InPlace {
-    let slice_seconds = match length(typed) {
-        Length::Time(time) => Some(time.as_secs_f64()),
-        Length::Load(_) => None,
-    };
-    InPlace {
-        pid,
-        range: typed.range.to_string(),
-        threads: typed.threads.to_string(),
-        slice_seconds,
-        settle_seconds: SETTLE.as_secs_f64(),
-    }
 }
 
 /// The program and its arguments, as the process shows them.

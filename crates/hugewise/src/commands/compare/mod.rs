@@ -2,6 +2,8 @@
 
 mod arms;
 mod design;
+mod flip;
+mod inplace;
 mod journal;
 mod living;
 mod room;
@@ -14,17 +16,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use host::Snapshot;
+use lab::compare::inplace::Whose;
 use lab::compare::live::{Arm, Counting, Live, Server};
 use lab::compare::metric::Asked;
 use lab::compare::program;
 use lab::compare::slices::{Plan, Slices};
+use lab::compare::threads::Threads;
 use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
+use lab::flip::Span;
 use lab::preload;
 use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
+use self::design::{Choice, Made};
+use self::inplace::InPlace;
 use self::journal::Journal;
 use self::room::Room;
-use self::slices::Made;
 use super::Desk;
 use super::pools::Loan;
 use super::stop::Stop;
@@ -49,17 +55,15 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let task = Task::of(typed)?;
     let program = program::look(&task.command[0], std::env::var_os("PATH").as_deref())?;
     let program = program.behind(preload::given().as_deref());
-    let arms = arms::resolve(typed, &task.command, &program, &snapshot)?;
+    let load = task.server.as_ref().map(|server| server.load.as_str());
+    let in_place = InPlace::new(typed, Whose::Own, &task.asked, load, &snapshot);
+    let design = design::choose(typed, &task, &in_place, journal::design(typed)?)?;
+    must_fit(typed, &design)?;
+    let mut arms = arms::resolve(typed, &task.command, &program, &snapshot)?;
     desk.ui
         .note(&format!("{} is {}", program.path.display(), program.memory.title()));
-    let design = design::choose(typed.design, &task)?;
-    if let (Method::Runs, Some(_)) = (design.method, typed.slice) {
-        bail!(
-            "--slice: whole runs have no slices, and here {} (write --design slices)",
-            design.reason
-        );
-    }
     let mut journal = Journal::open(typed, desk.seed, task.words(), arms.names(), design.method)?;
+    arms.take_ways(&journal)?;
     desk.seed = journal.seed();
     let spec = Spec {
         program: task.words(),
@@ -74,10 +78,28 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         task,
         room: Room::of(typed, &spec, &arms, &program, &snapshot),
         counting: Counting::here(&snapshot.cpu),
+        in_place: in_place.ok(),
         arms: arms.live,
     }
     .carry_out(spec, design.is_asked, &mut journal);
     give(desk, typed, &snapshot, form, journal, compared)
+}
+
+/// What was typed of slices, against a design that has none, or none in place.
+fn must_fit(typed: &typed::Compare, design: &Choice) -> anyhow::Result<()> {
+    let reason = &design.reason;
+    let sliced = [
+        ("--slice", typed.slice.is_some()),
+        ("--threads", typed.threads != Threads::All),
+    ];
+    let sliced = sliced.into_iter().find(|(_, is_typed)| *is_typed);
+    if let (Method::Runs, Some((option, _))) = (design.method, sliced) {
+        bail!("{option}: whole runs have no slices, and here {reason} (write --design flip or slices)");
+    }
+    if design.method != Method::Flip && typed.range != Span::Anon {
+        bail!("--range: memory is flipped in place only, and here {reason} (write --design flip)");
+    }
+    Ok(())
 }
 
 /// Gives the result; finished runs stay where there is none, or only a part of one.
@@ -203,30 +225,54 @@ struct Comparison<'a> {
     typed: &'a typed::Compare,
     task: Task,
     arms: Vec<Arm>,
+    /// Where it can be.
+    in_place: Option<InPlace<'a>>,
     room: Room<'a>,
     counting: Counting,
 }
 
 impl Comparison<'_> {
-    /// By the design chosen, or by whole runs where slices were not asked for and the program makes none.
+    /// By the design chosen, or by whole runs where another was not asked for and the program is not fit for it.
     fn carry_out(self, mut spec: Spec, is_asked: bool, journal: &mut Journal) -> Result<Compared, Error> {
         let stop = Stop::on_signals().map_err(|error| Error::Keep(error.to_string()))?;
         let stopped = || stop.is_asked();
-        if spec.method == Method::Slices {
-            self.tell(&spec);
-            let asked = self.task.asked.clone();
-            let slices = Slices::new(self.arms.clone(), asked, self.plan(), &stopped);
-            match slices::compare(self.ui, &self.room, &spec, slices, journal)? {
-                Made::Compared(compared) => return Ok(*compared),
-                Made::Unfit(error) if is_asked => return Err(error),
-                Made::Unfit(error) => {
-                    spec.method = Method::Runs;
-                    spec.reason = format!("slices were tried: {error}");
-                }
+        self.tell(&spec);
+        if spec.method == Method::Runs {
+            return self.whole_runs(&spec, &stopped, journal);
+        }
+        match self.slices(&spec, is_asked, &stopped, journal)? {
+            Made::Compared(compared) => Ok(*compared),
+            Made::Unfit(error) if is_asked => Err(Error::Unfit {
+                design: spec.method,
+                error: Box::new(error),
+            }),
+            Made::Unfit(error) => {
+                spec.reason = format!("{} were tried: {error}", spec.method.title());
+                spec.method = Method::Runs;
+                journal.begin_anew(Method::Runs)?;
+                self.tell(&spec);
+                self.whole_runs(&spec, &stopped, journal)
             }
         }
-        self.tell(&spec);
-        self.whole_runs(&spec, &stopped, journal)
+    }
+
+    /// Of one process, or of several.
+    fn slices(
+        &self,
+        spec: &Spec,
+        is_asked: bool,
+        stop: &dyn Fn() -> bool,
+        journal: &mut Journal,
+    ) -> Result<Made, Error> {
+        match &self.in_place {
+            Some(in_place) if spec.method == Method::Flip => {
+                flip::compare(self.ui, in_place, &self.task, (spec, is_asked), stop, journal)
+            }
+            _ => {
+                let slices = Slices::new(self.arms.clone(), self.task.asked.clone(), self.plan(), stop);
+                slices::compare(self.ui, &self.room, spec, slices, journal)
+            }
+        }
     }
 
     fn tell(&self, spec: &Spec) {
@@ -262,6 +308,7 @@ impl Comparison<'_> {
         };
         let compared = ways::choose(ui, &mut live, spec, &loan).and_then(|spec| {
             live.began = Instant::now();
+            journal.note_ways(live.arms.iter().map(|arm| &arm.setup));
             let done = journal.take_done(&spec);
             lab::compare::run(&spec, done, &mut live, journal, &mut ui.progress())
         });

@@ -1,19 +1,14 @@
 //! Slices of programs that are alive at once: started one by one, if memory is enough for all.
 
 use lab::compare::slices::{Slices, Started};
-use lab::compare::{Error, Outcome, Spec};
+use lab::compare::{Error, Spec};
 use model::Bytes;
 
 use super::super::pools::Loan;
+use super::design::{Made, made};
 use super::journal::Journal;
 use super::room::Room;
 use crate::ui::Ui;
-
-/// What was found, or why this program makes no slices; only before anything was measured.
-pub(super) enum Made {
-    Compared(Box<Outcome>),
-    Unfit(Error),
-}
 
 /// Starts all programs, and lets them take turns. Whatever happens, borrowed pages are given back.
 pub(super) fn compare(
@@ -26,19 +21,19 @@ pub(super) fn compare(
     let mut spec = spec.clone();
     let first = match first(ui, &mut spec, &mut slices) {
         Ok(first) => first,
-        Err(error @ (Error::Gone { .. } | Error::Metric { .. })) => return Ok(Made::Unfit(error)),
-        Err(error) => return Err(error),
+        Err(error) => return made(Err(error)),
     };
     must_fit(slices.programs(), first.memory)?;
     let loan = room.loan(ui, first.memory);
     let compared = all(ui, &mut spec, &mut slices, &loan).and_then(|()| {
+        journal.note_ways(slices.setups());
         let done = journal.take_done(&spec);
         lab::compare::run(&spec, done, &mut slices, journal, &mut ui.progress())
     });
     // Pages that are in use cannot be given back.
     drop(slices);
     loan.give_back(ui);
-    compared.map(|compared| Made::Compared(Box::new(compared)))
+    made(compared)
 }
 
 /// The reference tells how much memory a program needs. If it takes that from a pool, it starts anew once it can.

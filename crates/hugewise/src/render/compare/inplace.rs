@@ -10,9 +10,14 @@ use crate::render::sheet::Sheet;
 /// What the slices are: `slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of all threads`.
 pub(super) fn slices(how: &InPlace) -> String {
     let pid = how.pid;
+    let whose = if how.started {
+        ", started for this and ended with it"
+    } else {
+        ""
+    };
     let length = match how.slice_seconds {
-        Some(seconds) => format!("slices of {seconds} s of process {pid}"),
-        None => format!("each slice is one load on process {pid}"),
+        Some(seconds) => format!("slices of {seconds} s of process {pid}{whose}"),
+        None => format!("each slice is one load on process {pid}{whose}"),
     };
     let threads = match how.threads.as_str() {
         "all" => "all threads".to_owned(),

@@ -1,9 +1,10 @@
-//! One process that lives on is compared with itself: its pages are flipped between slices of its time, and nothing else changes.
+//! One process is compared with itself: its pages are flipped between slices of its time, and nothing else changes.
 //!
 //! Flipping, settling and looking at page tables come before and after a slice. Inside of it nothing happens but the
 //! process's own work: a look takes longer on base pages than on large ones, and would find the difference that it makes.
 
 mod doubts;
+mod own;
 mod process;
 mod slice;
 mod stat;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use model::compare::{Flip, Looks, Metric, Restored, Run, Slice};
 use model::{Backing, Bytes, PageKind, Unread};
 
+pub use self::own::Own;
 pub use self::process::Process;
 use self::slice::Passed;
 pub use self::slice::Sample;
@@ -36,6 +38,16 @@ pub struct Plan {
     arms: Vec<To>,
     asked: Vec<Asked>,
     length: Length,
+    whose: Whose,
+}
+
+/// Whose the process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Somebody else's: it is left as it was found, and what it prints goes elsewhere.
+    Found,
+    /// The comparison's own: what it prints can be read, and it is ended.
+    Own,
 }
 
 /// How long a slice is.
@@ -52,14 +64,21 @@ impl Plan {
     ///
     /// # Errors
     /// If no honest score comes from what is asked, with what to ask instead.
-    pub fn new(arms: Vec<To>, asked: Vec<Asked>, length: Length) -> Result<Self, Error> {
-        slice::check(&asked, &length).map_err(Error::Slices)?;
-        Ok(Self { arms, asked, length })
+    pub fn new(arms: Vec<To>, asked: Vec<Asked>, length: Length, whose: Whose) -> Result<Self, Error> {
+        slice::check(&asked, &length, whose).map_err(Error::InPlace)?;
+        Ok(Self {
+            arms,
+            asked,
+            length,
+            whose,
+        })
     }
 
-    /// What is read at both ends of a slice; a metric without a place is looked for in what the load prints.
+    /// What is read at both ends of a slice. A metric without a place is looked for in what the load prints; without a load
+    /// the process has to print it.
     fn counters(&self, to: To) -> Vec<Counter> {
-        let counters = self.asked.iter().filter(|asked| asked.from.is_some());
+        let prints = self.whose == Whose::Own && matches!(self.length, Length::Time(_));
+        let counters = self.asked.iter().filter(|asked| asked.from.is_some() || prints);
         counters.filter_map(|asked| Counter::of(asked, to.name())).collect()
     }
 }
@@ -98,6 +117,10 @@ pub trait Subject {
     fn restore(&mut self) -> Result<Restored, Error>;
     /// Has it ended, or does it within this time?
     fn has_ended(&self, within: Duration) -> bool;
+    /// That it has ended, as an error; the arm is named in it.
+    fn gone(&self, arm: &str) -> Error;
+    /// Whose it is: a process that ends with the comparison needs none of its pages back.
+    fn whose(&self) -> Whose;
     /// A clock.
     fn elapsed(&self) -> Duration;
 }
@@ -107,11 +130,11 @@ pub trait Subject {
 pub struct Finished {
     /// The comparison.
     pub compared: Result<Outcome, Error>,
-    /// How the process was left; `None` if it has ended.
+    /// How the process was left; `None` if it has ended, or is the comparison's own.
     pub restored: Option<Result<Restored, Error>>,
 }
 
-/// Compares, and gives the process its pages back whatever happened.
+/// Compares, and gives a process that lives on its pages back whatever happened.
 pub fn run(
     spec: &Spec,
     done: Vec<(Slot, Run)>,
@@ -124,8 +147,8 @@ pub fn run(
     let compared = executor
         .trial(spec, progress)
         .and_then(|spec| experiment::run(&spec, done, &mut executor, keep, progress));
-    let is_there = !executor.subject.has_ended(Duration::ZERO);
-    let restored = is_there.then(|| executor.subject.restore());
+    let lives_on = executor.subject.whose() == Whose::Found && !executor.subject.has_ended(Duration::ZERO);
+    let restored = lives_on.then(|| executor.subject.restore());
     let left = restored.as_ref().and_then(|restored| restored.as_ref().ok());
     let compared = compared.map(|(mut compare, mut all)| {
         all.extend(compare.arms.iter().filter_map(doubts::pages_changed));
@@ -226,11 +249,7 @@ impl<S: Subject> InPlace<'_, S> {
         if matches!(error, Error::Interrupted) || !self.subject.has_ended(ENDING) {
             return error;
         }
-        Error::Gone {
-            arm: to.name().to_owned(),
-            status: "a status that only its parent learns".to_owned(),
-            said: String::new(),
-        }
+        self.subject.gone(to.name())
     }
 }
 

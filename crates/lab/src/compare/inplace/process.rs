@@ -1,4 +1,4 @@
-//! A real process as the subject: flipped from outside, read through /proc, never stopped and never ended.
+//! A real process as the subject: flipped from outside, read through /proc, never stopped; ended only if it is our own.
 
 use std::os::fd::OwnedFd;
 use std::thread;
@@ -10,8 +10,9 @@ use model::{Backing, Unread};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::own::Own;
 use super::stat::{self, Stat};
-use super::{Sample, Subject};
+use super::{Sample, Subject, Whose};
 use crate::compare::Error;
 use crate::compare::live::{Arm, server};
 use crate::compare::metric::From;
@@ -29,6 +30,8 @@ const BREATH: Duration = Duration::from_millis(3);
 pub struct Process<'a> {
     pid: u32,
     handle: OwnedFd,
+    /// The program that it is of, if the comparison started it. It ends before its pages would be given back.
+    own: Option<Own<'a>>,
     flipped: Flipped,
     source: Source,
     threads: Threads,
@@ -54,6 +57,7 @@ impl<'a> Process<'a> {
         let process = Self {
             pid,
             handle,
+            own: None,
             flipped: Flipped::open(spec)?,
             source: Source::live(),
             threads,
@@ -62,6 +66,20 @@ impl<'a> Process<'a> {
         };
         process.times()?;
         Ok(process)
+    }
+
+    /// The same as a process of a program that the comparison started, whose CPU time is that of all its processes.
+    #[must_use]
+    pub fn of(self, own: Own<'a>) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// Ends the program that it is of, if the comparison started it.
+    ///
+    /// # Errors
+    /// If it does not stop as it was asked to; then it is killed.
+    pub fn end(self) -> Result<(), Error> {
+        self.own.map_or(Ok(()), Own::end)
     }
 
     /// Clock ticks from boot to its begin: another process with the same id has others.
@@ -75,8 +93,9 @@ impl<'a> Process<'a> {
     }
 
     fn times(&self) -> Result<Times, Error> {
-        let times = self.threads.times(&self.source, self.pid);
-        times.map_err(|why| Error::Slices(format!("--threads: {why}")))
+        let root = self.own.as_ref().map_or(self.pid, Own::id);
+        let times = self.threads.times(&self.source, root);
+        times.map_err(|why| Error::InPlace(format!("--threads: {why}")))
     }
 
     fn has_ended_within(&self, time: Duration) -> bool {
@@ -91,8 +110,8 @@ impl<'a> Process<'a> {
 }
 
 /// A file is empty for a moment while it is written anew.
-fn patiently(counter: &Counter, arm: &str) -> Result<f64, Error> {
-    let read = || counter.read(arm, &String::new);
+fn patiently(counter: &Counter, arm: &str, output: &dyn Fn() -> String) -> Result<f64, Error> {
+    let read = || counter.read(arm, output);
     for _ in 0..REREADS {
         match read() {
             Err(_) if matches!(counter.from, Some(From::File(_))) => thread::sleep(BREATH),
@@ -118,7 +137,8 @@ impl Subject for Process<'_> {
     /// Counters first, at both ends of a slice: what reading them takes is then left out of both times alike.
     fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
         let stat = self.stat();
-        let counts = counters.iter().map(|counter| patiently(counter, arm));
+        let output = || self.own.as_ref().map_or_else(String::new, Own::output);
+        let counts = counters.iter().map(|counter| patiently(counter, arm, &output));
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
         let times = self.times()?;
         Ok(Sample {
@@ -139,7 +159,7 @@ impl Subject for Process<'_> {
                 return Ok(());
             }
             if self.has_ended_within(left.min(STEP)) {
-                return Err(Error::Slices(format!("process {} has ended", self.pid)));
+                return Err(Error::InPlace(format!("process {} has ended", self.pid)));
             }
         }
     }
@@ -159,6 +179,19 @@ impl Subject for Process<'_> {
 
     fn has_ended(&self, within: Duration) -> bool {
         self.has_ended_within(within)
+    }
+
+    fn gone(&self, arm: &str) -> Error {
+        let of_another = || Error::Gone {
+            arm: arm.to_owned(),
+            status: "a status that only its parent learns".to_owned(),
+            said: String::new(),
+        };
+        self.own.as_ref().map_or_else(of_another, Own::gone)
+    }
+
+    fn whose(&self) -> Whose {
+        if self.own.is_some() { Whose::Own } else { Whose::Found }
     }
 
     fn elapsed(&self) -> Duration {
@@ -185,12 +218,14 @@ mod tests {
             std::fs::write(written, "ops 17\n").expect("written");
         });
         // The writer may be kept waiting for longer than a reader is patient: then it is read once more.
-        let read = patiently(&counter, "thp");
+        let read = patiently(&counter, "thp", &String::new);
         writer.join().expect("ended");
-        let read = read.or_else(|_| patiently(&counter, "thp"));
+        let read = read.or_else(|_| patiently(&counter, "thp", &String::new));
         std::fs::remove_file(&file).expect("removed");
         assert_eq!(read.expect("a number"), 17.0);
-        let error = patiently(&counter, "thp").expect_err("it is gone").to_string();
+        let error = patiently(&counter, "thp", &String::new)
+            .expect_err("it is gone")
+            .to_string();
         assert!(error.contains("--metric ops"), "{error}");
     }
 }

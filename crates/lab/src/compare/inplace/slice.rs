@@ -9,8 +9,8 @@ use super::super::Error;
 use super::super::live::server::Load;
 use super::super::metric::{self, Asked};
 use super::super::score::{self, Counter, Mark};
-use super::Length;
 use super::stat::Stat;
+use super::{Length, Whose};
 
 /// The process at one end of a slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub(super) struct Passed {
 }
 
 /// Does what is asked make a score?
-pub(super) fn check(asked: &[Asked], length: &Length) -> Result<(), String> {
+pub(super) fn check(asked: &[Asked], length: &Length, whose: Whose) -> Result<(), String> {
     let is_loaded = matches!(length, Length::Load(_));
     if asked.is_empty() {
         return Err(
@@ -44,10 +44,10 @@ pub(super) fn check(asked: &[Asked], length: &Length) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    asked.iter().try_for_each(|asked| one(asked, is_loaded))
+    asked.iter().try_for_each(|asked| one(asked, is_loaded, whose))
 }
 
-fn one(asked: &Asked, is_loaded: bool) -> Result<(), String> {
+fn one(asked: &Asked, is_loaded: bool, whose: Whose) -> Result<(), String> {
     let name = &asked.wanted.name;
     let is_built_in = asked.pattern.is_none();
     let fits_loads = [Metric::Wall.name(), Metric::Cpu.name()].contains(&name.as_str());
@@ -61,7 +61,7 @@ fn one(asked: &Asked, is_loaded: bool) -> Result<(), String> {
             "--metric {name} is as long as the slice: it takes a --load, which is run once in every slice"
         ));
     }
-    if !is_built_in && asked.from.is_none() && !is_loaded {
+    if !is_built_in && asked.from.is_none() && !is_loaded && whose == Whose::Found {
         return Err(format!(
             "--metric {name}: nothing prints it (say where the counter is with from=FILE, a URL or cmd:COMMAND, or give a \
              --load that prints it)"
@@ -93,6 +93,9 @@ pub(super) fn metrics(
     }
     let printed = load.as_ref().map_or("", |load| load.output.as_str());
     for asked in asked.iter().filter(|asked| asked.from.is_none()) {
+        if counters.iter().any(|counter| counter.wanted == asked.wanted) {
+            continue;
+        }
         let Some(pattern) = &asked.pattern else { continue };
         let name = asked.wanted.name.clone();
         let value = metric::find(pattern, printed).map_err(|why| Error::Metric {
@@ -136,7 +139,7 @@ mod tests {
     use model::{Backing, Bytes, PageKind};
 
     use super::{Counter, Mark, Passed, Sample, check, metrics, worse};
-    use crate::compare::inplace::Length;
+    use crate::compare::inplace::{Length, Whose};
     use crate::compare::live::server::Load;
     use crate::compare::metric::Asked;
     use crate::compare::threads::Threads;
@@ -187,15 +190,23 @@ mod tests {
         let (time, load) = (Length::Time(Duration::from_secs(2)), Length::Load("x".to_owned()));
         let refused = |metrics: &[&str], length: &Length, part: &str| {
             let metrics: Vec<Asked> = metrics.iter().map(|text| asked(text)).collect();
-            let why = check(&metrics, length).expect_err(part);
+            let why = check(&metrics, length, Whose::Found).expect_err(part);
             assert!(why.contains(part), "{why}");
         };
         refused(&[], &time, "--load");
         refused(&["wall"], &time, "takes a --load");
         refused(&["ops=([0-9]+)"], &time, "nothing prints it");
         refused(&["faults"], &load, "not judged here");
-        assert!(check(&[asked("wall"), asked("us=([0-9]+),lower")], &load).is_ok());
-        assert!(check(&[asked("ops=([0-9]+),from=cmd:info")], &time).is_ok());
+        let makes_sense = |metrics: &[Asked], length: &Length, whose: Whose| check(metrics, length, whose).is_ok();
+        assert!(makes_sense(
+            &[asked("wall"), asked("us=([0-9]+),lower")],
+            &load,
+            Whose::Found
+        ));
+        assert!(makes_sense(&[asked("ops=([0-9]+),from=cmd:info")], &time, Whose::Found));
+        // What a program of its own prints can be read.
+        assert!(makes_sense(&[asked("ops=([0-9]+)")], &time, Whose::Own));
+        assert!(!makes_sense(&[asked("wall")], &time, Whose::Own));
     }
 
     #[test]

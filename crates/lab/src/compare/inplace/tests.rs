@@ -7,7 +7,7 @@ use model::collapse::Refused;
 use model::compare::{Ended, Flip, Method, Order, Restored, Verdict};
 use model::{Backing, Bytes, PageKind, Unread};
 
-use super::{Finished, Length, Plan, Sample, Subject, run};
+use super::{Finished, Length, Plan, Sample, Subject, Whose, run};
 use crate::compare::metric::Asked;
 use crate::compare::score::{Counter, Mark};
 use crate::compare::threads::Threads;
@@ -29,6 +29,7 @@ struct Made {
     /// Large pages come back on base pages within a slice, as a share of its memory.
     comes_back: u64,
     events: Vec<&'static str>,
+    whose: Whose,
 }
 
 impl Made {
@@ -44,6 +45,7 @@ impl Made {
             slices: 0,
             comes_back: 0,
             events: Vec::new(),
+            whose: Whose::Found,
         }
     }
 
@@ -89,7 +91,7 @@ impl Subject for Made {
     fn sample(&mut self, counters: &[Counter], _: &str) -> Result<Sample, Error> {
         self.events.push("sample");
         if self.slices >= self.ends_after {
-            return Err(Error::Slices("nobody answers".to_owned()));
+            return Err(Error::InPlace("nobody answers".to_owned()));
         }
         let machine = Tree::default().file("/proc/7/task/7/schedstat", format!("{} 0 0\n", self.cpu));
         let times = Threads::All.times(&Source::from_tree("made", machine), 7);
@@ -144,6 +146,18 @@ impl Subject for Made {
         self.slices >= self.ends_after
     }
 
+    fn gone(&self, arm: &str) -> Error {
+        Error::Gone {
+            arm: arm.to_owned(),
+            status: "0".to_owned(),
+            said: String::new(),
+        }
+    }
+
+    fn whose(&self) -> Whose {
+        self.whose
+    }
+
     fn elapsed(&self) -> Duration {
         self.now
     }
@@ -177,7 +191,7 @@ fn spec(blocks: u32) -> Spec {
 
 fn compare(spec: &Spec, metric: &str, length: Length, made: &mut Made) -> Finished {
     let asked = vec![metric.parse().expect("a metric")];
-    let plan = Plan::new(vec![To::Base, To::Large], asked, length).expect("a score");
+    let plan = Plan::new(vec![To::Base, To::Large], asked, length, made.whose).expect("a score");
     run(spec, Vec::new(), &plan, made, &mut (), &mut ())
 }
 
@@ -276,6 +290,21 @@ fn the_process_gets_its_pages_back_whatever_ends_the_comparison() {
     let finished = counted(&spec(8), &mut made);
     assert!(matches!(finished.compared, Err(Error::Interrupted)));
     assert!(finished.restored.is_some_and(|restored| restored.is_ok()));
+}
+
+#[test]
+fn a_process_of_its_own_tells_its_counter_by_what_it_prints_and_needs_no_pages_back() {
+    let mut made = Made::new();
+    made.whose = Whose::Own;
+    let finished = compare(
+        &spec(8),
+        "ops=([0-9]+)",
+        Length::Time(Duration::from_secs(2)),
+        &mut made,
+    );
+    let (compare, _) = finished.compared.expect("slices");
+    assert_eq!(compare.verdicts[0].verdict, Verdict::Better);
+    assert!(finished.restored.is_none() && compare.restored.is_none() && !made.events.contains(&"restore"));
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub(in crate::compare) fn load(
 }
 
 impl Server {
-    pub(super) fn wait_until_ready(
+    pub(in crate::compare) fn wait_until_ready(
         &self,
         arm: &Arm,
         server: &mut Process,
@@ -88,7 +88,12 @@ impl Server {
         })
     }
 
-    pub(super) fn stop(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    pub(in crate::compare) fn stop(
+        &self,
+        arm: &Arm,
+        server: &mut Process,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {

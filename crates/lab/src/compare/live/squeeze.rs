@@ -9,6 +9,7 @@ use host::Source;
 use host::programs::{Area, parse_maps};
 use model::Bytes;
 
+use crate::compare::code::Code;
 use crate::compare::technique::Collapse;
 use crate::flip::{MADV_COLLAPSE, aligned, process_madvise};
 
@@ -23,6 +24,8 @@ pub(super) struct Squeeze {
     done: BTreeSet<u64>,
     tries: BTreeMap<u64, u8>,
     refused: Option<io::Error>,
+    /// As it was at the last try, where it is about code.
+    code: Option<Code>,
 }
 
 impl Squeeze {
@@ -32,6 +35,7 @@ impl Squeeze {
             done: BTreeSet::new(),
             tries: BTreeMap::new(),
             refused: None,
+            code: None,
         }
     }
 
@@ -42,9 +46,13 @@ impl Squeeze {
             return;
         };
         let areas = parse_maps(&path, &text).unwrap_or_default();
+        let areas: Vec<&Area> = areas.iter().filter(|area| self.concerns(area)).collect();
+        if self.what == Collapse::Text && self.done.is_empty() && !areas.is_empty() {
+            let mounts = Source::live().text(&format!("/proc/{pid}/mountinfo")).into_result();
+            self.code = Some(Code::of(&areas, PAGE, &mounts.unwrap_or_default()));
+        }
         let wanted: Vec<u64> = areas
             .iter()
-            .filter(|area| self.concerns(area))
             .flat_map(|area| aligned(area.start..area.end, PAGE))
             .collect();
         for page in wanted {
@@ -80,6 +88,10 @@ impl Squeeze {
 impl fmt::Display for Squeeze {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} pages of 2M collapsed from outside", self.done.len())?;
+        if let (Some(code), true) = (&self.code, self.done.is_empty()) {
+            let errno = self.refused.as_ref().and_then(io::Error::raw_os_error);
+            return write!(f, "; {}", code.why_not(PAGE, errno));
+        }
         match &self.refused {
             Some(error) => write!(f, "; the last refusal: {error}"),
             None => Ok(()),

@@ -12,6 +12,7 @@ use crate::compare::live::process::{Process, Spawned};
 use crate::compare::live::watch::Watch;
 use crate::compare::live::{Arm, hook};
 use crate::compare::metric::{Asked, From};
+use crate::compare::rising::Rising;
 use crate::compare::score::{self, Counter, Mark, Score};
 use crate::compare::technique::{Collapse, Setup};
 use crate::compare::threads::Threads;
@@ -74,24 +75,15 @@ impl Alive {
     /// Runs it until every counter has gone up once, and stops it.
     pub(super) fn until_it_counts(&mut self, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let until = Instant::now() + plan.patience;
-        let mut first: Option<Vec<f64>> = None;
+        let mut rising = Rising::new(1);
         loop {
             if self.process.wait(Some(ASKING), stop)? {
                 return Err(self.process.gone());
             }
-            let why_not = match (self.counts(), &first) {
-                (Ok(now), Some(first)) if has_gone_up(first, &now) => return self.first_halt(&plan.threads),
-                // What an earlier program left at that place is larger than what this one begins with.
-                (Ok(now), Some(left)) if has_gone_up(&now, left) => {
-                    first = Some(now);
-                    None
-                }
-                (Ok(_), Some(_)) => None,
-                (Ok(now), None) => {
-                    first = Some(now);
-                    None
-                }
-                (Err(why), _) => Some(why),
+            let why_not = match self.counts() {
+                Ok(now) if rising.is_enough_with(&now) => return self.first_halt(&plan.threads),
+                Ok(_) => None,
+                Err(why) => Some(why),
             };
             if Instant::now() >= until {
                 return Err(why_not.unwrap_or_else(|| self.stands_still(plan.patience)));
@@ -100,17 +92,8 @@ impl Alive {
     }
 
     fn stands_still(&self, patience: Duration) -> Error {
-        Error::Metric {
-            arm: self.arm.name.clone(),
-            metric: self
-                .counters
-                .first()
-                .map_or_else(String::new, |first| first.wanted.name.clone()),
-            why: format!(
-                "it did not go up for {} s: name a number that goes up while the program works",
-                patience.as_secs()
-            ),
-        }
+        let first = self.counters.first().map(|first| first.wanted.name.clone());
+        Error::stands_still(&self.arm.name, first, patience)
     }
 
     /// Lets it run for a slice. Everything slow happens before and after, while it is stopped.
@@ -237,8 +220,4 @@ impl Drop for After {
 
 fn is_answered_by_the_program(counter: &Counter) -> bool {
     counter.from.as_ref().is_some_and(From::asks_the_program)
-}
-
-fn has_gone_up(first: &[f64], now: &[f64]) -> bool {
-    first.iter().zip(now).all(|(first, now)| now > first)
 }

@@ -5,7 +5,7 @@
 //! comparison's own A/A is between those two processes.
 
 mod alive;
-mod halt;
+pub(super) mod halt;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +18,7 @@ use model::{Bytes, PageKind};
 use self::alive::Alive;
 use super::live::{Arm, trial};
 use super::metric::Asked;
+use super::technique::Setup;
 use super::threads::Threads;
 use super::{Error, Executor};
 
@@ -77,6 +78,11 @@ impl<'a> Slices<'a> {
         self.arms.len()
     }
 
+    /// How each arm gets its pages; what is chosen by trial once its program was started.
+    pub fn setups(&self) -> impl Iterator<Item = &Setup> {
+        self.arms.iter().map(|arm| &arm.setup)
+    }
+
     /// The name of the program that is started next; `None` once all are there.
     pub fn next(&self) -> Option<&str> {
         self.arms.get(self.alive.len()).map(|arm| arm.name.as_str())
@@ -120,9 +126,10 @@ impl<'a> Slices<'a> {
     /// The reference's way is that of its second process, too.
     fn take(&mut self, arm: Arm, alive: Alive) {
         if let (true, Some(twin)) = (self.alive.is_empty(), self.arms.last_mut()) {
-            twin.setup = arm.setup;
+            twin.setup = arm.setup.clone();
             twin.others = Vec::new();
         }
+        self.arms[self.alive.len()].setup = arm.setup;
         self.alive.push(alive);
         self.began = Instant::now();
     }

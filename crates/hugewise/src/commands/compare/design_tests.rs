@@ -1,0 +1,151 @@
+//! Which design is taken for which arms and metrics.
+
+use clap::Parser;
+use host::Snapshot;
+use lab::compare::inplace::Whose;
+use lab::compare::{Error, Outcome};
+use model::compare::{Ended, Method};
+
+use super::super::inplace::InPlace;
+use super::{Choice, Made, choose, made};
+use crate::cli::typed;
+use crate::commands::compare::Task;
+
+/// `compare` alone.
+#[derive(Parser)]
+struct Words {
+    #[command(flatten)]
+    compare: typed::Compare,
+}
+
+fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
+    let words = ["compare"]
+        .into_iter()
+        .chain(options.split(' ').filter(|word| !word.is_empty()));
+    let typed = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
+    let task = Task::of(&typed)?;
+    let load = typed.load.as_deref();
+    let snapshot = Snapshot::take(&host::Source::live());
+    let in_place = InPlace::new(&typed, Whose::Own, &task.asked, load, &snapshot);
+    choose(&typed, &task, &in_place, kept)
+}
+
+#[track_caller]
+fn assert_chosen(options: &str, method: Method, reason: &str) {
+    let choice = chosen(options, None).expect("a design");
+    assert_eq!(choice.method, method, "{options}: {}", choice.reason);
+    assert!(choice.reason.contains(reason), "{options}: {}", choice.reason);
+}
+
+/// Can this machine have transparent large pages at all?
+fn has_large_pages() -> bool {
+    std::path::Path::new("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").exists()
+}
+
+#[test]
+fn one_process_is_both_arms_where_all_that_is_judged_goes_up_while_it_works() {
+    if !has_large_pages() {
+        return;
+    }
+    for options in [
+        "--metric ops=([0-9]+)",
+        "--metric ops=([0-9]+),from=/tmp/x --arms thp,base",
+        "--metric ops=([0-9]+),from=http://localhost/x --metric puts=([0-9]+)",
+    ] {
+        assert_chosen(options, Method::Flip, "goes up while the program works");
+    }
+    for options in ["--load x --ready y", "--load x --ready y --metric us=([0-9]+),lower"] {
+        assert_chosen(
+            options,
+            Method::Flip,
+            "the load can be run on one server again and again",
+        );
+    }
+}
+
+#[test]
+fn arms_that_are_different_programs_take_slices_or_runs() {
+    let metric = "--metric ops=([0-9]+),from=/tmp/";
+    assert_chosen(
+        &format!("{metric}{{arm}}"),
+        Method::Slices,
+        "of each arm while its program runs",
+    );
+    for options in [
+        "--arms base,system",
+        "--arms base,thp,text",
+        "--place pack",
+        "--technique tunables",
+    ] {
+        assert_chosen(&format!("{metric}x {options}"), Method::Runs, "`ops` is known when");
+        assert_chosen(&format!("{metric}{{arm}} {options}"), Method::Slices, "of each arm");
+    }
+}
+
+#[test]
+fn what_is_known_at_the_end_takes_whole_runs() {
+    for options in [
+        "",
+        "--metric cpu",
+        "--metric p99=([0-9]+),lower,from=http://localhost/x",
+        "--metric ops=([0-9]+) --metric wall",
+    ] {
+        assert_chosen(options, Method::Runs, "is known when a run has ended");
+    }
+    for options in [
+        "--load x",
+        "--load x --ready y --metric memory",
+        "--load x --ready y --metric lag=([0-9]+),lower,from=/x",
+        "--load x{arm} --ready y",
+    ] {
+        assert_chosen(options, Method::Runs, "a load has a beginning and an end");
+    }
+}
+
+#[test]
+fn what_was_typed_or_begun_stands_unless_it_makes_no_sense() {
+    let counter = "--metric ops=([0-9]+)";
+    for (design, method) in [("runs", Method::Runs), ("slices", Method::Slices)] {
+        let typed = chosen(&format!("--design {design} {counter}"), None).expect("a design");
+        assert_eq!((typed.method, typed.is_asked), (method, true));
+        let begun = chosen(counter, Some(method)).expect("a design");
+        assert_eq!((begun.method, begun.is_asked), (method, true));
+        assert!(begun.reason.contains("finished ones"));
+    }
+    for (options, why) in [
+        ("--design slices --metric wall", "`wall` belongs to whole runs"),
+        ("--design slices --metric ops=([0-9]+),from=/tmp/x", "write {arm}"),
+        ("--design flip --metric wall", "--design flip: "),
+        (
+            "--design flip --metric ops=([0-9]+) --arms base,text",
+            "--design flip: ",
+        ),
+        (
+            "--design flip --metric ops=([0-9]+) --place pack",
+            "--place makes them different ones",
+        ),
+    ] {
+        let error = chosen(options, None).expect_err("no sense").to_string();
+        assert!(error.contains(why), "{options}: {error}");
+    }
+}
+
+/// A comparison of slices that a program's end cut short.
+fn cut(blocks: u32) -> Outcome {
+    let mut compare = crate::render::compare::tests::compare(model::compare::Verdict::Unknown);
+    (compare.design.ended, compare.design.blocks) = (Ended::ProgramEnded, blocks);
+    (compare, Vec::new())
+}
+
+#[test]
+fn too_few_slices_and_a_program_that_does_not_suit_are_unfit_and_a_wish_to_stop_is_not() {
+    let is_unfit = |compared| matches!(made(compared), Ok(Made::Unfit(_)));
+    assert!(is_unfit(Ok(cut(5))) && !is_unfit(Ok(cut(6))));
+    let gone = Error::Gone {
+        arm: "base".to_owned(),
+        status: "0".to_owned(),
+        said: String::new(),
+    };
+    assert!(is_unfit(Err(gone)) && is_unfit(Err(Error::InPlace("x".to_owned()))));
+    assert!(made(Err(Error::Interrupted)).is_err() && made(Err(Error::Keep("full".to_owned()))).is_err());
+}

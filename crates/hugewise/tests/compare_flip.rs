@@ -1,0 +1,279 @@
+//! Programs that are started once and compared with themselves in place; where that does not suit them, whole runs. None is left.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Run, hugewise, refused, run, skipped, told, valid};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// A folder with a program that chases through its memory and counts its steps.
+struct Bench {
+    folder: tempfile::TempDir,
+    program: String,
+}
+
+impl Bench {
+    /// `None` where there is no C compiler.
+    fn set_up() -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compare_flip/chase.c");
+        let program = folder.path().join("chase");
+        let Ok(output) = Command::new("cc")
+            .args(["-O1", "-o"])
+            .arg(&program)
+            .arg(source)
+            .output()
+        else {
+            skipped("there is no C compiler");
+            return None;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let program = program.display().to_string();
+        Some(Self { folder, program })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.file(name).display().to_string()
+    }
+
+    /// A comparison of the program that counts in a file, with short slices.
+    fn words(&self, options: &[&str], mib: &str) -> Vec<String> {
+        let steps = self.name("steps");
+        let metric = format!("steps=steps ([0-9]+),from={steps}");
+        let first = [
+            "compare",
+            "--metric",
+            &metric,
+            "--slice",
+            "100ms",
+            "--warm-up",
+            "0",
+            "--json",
+        ];
+        let all = first.iter().chain(options).copied();
+        all.chain(["--", &self.program, mib, &steps])
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn compare(&self, options: &[&str]) -> Run {
+        let words = self.words(options, "32");
+        run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// A comparison that has finished so many slices.
+    fn begun(&self, options: &[&str], log: &Path, slices: usize) -> Child {
+        let words = self.words(options, "16");
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let child = hugewise(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("it starts");
+        let began = Instant::now();
+        while lines(log) <= slices && child.try_wait().is_ok_and(|end| end.is_none()) {
+            assert!(began.elapsed() < Duration::from_secs(60), "no slices");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child
+    }
+
+    /// Processes of the program.
+    fn left(&self) -> usize {
+        let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+        all.filter(|entry| {
+            let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            arguments.starts_with(self.program.as_bytes())
+        })
+        .count()
+    }
+}
+
+fn lines(log: &Path) -> usize {
+    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
+}
+
+fn interrupt(child: Child) -> Run {
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(kill.is_ok_and(|status| status.success()));
+    told(child.wait_with_output().expect("it ends"))
+}
+
+/// The method, if this machine can flip pages; otherwise why whole runs were made.
+fn is_flipped(data: &Value) -> bool {
+    let is_flipped = data["design"]["method"] == "flip";
+    if !is_flipped {
+        skipped(&data["design"]["reason"].to_string());
+    }
+    is_flipped
+}
+
+#[test]
+fn a_program_that_counts_is_started_once_flipped_and_ended() {
+    let Some(bench) = Bench::set_up() else { return };
+    let run = bench.compare(&["--runs", "2"]);
+    assert_eq!((run.code, bench.left()), (Some(0), 0), "{}", run.err);
+    let data = &valid(&run.out)["data"];
+    if !is_flipped(data) {
+        return;
+    }
+    assert!(run.err.contains("by slices of one process"), "{}", run.err);
+    let reason = data["design"]["reason"].as_str().unwrap_or_default();
+    assert!(
+        reason.starts_with("what is judged goes up while the program works"),
+        "{reason}"
+    );
+    assert_eq!(data["design"]["in_place"]["started"], true);
+    let slices = |arm: usize| data["arms"][arm]["runs"].as_array().expect("slices").iter();
+    assert_eq!((slices(0).count(), slices(1).count()), (4, 2));
+    let large = |slice: &Value| slice["slice"]["large_after"].as_u64();
+    assert!(slices(0).all(|slice| large(slice) <= Some(4 * MIB)), "{data}");
+    if data["arms"][1]["took_effect"] == true {
+        assert!(slices(1).all(|slice| large(slice) >= Some(16 * MIB)), "{data}");
+    }
+    assert!(slices(1).all(|slice| slice["metrics"]["steps"].as_f64() > Some(0.0)));
+    assert!(data["restored"].is_null(), "it has ended");
+    assert!(bench.file("steps.ended").exists(), "it was asked to end, not killed");
+}
+
+#[test]
+fn what_it_prints_and_what_a_load_tells_are_scores_too() {
+    let Some(bench) = Bench::set_up() else { return };
+    let arguments = ["--", &bench.program, "8", "-"];
+    let printed = [
+        "compare",
+        "--metric",
+        "steps=steps ([0-9]+)",
+        "--slice",
+        "100ms",
+        "--runs",
+        "1",
+        "--json",
+    ];
+    let printed = run(&[&printed[..], &arguments].concat());
+    assert_eq!((printed.code, bench.left()), (Some(0), 0), "{}", printed.err);
+    let data = &valid(&printed.out)["data"];
+    if !is_flipped(data) {
+        return;
+    }
+    let (steps, pid, stopped) = (bench.name("steps"), bench.name("pid"), bench.name("stopped"));
+    let line = format!("echo $$ > {pid}; exec {} 8 {steps}", bench.program);
+    let server = [
+        "compare",
+        "--ready",
+        &format!("test -s {steps}"),
+        "--load",
+        "sleep 0.1; echo answers 5",
+        "--stop",
+        &format!("kill $(cat {pid}) && : > {stopped}"),
+        "--metric",
+        "answers=answers ([0-9]+)",
+        "--runs",
+        "1",
+        "--json",
+    ];
+    let served = run(&[&server[..], &["--", "/bin/sh", "-c", &line]].concat());
+    assert_eq!((served.code, bench.left()), (Some(0), 0), "{}", served.err);
+    let data = &valid(&served.out)["data"];
+    assert_eq!(data["design"]["method"], "flip", "{}", served.err);
+    assert!(data["design"]["in_place"]["slice_seconds"].is_null());
+    assert_eq!(data["arms"][1]["runs"][0]["metrics"]["answers"], 5.0);
+    assert!(data["arms"][0]["runs"][0]["metrics"]["wall"].as_f64() >= Some(0.1));
+    assert!(Path::new(&stopped).exists() && bench.file("steps.ended").exists());
+}
+
+#[test]
+fn a_program_that_ends_or_counts_at_its_end_is_run_anew_and_the_reason_is_told() {
+    let Some(bench) = Bench::set_up() else { return };
+    let short = [
+        "--metric",
+        "steps=steps ([0-9]+)",
+        "--runs",
+        "1",
+        "--json",
+        "--",
+        &bench.program,
+        "4",
+        "-",
+        "1",
+    ];
+    let run = run(&[&["compare"][..], &short].concat());
+    assert_eq!((run.code, bench.left()), (Some(0), 0), "{}", run.err);
+    let design = &valid(&run.out)["data"]["design"];
+    assert_eq!(design["method"], "runs");
+    let reason = design["reason"].as_str().unwrap_or_default();
+    let tried = "slices of one process whose pages change in place were tried: ";
+    assert!(reason.starts_with(tried), "{reason}");
+    let asked = refused(&[&["compare", "--design", "flip"][..], &short].concat());
+    assert!(
+        asked.contains("--design flip: ") && asked.contains("(--design runs starts"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn after_ctrl_c_nothing_is_left_and_whole_blocks_are_gone_on_with() {
+    let Some(bench) = Bench::set_up() else { return };
+    let log = bench.file("log.jsonl");
+    let name = bench.name("log.jsonl");
+    let begun = bench.begun(&["--runs", "900", "--log", &name], &log, 5);
+    assert_eq!(bench.left(), 1, "one process is both arms");
+    let stopped = interrupt(begun);
+    assert_eq!((stopped.code, bench.left()), (Some(130), 0), "{}", stopped.err);
+    if !is_flipped(&valid(&stopped.out)["data"]) {
+        return;
+    }
+    let resumed = bench.compare(&["--runs", "3", "--resume", &name]);
+    assert!(resumed.err.contains("it is of `"), "another program: {}", resumed.err);
+    let words = bench.words(&["--runs", "3", "--resume", &name], "16");
+    let resumed = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((resumed.code, bench.left()), (Some(0), 0), "{}", resumed.err);
+    let data = &valid(&resumed.out)["data"];
+    assert_eq!((&data["design"]["blocks"], lines(&log)), (&3.into(), 10), "{data}");
+    let reason = data["design"]["reason"].as_str();
+    assert_eq!(reason, Some("that is how the finished ones were made"));
+    let other = [
+        "compare",
+        "--design",
+        "runs",
+        "--resume",
+        &name,
+        "--",
+        &bench.program,
+        "16",
+        &bench.name("steps"),
+    ];
+    assert!(refused(&other).contains("write the same --design"));
+}
+
+#[test]
+fn what_cannot_be_one_process_is_refused_with_what_to_write() {
+    let counter = "x=([0-9]+),from=/tmp/x";
+    for (options, part) in [
+        (vec!["--metric", "wall"], "takes a --load"),
+        (vec!["--metric", counter, "--arms", "base,hugetlb-2M"], "write base,thp"),
+        (
+            vec!["--metric", counter, "--place", "pack"],
+            "--place makes them different ones",
+        ),
+        (
+            vec!["--metric", "x=([0-9]+),from=/tmp/{arm}"],
+            "{arm} makes them different ones",
+        ),
+    ] {
+        let words = [&["compare", "--design", "flip"][..], &options, &["--", "/bin/true"]].concat();
+        let error = refused(&words);
+        assert!(
+            error.contains("--design flip: ") && error.contains(part),
+            "{options:?}: {error}"
+        );
+    }
+    let runs = ["compare", "--design", "runs", "--range", "heap", "--", "/bin/true"];
+    assert!(refused(&runs).contains("write --design flip"));
+}
