@@ -20,9 +20,13 @@ struct Bench {
 impl Bench {
     /// `None` where there is no C compiler.
     fn set_up() -> Option<Self> {
+        Self::with("compare_flip/chase.c")
+    }
+
+    fn with(source: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compare_flip/chase.c");
-        let program = folder.path().join("chase");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+        let program = folder.path().join("program");
         let Ok(output) = Command::new("cc")
             .args(["-O1", "-o"])
             .arg(&program)
@@ -189,6 +193,25 @@ fn what_it_prints_and_what_a_load_tells_are_scores_too() {
 }
 
 #[test]
+fn memory_of_a_child_is_flipped_there_and_the_child_ends_too() {
+    let Some(bench) = Bench::with("compare_slices/count.c") else {
+        return;
+    };
+    let counts = bench.name("counts");
+    let metric = format!("ops=ops=([0-9]+),from={counts}");
+    let words = [
+        "compare", "--metric", &metric, "--slice", "100ms", "--runs", "1", "--json",
+    ];
+    let run = run(&[&words[..], &["--", &bench.program, &counts, "16"]].concat());
+    assert_eq!((run.code, bench.left()), (Some(0), 0), "{}", run.err);
+    let data = &valid(&run.out)["data"];
+    if is_flipped(data) && data["arms"][1]["took_effect"] == true {
+        let large = data["arms"][1]["runs"][0]["backing"]["thp"].as_u64();
+        assert!(large >= Some(8 * MIB), "{data}");
+    }
+}
+
+#[test]
 fn a_program_that_ends_or_counts_at_its_end_is_run_anew_and_the_reason_is_told() {
     let Some(bench) = Bench::set_up() else { return };
     let short = [
@@ -210,7 +233,7 @@ fn a_program_that_ends_or_counts_at_its_end_is_run_anew_and_the_reason_is_told()
     let reason = design["reason"].as_str().unwrap_or_default();
     let tried = "slices of one process whose pages change in place were tried: ";
     assert!(reason.starts_with(tried), "{reason}");
-    let asked = refused(&[&["compare", "--design", "flip"][..], &short].concat());
+    let asked = refused(&[&["compare", "--quiet", "--design", "flip"][..], &short].concat());
     assert!(
         asked.contains("--design flip: ") && asked.contains("(--design runs starts"),
         "{asked}"
@@ -240,6 +263,7 @@ fn after_ctrl_c_nothing_is_left_and_whole_blocks_are_gone_on_with() {
     assert_eq!(reason, Some("that is how the finished ones were made"));
     let other = [
         "compare",
+        "--quiet",
         "--design",
         "runs",
         "--resume",

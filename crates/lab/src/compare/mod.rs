@@ -7,6 +7,7 @@
 mod code;
 mod doubts;
 pub mod experiment;
+mod halt;
 pub mod inplace;
 pub mod judge;
 pub mod live;

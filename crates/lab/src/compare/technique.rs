@@ -64,6 +64,8 @@ pub struct Setup {
     pub collapse: Option<Collapse>,
     /// How the library in front of the program lays out its mappings.
     pub preload: Option<Layout>,
+    /// What the machine lacks for it, for the notes of every run.
+    pub lacks: Option<String>,
 }
 
 impl fmt::Display for Technique {

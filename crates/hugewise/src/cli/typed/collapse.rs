@@ -7,7 +7,8 @@ use lab::flip::{Budget, Span};
 ///
 /// Puts memory of a running, unmodified process onto large pages (MADV_COLLAPSE, Linux 6.1), piece by piece, and proves by its
 /// smaps what that changed. The kernel's settings stay as they are; the pages stay large until the process frees them or
-/// the kernel splits them under pressure. Needs root, or CAP_SYS_NICE and the right to trace the process.
+/// the kernel splits them under pressure. Processes that this one started are left alone. Needs root, or CAP_SYS_NICE and the
+/// right to trace the process.
 #[derive(Args, Clone, Debug)]
 pub struct Collapse {
     /// The process

@@ -20,8 +20,8 @@ use model::Bytes;
 /// finished runs are kept, and --resume goes on with them.
 ///
 /// With --live PID it is a process that runs already: its memory is flipped between base and large pages, and slices of its time
-/// are compared. It is never stopped, and gets back the pages that it had. Takes root (CAP_SYS_NICE and the right to trace
-/// it) and Linux 6.7.
+/// are compared. It is never stopped, and gets back the pages that it had, unless hugewise is killed by SIGKILL: then they stay as
+/// they are. Takes root (CAP_SYS_NICE and the right to trace it) and Linux 6.7.
 #[derive(Args, Debug)]
 pub struct Compare {
     /// Arms, the reference first: base, system, thp-advised, thp, hugetlb-SIZE, text, or names of --arms-file

@@ -2,7 +2,7 @@
 
 use lab::compare::slices::{Slices, Started};
 use lab::compare::{Error, Spec};
-use model::Bytes;
+use model::{Bytes, PageKind};
 
 use super::super::pools::Loan;
 use super::design::{Made, made};
@@ -49,11 +49,17 @@ fn first(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, E
 }
 
 fn all(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>, loan: &Loan) -> Result<(), Error> {
+    let short = |kind: Option<PageKind>| kind.and_then(|kind| loan.shortage(kind));
+    for (place, named) in spec.arms.iter().enumerate() {
+        if let Some(why) = short(named.kind) {
+            slices.lacks(place, why);
+        }
+    }
     while slices.next().is_some() {
         start(ui, spec, slices)?;
     }
     for named in &mut spec.arms {
-        if let Some(why) = named.kind.and_then(|kind| loan.shortage(kind)) {
+        if let Some(why) = short(named.kind) {
             named.technique += &format!("; {why}");
         }
     }

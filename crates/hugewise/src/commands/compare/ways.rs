@@ -20,6 +20,7 @@ pub(super) fn choose(ui: &Ui, live: &mut Live<'_>, spec: &Spec, loan: &Loan) -> 
         }
         if let Some(why) = loan.shortage(kind) {
             named.technique += &format!("; {why}");
+            live.arms[place].setup.lacks = Some(why.to_owned());
         }
     }
     Ok(spec)

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use host::Source;
 use host::processes::status::Status;
 
+use crate::compare::halt::{self, Descendants};
 use crate::compare::live::process::{Process, Spawned};
 use crate::compare::live::{Arm, Server};
 use crate::compare::metric::Asked;
 use crate::compare::rising::Rising;
 use crate::compare::score::Counter;
-use crate::compare::slices::halt::{self, Descendants};
 use crate::compare::{Error, tree};
 
 /// Between two readings of its counters.

@@ -86,7 +86,9 @@ impl Live<'_> {
             Some(server) => self.serve(arm, server),
         };
         let after = hook(arm, arm.after.as_deref(), "after", self.stop);
-        made.and_then(|run| after.map(|()| run))
+        let mut run = made.and_then(|run| after.map(|()| run))?;
+        run.notes.extend(arm.setup.lacks.clone());
+        Ok(run)
     }
 
     /// The arm's program with counters. A metric that they lack here is told before anything runs.

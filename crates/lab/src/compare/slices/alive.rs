@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use host::Source;
 use model::compare::{Metric, Run};
 
-use super::halt::Descendants;
-use super::{Plan, halt};
+use super::Plan;
+use crate::compare::halt::{self, Descendants};
 use crate::compare::live::process::{Process, Spawned};
 use crate::compare::live::watch::Watch;
 use crate::compare::live::{Arm, hook};
@@ -188,9 +188,14 @@ impl Alive {
         Run {
             text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
-            notes: self.process.note().into_iter().chain(ended).collect(),
+            notes: self.notes().chain(ended).collect(),
             ..experiment::bare_run(metrics.into_iter().chain(score.rates), seen.backing)
         }
+    }
+
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let lacks = self.arm.setup.lacks.clone();
+        self.process.note().into_iter().chain(lacks)
     }
 
     /// Continues it, and asks it to end. Who descends from it can be told only as long as it is there.

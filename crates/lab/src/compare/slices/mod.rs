@@ -5,7 +5,6 @@
 //! comparison's own A/A is between those two processes.
 
 mod alive;
-pub(super) mod halt;
 
 #[cfg(test)]
 mod tests;
@@ -76,6 +75,11 @@ impl<'a> Slices<'a> {
     /// How many programs there will be.
     pub fn programs(&self) -> usize {
         self.arms.len()
+    }
+
+    /// What an arm will lack for its pages, for the notes of its slices.
+    pub fn lacks(&mut self, arm: usize, what: &str) {
+        self.arms[arm].setup.lacks = Some(what.to_owned());
     }
 
     /// How each arm gets its pages; what is chosen by trial once its program was started.

@@ -9,7 +9,7 @@ use host::Source;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal};
 
-use crate::compare::tree;
+use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,7 +52,7 @@ pub(super) fn go_on(source: &Source, root: u32) {
 }
 
 /// Asks them to end; a stopped process gets to know only when it goes on.
-pub(in crate::compare) fn ask_to_end(source: &Source, root: u32) {
+pub(super) fn ask_to_end(source: &Source, root: u32) {
     for signal_of in [Signal::TERM, Signal::CONT] {
         tree::of(source, root)
             .into_iter()
@@ -64,10 +64,10 @@ pub(in crate::compare) fn ask_to_end(source: &Source, root: u32) {
 
 /// Processes that a program started, in groups of their own or not.
 #[derive(Default)]
-pub(in crate::compare) struct Descendants(Vec<OwnedFd>);
+pub(super) struct Descendants(Vec<OwnedFd>);
 
 impl Descendants {
-    pub(in crate::compare) fn of(source: &Source, root: u32) -> Self {
+    pub(super) fn of(source: &Source, root: u32) -> Self {
         let all = tree::of(source, root).into_iter().skip(1).filter_map(by_number);
         Self(
             all.filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
@@ -76,7 +76,7 @@ impl Descendants {
     }
 
     /// Waits until they have ended as they were asked, and ends those that do not.
-    pub(in crate::compare) fn end(&self) {
+    pub(super) fn end(&self) {
         let until = Instant::now() + GRACE;
         for process in &self.0 {
             if !has_ended(process, until.saturating_duration_since(Instant::now())) {
