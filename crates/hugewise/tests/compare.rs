@@ -53,6 +53,32 @@ fn an_arm_that_gets_no_pages_is_not_in_effect_and_the_exit_code_can_say_so() {
 }
 
 #[test]
+fn an_arm_whose_pages_cannot_be_lent_says_why() {
+    let words = [
+        "compare",
+        "--arms",
+        "base,hugetlb-2M",
+        "--pool",
+        "900T",
+        "--runs",
+        "1",
+        "--warm-up",
+        "0",
+        "--json",
+    ];
+    let run = run(&[&words[..], &["--"], &HOLDS].concat());
+    if run.code != Some(0) {
+        return skipped(run.err.trim());
+    }
+    let judged = &valid(&run.out)["data"]["verdicts"][0];
+    if judged["verdict"] != "not-in-effect" {
+        return skipped("somebody lent the pool pages");
+    }
+    let why = judged["why"].as_str().unwrap_or_default();
+    assert!(why.contains("no pages of 2M on loan: "), "{why}");
+}
+
+#[test]
 fn what_makes_no_comparison_is_refused_with_what_to_write() {
     let cases = [
         (vec!["--arms", "base", "--", "/bin/true"], "one arm alone"),

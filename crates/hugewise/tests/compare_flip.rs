@@ -277,6 +277,20 @@ fn after_ctrl_c_nothing_is_left_and_whole_blocks_are_gone_on_with() {
 }
 
 #[test]
+fn after_kill_9_the_program_ends_too() {
+    let Some(bench) = Bench::set_up() else { return };
+    let log = bench.file("log.jsonl");
+    let mut begun = bench.begun(&["--runs", "900", "--log", &bench.name("log.jsonl")], &log, 2);
+    begun.kill().expect("killed");
+    begun.wait().expect("ended");
+    let began = Instant::now();
+    while bench.left() > 0 && began.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(bench.left(), 0);
+}
+
+#[test]
 fn what_cannot_be_one_process_is_refused_with_what_to_write() {
     let counter = "x=([0-9]+),from=/tmp/x";
     for (options, part) in [

@@ -9,7 +9,11 @@ use std::time::{Duration, Instant};
 use common::{hugewise, run, skipped, told, valid};
 
 fn compile(folder: &Path) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compare_slices/count.c");
+    compiled(folder, "compare_slices/count.c")
+}
+
+fn compiled(folder: &Path, source: &str) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let built = folder.join("count");
     let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(&built).arg(source).output() else {
         skipped("there is no C compiler");
@@ -68,6 +72,58 @@ fn every_slice_has_the_pages_of_its_arm_and_the_reference_is_there_twice() {
     }
     assert!(runs(1).iter().all(|run| large(run) >= 8 << 20), "{data}");
     assert!(std::fs::metadata(folder.path().join("base-again.txt")).is_ok());
+}
+
+#[test]
+fn a_program_that_ends_too_early_is_run_anew_unless_slices_were_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(program) = compiled(folder.path(), "compare_flip/chase.c") else {
+        return;
+    };
+    let (file, program) = (folder.path().join("{arm}.txt"), program.display().to_string());
+    let file = file.display().to_string();
+    let metric = format!("steps=steps ([0-9]+),from={file}");
+    let words = |design: &str| {
+        let first = [
+            "compare",
+            "--quiet",
+            "--arms",
+            "base,system",
+            "--design",
+            design,
+            "--metric",
+            &metric,
+        ];
+        let rest = [
+            "--runs",
+            "1",
+            "--warm-up",
+            "0",
+            "--json",
+            "--",
+            &program,
+            "4",
+            &file,
+            "1",
+        ];
+        run(&[&first[..], &rest].concat())
+    };
+    let auto = words("auto");
+    assert_eq!((auto.code, left(folder.path())), (Some(0), 0), "{}", auto.err);
+    let design = &valid(&auto.out)["data"]["design"];
+    let reason = design["reason"].as_str().unwrap_or_default();
+    assert_eq!(design["method"], "runs", "{reason}");
+    assert!(
+        reason.starts_with("slices of programs that are alive at once were tried: "),
+        "{reason}"
+    );
+    let asked = words("slices");
+    assert_eq!((asked.code, left(folder.path())), (Some(2), 0), "{}", asked.err);
+    assert!(
+        asked.err.contains("(--design runs starts the program anew"),
+        "{}",
+        asked.err
+    );
 }
 
 #[test]

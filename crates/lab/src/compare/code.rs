@@ -52,11 +52,7 @@ impl Code {
             );
         }
         match errno {
-            Some(libc::EINVAL) => format!(
-                "EINVAL: the kernel collapses no code of files on {}: that takes a kernel with CONFIG_READ_ONLY_THP_FOR_FS, a \
-                 file that nobody has open for writing, and tmpfs takes shmem_enabled (or huge= of its mount)",
-                self.file_system.as_deref().unwrap_or("this file system")
-            ),
+            Some(libc::EINVAL) => self.refused_by_file_system(),
             Some(libc::ENOMEM) => format!("ENOMEM: no free memory in one piece of {page}"),
             Some(libc::EBUSY) => "EBUSY: the memory control group is at its limit".to_owned(),
             Some(libc::EAGAIN) => {
@@ -67,6 +63,18 @@ impl Code {
             }
             Some(errno) => std::io::Error::from_raw_os_error(errno).to_string(),
             None => "the program ended before it was tried".to_owned(),
+        }
+    }
+
+    fn refused_by_file_system(&self) -> String {
+        match self.file_system.as_deref() {
+            Some("tmpfs") => "EINVAL: code on tmpfs takes huge= of its mount, or shmem_enabled".to_owned(),
+            other => format!(
+                "EINVAL: the kernel collapses code of files on {} only if it was built with CONFIG_READ_ONLY_THP_FOR_FS and \
+                 nobody has the file open for writing; large folios, which some file systems make when a file is written or \
+                 read anew, are the other way",
+                other.unwrap_or("this file system")
+            ),
         }
     }
 }
@@ -111,9 +119,11 @@ mod tests {
         let fits = "00401000-00a00000 r-xp 00001000 fe:00 7 /usr/bin/large\n";
         let refused = why(&format!("{small}{fits}"), Some(libc::EINVAL));
         assert!(
-            refused.contains("on ext4: that takes a kernel with CONFIG_READ_ONLY_THP_FOR_FS"),
+            refused.contains("on ext4 only if it was built with CONFIG_READ_ONLY_THP_FOR_FS"),
             "{refused}"
         );
+        let in_memory = fits.replace("fe:00", "00:1a");
+        assert!(why(&in_memory, Some(libc::EINVAL)).contains("shmem_enabled"));
         assert!(why(fits, Some(libc::EAGAIN)).contains("written back"));
         assert!(why(fits, Some(libc::ENOMEM)).contains("no free memory"));
         assert_eq!(why("", None), "no code of it is mapped from files");

@@ -39,8 +39,8 @@ pub struct Compare {
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
     /// What is judged (may be given again): wall, cpu, user, system, memory, faults, dtlb-misses, .., or a number that the program or
-    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]; in slices, what has
-    /// `from=` is a counter, scored as its rate per CPU-second [default: wall]
+    /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]; in slices, what a program prints or has `from=` is a
+    /// counter, scored as its rate per CPU-second [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
     /// How arms take turns: `runs` starts the program anew each time; `flip` starts it once and flips its memory between base and

@@ -1,7 +1,5 @@
 //! `--design flip`: a program that is started once, and compared with itself in place like a process that runs already.
 
-use std::time::Duration;
-
 use lab::compare::inplace::{self, Own};
 use lab::compare::live::Arm;
 use lab::compare::{Error, Outcome, Spec};
@@ -13,10 +11,6 @@ use super::journal::Journal;
 use super::{PATIENCE, Task};
 use crate::ui::Ui;
 
-/// How long a program may take until it counts, if it was not said that it counts: longer than most need to fill their memory,
-/// and a trial of one that tells its number at its end costs no more.
-const TRIAL: Duration = Duration::from_secs(20);
-
 /// Starts the program, compares, and ends it whatever happens. What cannot be had in place is unfit unless it was asked for:
 /// then it is a result that an arm did not take effect.
 pub(super) fn compare(
@@ -27,9 +21,7 @@ pub(super) fn compare(
     stop: &dyn Fn() -> bool,
     journal: &mut Journal,
 ) -> Result<Made, Error> {
-    let patience = if is_asked { PATIENCE } else { TRIAL };
-    let compared = one(ui, in_place, task, (spec, patience), stop, journal);
-    match compared {
+    match one(ui, in_place, task, spec, stop, journal) {
         Ok((compare, _)) if !is_asked && compare.arms.iter().any(|arm| arm.took_effect != Reading::Known(true)) => {
             let why = compare.verdicts.into_iter().next().map(|judged| judged.why);
             Ok(Made::Unfit(Error::InPlace(why.unwrap_or_default())))
@@ -42,7 +34,7 @@ fn one(
     ui: &Ui,
     in_place: &InPlace<'_>,
     task: &Task,
-    (spec, patience): (&Spec, Duration),
+    spec: &Spec,
     stop: &dyn Fn() -> bool,
     journal: &mut Journal,
 ) -> Result<Outcome, Error> {
@@ -53,7 +45,8 @@ fn one(
         ..Arm::default()
     };
     let mut own = Own::start(program, task.server.clone(), stop)?;
-    own.until_it_works(&task.asked, patience)?;
+    // A program that tells its number at its end costs one run of it at most.
+    own.until_it_works(&task.asked, PATIENCE)?;
     let pid = own.holder()?;
     let mut process = in_place.open(pid, stop)?.of(own);
     let spec = in_place.spec(pid, spec.clone());
