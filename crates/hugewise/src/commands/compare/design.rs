@@ -4,6 +4,7 @@ use anyhow::bail;
 use lab::compare::looks::LEAST;
 use lab::compare::metric::{Asked, From};
 use lab::compare::{Error, Outcome};
+use model::Reading;
 use model::compare::{Ended, Method};
 
 use super::Task;
@@ -23,6 +24,25 @@ pub(super) struct Choice {
 pub(super) enum Made {
     Compared(Box<Outcome>),
     Unfit(Error),
+}
+
+impl Made {
+    /// A result only if every arm took effect: memory that no flip reaches may be reached from a program's start.
+    pub(super) fn in_effect(self) -> Self {
+        match self {
+            Self::Compared(compared)
+                if compared
+                    .0
+                    .arms
+                    .iter()
+                    .any(|arm| arm.took_effect != Reading::Known(true)) =>
+            {
+                let why = compared.0.verdicts.into_iter().next().map(|judged| judged.why);
+                Self::Unfit(Error::InPlace(why.unwrap_or_default()))
+            }
+            made => made,
+        }
+    }
 }
 
 /// Which errors lie in the design, so that whole runs may do better, and which anywhere.

@@ -4,6 +4,7 @@ use clap::Parser;
 use host::Snapshot;
 use lab::compare::inplace::Whose;
 use lab::compare::{Error, Outcome};
+use model::Reading;
 use model::compare::{Ended, Method};
 
 use super::super::inplace::InPlace;
@@ -135,6 +136,20 @@ fn cut(blocks: u32) -> Outcome {
     let mut compare = crate::render::compare::tests::compare(model::compare::Verdict::Unknown);
     (compare.design.ended, compare.design.blocks) = (Ended::ProgramEnded, blocks);
     (compare, Vec::new())
+}
+
+#[test]
+fn a_result_without_its_pages_is_unfit_and_its_reason_stays() {
+    let (mut compare, doubts) = cut(30);
+    compare.verdicts[0].why = "did not take effect: prctl".to_owned();
+    let in_effect =
+        |compare: &model::compare::Compare| Made::Compared(Box::new((compare.clone(), doubts.clone()))).in_effect();
+    assert!(matches!(in_effect(&compare), Made::Compared(_)));
+    compare.arms[1].took_effect = Reading::Known(false);
+    let Made::Unfit(error) = in_effect(&compare) else {
+        panic!("nothing was compared")
+    };
+    assert!(error.to_string().contains("did not take effect: prctl"), "{error}");
 }
 
 #[test]

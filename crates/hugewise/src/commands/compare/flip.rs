@@ -3,34 +3,14 @@
 use lab::compare::inplace::{self, Own};
 use lab::compare::live::Arm;
 use lab::compare::{Error, Outcome, Spec};
-use model::Reading;
 
-use super::design::{Made, made};
 use super::inplace::InPlace;
 use super::journal::Journal;
 use super::{PATIENCE, Task};
 use crate::ui::Ui;
 
-/// Starts the program, compares, and ends it whatever happens. What cannot be had in place is unfit unless it was asked for:
-/// then it is a result that an arm did not take effect.
+/// Starts the program, compares, and ends it whatever happens.
 pub(super) fn compare(
-    ui: &Ui,
-    in_place: &InPlace<'_>,
-    task: &Task,
-    (spec, is_asked): (&Spec, bool),
-    stop: &dyn Fn() -> bool,
-    journal: &mut Journal,
-) -> Result<Made, Error> {
-    match one(ui, in_place, task, spec, stop, journal) {
-        Ok((compare, _)) if !is_asked && compare.arms.iter().any(|arm| arm.took_effect != Reading::Known(true)) => {
-            let why = compare.verdicts.into_iter().next().map(|judged| judged.why);
-            Ok(Made::Unfit(Error::InPlace(why.unwrap_or_default())))
-        }
-        compared => made(compared),
-    }
-}
-
-fn one(
     ui: &Ui,
     in_place: &InPlace<'_>,
     task: &Task,

@@ -240,7 +240,9 @@ impl Comparison<'_> {
         if spec.method == Method::Runs {
             return self.whole_runs(&spec, &stopped, journal);
         }
-        match self.slices(&spec, is_asked, &stopped, journal)? {
+        let made = self.slices(&spec, &stopped, journal)?;
+        let may_be_without_effect = is_asked || spec.method == Method::Slices;
+        match if may_be_without_effect { made } else { made.in_effect() } {
             Made::Compared(compared) => Ok(*compared),
             Made::Unfit(error) if is_asked => Err(Error::Unfit {
                 design: spec.method,
@@ -257,16 +259,11 @@ impl Comparison<'_> {
     }
 
     /// Of one process, or of several.
-    fn slices(
-        &self,
-        spec: &Spec,
-        is_asked: bool,
-        stop: &dyn Fn() -> bool,
-        journal: &mut Journal,
-    ) -> Result<Made, Error> {
+    fn slices(&self, spec: &Spec, stop: &dyn Fn() -> bool, journal: &mut Journal) -> Result<Made, Error> {
         match &self.in_place {
             Some(in_place) if spec.method == Method::Flip => {
-                flip::compare(self.ui, in_place, &self.task, (spec, is_asked), stop, journal)
+                let compared = flip::compare(self.ui, in_place, &self.task, spec, stop, journal);
+                design::made(compared)
             }
             _ => {
                 let slices = Slices::new(self.arms.clone(), self.task.asked.clone(), self.plan(), stop);
