@@ -45,6 +45,11 @@ impl Made {
     }
 }
 
+/// Is it the program's end that made slices unfit?
+pub(super) fn has_ended(error: &Error) -> bool {
+    matches!(error, Error::Gone { .. } | Error::TooFew { .. })
+}
+
 /// Which errors lie in the design, so that whole runs may do better, and which anywhere.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use model::Reading;
 use model::compare::{Ended, Method};
 
 use super::super::inplace::InPlace;
-use super::{Choice, Made, choose, made};
+use super::{Choice, Made, choose, has_ended, made};
 use crate::cli::typed;
 use crate::commands::compare::Task;
 
@@ -161,6 +161,7 @@ fn too_few_slices_and_a_program_that_does_not_suit_are_unfit_and_a_wish_to_stop_
         status: "0".to_owned(),
         said: String::new(),
     };
+    assert!(has_ended(&gone) && !has_ended(&Error::InPlace("x".to_owned())));
     assert!(is_unfit(Err(gone)) && is_unfit(Err(Error::InPlace("x".to_owned()))));
     assert!(made(Err(Error::Interrupted)).is_err() && made(Err(Error::Keep("full".to_owned()))).is_err());
 }

@@ -241,21 +241,35 @@ impl Comparison<'_> {
             return self.whole_runs(&spec, &stopped, journal);
         }
         let made = self.slices(&spec, &stopped, journal)?;
-        let may_be_without_effect = is_asked || spec.method == Method::Slices;
-        match if may_be_without_effect { made } else { made.in_effect() } {
+        let made = match spec.method {
+            Method::Flip if !is_asked => made.in_effect(),
+            _ => made,
+        };
+        match made {
             Made::Compared(compared) => Ok(*compared),
             Made::Unfit(error) if is_asked => Err(Error::Unfit {
                 design: spec.method,
                 error: Box::new(error),
             }),
             Made::Unfit(error) => {
-                spec.reason = format!("{} were tried: {error}", spec.method.title());
-                spec.method = Method::Runs;
-                journal.begin_anew(Method::Runs)?;
-                self.tell(&spec);
+                self.fall_back(&mut spec, &error, journal)?;
                 self.whole_runs(&spec, &stopped, journal)
             }
         }
+    }
+
+    /// Whole runs follow, from the first one on: those of another design do not go with them.
+    fn fall_back(&self, spec: &mut Spec, error: &Error, journal: &mut Journal) -> Result<(), Error> {
+        spec.reason = format!("{} were tried: {error}", spec.method.title());
+        spec.method = Method::Runs;
+        journal.begin_anew(Method::Runs)?;
+        self.tell(spec);
+        if self.task.server.is_none() && !design::has_ended(error) {
+            let waits = "it had not ended by itself, and whole runs wait for that (Ctrl-C stops them; or give it an end, or write \
+                         --design slices)";
+            self.ui.note(waits);
+        }
+        Ok(())
     }
 
     /// Of one process, or of several.
