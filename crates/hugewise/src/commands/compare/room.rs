@@ -13,7 +13,8 @@ use crate::ui::Ui;
 
 /// What a loan is larger than what was needed once: other page sizes round up more.
 const SPARE: f64 = 1.25;
-/// And beyond that: malloc's heap grows by 64 MiB under its tunables, code caches of virtual machines are as large.
+/// And beyond that, or one page if that is larger: malloc's heap grows by 64 MiB under its tunables, code caches of virtual
+/// machines are as large, and malloc's first few bytes take a page of their own.
 const SPARE_BYTES: Bytes = Bytes::mib(192);
 
 /// What hugetlb arms need of the machine.
@@ -61,16 +62,15 @@ impl<'a> Room<'a> {
 
     /// Room for programs as large as one that was seen.
     pub(super) fn loan(&self, ui: &Ui, memory: Bytes) -> Loan {
-        let each = self.each(memory);
         let rooms = self
             .kinds
             .iter()
-            .map(|&(kind, programs)| (kind, Bytes(each.0 * programs)));
+            .map(|&(kind, programs)| (kind, Bytes(self.each(kind, memory).0 * programs)));
         Loan::take(ui, rooms)
     }
 
     /// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory if not told.
-    fn each(&self, memory: Bytes) -> Bytes {
+    fn each(&self, kind: PageKind, memory: Bytes) -> Bytes {
         let quarter = || {
             let total = self.snapshot.memory.get("MemTotal");
             total.known().map_or(Bytes(0), |total| Bytes(total.0 / 4))
@@ -80,7 +80,8 @@ impl<'a> Room<'a> {
         } else {
             Bytes(0)
         };
-        let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + SPARE_BYTES.0);
+        let spare = SPARE_BYTES.max(kind.pool().unwrap_or_default());
+        let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + spare.0);
         self.pool.unwrap_or(needed)
     }
 }

@@ -20,7 +20,7 @@ struct Tried {
 #[derive(Debug)]
 enum Share {
     Reached(f64),
-    /// It could not be looked at, so that nothing is known against this way.
+    /// It could not be looked at: better than too little, worse than enough.
     Unknown(String),
     /// The program did not end well.
     Failed(Error),
@@ -89,18 +89,15 @@ impl Share {
     }
 
     fn is_enough(&self, least: f64) -> bool {
-        match self {
-            Self::Reached(share) => *share >= least,
-            Self::Unknown(_) => true,
-            Self::Failed(_) => false,
-        }
+        matches!(self, Self::Reached(share) if *share >= least)
     }
 
     /// What speaks for a way, to be compared.
-    fn weight(&self) -> f64 {
+    fn weight(&self, least: f64) -> f64 {
         match self {
+            Self::Reached(share) if *share < least => *share - 1.0,
             Self::Reached(share) => *share,
-            Self::Unknown(_) => f64::INFINITY,
+            Self::Unknown(_) => 0.0,
             Self::Failed(_) => f64::NEG_INFINITY,
         }
     }
@@ -126,7 +123,7 @@ impl Tried {
 
 /// The way that reaches most, the first of equals; the last that was tried, if it reached enough.
 fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Error> {
-    let weights = tried.iter().map(|tried| tried.share.weight());
+    let weights = tried.iter().map(|tried| tried.share.weight(least));
     let (place, _) = weights.enumerate().fold(
         (0, f64::NEG_INFINITY),
         |best, this| {
@@ -155,6 +152,9 @@ fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Err
                 least * 100.0,
                 share * 100.0
             );
+        }
+        Share::Unknown(why) => {
+            let _ = write!(words, "; what it reaches is not known: {why}");
         }
         Share::Reached(share) if !tried.is_empty() => {
             let _ = write!(words, "; this: {:.1} %", share * 100.0);
@@ -228,12 +228,24 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_looked_at_speaks_for_no_other_way_and_failure_everywhere_is_an_error() {
-        let unknown = vec![
-            tried("tunables", Share::Failed(Error::Interrupted)),
-            tried("library", Share::Unknown("too short".to_owned())),
-        ];
-        assert!(chosen(unknown).expect("a way").starts_with("library"));
+    fn what_cannot_be_looked_at_stands_between_too_little_and_enough_and_failure_everywhere_is_an_error() {
+        let unknown = |share| {
+            vec![
+                tried("tunables", Share::Reached(0.1)),
+                tried("library", Share::Unknown("too short".to_owned())),
+                tried("collapsed", share),
+            ]
+        };
+        let words = chosen(unknown(Share::Failed(Error::Interrupted))).expect("a way");
+        assert!(
+            words.starts_with("library") && words.ends_with("what it reaches is not known: too short"),
+            "{words}"
+        );
+        assert!(
+            chosen(unknown(Share::Reached(0.6)))
+                .expect("a way")
+                .starts_with("collapsed")
+        );
         let failed = vec![tried("tunables", Share::Failed(Error::Interrupted))];
         assert!(chosen(failed).is_err());
     }
