@@ -8,15 +8,12 @@ Each turn takes both tools with few and with many runs, in an order that changes
 run (fork, exec, the program itself, waiting, and what the tool does with the run until its result is out), the rest is the tool's
 own start. hyperfine is taken from PATH, hugewise from PATH or from target/release.
 """
-import argparse, os, platform, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, os, platform, shutil, statistics, sys, tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
+from shared import cost, hugewise_path
+
 RUNS_OF_A_BLOCK = 3
-
-
-def hugewise_path():
-    local = os.path.join(HERE, "..", "target", "release", "hugewise")
-    return shutil.which("hugewise") or (local if os.path.exists(local) else None)
 
 
 def tools(program, folder):
@@ -28,22 +25,11 @@ def tools(program, folder):
     words = [hugewise, "compare", "--arms", "base,system", "--warm-up", "0", "--quiet", "--json", "--runs"]
     found = {"hugewise compare": lambda runs: [*words, str(runs // RUNS_OF_A_BLOCK), "--", program]}
     if hyperfine:
-        others = [hyperfine, "-N", "--warmup", "0", "--style", "none", "--export-json", exported, "--runs"]
-        found["hyperfine -N"] = lambda runs: [*others, str(runs), program]
+        others = [hyperfine, "--shell=none", "--warmup", "0", "--style", "none", "--export-json", exported, "--runs"]
+        found["hyperfine --shell=none"] = lambda runs: [*others, str(runs), program]
     else:
         print("skipped: hyperfine: not on PATH", file=sys.stderr)
     return found
-
-
-def cost(command):
-    """Wall and CPU seconds; the CPU seconds of what it started are among them."""
-    began = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        sys.exit(f"{command}: exit {child.returncode}")
-    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
 
 
 def turn(commands, few, many, backwards):

@@ -11,17 +11,14 @@ hugewise itself is taken from PATH or from target/release.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
+from shared import hugewise_path
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def size(text):
     return int(text[:-1]) * UNITS[text[-1]]
-
-
-def hugewise_path():
-    local = os.path.join(HERE, "..", "..", "target", "release", "hugewise")
-    return shutil.which("hugewise") or (local if os.path.exists(local) else None)
 
 
 def run(command):

@@ -13,23 +13,9 @@ hugewise itself is taken from PATH or from target/release.
 """
 import argparse, os, shutil, statistics, subprocess, sys, tempfile, threading, time
 
+from shared import cost, hugewise_path
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def hugewise_path():
-    local = os.path.join(HERE, "..", "..", "target", "release", "hugewise")
-    return shutil.which("hugewise") or (local if os.path.exists(local) else None)
-
-
-def seconds_of(command):
-    """Wall and CPU seconds; CPU is what a busy neighbour does not change."""
-    began = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        sys.exit(f"{command}: exit {child.returncode}")
-    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
 
 
 def tools():
@@ -45,7 +31,7 @@ def speed(commands, repeats):
     times = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            times[name].append(seconds_of(command))
+            times[name].append(cost(command))
     median = {name: [statistics.median(column) for column in zip(*values)] for name, values in times.items()}
     ours = median["hugewise ps"]
     yield "| tool | CPU s, median | least | most | wall s, median | CPU / hugewise | wall / hugewise |"

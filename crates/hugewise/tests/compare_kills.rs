@@ -263,6 +263,38 @@ fn after_ctrl_c_at_any_moment_nothing_is_left_to_mend() {
     bench.assert_gone_on_with(INTERRUPTS);
 }
 
+/// The kernel kills a child with its parent, but not a grandchild.
+#[test]
+fn after_kill_9_a_program_and_what_it_started_end_within_two_seconds() {
+    let _turn = TURN.lock();
+    let folder = tempfile::tempdir().expect("a directory");
+    let log = folder.path().join("log.jsonl");
+    let line = "sleep 64.25 & sh -c 'sleep 64.25; true'";
+    let words = ["compare", "--arms", "base,system", "--runs", "2", "--log"];
+    let program = [log.to_str().expect("a name"), "--", "sh", "-c", line];
+    let mut command = hugewise(&[&words[..], &program].concat());
+    command.env(MARK, std::process::id().to_string());
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let sleeps = || {
+        left_behind()
+            .iter()
+            .filter(|line| line.contains(": sleep 64.25"))
+            .count()
+    };
+    let began = Instant::now();
+    while sleeps() < 2 && began.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(sleeps(), 2);
+    kill_process(Pid::from_child(&child), Signal::KILL).expect("struck");
+    child.wait().expect("ended");
+    assert!(within(|| left_behind().is_empty()), "left behind: {:?}", left_behind());
+}
+
 #[test]
 fn a_log_that_was_killed_before_its_first_line_is_gone_on_with() {
     let _turn = TURN.lock();

@@ -3,7 +3,7 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{hugewise, run, skipped, told, valid};
@@ -126,36 +126,58 @@ fn a_program_that_ends_too_early_is_run_anew_unless_slices_were_asked_for() {
     );
 }
 
-#[test]
-fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path()) else { return };
-    let log = folder.path().join("log.jsonl");
-    let more = [
-        "--arms",
-        "base,system",
-        "--runs",
-        "900",
-        "--log",
-        log.to_str().expect("a name"),
-    ];
-    let words = words(folder.path(), &program, &more);
+/// Starts a long comparison, and waits until three programs, each with a child, have made some slices.
+fn begun(folder: &Path, program: &Path, log: &Path) -> Child {
+    let log_name = log.to_str().expect("a name");
+    let more = ["--arms", "base,system", "--runs", "900", "--log", log_name];
+    let words = words(folder, program, &more);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut child = hugewise(&words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("starts");
-    let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
     let began = Instant::now();
-    while lines() < 4 && began.elapsed() < Duration::from_secs(60) && child.try_wait().is_ok_and(|end| end.is_none()) {
+    while lines(log) < 4 && began.elapsed() < Duration::from_secs(60) && child.try_wait().is_ok_and(|end| end.is_none())
+    {
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Three programs, each with a child.
-    assert_eq!(left(folder.path()), 6);
-    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(interrupt.is_ok_and(|status| status.success()));
+    assert_eq!(left(folder), 6);
+    child
+}
+
+fn lines(log: &Path) -> usize {
+    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
+}
+
+fn strike(child: &Child, signal: &str) {
+    let struck = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(struck.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(program) = compile(folder.path()) else { return };
+    let log = folder.path().join("log.jsonl");
+    let child = begun(folder.path(), &program, &log);
+    strike(&child, "-INT");
     let told = told(child.wait_with_output().expect("it ends"));
     assert_eq!((told.code, left(folder.path())), (Some(130), 0), "{}", told.err);
-    assert!(lines() >= 4);
+    assert!(lines(&log) >= 4);
+}
+
+/// The children have sessions of their own, and all but one of them are stopped.
+#[test]
+fn after_kill_9_nothing_is_left_alive_or_stopped_for_more_than_two_seconds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(program) = compile(folder.path()) else { return };
+    let mut child = begun(folder.path(), &program, &folder.path().join("log.jsonl"));
+    strike(&child, "-KILL");
+    child.wait().expect("it ends");
+    let struck = Instant::now();
+    while left(folder.path()) > 0 && struck.elapsed() < Duration::from_secs(2) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(left(folder.path()), 0);
 }

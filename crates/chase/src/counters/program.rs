@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
 use perf_event::events::{Hardware, Raw, Software};
-use perf_event::{Builder, ReadFormat};
+use perf_event::{Builder, Counter, ReadFormat};
 
 use super::{dtlb_misses, reason};
 
@@ -78,6 +78,16 @@ impl Countable {
         builder
     }
 
+    /// Keeps the event in use for as long as the answer lives, without counting anything.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn hold(self) -> io::Result<Held> {
+        let mut builder = self.event.builder();
+        builder.exclude_kernel(self.user_only).exclude_hv(self.user_only);
+        builder.build().map(Held)
+    }
+
     /// What a process does between fork and exec to have itself counted: one system call that takes no memory. The file goes to
     /// whoever reads the count.
     pub fn opener(self) -> impl Fn() -> io::Result<OwnedFd> + Send + Sync + 'static {
@@ -99,6 +109,11 @@ impl Countable {
         }
     }
 }
+
+/// An event in use. With the first counter of an event the kernel rewrites its own code on every CPU, and with the last one
+/// it writes it back: a tenth of a millisecond for each program that is counted, unless somebody else holds the event.
+#[derive(Debug)]
+pub struct Held(#[expect(dead_code, reason = "it is there to be open")] Counter);
 
 /// Counters of a program that opened them on itself.
 pub struct Attached(Vec<(Event, File)>);

@@ -1,5 +1,6 @@
 //! Runs in blocks until every arm has its verdict, or the runs, the time or the user's patience end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use model::compare::{Arm, Compare, Design, Ended, InPlace, Method, Order, Run};
@@ -125,15 +126,42 @@ struct Experiment<'a> {
     spec: &'a Spec,
     plan: Plan,
     runs: Vec<(Slot, Run)>,
+    /// Which runs those are.
+    made: BTreeSet<Slot>,
+    /// Blocks from the first on that lack none.
+    whole: u32,
 }
 
 impl<'a> Experiment<'a> {
     fn new(spec: &'a Spec, runs: Vec<(Slot, Run)>) -> Self {
-        Self {
+        let mut experiment = Self {
             spec,
             plan: looks(spec, spec.most),
-            runs,
+            runs: Vec::new(),
+            made: BTreeSet::new(),
+            whole: 0,
+        };
+        runs.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
+        experiment
+    }
+
+    /// A run that is made already is not made twice.
+    fn take(&mut self, slot: Slot, run: Run) {
+        if self.made.insert(slot) {
+            self.runs.push((slot, run));
         }
+        while self.in_block(self.whole) == self.spec.arms.len() + 1 {
+            self.whole += 1;
+        }
+    }
+
+    fn in_block(&self, block: u32) -> usize {
+        let first = |block| Slot {
+            block,
+            arm: 0,
+            again: false,
+        };
+        self.made.range(first(block)..first(block + 1)).count()
     }
 
     fn go(
@@ -204,7 +232,7 @@ impl<'a> Experiment<'a> {
         progress: &mut dyn Progress,
     ) -> Result<(), Error> {
         for slot in schedule::block(self.spec.arms.len(), self.spec.order, self.spec.seed, block) {
-            if self.runs.iter().any(|(done, _)| *done == slot) {
+            if self.made.contains(&slot) {
                 continue;
             }
             self.tell(progress, executor.elapsed(), slot);
@@ -216,7 +244,7 @@ impl<'a> Experiment<'a> {
             let mut run = made?;
             (run.block, run.again, run.turn) = (slot.block, slot.again, self.runs.len() as u32);
             keep.keep(slot, &run)?;
-            self.runs.push((slot, run));
+            self.take(slot, run);
         }
         Ok(())
     }
@@ -260,11 +288,7 @@ impl<'a> Experiment<'a> {
     }
 
     fn whole_blocks(&self) -> u32 {
-        let slots = self.spec.arms.len() + 1;
-        let in_block = |block: u32| self.runs.iter().filter(|(slot, _)| slot.block == block).count();
-        (0..self.plan.most())
-            .take_while(|&block| in_block(block) == slots)
-            .count() as u32
+        self.whole.min(self.plan.most())
     }
 
     fn arms(&self) -> Vec<Arm> {

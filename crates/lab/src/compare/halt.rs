@@ -18,19 +18,19 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// Between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Stops the process group that `root` leads and all that descend from it, and waits until none of their threads runs.
+/// Stops the process group that `root` leads and all that descend from it, and waits until none of their threads runs. Who they
+/// are is told before any of them is stopped by itself.
 ///
 /// # Errors
 /// If a thread is still not stopped after seconds; names it.
-pub(super) fn stop(source: &Source, root: u32) -> io::Result<()> {
+pub(super) fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     signal_group(root, Signal::STOP);
     loop {
         // New children may have come until the last of them was stopped, so all are asked again.
-        let running: Vec<u32> = tree::of(source, root)
-            .into_iter()
-            .filter(|&pid| is_running(source, pid))
-            .collect();
+        let all = tree::of(source, root);
+        told(&all);
+        let running: Vec<u32> = all.into_iter().filter(|&pid| is_running(source, pid)).collect();
         let Some(first) = running.first() else { return Ok(()) };
         if Instant::now() >= until {
             let why = format!("process {first} does not stop (a device or a file system keeps it waiting?)");

@@ -61,10 +61,10 @@ pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec
         .map(|(wanted, arm)| Compared::new(reference, arm, wanted, rules.seed))
         .collect();
     // Only arms that took effect ask a question, so only they share the error.
-    let asked: Vec<f64> = compared.iter().filter_map(Compared::p_if_asked).collect();
+    let asked: Vec<f64> = compared.iter().filter_map(|compared| compared.p).collect();
     let mut corrected = paired::holm(&asked).into_iter();
     let judged = compared.iter().map(|compared| {
-        let p = compared.p_if_asked().and_then(|_| corrected.next());
+        let p = compared.p.and_then(|_| corrected.next());
         compared.judged(reference, p, rules)
     });
     let controls = wanted.iter().map(|wanted| control(reference, wanted, rules.seed));
@@ -119,6 +119,8 @@ struct Compared<'a> {
     wanted: &'a Wanted,
     blocks: Vec<Block>,
     interval: Option<Interval>,
+    /// The probability, if this is a question at all.
+    p: Option<f64>,
     noise: f64,
     reference_took_effect: bool,
 }
@@ -134,22 +136,18 @@ impl<'a> Compared<'a> {
             })
         };
         let blocks: Vec<Block> = arm.runs.iter().filter_map(block).collect();
+        let reference_took_effect = reference.took_effect == Reading::Known(true);
+        let is_asked =
+            reference_took_effect && arm.took_effect == Reading::Known(true) && blocks.len() >= LEAST as usize;
         Self {
             arm,
             wanted,
             interval: paired::interval(&blocks, seed),
+            p: is_asked.then(|| paired::p_value(&blocks)),
             blocks,
             noise: paired::center(&own_blocks(&references)).map_or(0.0, f64::abs),
-            reference_took_effect: reference.took_effect == Reading::Known(true),
+            reference_took_effect,
         }
-    }
-
-    /// The probability, if this is a question at all.
-    fn p_if_asked(&self) -> Option<f64> {
-        let asked = self.reference_took_effect
-            && self.arm.took_effect == Reading::Known(true)
-            && self.blocks.len() >= LEAST as usize;
-        asked.then(|| paired::p_value(&self.blocks))
     }
 
     fn judged(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> Judged {

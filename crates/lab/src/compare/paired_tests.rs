@@ -1,6 +1,6 @@
 //! The statistics against cases worked out by hand, counting, and simulation.
 
-use super::{Block, center, holm, interval, p_value};
+use super::{Block, EXACT, center, counted, holm, in_the_limit, interval, p_value, ranks_by_block};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -75,6 +75,31 @@ fn a_long_tail_on_one_side_makes_no_difference_out_of_nothing() {
         likely += u32::from(p_value(&blocks) <= 0.05);
     }
     assert!((25..=65).contains(&likely), "{likely} of 1000 at 5 %");
+}
+
+#[test]
+fn beyond_what_is_counted_the_limit_is_within_a_thousandth() {
+    let mut rng = Pcg64Mcg::seed_from_u64(11);
+    let mut seen = Vec::new();
+    for effect in [0.0, 0.0, 0.02, -0.05, 0.08, -0.12, 0.2, 0.3] {
+        let mut time = || rng.random::<f64>().powi(4);
+        let blocks: Vec<Block> = (0..=EXACT).map(|_| block(time() + effect, &[time(), time()])).collect();
+        let ranks = ranks_by_block(&blocks);
+        let own = ranks.iter().map(|ranks| ranks[0]).sum();
+        let ((below, above), limit) = (counted(&ranks, own), in_the_limit(&ranks, own));
+        assert!(
+            (below - limit.0).abs() < 1e-3 && (above - limit.1).abs() < 1e-3,
+            "{below} {above} {limit:?}"
+        );
+        assert_eq!(p_value(&blocks), (2.0 * limit.0.min(limit.1)).min(1.0));
+        seen.push(below.min(above));
+    }
+    assert!(
+        seen.iter().any(|p| *p > 0.1) && seen.iter().any(|p| (1e-4..0.05).contains(p)),
+        "{seen:?}"
+    );
+    let same: Vec<Block> = (0..=EXACT).map(|_| block(1.0, &[1.0, 1.0])).collect();
+    assert_eq!(p_value(&same), 1.0);
 }
 
 #[test]

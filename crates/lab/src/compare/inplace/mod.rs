@@ -7,7 +7,7 @@ mod doubts;
 mod own;
 mod process;
 mod slice;
-mod stat;
+pub(super) mod stat;
 
 use std::time::Duration;
 

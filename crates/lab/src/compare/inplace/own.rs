@@ -6,7 +6,8 @@ use host::Source;
 use host::processes::status::Status;
 
 use crate::compare::halt::{self, Descendants};
-use crate::compare::live::process::{Process, Spawned};
+use crate::compare::live::process::Process;
+use crate::compare::live::spawned::Spawned;
 use crate::compare::live::{Arm, Server};
 use crate::compare::metric::Asked;
 use crate::compare::rising::Rising;

@@ -8,11 +8,11 @@ pub struct Stat {
     /// Faults that waited for a disk.
     pub(super) major_faults: u64,
     /// Clock ticks from boot to the process's begin: with its id, its name for as long as the machine runs.
-    pub(super) started: u64,
+    pub(in crate::compare) started: u64,
 }
 
 /// Reads the line; `None` if it is not one. The name, in parentheses, may hold anything.
-pub(super) fn parse(line: &str) -> Option<Stat> {
+pub(in crate::compare) fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     // Fields 10, 12 and 22 of proc_pid_stat(5); the first one here is its third.
     let number = |field: usize| fields.get(field - 3)?.parse().ok();

@@ -1,13 +1,12 @@
 //! What counters tell about a run: which can be had on this machine, why the others cannot, and what their counts mean.
 
-use std::process::{Child, Command};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use chase::counters::NOT_BACKED;
-use chase::counters::program::{Attached, Countable, Event};
+use chase::counters::program::{Attached, Countable, Event, Held};
 use host::snapshot::Cpu;
 use model::compare::Metric;
-
-use super::syscall;
 
 /// Intel's DTLB_LOAD_MISSES.WALK_ACTIVE (before Skylake WALK_DURATION) by family-6 model, in perf's raw form, from the event
 /// lists that Intel publishes (github.com/intel/perfmon). Hybrid CPUs are left out: their two kinds of cores differ.
@@ -26,10 +25,12 @@ const WALK_CYCLES: [(u64, &[u32]); 3] = [
 ];
 
 /// The counters of this machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Counting {
     /// What is counted.
     events: Vec<Countable>,
+    /// The same events, held between runs; without it a run costs more and counts as well.
+    held: Vec<Arc<Held>>,
     /// What is not, and why.
     not: Vec<(Metric, String)>,
 }
@@ -56,7 +57,10 @@ impl Counting {
         let mut counting = Self::default();
         for (metric, event) in wanted {
             match event.and_then(&probe) {
-                Ok(countable) => counting.events.push(countable),
+                Ok(countable) => {
+                    counting.held.extend(countable.hold().map(Arc::new));
+                    counting.events.push(countable);
+                }
                 Err(why) => counting.not.push((metric, why)),
             }
         }
@@ -93,17 +97,14 @@ impl Counting {
         })
     }
 
-    /// Starts a program with the counters attached before its first instruction. One that they cannot be attached to runs
-    /// without.
-    pub(super) fn start(&self, mut command: Command) -> std::io::Result<(Child, Option<Attached>)> {
-        if self.events.is_empty() {
-            return Ok((command.spawn()?, None));
-        }
-        let open = self.events.iter().map(|countable| countable.opener()).collect();
-        let handed = syscall::hand_over(&mut command, open)?;
-        let child = command.spawn()?;
-        let files = handed.files();
-        Ok((child, files.map(|files| Attached::of(&self.events, files))))
+    /// What a program opens counters for.
+    pub(super) fn events(&self) -> &[Countable] {
+        &self.events
+    }
+
+    /// The counters of a program that opened them in that order.
+    pub(super) fn attached(&self, files: Vec<OwnedFd>) -> Option<Attached> {
+        (!files.is_empty()).then(|| Attached::of(&self.events, files))
     }
 }
 

@@ -1,13 +1,13 @@
 //! Counters that were made up, and the one that every kernel has on a real program.
 
-use std::process::Command;
-
 use chase::counters::NOT_BACKED;
 use chase::counters::program::{Countable, Event};
 use host::{Snapshot, Source, Tree};
 use model::compare::Metric;
 
+use super::super::tests::{live, shell};
 use super::{Counting, metrics, walk_cycles};
+use crate::compare::Executor;
 
 const WANTED: [(Metric, Event); 4] = [
     (Metric::Migrations, Event::Migrations),
@@ -113,30 +113,23 @@ fn moves_of_a_grandchild_are_counted() {
     let counting = match Countable::probe(Event::Migrations) {
         Ok(countable) => Counting {
             events: vec![countable],
-            not: Vec::new(),
+            ..Counting::default()
         },
         Err(why) => return eprintln!("skipped: {why}"),
     };
     let allowed = rustix::thread::sched_getaffinity(None).expect("CPUs");
     let cpus: Vec<usize> = (0..1024).filter(|&cpu| allowed.is_set(cpu)).take(2).collect();
+    if !std::path::Path::new("/usr/bin/taskset").exists() {
+        return eprintln!("skipped: taskset is not there");
+    }
     let [one, two] = cpus[..] else {
         return eprintln!("skipped: one CPU only");
     };
-    let mut command = Command::new("/bin/sh");
     let hop = format!("taskset -pc {one} $$; taskset -pc {two} $$; ");
-    command
-        .args(["-c", &format!("sh -c '{}'; true", hop.repeat(3))])
-        .stdout(std::process::Stdio::null());
-    let (mut child, attached) = counting.start(command).expect("starts");
-    let status = child.wait().expect("ends");
-    if !status.success() {
-        return eprintln!("skipped: taskset is not there");
-    }
-    let counts = attached.expect("attached").read();
-    let [(Event::Migrations, moves)] = counts[..] else {
-        panic!("{counts:?}")
-    };
+    let line = format!("sh -c '{}'; true", hop.repeat(3));
+    let mut live = live(shell(&line), &[]);
+    live.counting = counting;
+    let run = live.run(0).expect("runs");
+    let moves = run.metrics[Metric::Migrations.name()];
     assert!((5.0..500.0).contains(&moves), "{moves}");
-    let missing = counting.start(Command::new("/no/such/program"));
-    assert!(missing.is_err(), "a child that never execs holds up nobody");
 }

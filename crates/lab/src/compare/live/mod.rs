@@ -1,8 +1,11 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
 mod counted;
+mod guard;
 pub(super) mod process;
 pub(super) mod server;
+mod spawn;
+pub(super) mod spawned;
 mod squeeze;
 mod syscall;
 pub(super) mod trial;
@@ -15,8 +18,9 @@ use chase::counters::program::Event;
 use model::compare::{Metric, Run};
 
 pub use self::counted::Counting;
-use self::process::{Process, Spawned};
+use self::process::Process;
 pub use self::server::Server;
+use self::spawned::Spawned;
 use self::syscall::Ended;
 pub use self::trial::Choice;
 use self::watch::Seen;

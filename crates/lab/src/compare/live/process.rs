@@ -1,26 +1,24 @@
 //! One process of an arm with all that descend from it: started, watched until it ends, and never left behind.
 
-use std::ffi::{OsStr, OsString};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{Pid, Signal};
 
-use super::counted::Counting;
+use super::guard::Place;
+use super::said;
+use super::spawned::Spawned;
 use super::squeeze::Squeeze;
 use super::syscall::{self, Ended};
 use super::watch::{Seen, Watch};
-use super::{Arm, Setup, said};
 use crate::compare::Error;
-use crate::compare::place::Bound;
-use crate::compare::technique::ThpSwitch;
-use crate::preload::{self, Armed, Layout, Preload, Report};
+use crate::preload::{Armed, Report};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
 /// alone.
@@ -32,97 +30,6 @@ const READING: u32 = 20;
 const GRACE: Duration = Duration::from_secs(2);
 /// The end of an output is kept up to this size: programs sum up at their end.
 const KEPT: u64 = 1 << 20;
-
-/// What to start.
-pub(in crate::compare) struct Spawned<'a> {
-    arm: &'a Arm,
-    command: Vec<OsString>,
-    setup: Setup,
-    bound: Bound,
-    /// Keeps the library's page of counts until the program has ended.
-    armed: Option<Armed>,
-    counting: Counting,
-}
-
-impl<'a> Spawned<'a> {
-    /// The arm's program.
-    ///
-    /// # Errors
-    /// If the library that it needs in front cannot be had.
-    pub(in crate::compare) fn of(arm: &'a Arm) -> Result<Self, Error> {
-        let mut setup = arm.setup.clone();
-        let layout = arm.setup.preload.as_ref();
-        let armed = layout.map(|layout| armed(arm, layout)).transpose()?;
-        setup
-            .env
-            .extend(armed.iter().flat_map(|armed| armed.env.iter().cloned()));
-        Ok(Self {
-            arm,
-            command: arm.command.iter().map(|word| own(arm, word)).collect(),
-            setup,
-            bound: arm.bound.clone(),
-            armed,
-            counting: Counting::default(),
-        })
-    }
-
-    /// The same with counters.
-    pub(super) fn counted(self, counting: &Counting) -> Self {
-        Self {
-            counting: counting.clone(),
-            ..self
-        }
-    }
-
-    /// A command of the shell, without what the arm does to its program.
-    pub(super) fn shell(arm: &'a Arm, line: &str) -> Self {
-        Self {
-            arm,
-            command: ["/bin/sh", "-c", &line.replace("{arm}", &arm.name)]
-                .map(OsString::from)
-                .to_vec(),
-            setup: Setup::default(),
-            bound: Bound::default(),
-            armed: None,
-            counting: Counting::default(),
-        }
-    }
-}
-
-/// A word of a command as it is for one arm; what is no text stays as it is.
-fn own(arm: &Arm, word: &OsStr) -> OsString {
-    let text = word.to_str().map(|text| text.replace("{arm}", &arm.name).into());
-    text.unwrap_or_else(|| word.to_owned())
-}
-
-/// The command with everything that the arm asks for, in a process group of its own.
-fn command(what: &Spawned<'_>, output: &File, errors: &File) -> std::io::Result<Command> {
-    let mut words = what.command.iter();
-    let mut command = Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
-    command
-        .args(words)
-        .envs(what.setup.env.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(errors.try_clone()?)
-        .process_group(0);
-    for name in &what.arm.unset {
-        command.env_remove(name);
-    }
-    syscall::prepare(&mut command, what.setup.thp, &what.bound);
-    Ok(command)
-}
-
-/// The library with a page of counts of its own, behind those that the arm preloads anyway.
-fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
-    let own = arm.setup.env.iter().rev().find(|(name, _)| name == "LD_PRELOAD");
-    let others = own.map(|(_, list)| list.clone());
-    let armed = Preload::ready().and_then(|preload| preload.arm(layout, others.or_else(preload::given)));
-    armed.map_err(|why| Error::Arm {
-        arm: arm.name.clone(),
-        why: why.to_string(),
-    })
-}
 
 /// A child in a process group of its own.
 pub(in crate::compare) struct Process {
@@ -139,6 +46,9 @@ pub(in crate::compare) struct Process {
     armed: Option<Armed>,
     attached: Option<Attached>,
     pause: Duration,
+    /// The group and those that descend from it, as the guardian knows them.
+    _group: Place,
+    descendants: RefCell<BTreeMap<u32, Place>>,
 }
 
 /// A process that has ended.
@@ -154,36 +64,13 @@ pub(super) struct Done {
 
 impl Process {
     pub(in crate::compare) fn start(what: Spawned<'_>) -> Result<Self, Error> {
-        let fail = |what_failed: &str, error: std::io::Error| Error::Setup {
-            arm: what.arm.name.clone(),
-            what: what_failed.to_owned(),
-            error,
-        };
-        let name = what.command.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let file = |name: &str| -> Result<File, Error> {
-            let made = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
-            made.map(File::from)
-                .map_err(|error| fail("memory for its output", error.into()))
-        };
-        let (output, errors) = (file("hugewise-output")?, file("hugewise-errors")?);
-        let command = command(&what, &output, &errors).map_err(|error| fail("its output", error))?;
+        let (output, errors) = (what.memory("hugewise-output")?, what.memory("hugewise-errors")?);
         let began = Instant::now();
-        let (child, attached) = what.counting.start(command).map_err(|error| match what.setup.thp {
-            ThpSwitch::ExceptAdvised if error.kind() == std::io::ErrorKind::InvalidInput => fail(
-                "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which Linux knows from 6.18 on",
-                error,
-            ),
-            _ => Error::Start {
-                program: name.to_string_lossy().into_owned(),
-                error,
-            },
-        })?;
-        let pid = Pid::from_child(&child);
-        let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| fail("watching it", error.into()))?;
+        let started = what.start(&output, &errors)?;
         Ok(Self {
             arm: what.arm.name.clone(),
-            pid,
-            handle,
+            pid: started.pid,
+            handle: started.handle,
             output,
             errors,
             began,
@@ -192,14 +79,30 @@ impl Process {
             watch: Some(Watch::new()),
             squeeze: what.setup.collapse.map(Squeeze::new),
             armed: what.armed,
-            attached,
+            attached: started.counters.and_then(|files| what.counting.attached(files)),
             pause: FIRST,
+            _group: started.place,
+            descendants: RefCell::default(),
         })
     }
 
     /// Its number.
     pub(in crate::compare) fn id(&self) -> u32 {
         self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Tells the guardian who descends from it: their groups may be their own.
+    pub(in crate::compare) fn guard(&self, tree: &[u32]) {
+        let mut known = self.descendants.borrow_mut();
+        known.retain(|pid, _| tree.contains(pid));
+        for &pid in tree.iter().filter(|pid| **pid != self.id()) {
+            let place = || Place::free().ok().filter(|place| place.hold(pid));
+            if !known.contains_key(&pid)
+                && let Some(place) = place()
+            {
+                known.insert(pid, place);
+            }
+        }
     }
 
     /// Waits until it ends, or for as long as said; tells whether it has ended.
@@ -264,7 +167,8 @@ impl Process {
         self.squeeze();
         let began = Instant::now();
         if let Some(watch) = &mut self.watch {
-            watch.tick(pid);
+            let tree = watch.tick(pid);
+            self.guard(&tree);
         }
         self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING);
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::process::{Process, Spawned};
+use super::process::Process;
+use super::spawned::Spawned;
 use super::{Arm, said};
 use crate::compare::Error;
 

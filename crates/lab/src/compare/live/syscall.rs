@@ -1,166 +1,31 @@
-//! What is done to a child between fork and exec, and its end with its accounts.
+//! A child's end with its accounts, and signals that wait.
 #![allow(unsafe_code)]
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
-use rustix::thread::CpuSet;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-use crate::compare::place::Bound;
-use crate::compare::technique::ThpSwitch;
+/// No signal reaches this thread, or a child that it makes, for as long as this lives.
+pub(super) struct Blocked(libc::sigset_t);
 
-/// `linux/prctl.h`, not in libc yet: the switch spares memory that asked for large pages (Linux 6.18).
-const PR_THP_DISABLE_EXCEPT_ADVISED: libc::c_ulong = 1 << 1;
-/// Nodes that fit a mask here.
-const NODES: usize = 1024;
-
-/// What a child does to itself before it becomes the program.
-#[derive(Clone, Copy)]
-struct Prepare {
-    thp: ThpSwitch,
-    cpus: Option<CpuSet>,
-    nodes: Option<(libc::c_int, [u64; NODES / 64])>,
-}
-
-/// Has the child prepare itself: it dies with its parent, and has its switch, CPUs and nodes.
-pub(super) fn prepare(command: &mut Command, thp: ThpSwitch, bound: &Bound) {
-    let prepare = Prepare {
-        thp,
-        cpus: (!bound.cpus.is_empty()).then(|| bound.cpus.iter().fold(CpuSet::new(), with_cpu)),
-        nodes: (!bound.nodes.is_empty()).then(|| (mode(bound), mask(&bound.nodes))),
-    };
-    let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec the closure makes system calls on values it holds; it neither allocates nor locks nor
-    // panics.
-    unsafe {
-        command.pre_exec(move || prepare.carry_out(parent));
-    }
-}
-
-fn with_cpu(mut set: CpuSet, &cpu: &u32) -> CpuSet {
-    if (cpu as usize) < CpuSet::MAX_CPU {
-        set.set(cpu as usize);
-    }
-    set
-}
-
-fn mode(bound: &Bound) -> libc::c_int {
-    if bound.interleave {
-        libc::MPOL_INTERLEAVE
-    } else {
-        libc::MPOL_BIND
-    }
-}
-
-fn mask(nodes: &[u32]) -> [u64; NODES / 64] {
-    let mut mask = [0; NODES / 64];
-    for &node in nodes {
-        if let Some(word) = mask.get_mut(node as usize / 64) {
-            *word |= 1 << (node % 64);
+impl Blocked {
+    pub(super) fn all() -> Self {
+        // SAFETY: all-zero is a valid set, and both calls only fill in or read the sets of this frame. They fail on nothing else
+        // than a first argument unlike this one.
+        unsafe {
+            let (mut every, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigfillset(&raw mut every);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const every, &raw mut before);
+            Self(before)
         }
     }
-    mask
 }
 
-impl Prepare {
-    fn carry_out(&self, parent: Pid) -> io::Result<()> {
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have ended before the child was tied to it.
-        if rustix::process::getppid() != Some(parent) {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        self.switch()?;
-        if let Some(cpus) = &self.cpus {
-            rustix::thread::sched_setaffinity(None, cpus)?;
-        }
-        self.bind()
-    }
-
-    fn switch(&self) -> io::Result<()> {
-        let flags = match self.thp {
-            ThpSwitch::Left => return Ok(()),
-            ThpSwitch::Off => 0,
-            ThpSwitch::ExceptAdvised => PR_THP_DISABLE_EXCEPT_ADVISED,
-        };
-        let on: libc::c_ulong = 1;
-        let unused: libc::c_ulong = 0;
-        // SAFETY: the call changes a flag of this process only and takes no pointer.
-        checked(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, on, flags, unused, unused) }.into())
-    }
-
-    fn bind(&self) -> io::Result<()> {
-        let Some((mode, mask)) = &self.nodes else { return Ok(()) };
-        // SAFETY: the mask outlives the call and is as long as stated; the kernel reads one bit less than it is told.
-        checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, mask.as_ptr(), NODES + 1) })
-    }
-}
-
-/// Where files arrive that a child opened before exec.
-pub(super) struct Handed {
-    from: OwnedFd,
-    files: usize,
-}
-
-/// Has the child open files, after all else that it does to itself, and hand them to this process. Nobody waits for anybody.
-pub(super) fn hand_over(
-    command: &mut Command,
-    open: Vec<impl Fn() -> io::Result<OwnedFd> + Send + Sync + 'static>,
-) -> io::Result<Handed> {
-    let (from, to) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    let files = open.len();
-    // SAFETY: between fork and exec the closure makes system calls on values it holds; it neither allocates nor locks nor
-    // panics.
-    unsafe {
-        command.pre_exec(move || {
-            // Whatever comes of it, the program runs.
-            let _ = open.iter().try_for_each(|open| send(&to, &open()?));
-            Ok(())
-        });
-    }
-    Ok(Handed { from, files })
-}
-
-fn send(to: &OwnedFd, file: &OwnedFd) -> io::Result<()> {
-    let files = [file.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    control.push(SendAncillaryMessage::ScmRights(&files));
-    sendmsg(to, &[IoSlice::new(&[0])], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-impl Handed {
-    /// All of them, once the child has reached exec; `None` if one is missing.
-    pub(super) fn files(&self) -> Option<Vec<OwnedFd>> {
-        (0..self.files).map(|_| self.file()).collect()
-    }
-
-    fn file(&self) -> Option<OwnedFd> {
-        let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        recvmsg(&self.from, &mut [IoSliceMut::new(&mut byte)], &mut control, flags).ok()?;
-        control.drain().find_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(mut files) => files.next(),
-            _ => None,
-        })
-    }
-}
-
-fn checked(result: libc::c_long) -> io::Result<()> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that the kernel told.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
     }
 }
 

@@ -11,7 +11,7 @@ use crate::compare::place::Bound;
 use crate::compare::technique::{Setup, ThpSwitch};
 use crate::compare::{Error, Executor};
 
-fn shell(line: &str) -> Arm {
+pub(super) fn shell(line: &str) -> Arm {
     Arm {
         name: "test".to_owned(),
         command: ["/bin/sh", "-c", line].map(OsString::from).to_vec(),
@@ -19,7 +19,7 @@ fn shell(line: &str) -> Arm {
     }
 }
 
-fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
+pub(super) fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
     Live {
         arms: vec![arm],
         asked: metrics.iter().map(|text| text.parse().expect("a metric")).collect(),

@@ -75,8 +75,8 @@ impl Watch {
         }
     }
 
-    /// Reads the accounts of a process and its children, and walks their page tables if it is worth it.
-    pub(in crate::compare) fn tick(&mut self, root: u32) {
+    /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
+    pub(in crate::compare) fn tick(&mut self, root: u32) -> Vec<u32> {
         let tree = tree::of(&self.source, root);
         let memory: u64 = tree.iter().map(|&pid| self.memory(pid)).sum();
         self.peak = self.peak.max(memory);
@@ -88,6 +88,7 @@ impl Watch {
             self.look(&tree, memory);
         }
         self.read_memory = memory;
+        tree
     }
 
     fn memory(&self, pid: u32) -> u64 {

@@ -8,7 +8,8 @@ use model::compare::{Metric, Run};
 
 use super::Plan;
 use crate::compare::halt::{self, Descendants};
-use crate::compare::live::process::{Process, Spawned};
+use crate::compare::live::process::Process;
+use crate::compare::live::spawned::Spawned;
 use crate::compare::live::watch::Watch;
 use crate::compare::live::{Arm, hook};
 use crate::compare::metric::{Asked, From};
@@ -142,7 +143,7 @@ impl Alive {
     }
 
     fn halt(&self) -> Result<(), Error> {
-        let stopped = halt::stop(&self.source, self.process.id());
+        let stopped = halt::stop(&self.source, self.process.id(), |tree| self.process.guard(tree));
         stopped.map_err(|error| Error::Setup {
             arm: self.arm.name.clone(),
             what: "stopping it".to_owned(),

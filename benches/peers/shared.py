@@ -1,0 +1,21 @@
+"""What the benches have in common: where hugewise is, and what a command costs."""
+import os, shutil, subprocess, sys, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def hugewise_path():
+    """From PATH, or from this tree's release build; None if it is in neither."""
+    local = os.path.join(HERE, "..", "..", "target", "release", "hugewise")
+    return shutil.which("hugewise") or (local if os.path.exists(local) else None)
+
+
+def cost(command):
+    """Wall and CPU seconds, those of all that it started and waited for among them; CPU is what a busy neighbour changes least."""
+    began = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"{command}: exit {child.returncode}")
+    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime

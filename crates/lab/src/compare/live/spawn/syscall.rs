@@ -1,0 +1,275 @@
+//! A child in the memory of this process until it executes its program: starting it costs the same however large this one is.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use super::{Child, Failure, Image, NODES, Nodes, Step};
+use crate::compare::live::syscall::{Blocked, wait};
+use crate::compare::technique::ThpSwitch;
+
+/// `linux/prctl.h`, not in libc yet: the switch spares memory that asked for large pages (Linux 6.18).
+const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
+/// The last signal there is.
+const LAST_SIGNAL: c_int = 64;
+
+/// The child's stack; the C library gives the children of its `posix_spawn` half as much.
+struct Stack([u128; 4096]);
+
+/// One child at a time, since what it does to its memory it does to this process's.
+static STARTING: Mutex<Stack> = Mutex::new(Stack([0; 4096]));
+
+/// What the child sees.
+struct Shared<'a, Open> {
+    child: &'a Child<'a, Open>,
+    words: Vec<*const c_char>,
+    /// The words behind the shell's; the place of the file is left open.
+    shell_words: Vec<Cell<*const c_char>>,
+    variables: Vec<*const c_char>,
+    parent: Pid,
+    /// Left by the child if it comes to nothing.
+    failed: Cell<Option<(Step, Errno)>>,
+}
+
+impl<Open: Fn() -> io::Result<OwnedFd>> Child<'_, Open> {
+    /// Starts it; the program runs when this returns.
+    pub(super) fn start(&self) -> Result<(Pid, OwnedFd), Failure> {
+        let shared = Shared::of(self);
+        let mut stack = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = switch_of_this_process();
+        let blocked = Blocked::all();
+        let started = clone(&shared, &mut stack);
+        if self.thp != ThpSwitch::Left {
+            // Fails only in a process that is being killed.
+            let _ = set_switch(before);
+        }
+        drop((blocked, stack));
+        let (pid, handle) = started.map_err(|error| Step::Process.failed(error))?;
+        match shared.failed.take() {
+            None => Ok((pid, handle)),
+            Some((step, error)) => {
+                let _ = wait(pid);
+                Err(step.failed(error))
+            }
+        }
+    }
+}
+
+fn clone<Open: Fn() -> io::Result<OwnedFd>>(
+    shared: &Shared<'_, Open>,
+    stack: &mut Stack,
+) -> io::Result<(Pid, OwnedFd)> {
+    let mut handle: c_int = -1;
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_PIDFD | libc::SIGCHLD;
+    let top = stack.0.as_mut_ptr_range().end.cast();
+    let argument = ptr::from_ref(shared).cast_mut().cast();
+    // SAFETY: this thread stands still until the child has executed its program or ended, so that the child has the stack and
+    // what is shared to itself; other threads use neither. No handler of a signal runs in it, as all are blocked until it has
+    // none left.
+    let pid = unsafe { libc::clone(run::<Open>, top, flags, argument, &raw mut handle) };
+    let pid = Pid::from_raw(pid)
+        .filter(|_| pid > 0)
+        .ok_or_else(io::Error::last_os_error)?;
+    // SAFETY: the kernel has just made this file, and nobody else knows of it.
+    Ok((pid, unsafe { OwnedFd::from_raw_fd(handle) }))
+}
+
+/// The child's life.
+extern "C" fn run<Open: Fn() -> io::Result<OwnedFd>>(shared: *mut c_void) -> c_int {
+    // SAFETY: it is what `clone` was given, which its parent's frame keeps.
+    let shared = unsafe { &*shared.cast::<Shared<'_, Open>>() };
+    shared.failed.set(Some(shared.carry_out()));
+    127
+}
+
+impl<'a, Open: Fn() -> io::Result<OwnedFd>> Shared<'a, Open> {
+    fn of(child: &'a Child<'a, Open>) -> Self {
+        let Image {
+            words,
+            variables,
+            shell,
+            ..
+        } = &child.image;
+        let arguments = words.iter().skip(1).map(|word| word.as_ptr());
+        let shell_words = [shell.as_ptr(), ptr::null()].into_iter().chain(arguments);
+        Self {
+            child,
+            words: pointers(words),
+            shell_words: shell_words.chain([ptr::null()]).map(Cell::new).collect(),
+            variables: pointers(variables),
+            parent: rustix::process::getpid(),
+            failed: Cell::new(None),
+        }
+    }
+
+    /// Becomes the program, or gives why not. From here on nothing may take memory, lock or panic.
+    fn carry_out(&self) -> (Step, Errno) {
+        match self.prepare() {
+            Ok(()) => (Step::Program, self.execute()),
+            Err(failed) => failed,
+        }
+    }
+
+    fn prepare(&self) -> Result<(), (Step, Errno)> {
+        let at = |step: Step| move |error: Errno| (step, error);
+        self.tie().map_err(at(Step::Tie))?;
+        rustix::process::setpgid(None, None).map_err(at(Step::Group))?;
+        self.child.place.lead();
+        self.switch().map_err(at(Step::Switch))?;
+        if let Some(cpus) = &self.child.cpus {
+            rustix::thread::sched_setaffinity(None, cpus).map_err(at(Step::Cpus))?;
+        }
+        self.child
+            .nodes
+            .as_ref()
+            .map_or(Ok(()), bind)
+            .map_err(at(Step::Nodes))?;
+        self.open_counters();
+        take_files(self.child.files).map_err(at(Step::Files))?;
+        forget_signals();
+        Ok(())
+    }
+
+    fn tie(&self) -> Result<(), Errno> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have ended before the child was tied to it.
+        let is_there = rustix::process::getppid() == Some(self.parent);
+        is_there.then_some(()).ok_or(Errno::PIPE)
+    }
+
+    /// The switch belongs to the memory, which is the parent's, too, and is handed on by exec; so the parent switches back.
+    fn switch(&self) -> Result<(), Errno> {
+        match self.child.thp {
+            ThpSwitch::Left => Ok(()),
+            ThpSwitch::Off => set_switch(1),
+            ThpSwitch::ExceptAdvised => set_switch(1 | PR_THP_DISABLE_EXCEPT_ADVISED),
+        }
+    }
+
+    /// Into the table of files that is still the parent's, too. Whatever comes of it, the program runs.
+    fn open_counters(&self) {
+        for (open, opened) in &self.child.counters {
+            match open() {
+                Ok(file) => opened.set(Some(file)),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// As `execvp` does it. Comes back only with an error, the one that tells most.
+    fn execute(&self) -> Errno {
+        let mut why = Errno::NOENT;
+        for file in &self.child.image.files {
+            match execute(file, &self.words, &self.variables) {
+                Errno::NOEXEC => return self.execute_by_shell(file),
+                error @ (Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) if why != Errno::ACCESS => why = error,
+                Errno::NOENT | Errno::NOTDIR | Errno::ACCESS => {}
+                other => return other,
+            }
+        }
+        why
+    }
+
+    fn execute_by_shell(&self, file: &CString) -> Errno {
+        if let Some(place) = self.shell_words.get(1) {
+            place.set(file.as_ptr());
+        }
+        // SAFETY: a cell has the layout of what is in it; the list ends with null, and all that it points to outlives the call.
+        unsafe {
+            libc::execve(
+                self.child.image.shell.as_ptr(),
+                self.shell_words.as_ptr().cast(),
+                self.variables.as_ptr(),
+            )
+        };
+        last()
+    }
+}
+
+/// With the null behind them that ends a list.
+fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    let texts = texts.iter().map(|text| text.as_ptr());
+    texts.chain([ptr::null()]).collect()
+}
+
+fn execute(file: &CString, words: &[*const c_char], variables: &[*const c_char]) -> Errno {
+    // SAFETY: both lists end with null, and all that they point to outlives the call.
+    unsafe { libc::execve(file.as_ptr(), words.as_ptr(), variables.as_ptr()) };
+    last()
+}
+
+fn last() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+fn checked(result: libc::c_long) -> Result<(), Errno> {
+    if result < 0 { Err(last()) } else { Ok(()) }
+}
+
+/// What [`set_switch`] would have to be given for nothing to change.
+fn switch_of_this_process() -> c_ulong {
+    let unused: c_ulong = 0;
+    // SAFETY: the call takes no pointer.
+    let state = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, unused, unused, unused, unused) };
+    c_ulong::try_from(state).unwrap_or_default()
+}
+
+/// 0 for on; 1 for off, with flags.
+fn set_switch(state: c_ulong) -> Result<(), Errno> {
+    let unused: c_ulong = 0;
+    // SAFETY: the call changes a flag of this process's memory only and takes no pointer.
+    checked(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, state & 1, state & !1, unused, unused) }.into())
+}
+
+fn bind(nodes: &Nodes) -> Result<(), Errno> {
+    let mode = if nodes.interleave {
+        libc::MPOL_INTERLEAVE
+    } else {
+        libc::MPOL_BIND
+    };
+    // SAFETY: the mask outlives the call and is as long as stated; the kernel reads one bit less than it is told.
+    checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, nodes.mask.as_ptr(), NODES + 1) })
+}
+
+/// In a table of files of the child's own.
+fn take_files(files: [BorrowedFd<'_>; 3]) -> Result<(), Errno> {
+    // SAFETY: no file of the table that is left is used by this process any more than by the other.
+    unsafe { unshare_unsafe(UnshareFlags::FILES) }?;
+    for (number, file) in (0..).zip(files) {
+        // SAFETY: the table is the child's own, and nobody uses standard files in it before its program does.
+        checked(unsafe { libc::dup2(file.as_raw_fd(), number) }.into())?;
+    }
+    Ok(())
+}
+
+/// No handler of the parent's is left, and no signal is blocked or, other than by the user's wish, ignored.
+fn forget_signals() {
+    for signal in 1..=LAST_SIGNAL {
+        // SAFETY: all-zero is a valid action, the usual one with no flags; both calls touch values of this frame, and change the
+        // child's own table of handlers.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let is_known = libc::sigaction(signal, ptr::null(), &raw mut action) == 0;
+            let is_handled = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+            // Rust's runtime ignores SIGPIPE in every program.
+            if is_known && (is_handled || signal == libc::SIGPIPE) {
+                let usual: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, &raw const usual, ptr::null_mut());
+            }
+        }
+    }
+    // SAFETY: all-zero is a valid set, which these calls fill in and read.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}

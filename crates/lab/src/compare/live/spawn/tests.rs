@@ -1,0 +1,117 @@
+//! Programs that are found or not, and what a child has of its parent.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+
+use chase::counters::program::{Countable, Event};
+
+use super::super::syscall::wait;
+use super::{Failure, Order, Step, files, variables};
+use crate::compare::place::Bound;
+use crate::compare::technique::ThpSwitch;
+
+/// Starts words and waits; gives what was written.
+fn output(words: &[&str], thp: ThpSwitch, events: &[Countable]) -> Result<String, Failure> {
+    let (mut from, to) = std::io::pipe().expect("a pipe");
+    let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+    let order = Order {
+        words: &words,
+        env: &[],
+        unset: &[],
+        thp,
+        bound: &Bound::default(),
+        outputs: [to.as_fd(), to.as_fd()],
+        events,
+    };
+    let started = order.start()?;
+    assert_eq!(started.counters.as_ref().map(Vec::len), Some(events.len()));
+    drop(to);
+    let mut text = String::new();
+    from.read_to_string(&mut text).expect("text");
+    wait(started.pid).expect("ends");
+    Ok(text)
+}
+
+fn status() -> String {
+    fs::read_to_string("/proc/self/status").expect("status")
+}
+
+fn line<'a>(status: &'a str, name: &str) -> &'a str {
+    status.lines().find(|line| line.starts_with(name)).expect("the line")
+}
+
+#[test]
+fn a_child_has_no_signal_blocked_or_ignored_a_group_of_its_own_and_no_file_of_its_parents() {
+    let told = output(&["cat", "/proc/self/status"], ThpSwitch::Left, &[]).expect("runs");
+    for set in ["SigBlk", "SigIgn", "SigCgt"] {
+        assert_eq!(line(&told, set), format!("{set}:\t0000000000000000"));
+    }
+    let stat = output(&["cat", "/proc/self/stat"], ThpSwitch::Left, &[]).expect("runs");
+    let numbers: Vec<&str> = stat.split(' ').collect();
+    assert_eq!(numbers[0], numbers[4], "{stat}");
+    let _more = File::open("/dev/zero").expect("a file");
+    let listed = output(&["ls", "-l", "/proc/self/fd"], ThpSwitch::Left, &[]).expect("runs");
+    assert!(
+        listed.contains("/dev/null") && !listed.contains("/dev/zero"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn the_switch_is_the_childs_alone_even_of_one_that_never_runs() {
+    let told = output(&["cat", "/proc/self/status"], ThpSwitch::Off, &[]).expect("runs");
+    assert_eq!(line(&told, "THP_enabled"), "THP_enabled:\t0");
+    assert!(output(&["/no/such/program"], ThpSwitch::Off, &[]).is_err());
+    let left = output(&["cat", "/proc/self/status"], ThpSwitch::Left, &[]).expect("runs");
+    assert_eq!(line(&left, "THP_enabled"), line(&status(), "THP_enabled"));
+}
+
+#[test]
+fn what_cannot_be_executed_says_why_and_a_script_without_a_first_line_is_the_shells() {
+    let refused = |words: &[&str]| {
+        let Failure { step, error } = output(words, ThpSwitch::Left, &[]).expect_err("no program");
+        (step, error.kind())
+    };
+    use std::io::ErrorKind::{InvalidInput, NotFound, PermissionDenied};
+    assert_eq!(refused(&["no-such-program"]), (Step::Program, NotFound));
+    assert_eq!(refused(&["true\0"]), (Step::Program, InvalidInput));
+    let script = std::env::temp_dir().join(format!("hugewise-script-{}", std::process::id()));
+    fs::write(&script, "echo \"$0 $1\"\n").expect("written");
+    let name = script.to_str().expect("a name");
+    assert_eq!(refused(&[name]), (Step::Program, PermissionDenied));
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+    let told = output(&[name, "word"], ThpSwitch::Left, &[]);
+    fs::remove_file(&script).expect("removed");
+    assert_eq!(told.expect("runs"), format!("{name} word\n"));
+}
+
+#[test]
+fn counters_come_with_the_child_or_not_at_all() {
+    let events: Vec<Countable> = Countable::probe(Event::Migrations).into_iter().collect();
+    output(&["true"], ThpSwitch::Left, &events).expect("runs");
+    assert!(output(&["/no/such/program"], ThpSwitch::Left, &events).is_err());
+}
+
+#[test]
+fn a_name_is_looked_for_where_the_childs_path_says() {
+    let of = |name: &str, path: Option<&str>| files(OsStr::new(name), path.map(OsStr::new)).expect("names");
+    let texts =
+        |names: &[&str]| -> Vec<CString> { names.iter().map(|name| CString::new(*name).expect("a text")).collect() };
+    assert_eq!(of("ls", Some("/a:/b")), texts(&["/a/ls", "/b/ls"]));
+    assert_eq!(of("./ls", Some("/a")), texts(&["./ls"]));
+    assert_eq!(of("ls", None), texts(&["/bin/ls", "/usr/bin/ls"]));
+}
+
+#[test]
+fn the_last_value_counts_and_what_is_unset_is_not_there() {
+    let pair = |(name, value): (&str, &str)| (OsString::from(name), OsString::from(value));
+    let own = [("A", "1"), ("B", "1")].map(pair);
+    let set = [("B", "2"), ("C", "2"), ("B", "3")].map(pair);
+    let all: Vec<_> = variables(own.into_iter(), &set, &["C".to_owned()])
+        .into_iter()
+        .collect();
+    assert_eq!(all, [("A", "1"), ("B", "3")].map(pair));
+}

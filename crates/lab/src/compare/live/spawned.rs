@@ -1,0 +1,128 @@
+//! A program of an arm that is about to run: its words, and everything that the arm does to it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use super::counted::Counting;
+use super::spawn::{Failure, Order, Started, Step};
+use super::{Arm, Setup};
+use crate::compare::Error;
+use crate::compare::place::Bound;
+use crate::compare::technique::ThpSwitch;
+use crate::preload::{self, Armed, Layout, Preload};
+
+/// What to start.
+pub(in crate::compare) struct Spawned<'a> {
+    pub(super) arm: &'a Arm,
+    command: Vec<OsString>,
+    pub(super) setup: Setup,
+    bound: Bound,
+    /// Keeps the library's page of counts until the program has ended.
+    pub(super) armed: Option<Armed>,
+    pub(super) counting: Counting,
+}
+
+impl<'a> Spawned<'a> {
+    /// The arm's program.
+    ///
+    /// # Errors
+    /// If the library that it needs in front cannot be had.
+    pub(in crate::compare) fn of(arm: &'a Arm) -> Result<Self, Error> {
+        let mut setup = arm.setup.clone();
+        let layout = arm.setup.preload.as_ref();
+        let armed = layout.map(|layout| armed(arm, layout)).transpose()?;
+        setup
+            .env
+            .extend(armed.iter().flat_map(|armed| armed.env.iter().cloned()));
+        Ok(Self {
+            arm,
+            command: arm.command.iter().map(|word| own(arm, word)).collect(),
+            setup,
+            bound: arm.bound.clone(),
+            armed,
+            counting: Counting::default(),
+        })
+    }
+
+    /// A file in memory for what it writes.
+    pub(super) fn memory(&self, name: &str) -> Result<File, Error> {
+        let made = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
+        made.map(File::from)
+            .map_err(|error| self.failed(Step::Files.failed(error)))
+    }
+
+    /// Starts it with these files for its output.
+    pub(super) fn start(&self, output: &File, errors: &File) -> Result<Started, Error> {
+        let order = Order {
+            words: &self.command,
+            env: &self.setup.env,
+            unset: &self.arm.unset,
+            thp: self.setup.thp,
+            bound: &self.bound,
+            outputs: [output.as_fd(), errors.as_fd()],
+            events: self.counting.events(),
+        };
+        order.start().map_err(|failure| self.failed(failure))
+    }
+
+    /// What a failure to start it means to the user.
+    fn failed(&self, Failure { step, error }: Failure) -> Error {
+        let is_unknown = self.setup.thp == ThpSwitch::ExceptAdvised && error.kind() == std::io::ErrorKind::InvalidInput;
+        let what = match step {
+            Step::Program => {
+                let program = self.command.first().map_or(OsStr::new(""), OsString::as_os_str);
+                return Error::Start {
+                    program: program.to_string_lossy().into_owned(),
+                    error,
+                };
+            }
+            Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which Linux knows from 6.18 on",
+            other => other.title(),
+        };
+        Error::Setup {
+            arm: self.arm.name.clone(),
+            what: what.to_owned(),
+            error,
+        }
+    }
+
+    /// The same with counters.
+    pub(super) fn counted(self, counting: &Counting) -> Self {
+        Self {
+            counting: counting.clone(),
+            ..self
+        }
+    }
+
+    /// A command of the shell, without what the arm does to its program.
+    pub(super) fn shell(arm: &'a Arm, line: &str) -> Self {
+        Self {
+            arm,
+            command: ["/bin/sh", "-c", &line.replace("{arm}", &arm.name)]
+                .map(OsString::from)
+                .to_vec(),
+            setup: Setup::default(),
+            bound: Bound::default(),
+            armed: None,
+            counting: Counting::default(),
+        }
+    }
+}
+
+/// A word of a command as it is for one arm; what is no text stays as it is.
+fn own(arm: &Arm, word: &OsStr) -> OsString {
+    let text = word.to_str().map(|text| text.replace("{arm}", &arm.name).into());
+    text.unwrap_or_else(|| word.to_owned())
+}
+
+/// The library with a page of counts of its own, behind those that the arm preloads anyway.
+fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
+    let own = arm.setup.env.iter().rev().find(|(name, _)| name == "LD_PRELOAD");
+    let others = own.map(|(_, list)| list.clone());
+    let armed = Preload::ready().and_then(|preload| preload.arm(layout, others.or_else(preload::given)));
+    armed.map_err(|why| Error::Arm {
+        arm: arm.name.clone(),
+        why: why.to_string(),
+    })
+}
