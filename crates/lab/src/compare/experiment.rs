@@ -12,6 +12,9 @@ use super::schedule::{self, Slot};
 use super::{Error, doubts};
 use crate::progress::{Progress, time_left};
 
+/// Nobody reads faster; a run may take a millisecond, of which telling should be no part.
+const BETWEEN_TELLING: Duration = Duration::from_millis(100);
+
 /// Makes runs, and knows what time it is: a real one starts programs, one for tests needs neither programs nor a clock.
 pub trait Executor {
     /// One run of an arm, by its index.
@@ -130,6 +133,8 @@ struct Experiment<'a> {
     made: BTreeSet<Slot>,
     /// Blocks from the first on that lack none.
     whole: u32,
+    /// When it was last told how far it is.
+    told: Option<Duration>,
 }
 
 impl<'a> Experiment<'a> {
@@ -140,6 +145,7 @@ impl<'a> Experiment<'a> {
             runs: Vec::new(),
             made: BTreeSet::new(),
             whole: 0,
+            told: None,
         };
         runs.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
         experiment
@@ -249,7 +255,11 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    fn tell(&self, progress: &mut dyn Progress, spent: Duration, slot: Slot) {
+    fn tell(&mut self, progress: &mut dyn Progress, spent: Duration, slot: Slot) {
+        if self.told.is_some_and(|told| spent < told + BETWEEN_TELLING) {
+            return;
+        }
+        self.told = Some(spent);
         let all = f64::from(self.plan.most()) * (self.spec.arms.len() + 1) as f64;
         let done = self.runs.len() as f64 / all;
         let left = time_left(spent, done);

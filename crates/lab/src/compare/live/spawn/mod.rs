@@ -4,13 +4,15 @@ mod syscall;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, NulError, OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
 
 use chase::counters::program::Countable;
 use rustix::process::Pid;
@@ -190,45 +192,75 @@ struct Image {
     /// Where it may be, in this order.
     files: Vec<CString>,
     words: Vec<CString>,
-    variables: Vec<CString>,
+    variables: Vec<Cow<'static, CStr>>,
     shell: CString,
 }
 
 impl Image {
     fn of(order: &Order<'_>) -> io::Result<Self> {
-        let variables = variables(std::env::vars_os(), order.env, order.unset);
+        let set: BTreeMap<&OsStr, &OsStr> = order
+            .env
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+            .filter(|(name, _)| !is_among(order.unset, name))
+            .collect();
         let name = order.words.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let path = variables.get(OsStr::new("PATH")).map(OsString::as_os_str);
-        let variable = |(name, value): (&OsString, &OsString)| {
-            let whole = [name.as_bytes(), value.as_bytes()].join(&b'=');
-            CString::new(whole)
-        };
+        let words = order.words.iter().map(|word| CString::new(word.as_bytes()));
         Ok(Self {
-            files: files(name, path)?,
-            words: order
-                .words
-                .iter()
-                .map(|word| CString::new(word.as_bytes()))
-                .collect::<Result<_, _>>()?,
-            variables: variables.iter().map(variable).collect::<Result<_, _>>()?,
+            files: files(name, path(&set, order.unset).as_deref())?,
+            words: words.collect::<Result<_, _>>()?,
+            variables: variables(own(), &set, order.unset)?,
             shell: CString::new(SHELL)?,
         })
     }
 }
 
-/// The last value of each counts; what is to be unset is not there, whoever sets it.
-fn variables(
-    own: impl Iterator<Item = (OsString, OsString)>,
-    set: &[(OsString, OsString)],
+/// By name, as the kernel takes them.
+type Variables = BTreeMap<OsString, CString>;
+
+/// The variables of this process, which does not change them: most programs get all of them, each time.
+fn own() -> &'static Variables {
+    static OWN: OnceLock<Variables> = OnceLock::new();
+    OWN.get_or_init(|| {
+        let own = std::env::vars_os();
+        let pairs = own.filter_map(|(name, value)| pair(&name, &value).ok().map(|pair| (name, pair)));
+        pairs.collect()
+    })
+}
+
+fn pair(name: &OsStr, value: &OsStr) -> Result<CString, NulError> {
+    CString::new([name.as_bytes(), value.as_bytes()].join(&b'='))
+}
+
+fn is_among(names: &[String], name: &OsStr) -> bool {
+    names.iter().any(|one| name == one.as_str())
+}
+
+/// What is set stands for what this process has, and what is to be unset is not there.
+fn variables<'own>(
+    own: &'own Variables,
+    set: &BTreeMap<&OsStr, &OsStr>,
     unset: &[String],
-) -> BTreeMap<OsString, OsString> {
-    let mut all: BTreeMap<OsString, OsString> = own.chain(set.iter().cloned()).collect();
-    all.retain(|name, _| !unset.iter().any(|unset| name == unset.as_str()));
-    all
+) -> Result<Vec<Cow<'own, CStr>>, NulError> {
+    let kept = own
+        .iter()
+        .filter(|(name, _)| !set.contains_key(name.as_os_str()) && !is_among(unset, name))
+        .map(|(_, pair)| Ok(Cow::Borrowed(pair.as_c_str())));
+    let set = set.iter().map(|(name, value)| pair(name, value).map(Cow::Owned));
+    kept.chain(set).collect()
+}
+
+/// Where the program itself would look for programs.
+fn path(set: &BTreeMap<&OsStr, &OsStr>, unset: &[String]) -> Option<OsString> {
+    let name = OsStr::new("PATH");
+    match set.get(name) {
+        Some(path) => Some((*path).to_owned()),
+        None => std::env::var_os(name).filter(|_| !is_among(unset, name)),
+    }
 }
 
 /// Where a program of that name may be.
-fn files(name: &OsStr, path: Option<&OsStr>) -> Result<Vec<CString>, std::ffi::NulError> {
+fn files(name: &OsStr, path: Option<&OsStr>) -> Result<Vec<CString>, NulError> {
     if name.is_empty() || name.as_bytes().contains(&b'/') {
         return Ok(vec![CString::new(name.as_bytes())?]);
     }

@@ -1,8 +1,9 @@
 //! A child in the memory of this process until it executes its program: starting it costs the same however large this one is.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
 use std::cell::Cell;
-use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -102,9 +103,9 @@ impl<'a, Open: Fn() -> io::Result<OwnedFd>> Shared<'a, Open> {
         let shell_words = [shell.as_ptr(), ptr::null()].into_iter().chain(arguments);
         Self {
             child,
-            words: pointers(words),
+            words: pointers(words.iter().map(CString::as_c_str)),
             shell_words: shell_words.chain([ptr::null()]).map(Cell::new).collect(),
-            variables: pointers(variables),
+            variables: pointers(variables.iter().map(Cow::as_ref)),
             parent: rustix::process::getpid(),
             failed: Cell::new(None),
         }
@@ -195,9 +196,8 @@ impl<'a, Open: Fn() -> io::Result<OwnedFd>> Shared<'a, Open> {
 }
 
 /// With the null behind them that ends a list.
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
-    let texts = texts.iter().map(|text| text.as_ptr());
-    texts.chain([ptr::null()]).collect()
+fn pointers<'a>(texts: impl Iterator<Item = &'a CStr>) -> Vec<*const c_char> {
+    texts.map(CStr::as_ptr).chain([ptr::null()]).collect()
 }
 
 fn execute(file: &CString, words: &[*const c_char], variables: &[*const c_char]) -> Errno {
