@@ -100,10 +100,12 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--quick-runs", type=int, default=10)
     parser.add_argument("--full-runs", type=int, default=3)
+    parser.add_argument("--cpu", type=int, help="measure on this CPU; another one is kept busy")
     parser.add_argument("--write")
     typed = parser.parse_args()
     cpus = sorted(os.sched_getaffinity(0))
-    cpu, busy = cpus[0], cpus[1] if len(cpus) > 1 else None
+    cpu = cpus[0] if typed.cpu is None else typed.cpu
+    busy = next((other for other in cpus if other != cpu), None)
     text = [
         "# TLB geometry from timing: how often it is right",
         "",

@@ -107,22 +107,39 @@ pub struct Tour<'a> {
     pub(super) _span: std::marker::PhantomData<&'a mut Span>,
 }
 
-/// Steps in a timed block at least: reading the counter twice is then well under one per cent of it.
-const FEWEST_STEPS: u64 = 512;
 /// Steps in all blocks of one timing: some 50 us.
 const STEPS: u64 = 6_000;
-/// Blocks of one timing, at the fewest and at the most.
-const BLOCKS: std::ops::RangeInclusive<u64> = 2..=8;
+/// Blocks of one timing at the fewest.
+const FEWEST_BLOCKS: u64 = 2;
+
+/// How a timing is cut into blocks, of which the least disturbed one counts.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// Steps in a block at least: reading the counter twice must be little of it.
+    steps: u64,
+    /// Blocks at the most.
+    blocks: u64,
+}
+
+/// For steps of a few cycles.
+const USUAL: Cut = Cut { steps: 512, blocks: 8 };
+/// For steps of tens of cycles: who needs a gap in what a neighbour does finds short ones sooner.
+const SHORT: Cut = Cut { steps: 128, blocks: 32 };
 /// A core clock that differs by more than this share between the two ends of a timing has changed in between.
 const CLOCK_CHANGE: f64 = 0.01;
 
-/// Steps of the run-up, at least: some laps of a short tour, whose pages a visit elsewhere displaced.
-const RUN_UP: u64 = 512;
+/// The run-up to a block has as many steps as that, at least: some laps of a short tour, whose pages a visit elsewhere displaced.
+const RUN_UP: u64 = USUAL.steps;
+
+/// The core clock now. Whatever comes in between lets it seem slower for a moment, so the fastest of a few readings counts.
+fn rate(clock: &CoreClock) -> f64 {
+    (0..3).map(|_| clock.cycles_per_tick()).fold(0.0, f64::max)
+}
 
 impl Tour<'_> {
-    /// Ticks of that many whole laps, after a run-up; of none, the run-up alone.
-    fn ticks(&self, laps: u64) -> u64 {
-        let run_up = RUN_UP.div_ceil(self.steps);
+    /// Ticks of that many whole laps, after a run-up of so many steps; of none, the run-up alone.
+    fn ticks(&self, run_up: u64, laps: u64) -> u64 {
+        let run_up = run_up.div_ceil(self.steps);
         match self.order {
             // SAFETY: a closed ring, laid by `Span` in pages that this tour borrows mutably.
             Order::Ring(node) => unsafe {
@@ -136,35 +153,40 @@ impl Tour<'_> {
     /// Goes round a little. Where replacement is not LRU, pages that would all fit may go on displacing one another for as long
     /// as they come in the same order; in a few other orders they find their places, and then keep them in any.
     pub fn stir(&self) {
-        self.ticks(0);
+        self.ticks(RUN_UP, 0);
     }
 
     /// Core cycles per step in the least disturbed of some short blocks of whole laps, each after a warm-up; `None` if the core
     /// clock changed meanwhile.
     pub fn cycles(&self, clock: &CoreClock) -> Option<f64> {
-        self.least(clock, || ())
+        self.least(clock, USUAL, || ())
+    }
+
+    /// The same in shorter blocks, for tours on which every step costs tens of cycles.
+    pub fn cycles_of_dear_steps(&self, clock: &CoreClock) -> Option<f64> {
+        self.least(clock, SHORT, || ())
     }
 
     /// The same with all TLBs emptied before each block, so that entries are in use in the order of visits and nothing else is
     /// held: first levels then replace as LRU does.
     pub fn cycles_from_empty(&self, flush: &Flush, clock: &CoreClock) -> Option<f64> {
-        self.least(clock, || flush.all())
+        self.least(clock, USUAL, || flush.all())
     }
 
-    fn least(&self, clock: &CoreClock, prepare: impl Fn()) -> Option<f64> {
-        let laps = FEWEST_STEPS.div_ceil(self.steps);
-        let blocks = (STEPS / (laps * self.steps)).clamp(*BLOCKS.start(), *BLOCKS.end());
-        let before = clock.cycles_per_tick();
+    fn least(&self, clock: &CoreClock, cut: Cut, prepare: impl Fn()) -> Option<f64> {
+        let laps = cut.steps.div_ceil(self.steps);
+        let blocks = (STEPS / (laps * self.steps)).clamp(FEWEST_BLOCKS, cut.blocks);
+        let before = rate(clock);
         let block = || {
             prepare();
-            self.ticks(laps)
+            self.ticks(cut.steps, laps)
         };
         // The first block of a short tour may still pay for the way here.
         if self.steps < RUN_UP {
             block();
         }
         let least = (0..blocks).map(|_| block()).min()?;
-        let after = clock.cycles_per_tick();
+        let after = rate(clock);
         let steady = (before - after).abs() <= CLOCK_CHANGE * before.max(after);
         let least = least.saturating_sub(clock.overhead());
         steady.then(|| least as f64 / (laps * self.steps) as f64 * (before + after) / 2.0)

@@ -1,6 +1,6 @@
 //! What the discovery may claim, over many geometries and fixed seeds: the truth, a range around it, or nothing.
 
-use super::tests::{EFFORT, told};
+use super::tests::{EFFORT, ROUNDS, told};
 use super::{Discovery, discover};
 use crate::tlb::simulated::{Chance, HEAVY, MODERATE, Noise, SECOND, Simulated, Truth, WALK};
 
@@ -50,7 +50,9 @@ fn tally(seeds: std::ops::Range<u64>, noise: Noise, truths: impl Fn(&mut Chance)
             .zip(&truths)
             .map(|(level, truth)| truth.array(level, cycles[usize::from(level) - 1]))
             .collect();
-        let found = discover(&mut Simulated::new(&arrays, WALK, noise, seed), EFFORT, &|| false);
+        let found = discover(&mut Simulated::new(&arrays, WALK, noise, seed), EFFORT, ROUNDS, &|| {
+            false
+        });
         tally.count(seed, &truths, &found);
     }
     tally

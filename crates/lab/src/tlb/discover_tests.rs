@@ -10,10 +10,12 @@ pub(super) const EFFORT: Effort = Effort {
     passes: 12,
     refined: 24,
 };
+/// Rounds that levels get which the first one leaves open.
+pub(super) const ROUNDS: u32 = 3;
 use crate::tlb::simulated::{MODERATE, Noise, PAGE, Simulated};
 
 fn run(arrays: &[Array], walk: f64, noise: Noise) -> Discovery {
-    discover(&mut Simulated::new(arrays, walk, noise, 1), EFFORT, &|| false)
+    discover(&mut Simulated::new(arrays, walk, noise, 1), EFFORT, ROUNDS, &|| false)
 }
 
 /// `(entries, ways)` of the levels found; zero where unknown.
@@ -121,7 +123,7 @@ fn under_absurd_noise_it_does_not_know() {
     };
     for seed in 0..3 {
         let mut oracle = Simulated::new(&arrays, 21.0, noise, seed);
-        let found = discover(&mut oracle, EFFORT, &|| false);
+        let found = discover(&mut oracle, EFFORT, ROUNDS, &|| false);
         for level in &found.levels {
             let right = [96, 2048].iter().any(|&truth| {
                 level
@@ -136,7 +138,9 @@ fn under_absurd_noise_it_does_not_know() {
 #[test]
 fn stopping_ends_it_and_leaves_nothing_claimed() {
     let arrays = [Array::new(1, PAGE, 16, 4, 0.0)];
-    let found = discover(&mut Simulated::new(&arrays, 30.0, MODERATE, 1), EFFORT, &|| true);
+    let found = discover(&mut Simulated::new(&arrays, 30.0, MODERATE, 1), EFFORT, ROUNDS, &|| {
+        true
+    });
     assert!(found.stopped);
     assert!(
         found.levels.iter().all(|level| level.entries.is_none()),

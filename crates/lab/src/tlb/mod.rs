@@ -8,6 +8,7 @@ pub mod live;
 pub mod occupancy;
 mod plan;
 pub mod probe;
+mod sharing;
 #[cfg(test)]
 mod simulated;
 pub mod survey;
@@ -18,22 +19,22 @@ use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{Known, Memory, Sharing, Tlb, Walk};
+use model::tlb::{Known, Level, Tlb, Walk};
 use model::{Bytes, Doubt, Estimate, PageKind};
 
 use crate::{Progress, stats};
 use backing::Split;
-use discover::{Discovery, Effort};
+use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
 pub(crate) use told::level_of;
-use told::{curves, empty, scaled, splintered, unknown};
+use told::{curves, empty, neighbour, scaled, splintered, unknown};
 
 /// What to find out.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Page kinds, each looked at by itself; the first two are also tested for sharing.
     pub kinds: Vec<PageKind>,
-    /// Fewer passes: under ten seconds.
+    /// Fewer passes and less time: under ten seconds rather than thirty.
     pub quick: bool,
     /// The CPU to pin to; the current one if `None`.
     pub cpu: Option<u32>,
@@ -67,6 +68,13 @@ pub enum Error {
     Pin(std::io::Error),
 }
 
+/// All of it, at the most, but for what is under way then.
+const FULL: Duration = Duration::from_millis(26_500);
+/// The same when it must be quick.
+const QUICK: Duration = Duration::from_millis(8_800);
+/// The share of the time by which the first round over small pages ends, and over large ones.
+const FIRST: f64 = 0.6;
+const FIRST_LARGE: f64 = 0.75;
 /// Large pages sampled for the host's backing.
 const SAMPLED: u64 = 32;
 /// Lines to sample with when the first level is unknown: beyond any known first level.
@@ -83,15 +91,18 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let begun = Instant::now();
     let pinned = Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = Calibration::start();
+    let clock = CoreClock::new();
     let mut job = Job {
         spec,
         stop,
-        clock: CoreClock::new(),
+        begun,
+        clock: &clock,
+        searches: Vec::new(),
         doubts: Vec::new(),
         tlb: empty(spec, pinned.cpu()),
         cycles_per_tick: Vec::new(),
     };
-    let steps = spec.kinds.len() + 3;
+    let steps = spec.kinds.len() + 4;
     job.steps(&mut |done, what| {
         let share = done as f64 / steps as f64;
         let left = if share > 0.0 {
@@ -102,21 +113,25 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         progress.step(share, left, what);
         if stop() { Err(Error::Interrupted) } else { Ok(()) }
     })?;
-    Ok(job.finish(calibration.ticks_per_ns(), begun))
+    Ok(job.finish(calibration.ticks_per_ns()))
 }
 
 struct Job<'a> {
     spec: &'a Spec,
     stop: &'a dyn Fn() -> bool,
-    clock: CoreClock,
+    begun: Instant,
+    clock: &'a CoreClock,
+    /// What looks for the levels of each kind that has any.
+    searches: Vec<(PageKind, Search<'a, Live<'a>>)>,
     doubts: Vec<Doubt>,
     tlb: Tlb,
     cycles_per_tick: Vec<f64>,
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
     /// All measurements, each told before it begins with the number of those before it. What backs large pages comes early: it
-    /// decides whether there is anything to be counted of them.
+    /// decides whether there is anything to be counted of them. Levels that stay open are looked at again in between, and as
+    /// long as there is time: a neighbour comes and goes.
     fn steps(&mut self, at: &mut dyn FnMut(usize, &str) -> Result<(), Error>) -> Result<(), Error> {
         let (large, small): (Vec<PageKind>, Vec<PageKind>) = self.spec.kinds.iter().partition(|kind| kind.is_large());
         let mut done = 0..;
@@ -131,10 +146,12 @@ impl Job<'_> {
             next(&format!("TLB levels for {kind} pages"))?;
             self.large_levels(kind);
         }
-        next("what kinds share")?;
-        self.sharing();
         next("page-table walks")?;
         self.walks();
+        next("levels that are still open")?;
+        self.look_again();
+        next("what kinds share")?;
+        self.sharing();
         next("done")
     }
 
@@ -157,14 +174,36 @@ impl Job<'_> {
     fn levels(&mut self, kind: PageKind) {
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
-        let clock = self.clock;
-        let mut live = match Live::new(self.pages(kind), self.spec.base_page, self.other(kind), &clock) {
+        let live = match Live::new(self.pages(kind), self.spec.base_page, self.other(kind), self.clock) {
             Ok(live) => live,
             Err(error) => return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
         };
         let effort = if self.spec.quick { Effort::QUICK } else { Effort::FULL };
-        let found = discover::discover(&mut live, effort, self.stop);
-        self.keep(kind, &found, live.memory());
+        let mut search = Search::new(live, effort, self.stop);
+        search.until(self.begun + self.time().mul_f64(if kind.is_large() { FIRST_LARGE } else { FIRST }));
+        search.look();
+        self.keep(kind, &search);
+        self.searches.push((kind, search));
+    }
+
+    fn time(&self) -> Duration {
+        if self.spec.quick { QUICK } else { FULL }
+    }
+
+    /// Goes on, until the time is over, with all searches that have an open level, by turns.
+    fn look_again(&mut self) {
+        let end = self.begun + self.time();
+        let mut searches = std::mem::take(&mut self.searches);
+        for (_, search) in &mut searches {
+            search.until(end);
+        }
+        while Instant::now() < end && searches.iter().any(|(_, search)| search.is_open()) {
+            for (kind, search) in searches.iter_mut().filter(|(_, search)| search.is_open()) {
+                search.look();
+                self.keep(*kind, search);
+            }
+        }
+        self.searches = searches;
     }
 
     /// A splintered page takes an entry for each part that is touched: there is no number of such pages that a TLB holds.
@@ -181,13 +220,31 @@ impl Job<'_> {
         (self.spec.size(kind) > parts).then_some(parts)
     }
 
-    fn keep(&mut self, kind: PageKind, found: &Discovery, memory: Memory) {
+    /// What a search tells by now, in place of what it told before.
+    fn keep(&mut self, kind: PageKind, search: &Search<'_, Live<'_>>) {
+        let levels = &mut self.tlb.levels;
+        let at = levels
+            .iter()
+            .position(|level| level.kind == kind)
+            .unwrap_or(levels.len());
+        levels.retain(|level| level.kind != kind);
+        let told: Vec<Level> = (1..)
+            .zip(search.levels())
+            .map(|(n, found)| level_of(kind, n, found))
+            .collect();
+        levels.splice(at..at, told);
+    }
+
+    /// The end of a search: all that it measured, and what is to be doubted.
+    fn close(&mut self, kind: PageKind, search: Search<'_, Live<'_>>) {
+        self.tlb.memory.push(search.oracle.memory());
+        let found = search.found();
         self.tlb.dropped += found.survey.disturbed();
-        self.tlb.curves.extend(curves(kind, found));
-        self.tlb
-            .levels
-            .extend(found.levels.iter().map(|level| level_of(kind, level)));
-        self.tlb.memory.push(memory);
+        self.tlb.curves.extend(curves(kind, &found));
+        let busy = (1..)
+            .zip(&found.levels)
+            .filter_map(|(number, level)| neighbour(kind, number, level));
+        self.doubts.extend(busy);
         if found.levels.is_empty() {
             self.doubt(
                 "tlb-no-knee",
@@ -201,80 +258,12 @@ impl Job<'_> {
         Some((level.entries?.value, level.miss_cycles?.median))
     }
 
-    fn sharing(&mut self) {
-        let &[one, two, ..] = &self.spec.kinds[..] else { return };
-        if let Some(parts) = self.splintered(one).or(self.splintered(two)) {
-            let evidence = format!("cannot tell: the host splinters large pages, which compete as pages of {parts}");
-            return self.tlb.sharing.push(Sharing {
-                kinds: [one, two],
-                level: 1,
-                shared: None,
-                evidence,
-            });
-        }
-        let (Some((ones, penalty)), Some((twos, _))) = (self.first_level(one), self.first_level(two)) else {
-            return;
-        };
-        let passes = if self.spec.quick { 20 } else { 60 };
-        let kinds = [(self.pages(one), ones), (self.pages(two), twos)];
-        match walks::together(kinds, passes, &self.clock) {
-            Ok(seen) => self.keep_sharing([one, two], seen, penalty),
-            Err(error) => self.doubt(
-                "tlb-sharing",
-                format!("sharing of {one} and {two} was not tested: {error}"),
-            ),
-        }
-    }
-
-    fn keep_sharing(&mut self, kinds: [PageKind; 2], seen: walks::Together, penalty: f64) {
-        let shared = seen.shared(penalty);
-        self.tlb.sharing.push(Sharing {
-            kinds,
-            level: 1,
-            shared,
-            evidence: format!(
-                "five eighths of each kind's entries cost {:.1} cycles alone and {:.1} together; a miss adds {penalty:.1}",
-                seen.apart, seen.together
-            ),
-        });
-        if shared == Some(true) {
-            self.reconcile(kinds);
-        }
-    }
-
-    /// Kinds that share their entries have equally many: where the ranges do not meet, a neighbour took some from the kind
-    /// that seems to have fewer, whose range then reaches up to the other's.
-    fn reconcile(&mut self, kinds: [PageKind; 2]) {
-        let entries = kinds.map(|kind| self.tlb.level(kind, 1).and_then(|level| level.entries));
-        let [Some(one), Some(two)] = entries else { return };
-        let (fewer, most) = if one.value < two.value {
-            (kinds[0], two)
-        } else {
-            (kinds[1], one)
-        };
-        let level = self
-            .tlb
-            .levels
-            .iter_mut()
-            .find(|level| level.kind == fewer && level.level == 1);
-        let entries = level.and_then(|level| level.entries.as_mut());
-        if let Some(entries) = entries.filter(|entries| entries.high < most.low) {
-            entries.high = most.high;
-            self.doubt(
-                "tlb-neighbour",
-                format!(
-                    "{fewer} pages share {most} entries but seem to have fewer: a neighbour was busy; measure again"
-                ),
-            );
-        }
-    }
-
     fn walks(&mut self) {
         let thorough = !self.spec.quick;
         for &kind in &self.spec.kinds {
             let footprints = walks::footprints(kind, thorough);
             let passes = if thorough { 15 } else { 7 };
-            match walks::walks(self.pages(kind), self.other(kind), &footprints, passes, &self.clock) {
+            match walks::walks(self.pages(kind), self.other(kind), &footprints, passes, self.clock) {
                 Ok(measured) => self.tlb.walks.extend(measured.into_iter().filter_map(|walk| {
                     let cycles = stats::estimate(&walk.cycles)?;
                     Some(Walk {
@@ -307,8 +296,7 @@ impl Job<'_> {
     }
 
     fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
-        let clock = self.clock;
-        let mut sampled = match Sampled::new(large, small, count, lines.into(), &clock) {
+        let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock) {
             Ok(sampled) => sampled,
             Err(error) => {
                 self.doubt(
@@ -334,7 +322,10 @@ impl Job<'_> {
     }
 
     /// Cycles become ns by the core clock of the whole run.
-    fn finish(mut self, ticks_per_ns: f64, begun: Instant) -> (Tlb, Vec<Doubt>) {
+    fn finish(mut self, ticks_per_ns: f64) -> (Tlb, Vec<Doubt>) {
+        for (kind, search) in std::mem::take(&mut self.searches) {
+            self.close(kind, search);
+        }
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
         let ghz: Vec<f64> = self.cycles_per_tick.iter().map(|ratio| ratio * ticks_per_ns).collect();
@@ -346,7 +337,7 @@ impl Job<'_> {
         for walk in &mut self.tlb.walks {
             walk.ns = in_ns(walk.cycles).unwrap_or(walk.cycles);
         }
-        self.tlb.seconds = begun.elapsed().as_secs_f64();
+        self.tlb.seconds = self.begun.elapsed().as_secs_f64();
         self.doubts.extend(self.tlb.levels.iter().filter_map(unknown));
         self.doubts.extend(self.tlb.disagreements());
         (self.tlb, self.doubts)

@@ -15,12 +15,18 @@ pub struct Survey {
 
 /// From so many passes on, the very least is left out: a clock that changed unnoticed may have made it.
 const ENOUGH: usize = 6;
+/// One more is left out for each so many: of very many passes, some find a gentle replacement in a lucky state.
+const LUCKY: usize = 64;
 
 impl Survey {
-    /// Asks every probe once per pass, each pass in another order. Ends early when told to stop, which is `false`.
+    /// Asks every probe once per pass, each pass in another order. Ends at once when told to stop, which is `false`.
     pub fn run(&mut self, oracle: &mut dyn Oracle, probes: &[Probe], passes: u32, stop: &dyn Fn() -> bool) -> bool {
         for _ in 0..passes {
             for index in shuffled(probes.len(), self.passes.into()) {
+                if stop() {
+                    self.passes += 1;
+                    return false;
+                }
                 let probe = probes[index];
                 match oracle.cost(probe, self.passes) {
                     Some(cost) => self.costs.entry(probe).or_default().push(cost),
@@ -28,9 +34,6 @@ impl Survey {
                 }
             }
             self.passes += 1;
-            if stop() {
-                return false;
-            }
         }
         true
     }
@@ -42,14 +45,13 @@ impl Survey {
 
     /// What a probe costs when nobody disturbs it: disturbance only adds.
     pub fn floor(&self, probe: Probe) -> Option<f64> {
-        let (mut least, mut second) = (f64::INFINITY, f64::INFINITY);
-        let costs = self.all(probe);
-        for &cost in costs {
-            second = second.min(cost.max(least));
-            least = least.min(cost);
-        }
-        let floor = if costs.len() < ENOUGH { least } else { second };
-        floor.is_finite().then_some(floor)
+        let mut costs = self.all(probe).to_vec();
+        let left_out = if costs.len() < ENOUGH {
+            0
+        } else {
+            1 + costs.len() / LUCKY
+        };
+        (!costs.is_empty()).then(|| *costs.select_nth_unstable_by(left_out, f64::total_cmp).1)
     }
 
     /// `(pages, cost)` of one layout, by pages.

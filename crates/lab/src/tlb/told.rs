@@ -40,6 +40,18 @@ pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
+/// The doubt about a level whose entries somebody else held for a good part of the time.
+pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Doubt> {
+    const OFTEN: f64 = 0.75;
+    let (free, entries) = found.free.filter(|&free| free < OFTEN).zip(found.entries)?;
+    let text = format!(
+        "{kind} pages, level {level}: all {entries} entries were free in {:.0} % of the passes only; somebody on the same core (a \
+         hidden SMT twin, another guest, an interrupt) held some in the others, and programs here get fewer as long as that lasts",
+        100.0 * free
+    );
+    Some(Doubt::new("tlb-neighbour", text))
+}
+
 /// The doubt about a level whose entries cannot be told.
 pub(super) fn unknown(level: &Level) -> Option<Doubt> {
     let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
@@ -64,10 +76,10 @@ pub(super) fn splintered(kind: PageKind, parts: Bytes) -> Level {
 }
 
 /// A level as a result has it.
-pub(crate) fn level_of(kind: PageKind, found: &Found) -> Level {
+pub(crate) fn level_of(kind: PageKind, level: u8, found: &Found) -> Level {
     Level {
         kind,
-        level: found.level,
+        level,
         entries: found.entries,
         ways: found.ways,
         index: found.index,

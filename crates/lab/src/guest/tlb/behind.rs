@@ -17,6 +17,9 @@ use crate::guest::Error;
 use crate::tlb::discover::{Effort, discover};
 use crate::tlb::level_of;
 
+/// Rounds in which levels are looked for: with several kinds and page sizes there is no time for more.
+const ROUNDS: u32 = 2;
+
 /// What every kind is measured with.
 pub(super) struct Job<'a> {
     pub(super) hypervisor: &'a Hypervisor,
@@ -88,15 +91,17 @@ impl Job<'_> {
     fn levels(&self, behind: &mut Behind, arena: &mut Arena, page: GuestPage) -> Result<(), Error> {
         let window = oracle::window(page, MEMORY);
         let mut guest = InGuest::new(self.hypervisor, Memory::of_arena(arena)?, &window)?;
-        let found = discover(&mut guest, Effort::QUICK, self.stop);
+        let found = discover(&mut guest, Effort::QUICK, ROUNDS, self.stop);
         self.go_on()?;
         if let Some(error) = guest.failed {
             return Err(error.into());
         }
-        behind.levels.extend(found.levels.iter().map(|level| GuestLevel {
-            guest_page: page,
-            level: level_of(behind.kind, level),
-        }));
+        behind
+            .levels
+            .extend((1..).zip(&found.levels).map(|(number, level)| GuestLevel {
+                guest_page: page,
+                level: level_of(behind.kind, number, level),
+            }));
         Ok(())
     }
 }

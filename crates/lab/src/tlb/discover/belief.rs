@@ -4,11 +4,12 @@ use std::iter::once;
 
 use model::tlb::Entries;
 
-use super::{Search, View};
+use super::Search;
+use super::level::View;
 use crate::tlb::fit::{Fit, Replacement, Shape};
 use crate::tlb::knee::{median, soft};
 use crate::tlb::plan::{SHARE, beyond, short_of};
-use crate::tlb::probe::Layout;
+use crate::tlb::probe::{Layout, Oracle, Probe};
 
 /// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
 const SOFT: f64 = 1.4;
@@ -17,14 +18,17 @@ const SOFT: f64 = 1.4;
 const SELDOM: f64 = 0.3;
 /// The same where the shape does not explain all that was seen.
 const SELDOM_AND_OFF: f64 = 0.45;
-
+/// If more pages than there are entries fit in this share of the passes, there are more entries.
+const NOW_AND_THEN: f64 = 0.03;
+/// What is too much tells that only where at least this share must miss.
+const TELLING: f64 = 0.2;
 /// Costs that are off by more than this share hide the few misses of an array that just overflows.
 const CLEAR: f64 = 0.025;
 
 /// What may be said of a level.
 pub(super) enum Belief {
-    /// The fit is the answer.
-    Sure,
+    /// The fit is the answer; all its entries were free in this share of the passes.
+    Sure(f64),
     /// Only where costs begin to rise, and where half of all accesses miss, can be told.
     Soft(Entries),
     /// The fit explains too little of what was seen, and why no more can be told.
@@ -33,11 +37,11 @@ pub(super) enum Belief {
     Unknown(String),
 }
 
-impl Search<'_> {
+impl<O: Oracle> Search<'_, O> {
     /// What a fit is worth.
     pub(super) fn verdict(&self, view: View, fit: &Fit) -> Belief {
         if self.stopped {
-            return Belief::Unknown("stopped before it was done".to_owned());
+            return Belief::Unknown("there was no time to be sure; measure again on a quieter machine".to_owned());
         }
         let lru = fit.replacement == Replacement::Lru;
         let misfit = fit.misfit(&self.samples(view));
@@ -45,13 +49,14 @@ impl Search<'_> {
             return self.gentle(view);
         }
         let entries = fit.entries();
-        let fitting = self.fitting(view, fit);
+        let rims = self.rims(view, fit);
+        let fitting = self.fitting(&rims);
         let needed = if misfit.off > 0.0 { SELDOM_AND_OFF } else { SELDOM };
         let pauses = view.blur <= CLEAR && fitting.has_pauses();
         let alone = match fit.replacement {
             Replacement::Lru => (fitting.edge >= needed || pauses) && !self.contradicted(view, fit),
             Replacement::Any => fitting.edge >= SELDOM && pauses,
-        };
+        } && fitting.more < NOW_AND_THEN;
         if misfit.refuting > 0 || !alone {
             return Belief::Unknown(format!(
                 "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
@@ -64,7 +69,7 @@ impl Search<'_> {
                 entries.low, entries.high
             ));
         }
-        Belief::Sure
+        Belief::Sure(fitting.edge)
     }
 
     /// Replacement that is far from LRU, or a neighbour who always holds a part: a range, if passes agree on the curve.
@@ -111,30 +116,54 @@ impl Search<'_> {
         median(apart.collect())
     }
 
-    /// In how many of the passes pages fit rather than behave as what is too much; in layouts that use most of the entries,
-    /// where a neighbour shows most.
-    fn fitting(&self, view: View, fit: &Fit) -> Fitting {
+    /// Where a neighbour shows most: around the edge, in layouts that use most of the entries.
+    fn rims(&self, view: View, fit: &Fit) -> Vec<Rim> {
         let limits = self.oracle.limits(view.sweep);
-        let mut counts = [(0, 0); 3];
-        for (probe, _) in self.survey.points(view.sweep) {
+        let rim = |(probe, _): (Probe, f64)| {
             let edge = fit.shape.capacity(probe.layout, limits.pages);
-            let near = |pages: u32| (pages - edge / 32..=pages).contains(&probe.pages);
-            let places = [short_of(edge), edge, beyond(edge)];
-            let Some(place) = places.into_iter().position(near) else {
-                continue;
-            };
             if probe.pages < view.start || SHARE * edge < fit.shape.entries() {
-                continue;
+                return None;
             }
-            let missing = fit.shape.shares(fit.replacement, probe.layout, once(beyond(edge)));
-            let fits = |cost: &&f64| view.knee.height(**cost) < missing[0].least / 2.0;
-            let costs = self.survey.all(probe);
-            counts[place].0 += costs.iter().filter(fits).count();
-            counts[place].1 += costs.len();
-        }
-        let [short, edge, beyond] = counts.map(|(fitted, all)| fitted as f64 / all.max(1) as f64);
-        Fitting { short, edge, beyond }
+            let missing = |pages: u32| fit.shape.shares(fit.replacement, probe.layout, once(pages))[0].least;
+            let near = |pages: u32| (pages - edge / 32..=pages).contains(&probe.pages);
+            let of_three = [short_of(edge), edge, beyond(edge)].into_iter().position(near);
+            let more = edge < probe.pages && probe.pages < beyond(edge) && missing(probe.pages) > TELLING;
+            let (side, missing) = match of_three {
+                Some(side) => (side, missing(beyond(edge))),
+                None if more => (3, missing(probe.pages)),
+                None => return None,
+            };
+            let fits = view.knee.before + view.knee.rise * missing / 2.0;
+            Some(Rim { probe, side, fits })
+        };
+        self.survey.points(view.sweep).filter_map(rim).collect()
     }
+
+    /// In how many of the passes pages fit rather than behave as what is too much.
+    fn fitting(&self, rims: &[Rim]) -> Fitting {
+        let mut counts = [(0, 0); 4];
+        for rim in rims {
+            let costs = self.survey.all(rim.probe);
+            counts[rim.side].0 += costs.iter().filter(|&&cost| cost < rim.fits).count();
+            counts[rim.side].1 += costs.len();
+        }
+        let [short, edge, beyond, more] = counts.map(|(fitted, all)| fitted as f64 / all.max(1) as f64);
+        Fitting {
+            short,
+            edge,
+            beyond,
+            more,
+        }
+    }
+}
+
+/// A probe around the edge.
+struct Rim {
+    probe: Probe,
+    /// 0: a few pages less than fit; 1: as many; 2: some more; 3: fewer more than that.
+    side: usize,
+    /// Costs below that are those of pages that fit.
+    fits: f64,
 }
 
 /// Shares of the passes in which pages fit.
@@ -146,6 +175,8 @@ struct Fitting {
     edge: f64,
     /// A few more.
     beyond: f64,
+    /// Fewer more, of which many must miss.
+    more: f64,
 }
 
 impl Fitting {
