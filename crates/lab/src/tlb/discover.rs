@@ -215,13 +215,14 @@ impl<'a, O: Oracle> Search<'a, O> {
         Some(self.level(self.view(Sweep::Far, knee, start, before)))
     }
 
-    /// Asks all probes in some passes, and in the others those that do not clearly fit yet; later only these.
+    /// Asks all probes in some passes, unless that was done before, and in others those that do not clearly fit yet.
     fn sweep(&mut self, probes: &[Probe], flat: impl Fn(&Self) -> f64) {
         let passes = self.effort.passes;
         let first = passes.div_ceil(3);
-        if self.first {
-            self.ask(probes, first);
-        }
+        let (enough, survey) = (first / 2, &self.survey);
+        let few = |probe: &&Probe| survey.all(**probe).len() <= enough as usize;
+        let new: Vec<Probe> = probes.iter().filter(few).copied().collect();
+        self.ask(&new, first);
         let fits = (1.0 + LEAST_BLUR) * flat(self);
         let open = |probe: &&Probe| self.survey.all(**probe).iter().filter(|&&cost| cost < fits).count() < 2;
         let open: Vec<Probe> = probes.iter().filter(open).copied().collect();

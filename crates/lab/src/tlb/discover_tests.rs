@@ -93,6 +93,37 @@ fn zen_4_is_recovered_with_its_gentle_second_level() {
 }
 
 #[test]
+fn a_level_that_a_neighbour_hid_is_told_in_later_rounds() {
+    let arrays = [Array::new(1, PAGE, 16, 6, 0.0), Array::new(2, PAGE, 128, 16, 7.0)];
+    let noise = Noise {
+        polluted: 1.0,
+        leaves: Some(60),
+        ..MODERATE
+    };
+    let told_in = |rounds| {
+        let mut oracle = Simulated::new(&arrays, 21.0, noise, 1);
+        discover(&mut oracle, EFFORT, rounds, &|| false)
+    };
+    let exact = |found: &Discovery| {
+        let entries = found.levels.iter().filter_map(|level| level.entries);
+        entries.filter(|entries| entries.is_exact()).count()
+    };
+    let (hasty, patient) = (told_in(1), told_in(8));
+    assert!(exact(&hasty) < 2, "{}", told(&hasty));
+    assert_eq!(
+        answer(&patient),
+        [(96, Some(Ways::Count(6))), (2048, Some(Ways::Count(16)))],
+        "{}",
+        told(&patient)
+    );
+    assert!(
+        patient.levels[0].free.is_some_and(|free| free < 0.9),
+        "he was seen: {}",
+        told(&patient)
+    );
+}
+
+#[test]
 fn a_machine_without_a_second_level_has_none() {
     let found = run(&[Array::new(1, PAGE, 16, 4, 0.0)], 30.0, MODERATE);
     assert_eq!(answer(&found), [(64, Some(Ways::Count(4)))], "{}", told(&found));
@@ -120,6 +151,7 @@ fn under_absurd_noise_it_does_not_know() {
         spikes: 0.9,
         polluted: 1.0,
         takes: 0.5,
+        leaves: None,
     };
     for seed in 0..3 {
         let mut oracle = Simulated::new(&arrays, 21.0, noise, seed);

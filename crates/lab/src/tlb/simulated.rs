@@ -29,6 +29,8 @@ pub(super) struct Noise {
     pub(super) polluted: f64,
     /// Most that a neighbour holds of a level in such a pass.
     pub(super) takes: f64,
+    /// The pass in which the neighbour goes for good, if ever.
+    pub(super) leaves: Option<u32>,
 }
 
 /// A neighbour in half of all passes, who holds up to half of everything.
@@ -37,6 +39,7 @@ pub(super) const MODERATE: Noise = Noise {
     spikes: 0.05,
     polluted: 0.5,
     takes: 0.5,
+    leaves: None,
 };
 
 /// A neighbour who is always there.
@@ -45,6 +48,7 @@ pub(super) const HEAVY: Noise = Noise {
     spikes: 0.3,
     polluted: 1.0,
     takes: 0.5,
+    leaves: None,
 };
 
 /// Numbers that look random and are the same in each run.
@@ -154,7 +158,8 @@ impl Simulated {
     /// Neighbours come and go more slowly than probes: one is there for a pass as a whole, or is not.
     fn neighbour(&self, pass: u32) -> Option<Neighbour> {
         let mut chance = Chance::new(self.seed ^ u64::from(pass) << 32);
-        (chance.next() < self.noise.polluted).then(|| Neighbour {
+        let there = self.noise.leaves.is_none_or(|leaves| pass < leaves);
+        (there && chance.next() < self.noise.polluted).then(|| Neighbour {
             share: self.noise.takes * chance.next(),
             seed: u64::from(pass),
         })

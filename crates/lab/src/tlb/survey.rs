@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::occupancy::shuffled;
 use super::probe::{Layout, Oracle, Probe, Sweep};
 
-/// Costs by probe, one per undisturbed pass.
+/// Costs by probe, one per undisturbed pass, the least first.
 #[derive(Debug, Default)]
 pub struct Survey {
     costs: BTreeMap<Probe, Vec<f64>>,
@@ -29,13 +29,18 @@ impl Survey {
                 }
                 let probe = probes[index];
                 match oracle.cost(probe, self.passes) {
-                    Some(cost) => self.costs.entry(probe).or_default().push(cost),
+                    Some(cost) => self.keep(probe, cost),
                     None => self.disturbed += 1,
                 }
             }
             self.passes += 1;
         }
         true
+    }
+
+    fn keep(&mut self, probe: Probe, cost: f64) {
+        let costs = self.costs.entry(probe).or_default();
+        costs.insert(costs.partition_point(|&other| other < cost), cost);
     }
 
     /// Attempts that were thrown away.
@@ -45,13 +50,13 @@ impl Survey {
 
     /// What a probe costs when nobody disturbs it: disturbance only adds.
     pub fn floor(&self, probe: Probe) -> Option<f64> {
-        let mut costs = self.all(probe).to_vec();
+        let costs = self.all(probe);
         let left_out = if costs.len() < ENOUGH {
             0
         } else {
             1 + costs.len() / LUCKY
         };
-        (!costs.is_empty()).then(|| *costs.select_nth_unstable_by(left_out, f64::total_cmp).1)
+        costs.get(left_out).copied()
     }
 
     /// `(pages, cost)` of one layout, by pages.
@@ -70,7 +75,7 @@ impl Survey {
             .filter_map(|&probe| Some((probe, self.floor(probe)?)))
     }
 
-    /// Every pass's cost of one probe.
+    /// Every pass's cost of one probe, the least first.
     pub fn all(&self, probe: Probe) -> &[f64] {
         self.costs.get(&probe).map_or(&[], Vec::as_slice)
     }

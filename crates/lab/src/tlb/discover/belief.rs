@@ -108,8 +108,7 @@ impl<O: Oracle> Search<'_, O> {
         let points = self.survey.points(view.sweep);
         let dense = points.filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages));
         let apart = dense.filter_map(|(probe, _)| {
-            let mut costs = self.survey.all(probe).to_vec();
-            costs.sort_unstable_by(f64::total_cmp);
+            let costs = self.survey.all(probe);
             let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
             Some((high - low) / view.knee.rise)
         });
