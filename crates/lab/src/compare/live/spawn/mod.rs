@@ -119,7 +119,7 @@ impl Order<'_> {
     /// Starts it.
     pub(super) fn start(&self) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
-        let input = File::open("/dev/null").map_err(|error| Step::Files.failed(error))?;
+        let input = nothing().map_err(|error| Step::Files.failed(error))?;
         let [output, errors] = self.outputs;
         let openers = self.events.iter().map(|event| event.opener());
         let child = Child {
@@ -143,6 +143,15 @@ impl Order<'_> {
             counters,
             place,
         })
+    }
+}
+
+/// What every program reads; opened once.
+fn nothing() -> io::Result<&'static File> {
+    static NOTHING: OnceLock<File> = OnceLock::new();
+    match NOTHING.get() {
+        Some(file) => Ok(file),
+        None => File::open("/dev/null").map(|file| NOTHING.get_or_init(|| file)),
     }
 }
 

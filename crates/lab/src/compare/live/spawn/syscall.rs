@@ -19,8 +19,8 @@ use crate::compare::technique::ThpSwitch;
 
 /// `linux/prctl.h`, not in libc yet: the switch spares memory that asked for large pages (Linux 6.18).
 const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
-/// The last signal there is.
-const LAST_SIGNAL: c_int = 64;
+/// The last signal that this program or its libraries may handle: they leave those for real-time programs alone.
+const LAST_SIGNAL: c_int = libc::SIGSYS;
 
 /// The child's stack; the C library gives the children of its `posix_spawn` half as much.
 struct Stack([u128; 4096]);
