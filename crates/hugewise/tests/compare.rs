@@ -10,8 +10,8 @@ use common::{hugewise, refused, run, skipped, told, valid};
 
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 const SURPLUS: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
-/// Copies through a buffer of 64 MiB, which it holds from its first moment to its last.
-const HOLDS: [&str; 5] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=40"];
+/// Copies through a buffer of 64 MiB, which it holds from its first moment to its last; for a second, so that it is seen beside other tests.
+const HOLDS: [&str; 5] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=120"];
 
 #[test]
 fn an_arm_that_gets_no_pages_is_not_in_effect_and_the_exit_code_can_say_so() {
