@@ -309,6 +309,27 @@ impl Tlb {
             .find(|found| found.kind == kind && found.level == level)
     }
 
+    /// Takes a level for no more than a lower bound where others say that it holds more: somebody on the core can make a TLB
+    /// seem smaller for as long as a measurement lasts, and nothing can make it seem larger.
+    pub fn widen(&mut self) {
+        for level in &mut self.levels {
+            let more = self
+                .known
+                .iter()
+                .filter(|known| (known.kind, known.level) == (level.kind, level.level));
+            if let (Some(entries), Some(known)) = (&mut level.entries, more.max_by_key(|known| known.entries))
+                && known.entries > entries.high
+            {
+                let why = format!(
+                    "timing shows {entries}, {} says {}: somebody on the core may have held the others all the time",
+                    known.source, known.entries
+                );
+                entries.high = known.entries;
+                (level.ways, level.index, level.not_told) = (None, None, Some(why));
+            }
+        }
+    }
+
     /// Where the measurement and what others say are at odds, one doubt each.
     pub fn disagreements(&self) -> Vec<Doubt> {
         self.known.iter().filter_map(|known| self.disagreement(known)).collect()

@@ -116,8 +116,13 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));
+            let narrowly = if judged.low <= Some(1.0) && judged.high >= Some(1.0) {
+                " (narrowly: make more runs)"
+            } else {
+                ""
+            };
             format!(
-                "{arm} is {verdict} than {against} in {metric}: {gain}, {} pairs{covered}{price}.",
+                "{arm} is {verdict} than {against} in {metric}{narrowly}: {gain}, {} pairs{covered}{price}.",
                 judged.pairs
             )
         }

@@ -242,14 +242,16 @@ fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict,
     } else {
         Verdict::Worse
     };
-    (
-        verdict,
-        format!(
-            "likely, above {:.1} %, and above the reference's own {:.1} %",
-            rules.smallest_effect * 100.0,
-            percent(noise)
-        ),
-    )
+    // The interval is the wider judge of the two: p alone decides, but not without saying so.
+    let narrowly = if interval.low <= 0.0 && interval.high >= 0.0 {
+        "; narrowly: its 95 % interval holds no difference, too, so make more runs"
+    } else {
+        ""
+    };
+    let smallest = rules.smallest_effect * 100.0;
+    let own = percent(noise);
+    let why = format!("likely, above {smallest:.1} %, and above the reference's own {own:.1} %{narrowly}");
+    (verdict, why)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use model::compare::{Arm, Metric, Run, Verdict};
 use model::{Backing, Bytes, PageKind, Reading};
 
 use super::super::experiment::bare_run;
-use super::{Rules, Wanted, effect, judge};
+use super::{Rules, Wanted, difference, effect, judge};
+use crate::compare::paired::Interval;
 
 fn arm(name: &str, kind: PageKind, times: &[(u32, bool, f64)]) -> Arm {
     let one = |&(block, again, time): &(u32, bool, f64)| {
@@ -80,6 +81,27 @@ fn a_difference_no_larger_than_the_references_own_is_none() {
     let (verdict, why) = verdict(&[base(10, (1.0, 1.10)), thp(10, 0.99)], false);
     assert_eq!(verdict, Verdict::NoneShown);
     assert!(why.contains("differs from itself by 10.0 %"), "{why}");
+}
+
+#[test]
+fn a_verdict_whose_interval_holds_no_difference_says_so() {
+    let rules = Rules {
+        level: 0.05,
+        smallest_effect: 0.01,
+        seed: 1,
+    };
+    let interval = |low| Interval {
+        center: 0.07,
+        low,
+        high: 0.13,
+    };
+    let why = |low| {
+        let (verdict, why) = difference(interval(low), 0.047, 0.02, rules);
+        assert_eq!(verdict, Verdict::Better);
+        why
+    };
+    assert!(why(-0.004).contains("narrowly"), "{}", why(-0.004));
+    assert!(!why(0.004).contains("narrowly"), "{}", why(0.004));
 }
 
 #[test]

@@ -340,6 +340,7 @@ impl<'a> Job<'a> {
         self.tlb.seconds = self.begun.elapsed().as_secs_f64();
         self.doubts.extend(self.tlb.levels.iter().filter_map(unknown));
         self.doubts.extend(self.tlb.disagreements());
+        self.tlb.widen();
         (self.tlb, self.doubts)
     }
 }

@@ -58,6 +58,20 @@ fn a_measurement_that_differs_from_cpuid_is_a_doubt_and_one_that_agrees_is_none(
 }
 
 #[test]
+fn a_level_that_others_know_to_hold_more_is_a_range_and_one_that_holds_more_than_they_say_stays() {
+    let mut fewer = tlb(60, Ways::Count(6));
+    fewer.widen();
+    let level = &fewer.levels[0];
+    let entries = level.entries.expect("entries");
+    assert_eq!((entries.low, entries.high, level.ways), (60, 64, None));
+    let why = level.not_told.as_deref().unwrap_or_default();
+    assert!(why.starts_with("timing shows 60, cpuid 0x18 says 64"), "{why}");
+    let mut more = tlb(96, Ways::Count(6));
+    more.widen();
+    assert_eq!(more.levels, tlb(96, Ways::Count(6)).levels);
+}
+
+#[test]
 fn xor_spreads_a_stride_that_linear_puts_into_one_set() {
     assert!((0..64).all(|n| Index::Linear.set(n * 128, 128) == 0));
     let mut seen: Vec<u32> = (0..128).map(|n| Index::Xor.set(n * 128, 128)).collect();
