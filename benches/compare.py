@@ -11,7 +11,7 @@ own start. hyperfine is taken from PATH, hugewise from PATH or from target/relea
 import argparse, os, platform, shutil, statistics, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-from shared import cost, hugewise_path
+from shared import cost, hugewise_path, tell
 
 RUNS_OF_A_BLOCK = 3
 
@@ -84,11 +84,7 @@ def main():
     lines[0] += f"{os.cpu_count()} CPUs, load average {load:.1f} before."
     lines += ["", *table(turns), ""]
     lines += difference(turns) if len(commands) > 1 else []
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if asked.out:
-        with open(asked.out, "w") as out:
-            out.write(text)
+    tell(lines, asked.out)
 
 
 if __name__ == "__main__":

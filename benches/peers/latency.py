@@ -14,7 +14,7 @@ just before and just after; that judges all tools alike, and none by its own fig
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
-from shared import hugewise_path
+from shared import hugewise_path, tell
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -168,10 +168,7 @@ def main():
     if asked.when_quiet:
         lines.append(f"only what was quiet before and after; {turns.given_up} turns were asked again")
     lines.append("seconds in all: " + ", ".join(f"{name} {total:.0f}" for name, total in seconds.items()))
-    print("\n".join(lines))
-    if asked.out:
-        with open(asked.out, "w") as file:
-            file.write("\n".join(lines) + "\n")
+    tell(lines, asked.out)
 
 
 if __name__ == "__main__":

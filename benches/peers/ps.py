@@ -13,7 +13,7 @@ hugewise itself is taken from PATH or from target/release.
 """
 import argparse, os, shutil, statistics, subprocess, sys, tempfile, threading, time
 
-from shared import cost, hugewise_path
+from shared import cost, hugewise_path, tell
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -117,11 +117,7 @@ def main():
         for sleeper in sleepers:
             sleeper.wait()
     lines += ["", "## Tact", "", *tact(commands, asked.mib, asked.seconds)]
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if asked.out:
-        with open(asked.out, "w") as out:
-            out.write(text)
+    tell(lines, asked.out)
 
 
 if __name__ == "__main__":

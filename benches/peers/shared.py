@@ -1,4 +1,4 @@
-"""What the benches have in common: where hugewise is, and what a command costs."""
+"""What the benches have in common: where hugewise is, what a command costs, and how a result is told."""
 import os, shutil, subprocess, sys, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,3 +19,12 @@ def cost(command):
     if child.returncode:
         sys.exit(f"{command}: exit {child.returncode}")
     return time.perf_counter() - began, usage.ru_utime + usage.ru_stime
+
+
+def tell(lines, path):
+    """Prints lines, and writes them to a file if there is a path."""
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if path:
+        with open(path, "w") as file:
+            file.write(text)
