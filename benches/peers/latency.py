@@ -146,7 +146,7 @@ def main():
             if core:
                 cycles.setdefault((text, kind), []).append(core)
     # Medians and least are over repeats. A neighbour's bursts last longer than a repeat: where it moves medians, least tells more.
-    # Quiet: the 2 % quantile of short blocks, which a neighbour in the core's caches does not reach; the least of all repeats
+    # Quiet: the 0.5 % quantile of short blocks, which a neighbour in the core's caches does not reach; the least of all repeats
     # is compared, because in some of them it was never quiet.
     lines = [
         "| size | pages | tool | turns | median ns | spread | hugewise / tool | least ns | hugewise / tool | quiet ns | hugewise / tool | quiet cycles |",

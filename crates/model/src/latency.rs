@@ -175,7 +175,7 @@ pub struct Point {
 /// the median; the shortest samples do not feel it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quiet {
-    /// Time of one step, in ns: the 2 % quantile of the kept samples.
+    /// Time of one step, in ns: the 0.5 % quantile of the kept samples.
     pub ns: f64,
     /// The same quantile in core cycles.
     pub cycles: f64,

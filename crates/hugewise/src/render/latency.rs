@@ -40,7 +40,7 @@ pub fn sheets(latency: &Latency) -> Vec<Sheet> {
     if let Some(last) = sheets.last_mut() {
         last.note(how(latency));
         if latency.points.iter().any(|point| !disturbed(point).is_empty()) {
-            last.note("quiet: core cycles while no neighbour uses the core's caches (the shortest 2 % of the samples); JSON and CSV say how often that was");
+            last.note("quiet: core cycles while no neighbour uses the core's caches (the shortest 0.5 % of the samples); JSON and CSV say how often that was");
         }
         if let Some(why) = &latency.no_pmu {
             last.note(format!("no hardware counters: {why}"));

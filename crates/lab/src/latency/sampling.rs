@@ -17,11 +17,15 @@ const BATCH: usize = 8;
 const LEAST_BATCHES: usize = 8;
 
 /// This share of the samples, the shortest ones, is taken to be undisturbed.
-const QUIET: f64 = 0.02;
+const QUIET: f64 = 0.005;
 /// Samples within this share of the quiet ones count as quiet, too.
 const AS_QUIET: f64 = 0.03;
 
-/// The clock of a visit is this quantile of its readings: the highest few may be misread.
+/// Blocks before and after one whose clock readings tell its clock, too: a core clock holds for longer than the millisecond
+/// or two that these take.
+const NEARBY: usize = 20;
+/// The clock of a block is this quantile of them. A neighbour can slow the multiplications of a reading down but not hurry
+/// them, and a block beside a slowed reading would look shorter than any step can be; the highest few may be misread.
 const FASTEST: f64 = 0.9;
 
 /// What one visit to a point gave.
@@ -37,9 +41,6 @@ pub(super) struct Visit {
 pub(super) struct Samples {
     ticks: Vec<f64>,
     cycles: Vec<f64>,
-    /// Core cycles by the fastest clock of the visit: a neighbour can slow the multiplications of a reading down, too,
-    /// and then the block's own clock makes it look shorter than any step can be.
-    unhurried: Vec<f64>,
     clocks: Vec<f64>,
     visits: Vec<f64>,
     dropped: Dropped,
@@ -61,14 +62,12 @@ impl Samples {
                 self.dropped.clock += 1;
             } else {
                 self.ticks.push(block.ticks);
-                self.cycles.push(block.cycles());
-                self.clocks.push(block.clock[0]);
+                self.clocks.push(block.clock());
             }
         }
-        if let Some(fastest) = stats::quantile(&stats::sorted(&self.clocks[before..]), FASTEST) {
-            self.unhurried
-                .extend(self.ticks[before..].iter().map(|ticks| ticks * fastest));
-        }
+        let clocks = unhurried(&self.clocks[before..]);
+        let by_clock = self.ticks[before..].iter().zip(clocks);
+        self.cycles.extend(by_clock.map(|(ticks, clock)| ticks * clock));
         self.visits.extend(stats::median(&self.ticks[before..]));
         if let Some((counts, steps)) = visit.counted {
             self.counts.instructions += counts.instructions;
@@ -114,15 +113,12 @@ impl Samples {
     /// What a step costs while nobody disturbs; `ticks_per_ns` as of the time stamp counter.
     pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
         let ticks = stats::quantile(&stats::sorted(&self.ticks), QUIET)?;
-        let cycles = stats::quantile(&stats::sorted(&self.unhurried), QUIET)?;
-        let alike = self
-            .unhurried
-            .iter()
-            .filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
+        let cycles = stats::quantile(&stats::sorted(&self.cycles), QUIET)?;
+        let alike = self.cycles.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
         Some(Quiet {
             ns: ticks / ticks_per_ns,
             cycles,
-            share: alike.count() as f64 / self.unhurried.len() as f64,
+            share: alike.count() as f64 / self.cycles.len() as f64,
         })
     }
 
@@ -158,9 +154,17 @@ impl Samples {
     }
 }
 
+/// The clock of each block, by its reading and those nearby.
+fn unhurried(readings: &[f64]) -> impl Iterator<Item = f64> + '_ {
+    (0..readings.len()).map(|at| {
+        let nearby = &readings[at.saturating_sub(NEARBY)..readings.len().min(at + NEARBY + 1)];
+        stats::quantile(&stats::sorted(nearby), FASTEST).unwrap_or(readings[at])
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Samples, Visit};
+    use super::{NEARBY, Samples, Visit};
     use chase::block::Block;
     use chase::counters::Counts;
     use model::latency::Stopped;
@@ -235,6 +239,39 @@ mod tests {
         let quiet = samples.quiet(2.0).expect("samples");
         assert_eq!((quiet.ns, quiet.cycles, quiet.share), (2.0, 4.0, 0.1));
         assert!(samples.cycles().expect("samples").median > 7.0);
+    }
+
+    #[test]
+    fn a_clock_that_was_slowed_while_it_was_read_makes_no_step_look_shorter() {
+        let slowed = |n: usize| if n.is_multiple_of(3) { 0.9 } else { 1.0 };
+        let blocks = (0..300).map(|n| Block {
+            clock: [slowed(n); 2],
+            ..block(4.0)
+        });
+        let mut samples = Samples::default();
+        samples.add(&Visit {
+            blocks: blocks.collect(),
+            counted: None,
+        });
+        assert_eq!(samples.quiet(1.0).expect("samples").cycles, 4.0);
+        assert_eq!(samples.cycles().expect("samples").median, 4.0);
+    }
+
+    #[test]
+    fn cycles_follow_a_clock_that_changes_during_a_visit() {
+        let slow = 20 * NEARBY;
+        let blocks = (0..2 * slow).map(|n| Block {
+            clock: [if n < slow { 0.5 } else { 1.0 }; 2],
+            ..block(if n < slow { 8.0 } else { 4.0 })
+        });
+        let mut samples = Samples::default();
+        samples.add(&Visit {
+            blocks: blocks.collect(),
+            counted: None,
+        });
+        let quiet = samples.quiet(1.0).expect("samples");
+        assert_eq!(quiet.cycles, 4.0);
+        assert!(quiet.share > 0.95, "{}", quiet.share);
     }
 
     #[test]
