@@ -261,7 +261,8 @@ pub struct Judged {
     /// How many times better than the reference, whichever direction is better for this metric: 1.2 is 20 % more done in
     /// the same time. `null` if there is no pair of runs.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's 95 % interval.
+    /// Lower end of the ratio's 95 % interval: of all ratios that the test behind `p` does not reject at 5 % by itself, so that
+    /// 1 is outside wherever there is a verdict. `null` with fewer pairs than a verdict takes.
     pub low: Option<f64>,
     /// Upper end of the ratio's 95 % interval.
     pub high: Option<f64>,
@@ -282,7 +283,7 @@ pub struct Control {
     pub metric: String,
     /// Its second run in a block as a ratio to its first in a random order; 1 but for noise. `null` without pairs.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's 95 % interval.
+    /// Lower end of the ratio's 95 % interval; `null` with few pairs.
     pub low: Option<f64>,
     /// Upper end of the ratio's 95 % interval.
     pub high: Option<f64>,

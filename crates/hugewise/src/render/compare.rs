@@ -89,10 +89,11 @@ fn percent(ratio: f64) -> String {
     }
 }
 
-/// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`.
+/// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`; a few pairs have none.
 fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
     match (ratio, low, high) {
         (Some(ratio), Some(low), Some(high)) => format!("{} ({} to {})", percent(ratio), percent(low), percent(high)),
+        (Some(ratio), ..) => format!("{} (too few pairs)", percent(ratio)),
         _ => "?".to_owned(),
     }
 }
@@ -116,18 +117,13 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));
-            let narrowly = if judged.low <= Some(1.0) && judged.high >= Some(1.0) {
-                " (narrowly: make more runs)"
-            } else {
-                ""
-            };
             format!(
-                "{arm} is {verdict} than {against} in {metric}{narrowly}: {gain}, {} pairs{covered}{price}.",
+                "{arm} is {verdict} than {against} in {metric}: {gain}, {} pairs{covered}{price}.",
                 judged.pairs
             )
         }
         Verdict::NoneShown => format!(
-            "{arm}: no difference to {against} was shown in {metric}: {gain}; {}{covered}.",
+            "{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {}{covered}.",
             judged.why
         ),
         Verdict::NotInEffect => format!("{arm} {}: it was not compared.", judged.why),

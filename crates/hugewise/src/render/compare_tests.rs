@@ -131,6 +131,19 @@ fn an_arm_that_did_not_take_effect_is_never_no_difference() {
 }
 
 #[test]
+fn what_does_not_count_says_why_and_a_few_pairs_have_no_interval() {
+    let mut made = compare(Verdict::NoneShown);
+    (made.verdicts[0].low, made.verdicts[0].why) = (None, "likely, but small".to_owned());
+    assert_eq!(
+        made.headlines(),
+        [
+            "thp: no difference to base that counts was shown in wall: +34.0 % (too few pairs); likely, but small, 98.1 % of the \
+          memory on thp pages."
+        ]
+    );
+}
+
+#[test]
 fn csv_has_every_value() {
     let (head, lines) = compare(Verdict::Better).csv();
     assert!(lines.iter().all(|line| line.len() == head.len()));

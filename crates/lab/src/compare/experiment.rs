@@ -293,7 +293,6 @@ impl<'a> Experiment<'a> {
         Rules {
             level,
             smallest_effect: self.spec.smallest_effect,
-            seed: self.spec.seed,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::PageKind;
-use model::compare::{Ended, Method, Metric, Order, Run, Verdict};
+use model::compare::{Ended, Judged, Method, Metric, Order, Run, Verdict};
 
 use super::super::simulated::Simulated;
 use super::super::{Error, Keep, Named, Slot, Spec, Wanted, run};
@@ -38,10 +38,24 @@ fn spec(arms: usize, metric: Metric, seed: u64) -> Spec {
     }
 }
 
-fn verdicts(spec: &Spec, effects: &[f64]) -> Vec<Verdict> {
+fn judged(spec: &Spec, effects: &[f64]) -> Vec<Judged> {
     let mut executor = Simulated::new(effects, &KINDS, spec.seed);
     let (compare, _) = run(spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
-    compare.verdicts.iter().map(|judged| judged.verdict).collect()
+    compare.verdicts
+}
+
+/// None of which may contradict its interval.
+fn verdicts(spec: &Spec, effects: &[f64]) -> Vec<Verdict> {
+    let verdict = |judged: Judged| {
+        let leaves_one_out = match judged.verdict {
+            Verdict::Better => judged.low > Some(1.0),
+            Verdict::Worse => judged.high.is_some_and(|high| high < 1.0),
+            _ => true,
+        };
+        assert!(leaves_one_out, "{judged:?}");
+        judged.verdict
+    };
+    judged(spec, effects).into_iter().map(verdict).collect()
 }
 
 fn is_verdict(verdict: &Verdict) -> bool {
@@ -91,6 +105,24 @@ fn a_true_effect_of_3_percent_is_found_in_80_of_100_comparisons_within_30_pairs(
         .filter(|verdicts| *verdicts == [Verdict::Worse])
         .count();
     assert!(better >= 80 && worse >= 80, "{better} better, {worse} worse");
+}
+
+#[test]
+fn on_recorded_noise_the_interval_holds_a_known_effect_in_at_least_930_of_1000_comparisons() {
+    for (most, metric) in [(6, Metric::Cpu), (10, Metric::Wall), (20, Metric::Cpu)] {
+        let holds = |seed: &u64| {
+            let spec = Spec {
+                all: true,
+                most,
+                ..spec(2, metric, *seed)
+            };
+            let judged = &judged(&spec, &[1.0, 1.0 / 1.03])[0];
+            let (low, high) = judged.low.zip(judged.high).expect("enough blocks");
+            low <= 1.03 && 1.03 <= high
+        };
+        let held = (0..1000).filter(holds).count();
+        assert!(held >= 930, "{most} blocks, {metric:?}: {held} of 1000");
+    }
 }
 
 #[test]

@@ -29,8 +29,6 @@ pub struct Rules {
     pub level: f64,
     /// The smallest difference worth a verdict, as a share.
     pub smallest_effect: f64,
-    /// The seed of resamples.
-    pub seed: u64,
 }
 
 /// The share of an arm's memory on pages of its kind, and whether that means that it took effect.
@@ -58,7 +56,7 @@ pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec
     let compared: Vec<Compared<'_>> = wanted
         .iter()
         .flat_map(|wanted| others.iter().map(move |arm| (wanted, arm)))
-        .map(|(wanted, arm)| Compared::new(reference, arm, wanted, rules.seed))
+        .map(|(wanted, arm)| Compared::new(reference, arm, wanted))
         .collect();
     // Only arms that took effect ask a question, so only they share the error.
     let asked: Vec<f64> = compared.iter().filter_map(|compared| compared.p).collect();
@@ -67,21 +65,32 @@ pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec
         let p = compared.p.and_then(|_| corrected.next());
         compared.judged(reference, p, rules)
     });
-    let controls = wanted.iter().map(|wanted| control(reference, wanted, rules.seed));
+    let controls = wanted.iter().map(|wanted| control(reference, wanted));
     (judged.collect(), controls.collect())
 }
 
 /// The two runs of the reference in each block.
-fn control(reference: &Arm, wanted: &Wanted, seed: u64) -> Control {
+fn control(reference: &Arm, wanted: &Wanted) -> Control {
     let blocks = own_blocks(&references(reference, wanted));
-    let interval = paired::interval(&blocks, seed);
+    let interval = paired::interval(&blocks);
+    let [ratio, low, high] = ratios(interval);
     Control {
         metric: wanted.name.clone(),
-        ratio: interval.map(|interval| interval.center.exp()),
-        low: interval.map(|interval| interval.low.exp()),
-        high: interval.map(|interval| interval.high.exp()),
+        ratio,
+        low,
+        high,
         p: interval.map(|_| paired::p_value(&blocks)),
     }
+}
+
+/// The estimate, the lower and the upper end of an interval of logarithms.
+fn ratios(interval: Option<Interval>) -> [Option<f64>; 3] {
+    let ends = interval.and_then(|interval| interval.ends);
+    [
+        interval.map(|interval| interval.center.exp()),
+        ends.map(|(low, _)| low.exp()),
+        ends.map(|(_, high)| high.exp()),
+    ]
 }
 
 /// The reference's second run with its first as the only peer.
@@ -126,7 +135,7 @@ struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, seed: u64) -> Self {
+    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted) -> Self {
         let references = references(reference, wanted);
         let block = |run: &Run| {
             let &(first, second) = references.get(&run.block)?;
@@ -142,7 +151,7 @@ impl<'a> Compared<'a> {
         Self {
             arm,
             wanted,
-            interval: paired::interval(&blocks, seed),
+            interval: paired::interval(&blocks),
             p: is_asked.then(|| paired::p_value(&blocks)),
             blocks,
             noise: paired::center(&own_blocks(&references)).map_or(0.0, f64::abs),
@@ -152,13 +161,14 @@ impl<'a> Compared<'a> {
 
     fn judged(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> Judged {
         let (verdict, why) = self.verdict(reference, p, rules);
+        let [ratio, low, high] = ratios(self.interval);
         Judged {
             arm: self.arm.name.clone(),
             against: reference.name.clone(),
             metric: self.wanted.name.clone(),
-            ratio: self.interval.map(|interval| interval.center.exp()),
-            low: self.interval.map(|interval| interval.low.exp()),
-            high: self.interval.map(|interval| interval.high.exp()),
+            ratio,
+            low,
+            high,
             p,
             pairs: self.blocks.len() as u32,
             verdict,
@@ -215,26 +225,17 @@ fn not_in_effect(arm: &Arm) -> String {
 /// Likely, large enough, above the noise of the reference against itself.
 fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict, String) {
     let size = interval.center.abs();
-    let percent = |log: f64| (log.exp() - 1.0) * 100.0;
+    let smallest = rules.smallest_effect * 100.0;
+    let own = percent(noise);
     if p > rules.level {
-        let most = interval.low.abs().max(interval.high.abs());
-        return (
-            Verdict::NoneShown,
-            format!("a difference within {:.1} % cannot be told from chance", percent(most)),
-        );
+        return (Verdict::NoneShown, unlikely(interval, p, rules.level));
     }
     if size < rules.smallest_effect.ln_1p() {
-        let smallest = rules.smallest_effect * 100.0;
-        return (
-            Verdict::NoneShown,
-            format!("likely, but below the smallest effect of {smallest:.1} %"),
-        );
+        let why = format!("likely, but below the smallest effect of {smallest:.1} %");
+        return (Verdict::NoneShown, why);
     }
     if size <= noise {
-        let why = format!(
-            "the reference differs from itself by {:.1} %, which is no less",
-            percent(noise)
-        );
+        let why = format!("the reference differs from itself by {own:.1} %, which is no less");
         return (Verdict::NoneShown, why);
     }
     let verdict = if interval.center > 0.0 {
@@ -242,16 +243,24 @@ fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict,
     } else {
         Verdict::Worse
     };
-    // The interval is the wider judge of the two: p alone decides, but not without saying so.
-    let narrowly = if interval.low <= 0.0 && interval.high >= 0.0 {
-        "; narrowly: its 95 % interval holds no difference, too, so make more runs"
-    } else {
-        ""
-    };
-    let smallest = rules.smallest_effect * 100.0;
-    let own = percent(noise);
-    let why = format!("likely, above {smallest:.1} %, and above the reference's own {own:.1} %{narrowly}");
+    let why = format!("likely, above {smallest:.1} %, and above the reference's own {own:.1} %");
     (verdict, why)
+}
+
+/// Why a difference counts as chance: the interval by itself may say otherwise, as it is asked but one question.
+fn unlikely(interval: Interval, p: f64, level: f64) -> String {
+    let Some((low, high)) = interval.ends.filter(|_| interval.holds_zero()) else {
+        return format!(
+            "its interval by itself leaves out none, but of all arms, metrics and looks together one may do so by chance: p is \
+             {p:.4}, and may be {level:.4}"
+        );
+    };
+    let most = percent(low.abs().max(high.abs()));
+    format!("a difference within {most:.1} % cannot be told from chance")
+}
+
+fn percent(log: f64) -> f64 {
+    log.exp_m1() * 100.0
 }
 
 #[cfg(test)]

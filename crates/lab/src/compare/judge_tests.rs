@@ -56,7 +56,6 @@ fn verdict(arms: &[Arm], higher: bool) -> (Verdict, String) {
     let rules = Rules {
         level: 0.05,
         smallest_effect: 0.01,
-        seed: 1,
     };
     let (judged, _) = judge(arms, &wanted, rules);
     (judged[0].verdict, judged[0].why.clone())
@@ -84,24 +83,22 @@ fn a_difference_no_larger_than_the_references_own_is_none() {
 }
 
 #[test]
-fn a_verdict_whose_interval_holds_no_difference_says_so() {
+fn what_is_chance_says_how_large_it_may_be_or_that_others_were_asked_too() {
     let rules = Rules {
-        level: 0.05,
+        level: 0.02,
         smallest_effect: 0.01,
-        seed: 1,
-    };
-    let interval = |low| Interval {
-        center: 0.07,
-        low,
-        high: 0.13,
     };
     let why = |low| {
-        let (verdict, why) = difference(interval(low), 0.047, 0.02, rules);
-        assert_eq!(verdict, Verdict::Better);
+        let interval = Interval {
+            center: 0.07,
+            ends: Some((low, 0.13)),
+        };
+        let (verdict, why) = difference(interval, 0.04, 0.02, rules);
+        assert_eq!(verdict, Verdict::NoneShown);
         why
     };
-    assert!(why(-0.004).contains("narrowly"), "{}", why(-0.004));
-    assert!(!why(0.004).contains("narrowly"), "{}", why(0.004));
+    assert_eq!(why(-0.004), "a difference within 13.9 % cannot be told from chance");
+    assert!(why(0.004).ends_with("p is 0.0400, and may be 0.0200"), "{}", why(0.004));
 }
 
 #[test]
