@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{hugewise, refused, run, skipped, told, valid};
+use rustix::process::{getpid, set_child_subreaper};
 
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 const SURPLUS: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
@@ -144,4 +145,32 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     let result = valid(&resumed.out);
     assert_eq!(result["data"]["design"]["blocks"], 6);
     assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
+}
+
+/// As in a container whose first process waits only for those that it started: who is orphaned comes to this process.
+#[test]
+fn a_comparison_that_has_ended_leaves_nobody_to_be_waited_for() {
+    set_child_subreaper(Some(getpid())).expect("known since Linux 3.4");
+    let words = [
+        "compare",
+        "--arms",
+        "base,system",
+        "--runs",
+        "1",
+        "--warm-up",
+        "0",
+        "--",
+        "true",
+    ];
+    let run = run(&words);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let stats = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let stats = stats.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    let own = std::process::id().to_string();
+    let is_left = |stat: &String| {
+        let (name, rest) = stat.rsplit_once(") ").unwrap_or_default();
+        name.ends_with("(hugewise-guard") && rest.split(' ').nth(1) == Some(&own)
+    };
+    let left: Vec<String> = stats.filter(is_left).collect();
+    assert!(left.is_empty(), "{left:?}");
 }

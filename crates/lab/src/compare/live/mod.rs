@@ -2,6 +2,7 @@
 
 mod counted;
 mod guard;
+mod outputs;
 pub(super) mod process;
 pub(super) mod server;
 mod spawn;
@@ -18,6 +19,7 @@ use chase::counters::program::Event;
 use model::compare::{Metric, Run};
 
 pub use self::counted::Counting;
+use self::outputs::Outputs;
 use self::process::Process;
 pub use self::server::Server;
 use self::spawned::Spawned;
@@ -103,21 +105,27 @@ impl Live<'_> {
                 return Err(no_metric(arm, asked, why.to_owned()));
             }
         }
-        Process::start(Spawned::of(arm)?.counted(&self.counting))
+        Process::start(Spawned::of(arm)?.counted(&self.counting).read(self.reads_texts()))
+    }
+
+    /// Is a number looked for in what an arm's program writes? Of a server, its load writes it.
+    fn reads_texts(&self) -> bool {
+        let is_in_text = |asked: &Asked| asked.pattern.is_some() && asked.from.is_none();
+        self.server.is_none() && self.asked.iter().any(is_in_text)
     }
 
     fn program(&self, arm: &Arm) -> Result<Run, Error> {
         let mut process = self.start(arm)?;
         process.wait(None, self.stop)?;
         let done = process.end()?;
-        self.must_be_well(arm, &done.ended, &done.errors)?;
+        self.must_be_well(arm, &done.ended, &done.outputs)?;
         let mut run = run(done.wall, &done.ended, done.seen, arm);
         run.notes.extend(done.note);
         count(&mut run, &done.counts);
-        let mut texts = Texts {
-            own: done.output + &done.errors,
-            answers: Vec::new(),
-        };
+        let mut texts = Texts::default();
+        if self.reads_texts() {
+            texts.own = done.outputs.all();
+        }
         self.find(arm, &mut run, &mut texts)?;
         Ok(run)
     }
@@ -144,14 +152,14 @@ impl Live<'_> {
         Ok(run)
     }
 
-    fn must_be_well(&self, arm: &Arm, ended: &Ended, errors: &str) -> Result<(), Error> {
+    fn must_be_well(&self, arm: &Arm, ended: &Ended, outputs: &Outputs) -> Result<(), Error> {
         if ended.status.success() || self.ignore_failure {
             return Ok(());
         }
         Err(Error::Failed {
             arm: arm.name.clone(),
             status: ended.status.to_string(),
-            said: said(errors),
+            said: said(&outputs.errors()),
         })
     }
 
@@ -192,7 +200,7 @@ impl Live<'_> {
 /// A command of the shell before or after an arm's program.
 pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
-    let mut process = Process::start(Spawned::shell(arm, hook))?;
+    let mut process = Process::start(Spawned::shell(arm, hook).read(false))?;
     process.wait(None, stop)?;
     let done = process.end()?;
     if done.ended.status.success() {
@@ -201,11 +209,12 @@ pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() ->
     Err(Error::Failed {
         arm: format!("{}, hook `{when}`", arm.name),
         status: done.ended.status.to_string(),
-        said: said(&done.errors),
+        said: said(&done.outputs.errors()),
     })
 }
 
 /// Where metrics are looked for.
+#[derive(Default)]
 struct Texts {
     own: String,
     answers: Vec<String>,

@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
@@ -12,6 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 
 use super::guard::Place;
+use super::outputs::Outputs;
 use super::said;
 use super::spawned::Spawned;
 use super::squeeze::Squeeze;
@@ -28,16 +28,13 @@ const SELDOM: Duration = Duration::from_millis(100);
 const READING: u32 = 20;
 /// Between being asked to end and being killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// The end of an output is kept up to this size: programs sum up at their end.
-const KEPT: u64 = 1 << 20;
 
 /// A child in a process group of its own.
 pub(in crate::compare) struct Process {
     arm: String,
     pid: Pid,
     handle: OwnedFd,
-    output: File,
-    errors: File,
+    outputs: Arc<Outputs>,
     began: Instant,
     ended_after: Option<Duration>,
     reaped: bool,
@@ -55,8 +52,7 @@ pub(in crate::compare) struct Process {
 pub(super) struct Done {
     pub(super) wall: Duration,
     pub(super) ended: Ended,
-    pub(super) output: String,
-    pub(super) errors: String,
+    pub(super) outputs: Arc<Outputs>,
     pub(super) seen: Seen,
     pub(super) note: Option<String>,
     pub(super) counts: Vec<(Event, f64)>,
@@ -64,15 +60,14 @@ pub(super) struct Done {
 
 impl Process {
     pub(in crate::compare) fn start(what: Spawned<'_>) -> Result<Self, Error> {
-        let (output, errors) = (what.memory("hugewise-output")?, what.memory("hugewise-errors")?);
+        let outputs = what.outputs()?;
         let began = Instant::now();
-        let started = what.start(&output, &errors)?;
+        let started = what.start(&outputs)?;
         Ok(Self {
             arm: what.arm.name.clone(),
             pid: started.pid,
             handle: started.handle,
-            output,
-            errors,
+            outputs,
             began,
             ended_after: None,
             reaped: false,
@@ -183,7 +178,7 @@ impl Process {
 
     /// The end of what it wrote to standard output so far.
     pub(in crate::compare) fn output(&self) -> String {
-        tail(&self.output)
+        self.outputs.output()
     }
 
     /// That it has ended, as an error.
@@ -192,7 +187,7 @@ impl Process {
         Error::Gone {
             arm: self.arm.clone(),
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
-            said: said(&tail(&self.errors)),
+            said: said(&self.outputs.errors()),
         }
     }
 
@@ -214,8 +209,7 @@ impl Process {
         let seen = self.watch.take().unwrap_or_else(Watch::new).finish(ended.max_rss);
         Ok(Done {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
-            output: tail(&self.output),
-            errors: tail(&self.errors),
+            outputs: Arc::clone(&self.outputs),
             note: self.note(),
             counts: self.attached.as_mut().map_or_else(Vec::new, Attached::read),
             ended,
@@ -269,16 +263,5 @@ fn served(report: &Report) -> String {
         "the library in front saw no mapping large enough".to_owned()
     } else {
         format!("ordered by the library in front: {}", all.join(", "))
-    }
-}
-
-/// The end of what was written; a text that cannot be read is empty. The program writes where this file's own position is,
-/// so that it must stay where it is.
-fn tail(file: &File) -> String {
-    let len = file.metadata().map_or(0, |about| about.len());
-    let mut bytes = vec![0; len.min(KEPT) as usize];
-    match file.read_exact_at(&mut bytes, len.saturating_sub(KEPT)) {
-        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => String::new(),
     }
 }

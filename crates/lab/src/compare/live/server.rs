@@ -48,11 +48,11 @@ pub(in crate::compare) fn load(
     let done = load.end()?;
     if !done.ended.status.success() {
         let how = format!("--load ended with {}", done.ended.status);
-        return Err(failed(arm, &how, &done.errors));
+        return Err(failed(arm, &how, &done.outputs.errors()));
     }
     Ok(Load {
         wall: done.wall,
-        output: done.output + &done.errors,
+        output: done.outputs.all(),
     })
 }
 
@@ -66,7 +66,7 @@ impl Server {
         let Some(ready) = &self.ready else { return Ok(()) };
         let until = Instant::now() + self.patience;
         loop {
-            let mut question = Process::start(Spawned::shell(arm, ready))?;
+            let mut question = Process::start(Spawned::shell(arm, ready).read(false))?;
             question.wait(None, stop)?;
             let answer = question.end()?;
             if answer.ended.status.success() {
@@ -77,7 +77,7 @@ impl Server {
             }
             if Instant::now() >= until {
                 let what = format!("--ready did not end well within {} s", self.patience.as_secs());
-                return Err(failed(arm, &what, &answer.errors));
+                return Err(failed(arm, &what, &answer.outputs.errors()));
             }
         }
     }
@@ -98,7 +98,7 @@ impl Server {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {
-                let mut command = Process::start(Spawned::shell(arm, line))?;
+                let mut command = Process::start(Spawned::shell(arm, line).read(false))?;
                 command.wait(None, stop)?;
                 command.end()?;
             }

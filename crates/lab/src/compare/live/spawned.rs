@@ -1,10 +1,11 @@
 //! A program of an arm that is about to run: its words, and everything that the arm does to it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use super::counted::Counting;
+use super::outputs::Outputs;
 use super::spawn::{Failure, Order, Started, Step};
 use super::{Arm, Setup};
 use crate::compare::Error;
@@ -21,6 +22,8 @@ pub(in crate::compare) struct Spawned<'a> {
     /// Keeps the library's page of counts until the program has ended.
     pub(super) armed: Option<Armed>,
     pub(super) counting: Counting,
+    /// Is a number looked for in what it writes?
+    is_read: bool,
 }
 
 impl<'a> Spawned<'a> {
@@ -42,25 +45,25 @@ impl<'a> Spawned<'a> {
             bound: arm.bound.clone(),
             armed,
             counting: Counting::default(),
+            is_read: true,
         })
     }
 
-    /// A file in memory for what it writes.
-    pub(super) fn memory(&self, name: &str) -> Result<File, Error> {
-        let made = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
-        made.map(File::from)
-            .map_err(|error| self.failed(Step::Files.failed(error)))
+    /// Files for what it writes.
+    pub(super) fn outputs(&self) -> Result<Arc<Outputs>, Error> {
+        let made = if self.is_read { Outputs::own() } else { Outputs::lent() };
+        made.map_err(|error| self.failed(Step::Files.failed(error)))
     }
 
     /// Starts it with these files for its output.
-    pub(super) fn start(&self, output: &File, errors: &File) -> Result<Started, Error> {
+    pub(super) fn start(&self, outputs: &Outputs) -> Result<Started, Error> {
         let order = Order {
             words: &self.command,
             env: &self.setup.env,
             unset: &self.arm.unset,
             thp: self.setup.thp,
             bound: &self.bound,
-            outputs: [output.as_fd(), errors.as_fd()],
+            outputs: [outputs.output.as_fd(), outputs.errors.as_fd()],
             events: self.counting.events(),
         };
         order.start().map_err(|failure| self.failed(failure))
@@ -95,6 +98,11 @@ impl<'a> Spawned<'a> {
         }
     }
 
+    /// The same, whose texts are of use to people only, or hold a number.
+    pub(super) fn read(self, is_read: bool) -> Self {
+        Self { is_read, ..self }
+    }
+
     /// A command of the shell, without what the arm does to its program.
     pub(super) fn shell(arm: &'a Arm, line: &str) -> Self {
         Self {
@@ -106,6 +114,7 @@ impl<'a> Spawned<'a> {
             bound: Bound::default(),
             armed: None,
             counting: Counting::default(),
+            is_read: true,
         }
     }
 }

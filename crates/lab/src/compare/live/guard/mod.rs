@@ -10,19 +10,23 @@ mod tests;
 
 use std::fmt;
 use std::io::{self, PipeWriter};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use host::Source;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::syscall::wait;
 use crate::compare::inplace::stat;
 use crate::compare::tree;
 
 /// Processes and groups that can be told at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
+/// A guardian that is dismissed needs a millisecond, unless somebody stopped it.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Nobody is told in it.
 const FREE: i32 = 0;
 /// Somebody is about to be.
@@ -40,8 +44,12 @@ struct Slot {
 struct Guard {
     slots: &'static [Slot],
     /// Its end tells the guardian that this process has ended.
-    _alive: PipeWriter,
+    alive: Mutex<Option<PipeWriter>>,
+    /// The guardian.
+    pid: Pid,
 }
+
+static GUARD: OnceLock<io::Result<Guard>> = OnceLock::new();
 
 /// A slot of the guardian's; it is free again when this is dropped.
 pub(super) struct Place(&'static Slot);
@@ -58,8 +66,8 @@ impl Place {
     /// # Errors
     /// If the guardian cannot be started, or has its hands full.
     pub(super) fn free() -> io::Result<Self> {
-        static GUARD: OnceLock<io::Result<Guard>> = OnceLock::new();
-        let guard = GUARD.get_or_init(Guard::start).as_ref();
+        let start = || Guard::start().and_then(|guard| syscall::at_exit(dismiss).map(|()| guard));
+        let guard = GUARD.get_or_init(start).as_ref();
         let guard = guard.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
         let take = |slot: &&Slot| {
             let taken = slot
@@ -104,8 +112,36 @@ impl Guard {
     fn start() -> io::Result<Self> {
         let slots = syscall::shared(SLOTS)?;
         let (ended, alive) = io::pipe()?;
-        syscall::fork(&ended.into(), || keep_watch(slots))?;
-        Ok(Self { slots, _alive: alive })
+        let pid = syscall::fork(&ended.into(), || keep_watch(slots))?;
+        Ok(Self {
+            slots,
+            alive: Mutex::new(Some(alive)),
+            pid,
+        })
+    }
+
+    /// Has it end, and waits for that: the first process of a container, who would have it otherwise, may never do so.
+    fn dismiss(&self) {
+        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(alive) = alive else { return };
+        drop(alive);
+        if self.has_ended_within(PATIENCE) {
+            // Fails only if somebody else has waited for it.
+            let _ = wait(self.pid);
+        }
+    }
+
+    fn has_ended_within(&self, time: Timespec) -> bool {
+        pidfd_open(self.pid, PidfdFlags::empty())
+            .and_then(|handle| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&time)))
+            .is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// When this process ends of itself.
+extern "C" fn dismiss() {
+    if let Some(Ok(guard)) = GUARD.get() {
+        guard.dismiss();
     }
 }
 

@@ -7,6 +7,7 @@ use std::ptr;
 use std::slice;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+use rustix::process::Pid;
 
 use super::Slot;
 use crate::compare::live::syscall::Blocked;
@@ -21,8 +22,8 @@ pub(super) fn shared(count: usize) -> io::Result<&'static [Slot]> {
     Ok(unsafe { slice::from_raw_parts(at.cast(), count) })
 }
 
-/// Runs `life` in a copy of this process with all signals blocked and `file` as the only file, number 0.
-pub(super) fn fork(file: &OwnedFd, life: impl FnOnce()) -> io::Result<()> {
+/// Gives the number of a copy of this process that runs `life` with all signals blocked and `file` as the only file, number 0.
+pub(super) fn fork(file: &OwnedFd, life: impl FnOnce()) -> io::Result<Pid> {
     let blocked = Blocked::all();
     // SAFETY: the copy has this thread only. What it does in `life` takes no lock but malloc's, which the C library's fork
     // leaves usable; and it never returns from here.
@@ -34,10 +35,19 @@ pub(super) fn fork(file: &OwnedFd, life: impl FnOnce()) -> io::Result<()> {
             // SAFETY: ends the copy at once, without anything that was to be done at this process's end.
             unsafe { libc::_exit(0) }
         }
-        _ => {
+        pid => {
             drop(blocked);
-            Ok(())
+            Pid::from_raw(pid).ok_or_else(io::Error::last_os_error)
         }
+    }
+}
+
+/// Has this done when the process ends by itself.
+pub(super) fn at_exit(done: extern "C" fn()) -> io::Result<()> {
+    // SAFETY: it is a function of this program, which is never unloaded.
+    match unsafe { libc::atexit(done) } {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::OutOfMemory.into()),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use host::{Source, Tree};
 
-use super::{FREE, Place, Slot, is_same, now};
+use super::{FREE, Guard, Place, Slot, is_same, now};
 
 /// Longer than any test.
 fn sleeper() -> Child {
@@ -84,4 +84,14 @@ fn a_place_is_free_again_when_it_is_given_back() {
     drop(place);
     let target = slot.target.load(Ordering::Relaxed);
     assert!(target == FREE || target != std::process::id().cast_signed());
+}
+
+#[test]
+fn a_guardian_that_is_dismissed_is_gone_and_not_left_for_others_to_wait_for() {
+    let guard = Guard::start().expect("a guardian");
+    let place = format!("/proc/{}", guard.pid);
+    assert!(std::fs::exists(&place).expect("looked"));
+    guard.dismiss();
+    assert!(!std::fs::exists(&place).expect("looked"), "{place}");
+    guard.dismiss();
 }
