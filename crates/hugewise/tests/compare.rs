@@ -2,11 +2,10 @@
 
 mod common;
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{hugewise, refused, run, skipped, told, valid};
+use common::{hugewise, lines, refused, run, skipped, told, valid};
 use rustix::process::{getpid, set_child_subreaper};
 
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
@@ -47,7 +46,7 @@ fn an_arm_that_gets_no_pages_is_not_in_effect_and_the_exit_code_can_say_so() {
     assert!(
         judged["why"]
             .as_str()
-            .is_some_and(|why| why.contains("on hugetlb-2M pages")),
+            .is_some_and(|why| why.contains("on hugetlb-2M pages (--no-pool forbids filling the pool")),
         "{judged}"
     );
     assert_eq!(result["data"]["arms"][0]["took_effect"], true);
@@ -97,10 +96,6 @@ fn what_makes_no_comparison_is_refused_with_what_to_write() {
         let error = refused(&[&["compare"], &words[..]].concat());
         assert!(error.contains(part), "{words:?}: {error}");
     }
-}
-
-fn lines(log: &Path) -> usize {
-    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Run, hugewise, refused, run, skipped, told, valid};
+use common::{Run, alive, compiled, hugewise, lines, refused, run, skipped, told, valid};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -25,18 +25,8 @@ impl Bench {
 
     fn with(source: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
         let program = folder.path().join("program");
-        let Ok(output) = Command::new("cc")
-            .args(["-O1", "-o"])
-            .arg(&program)
-            .arg(source)
-            .output()
-        else {
-            skipped("there is no C compiler");
-            return None;
-        };
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        compiled(source, &program)?;
         let program = program.display().to_string();
         Some(Self { folder, program })
     }
@@ -90,17 +80,8 @@ impl Bench {
 
     /// Processes of the program.
     fn left(&self) -> usize {
-        let all = std::fs::read_dir("/proc").expect("/proc").flatten();
-        all.filter(|entry| {
-            let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            arguments.starts_with(self.program.as_bytes())
-        })
-        .count()
+        alive(Path::new(&self.program))
     }
-}
-
-fn lines(log: &Path) -> usize {
-    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
 }
 
 fn interrupt(child: Child) -> Run {
@@ -238,6 +219,31 @@ fn a_program_that_ends_or_counts_at_its_end_is_run_anew_and_the_reason_is_told()
         asked.contains("--design flip: ") && asked.contains("(--design runs starts"),
         "{asked}"
     );
+}
+
+/// Two processes share its memory, so that it cannot be flipped in one; and neither ends.
+#[test]
+fn that_whole_runs_wait_for_a_program_which_may_never_end_is_said_with_quiet_too() {
+    let Some(bench) = Bench::set_up() else { return };
+    let (program, steps) = (&bench.program, bench.name("steps"));
+    let line = format!("{program} 16 {steps} & exec {program} 16 -");
+    let metric = format!("steps=steps ([0-9]+),from={steps}");
+    let words = ["compare", "--quiet", "--metric", &metric, "--", "/bin/sh", "-c", &line];
+    let said = bench.file("said");
+    let mut child = hugewise(&words)
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&said).expect("a file"))
+        .spawn()
+        .expect("it starts");
+    let began = Instant::now();
+    while lines(&said) == 0 && child.try_wait().is_ok_and(|end| end.is_none()) {
+        assert!(began.elapsed() < Duration::from_secs(60), "nothing is said");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ended = interrupt(child);
+    let said = std::fs::read_to_string(said).expect("text");
+    assert!(said.starts_with("hugewise: it had not ended by itself"), "{said}");
+    assert_eq!((ended.code, bench.left()), (Some(130), 0), "{said}");
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Run, hugewise, refused, run, skipped, told, valid};
+use common::{Run, compiled, hugewise, lines, refused, run, skipped, told, valid};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -25,7 +25,8 @@ impl Chase {
     /// Starts it and waits until it counts; `None` where there is no C compiler.
     fn start(mib: u64, how: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a directory");
-        let program = compile(folder.path())?;
+        let program = folder.path().join("chase");
+        compiled("compare_live/chase.c", &program)?;
         let mut child = Command::new(program)
             .args([&mib.to_string(), folder.path().join("steps").to_str()?, how])
             .stdin(Stdio::piped())
@@ -91,9 +92,7 @@ impl Chase {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let child = hugewise(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.expect("it starts");
-        self.wait_for("finished slices", || {
-            std::fs::read_to_string(log).is_ok_and(|text| text.lines().count() > slices)
-        });
+        self.wait_for("finished slices", || lines(log) > slices);
         child
     }
 }
@@ -103,17 +102,6 @@ impl Drop for Chase {
         drop(self.input.take());
         let _ = self.child.wait();
     }
-}
-
-fn compile(folder: &Path) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compare_live/chase.c");
-    let built = folder.join("chase");
-    let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(&built).arg(source).output() else {
-        skipped("there is no C compiler");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(built)
 }
 
 /// Is this machine one on which nothing can be flipped? Then the reason is told.

@@ -6,21 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{hugewise, run, skipped, told, valid};
+use common::{alive, compiled, hugewise, lines, run, skipped, told, valid};
 
-fn compile(folder: &Path) -> Option<PathBuf> {
-    compiled(folder, "compare_slices/count.c")
-}
-
-fn compiled(folder: &Path, source: &str) -> Option<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+fn compile(folder: &Path, source: &str) -> Option<PathBuf> {
     let built = folder.join("count");
-    let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(&built).arg(source).output() else {
-        skipped("there is no C compiler");
-        return None;
-    };
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(built)
+    compiled(source, &built).map(|()| built)
 }
 
 /// The words of a comparison of a program that counts in a file of each arm's own, in this folder.
@@ -35,19 +25,15 @@ fn words(folder: &Path, program: &Path, more: &[&str]) -> Vec<String> {
 
 /// Processes, stopped or not, with the folder's name in their arguments.
 fn left(folder: &Path) -> usize {
-    let program = folder.join("count").display().to_string();
-    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
-    all.filter(|entry| {
-        let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        arguments.starts_with(program.as_bytes())
-    })
-    .count()
+    alive(&folder.join("count"))
 }
 
 #[test]
 fn every_slice_has_the_pages_of_its_arm_and_the_reference_is_there_twice() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path()) else { return };
+    let Some(program) = compile(folder.path(), "compare_slices/count.c") else {
+        return;
+    };
     let words = words(
         folder.path(),
         &program,
@@ -77,7 +63,7 @@ fn every_slice_has_the_pages_of_its_arm_and_the_reference_is_there_twice() {
 #[test]
 fn a_program_that_ends_too_early_is_run_anew_unless_slices_were_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compiled(folder.path(), "compare_flip/chase.c") else {
+    let Some(program) = compile(folder.path(), "compare_flip/chase.c") else {
         return;
     };
     let (file, program) = (folder.path().join("{arm}.txt"), program.display().to_string());
@@ -146,10 +132,6 @@ fn begun(folder: &Path, program: &Path, log: &Path) -> Child {
     child
 }
 
-fn lines(log: &Path) -> usize {
-    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
-}
-
 fn strike(child: &Child, signal: &str) {
     let struck = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(struck.is_ok_and(|status| status.success()));
@@ -158,7 +140,9 @@ fn strike(child: &Child, signal: &str) {
 #[test]
 fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path()) else { return };
+    let Some(program) = compile(folder.path(), "compare_slices/count.c") else {
+        return;
+    };
     let log = folder.path().join("log.jsonl");
     let child = begun(folder.path(), &program, &log);
     strike(&child, "-INT");
@@ -171,7 +155,9 @@ fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() 
 #[test]
 fn after_kill_9_nothing_is_left_alive_or_stopped_for_more_than_two_seconds() {
     let folder = tempfile::tempdir().expect("a folder");
-    let Some(program) = compile(folder.path()) else { return };
+    let Some(program) = compile(folder.path(), "compare_slices/count.c") else {
+        return;
+    };
     let mut child = begun(folder.path(), &program, &folder.path().join("log.jsonl"));
     strike(&child, "-KILL");
     child.wait().expect("it ends");

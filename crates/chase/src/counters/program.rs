@@ -116,10 +116,17 @@ impl Countable {
 pub struct Held(#[expect(dead_code, reason = "it is there to be open")] Counter);
 
 /// Counters of a program that opened them on itself.
-pub struct Attached(Vec<(Event, File)>);
+pub struct Attached(Vec<Open>);
+
+/// A counter, and what it told last.
+struct Open {
+    event: Event,
+    file: File,
+    last: Count,
+}
 
 /// A count, and how long the counter should have counted and did, in nanoseconds: the kernel's `read_format`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Count {
     value: u64,
     enabled: u64,
@@ -129,14 +136,27 @@ struct Count {
 impl Attached {
     /// The files that the openers of these events gave, in the same order.
     pub fn of(events: &[Countable], opened: Vec<OwnedFd>) -> Self {
-        let events = events.iter().map(|countable| countable.event);
-        Self(events.zip(opened.into_iter().map(File::from)).collect())
+        let open = |(countable, file): (&Countable, OwnedFd)| Open {
+            event: countable.event,
+            file: file.into(),
+            last: Count::default(),
+        };
+        Self(events.iter().zip(opened).map(open).collect())
     }
 
-    /// What was counted until now. An event that was never counted, or cannot be read, is left out.
+    /// What was counted since the last reading, or from the start. An event that was never counted in that time, or cannot be
+    /// read, is left out.
     pub fn read(&mut self) -> Vec<(Event, f64)> {
-        let count = |(event, file): &mut (Event, File)| scaled(Count::read(file).ok()?).map(|count| (*event, count));
-        self.0.iter_mut().filter_map(count).collect()
+        self.0.iter_mut().filter_map(Open::read).collect()
+    }
+}
+
+impl Open {
+    fn read(&mut self) -> Option<(Event, f64)> {
+        let now = Count::read(&mut self.file).ok()?;
+        let since = now.since(self.last);
+        self.last = now;
+        scaled(since).map(|count| (self.event, count))
     }
 }
 
@@ -154,6 +174,14 @@ impl Count {
             enabled: word(),
             running: word(),
         })
+    }
+
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            value: self.value.saturating_sub(earlier.value),
+            enabled: self.enabled.saturating_sub(earlier.enabled),
+            running: self.running.saturating_sub(earlier.running),
+        }
     }
 }
 
@@ -177,6 +205,18 @@ mod tests {
             [10, 5, 0].map(|time| scaled(read(time))),
             [Some(100.0), Some(200.0), None]
         );
+    }
+
+    #[test]
+    fn what_came_between_two_readings_is_scaled_by_the_time_between_them() {
+        let count = |value, enabled, running| Count {
+            value,
+            enabled,
+            running,
+        };
+        let since = count(300, 20, 15).since(count(100, 10, 10));
+        assert_eq!(scaled(since), Some(400.0));
+        assert_eq!(scaled(count(300, 20, 15).since(count(300, 20, 15))), None);
     }
 
     #[test]

@@ -74,8 +74,17 @@ impl Loan {
         loan
     }
 
+    /// What `--no-pool` leaves of a loan: the reason that there is none.
+    pub(super) fn forbidden(kinds: impl IntoIterator<Item = PageKind>) -> Self {
+        let why = "--no-pool forbids filling the pool: only pages that were free in it could be had";
+        Self {
+            short: kinds.into_iter().map(|kind| (kind, why.to_owned())).collect(),
+            ..Self::none()
+        }
+    }
+
     /// Nothing at all.
-    pub(super) fn none() -> Self {
+    fn none() -> Self {
         Self {
             leases: Vec::new(),
             short: Vec::new(),

@@ -1,7 +1,7 @@
 //! What the tests of the program share: running it, captured machines, and looking at results.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -85,6 +85,33 @@ pub fn valid(json: &str) -> Value {
         .collect();
     assert!(errors.is_empty(), "{name}: {errors:#?}");
     result
+}
+
+/// Builds a C program of these tests, `None` where there is no compiler.
+pub fn compiled(source: &str, built: &Path) -> Option<()> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(built).arg(source).output() else {
+        skipped("there is no C compiler");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(())
+}
+
+/// Lines of a log so far.
+pub fn lines(log: &Path) -> usize {
+    std::fs::read_to_string(log).map_or(0, |text| text.lines().count())
+}
+
+/// Processes, stopped or not, of a program.
+pub fn alive(program: &Path) -> usize {
+    let program = program.as_os_str().as_encoded_bytes();
+    let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+    all.filter(|entry| {
+        let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        arguments.starts_with(program)
+    })
+    .count()
 }
 
 /// Says why a test could not be made here.

@@ -3,35 +3,15 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { NODE = 64, STEPS = 20000, LARGE = 2 << 20 };
+#include "../common/ring.h"
 
-static uint64_t seed = 42;
-
-static uint64_t next(void) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return seed >> 33;
-}
-
-/* One cycle through all nodes, by Sattolo's shuffle. */
-static void make_ring(char *memory, uint64_t nodes) {
-    uint64_t *order = malloc(nodes * sizeof *order);
-    for (uint64_t i = 0; i < nodes; i++) order[i] = i;
-    for (uint64_t i = nodes - 1; i > 0; i--) {
-        uint64_t j = next() % i, kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-    for (uint64_t i = 0; i < nodes; i++) *(void **)(memory + i * NODE) = memory + order[i] * NODE;
-    free(order);
-}
+enum { LARGE = 2 << 20 };
 
 int main(int argc, char **argv) {
     uint64_t size = strtoull(argv[1], NULL, 10) << 20;
@@ -47,8 +27,7 @@ int main(int argc, char **argv) {
     struct pollfd input = {.fd = 0, .events = POLLIN};
     void **at = (void **)memory;
     for (uint64_t steps = 0; poll(&input, 1, 0) == 0; steps += STEPS) {
-        for (int i = 0; i < STEPS; i++) at = *at;
-        __asm__ volatile("" : : "r"(at));
+        at = walk(at);
         char line[32];
         int length = snprintf(line, sizeof line, "steps %020llu\n", (unsigned long long)steps);
         if (pwrite(file, line, length, 0) != length) return 4;

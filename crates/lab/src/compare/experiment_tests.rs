@@ -5,36 +5,21 @@ use std::time::Duration;
 use model::PageKind;
 use model::compare::{Ended, Judged, Method, Metric, Order, Run, Verdict};
 
-use super::super::simulated::Simulated;
-use super::super::{Error, Keep, Named, Slot, Spec, Wanted, run};
+use super::super::simulated::{self, Simulated};
+use super::super::{Error, Keep, Slot, Spec, Wanted, run};
 
 const KINDS: [PageKind; 3] = [PageKind::Base, PageKind::Thp, PageKind::HUGETLB_2M];
 
 fn spec(arms: usize, metric: Metric, seed: u64) -> Spec {
-    let named = |kind: &PageKind| Named {
-        name: kind.to_string(),
-        technique: "simulated".to_owned(),
-        kind: Some(*kind),
+    let wanted = Wanted {
+        name: metric.name().to_owned(),
+        higher: false,
     };
     Spec {
-        program: vec!["simulated".to_owned()],
-        method: Method::Runs,
-        reason: String::new(),
-        in_place: None,
-        arms: KINDS[..arms].iter().map(named).collect(),
-        wanted: vec![Wanted {
-            name: metric.name().to_owned(),
-            higher: false,
-        }],
-        order: Order::Mirrored,
-        most: 30,
         all: false,
         warm_up: 1,
-        smallest_effect: 0.01,
-        alpha: 0.05,
-        least_coverage: 0.5,
-        budget: None,
         seed,
+        ..simulated::spec(Method::Runs, &KINDS[..arms], wanted)
     }
 }
 

@@ -1,14 +1,41 @@
-//! An executor without programs and without a clock: noise of real runs, and effects that are known.
+//! Comparisons for tests: a plan, and an executor without programs and without a clock, with noise of real runs and effects
+//! that are known.
 
 use std::time::Duration;
 
-use model::compare::{Metric, Run};
+use model::compare::{Method, Metric, Order, Run};
 use model::{Backing, Bytes, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::experiment::bare_run;
-use super::{Error, Executor};
+use super::{Error, Executor, Named, Spec, Wanted};
+
+/// Thirty blocks of arms that are named after their page kinds.
+pub(super) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
+    let named = |kind: &PageKind| Named {
+        name: kind.to_string(),
+        technique: "made".to_owned(),
+        kind: Some(*kind),
+    };
+    Spec {
+        program: vec!["made".to_owned()],
+        method,
+        reason: String::new(),
+        in_place: None,
+        arms: kinds.iter().map(named).collect(),
+        wanted: vec![wanted],
+        order: Order::Mirrored,
+        most: 30,
+        all: true,
+        warm_up: 0,
+        smallest_effect: 0.01,
+        alpha: 0.05,
+        least_coverage: 0.5,
+        budget: None,
+        seed: 7,
+    }
+}
 
 /// Wall and CPU time of each recorded run, in seconds.
 pub(super) fn noise() -> Vec<(f64, f64)> {

@@ -6,25 +6,24 @@ use lab::compare::{Error, Outcome, Spec};
 
 use super::inplace::InPlace;
 use super::journal::Journal;
-use super::{PATIENCE, Task};
-use crate::ui::Ui;
+use super::{Comparison, PATIENCE};
 
 /// Starts the program, compares, and ends it whatever happens.
 pub(super) fn compare(
-    ui: &Ui,
+    comparison: &Comparison<'_>,
     in_place: &InPlace<'_>,
-    task: &Task,
     spec: &Spec,
     stop: &dyn Fn() -> bool,
     journal: &mut Journal,
 ) -> Result<Outcome, Error> {
+    let Comparison { ui, task, counting, .. } = comparison;
     ui.note("starting the program, once");
     let program = Arm {
         name: in_place.names().join(","),
         command: task.command.clone(),
         ..Arm::default()
     };
-    let mut own = Own::start(program, task.server.clone(), stop)?;
+    let mut own = Own::start(program, task.server.clone(), counting, stop)?;
     // A program that tells its number at its end costs one run of it at most.
     own.until_it_works(&task.asked, PATIENCE)?;
     let pid = own.holder()?;

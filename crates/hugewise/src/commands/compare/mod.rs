@@ -32,7 +32,6 @@ use self::inplace::InPlace;
 use self::journal::Journal;
 use self::room::Room;
 use super::Desk;
-use super::pools::Loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, FailIf, Format};
 use crate::ui::{Outcome, Ui};
@@ -267,7 +266,7 @@ impl Comparison<'_> {
         if self.task.server.is_none() && !design::has_ended(error) {
             let waits = "it had not ended by itself, and whole runs wait for that (Ctrl-C stops them; or give it an end, or write \
                          --design slices)";
-            self.ui.note(waits);
+            self.ui.say(waits);
         }
         Ok(())
     }
@@ -276,11 +275,11 @@ impl Comparison<'_> {
     fn slices(&self, spec: &Spec, stop: &dyn Fn() -> bool, journal: &mut Journal) -> Result<Made, Error> {
         match &self.in_place {
             Some(in_place) if spec.method == Method::Flip => {
-                let compared = flip::compare(self.ui, in_place, &self.task, spec, stop, journal);
-                design::made(compared)
+                design::made(flip::compare(self, in_place, spec, stop, journal))
             }
             _ => {
-                let slices = Slices::new(self.arms.clone(), self.task.asked.clone(), self.plan(), stop);
+                let (arms, asked, counting) = (self.arms.clone(), self.task.asked.clone(), self.counting.clone());
+                let slices = Slices::new(arms, asked, counting, self.plan(), stop);
                 slices::compare(self.ui, &self.room, spec, slices, journal)
             }
         }
@@ -310,13 +309,13 @@ impl Comparison<'_> {
             stop,
             began: Instant::now(),
         };
-        let loan = if self.room.is_none() {
-            Loan::none()
-        } else {
+        let needed = if self.room.is_borrowed() {
             ui.note("a first run tells how many pages of the pool are needed");
-            let first = live.run(0)?;
-            self.room.loan(ui, first.memory().unwrap_or_default())
+            live.run(0)?.memory()
+        } else {
+            None
         };
+        let loan = self.room.loan(ui, needed.unwrap_or_default());
         let compared = ways::choose(ui, &mut live, spec, &loan).and_then(|spec| {
             live.began = Instant::now();
             journal.note_ways(live.arms.iter().map(|arm| &arm.setup));

@@ -19,8 +19,10 @@ const SPARE_BYTES: Bytes = Bytes::mib(192);
 
 /// What hugetlb arms need of the machine.
 pub(super) struct Room<'a> {
-    /// Page kinds that need a pool, unless none is to be taken; each with the programs that are on it at once.
+    /// Page kinds that need a pool, each with the programs that are on it at once.
     kinds: Vec<(PageKind, u64)>,
+    /// May nothing be taken on loan?
+    is_forbidden: bool,
     /// As typed.
     pool: Option<Bytes>,
     /// The heap that was told to a Java virtual machine.
@@ -45,9 +47,9 @@ impl<'a> Room<'a> {
             }
             Method::Runs | Method::Flip => 1,
         };
-        let kinds = arms.pools().into_iter().filter(|_| !typed.no_pool);
         Self {
-            kinds: kinds.map(|kind| (kind, at_once(kind))).collect(),
+            kinds: arms.pools().into_iter().map(|kind| (kind, at_once(kind))).collect(),
+            is_forbidden: typed.no_pool,
             pool: typed.pool,
             heap: heap(spec),
             program,
@@ -55,13 +57,16 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Does no arm need a pool?
-    pub(super) fn is_none(&self) -> bool {
-        self.kinds.is_empty()
+    /// Will pages be taken on loan, as many as the program's memory tells?
+    pub(super) fn is_borrowed(&self) -> bool {
+        !self.kinds.is_empty() && !self.is_forbidden
     }
 
     /// Room for programs as large as one that was seen.
     pub(super) fn loan(&self, ui: &Ui, memory: Bytes) -> Loan {
+        if self.is_forbidden {
+            return Loan::forbidden(self.kinds.iter().map(|(kind, _)| *kind));
+        }
         let rooms = self
             .kinds
             .iter()

@@ -21,7 +21,7 @@ pub use self::slice::Sample;
 use super::live::server::Load;
 use super::metric::Asked;
 use super::score::Counter;
-use super::{Error, Executor, Keep, Outcome, Slot, Spec, experiment, judge};
+use super::{Error, Executor, Keep, Outcome, Slot, Spec, experiment, judge, live};
 use crate::Progress;
 use crate::flip::To;
 
@@ -121,6 +121,8 @@ pub trait Subject {
     fn gone(&self, arm: &str) -> Error;
     /// Whose it is: a process that ends with the comparison needs none of its pages back.
     fn whose(&self) -> Whose;
+    /// Why its slices lack hardware counters, or what those leave out.
+    fn pmu_note(&self) -> Option<String>;
     /// A clock.
     fn elapsed(&self) -> Duration;
 }
@@ -174,6 +176,10 @@ impl<S: Subject> Executor for InPlace<'_, S> {
     fn elapsed(&self) -> Duration {
         self.subject.elapsed()
     }
+
+    fn pmu_note(&self) -> Option<String> {
+        self.subject.pmu_note()
+    }
 }
 
 impl<S: Subject> InPlace<'_, S> {
@@ -216,7 +222,8 @@ impl<S: Subject> InPlace<'_, S> {
             run.metrics.insert(Metric::Memory.name().to_owned(), memory);
         }
         run.looks = Looks { count: 2, seconds };
-        run.notes = slice::notes(&flip, &passed);
+        live::count(&mut run, &passed.last.counted);
+        run.notes.extend(slice::notes(&flip, &passed));
         let [large_before, large_after] = ends;
         run.slice = Some(Slice {
             flip,

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use chase::counters::program::Event;
 use host::Source;
 use host::processes::status::Status;
 
 use crate::compare::halt::{self, Descendants};
 use crate::compare::live::process::Process;
 use crate::compare::live::spawned::Spawned;
-use crate::compare::live::{Arm, Server};
+use crate::compare::live::{Arm, Counting, Server};
 use crate::compare::metric::Asked;
 use crate::compare::rising::Rising;
 use crate::compare::score::Counter;
@@ -29,6 +30,7 @@ pub struct Own<'a> {
     source: Source,
     stop: &'a dyn Fn() -> bool,
     is_asked_to_end: bool,
+    pmu_note: Option<String>,
     /// Dropped behind the process.
     left: Left,
 }
@@ -44,18 +46,24 @@ impl Drop for Left {
 }
 
 impl<'a> Own<'a> {
-    /// Starts it.
+    /// Starts it with these counters.
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn start(arm: Arm, server: Option<Server>, stop: &'a dyn Fn() -> bool) -> Result<Self, Error> {
+    pub fn start(
+        arm: Arm,
+        server: Option<Server>,
+        counting: &Counting,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
         Ok(Self {
-            process: Process::start(Spawned::of(&arm)?)?,
+            process: Process::start(Spawned::of(&arm)?.counted(counting))?,
             arm,
             server,
             source: Source::live(),
             stop,
             is_asked_to_end: false,
+            pmu_note: counting.note(),
             left: Left::default(),
         })
     }
@@ -133,6 +141,16 @@ impl<'a> Own<'a> {
     /// The end of what it wrote so far.
     pub(super) fn output(&self) -> String {
         self.process.output()
+    }
+
+    /// What its counters counted since they were last read.
+    pub(super) fn counted(&mut self) -> Vec<(Event, f64)> {
+        self.process.counted()
+    }
+
+    /// Why it has no hardware counters, or what they leave out.
+    pub(super) fn pmu_note(&self) -> Option<String> {
+        self.pmu_note.clone()
     }
 
     /// That it has ended, as an error.

@@ -26,6 +26,10 @@ const STEP: Duration = Duration::from_millis(100);
 const REREADS: u32 = 5;
 const BREATH: Duration = Duration::from_millis(3);
 
+/// Of a process that somebody else started.
+const NOT_COUNTED: &str = "a program is counted from its start on, which a process that runs already is past (a command after `--`, with \
+     --design flip, is started)";
+
 /// A running process.
 pub struct Process<'a> {
     pid: u32,
@@ -140,11 +144,13 @@ impl Subject for Process<'_> {
         let output = || self.own.as_ref().map_or_else(String::new, Own::output);
         let counts = counters.iter().map(|counter| patiently(counter, arm, &output));
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
+        let counted = self.own.as_mut().map_or_else(Vec::new, Own::counted);
         let times = self.times()?;
         Ok(Sample {
             at: self.elapsed().as_secs_f64(),
             mark: Mark { counts, times },
             stat,
+            counted,
         })
     }
 
@@ -192,6 +198,11 @@ impl Subject for Process<'_> {
 
     fn whose(&self) -> Whose {
         if self.own.is_some() { Whose::Own } else { Whose::Found }
+    }
+
+    fn pmu_note(&self) -> Option<String> {
+        let own = self.own.as_ref().map(Own::pmu_note);
+        own.unwrap_or_else(|| Some(NOT_COUNTED.to_owned()))
     }
 
     fn elapsed(&self) -> Duration {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chase::counters::program::Event;
 use model::compare::{Flip, Metric};
 use model::{Backing, PageKind, Unread};
 
@@ -21,6 +22,8 @@ pub struct Sample {
     pub mark: Mark,
     /// The kernel's counts.
     pub stat: Option<Stat>,
+    /// What was counted of the program since the sample before; empty if it is not counted.
+    pub counted: Vec<(Event, f64)>,
 }
 
 /// A slice that has passed.
@@ -158,6 +161,7 @@ mod tests {
                 times: times.expect("a thread"),
             },
             stat: None,
+            counted: Vec::new(),
         }
     }
 

@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
+use chase::counters::program::Event;
 use host::{Source, Tree};
 use model::collapse::Refused;
-use model::compare::{Ended, Flip, Method, Order, Restored, Verdict};
+use model::compare::{Ended, Flip, Method, Metric, Restored, Verdict};
 use model::{Backing, Bytes, PageKind, Unread};
 
 use super::{Finished, Length, Plan, Sample, Subject, Whose, run};
 use crate::compare::metric::Asked;
 use crate::compare::score::{Counter, Mark};
 use crate::compare::threads::Threads;
-use crate::compare::{Error, Named, Spec};
+use crate::compare::{Error, Spec, simulated};
 use crate::flip::To;
 
 /// A process that does a tenth more with large pages, on a clock of its own.
 struct Made {
     now: Duration,
+    /// Nanoseconds, each of which makes one instruction; and how many of these were told.
     cpu: u64,
+    counted: u64,
     ops: f64,
     to: To,
     /// Can it have large pages?
@@ -37,6 +40,7 @@ impl Made {
         Self {
             now: Duration::ZERO,
             cpu: 0,
+            counted: 0,
             ops: 0.0,
             to: To::Base,
             can: true,
@@ -93,6 +97,7 @@ impl Subject for Made {
         if self.slices >= self.ends_after {
             return Err(Error::InPlace("nobody answers".to_owned()));
         }
+        let counted = std::mem::replace(&mut self.counted, self.cpu);
         let machine = Tree::default().file("/proc/7/task/7/schedstat", format!("{} 0 0\n", self.cpu));
         let times = Threads::All.times(&Source::from_tree("made", machine), 7);
         Ok(Sample {
@@ -102,6 +107,7 @@ impl Subject for Made {
                 times: times.expect("a thread"),
             },
             stat: None,
+            counted: vec![(Event::Instructions, (self.cpu - counted) as f64)],
         })
     }
 
@@ -158,34 +164,20 @@ impl Subject for Made {
         self.whose
     }
 
+    fn pmu_note(&self) -> Option<String> {
+        Some("user mode only".to_owned())
+    }
+
     fn elapsed(&self) -> Duration {
         self.now
     }
 }
 
 fn spec(blocks: u32) -> Spec {
-    let named = |kind: PageKind| Named {
-        name: kind.to_string(),
-        technique: String::new(),
-        kind: Some(kind),
-    };
     let asked: Asked = "ops=([0-9]+),from=/x".parse().expect("a metric");
     Spec {
-        program: vec!["made".to_owned()],
-        method: Method::Flip,
-        reason: String::new(),
-        in_place: None,
-        arms: vec![named(PageKind::Base), named(PageKind::Thp)],
-        wanted: vec![asked.wanted],
-        order: Order::Mirrored,
         most: blocks,
-        all: true,
-        warm_up: 0,
-        smallest_effect: 0.01,
-        alpha: 0.05,
-        least_coverage: 0.5,
-        budget: None,
-        seed: 7,
+        ..simulated::spec(Method::Flip, &[PageKind::Base, PageKind::Thp], asked.wanted)
     }
 }
 
@@ -231,6 +223,14 @@ fn within_a_slice_nothing_happens_but_the_process() {
     let slices = made.events[4..].chunks(slice.len());
     let whole = slices.clone().take(18).filter(|events| **events == slice).count();
     assert_eq!((whole, made.events[4 + 18 * 7..].first()), (18, Some(&"restore")));
+}
+
+#[test]
+fn what_is_counted_is_told_of_each_slice_by_itself() {
+    let (compare, _) = counted(&spec(6), &mut Made::new()).compared.expect("slices");
+    let instructions = compare.arms[0].values(Metric::Instructions.name());
+    assert_eq!(instructions, [2e9; 12]);
+    assert_eq!(compare.pmu_note.as_deref(), Some("user mode only"));
 }
 
 #[test]

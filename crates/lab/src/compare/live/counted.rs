@@ -79,7 +79,7 @@ impl Counting {
     }
 
     /// What a reader of the counts must know: that there are none, which is missing, or what they leave out.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(in crate::compare) fn note(&self) -> Option<String> {
         let hardware: Vec<&Countable> = self
             .events
             .iter()

@@ -263,7 +263,7 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, arm: &Arm) -> Run {
 }
 
 /// Counts replace what was seen from outside.
-fn count(run: &mut Run, counts: &[(Event, f64)]) {
+pub(super) fn count(run: &mut Run, counts: &[(Event, f64)]) {
     let (metrics, not_counted) = counted::metrics(counts);
     let named = metrics
         .into_iter()

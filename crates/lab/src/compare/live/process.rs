@@ -211,10 +211,15 @@ impl Process {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
             outputs: Arc::clone(&self.outputs),
             note: self.note(),
-            counts: self.attached.as_mut().map_or_else(Vec::new, Attached::read),
+            counts: self.counted(),
             ended,
             seen,
         })
+    }
+
+    /// What its counters counted since they were last read, or from its start.
+    pub(in crate::compare) fn counted(&mut self) -> Vec<(Event, f64)> {
+        self.attached.as_mut().map_or_else(Vec::new, Attached::read)
     }
 
     /// What was done to it while it ran, in words.

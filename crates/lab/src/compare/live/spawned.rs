@@ -91,7 +91,7 @@ impl<'a> Spawned<'a> {
     }
 
     /// The same with counters.
-    pub(super) fn counted(self, counting: &Counting) -> Self {
+    pub(in crate::compare) fn counted(self, counting: &Counting) -> Self {
         Self {
             counting: counting.clone(),
             ..self

@@ -11,7 +11,7 @@ use crate::compare::halt::{self, Descendants};
 use crate::compare::live::process::Process;
 use crate::compare::live::spawned::Spawned;
 use crate::compare::live::watch::Watch;
-use crate::compare::live::{Arm, hook};
+use crate::compare::live::{self, Arm, Counting, hook};
 use crate::compare::metric::{Asked, From};
 use crate::compare::rising::Rising;
 use crate::compare::score::{self, Counter, Mark, Score};
@@ -46,14 +46,19 @@ struct After {
 }
 
 impl Alive {
-    pub(super) fn start(arm: &Arm, asked: &[Asked], stop: &dyn Fn() -> bool) -> Result<Self, Error> {
+    pub(super) fn start(
+        arm: &Arm,
+        asked: &[Asked],
+        counting: &Counting,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
         hook(arm, arm.before.as_deref(), "before", stop)?;
         let counters = asked.iter().filter_map(|asked| Counter::of(asked, &arm.name));
         let mut named = arm.clone();
         named.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
         Ok(Self {
             counters: counters.collect(),
-            process: Process::start(Spawned::of(&named)?)?,
+            process: Process::start(Spawned::of(&named)?.counted(counting))?,
             source: Source::live(),
             is_asked_to_end: false,
             after: After {
@@ -103,6 +108,8 @@ impl Alive {
         let awake = self.counters.iter().any(is_answered_by_the_program);
         let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads)).transpose();
         let before = asleep(self)?;
+        // What was counted before this slice is no part of it.
+        self.process.counted();
         halt::go_on(&self.source, self.process.id());
         let began = Instant::now();
         let from = before.map_or_else(|| self.mark(&plan.threads), Ok)?;
@@ -170,7 +177,7 @@ impl Alive {
     }
 
     /// What the slice was worth, and what backs the program now that it is stopped.
-    fn run(&self, wall: Duration, score: Score) -> Run {
+    fn run(&mut self, wall: Duration, score: Score) -> Run {
         let mut watch = Watch::new();
         watch.tick(self.process.id());
         let seen = watch.finish(0);
@@ -186,12 +193,16 @@ impl Alive {
                 score.used.ended
             )
         });
-        Run {
+        let mut run = Run {
             text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
-            notes: self.notes().chain(ended).collect(),
+            notes: ended.into_iter().collect(),
             ..experiment::bare_run(metrics.into_iter().chain(score.rates), seen.backing)
-        }
+        };
+        live::count(&mut run, &self.process.counted());
+        // What kept the arm from its pages stands last, where a verdict looks for it.
+        run.notes.extend(self.notes());
+        run
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {

@@ -15,7 +15,7 @@ use model::compare::Run;
 use model::{Bytes, PageKind};
 
 use self::alive::Alive;
-use super::live::{Arm, trial};
+use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
 use super::technique::Setup;
 use super::threads::Threads;
@@ -49,6 +49,7 @@ pub struct Slices<'a> {
     /// The arms, and behind them the reference again.
     arms: Vec<Arm>,
     asked: Vec<Asked>,
+    counting: Counting,
     plan: Plan,
     stop: &'a dyn Fn() -> bool,
     alive: Vec<Alive>,
@@ -57,7 +58,13 @@ pub struct Slices<'a> {
 
 impl<'a> Slices<'a> {
     /// Nothing is started yet. `asked` are counters; what every run has is left out.
-    pub fn new(mut arms: Vec<Arm>, asked: Vec<Asked>, plan: Plan, stop: &'a dyn Fn() -> bool) -> Self {
+    pub fn new(
+        mut arms: Vec<Arm>,
+        asked: Vec<Asked>,
+        counting: Counting,
+        plan: Plan,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Self {
         arms.extend(arms.first().cloned().map(|reference| Arm {
             name: reference.name.clone() + AGAIN,
             ..reference
@@ -65,6 +72,7 @@ impl<'a> Slices<'a> {
         Self {
             arms,
             asked,
+            counting,
             plan,
             stop,
             alive: Vec::new(),
@@ -121,7 +129,7 @@ impl<'a> Slices<'a> {
     }
 
     fn start(&self, arm: &Arm) -> Result<(Alive, Run), Error> {
-        let mut alive = Alive::start(arm, &self.asked, self.stop)?;
+        let mut alive = Alive::start(arm, &self.asked, &self.counting, self.stop)?;
         alive.until_it_counts(&self.plan, self.stop)?;
         let settled = alive.slice(&self.plan, self.stop)?;
         Ok((alive, settled))
@@ -161,6 +169,10 @@ impl Executor for Slices<'_> {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    fn pmu_note(&self) -> Option<String> {
+        self.counting.note()
     }
 }
 

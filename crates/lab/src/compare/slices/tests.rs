@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use model::compare::{Method, Order};
+use chase::counters::program::{Countable, Event};
+use model::compare::{Method, Metric};
 
-use super::super::{Error, Keep, Named, Slot, Spec, Wanted, run};
+use super::super::{Error, Keep, Named, Slot, Spec, Wanted, run, simulated};
 use super::{Plan, Slices};
 use crate::compare::Executor;
-use crate::compare::live::Arm;
+use crate::compare::live::{Arm, Counting};
 use crate::compare::threads::Threads;
 use model::compare::{Ended, Run};
 
@@ -36,6 +37,7 @@ fn slices(folder: &Path, line: &str) -> Slices<'static> {
     Slices::new(
         arms(folder, line),
         vec![metric.parse().expect("a metric")],
+        Counting::here(&host::Snapshot::take(&host::Source::live()).cpu),
         plan,
         &|| false,
     )
@@ -112,26 +114,39 @@ fn spec() -> Spec {
         technique: String::new(),
         kind: None,
     };
+    let wanted = Wanted {
+        name: "count".to_owned(),
+        higher: true,
+    };
     Spec {
-        program: vec!["counts".to_owned()],
-        method: Method::Slices,
-        reason: String::new(),
-        in_place: None,
         arms: ["one", "two"].map(named).to_vec(),
-        wanted: vec![Wanted {
-            name: "count".to_owned(),
-            higher: true,
-        }],
-        order: Order::Mirrored,
         most: 1000,
-        all: true,
-        warm_up: 0,
-        smallest_effect: 0.01,
-        alpha: 0.05,
-        least_coverage: 0.5,
-        budget: None,
-        seed: 1,
+        ..simulated::spec(Method::Slices, &[], wanted)
     }
+}
+
+/// The kernel counts moves between CPUs by itself, so that there is a counter on machines without hardware for it, too.
+#[test]
+fn every_slice_has_what_was_counted_in_it_or_it_is_said_why_not() {
+    let folder = folder("counted");
+    let mut slices = slices(&folder, COUNTS);
+    while slices.next().is_some() {
+        slices.start_next(None, 0.5).expect("starts");
+    }
+    let spec = Spec { most: 1, ..spec() };
+    let (compare, _) = run(&spec, Vec::new(), &mut slices, &mut (), &mut ()).expect("a block");
+    drop(slices);
+    std::fs::remove_dir_all(folder).expect("removed");
+    let has_all = |metric: Metric| {
+        let values = compare.arms.iter().flat_map(|arm| arm.values(metric.name()));
+        values.count() == 3
+    };
+    assert!(
+        has_all(Metric::Instructions) || compare.pmu_note.is_some(),
+        "{compare:?}"
+    );
+    let may_count = Countable::probe(Event::Migrations).is_ok();
+    assert_eq!(has_all(Metric::Migrations), may_count, "{compare:?}");
 }
 
 #[test]
