@@ -15,8 +15,9 @@ use tune::{Door, LiveSink};
 
 use self::armed::{armed, calls, run, skipped};
 
-const LAYOUTS: [&str; 4] = [
+const LAYOUTS: [&str; 5] = [
     "thp",
+    "thp,min=64K",
     "hugetlb-2M",
     "hugetlb-2M,min=64K",
     "base,1M-7M=hugetlb-2M,12M-=thp",
@@ -142,6 +143,19 @@ fn threads_map_and_unmap_at_the_same_time() {
 }
 
 #[test]
+fn arenas_smaller_than_a_large_page_are_cut_from_whole_ones() {
+    situation("arenas", |layout, report| match layout {
+        "thp,min=64K" => assert!(report.bytes(PageKind::Thp) >= Bytes::mib(2 * 4 * 10), "{report:?}"),
+        "thp" => assert!(report.served.is_empty(), "too small to be looked at: {report:?}"),
+        "hugetlb-2M,min=64K" => {
+            let given = report.bytes(PageKind::HUGETLB_2M);
+            assert!(given > Bytes(0) || !report.fallbacks.is_empty(), "{report:?}");
+        }
+        _ => {}
+    });
+}
+
+#[test]
 fn constructors_and_loaded_libraries_are_covered() {
     let Some(library) = program("early", &["-shared", "-fPIC"]) else {
         return;
@@ -170,7 +184,7 @@ fn a_malloc_of_the_programs_own_is_covered() {
 #[test]
 fn the_heap_moves_as_ever_and_is_advised() {
     situation("heap", |layout, report| {
-        if layout == "thp" {
+        if layout.starts_with("thp") {
             assert!(report.bytes(PageKind::Thp) >= Bytes::mib(15), "{report:?}");
         } else {
             assert!(report.left_alone["heap"].bytes >= Bytes::mib(15), "{report:?}");
@@ -236,9 +250,10 @@ fn on_pool_pages_every_situation_is_served_and_cut_pages_give_way() {
         ("advise", false),
         ("remap", true),
         ("allocator", false),
+        ("arenas", false),
     ] {
         let Some(built) = program(name, &[]) else { break };
-        let (output, report) = run(&mut Command::new(&built), "hugetlb-2M");
+        let (output, report) = run(&mut Command::new(&built), "hugetlb-2M,min=256K");
         assert_success(&output, name);
         if report.fallbacks.is_empty() {
             assert!(

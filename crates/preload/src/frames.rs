@@ -37,6 +37,12 @@ pub(crate) fn tracked(shift: u8) -> Option<&'static Frames> {
     all().find(|frames| frames.shift.load(Ordering::Relaxed) == shift)
 }
 
+/// Which of the tracked sizes this is, counted from 0.
+pub(crate) fn place(shift: u8) -> Option<usize> {
+    let tracked = tracked(shift)?;
+    TRACKED.iter().position(|frames| core::ptr::eq(frames, tracked))
+}
+
 fn all() -> impl Iterator<Item = &'static Frames> {
     TRACKED
         .iter()

@@ -13,7 +13,7 @@ use crate::linux::{
 };
 use crate::orders::Orders;
 use crate::segments::{Segment, segments};
-use crate::{dead, edges, frames};
+use crate::{carve, dead, edges, frames};
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,10 @@ fn serve(orders: Orders, request: &Request) -> Answer {
         .end;
     let origin = GROWTH.fetch_add(len as u64, Ordering::Relaxed);
     let stretches = segments(origin, len, orders.kind(), orders.rules());
+    if let Some(region) = carved(orders, request, len, stretches.clone()) {
+        populate(request, region, len);
+        return Ok(region);
+    }
     let alignment = alignment(orders, stretches.clone());
     // Whatever is brought in now would be brought in as base pages.
     let plain = Request {
@@ -92,14 +96,40 @@ fn serve(orders: Orders, request: &Request) -> Answer {
     };
     for stretch in stretches {
         if let Err(Lost(hole)) = give(orders, &plain, region, &stretch) {
-            return start_over(orders, request, &(region..region + len), &hole);
+            const EAGAIN: Errno = Errno(11);
+            orders.fell_back(EAGAIN);
+            abandon(&(region..region + len), Some(&hole));
+            // SAFETY: the program's own request.
+            return unsafe { linux::mmap(request) };
         }
     }
+    populate(request, region, len);
+    Ok(region)
+}
+
+/// Brings pages in where the program asked for that; best effort, as in `mmap`.
+fn populate(request: &Request, region: usize, len: usize) {
     if request.flags & MAP_POPULATE != 0 {
-        // SAFETY: brings pages in, and changes nothing else. Populating is best effort in `mmap`, too.
+        // SAFETY: brings pages in, and changes nothing else.
         let _ = unsafe { linux::madvise(region, len, MADV_POPULATE_WRITE) };
     }
-    Ok(region)
+}
+
+/// A region of one kind that none of its pages fits into comes from a chunk, unless the program says where it wants it.
+fn carved(
+    orders: Orders,
+    request: &Request,
+    len: usize,
+    mut stretches: impl Iterator<Item = Segment>,
+) -> Option<usize> {
+    let stretch = stretches.next()?;
+    let is_small = stretch.range.len() == len && len < orders.page_size(stretch.kind);
+    if !is_small || request.address != 0 {
+        return None;
+    }
+    let region = carve::region(orders, stretch.kind, len)?;
+    orders.served(stretch.kind, len);
+    Some(region)
 }
 
 /// The largest page that fits into any of the stretches.
@@ -112,7 +142,7 @@ fn alignment(orders: Orders, stretches: impl Iterator<Item = Segment>) -> usize 
 }
 
 /// Maps more than is needed, and cuts both ends off.
-fn aligned(plain: &Request, alignment: usize, base_page: usize) -> Answer {
+pub(crate) fn aligned(plain: &Request, alignment: usize, base_page: usize) -> Answer {
     let slack = alignment.saturating_sub(base_page);
     let Some(len) = plain.len.checked_add(slack) else {
         return Err(linux::ENOMEM);
@@ -133,7 +163,7 @@ fn aligned(plain: &Request, alignment: usize, base_page: usize) -> Answer {
 }
 
 /// Another thread mapped something into this hole before we could.
-struct Lost(Range<usize>);
+pub(crate) struct Lost(pub(crate) Range<usize>);
 
 /// Gives one stretch of a region its kind, as far as whole pages go; counts what was given or refused.
 fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Result<(), Lost> {
@@ -145,16 +175,20 @@ fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Re
     // Advice goes to all of the stretch: a region that is one mapping stays one, and can be remapped as one.
     let all = stretch.whole_pages(orders.base_page());
     let all = region + all.start..region + all.end;
-    let given = match stretch.kind {
-        Kind::Base => advise(&all, MADV_NOHUGEPAGE),
-        Kind::Thp => advise(&all, MADV_HUGEPAGE),
-        Kind::Hugetlb(shift) => exchange(plain, &range, shift)?,
-    };
-    match given {
+    match change(plain, &all, &range, stretch.kind)? {
         Ok(_) => orders.served(stretch.kind, range.len()),
         Err(errno) => orders.fell_back(errno),
     }
     Ok(())
+}
+
+/// Gives memory that nobody knows of yet its kind: `all` of it where that is advice, else `range`, its whole pages.
+pub(crate) fn change(plain: &Request, all: &Range<usize>, range: &Range<usize>, kind: Kind) -> Result<Answer, Lost> {
+    match kind {
+        Kind::Base => Ok(advise(all, MADV_NOHUGEPAGE)),
+        Kind::Thp => Ok(advise(all, MADV_HUGEPAGE)),
+        Kind::Hugetlb(shift) => exchange(plain, range, shift),
+    }
 }
 
 fn advise(range: &Range<usize>, advice: c_int) -> Answer {
@@ -211,10 +245,9 @@ fn map_exactly(request: &Request) -> Answer {
     }
 }
 
-/// Gives up all of a region but the hole that is somebody else's now, and maps as the program asked.
-fn start_over(orders: Orders, request: &Request, region: &Range<usize>, hole: &Range<usize>) -> Answer {
-    const EAGAIN: Errno = Errno(11);
-    orders.fell_back(EAGAIN);
+/// Gives up all of a region that nobody knows of but a hole that is somebody else's now.
+pub(crate) fn abandon(region: &Range<usize>, hole: Option<&Range<usize>>) {
+    let hole = hole.cloned().unwrap_or(region.end..region.end);
     for rest in [region.start..hole.start, hole.end..region.end] {
         frames::forget(&rest);
         if !rest.is_empty() {
@@ -222,8 +255,6 @@ fn start_over(orders: Orders, request: &Request, region: &Range<usize>, hole: &R
             let _ = unsafe { linux::munmap(rest.start, rest.len()) };
         }
     }
-    // SAFETY: the program's own request, at no fixed address.
-    unsafe { linux::mmap(request) }
 }
 
 #[cfg(test)]

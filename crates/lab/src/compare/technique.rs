@@ -121,7 +121,7 @@ pub fn setups(
         .into_iter()
         .filter_map(|technique| {
             let way = Some(technique);
-            with(technique, policy, given).map(|setup| Setup { way, ..setup })
+            with(technique, policy, memory, given).map(|setup| Setup { way, ..setup })
         })
         .collect();
     if setups.is_empty() {
@@ -188,7 +188,12 @@ fn no_way(policy: Policy, memory: Memory, overridden: bool) -> Error {
     }
 }
 
-fn with(technique: Technique, policy: Policy, given: &dyn Fn(&str) -> Option<OsString>) -> Option<Setup> {
+fn with(
+    technique: Technique,
+    policy: Policy,
+    memory: Memory,
+    given: &dyn Fn(&str) -> Option<OsString>,
+) -> Option<Setup> {
     let variable = |words: &str, name: &str, separator: &str, value: &str| {
         Some(Setup {
             words: format!("{words} ({name}={value})"),
@@ -219,11 +224,7 @@ fn with(technique: Technique, policy: Policy, given: &dyn Fn(&str) -> Option<OsS
             variable("jemalloc's options", "MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
         }
         (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => Some(mimalloc()),
-        (Technique::Preload, _) => Some(Setup {
-            words: "a library in front of the program (LD_PRELOAD) that gives its own mappings such pages".to_owned(),
-            preload: Some(Layout::of(policy.kind()?).ok()?),
-            ..Setup::default()
-        }),
+        (Technique::Preload, _) => in_front(policy, memory, given),
         (Technique::Collapse, Policy::Thp) => Some(Setup {
             words: "collapsed from outside while it runs (process_madvise MADV_COLLAPSE)".to_owned(),
             collapse: Some(Collapse::Private),
@@ -231,6 +232,26 @@ fn with(technique: Technique, policy: Policy, given: &dyn Fn(&str) -> Option<OsS
         }),
         _ => None,
     }
+}
+
+/// Arenas of many programs are smaller than a page, down to this (Python's until 3.9); the library cuts them from whole ones.
+const ARENA: Bytes = Bytes::kib(256);
+
+/// The library, and for `malloc` of a glibc, whose calls it cannot see, the tunables beside it.
+fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Option<Setup> {
+    let library = "a library in front of the program (LD_PRELOAD) that gives its own mappings such pages";
+    let beside = (memory == Memory::Glibc)
+        .then(|| with(Technique::Tunables, policy, memory, given))
+        .flatten();
+    Some(Setup {
+        words: beside.as_ref().map_or_else(
+            || library.to_owned(),
+            |beside| format!("{library}, and for malloc's {}", beside.words),
+        ),
+        env: beside.map_or_else(Vec::new, |beside| beside.env),
+        preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
+        ..Setup::default()
+    })
 }
 
 /// The option has another name in its releases up to 2.0 than in those since.

@@ -42,8 +42,11 @@ fn programs_whose_files_do_not_tell_have_further_ways_and_the_override_has_none(
     assert_eq!(asked.len(), 1);
     assert_eq!(
         asked[0].preload.as_ref().map(ToString::to_string),
-        Some("hugetlb-2M".to_owned())
+        Some("hugetlb-2M,min=256K".to_owned())
     );
+    assert!(asked[0].words.contains("LD_PRELOAD") && asked[0].words.contains("glibc.malloc.hugetlb=2:"));
+    let alone = setups(POOL, Memory::Allocator(Allocator::Mimalloc), None, &|_| None).expect("ways");
+    assert!(alone[0].preload.is_some() && alone[0].env.is_empty());
 }
 
 #[test]
