@@ -299,7 +299,7 @@ pub enum Verdict {
     Better,
     /// Likewise, the other way.
     Worse,
-    /// No difference was shown; the interval says how large one could still be.
+    /// No difference that counts was shown; the interval says how large one could still be.
     NoneShown,
     /// The arm did not get its pages, so that nothing was compared.
     NotInEffect,

@@ -53,11 +53,13 @@ pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec
     let Some((reference, others)) = arms.split_first() else {
         return (Vec::new(), Vec::new());
     };
-    let compared: Vec<Compared<'_>> = wanted
-        .iter()
-        .flat_map(|wanted| others.iter().map(move |arm| (wanted, arm)))
-        .map(|(wanted, arm)| Compared::new(reference, arm, wanted))
-        .collect();
+    let controls: Vec<Control> = wanted.iter().map(|wanted| control(reference, wanted)).collect();
+    let of_metric = |(wanted, control)| {
+        let noise = noise(control);
+        let of_arm = move |arm| Compared::new(reference, arm, wanted, noise);
+        others.iter().map(of_arm)
+    };
+    let compared: Vec<Compared<'_>> = wanted.iter().zip(&controls).flat_map(of_metric).collect();
     // Only arms that took effect ask a question, so only they share the error.
     let asked: Vec<f64> = compared.iter().filter_map(|compared| compared.p).collect();
     let mut corrected = paired::holm(&asked).into_iter();
@@ -65,8 +67,12 @@ pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec
         let p = compared.p.and_then(|_| corrected.next());
         compared.judged(reference, p, rules)
     });
-    let controls = wanted.iter().map(|wanted| control(reference, wanted));
-    (judged.collect(), controls.collect())
+    (judged.collect(), controls)
+}
+
+/// How far the reference lies from itself.
+fn noise(control: &Control) -> f64 {
+    control.ratio.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
 /// The two runs of the reference in each block.
@@ -135,7 +141,7 @@ struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted) -> Self {
+    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, noise: f64) -> Self {
         let references = references(reference, wanted);
         let block = |run: &Run| {
             let &(first, second) = references.get(&run.block)?;
@@ -154,7 +160,7 @@ impl<'a> Compared<'a> {
             interval: paired::interval(&blocks),
             p: is_asked.then(|| paired::p_value(&blocks)),
             blocks,
-            noise: paired::center(&own_blocks(&references)).map_or(0.0, f64::abs),
+            noise,
             reference_took_effect,
         }
     }

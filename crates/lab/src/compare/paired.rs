@@ -34,16 +34,9 @@ pub struct Interval {
 }
 
 impl Block {
-    fn all(&self) -> impl Iterator<Item = f64> + '_ {
-        std::iter::once(self.own).chain(self.peers.iter().copied())
-    }
-
-    /// As if the run had done worse by so much.
-    fn less(&self, shift: f64) -> Self {
-        Self {
-            own: self.own - shift,
-            peers: self.peers.clone(),
-        }
+    /// All scores, as if the run had done worse by so much.
+    fn all(&self, shift: f64) -> impl Iterator<Item = f64> + '_ {
+        std::iter::once(self.own - shift).chain(self.peers.iter().copied())
     }
 }
 
@@ -56,13 +49,13 @@ impl Interval {
 
 /// The probability of ranks at least as far out if the runs of each block were alike, two-sided.
 pub fn p_value(blocks: &[Block]) -> f64 {
-    Ranks::of(blocks).p_value()
+    Ranks::of(blocks, 0.0).p_value()
 }
 
 /// How far the runs lie above their peers: the middle of all shifts that leave them neither above nor below; `None` of nothing.
-pub fn center(blocks: &[Block]) -> Option<f64> {
+fn center(blocks: &[Block]) -> Option<f64> {
     let (low, high) = reach(blocks)?;
-    let lean = |shift| shifted(blocks, shift).lean();
+    let lean = |shift| Ranks::of(blocks, shift).lean();
     let from = edge(low, high, |shift| lean(shift).is_gt());
     let to = edge(low, high, |shift| lean(shift).is_ge());
     Some((from + to) / 2.0)
@@ -72,17 +65,12 @@ pub fn center(blocks: &[Block]) -> Option<f64> {
 pub fn interval(blocks: &[Block]) -> Option<Interval> {
     let (low, high) = reach(blocks)?;
     let center = center(blocks)?;
-    let is_held = |shift| shifted(blocks, shift).p_value() > REJECTED;
+    let is_held = |shift| Ranks::of(blocks, shift).p_value() > REJECTED;
     let ends = || (edge(center, low, is_held), edge(center, high, is_held));
     Some(Interval {
         center,
         ends: (blocks.len() >= LEAST as usize).then(ends),
     })
-}
-
-fn shifted(blocks: &[Block], shift: f64) -> Ranks {
-    let blocks: Vec<Block> = blocks.iter().map(|block| block.less(shift)).collect();
-    Ranks::of(&blocks)
 }
 
 /// Shifts beyond which every run lies below all of its peers, or above: the smallest and the largest difference of single runs,

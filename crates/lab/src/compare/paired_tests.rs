@@ -78,7 +78,8 @@ fn the_interval_holds_just_the_shifts_that_the_test_does_not_reject() {
             let blocks = made(count, 2, 0.03, noise, &mut rng);
             let Interval { center, ends } = interval(&blocks).expect("values");
             let (low, high) = ends.expect("enough blocks");
-            let p_at = |shift| p_value(&blocks.iter().map(|block| block.less(shift)).collect::<Vec<_>>());
+            let less = |block: &Block, shift| super::tests::block(block.own - shift, &block.peers);
+            let p_at = |shift| p_value(&blocks.iter().map(|block| less(block, shift)).collect::<Vec<_>>());
             assert!(low <= center && center <= high && p_at(center) > 0.9);
             for step in -50..150 {
                 let shift = low + (high - low) * (f64::from(step) + 0.5) / 100.0;

@@ -26,10 +26,11 @@ const EXACT: usize = 20;
 pub(super) struct Ranks(Vec<Vec<usize>>);
 
 impl Ranks {
-    pub(super) fn of(blocks: &[Block]) -> Self {
-        let ranges: Vec<f64> = blocks.iter().map(range).collect();
+    /// As if those runs had done worse by so much.
+    pub(super) fn of(blocks: &[Block], shift: f64) -> Self {
+        let ranges: Vec<f64> = blocks.iter().map(|block| range(block, shift)).collect();
         let least = LEAST_RANGE * median(&ranges).unwrap_or(0.0);
-        let in_units = |(block, range)| aligned(block, range + least);
+        let in_units = |(block, range)| aligned(block, shift, range + least);
         let scores: Vec<f64> = blocks.iter().zip(ranges).flat_map(in_units).collect();
         let mut ranks = doubled(&scores).into_iter();
         let of_block = |block: &Block| ranks.by_ref().take(1 + block.peers.len()).collect();
@@ -130,16 +131,16 @@ fn mean(ranks: &[usize]) -> f64 {
 }
 
 /// How far the scores of a block lie apart.
-fn range(block: &Block) -> f64 {
-    let most = block.all().fold(f64::NEG_INFINITY, f64::max);
-    most - block.all().fold(f64::INFINITY, f64::min)
+fn range(block: &Block, shift: f64) -> f64 {
+    let most = block.all(shift).fold(f64::NEG_INFINITY, f64::max);
+    most - block.all(shift).fold(f64::INFINITY, f64::min)
 }
 
 /// Scores without what the whole block has in common, in such units.
-fn aligned(block: &Block, unit: f64) -> impl Iterator<Item = f64> + '_ {
-    let mean = block.all().sum::<f64>() / (1 + block.peers.len()) as f64;
+fn aligned(block: &Block, shift: f64, unit: f64) -> impl Iterator<Item = f64> + '_ {
+    let mean = block.all(shift).sum::<f64>() / (1 + block.peers.len()) as f64;
     let unit = if unit > 0.0 { unit } else { 1.0 };
-    block.all().map(move |score| (score - mean) / unit)
+    block.all(shift).map(move |score| (score - mean) / unit)
 }
 
 #[cfg(test)]

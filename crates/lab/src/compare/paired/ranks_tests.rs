@@ -7,7 +7,7 @@ use super::super::tests::{block, differences};
 use super::{Block, EXACT, Ranks};
 
 fn p_value(blocks: &[Block]) -> f64 {
-    Ranks::of(blocks).p_value()
+    Ranks::of(blocks, 0.0).p_value()
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn p_is_what_trying_all_exchanges_gives() {
     let blocks: Vec<Block> = (0..5)
         .map(|_| block(rng.random(), &[rng.random(), rng.random::<f64>().powi(4)]))
         .collect();
-    let Ranks(ranks) = Ranks::of(&blocks);
+    let Ranks(ranks) = Ranks::of(&blocks, 0.0);
     let own: usize = ranks.iter().map(|ranks| ranks[0]).sum();
     let all: Vec<usize> = (0..3_usize.pow(5))
         .map(|code| {
@@ -66,7 +66,7 @@ fn beyond_what_is_counted_the_limit_is_within_two_thousandths_and_closer_below_5
     for effect in (-20..40).map(|step| 0.02 * f64::from(step)) {
         let mut time = || rng.random::<f64>().powi(4);
         let blocks: Vec<Block> = (0..=EXACT).map(|_| block(time() + effect, &[time(), time()])).collect();
-        let ranks = Ranks::of(&blocks);
+        let ranks = Ranks::of(&blocks, 0.0);
         let ((below, above), limit) = (ranks.counted(), ranks.in_the_limit());
         let most = if below.min(above) < 0.05 { 1e-3 } else { 2e-3 };
         assert!(
