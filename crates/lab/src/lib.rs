@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod cores;
+mod elf;
 pub mod flip;
 pub mod guest;
 pub mod kernelops;

@@ -31,7 +31,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     let snapshot = Snapshot::take(&desk.source);
     let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;
     let stop = Stop::on_signals()?;
-    let Some((guest, doubts)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
+    let Some((guest, doubts)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
     if let Some(why) = nothing(&guest) {
@@ -70,8 +70,8 @@ impl Wish {
             pattern: typed.pattern,
             access: typed.access,
             budget: typed.budget.unwrap_or(BUDGET),
-            cpu: typed.cpu,
-            node: typed.node,
+            cpu: typed.placement.cpu,
+            node: typed.placement.node,
         })
     }
 

@@ -27,7 +27,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
         spec.kinds.len()
     ));
     let wanted = spec.kinds.iter().map(|&kind| (kind, MEMORY));
-    let measured = on_loan(&desk.ui, typed.no_pool, wanted, |progress| {
+    let measured = on_loan(&desk.ui, typed.placement.no_pool, wanted, |progress| {
         lab::guest::tlb::run(&spec, progress, &|| stop.is_asked())
     });
     let (guest, doubts) = match measured {
@@ -51,8 +51,8 @@ fn spec(typed: &typed::Guest, snapshot: &Snapshot) -> anyhow::Result<Spec> {
     Ok(Spec {
         kinds,
         levels: !typed.quick,
-        cpu: typed.cpu,
-        node: typed.node,
+        cpu: typed.placement.cpu,
+        node: typed.placement.node,
         base_page: snapshot.base_page().into_result().context("the size of base pages")?,
         // Without transparent pages no kind needs it; the value only has to be a size.
         pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),

@@ -22,7 +22,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
     let wish = Wish::typed(typed, &snapshot)?;
     let spec = wish.spec(&snapshot, desk.seed)?;
     let stop = Stop::on_signals()?;
-    let Some((latency, doubts)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
+    let Some((latency, doubts)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
     let mut look = desk.ui.look();
@@ -55,8 +55,8 @@ impl Wish {
             patterns: typed.pattern.clone(),
             accesses: typed.access.each(),
             budget: typed.budget,
-            cpu: typed.cpu,
-            node: typed.node,
+            cpu: typed.placement.cpu,
+            node: typed.placement.node,
         })
     }
 

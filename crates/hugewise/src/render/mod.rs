@@ -8,6 +8,7 @@ pub mod compare;
 pub mod cores;
 pub mod doctor;
 pub mod figure;
+mod grid;
 pub mod guest;
 pub mod guest_costs;
 pub mod guest_tlb;

@@ -1,14 +1,10 @@
 //! Draws figures in a terminal: one cell per character, marks that differ without colour.
 
-use ratatui::buffer::{Buffer, Cell};
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Style};
-use ratatui::symbols::Marker;
-use ratatui::widgets::Widget;
-use ratatui::widgets::canvas::{Canvas, Points};
+use anstyle::RgbColor;
 
 use super::axis::Axis;
 use super::figure::{Figure, Mark, Series};
+use super::grid::Grid;
 use super::look::Look;
 use super::tone::Tone;
 
@@ -16,23 +12,43 @@ const HEIGHT: u16 = 22;
 /// Columns for the labels of the values, rows for those of the sizes.
 const GUTTER: (u16, u16) = (7, 2);
 
+/// The part of a grid that the values are drawn in.
+#[derive(Clone, Copy)]
+struct Inner {
+    left: u16,
+    top: u16,
+    width: u16,
+    height: u16,
+}
+
+impl Inner {
+    fn bottom(self) -> u16 {
+        self.top + self.height
+    }
+}
+
 /// A figure as lines of text, with colours if the look has them.
 pub fn plot(figure: &Figure, look: Look) -> String {
-    let area = Rect::new(0, 0, look.width.clamp(40, 110), HEIGHT);
-    let inner = Rect::new(GUTTER.0, 1, area.width - GUTTER.0 - 2, HEIGHT - 1 - GUTTER.1);
+    let width = look.width.clamp(40, 110);
+    let inner = Inner {
+        left: GUTTER.0,
+        top: 1,
+        width: width - GUTTER.0 - 2,
+        height: HEIGHT - 1 - GUTTER.1,
+    };
     let (x, y) = (
         figure.x_axis(usize::from(inner.width) / 7),
         figure.y_axis(usize::from(inner.height) / 2),
     );
-    let mut buffer = Buffer::empty(area);
-    rulers(&mut buffer, inner, &x, &y);
+    let mut grid = Grid::new(width, HEIGHT);
+    rulers(&mut grid, width, inner, [&x, &y]);
     for mark in &figure.marks {
-        knee(&mut buffer, inner, x.ends, figure, mark);
+        knee(&mut grid, inner, x.ends, figure, mark);
     }
     for series in &figure.series {
-        marks(&mut buffer, inner, figure, series, [x.ends, y.ends]);
+        marks(&mut grid, inner, figure, series, [x.ends, y.ends]);
     }
-    legend(&mut buffer, figure);
+    legend(&mut grid, figure);
     let marked: String = figure
         .marks
         .iter()
@@ -42,7 +58,7 @@ pub fn plot(figure: &Figure, look: Look) -> String {
         "{} ({})\n{}{marked}",
         figure.title,
         figure.y_label,
-        text(&buffer, look.color)
+        grid.text(look.color)
     )
 }
 
@@ -52,115 +68,61 @@ fn cell(place: f64, ends: [f64; 2], cells: u16) -> u16 {
     (share.clamp(0.0, 1.0) * f64::from(cells.saturating_sub(1))).round() as u16
 }
 
-fn rulers(buffer: &mut Buffer, inner: Rect, x: &Axis, y: &Axis) {
-    let (bottom, left) = (inner.bottom(), inner.left() - 1);
-    for row in inner.top()..bottom {
-        buffer.set_string(left, row, "│", Style::default());
+fn rulers(grid: &mut Grid, width: u16, inner: Inner, [x, y]: [&Axis; 2]) {
+    let (bottom, left) = (inner.bottom(), inner.left - 1);
+    for row in inner.top..bottom {
+        grid.write([left, row], "│", None);
     }
-    buffer.set_string(
-        left,
-        bottom,
-        "└".to_owned() + &"─".repeat(inner.width.into()),
-        Style::default(),
+    grid.write(
+        [left, bottom],
+        &("└".to_owned() + &"─".repeat(inner.width.into())),
+        None,
     );
     for (place, label) in &y.ticks {
         let row = bottom - 1 - cell(*place, y.ends, inner.height);
-        buffer.set_string(left, row, "┤", Style::default());
-        buffer.set_string(
-            0,
-            row,
-            format!("{label:>width$}", width = usize::from(left) - 1),
-            Style::default(),
-        );
+        grid.write([left, row], "┤", None);
+        let label = format!("{label:>width$}", width = usize::from(left) - 1);
+        grid.write([0, row], &label, None);
     }
     for (place, label) in &x.ticks {
-        let column = inner.left() + cell(*place, x.ends, inner.width);
-        buffer.set_string(column, bottom, "┬", Style::default());
+        let column = inner.left + cell(*place, x.ends, inner.width);
+        grid.write([column, bottom], "┬", None);
         let start = (column + 1).saturating_sub(label.len() as u16 / 2 + 1);
-        buffer.set_string(
-            start.min(buffer.area.width - label.len() as u16),
-            bottom + 1,
-            label,
-            Style::default(),
-        );
+        grid.write([start.min(width - label.len() as u16), bottom + 1], label, None);
     }
 }
 
 /// A dotted line from top to bottom; what it marks stands below the plot.
-fn knee(buffer: &mut Buffer, inner: Rect, x: [f64; 2], figure: &Figure, mark: &Mark) {
+fn knee(grid: &mut Grid, inner: Inner, x: [f64; 2], figure: &Figure, mark: &Mark) {
     let (place, _) = figure.place(mark.at, 1.0);
-    let column = inner.left() + cell(place, x, inner.width);
-    for row in inner.top()..inner.bottom() {
-        buffer.set_string(column, row, "┊", color(mark.tone));
+    let column = inner.left + cell(place, x, inner.width);
+    for row in inner.top..inner.bottom() {
+        grid.write([column, row], "┊", color(mark.tone));
     }
 }
 
-fn marks(buffer: &mut Buffer, inner: Rect, figure: &Figure, series: &Series, [x, y]: [[f64; 2]; 2]) {
-    let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
-    let tone = series.tone;
-    let points = Points {
-        coords: &places,
-        color: color(tone),
-    };
-    Canvas::default()
-        .x_bounds(x)
-        .y_bounds(y)
-        .marker(Marker::Custom(tone.mark))
-        .paint(|context| context.draw(&points))
-        .render(inner, buffer);
+fn marks(grid: &mut Grid, inner: Inner, figure: &Figure, series: &Series, [x, y]: [[f64; 2]; 2]) {
+    let is_within = |place: f64, ends: [f64; 2]| (ends[0]..=ends[1]).contains(&place);
+    let places = series.dots.iter().map(|dot| figure.place(dot.at, dot.value));
+    for (across, up) in places.filter(|(across, up)| is_within(*across, x) && is_within(*up, y)) {
+        let column = inner.left + cell(across, x, inner.width);
+        let row = inner.bottom() - 1 - cell(up, y, inner.height);
+        grid.write([column, row], &series.tone.mark.to_string(), color(series.tone));
+    }
 }
 
-fn legend(buffer: &mut Buffer, figure: &Figure) {
+fn legend(grid: &mut Grid, figure: &Figure) {
     let mut column = GUTTER.0 + 1;
     for series in &figure.series {
-        let tone = series.tone;
-        let name = format!("{} {}", tone.mark, series.name);
-        buffer.set_stringn(
-            column,
-            0,
-            &name,
-            usize::from(buffer.area.width.saturating_sub(column)),
-            color(tone),
-        );
+        let name = format!("{} {}", series.tone.mark, series.name);
+        grid.write([column, 0], &name, color(series.tone));
         column += name.len() as u16 + 3;
     }
 }
 
-fn color(tone: Tone) -> Color {
+fn color(tone: Tone) -> Option<RgbColor> {
     let [red, green, blue] = tone.light.map(|part| part.saturating_add(0x20));
-    Color::Rgb(red, green, blue)
-}
-
-/// The buffer's rows without trailing blanks.
-fn text(buffer: &Buffer, colored: bool) -> String {
-    let width = usize::from(buffer.area.width);
-    let rows = buffer.content.chunks(width).map(|row| {
-        let used = row
-            .iter()
-            .rposition(|cell| cell.symbol() != " ")
-            .map_or(0, |last| last + 1);
-        row[..used]
-            .iter()
-            .map(|cell| {
-                if colored {
-                    painted(cell)
-                } else {
-                    cell.symbol().to_owned()
-                }
-            })
-            .collect::<String>()
-    });
-    rows.map(|row| row + "\n").collect()
-}
-
-fn painted(cell: &Cell) -> String {
-    match cell.fg {
-        Color::Rgb(red, green, blue) => {
-            let style = anstyle::Style::new().fg_color(Some(anstyle::RgbColor(red, green, blue).into()));
-            format!("{style}{}{style:#}", cell.symbol())
-        }
-        _ => cell.symbol().to_owned(),
-    }
+    Some(RgbColor(red, green, blue))
 }
 
 #[cfg(test)]

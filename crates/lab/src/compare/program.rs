@@ -4,9 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use object::Endianness;
-use object::elf::{DT_NEEDED, FileHeader64, PT_NOTE};
-use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use crate::elf::Elf;
 
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
 const DEPTH: usize = 5;
@@ -179,7 +177,7 @@ fn memory(path: &Path, bytes: &[u8]) -> Memory {
     if is_java || needs("libjli.so") || needs("libjvm.so") {
         return Memory::Jvm;
     }
-    match elf.interpreter.as_deref() {
+    match elf.loader.as_deref() {
         None if elf.has_go_note => Memory::Go,
         None => Memory::Static,
         Some(loader) if !loader.contains("/ld-linux") && !loader.contains("/ld64") => Memory::OtherLibc,
@@ -187,41 +185,6 @@ fn memory(path: &Path, bytes: &[u8]) -> Memory {
             let allocator = elf.needed.iter().find_map(|name| Allocator::of_library(name));
             allocator.map_or(Memory::Glibc, Memory::Allocator)
         }
-    }
-}
-
-/// What matters of an ELF file.
-#[derive(Debug, Default)]
-struct Elf {
-    interpreter: Option<String>,
-    needed: Vec<String>,
-    has_go_note: bool,
-}
-
-impl Elf {
-    /// Parts that cannot be read are left out; `None` of what is no 64-bit ELF file.
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
-        let endian = header.endian().ok()?;
-        let mut elf = Self::default();
-        for segment in header.program_headers(endian, bytes).ok()? {
-            if let Ok(Some(interpreter)) = segment.interpreter(endian, bytes) {
-                elf.interpreter = Some(String::from_utf8_lossy(interpreter).into_owned());
-            }
-            let note = (segment.p_type(endian) == PT_NOTE)
-                .then(|| segment.data(endian, bytes).ok())
-                .flatten();
-            elf.has_go_note |= note.is_some_and(|note| note.windows(4).any(|name| name == b"Go\0\0"));
-        }
-        let sections = header.sections(endian, bytes).ok()?;
-        if let Ok(Some((entries, link))) = sections.dynamic(endian, bytes)
-            && let Ok(strings) = sections.strings(endian, bytes, link)
-        {
-            let needed = entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED);
-            let names = needed.filter_map(|entry| entry.string(endian, strings).ok());
-            elf.needed = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        }
-        Some(elf)
     }
 }
 

@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use object::Endianness;
-use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, Machine};
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::elf::{EM_AARCH64, EM_X86_64, Machine};
 use rustix::process::{getegid, geteuid};
+
+use crate::elf::Elf;
 
 /// Program headers and the loader's name stand at the beginning of a file.
 const BEGINNING: u64 = 64 << 10;
@@ -78,11 +78,9 @@ fn loader(bytes: &[u8], program: &Path) -> Result<(), Why> {
     if !bytes.starts_with(b"\x7fELF") {
         return Err(Why::NotElf(program.to_owned()));
     }
-    let header = FileHeader64::<Endianness>::parse(bytes).ok();
-    let header = header.and_then(|header| Some((header, header.endian().ok()?)));
-    let own = header.filter(|(header, endian)| header.e_machine(*endian) == OWN);
-    let (header, endian) = own.ok_or_else(|| Why::OtherMachine(program.to_owned()))?;
-    let loader = interpreter(header, endian, bytes).ok_or_else(|| Why::Static(program.to_owned()))?;
+    let own = Elf::read(bytes).filter(|elf| elf.machine == OWN);
+    let elf = own.ok_or_else(|| Why::OtherMachine(program.to_owned()))?;
+    let loader = elf.loader.ok_or_else(|| Why::Static(program.to_owned()))?;
     let name = loader.rsplit('/').next().unwrap_or_default();
     if name.starts_with("ld-linux") {
         Ok(())
@@ -92,14 +90,6 @@ fn loader(bytes: &[u8], program: &Path) -> Result<(), Why> {
             loader,
         })
     }
-}
-
-fn interpreter(header: &FileHeader64<Endianness>, endian: Endianness, bytes: &[u8]) -> Option<String> {
-    let segments = header.program_headers(endian, bytes).ok()?;
-    let named = segments
-        .iter()
-        .find_map(|segment| segment.interpreter(endian, bytes).ok().flatten());
-    named.map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
 /// set-user-ID, set-group-ID or capabilities of the file, unless they give nothing new.

@@ -49,15 +49,9 @@ pub struct Latency {
     /// Time for all points together, such as 30s [default: 80 ms for each point]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
     pub budget: Option<std::time::Duration>,
-    /// CPU to run on [default: one that is online and allowed]
-    #[arg(long, value_name = "N")]
-    pub cpu: Option<u32>,
-    /// NUMA node to take the memory from [default: the CPU's own]
-    #[arg(long, value_name = "N")]
-    pub node: Option<u32>,
-    /// Never take pages from a hugetlb pool beyond those that are free already
-    #[arg(long)]
-    pub no_pool: bool,
+    /// Where it runs, and whose pages it takes
+    #[command(flatten)]
+    pub placement: Placement,
     /// Draw a plot below the table also where no terminal is
     #[arg(long, overrides_with = "no_plot")]
     pub plot: bool,
@@ -172,6 +166,14 @@ pub struct Guest {
     /// Time for the timed walks, without set-up and warming [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
     pub budget: Option<std::time::Duration>,
+    /// Where it runs, and whose pages it takes
+    #[command(flatten)]
+    pub placement: Placement,
+}
+
+/// Where a measurement runs, and whose pages it takes.
+#[derive(Args, Debug)]
+pub struct Placement {
     /// CPU to run on [default: one that is online and allowed]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
