@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Doubt, Estimate, PageKind};
 
+mod built;
+
+pub use built::built;
+
 /// Everything that was told from timing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tlb {
@@ -301,6 +305,20 @@ pub struct CurvePoint {
     pub cycles: Estimate,
 }
 
+impl Known {
+    /// Is it about that level?
+    pub fn is_of(&self, kind: PageKind, level: u8) -> bool {
+        (self.kind, self.level) == (kind, level)
+    }
+}
+
+impl Level {
+    /// `base pages, level 2`.
+    pub fn place(&self) -> String {
+        format!("{} pages, level {}", self.kind, self.level)
+    }
+}
+
 impl Tlb {
     /// The level of a kind.
     pub fn level(&self, kind: PageKind, level: u8) -> Option<&Level> {
@@ -309,25 +327,32 @@ impl Tlb {
             .find(|found| found.kind == kind && found.level == level)
     }
 
-    /// Takes a level for no more than a lower bound where others say that it holds more: somebody on the core can make a TLB
-    /// seem smaller for as long as a measurement lasts, and nothing can make it seem larger.
+    /// Takes levels for no more than lower bounds where others say that they hold more, or where no TLB is built with what
+    /// timing shows.
     pub fn widen(&mut self) {
         for level in &mut self.levels {
-            let more = self
-                .known
-                .iter()
-                .filter(|known| (known.kind, known.level) == (level.kind, level.level));
-            if let (Some(entries), Some(known)) = (&mut level.entries, more.max_by_key(|known| known.entries))
-                && known.entries > entries.high
-            {
-                let why = format!(
-                    "timing shows {entries}, {} says {}: somebody on the core may have held the others all the time",
-                    known.source, known.entries
-                );
-                entries.high = known.entries;
-                (level.ways, level.index, level.not_told) = (None, None, Some(why));
-            }
+            level.widen(&self.known);
         }
+    }
+
+    /// The doubt about levels told as one number by timing alone. Somebody who holds a whole part of all ways from the first pass
+    /// to the last leaves a smaller TLB that could have been built: only what others say could tell.
+    pub fn unconfirmed(&self) -> Option<Doubt> {
+        let alone = |level: &&Level| {
+            let exact = level.entries.is_some_and(Entries::is_exact);
+            exact && !self.known.iter().any(|known| known.is_of(level.kind, level.level))
+        };
+        let levels: Vec<String> = self.levels.iter().filter(alone).map(Level::place).collect();
+        (!levels.is_empty()).then(|| {
+            Doubt::new(
+                "tlb-unconfirmed",
+                format!(
+                    "neither CPUID nor the CPU table says what {} hold{}: by timing alone, somebody on the core who held a third or a                      quarter of all ways from the first pass to the last cannot be told from a smaller TLB",
+                    levels.join(" and "),
+                    if levels.len() == 1 { "s" } else { "" }
+                ),
+            )
+        })
     }
 
     /// Where the measurement and what others say are at odds, one doubt each.

@@ -152,6 +152,7 @@ fn under_absurd_noise_it_does_not_know() {
         polluted: 1.0,
         takes: 0.5,
         leaves: None,
+        ..Noise::default()
     };
     for seed in 0..3 {
         let mut oracle = Simulated::new(&arrays, 21.0, noise, seed);

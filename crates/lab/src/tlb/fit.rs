@@ -24,13 +24,27 @@ pub struct Shares {
 }
 
 impl Replacement {
-    fn shares(self, filled: &Histogram, ways: u32) -> Shares {
+    /// The shares of misses in sets so filled.
+    pub(super) fn shares(self, filled: &Histogram, ways: u32) -> Shares {
         let most = misses(filled, ways);
         let least = match self {
             Self::Lru => most,
             Self::Any => least_misses(filled, ways),
         };
         Shares { least, most }
+    }
+
+    /// The numbers of ways, from the fewest to the most, at which the shares of misses change: most arrays are far too large
+    /// or far too small for a number of pages, and alike in that.
+    fn steps(self, filled: &Histogram, fewest: u32, most: u32) -> Vec<u32> {
+        let mut counts = filled.iter().map(|&(pages, _)| pages);
+        match self {
+            Self::Lru => {
+                let within = counts.filter(|pages| (fewest + 1..=most).contains(pages));
+                std::iter::once(fewest).chain(within).collect()
+            }
+            Self::Any => (fewest..=counts.next_back().unwrap_or(0).clamp(fewest, most)).collect(),
+        }
     }
 }
 
@@ -57,7 +71,15 @@ pub struct Shape {
     pub index: Index,
 }
 
+/// What decides which pages share a set: sets and index.
+pub(super) type Row = (u32, Index);
+
 impl Shape {
+    /// Shapes of one row fill alike.
+    pub(super) fn row(self) -> Row {
+        (self.sets, self.index)
+    }
+
     /// Entries in all.
     pub fn entries(self) -> u32 {
         self.sets * self.ways
@@ -233,7 +255,7 @@ pub fn again(samples: &[Sample], before: &Fit, (from, to): (u32, u32)) -> Option
         let ways = || {
             let shapes = before.rivals.iter().copied().chain(before.shape.kin());
             shapes
-                .filter(move |shape| (shape.sets, shape.index) == (sets, index))
+                .filter(move |shape| shape.row() == (sets, index))
                 .map(|shape| shape.ways)
         };
         let (least, most) = (ways().min()?, ways().max()?);
@@ -246,7 +268,7 @@ pub fn again(samples: &[Sample], before: &Fit, (from, to): (u32, u32)) -> Option
 }
 
 /// Sets and index functions that are tried.
-fn rows() -> impl Iterator<Item = (u32, Index)> {
+fn rows() -> impl Iterator<Item = Row> {
     let sets = (0..=MOST_SETS.ilog2()).map(|bits| 1 << bits);
     sets.flat_map(|sets| [(sets, Index::Linear), (sets, Index::Xor)])
         .filter(|&(sets, index)| sets > 1 || index == Index::Linear)
@@ -263,13 +285,10 @@ fn judge(
     }
     let mut judged: Vec<(f64, Shape)> = Vec::new();
     let mut least = f64::INFINITY;
-    for (sets, index, fewest, most) in rows {
-        let filled = filled(samples, sets, index);
-        for ways in fewest..=most {
-            let shares = |filled: &Histogram| replacement.shares(filled, ways);
-            let against = |(sample, filled): (&Sample, &Histogram)| sample.against(shares(filled), replacement);
-            if let Some(loss) = sum_up_to(least + CLEARLY, samples.iter().zip(&filled).map(against)) {
-                least = least.min(loss);
+    for (sets, index, fewest, most) in rows.filter(|&(.., fewest, most)| fewest <= most) {
+        for (ways, loss) in (fewest..).zip(losses(samples, replacement, (sets, index), (fewest, most))) {
+            least = least.min(loss);
+            if loss <= least + CLEARLY {
                 judged.push((loss, Shape { sets, ways, index }));
             }
         }
@@ -292,16 +311,19 @@ fn filled(samples: &[Sample], sets: u32, index: Index) -> Vec<Histogram> {
         .collect()
 }
 
-/// The sum; `None` once it is more than `most`.
-fn sum_up_to(most: f64, values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut total = 0.0;
-    for value in values {
-        total += value;
-        if total > most {
-            return None;
+/// How much all observations together speak against each number of ways, from the fewest to the most.
+fn losses(samples: &[Sample], replacement: Replacement, (sets, index): Row, (fewest, most): (u32, u32)) -> Vec<f64> {
+    let mut losses = vec![0.0; (most - fewest + 1) as usize];
+    for (sample, filled) in samples.iter().zip(filled(samples, sets, index)) {
+        let steps = replacement.steps(&filled, fewest, most);
+        let ends = steps.iter().skip(1).copied().chain([most + 1]);
+        for (&from, to) in steps.iter().zip(ends) {
+            let against = sample.against(replacement.shares(&filled, from), replacement);
+            let alike = &mut losses[(from - fewest) as usize..(to - fewest) as usize];
+            alike.iter_mut().for_each(|loss| *loss += against);
         }
     }
-    Some(total)
+    losses
 }
 
 impl Fit {

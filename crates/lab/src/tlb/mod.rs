@@ -341,6 +341,7 @@ impl<'a> Job<'a> {
         self.doubts.extend(self.tlb.levels.iter().filter_map(unknown));
         self.doubts.extend(self.tlb.disagreements());
         self.tlb.widen();
+        self.doubts.extend(self.tlb.unconfirmed());
         (self.tlb, self.doubts)
     }
 }

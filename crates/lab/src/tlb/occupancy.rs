@@ -15,6 +15,8 @@ struct Filling {
     sets: Vec<u32>,
     /// How many sets hold so many pages.
     holding: Vec<u32>,
+    /// Fewest pages in a set that is used: of very many numbers of pages only a few occur, and these stand together.
+    fewest: usize,
 }
 
 impl Filling {
@@ -25,6 +27,7 @@ impl Filling {
             pages: 0,
             sets: vec![0; sets as usize],
             holding: vec![sets],
+            fewest: 1,
         }
     }
 
@@ -39,11 +42,17 @@ impl Filling {
             self.holding.push(0);
         }
         self.holding[*held as usize] += 1;
+        if *held == 1 {
+            self.fewest = 1;
+        }
+        while self.holding[self.fewest] == 0 {
+            self.fewest += 1;
+        }
         *held
     }
 
     fn histogram(&self) -> Histogram {
-        let filled = (0..).zip(&self.holding).skip(1);
+        let filled = (0..).zip(&self.holding).skip(self.fewest);
         filled
             .filter(|(_, sets)| **sets > 0)
             .map(|(pages, &sets)| (pages, sets))
@@ -66,8 +75,20 @@ pub fn fill(layout: Layout, sets: u32, index: Index, pages: impl Iterator<Item =
 
 /// The most pages of a layout, up to `most`, that all fit.
 pub fn capacity(layout: Layout, sets: u32, ways: u32, index: Index, most: u32) -> u32 {
+    capacities(layout, sets, index, std::iter::once(ways), most)[0]
+}
+
+/// The same for each of these numbers of ways, which ascend.
+pub fn capacities(layout: Layout, sets: u32, index: Index, ways: impl Iterator<Item = u32>, most: u32) -> Vec<u32> {
     let mut filling = Filling::new(layout, sets, index);
-    (0..most).find(|_| filling.add() > ways).unwrap_or(most)
+    let mut fullest = 0;
+    ways.map(|ways| {
+        while fullest <= ways && filling.pages < most {
+            fullest = fullest.max(filling.add());
+        }
+        if fullest > ways { filling.pages - 1 } else { most }
+    })
+    .collect()
 }
 
 /// Share of all accesses that miss in sets so filled: going round and round, every page of an overfull LRU set is gone by the

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::tlb::Index;
-
-use super::fit::{Fit, Shape, Shares};
+use super::fit::{Fit, Row, Shape, Shares};
+use super::occupancy::{Histogram, capacities, fill};
 use super::probe::{Layout, Limits, Probe, Sweep};
 
 /// Strides of the first-level sweep, as powers of two of pages: enough for 128 sets.
@@ -65,27 +64,29 @@ fn probes(sweep: Sweep, layout: Layout, limits: Limits, pages: impl Iterator<Ite
         .collect()
 }
 
+/// For one rival the probe that tells it best, and the runner-up at another layout: one layout alone may be disturbed.
+type Best = [(f64, Option<Probe>); 2];
+
 /// Probes that the best shape and its rivals, or shapes easily taken for it, answer most differently.
 pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Vec<Probe> {
     let rivals = representatives(fit);
-    // For each rival the probe that tells it best, and the runner-up at another layout: one layout alone may be disturbed.
-    let mut best: Vec<[(f64, Option<Probe>); 2]> = vec![[(0.0, None); 2]; rivals.len()];
+    let mut best: Vec<Best> = vec![[(0.0, None); 2]; rivals.len()];
     for layout in layouts(sweep) {
         let pages = borders(layout, fit.shape, &rivals, limits, start);
-        let shares = |shape: Shape| shape.shares(fit.replacement, layout, pages.iter().copied());
-        let own = shares(fit.shape);
-        for (rival, best) in rivals.iter().zip(&mut best) {
-            let told = |((&pages, own), theirs): ((&u32, &Shares), Shares)| {
-                let clear = own.apart(theirs) / (0.01 + 0.06 * own.least.max(theirs.least));
-                (clear, Some(Probe { sweep, layout, pages }))
-            };
-            let clearest = pages
-                .iter()
-                .zip(&own)
-                .zip(shares(*rival))
-                .map(told)
-                .max_by(|a, b| a.0.total_cmp(&b.0));
-            keep(best, clearest.unwrap_or((0.0, None)));
+        let own = fit.shape.shares(fit.replacement, layout, pages.iter().copied());
+        let mut best = best.iter_mut();
+        for alike in rivals.chunk_by(|a, b| a.row() == b.row()) {
+            let (sets, index) = alike[0].row();
+            let filled = fill(layout, sets, index, pages.iter().copied());
+            for (rival, best) in alike.iter().zip(&mut best) {
+                let told = |((&pages, own), filled): ((&u32, &Shares), &Histogram)| {
+                    let theirs = fit.replacement.shares(filled, rival.ways);
+                    let clear = own.apart(theirs) / (0.01 + 0.06 * own.least.max(theirs.least));
+                    (clear, Some(Probe { sweep, layout, pages }))
+                };
+                let told = pages.iter().zip(&own).zip(&filled).map(told);
+                keep(best, told.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, None)));
+            }
         }
     }
     let mut all: Vec<Probe> = best.into_iter().flatten().filter_map(|(_, probe)| probe).collect();
@@ -94,7 +95,7 @@ pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Ve
     all
 }
 
-fn keep(best: &mut [(f64, Option<Probe>); 2], new: (f64, Option<Probe>)) {
+fn keep(best: &mut Best, new: (f64, Option<Probe>)) {
     // Where two tell as much, few pages are sooner asked and sooner in their places.
     let pages = |told: (f64, Option<Probe>)| told.1.map_or(u32::MAX, |probe| probe.pages);
     let better = |new: (f64, Option<Probe>), old: (f64, Option<Probe>)| {
@@ -131,10 +132,13 @@ pub(super) fn beyond(edge: u32) -> u32 {
 
 /// Where a layout may tell shapes apart: at the edge of each and some way beyond it.
 fn borders(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start: u32) -> Vec<u32> {
-    let mut pages: Vec<u32> = rivals
-        .iter()
-        .chain([&shape])
-        .map(|shape| shape.capacity(layout, limits.pages))
+    let rows = rivals.chunk_by(|a, b| a.row() == b.row());
+    let fitting = rows.flat_map(|alike| {
+        let (sets, index) = alike[0].row();
+        capacities(layout, sets, index, alike.iter().map(|rival| rival.ways), limits.pages)
+    });
+    let mut pages: Vec<u32> = fitting
+        .chain([shape.capacity(layout, limits.pages)])
         .flat_map(|fit| [fit, fit + 1, fit + 1 + fit / 16, fit + 1 + fit / 4])
         .filter(|&pages| pages >= start && limits.allow(layout, pages))
         .collect();
@@ -143,12 +147,12 @@ fn borders(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start
     pages
 }
 
-/// A few rivals that stand for all: of each number of sets and index the extremes and what lies evenly between them, and kin.
+/// A few rivals that stand for all, by row and ways: of each row the extremes and what lies evenly between them, and kin.
 fn representatives(fit: &Fit) -> Vec<Shape> {
     const EACH: usize = 6;
-    let mut rows: BTreeMap<(u32, Index), Vec<Shape>> = BTreeMap::new();
+    let mut rows: BTreeMap<Row, Vec<Shape>> = BTreeMap::new();
     for &rival in &fit.rivals {
-        rows.entry((rival.sets, rival.index)).or_default().push(rival);
+        rows.entry(rival.row()).or_default().push(rival);
     }
     let few = rows.into_values().flat_map(|mut row| {
         row.sort_unstable();
@@ -156,7 +160,7 @@ fn representatives(fit: &Fit) -> Vec<Shape> {
         (0..EACH).map(move |n| row[last * n / (EACH - 1)]).collect::<Vec<_>>()
     });
     let mut all: Vec<Shape> = few.chain(fit.shape.kin()).filter(|&rival| rival != fit.shape).collect();
-    all.sort_unstable();
+    all.sort_unstable_by_key(|shape| (shape.row(), shape.ways));
     all.dedup();
     all
 }

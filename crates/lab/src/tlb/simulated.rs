@@ -31,7 +31,47 @@ pub(super) struct Noise {
     pub(super) takes: f64,
     /// The pass in which the neighbour goes for good, if ever.
     pub(super) leaves: Option<u32>,
+    /// Another one, who always holds the same.
+    pub(super) steady: Steady,
 }
+
+/// A neighbour who holds the same entries in all passes, or in all but a few.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Steady {
+    /// What he holds of each level.
+    pub(super) holds: [Held; 2],
+    /// Share of passes in which he is away.
+    pub(super) away: f64,
+}
+
+/// What somebody holds of one level.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Ways of every set: of a fully associative array as many entries.
+    pub(super) ways: u32,
+    /// About so many single entries, anywhere.
+    pub(super) scattered: u32,
+}
+
+impl Held {
+    /// Entries of a set.
+    fn of(self, array: &Array, set: usize) -> u32 {
+        let (each, more) = (self.scattered / array.sets, self.scattered % array.sets);
+        let lucky = Chance::new(set as u64).next() * f64::from(array.sets);
+        self.ways + each + u32::from(lucky < f64::from(more))
+    }
+
+    /// Is a whole number of ways all that he holds?
+    pub(super) fn is_whole(self) -> bool {
+        self.scattered == 0
+    }
+}
+
+/// No steady neighbour.
+const NOBODY: Steady = Steady {
+    holds: [Held { ways: 0, scattered: 0 }; 2],
+    away: 0.0,
+};
 
 /// A neighbour in half of all passes, who holds up to half of everything.
 pub(super) const MODERATE: Noise = Noise {
@@ -40,15 +80,27 @@ pub(super) const MODERATE: Noise = Noise {
     polluted: 0.5,
     takes: 0.5,
     leaves: None,
+    steady: NOBODY,
 };
 
-/// A neighbour who is always there.
+/// Nobody but a clock that errs.
+pub(super) const QUIET: Noise = Noise {
+    jitter: 0.03,
+    spikes: 0.05,
+    polluted: 0.0,
+    takes: 0.0,
+    leaves: None,
+    steady: NOBODY,
+};
+
+/// A neighbour who is always there, holding now more and now less.
 pub(super) const HEAVY: Noise = Noise {
     jitter: 0.3,
     spikes: 0.3,
     polluted: 1.0,
     takes: 0.5,
     leaves: None,
+    steady: NOBODY,
 };
 
 /// Numbers that look random and are the same in each run.
@@ -106,6 +158,21 @@ impl Truth {
         }
     }
 
+    /// As TLBs are built.
+    pub(super) fn built(chance: &mut Chance, from: u32, to: u32) -> Self {
+        const WAYS: [u32; 8] = [2, 4, 6, 8, 12, 16, 24, 32];
+        const FULL: [u32; 7] = [16, 24, 32, 48, 64, 72, 96];
+        loop {
+            let any = Self::any(chance, from, to);
+            let built = if any.sets == 1 { &FULL[..] } else { &WAYS };
+            let ways = built[chance.within(0, built.len() as u32 - 1) as usize];
+            let built = Self { ways, ..any };
+            if (from..=to).contains(&built.entries()) {
+                return built;
+            }
+        }
+    }
+
     pub(super) fn entries(self) -> u32 {
         self.sets * self.ways
     }
@@ -132,7 +199,8 @@ pub(super) struct Simulated {
     noise: Noise,
     seed: u64,
     chance: Chance,
-    quiet: HashMap<Probe, f64>,
+    /// Costs in passes without the one who comes and goes, with and without the steady one.
+    quiet: HashMap<(Probe, bool), f64>,
 }
 
 impl Simulated {
@@ -147,34 +215,53 @@ impl Simulated {
         }
     }
 
-    fn clean(&self, probe: Probe, neighbour: Option<Neighbour>) -> f64 {
+    fn clean(&self, probe: Probe, others: Others) -> f64 {
         if self.arrays.iter().all(|array| array.replacement == Replacement::Lru) {
-            lap(&self.arrays, self.walk, probe, neighbour)
+            lap(&self.arrays, self.walk, probe, others)
         } else {
             stepped(&self.arrays, self.walk, probe)
         }
     }
 
     /// Neighbours come and go more slowly than probes: one is there for a pass as a whole, or is not.
-    fn neighbour(&self, pass: u32) -> Option<Neighbour> {
+    fn others(&self, pass: u32) -> Others {
         let mut chance = Chance::new(self.seed ^ u64::from(pass) << 32);
         let there = self.noise.leaves.is_none_or(|leaves| pass < leaves);
-        (there && chance.next() < self.noise.polluted).then(|| Neighbour {
+        let passing = (there && chance.next() < self.noise.polluted).then(|| Passing {
             share: self.noise.takes * chance.next(),
             seed: u64::from(pass),
-        })
+        });
+        let steady = (chance.next() >= self.noise.steady.away).then_some(self.noise.steady.holds);
+        Others { passing, steady }
     }
 }
 
-/// Who holds a share of every level.
+/// Who is there in a pass.
+#[derive(Clone, Copy, Default)]
+struct Others {
+    passing: Option<Passing>,
+    steady: Option<[Held; 2]>,
+}
+
+impl Others {
+    /// Entries that they hold of a set.
+    fn take(self, array: &Array, set: usize) -> u32 {
+        let steady = self
+            .steady
+            .map_or(0, |holds| holds[usize::from(array.level) - 1].of(array, set));
+        steady + self.passing.map_or(0, |passing| passing.takes(array, set))
+    }
+}
+
+/// Who comes and goes, and holds a share of every level.
 #[derive(Clone, Copy)]
-struct Neighbour {
+struct Passing {
     share: f64,
     seed: u64,
 }
 
-impl Neighbour {
-    /// Entries that the neighbour holds of a set.
+impl Passing {
+    /// Entries that he holds of a set.
     fn takes(self, array: &Array, set: usize) -> u32 {
         let luck = Chance::new(self.seed << 20 ^ set as u64).next();
         (self.share * f64::from(array.ways) + luck) as u32
@@ -182,7 +269,7 @@ impl Neighbour {
 }
 
 /// Mean cost of a lap when all is warm: going round and round, an overfull LRU set always misses and any other never.
-fn lap(arrays: &[Array], walk: f64, probe: Probe, neighbour: Option<Neighbour>) -> f64 {
+fn lap(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
     let mut asked: Vec<u64> = (0..probe.pages).map(|index| probe.layout.page(index)).collect();
     let mut total = 0.0;
     for array in arrays {
@@ -193,7 +280,7 @@ fn lap(arrays: &[Array], walk: f64, probe: Probe, neighbour: Option<Neighbour>) 
         let overfull: Vec<bool> = filled
             .iter()
             .enumerate()
-            .map(|(at, &pages)| pages + neighbour.map_or(0, |other| other.takes(array, at)) > array.ways)
+            .map(|(at, &pages)| pages + others.take(array, at) > array.ways)
             .collect();
         asked.retain(|&page| overfull[set(page)]);
     }
@@ -231,15 +318,15 @@ impl Oracle for Simulated {
     }
 
     fn cost(&mut self, probe: Probe, pass: u32) -> Option<f64> {
-        let cost = match (self.neighbour(pass), self.quiet.get(&probe)) {
-            (None, Some(&cost)) => cost,
-            (None, None) => {
-                let cost = self.clean(probe, None);
-                self.quiet.insert(probe, cost);
-                cost
-            }
-            (neighbour, _) => self.clean(probe, neighbour),
+        let others = self.others(pass);
+        let quiet = (probe, others.steady.is_some());
+        let cost = match self.quiet.get(&quiet) {
+            Some(&cost) if others.passing.is_none() => cost,
+            _ => self.clean(probe, others),
         };
+        if others.passing.is_none() {
+            self.quiet.insert(quiet, cost);
+        }
         let spike = if self.chance.next() < self.noise.spikes {
             500.0 * self.chance.next()
         } else {
@@ -266,7 +353,10 @@ fn the_cost_of_a_lap_is_what_stepping_through_it_costs() {
             },
             pages: chance.within(10, 400),
         };
-        let (short, long) = (lap(&arrays, WALK, probe, None), stepped(&arrays, WALK, probe));
+        let (short, long) = (
+            lap(&arrays, WALK, probe, Others::default()),
+            stepped(&arrays, WALK, probe),
+        );
         assert!(
             (short - long).abs() < 1e-9,
             "{first:?} {second:?} {probe:?}: {short} {long}"

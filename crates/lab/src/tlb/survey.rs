@@ -5,12 +5,21 @@ use std::collections::BTreeMap;
 use super::occupancy::shuffled;
 use super::probe::{Layout, Oracle, Probe, Sweep};
 
-/// Costs by probe, one per undisturbed pass, the least first.
+/// Costs by probe, one per undisturbed pass.
 #[derive(Debug, Default)]
 pub struct Survey {
-    costs: BTreeMap<Probe, Vec<f64>>,
+    costs: BTreeMap<Probe, Costs>,
     passes: u32,
     disturbed: u64,
+}
+
+/// What one probe cost.
+#[derive(Debug, Default)]
+struct Costs {
+    /// The least first.
+    sorted: Vec<f64>,
+    /// With their passes, in order.
+    by_pass: Vec<(u32, f64)>,
 }
 
 /// From so many passes on, the very least is left out: a clock that changed unnoticed may have made it.
@@ -39,8 +48,9 @@ impl Survey {
     }
 
     fn keep(&mut self, probe: Probe, cost: f64) {
-        let costs = self.costs.entry(probe).or_default();
-        costs.insert(costs.partition_point(|&other| other < cost), cost);
+        let Costs { sorted, by_pass } = self.costs.entry(probe).or_default();
+        sorted.insert(sorted.partition_point(|&other| other < cost), cost);
+        by_pass.push((self.passes, cost));
     }
 
     /// Attempts that were thrown away.
@@ -77,6 +87,11 @@ impl Survey {
 
     /// Every pass's cost of one probe, the least first.
     pub fn all(&self, probe: Probe) -> &[f64] {
-        self.costs.get(&probe).map_or(&[], Vec::as_slice)
+        self.costs.get(&probe).map_or(&[], |costs| &costs.sorted)
+    }
+
+    /// The same as `(pass, cost)`, in the order of the passes.
+    pub fn by_pass(&self, probe: Probe) -> &[(u32, f64)] {
+        self.costs.get(&probe).map_or(&[], |costs| &costs.by_pass)
     }
 }

@@ -72,6 +72,53 @@ fn a_level_that_others_know_to_hold_more_is_a_range_and_one_that_holds_more_than
 }
 
 #[test]
+fn a_number_that_no_tlb_is_built_with_is_a_range_unless_somebody_says_it_or_the_range_holds_one() {
+    let widened = |value, ways, said: &[u32]| {
+        let mut tlb = tlb(value, ways);
+        tlb.known = said
+            .iter()
+            .map(|&entries| Known {
+                entries,
+                ..tlb.known[0].clone()
+            })
+            .collect();
+        tlb.widen();
+        let level = tlb.levels.remove(0);
+        let entries = level.entries.expect("entries");
+        (
+            (entries.low, entries.high),
+            level.ways,
+            level.not_told.unwrap_or_default(),
+        )
+    };
+    let (range, ways, why) = widened(2944, Ways::Count(23), &[]);
+    assert_eq!((range, ways), ((2944, 3072), None));
+    assert!(
+        why.starts_with("timing shows 2944 23-way, which no known TLB is built with, but one with up to 3072 is"),
+        "{why}"
+    );
+    assert_eq!(widened(71, Ways::Full, &[64]).0, (71, 72));
+    assert_eq!(widened(1280, Ways::Count(5), &[]).0, (1280, 1536));
+    // Whoever says more, or just this, decides.
+    assert_eq!(widened(2944, Ways::Count(23), &[4096]).0, (2944, 4096));
+    assert_eq!(widened(1280, Ways::Count(5), &[64, 1280]).0, (1280, 1280));
+    for (value, ways) in [(3072, Ways::Count(24)), (96, Ways::Count(6)), (72, Ways::Full)] {
+        assert_eq!(widened(value, ways, &[]), ((value, value), Some(ways), String::new()));
+    }
+}
+
+#[test]
+fn a_number_that_nobody_else_knows_is_told_with_what_timing_alone_cannot_tell() {
+    let mut tlb = tlb(96, Ways::Count(6));
+    assert_eq!(tlb.unconfirmed(), None);
+    tlb.known.clear();
+    let doubt = tlb.unconfirmed().expect("a doubt");
+    assert!(doubt.text.contains("what base pages, level 1 holds"), "{doubt:?}");
+    tlb.levels[0].entries = None;
+    assert_eq!(tlb.unconfirmed(), None);
+}
+
+#[test]
 fn xor_spreads_a_stride_that_linear_puts_into_one_set() {
     assert!((0..64).all(|n| Index::Linear.set(n * 128, 128) == 0));
     let mut seen: Vec<u32> = (0..128).map(|n| Index::Xor.set(n * 128, 128)).collect();

@@ -96,12 +96,14 @@ impl Job<'_> {
         if let Some(error) = guest.failed {
             return Err(error.into());
         }
-        behind
-            .levels
-            .extend((1..).zip(&found.levels).map(|(number, level)| GuestLevel {
+        behind.levels.extend((1..).zip(&found.levels).map(|(number, level)| {
+            let mut level = level_of(behind.kind, number, level);
+            level.widen(&[]);
+            GuestLevel {
                 guest_page: page,
-                level: level_of(behind.kind, number, level),
-            }));
+                level,
+            }
+        }));
         Ok(())
     }
 }

@@ -20,10 +20,15 @@ const SELDOM: f64 = 0.3;
 const SELDOM_AND_OFF: f64 = 0.45;
 /// If more pages than there are entries fit in this share of the passes, there are more entries.
 const NOW_AND_THEN: f64 = 0.03;
+/// So many probes that fit in one pass although they are too many prove that there are more entries.
+const TOGETHER: usize = 2;
 /// What is too much tells that only where at least this share must miss.
 const TELLING: f64 = 0.2;
 /// Costs that are off by more than this share hide the few misses of an array that just overflows.
 const CLEAR: f64 = 0.025;
+
+/// Behind a knee a miss costs the same for a while: dearer by more than this factor, and more and more pages miss there.
+const UNEVEN: f64 = 1.5;
 
 /// What may be said of a level.
 pub(super) enum Belief {
@@ -56,7 +61,8 @@ impl<O: Oracle> Search<'_, O> {
         let alone = match fit.replacement {
             Replacement::Lru => (fitting.edge >= needed || pauses) && !self.contradicted(view, fit),
             Replacement::Any => fitting.edge >= SELDOM && pauses,
-        } && fitting.more < NOW_AND_THEN;
+        } && fitting.more < NOW_AND_THEN
+            && !self.more_fit_once(&rims);
         if misfit.refuting > 0 || !alone {
             return Belief::Unknown(format!(
                 "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
@@ -69,7 +75,21 @@ impl<O: Oracle> Search<'_, O> {
                 entries.low, entries.high
             ));
         }
+        if self.is_uneven(view, entries) {
+            return uneven();
+        }
         Belief::Sure(fitting.edge)
+    }
+
+    /// Do costs go on rising where all pages should miss already? What was taken for the cost of a miss is none then.
+    fn is_uneven(&self, view: View, entries: Entries) -> bool {
+        let mut plateau = self.plateau(view, entries.value);
+        plateau.sort_unstable_by(f64::total_cmp);
+        let quarter = plateau.len() / 4;
+        let Some((low, high)) = plateau.get(quarter).zip(plateau.iter().rev().nth(quarter)) else {
+            return false;
+        };
+        *high > UNEVEN * low
     }
 
     /// Replacement that is far from LRU, or a neighbour who always holds a part: a range, if passes agree on the curve.
@@ -77,6 +97,7 @@ impl<O: Oracle> Search<'_, O> {
         let curve = self.survey.curve(view.sweep, Layout::DENSE);
         let apart = self.disagreement(view);
         match soft(&curve, view.knee) {
+            Some(entries) if self.is_uneven(view, entries) => uneven(),
             Some(entries) if apart < 0.25 && spread(entries) < 0.6 => Belief::Soft(entries),
             _ => Belief::Unexplained(format!(
                 "no geometry explains the costs (passes differ by {:.0} % of the rise); measure again on a quieter machine",
@@ -133,9 +154,26 @@ impl<O: Oracle> Search<'_, O> {
                 None => return None,
             };
             let fits = view.knee.before + view.knee.rise * missing / 2.0;
-            Some(Rim { probe, side, fits })
+            Some(Rim {
+                probe,
+                side,
+                missing,
+                fits,
+            })
         };
         self.survey.points(view.sweep).filter_map(rim).collect()
+    }
+
+    /// Was there a pass in which more fit than by this shape can? A clock errs once; somebody who is away is away from all probes.
+    fn more_fit_once(&self, rims: &[Rim]) -> bool {
+        let too_many = rims.iter().filter(|rim| rim.side >= 2 && rim.missing > TELLING);
+        let fitting = too_many.flat_map(|rim| {
+            let costs = self.survey.by_pass(rim.probe).iter();
+            costs.filter(|(_, cost)| *cost < rim.fits).map(|&(pass, _)| pass)
+        });
+        let mut passes: Vec<u32> = fitting.collect();
+        passes.sort_unstable();
+        passes.windows(TOGETHER).any(|same| same[0] == same[TOGETHER - 1])
     }
 
     /// In how many of the passes pages fit rather than behave as what is too much.
@@ -161,6 +199,8 @@ struct Rim {
     probe: Probe,
     /// 0: a few pages less than fit; 1: as many; 2: some more; 3: fewer more than that.
     side: usize,
+    /// Share of accesses that miss there, or on this side of it.
+    missing: f64,
     /// Costs below that are those of pages that fit.
     fits: f64,
 }
@@ -186,6 +226,11 @@ impl Fitting {
         let away = self.edge - self.beyond;
         away >= FEWEST && away >= 2.0 * (self.short - self.edge)
     }
+}
+
+fn uneven() -> Belief {
+    let why = "what a miss adds goes on rising behind the knee: somebody may hold a part of some sets; measure again";
+    Belief::Unknown(why.to_owned())
 }
 
 fn spread(entries: Entries) -> f64 {

@@ -193,7 +193,7 @@ impl<O: Oracle> Search<'_, O> {
     }
 
     /// What a miss adds, at each point where all pages miss and the next knee is far.
-    fn plateau(&self, view: View, entries: u32) -> Vec<f64> {
+    pub(super) fn plateau(&self, view: View, entries: u32) -> Vec<f64> {
         let from = entries + entries / 2;
         let plateau = self.flat(view.sweep, from, from.saturating_mul(2));
         plateau.into_iter().map(|cost| cost - view.knee.before).collect()

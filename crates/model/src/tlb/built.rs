@@ -1,0 +1,112 @@
+//! Which numbers of ways and entries TLBs are built with: what a measured number that is none of them may really be.
+//!
+//! Somebody who holds the same entries from the first pass of a measurement to the last makes a TLB seem smaller, and nothing
+//! in the timing tells him from a TLB that is smaller. The number that is left does, mostly: 23 ways are 24 without one.
+//!
+//! What TLBs are built with is taken from the CPU table (`sim`'s `cpus.json`, which states its sources; a test of `lab` holds
+//! this rule against every CPU of it): sets by powers of two, and ways, or entries of fully associative ones, that are a power of
+//! two or three times one; and 72 entries (Zen 4). The one exception of the table, five ways (Neoverse N1), is not among them:
+//! six ways without one look the same. It is told exactly where the table or CPUID says so.
+
+use super::{Entries, Known, Level, Ways};
+
+/// What somebody who always holds the same may hold, at the most, of what is left: a quarter of all is a third of that.
+const HELD: f64 = 1.0 / 3.0;
+
+/// A power of two, or three times one?
+fn is_usual(number: u32) -> bool {
+    number.is_power_of_two() && number > 1 || number.is_multiple_of(3) && number > 3 && (number / 3).is_power_of_two()
+}
+
+/// May a fully associative TLB have so many entries?
+fn is_usual_full(number: u32) -> bool {
+    is_usual(number) || number == 72
+}
+
+/// That number if it is usual; else the largest one that it may be the rest of, or the next.
+fn raised(number: u32, is_usual: impl Fn(u32) -> bool) -> u32 {
+    if is_usual(number) {
+        return number;
+    }
+    let most = number + (f64::from(number) * HELD) as u32;
+    let within = (number..=most).rev().find(|&larger| is_usual(larger));
+    within
+        .or_else(|| (most..).find(|&larger| is_usual(larger)))
+        .unwrap_or(number)
+}
+
+/// The entries of the largest TLB of which a steady neighbour may have left these: the same number where it is one that TLBs are
+/// built with, which then may still be a rest, but need not.
+pub fn built(entries: u32, ways: Option<Ways>) -> u32 {
+    match ways {
+        Some(Ways::Count(ways)) => entries / ways.max(1) * raised(ways, is_usual),
+        Some(Ways::Full) | None => raised(entries, is_usual_full),
+    }
+}
+
+impl Level {
+    /// Takes the level for no more than a lower bound where others say that it holds more, or where no TLB is built with what
+    /// timing shows: somebody on the core can make a TLB seem smaller for as long as a measurement lasts, and nothing can make
+    /// it seem larger.
+    pub fn widen(&mut self, known: &[Known]) {
+        self.doubt_fewer(known);
+        self.doubt_oddity(known);
+    }
+
+    /// Takes a number below what others say for the least of a range.
+    fn doubt_fewer(&mut self, known: &[Known]) {
+        let said = known.iter().filter(|known| known.is_of(self.kind, self.level));
+        let Some((entries, most)) = self.entries.zip(said.max_by_key(|known| known.entries)) else {
+            return;
+        };
+        if most.entries > entries.high {
+            let says = format!("{} says {}", most.source, most.entries);
+            self.raise(most.entries, &format!("timing shows {entries}, {says}"));
+        }
+    }
+
+    /// Takes a number that no TLB is built with for the least of a range, unless somebody says so many, or more.
+    fn doubt_oddity(&mut self, known: &[Known]) {
+        let Some(entries) = self.entries else { return };
+        let bounded = |known: &Known| known.is_of(self.kind, self.level) && known.entries >= entries.value;
+        let built = built(entries.value, self.ways);
+        if built > entries.high && !known.iter().any(bounded) {
+            let ways = self.ways.map_or_else(String::new, |ways| format!(" {ways}"));
+            let next = format!("which no known TLB is built with, but one with up to {built} is");
+            self.raise(built, &format!("timing shows {entries}{ways}, {next}"));
+        }
+    }
+
+    /// There may be more entries than was seen.
+    fn raise(&mut self, high: u32, why: &str) {
+        let why = format!("{why}: somebody on the core may have held the others all the time");
+        self.entries = self.entries.map(|entries| Entries { high, ..entries });
+        (self.ways, self.index, self.not_told) = (None, None, Some(why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ways, built};
+
+    #[test]
+    fn what_is_built_stays_and_what_is_not_goes_up_to_the_next() {
+        for ways in [2, 4, 6, 8, 12, 16, 24, 32] {
+            assert_eq!(built(128 * ways, Some(Ways::Count(ways))), 128 * ways);
+            assert_eq!(built(128 * ways, None), 128 * ways);
+        }
+        let next = [(3, 4), (5, 6), (7, 8), (11, 12), (15, 16), (21, 24), (23, 24)];
+        for (less, ways) in next {
+            assert_eq!(built(16 * less, Some(Ways::Count(less))), 16 * ways);
+        }
+        for full in [8, 16, 32, 48, 64, 72, 96] {
+            assert_eq!(built(full, Some(Ways::Full)), full);
+            assert_eq!(built(full - 1, None), built(full - 1, Some(Ways::Full)));
+            assert!(built(full - 1, None) >= full);
+        }
+        // The rest of 64 or of 72.
+        assert_eq!(built(60, Some(Ways::Full)), 72);
+        assert_eq!(built(71, Some(Ways::Full)), 72);
+        assert_eq!(built(2944, None), 3072);
+    }
+}
