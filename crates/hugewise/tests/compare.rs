@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{hugewise, lines, refused, run, skipped, told, valid};
+use common::{hugewise, lines, refused, run, sent, skipped, told, valid};
 use rustix::process::{getpid, set_child_subreaper};
 
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
@@ -125,8 +125,7 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     while lines(&log) < 6 && began.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let kill = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status();
-    assert!(kill.expect("kill").success());
+    sent("-INT", &stopped);
     let stopped = told(stopped.wait_with_output().expect("ends"));
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
     let kept = lines(&log);

@@ -3,10 +3,10 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Run, alive, compiled, hugewise, lines, refused, run, skipped, told, valid};
+use common::{Run, alive, compiled, hugewise, lines, refused, run, sent, skipped, told, valid};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -85,8 +85,7 @@ impl Bench {
 }
 
 fn interrupt(child: Child) -> Run {
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.is_ok_and(|status| status.success()));
+    sent("-INT", &child);
     told(child.wait_with_output().expect("it ends"))
 }
 

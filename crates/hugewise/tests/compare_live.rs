@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Run, compiled, hugewise, lines, refused, run, skipped, told, valid};
+use common::{Run, compiled, hugewise, lines, refused, run, sent, skipped, told, valid};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -184,8 +184,7 @@ fn after_ctrl_c_large_pages_are_large_again_and_the_same_process_can_be_gone_on_
     let folder = tempfile::tempdir().expect("a directory");
     let log = folder.path().join("slices.jsonl");
     let stopped = chase.begin(&log, 4);
-    let kill = Command::new("kill").args(["-INT", &stopped.id().to_string()]).status();
-    assert!(kill.expect("kill").success());
+    sent("-INT", &stopped);
     let stopped = told(stopped.wait_with_output().expect("it ends"));
     assert_eq!(stopped.code, Some(130), "{}", stopped.err);
     let wrong = valid(&stopped.out)["data"]["restored"]["wrong"].as_u64();

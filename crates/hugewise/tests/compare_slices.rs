@@ -3,10 +3,10 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{alive, compiled, hugewise, lines, run, skipped, told, valid};
+use common::{alive, compiled, hugewise, lines, run, sent, skipped, told, valid};
 
 fn compile(folder: &Path, source: &str) -> Option<PathBuf> {
     let built = folder.join("count");
@@ -132,11 +132,6 @@ fn begun(folder: &Path, program: &Path, log: &Path) -> Child {
     child
 }
 
-fn strike(child: &Child, signal: &str) {
-    let struck = Command::new("kill").args([signal, &child.id().to_string()]).status();
-    assert!(struck.is_ok_and(|status| status.success()));
-}
-
 #[test]
 fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -145,7 +140,7 @@ fn after_ctrl_c_nothing_is_left_alive_or_stopped_and_finished_slices_are_kept() 
     };
     let log = folder.path().join("log.jsonl");
     let child = begun(folder.path(), &program, &log);
-    strike(&child, "-INT");
+    sent("-INT", &child);
     let told = told(child.wait_with_output().expect("it ends"));
     assert_eq!((told.code, left(folder.path())), (Some(130), 0), "{}", told.err);
     assert!(lines(&log) >= 4);
@@ -159,7 +154,7 @@ fn after_kill_9_nothing_is_left_alive_or_stopped_for_more_than_two_seconds() {
         return;
     };
     let mut child = begun(folder.path(), &program, &folder.path().join("log.jsonl"));
-    strike(&child, "-KILL");
+    sent("-KILL", &child);
     child.wait().expect("it ends");
     let struck = Instant::now();
     while left(folder.path()) > 0 && struck.elapsed() < Duration::from_secs(2) {

@@ -2,11 +2,10 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use common::{Run, done, hugewise, refused, skipped, told, valid};
+use common::{Run, begun, done, hugewise, refused, skipped, told, valid};
 use serde_json::Value;
 
 const SMALL: [&str; 12] = [
@@ -197,20 +196,6 @@ fn an_interrupt_ends_with_130_and_leaves_nothing() {
         "60s",
         "--no-pool",
     ];
-    let mut child = hugewise(&args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("starts");
-    let mut err = BufReader::new(child.stderr.take().expect("stderr"));
-    let mut line = String::new();
-    while !line.contains("measuring") {
-        line.clear();
-        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
-    }
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(kill.expect("kill").success());
-    let mut rest = String::new();
-    err.read_to_string(&mut rest).expect("text");
-    assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest}");
+    let (code, rest) = begun(&mut hugewise(&args)).ended_by("-INT");
+    assert_eq!(code, Some(130), "{rest}");
 }

@@ -2,10 +2,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
-
-use common::{done, hugewise, refused, valid};
+use common::{begun, done, hugewise, refused, valid};
 
 const SMALL: [&str; 12] = [
     "measure",
@@ -91,21 +88,12 @@ fn an_interrupt_ends_with_130_and_no_process_is_left() {
         "--no-pool",
     ];
     for signal in ["-INT", "-TERM", "-KILL"] {
-        let mut child = hugewise(&args)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("starts");
-        let mut err = BufReader::new(child.stderr.take().expect("stderr"));
-        let mut line = String::new();
-        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
+        let running = begun(&mut hugewise(&args));
         let mut seen = Vec::new();
         while seen.len() < 20 {
-            seen = descendants(child.id());
+            seen = descendants(running.child.id());
         }
-        let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(kill.expect("kill").success());
-        let code = child.wait().expect("ends").code();
+        let (code, _) = running.ended_by(signal);
         assert_eq!(code, (signal != "-KILL").then_some(130), "{signal}");
         let left = |seen: &[u32]| seen.iter().filter(|&&pid| parent(pid).is_some()).count();
         for _ in 0..500 {
@@ -114,7 +102,5 @@ fn an_interrupt_ends_with_130_and_no_process_is_left() {
             }
         }
         assert_eq!(left(&seen), 0, "{signal}");
-        let mut rest = String::new();
-        err.read_to_string(&mut rest).expect("text");
     }
 }

@@ -2,10 +2,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-
-use common::{done, hugewise, skipped, told, valid};
+use common::{begun, done, hugewise, skipped, told, valid};
 
 const SMALL: [&str; 9] = [
     "measure",
@@ -136,28 +133,8 @@ fn the_first_signal_ends_the_run_with_130() {
         "--no-pool",
     ];
     for signal in ["-INT", "-TERM", "-HUP"] {
-        let mut child = hugewise(&args)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("starts");
-        let mut err = BufReader::new(child.stderr.take().expect("stderr"));
-        let mut line = String::new();
-        while !line.contains("measuring") {
-            line.clear();
-            assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
-        }
-        let id = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args([signal, &id])
-                .status()
-                .expect("kill")
-                .success()
-        );
-        let mut rest = String::new();
-        std::io::Read::read_to_string(&mut err, &mut rest).expect("text");
-        assert_eq!(child.wait().expect("ends").code(), Some(130), "{signal}: {rest}");
+        let (code, rest) = begun(&mut hugewise(&args)).ended_by(signal);
+        assert_eq!(code, Some(130), "{signal}: {rest}");
         assert!(rest.contains("interrupted; every setting is as it was"), "{rest}");
     }
 }

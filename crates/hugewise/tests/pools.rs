@@ -2,16 +2,14 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
 
-use common::{hugewise, skipped, told};
+use common::{Begun, begun, hugewise, skipped, told};
 
 const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
 
 /// A measurement that has just borrowed 128M of 2M pages; `None` where it cannot, or need not since the pool is full.
-fn borrowing(state: &Path) -> Option<(Child, BufReader<ChildStderr>)> {
+fn borrowing(state: &Path) -> Option<Begun> {
     let args = [
         "measure",
         "latency",
@@ -22,26 +20,13 @@ fn borrowing(state: &Path) -> Option<(Child, BufReader<ChildStderr>)> {
         "--budget",
         "120s",
     ];
-    let mut child = hugewise(&args)
-        .env("HUGEWISE_STATE_DIR", state)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("starts");
-    let mut err = BufReader::new(child.stderr.take().expect("stderr"));
-    let mut line = String::new();
-    let mut raised = false;
-    while !line.contains("measuring") {
-        line.clear();
-        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
-        raised |= line.contains("raised");
-    }
-    if !raised {
-        child.kill().expect("killed");
-        child.wait().expect("ended");
+    let mut running = begun(hugewise(&args).env("HUGEWISE_STATE_DIR", state));
+    if !running.said.iter().any(|line| line.contains("raised")) {
+        running.child.kill().expect("killed");
+        running.child.wait().expect("ended");
         return None;
     }
-    Some((child, err))
+    Some(running)
 }
 
 fn journals(state: &Path) -> usize {
@@ -60,7 +45,7 @@ fn may_borrow() -> bool {
 #[test]
 fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
     let state = tempfile::tempdir().expect("a directory");
-    let Some((mut child, _err)) = may_borrow().then(|| borrowing(state.path())).flatten() else {
+    let Some(Begun { mut child, .. }) = may_borrow().then(|| borrowing(state.path())).flatten() else {
         return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
     };
     assert_eq!(
@@ -84,18 +69,10 @@ fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
 #[test]
 fn an_interrupted_measurement_gives_back_before_it_ends() {
     let state = tempfile::tempdir().expect("a directory");
-    let Some((mut child, mut err)) = may_borrow().then(|| borrowing(state.path())).flatten() else {
+    let Some(running) = may_borrow().then(|| borrowing(state.path())).flatten() else {
         return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
     };
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .expect("kill")
-            .success()
-    );
-    let mut rest = String::new();
-    err.read_to_string(&mut rest).expect("text");
-    assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest}");
+    let (code, rest) = running.ended_by("-INT");
+    assert_eq!(code, Some(130), "{rest}");
     assert_eq!(journals(state.path()), 0, "{rest}");
 }

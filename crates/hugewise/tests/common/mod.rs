@@ -1,8 +1,9 @@
 //! What the tests of the program share: running it, captured machines, and looking at results.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -50,6 +51,54 @@ pub fn refused(args: &[&str]) -> String {
     assert!(run.err.starts_with("hugewise: "), "{args:?}: {}", run.err);
     assert!(run.out.is_empty(), "{args:?}: {}", run.out);
     run.err
+}
+
+/// A program that works, and what it says of that.
+pub struct Begun {
+    pub child: Child,
+    err: BufReader<ChildStderr>,
+    /// The lines that it said before it worked, and the one that says that it does.
+    pub said: Vec<String>,
+}
+
+/// Starts a measurement and waits until it says that it measures.
+pub fn begun(command: &mut Command) -> Begun {
+    let started = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = started.expect("starts");
+    let mut err = BufReader::new(child.stderr.take().expect("stderr"));
+    let mut said: Vec<String> = Vec::new();
+    while !said.last().is_some_and(|line| line.contains("measuring")) {
+        let mut line = String::new();
+        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
+        said.push(line);
+    }
+    Begun { child, err, said }
+}
+
+impl Begun {
+    /// Sends a signal; how it ends, and what it says until then.
+    pub fn ended_by(mut self, signal: &str) -> (Option<i32>, String) {
+        sent(signal, &self.child);
+        let mut rest = String::new();
+        self.err.read_to_string(&mut rest).expect("text");
+        (self.child.wait().expect("ends").code(), rest)
+    }
+}
+
+/// Sends a signal to a program of ours.
+pub fn sent(signal: &str, child: &Child) {
+    let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+}
+
+/// A run whose reader goes away must end well and say nothing.
+pub fn unread(args: &[&str]) {
+    let mut command = hugewise(args);
+    let started = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = started.expect("starts");
+    drop(child.stdout.take());
+    let run = told(child.wait_with_output().expect("ends"));
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
 }
 
 /// Every captured machine: name and path.
