@@ -54,6 +54,20 @@ core::arch::global_asm!(
     "jnz 4b",
     "ret",
     "hugewise_multiply_end:",
+    // The same on the ports of floating-point numbers, for a neighbour on the core who keeps those of integers busy.
+    ".p2align 6",
+    ".globl hugewise_multiply_float",
+    ".hidden hugewise_multiply_float",
+    "hugewise_multiply_float:",
+    "mov eax, 1",
+    "cvtsi2sd xmm0, eax", // 1.0 stays 1.0 for ever
+    "5:",
+    ".rept 16",
+    "mulsd xmm0, xmm0",
+    ".endr",
+    "dec rdi",
+    "jnz 5b",
+    "ret",
 );
 
 unsafe extern "sysv64" {
@@ -63,6 +77,7 @@ unsafe extern "sysv64" {
     fn hugewise_chase_write_end();
     fn hugewise_multiply(factor: u64, turns: u64) -> u64;
     fn hugewise_multiply_end();
+    fn hugewise_multiply_float(turns: u64);
 }
 
 /// Core cycles of one dependent 64-bit multiplication.
@@ -90,6 +105,13 @@ pub unsafe fn walk(access: Access, node: *const u8, steps: u64) -> *const u8 {
 pub fn multiply(turns: u64) -> u64 {
     // SAFETY: pure register arithmetic; at least one turn, so that the count does not wrap.
     unsafe { hugewise_multiply(3, turns.max(1)) }
+}
+
+/// The same with floating-point numbers, whose cycles differ between CPUs.
+#[inline]
+pub fn multiply_float(turns: u64) {
+    // SAFETY: pure register arithmetic; at least one turn, so that the count does not wrap.
+    unsafe { hugewise_multiply_float(turns.max(1)) }
 }
 
 /// The bytes of the chase kernel, to run the very same code elsewhere (in a guest).
