@@ -74,6 +74,7 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
         kinds,
         quick,
         cpu: None,
+        memory: super::latency::room(snapshot)?,
         base_page,
         pmd_page,
         in_vm: snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none"),

@@ -42,6 +42,8 @@ pub struct Spec {
     pub base_page: Bytes,
     /// The size of a PMD-mapped transparent page.
     pub pmd_page: Bytes,
+    /// Most memory that may be taken.
+    pub memory: Bytes,
     /// Does this machine say that it is virtual? Decides between "1G" and "none".
     pub in_vm: bool,
     /// What CPUID and the CPU table say, to stand beside what is found.
@@ -253,8 +255,9 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn first_level(&self, kind: PageKind) -> Option<(u32, f64)> {
-        let level = self.tlb.level(kind, 1)?;
+    /// The entries of a level and what a miss adds, in cycles.
+    fn entries(&self, kind: PageKind, level: u8) -> Option<(u32, f64)> {
+        let level = self.tlb.level(kind, level)?;
         Some((level.entries?.value, level.miss_cycles?.median))
     }
 
@@ -282,13 +285,13 @@ impl<'a> Job<'a> {
     fn backing(&mut self) {
         let small = self.pages(PageKind::Base);
         let lines = self
-            .first_level(PageKind::Base)
+            .entries(PageKind::Base, 1)
             .map_or(LINES_ANYWAY, |(entries, _)| (entries * 3 / 2).min(256));
         let large = self.split(self.pages(PageKind::Thp), small, SAMPLED, lines);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
         let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
             let lines = self
-                .first_level(PageKind::Thp)
+                .entries(PageKind::Thp, 1)
                 .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries * 3 / 2).min(128));
             self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
         });

@@ -6,37 +6,58 @@ use model::tlb::Sharing;
 use super::{Job, walks};
 
 impl Job<'_> {
-    /// Tests the first two kinds.
+    /// Tests the first two kinds at both levels.
     pub(super) fn sharing(&mut self) {
         let &[one, two, ..] = &self.spec.kinds[..] else { return };
-        if let Some(parts) = self.splintered(one).or(self.splintered(two)) {
-            let evidence = format!("cannot tell: the host splinters large pages, which compete as pages of {parts}");
-            return self.tlb.sharing.push(Sharing {
-                kinds: [one, two],
-                level: 1,
-                shared: None,
-                evidence,
-            });
-        }
-        let (Some((ones, penalty)), Some((twos, _))) = (self.first_level(one), self.first_level(two)) else {
-            return;
-        };
-        let passes = if self.spec.quick { 20 } else { 60 };
-        let kinds = [(self.pages(one), ones), (self.pages(two), twos)];
-        match walks::together(kinds, passes, self.clock) {
-            Ok(seen) => self.keep_sharing([one, two], seen, penalty),
-            Err(error) => self.doubt(
-                "tlb-sharing",
-                format!("sharing of {one} and {two} was not tested: {error}"),
-            ),
+        let parts = self.splintered(one).or(self.splintered(two));
+        for level in [1, 2] {
+            if self.tlb.level(one, level).is_none() || self.tlb.level(two, level).is_none() {
+                continue;
+            }
+            match parts {
+                Some(parts) => {
+                    let why = format!("the host splinters large pages, which compete as pages of {parts}");
+                    self.cannot_tell([one, two], level, &why);
+                }
+                None => self.compete([one, two], level),
+            }
         }
     }
 
-    fn keep_sharing(&mut self, kinds: [PageKind; 2], seen: walks::Together, penalty: f64) {
+    fn compete(&mut self, kinds: [PageKind; 2], level: u8) {
+        let [Some((ones, penalty)), Some((twos, _))] = kinds.map(|kind| self.entries(kind, level)) else {
+            return;
+        };
+        let kinds_and_entries = [(self.pages(kinds[0]), ones), (self.pages(kinds[1]), twos)];
+        let needed = walks::memory(kinds_and_entries);
+        if needed > self.spec.memory {
+            let why = format!(
+                "that takes {needed} of memory, of which {} may be taken",
+                self.spec.memory
+            );
+            return self.cannot_tell(kinds, level, &why);
+        }
+        let passes = if self.spec.quick { 20 } else { 60 };
+        match walks::together(kinds_and_entries, passes, self.clock) {
+            Ok(seen) => self.keep_sharing(kinds, level, seen, penalty),
+            Err(error) => self.cannot_tell(kinds, level, &error.to_string()),
+        }
+    }
+
+    fn cannot_tell(&mut self, kinds: [PageKind; 2], level: u8, why: &str) {
+        self.tlb.sharing.push(Sharing {
+            kinds,
+            level,
+            shared: None,
+            evidence: format!("cannot tell: {why}"),
+        });
+    }
+
+    fn keep_sharing(&mut self, kinds: [PageKind; 2], level: u8, seen: walks::Together, penalty: f64) {
         let shared = seen.shared(penalty);
         self.tlb.sharing.push(Sharing {
             kinds,
-            level: 1,
+            level,
             shared,
             evidence: format!(
                 "five eighths of each kind's entries cost {:.1} cycles alone and {:.1} together; a miss adds {penalty:.1}",
@@ -44,14 +65,14 @@ impl Job<'_> {
             ),
         });
         if shared == Some(true) {
-            self.reconcile(kinds);
+            self.reconcile(kinds, level);
         }
     }
 
     /// Kinds that share their entries have equally many: where the ranges do not meet, a neighbour took some from the kind
     /// that seems to have fewer, whose range then reaches up to the other's.
-    fn reconcile(&mut self, kinds: [PageKind; 2]) {
-        let entries = kinds.map(|kind| self.tlb.level(kind, 1).and_then(|level| level.entries));
+    fn reconcile(&mut self, kinds: [PageKind; 2], number: u8) {
+        let entries = kinds.map(|kind| self.tlb.level(kind, number).and_then(|level| level.entries));
         let [Some(one), Some(two)] = entries else { return };
         let (fewer, most) = if one.value < two.value {
             (kinds[0], two)
@@ -62,7 +83,7 @@ impl Job<'_> {
             .tlb
             .levels
             .iter_mut()
-            .find(|level| level.kind == fewer && level.level == 1);
+            .find(|level| level.kind == fewer && level.level == number);
         let entries = level.and_then(|level| level.entries.as_mut());
         if let Some(entries) = entries.filter(|entries| entries.high < most.low) {
             entries.high = most.high;

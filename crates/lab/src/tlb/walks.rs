@@ -90,19 +90,30 @@ impl Together {
     }
 }
 
-/// Visits five eighths of the first-level entries of each kind, alone and both in turn.
+/// Of each kind, five eighths of its entries: as many fit alone, and not together.
+fn taken(kinds: [(Pages, u32); 2]) -> [(Pages, u64); 2] {
+    kinds.map(|(pages, entries)| (pages, u64::from(entries) * 5 / 8))
+}
+
+/// Memory that [`together`] takes.
+pub fn memory(kinds: [(Pages, u32); 2]) -> Bytes {
+    Bytes(taken(kinds).iter().map(|(pages, count)| pages.size.0 * count).sum())
+}
+
+/// Visits five eighths of a level's entries of each kind, alone and both in turn.
 ///
 /// # Errors
 /// If memory is refused.
 pub fn together(kinds: [(Pages, u32); 2], passes: u64, clock: &CoreClock) -> io::Result<Together> {
-    let [(one, ones), (two, twos)] = kinds.map(|(pages, entries)| (pages, u64::from(entries) * 5 / 8));
+    let [(one, ones), (two, twos)] = taken(kinds);
     let mut first = Span::reserve(one.kind, one.size, ones.max(1), Behind::Private)?;
     let mut second = Span::reserve(two.kind, two.size, twos.max(1), Behind::Private)?;
     let offsets = |page: Bytes, count: u64, skip: u64, pass: u64| -> Vec<u64> {
         let order = shuffled(count.max(1) as usize, pass);
         order
             .into_iter()
-            .map(|at| at as u64 * page.0 + (at as u64 + skip) % 64 * LINE)
+            // Another line in each page, so that data stays in the caches.
+            .map(|at| at as u64 * page.0 + (at as u64 + skip) % (page.0 / LINE) * LINE)
             .collect()
     };
     let (mut apart, mut both) = ([f64::INFINITY; 2], f64::INFINITY);
@@ -165,8 +176,9 @@ mod tests {
         total / (small + large) as f64
     }
 
-    fn shared(arrays: &[Array]) -> Option<bool> {
-        let (one, two) = (64 * 5 / 8, 64 * 5 / 8);
+    /// The verdict on levels of so many entries for either size.
+    fn shared(arrays: &[Array], entries: u64) -> Option<bool> {
+        let (one, two) = (entries * 5 / 8, entries * 5 / 8);
         let seen = Together {
             apart: lap(arrays, one, 0).max(lap(arrays, 0, two)),
             together: lap(arrays, one, two),
@@ -181,12 +193,32 @@ mod tests {
             ..Array::new(1, SMALL, 1, 64, 0.0)
         };
         let own = [Array::new(1, SMALL, 1, 64, 0.0), Array::new(1, LARGE, 1, 64, 0.0)];
-        assert_eq!(shared(&[both]), Some(true));
-        assert_eq!(shared(&own), Some(false));
+        assert_eq!(shared(&[both], 64), Some(true));
+        assert_eq!(shared(&own, 64), Some(false));
         let between = Together {
             apart: 4.0,
             together: 4.0 + 0.4 * PENALTY,
         };
         assert_eq!(between.shared(PENALTY), None);
+    }
+
+    #[test]
+    fn second_levels_are_told_behind_first_levels_of_either_way() {
+        let array = |level, page, sets, ways| Array::new(level, page, sets, ways, 0.0);
+        let second = Array {
+            holds: vec![SMALL, LARGE],
+            ..array(2, SMALL, 128, 12)
+        };
+        let both = Array {
+            holds: vec![SMALL, LARGE],
+            ..array(1, SMALL, 1, 64)
+        };
+        let firsts = [vec![both], vec![array(1, SMALL, 16, 4), array(1, LARGE, 8, 4)]];
+        for first in firsts {
+            let shared_second = [first.clone(), vec![second.clone()]].concat();
+            assert_eq!(shared(&shared_second, 1536), Some(true));
+            let own = vec![array(2, SMALL, 128, 12), array(2, LARGE, 128, 12)];
+            assert_eq!(shared(&[first, own].concat(), 1536), Some(false));
+        }
     }
 }
