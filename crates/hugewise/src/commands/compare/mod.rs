@@ -11,6 +11,7 @@ mod slices;
 mod ways;
 mod workload;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -308,6 +309,7 @@ impl Comparison<'_> {
             ignore_failure: self.typed.ignore_failure,
             stop,
             began: Instant::now(),
+            peaks: BTreeMap::new(),
         };
         let needed = if self.room.is_borrowed() {
             ui.note("a first run tells how many pages of the pool are needed");

@@ -12,10 +12,12 @@ mod syscall;
 pub(super) mod trial;
 pub(super) mod watch;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use chase::counters::program::Event;
+use model::Bytes;
 use model::compare::{Metric, Run};
 
 pub use self::counted::Counting;
@@ -68,11 +70,17 @@ pub struct Live<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// When the work began.
     pub began: Instant,
+    /// The most memory of any run so far, arm by arm: the next one is looked at when it has come near. Empty at first.
+    pub peaks: BTreeMap<usize, Bytes>,
 }
 
 impl Executor for Live<'_> {
     fn run(&mut self, arm: usize) -> Result<Run, Error> {
-        self.one(&self.arms[arm])
+        let expected = self.peaks.get(&arm).copied().unwrap_or_default();
+        let run = self.one(&self.arms[arm], expected)?;
+        let peak = run.memory().unwrap_or_default();
+        self.peaks.insert(arm, peak.max(expected));
+        Ok(run)
     }
 
     fn elapsed(&self) -> Duration {
@@ -85,11 +93,11 @@ impl Executor for Live<'_> {
 }
 
 impl Live<'_> {
-    fn one(&self, arm: &Arm) -> Result<Run, Error> {
+    fn one(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
         hook(arm, arm.before.as_deref(), "before", self.stop)?;
         let made = match &self.server {
-            None => self.program(arm),
-            Some(server) => self.serve(arm, server),
+            None => self.program(arm, expected),
+            Some(server) => self.serve(arm, server, expected),
         };
         let after = hook(arm, arm.after.as_deref(), "after", self.stop);
         let mut run = made.and_then(|run| after.map(|()| run))?;
@@ -98,14 +106,15 @@ impl Live<'_> {
     }
 
     /// The arm's program with counters. A metric that they lack here is told before anything runs.
-    fn start(&self, arm: &Arm) -> Result<Process, Error> {
+    fn start(&self, arm: &Arm, expected: Bytes) -> Result<Process, Error> {
         for asked in &self.asked {
             let metric = Metric::named(&asked.wanted.name);
             if let Some(why) = metric.and_then(|metric| self.counting.why_not(metric)) {
                 return Err(no_metric(arm, asked, why.to_owned()));
             }
         }
-        Process::start(Spawned::of(arm)?.counted(&self.counting).read(self.reads_texts()))
+        let spawned = Spawned::of(arm)?.counted(&self.counting).expecting(expected);
+        Process::start(spawned.read(self.reads_texts()))
     }
 
     /// Is a number looked for in what an arm's program writes? Of a server, its load writes it.
@@ -114,8 +123,8 @@ impl Live<'_> {
         self.server.is_none() && self.asked.iter().any(is_in_text)
     }
 
-    fn program(&self, arm: &Arm) -> Result<Run, Error> {
-        let mut process = self.start(arm)?;
+    fn program(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
+        let mut process = self.start(arm, expected)?;
         process.wait(None, self.stop)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.ended, &done.outputs)?;
@@ -131,8 +140,8 @@ impl Live<'_> {
     }
 
     /// The load is what is timed; memory, CPU time and page kinds are the server's.
-    fn serve(&self, arm: &Arm, server: &Server) -> Result<Run, Error> {
-        let mut process = self.start(arm)?;
+    fn serve(&self, arm: &Arm, server: &Server, expected: Bytes) -> Result<Run, Error> {
+        let mut process = self.start(arm, expected)?;
         server.wait_until_ready(arm, &mut process, self.stop)?;
         let load = server.load(arm, &mut process, self.stop)?;
         let answers = self.answers(arm)?;

@@ -71,7 +71,7 @@ impl Process {
             began,
             ended_after: None,
             reaped: false,
-            watch: Some(Watch::new()),
+            watch: Some(Watch::expecting(what.expected)),
             squeeze: what.setup.collapse.map(Squeeze::new),
             armed: what.armed,
             attached: started.counters.and_then(|files| what.counting.attached(files)),

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use model::Bytes;
+
 use super::counted::Counting;
 use super::outputs::Outputs;
 use super::spawn::{Failure, Order, Started, Step};
@@ -24,6 +26,8 @@ pub(in crate::compare) struct Spawned<'a> {
     pub(super) counting: Counting,
     /// Is a number looked for in what it writes?
     is_read: bool,
+    /// The memory that it had when it ran before; 0 if that is not known.
+    pub(super) expected: Bytes,
 }
 
 impl<'a> Spawned<'a> {
@@ -46,6 +50,7 @@ impl<'a> Spawned<'a> {
             armed,
             counting: Counting::default(),
             is_read: true,
+            expected: Bytes::default(),
         })
     }
 
@@ -103,6 +108,11 @@ impl<'a> Spawned<'a> {
         Self { is_read, ..self }
     }
 
+    /// The same, expected to come to so much memory.
+    pub(super) fn expecting(self, expected: Bytes) -> Self {
+        Self { expected, ..self }
+    }
+
     /// A command of the shell, without what the arm does to its program.
     pub(super) fn shell(arm: &'a Arm, line: &str) -> Self {
         Self {
@@ -115,6 +125,7 @@ impl<'a> Spawned<'a> {
             armed: None,
             counting: Counting::default(),
             is_read: true,
+            expected: Bytes::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Real children: their accounts, their setups, and their ends.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,7 @@ pub(super) fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
         ignore_failure: false,
         stop: &|| false,
         began: Instant::now(),
+        peaks: BTreeMap::new(),
     }
 }
 
@@ -121,6 +123,7 @@ fn a_child_that_is_no_longer_wanted_ends_with_its_own_children() {
         ignore_failure: false,
         stop: &stop,
         began,
+        peaks: BTreeMap::new(),
     };
     assert!(matches!(live.run(0), Err(Error::Interrupted)));
     assert!(began.elapsed() < Duration::from_secs(20));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use model::Bytes;
 use model::PageKind;
 use model::compare::Run;
 
@@ -41,7 +42,7 @@ impl Live<'_> {
     /// As [`choose`].
     pub fn choose(&mut self, arm: usize, kind: PageKind, least: f64) -> Result<Option<Choice>, Error> {
         let mut trial = self.arms[arm].clone();
-        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm))?;
+        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm, Bytes::default()))?;
         self.arms[arm] = trial;
         Ok(choice)
     }

@@ -36,6 +36,8 @@ pub(in crate::compare) struct Watch {
     /// At the reading before.
     read_memory: u64,
     peak: u64,
+    /// What an earlier run came to; 0 if that is not known.
+    expected: u64,
     seen: Backing,
     seen_text: Backing,
     seen_memory: u64,
@@ -67,11 +69,20 @@ impl Watch {
             last_memory: 0,
             read_memory: 0,
             peak: 0,
+            expected: 0,
             seen: Backing::new(),
             seen_text: Backing::new(),
             seen_memory: 0,
             why_not: None,
             migrations: 0,
+        }
+    }
+
+    /// For a program that came to so much memory before: most of the time for looks is left for when it has come near.
+    pub(in crate::compare) fn expecting(expected: Bytes) -> Self {
+        Self {
+            expected: expected.0,
+            ..Self::new()
         }
     }
 
@@ -115,7 +126,7 @@ impl Watch {
         let new = Bytes(memory.saturating_sub(self.last_memory));
         let expected = self.last.as_secs_f64() + new.0 as f64 / Bytes::gib(1).0 as f64 * PER_GIB.as_secs_f64();
         let allowed = FREE.as_secs_f64() + SHARE * self.began.elapsed().as_secs_f64();
-        let growing = memory as f64 >= self.read_memory as f64 * GROWN;
+        let growing = memory as f64 >= self.read_memory as f64 * GROWN || !Self::is_near(memory, self.expected);
         let allowed = if growing {
             allowed * (1.0 - LEFT_WHILE_GROWING)
         } else {
@@ -124,10 +135,15 @@ impl Watch {
         memory > 0 && (self.looks.count == 0 || self.looks.seconds + expected <= allowed)
     }
 
+    fn is_near(memory: u64, peak: u64) -> bool {
+        memory as f64 >= NEAR_PEAK * peak as f64
+    }
+
     /// Near its peak, a program's pages may still change their kind: the last look counts.
     fn may_look_again(&self, memory: u64) -> bool {
         let share = SHARE * self.began.elapsed().as_secs_f64();
-        memory as f64 >= NEAR_PEAK * self.peak as f64 && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
+        Self::is_near(memory, self.peak.max(self.expected))
+            && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
     }
 
     fn look(&mut self, tree: &[u32], memory: u64) {
@@ -173,7 +189,7 @@ impl Watch {
     pub(in crate::compare) fn finish(self, max_rss: u64) -> Seen {
         let peak = self.peak.max(max_rss);
         let total = self.seen.total().0;
-        let near = total > 0 && self.seen_memory as f64 >= NEAR_PEAK * self.peak as f64;
+        let near = total > 0 && Self::is_near(self.seen_memory, self.peak);
         let backing = match (near, self.why_not) {
             (true, _) => Ok(self.seen),
             (false, Some(why)) => Err(why),
@@ -240,6 +256,23 @@ mod tests {
             why.to_string().contains("when its page tables were last looked at"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
+        let gib = Bytes::gib(1).0;
+        let looked = |expected| {
+            let mut watch = Watch::expecting(Bytes(expected));
+            // Looks so far took what a quiet half of the free time is, and were at half of a GiB.
+            (watch.looks.count, watch.looks.seconds) = (3, 0.002);
+            watch.last_memory = gib / 2;
+            [gib * 6 / 10, gib].map(|memory| {
+                watch.read_memory = memory;
+                watch.may_look(memory)
+            })
+        };
+        assert_eq!(looked(0), [true, true], "who knows whether more comes");
+        assert_eq!(looked(gib), [false, true]);
     }
 
     #[test]
