@@ -8,13 +8,18 @@ use std::process::Command;
 use common::{run, skipped, valid};
 use serde_json::Value;
 
-/// Fills so many MiB from malloc, from mmap, or from mmap in parts of 1 MiB, and walks them for so many seconds.
+/// Fills so many MiB from malloc, from mmap, from mmap in parts of 1 MiB, or so by the system call itself, and walks them for so
+/// many seconds.
 const HOLDS: &str = r#"
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 static char *map(size_t len) { return mmap(NULL, len, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+static char *direct(size_t len) { return (char *)syscall(SYS_mmap, NULL, len, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 int main(int argc, char **argv) {
     if (argc < 4) return 2;
     size_t count = atol(argv[2]);
@@ -22,7 +27,7 @@ int main(int argc, char **argv) {
     char **parts = malloc(count * sizeof *parts);
     char *all = *argv[1] == 'm' ? strcmp(argv[1], "malloc") ? map(count << 20) : malloc(count << 20) : NULL;
     for (size_t i = 0; i < count; i++) {
-        parts[i] = all ? all + (i << 20) : map(1 << 20);
+        parts[i] = all ? all + (i << 20) : *argv[1] == 'd' ? direct(1 << 20) : map(1 << 20);
         memset(parts[i], 1, 1 << 20);
     }
     struct timespec begin, now;
@@ -132,7 +137,7 @@ fn malloc_is_reached_by_tunables_and_mmap_by_the_library_in_front() {
 }
 
 #[test]
-fn memory_in_parts_too_small_for_the_library_is_collapsed_from_outside() {
+fn parts_are_cut_from_large_pages_and_what_the_library_cannot_see_is_collapsed_from_outside() {
     let folder = tempfile::tempdir().expect("a directory");
     let Some(program) = compiled(folder.path(), "cc", ("holds.c", HOLDS), &["-O1"]) else {
         return;
@@ -140,7 +145,9 @@ fn memory_in_parts_too_small_for_the_library_is_collapsed_from_outside() {
     if !is_thp_given() {
         return;
     }
-    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "1"]);
+    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "0.6"]);
+    assert_covered(&arms, "a library in front");
+    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["direct", "96", "1"]);
     assert_collapsed(&arms, "chosen by trial");
 }
 
