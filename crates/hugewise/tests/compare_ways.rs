@@ -145,7 +145,7 @@ fn parts_are_cut_from_large_pages_and_what_the_library_cannot_see_is_collapsed_f
     if !is_thp_given() {
         return;
     }
-    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "0.6"]);
+    let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "1"]);
     assert_covered(&arms, "a library in front");
     let (arms, _) = compared(&["--arms", "base,thp"], &program, &["direct", "96", "1"]);
     assert_collapsed(&arms, "chosen by trial");
