@@ -38,14 +38,20 @@ impl Block {
     pub fn time(rings: &mut Rings, slot: Slot, access: Access, steps: u64, clock: &CoreClock) -> Self {
         let switches = thread::involuntary_switches();
         let cpu = thread::current_cpu();
-        let before = clock.fine_cycles_per_tick();
-        if let Some(steps) = run_up(steps) {
+        let run_up = run_up(steps);
+        // A ring in memory is told in ns; the longer a reading takes, the more of what it needs others take away meanwhile.
+        let read = || match run_up {
+            Some(_) => clock.fine_cycles_per_tick(),
+            None => clock.cycles_per_tick(),
+        };
+        let before = read();
+        if let Some(steps) = run_up {
             rings.walk(slot, access, steps);
         }
         let start = ticks();
         rings.walk(slot, access, steps);
         let passed = (ticks() - start).saturating_sub(clock.overhead());
-        let after = clock.fine_cycles_per_tick();
+        let after = read();
         Self {
             ticks: passed as f64 / steps as f64,
             clock: [before, after],
