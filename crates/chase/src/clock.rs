@@ -56,13 +56,15 @@ const TURNS: u64 = 100;
 const FINE_TURNS: u64 = 200;
 /// A floating-point multiplication takes a whole number of cycles; farther off, the clock changed while it was found out.
 const WHOLE: f64 = 0.05;
+/// Stretches of both kinds by which that is found out: a millisecond.
+const PAIRS: u32 = 200;
 
 /// Measures how many core cycles pass per tick of the time stamp counter, right now.
 #[derive(Clone, Copy, Debug)]
 pub struct CoreClock {
     overhead: u64,
-    /// Cycles of a floating-point multiplication: 3 to 5; 0 if that could not be told.
-    float_cycles: u64,
+    /// Cycles of a floating-point multiplication: 3 to 5; `None` if that could not be told.
+    float_cycles: Option<u64>,
 }
 
 impl CoreClock {
@@ -74,24 +76,23 @@ impl CoreClock {
         };
         let clock = Self {
             overhead: (0..1000).map(|_| gap()).min().unwrap_or(0),
-            float_cycles: 0,
+            float_cycles: None,
         };
         Self {
-            float_cycles: clock.float_cycles().unwrap_or(0),
+            float_cycles: clock.float_cycles(),
             ..clock
         }
     }
 
-    /// How many cycles a floating-point multiplication takes, by the shortest of many stretches of both kinds.
+    /// How many cycles a floating-point multiplication takes, by the shortest of many stretches of both kinds in turn: a
+    /// neighbour who slows all of one kind for as long as that would be taken for a slower CPU.
     fn float_cycles(&self) -> Option<u64> {
-        let least = |stretch: &dyn Fn() -> u64| (0..50).map(|_| stretch()).min();
-        let integer = least(&|| {
-            self.passed(|| {
-                std::hint::black_box(kernel::multiply(FINE_TURNS));
-            })
-        })?;
-        let float = least(&|| self.passed(|| kernel::multiply_float(FINE_TURNS)))?;
-        let cycles = MULTIPLY_CYCLES as f64 * float as f64 / integer as f64;
+        let (mut integer, mut float) = (0.0_f64, u64::MAX);
+        for _ in 0..PAIRS {
+            integer = integer.max(self.over(FINE_TURNS));
+            float = float.min(self.passed(|| kernel::multiply_float(FINE_TURNS)));
+        }
+        let cycles = integer * float as f64 / (FINE_TURNS * UNROLL) as f64;
         ((cycles - cycles.round()).abs() < WHOLE).then_some(cycles.round() as u64)
     }
 
@@ -110,8 +111,10 @@ impl CoreClock {
     /// neighbour on it slows a chain whose ports he uses, and hurries none.
     #[inline]
     pub fn fine_cycles_per_tick(&self) -> f64 {
-        let float = self.passed(|| kernel::multiply_float(FINE_TURNS));
-        let float = (FINE_TURNS * UNROLL * self.float_cycles) as f64 / float as f64;
+        let float = self.float_cycles.map_or(0.0, |cycles| {
+            let passed = self.passed(|| kernel::multiply_float(FINE_TURNS));
+            (FINE_TURNS * UNROLL * cycles) as f64 / passed as f64
+        });
         self.over(FINE_TURNS).max(float)
     }
 
@@ -164,6 +167,6 @@ mod tests {
     fn a_floating_point_multiplication_takes_as_long_as_on_any_core_or_is_not_told() {
         // `uops.info`: 3 to 5 on every x86-64 core since 2008.
         let known = CoreClock::new().float_cycles;
-        assert!(known == 0 || (3..=5).contains(&known), "{known}");
+        assert!(known.is_none_or(|cycles| (3..=5).contains(&cycles)), "{known:?}");
     }
 }

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use model::Bytes;
-use model::PageKind;
 use model::compare::Run;
+use model::{Bytes, PageKind};
 
 use super::{Arm, Live};
 use crate::compare::Error;
