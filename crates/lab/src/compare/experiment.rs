@@ -274,7 +274,8 @@ impl<'a> Experiment<'a> {
 
     /// Has every arm a verdict, or an interval no wider than the smallest effect?
     fn is_settled(&self, blocks: u32) -> bool {
-        let (judged, _) = judge::judge(&self.arms(), &self.spec.wanted, self.rules(self.plan.level(blocks)));
+        let arms = self.arms(self.runs.clone());
+        let (judged, _) = judge::judge(&arms, &self.spec.wanted, self.rules(self.plan.level(blocks)));
         let narrow = |low: Option<f64>, high: Option<f64>| {
             let half = low.zip(high).map(|(low, high)| (high / low).ln() / 2.0);
             half.is_some_and(|half| half <= self.spec.smallest_effect.ln_1p())
@@ -300,10 +301,11 @@ impl<'a> Experiment<'a> {
         self.whole.min(self.plan.most())
     }
 
-    fn arms(&self) -> Vec<Arm> {
-        let arm = |(index, named): (usize, &Named)| {
-            let of_arm = self.runs.iter().filter(|(slot, _)| slot.arm == index);
-            let runs: Vec<Run> = of_arm.map(|(_, run)| run.clone()).collect();
+    /// Every arm with its own of these runs.
+    fn arms(&self, runs: Vec<(Slot, Run)>) -> Vec<Arm> {
+        let mut runs_of = vec![Vec::new(); self.spec.arms.len()];
+        runs.into_iter().for_each(|(slot, run)| runs_of[slot.arm].push(run));
+        let arm = |(named, runs): (&Named, Vec<Run>)| {
             let (coverage, took_effect) = judge::effect(named.kind, &runs, self.spec.least_coverage);
             let Named { name, technique, kind } = named.clone();
             Arm {
@@ -315,10 +317,10 @@ impl<'a> Experiment<'a> {
                 runs,
             }
         };
-        self.spec.arms.iter().enumerate().map(arm).collect()
+        self.spec.arms.iter().zip(runs_of).map(arm).collect()
     }
 
-    fn outcome(&self, ended: Ended, elapsed: Duration) -> Outcome {
+    fn outcome(mut self, ended: Ended, elapsed: Duration) -> Outcome {
         let blocks = self.whole_blocks();
         let settled = ended == Ended::Settled;
         let level = if settled {
@@ -326,7 +328,8 @@ impl<'a> Experiment<'a> {
         } else {
             self.plan.rest(blocks)
         };
-        let arms = self.arms();
+        let runs = std::mem::take(&mut self.runs);
+        let arms = self.arms(runs);
         let (verdicts, controls) = judge::judge(&arms, &self.spec.wanted, self.rules(level));
         let compare = Compare {
             program: self.spec.program.clone(),

@@ -1,5 +1,6 @@
 //! Finished runs in a file, a line each, so that an interruption costs no more than the run at hand.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
@@ -28,11 +29,11 @@ struct Head {
 
 /// Every other line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line {
-    arm: String,
+struct Line<'a> {
+    arm: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    way: Option<Way>,
-    run: Run,
+    way: Option<Cow<'a, Way>>,
+    run: Cow<'a, Run>,
 }
 
 /// How a run got its pages, where an arm has several ways.
@@ -58,7 +59,7 @@ pub(super) struct Journal {
     path: PathBuf,
     file: File,
     head: Head,
-    done: Vec<Line>,
+    done: Vec<Line<'static>>,
     /// Of each arm.
     ways: Vec<Option<Way>>,
     written: usize,
@@ -106,7 +107,7 @@ impl Journal {
 
     /// With its first line.
     fn begun(path: PathBuf, file: File, head: Head, stays: bool) -> anyhow::Result<Self> {
-        let mut journal = Self {
+        let journal = Self {
             path,
             file,
             head,
@@ -115,7 +116,7 @@ impl Journal {
             written: 0,
             stays,
         };
-        journal.write(&journal.head.clone())?;
+        write(&journal.file, &journal.path, &journal.head)?;
         Ok(journal)
     }
 
@@ -130,7 +131,7 @@ impl Journal {
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let mut lines = whole.lines();
         let head = head(path, lines.next())?;
-        let done: Result<Vec<Line>, _> = lines.map(serde_json::from_str).collect();
+        let done: Result<Vec<Line<'static>>, _> = lines.map(serde_json::from_str).collect();
         let done = done.with_context(|| format!("--resume {}: a line is not a run", path.display()))?;
         if (&head.schema, &head.program, &head.arms) != (&wanted.schema, &wanted.program, &wanted.arms) {
             bail!(
@@ -170,7 +171,7 @@ impl Journal {
 
     /// How the runs of an arm that were in it got their pages.
     pub(super) fn way(&self, arm: &str) -> Option<&Way> {
-        self.done.iter().find(|line| line.arm == arm)?.way.as_ref()
+        self.done.iter().find(|line| line.arm == arm)?.way.as_deref()
     }
 
     /// How runs get their pages from here on, in the order of the arms.
@@ -196,7 +197,7 @@ impl Journal {
         let slots = spec.arms.len() + 1;
         let in_block = |block: u32| self.done.iter().filter(|line| line.run.block == block).count();
         let is_whole = |line: &&Line| in_block(line.run.block) == slots;
-        let whole: Vec<Line> = self.done.iter().filter(is_whole).cloned().collect();
+        let whole: Vec<Line<'static>> = self.done.iter().filter(is_whole).cloned().collect();
         if whole.len() < self.done.len() {
             self.rewrite(&whole)?;
         }
@@ -204,24 +205,24 @@ impl Journal {
     }
 
     /// The file with these runs, and no others.
-    fn rewrite(&mut self, lines: &[Line]) -> Result<(), Error> {
+    fn rewrite(&mut self, lines: &[Line<'static>]) -> Result<(), Error> {
         self.done = lines.to_vec();
         self.written = lines.len();
-        let head = self.head.clone();
-        let emptied = self.file.set_len(0).and_then(|()| self.file.rewind());
+        let (file, path) = (&self.file, &self.path);
+        let emptied = self.file.set_len(0).and_then(|()| (&self.file).rewind());
         emptied
-            .with_context(|| self.path.display().to_string())
-            .and_then(|()| self.write(&head))
-            .and_then(|()| lines.iter().try_for_each(|line| self.write(line)))
+            .with_context(|| path.display().to_string())
+            .and_then(|()| write(file, path, &self.head))
+            .and_then(|()| lines.iter().try_for_each(|line| write(file, path, line)))
             .map_err(|error| Error::Keep(format!("{error:#}")))
     }
 
     /// The runs that were in it.
     pub(super) fn take_done(&mut self, spec: &Spec) -> Vec<(Slot, Run)> {
-        let slot = |line: Line| {
+        let slot = |line: Line<'static>| {
             let arm = spec.arms.iter().position(|arm| arm.name == line.arm)?;
             let (block, again) = (line.run.block, line.run.again);
-            Some((Slot { block, arm, again }, line.run))
+            Some((Slot { block, arm, again }, line.run.into_owned()))
         };
         std::mem::take(&mut self.done).into_iter().filter_map(slot).collect()
     }
@@ -245,24 +246,23 @@ impl Journal {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
 
-    fn write(&mut self, line: &impl Serialize) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        self.file
-            .write_all(&text)
-            .with_context(|| self.path.display().to_string())
-    }
+/// A line more, in one system call.
+fn write(mut file: &File, path: &Path, line: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text).with_context(|| path.display().to_string())
 }
 
 impl Keep for Journal {
     fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
         let line = Line {
-            arm: self.head.arms.get(slot.arm).cloned().unwrap_or_default(),
-            way: self.ways.get(slot.arm).cloned().flatten(),
-            run: run.clone(),
+            arm: Cow::Borrowed(self.head.arms.get(slot.arm).map_or("", String::as_str)),
+            way: self.ways.get(slot.arm).and_then(Option::as_ref).map(Cow::Borrowed),
+            run: Cow::Borrowed(run),
         };
-        self.write(&line).map_err(|error| Error::Keep(format!("{error:#}")))?;
+        write(&self.file, &self.path, &line).map_err(|error| Error::Keep(format!("{error:#}")))?;
         self.written += 1;
         Ok(())
     }

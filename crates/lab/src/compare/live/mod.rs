@@ -1,5 +1,6 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
+mod alarm;
 mod counted;
 mod guard;
 mod outputs;

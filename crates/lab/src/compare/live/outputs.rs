@@ -60,12 +60,13 @@ fn memory(name: &str) -> io::Result<File> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// With its position, which is that of the programs, too, at the start again.
+/// With its position, which is that of the programs, too, at the start again. The end is at the start if there is nothing.
 fn empty(mut file: &File) -> io::Result<()> {
     if file.seek(SeekFrom::End(0))? > 0 {
         file.set_len(0)?;
+        file.rewind()?;
     }
-    file.rewind()
+    Ok(())
 }
 
 /// The end of what was written; a text that cannot be read is empty. The program writes where this file's own position is,

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 
+use super::alarm;
 use super::guard::Place;
 use super::outputs::Outputs;
 use super::said;
@@ -33,7 +32,6 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(in crate::compare) struct Process {
     arm: String,
     pid: Pid,
-    handle: OwnedFd,
     outputs: Arc<Outputs>,
     began: Instant,
     ended_after: Option<Duration>,
@@ -63,18 +61,18 @@ impl Process {
         let outputs = what.outputs()?;
         let began = Instant::now();
         let started = what.start(&outputs)?;
+        let attached = what.counting.zip(started.counters);
         Ok(Self {
             arm: what.arm.name.clone(),
             pid: started.pid,
-            handle: started.handle,
             outputs,
             began,
             ended_after: None,
             reaped: false,
             watch: Some(Watch::expecting(what.expected)),
-            squeeze: what.setup.collapse.map(Squeeze::new),
+            squeeze: what.setup.collapse.map(|what| Squeeze::new(what, started.pid)),
             armed: what.armed,
-            attached: started.counters.and_then(|files| what.counting.attached(files)),
+            attached: attached.and_then(|(counting, files)| counting.attached(files)),
             pause: FIRST,
             _group: started.place,
             descendants: RefCell::default(),
@@ -139,21 +137,11 @@ impl Process {
     }
 
     fn has_ended_within(&self, time: Duration) -> Result<bool, Error> {
-        let timeout = Timespec {
-            tv_sec: time.as_secs().cast_signed(),
-            tv_nsec: time.subsec_nanos().into(),
-        };
-        let mut fds = [PollFd::new(&self.handle, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(ready) => Ok(ready > 0),
-            // A signal: the flag that it set is looked at next.
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(error) => Err(Error::Setup {
-                arm: self.arm.clone(),
-                what: "waiting for it".to_owned(),
-                error: error.into(),
-            }),
-        }
+        alarm::has_ended_within(self.pid, time).map_err(|error| Error::Setup {
+            arm: self.arm.clone(),
+            what: "waiting for it".to_owned(),
+            error,
+        })
     }
 
     /// One reading, and the pause until the next, which grows with what the reading took. Collapsing is no reading.
@@ -170,9 +158,8 @@ impl Process {
 
     /// Collapses what came since the last time, where the arm is about that.
     pub(in crate::compare) fn squeeze(&mut self) {
-        let pid = self.id();
         if let Some(squeeze) = &mut self.squeeze {
-            squeeze.tick(pid, self.handle.as_fd());
+            squeeze.tick();
         }
     }
 
@@ -183,7 +170,7 @@ impl Process {
 
     /// That it has ended, as an error.
     pub(in crate::compare) fn gone(&self) -> Error {
-        let status = syscall::peek(&self.handle);
+        let status = syscall::peek(self.pid);
         Error::Gone {
             arm: self.arm.clone(),
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
@@ -194,7 +181,7 @@ impl Process {
     /// Asks it to end.
     pub(super) fn ask_to_end(&self) {
         // Fails only if it has ended.
-        let _ = rustix::process::pidfd_send_signal(&self.handle, Signal::TERM);
+        let _ = rustix::process::kill_process(self.pid, Signal::TERM);
     }
 
     /// Its accounts. What it started and left behind ends with it.

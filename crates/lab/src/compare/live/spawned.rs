@@ -1,5 +1,6 @@
 //! A program of an arm that is about to run: its words, and everything that the arm does to it.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -19,11 +20,11 @@ use crate::preload::{self, Armed, Layout, Preload};
 pub(in crate::compare) struct Spawned<'a> {
     pub(super) arm: &'a Arm,
     command: Vec<OsString>,
-    pub(super) setup: Setup,
+    pub(super) setup: Cow<'a, Setup>,
     bound: Bound,
     /// Keeps the library's page of counts until the program has ended.
     pub(super) armed: Option<Armed>,
-    pub(super) counting: Counting,
+    pub(super) counting: Option<&'a Counting>,
     /// Is a number looked for in what it writes?
     is_read: bool,
     /// The memory that it had when it ran before; 0 if that is not known.
@@ -36,19 +37,19 @@ impl<'a> Spawned<'a> {
     /// # Errors
     /// If the library that it needs in front cannot be had.
     pub(in crate::compare) fn of(arm: &'a Arm) -> Result<Self, Error> {
-        let mut setup = arm.setup.clone();
+        let mut setup = Cow::Borrowed(&arm.setup);
         let layout = arm.setup.preload.as_ref();
         let armed = layout.map(|layout| armed(arm, layout)).transpose()?;
-        setup
-            .env
-            .extend(armed.iter().flat_map(|armed| armed.env.iter().cloned()));
+        if let Some(armed) = &armed {
+            setup.to_mut().env.extend(armed.env.iter().cloned());
+        }
         Ok(Self {
             arm,
             command: arm.command.iter().map(|word| own(arm, word)).collect(),
             setup,
             bound: arm.bound.clone(),
             armed,
-            counting: Counting::default(),
+            counting: None,
             is_read: true,
             expected: Bytes::default(),
         })
@@ -69,7 +70,7 @@ impl<'a> Spawned<'a> {
             thp: self.setup.thp,
             bound: &self.bound,
             outputs: [outputs.output.as_fd(), outputs.errors.as_fd()],
-            events: self.counting.events(),
+            events: self.counting.map_or(&[], Counting::events),
         };
         order.start().map_err(|failure| self.failed(failure))
     }
@@ -96,9 +97,9 @@ impl<'a> Spawned<'a> {
     }
 
     /// The same with counters.
-    pub(in crate::compare) fn counted(self, counting: &Counting) -> Self {
+    pub(in crate::compare) fn counted(self, counting: &'a Counting) -> Self {
         Self {
-            counting: counting.clone(),
+            counting: Some(counting),
             ..self
         }
     }
@@ -120,10 +121,10 @@ impl<'a> Spawned<'a> {
             command: ["/bin/sh", "-c", &line.replace("{arm}", &arm.name)]
                 .map(OsString::from)
                 .to_vec(),
-            setup: Setup::default(),
+            setup: Cow::Owned(Setup::default()),
             bound: Bound::default(),
             armed: None,
-            counting: Counting::default(),
+            counting: None,
             is_read: true,
             expected: Bytes::default(),
         }

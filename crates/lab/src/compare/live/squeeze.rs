@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use host::Source;
 use host::programs::{Area, parse_maps};
 use model::Bytes;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::compare::code::Code;
 use crate::compare::technique::Collapse;
@@ -21,6 +22,8 @@ const TRIES: u8 = 5;
 /// What was collapsed so far.
 pub(super) struct Squeeze {
     what: Collapse,
+    pid: u32,
+    process: Option<OwnedFd>,
     done: BTreeSet<u64>,
     tries: BTreeMap<u64, u8>,
     refused: Option<io::Error>,
@@ -29,18 +32,33 @@ pub(super) struct Squeeze {
 }
 
 impl Squeeze {
-    pub(super) fn new(what: Collapse) -> Self {
+    /// In a process that is there as long as this is used.
+    pub(super) fn new(what: Collapse, pid: Pid) -> Self {
+        let process = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from);
+        let (process, refused) = match process {
+            Ok(process) => (Some(process), None),
+            Err(error) => (None, Some(error)),
+        };
         Self {
             what,
+            pid: pid.as_raw_nonzero().get().cast_unsigned(),
+            process,
             done: BTreeSet::new(),
             tries: BTreeMap::new(),
-            refused: None,
+            refused,
             code: None,
         }
     }
 
     /// Tries every aligned page of the program's memory that was not collapsed yet.
-    pub(super) fn tick(&mut self, pid: u32, process: BorrowedFd<'_>) {
+    pub(super) fn tick(&mut self) {
+        let Some(process) = self.process.take() else { return };
+        self.collapse_all(process.as_fd());
+        self.process = Some(process);
+    }
+
+    fn collapse_all(&mut self, process: BorrowedFd<'_>) {
+        let pid = self.pid;
         let path = format!("/proc/{pid}/maps");
         let Ok(text) = Source::live().bytes(&path).into_result() else {
             return;

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
@@ -50,10 +49,10 @@ pub(super) struct Ended {
 }
 
 /// How a child that has ended ended, without taking its accounts.
-pub(super) fn peek(child: &OwnedFd) -> io::Result<std::process::ExitStatus> {
+pub(super) fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
     use std::os::unix::process::ExitStatusExt;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-    let status = rustix::process::waitid(WaitId::PidFd(child.as_fd()), options)?;
+    let status = rustix::process::waitid(WaitId::Pid(child), options)?;
     let status = status.ok_or(io::ErrorKind::WouldBlock)?;
     // As `wait` would tell it: a code in the second byte, or a signal in the first.
     let code = status

@@ -23,7 +23,12 @@ const EXACT: usize = 20;
 
 /// The ranks of the runs of each block among those of all, the run that is asked about first; doubled, so that ties have
 /// whole numbers.
-pub(super) struct Ranks(Vec<Vec<usize>>);
+pub(super) struct Ranks {
+    /// Block after block.
+    ranks: Vec<usize>,
+    /// The number of runs of each block.
+    sizes: Vec<usize>,
+}
 
 impl Ranks {
     /// As if those runs had done worse by so much.
@@ -32,15 +37,25 @@ impl Ranks {
         let least = LEAST_RANGE * median(&ranges).unwrap_or(0.0);
         let in_units = |(block, range)| aligned(block, shift, range + least);
         let scores: Vec<f64> = blocks.iter().zip(ranges).flat_map(in_units).collect();
-        let mut ranks = doubled(&scores).into_iter();
-        let of_block = |block: &Block| ranks.by_ref().take(1 + block.peers.len()).collect();
-        Self(blocks.iter().map(of_block).collect())
+        Self {
+            ranks: doubled(&scores),
+            sizes: blocks.iter().map(|block| 1 + block.peers.len()).collect(),
+        }
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &[usize]> {
+        let mut rest = self.ranks.as_slice();
+        self.sizes.iter().map(move |&size| {
+            let (block, behind) = rest.split_at(size);
+            rest = behind;
+            block
+        })
     }
 
     /// The probability of a sum of the first runs' ranks at least as far out if each run of a block were as likely as any
     /// other to be its first: two-sided, with ties, exact for up to [`EXACT`] blocks.
     pub(super) fn p_value(&self) -> f64 {
-        let (below, above) = if self.0.len() <= EXACT {
+        let (below, above) = if self.sizes.len() <= EXACT {
             self.counted()
         } else {
             self.in_the_limit()
@@ -60,11 +75,11 @@ impl Ranks {
     }
 
     fn own(&self) -> usize {
-        self.0.iter().filter_map(|ranks| ranks.first()).sum()
+        self.blocks().filter_map(<[usize]>::first).sum()
     }
 
     fn expected(&self) -> f64 {
-        self.0.iter().map(|ranks| mean(ranks)).sum()
+        self.blocks().map(mean).sum()
     }
 
     /// The probabilities of a sum no larger and no smaller, by counting.
@@ -76,7 +91,7 @@ impl Ranks {
     /// The probability of each sum when one rank is drawn from every block.
     fn sums(&self) -> Vec<f64> {
         let mut chances = vec![1.0];
-        for block in &self.0 {
+        for block in self.blocks() {
             let most = block.iter().copied().max().unwrap_or(0);
             let share = 1.0 / block.len().max(1) as f64;
             let mut next = vec![0.0; chances.len() + most];
@@ -102,23 +117,23 @@ impl Ranks {
     }
 
     fn variance(&self) -> f64 {
-        let of_block = |ranks: &Vec<usize>| {
+        let of_block = |ranks: &[usize]| {
             let middle = mean(ranks);
             let squares = ranks.iter().map(|&rank| (rank as f64 - middle).powi(2));
             squares.sum::<f64>() / ranks.len().max(1) as f64
         };
-        self.0.iter().map(of_block).sum()
+        self.blocks().map(of_block).sum()
     }
 }
 
 /// Twice the rank of each score; those that are equal share theirs.
 fn doubled(scores: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]));
+    let mut order: Vec<(f64, usize)> = scores.iter().copied().zip(0..).collect();
+    order.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
     let mut ranks = vec![0; scores.len()];
     let mut below = 0;
-    for tied in order.chunk_by(|&a, &b| scores[a] == scores[b]) {
-        for &at in tied {
+    for tied in order.chunk_by(|(a, _), (b, _)| a == b) {
+        for &(_, at) in tied {
             ranks[at] = 2 * below + 1 + tied.len();
         }
         below += tied.len();

@@ -32,11 +32,12 @@ fn p_is_what_trying_all_exchanges_gives() {
     let blocks: Vec<Block> = (0..5)
         .map(|_| block(rng.random(), &[rng.random(), rng.random::<f64>().powi(4)]))
         .collect();
-    let Ranks(ranks) = Ranks::of(&blocks, 0.0);
+    let ranks = Ranks::of(&blocks, 0.0);
+    let ranks: Vec<&[usize]> = ranks.blocks().collect();
     let own: usize = ranks.iter().map(|ranks| ranks[0]).sum();
     let all: Vec<usize> = (0..3_usize.pow(5))
         .map(|code| {
-            let drawn = |(at, ranks): (usize, &Vec<usize>)| ranks[code / 3_usize.pow(at as u32) % 3];
+            let drawn = |(at, ranks): (usize, &&[usize])| ranks[code / 3_usize.pow(at as u32) % 3];
             ranks.iter().enumerate().map(drawn).sum()
         })
         .collect();

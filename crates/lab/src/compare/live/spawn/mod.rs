@@ -51,8 +51,6 @@ pub(super) struct Order<'a> {
 pub(super) struct Started {
     /// Its number, and that of its group.
     pub(super) pid: Pid,
-    /// Its handle.
-    pub(super) handle: OwnedFd,
     /// It is told to the guardian as long as this lives.
     pub(super) place: Place,
     /// Its counters, in their order, unless one of them could not be opened.
@@ -131,18 +129,13 @@ impl Order<'_> {
             counters: openers.map(|open| (open, Cell::new(None))).collect(),
             place: &place,
         };
-        let (pid, handle) = child.start()?;
+        let pid = child.start()?;
         let counters = child
             .counters
             .into_iter()
             .map(|(_, opened)| opened.into_inner())
             .collect();
-        Ok(Started {
-            pid,
-            handle,
-            counters,
-            place,
-        })
+        Ok(Started { pid, counters, place })
     }
 }
 

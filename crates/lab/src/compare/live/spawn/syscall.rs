@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,8 +24,8 @@ const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
 /// The last signal that this program or its libraries may handle: they leave those for real-time programs alone.
 const LAST_SIGNAL: c_int = libc::SIGSYS;
 
-/// In the memory of its parent, which stands still, with its files and a handle on it.
-const CLONE_FLAGS: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_PIDFD;
+/// In the memory of its parent, which stands still, with its files.
+const CLONE_FLAGS: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
 /// `linux/sched.h` (Linux 5.5); libc's constant of that name has lost this bit.
 #[cfg(target_arch = "x86_64")]
 const CLONE_CLEAR_SIGHAND: u64 = 1 << 32;
@@ -52,20 +52,20 @@ struct Shared<'a, Open> {
 
 impl<Open: Fn() -> io::Result<OwnedFd>> Child<'_, Open> {
     /// Starts it; the program runs when this returns.
-    pub(super) fn start(&self) -> Result<(Pid, OwnedFd), Failure> {
+    pub(super) fn start(&self) -> Result<Pid, Failure> {
         let shared = Shared::of(self);
         let mut stack = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = switch_of_this_process();
+        let before = (self.thp != ThpSwitch::Left).then(switch_of_this_process);
         let blocked = Blocked::all();
         let started = clone(&shared, &mut stack);
-        if self.thp != ThpSwitch::Left {
+        if let Some(before) = before {
             // Fails only in a process that is being killed.
             let _ = set_switch(before);
         }
         drop((blocked, stack));
-        let (pid, handle) = started.map_err(|error| Step::Process.failed(error))?;
+        let pid = started.map_err(|error| Step::Process.failed(error))?;
         match shared.failed.take() {
-            None => Ok((pid, handle)),
+            None => Ok(pid),
             Some((step, error)) => {
                 let _ = wait(pid);
                 Err(step.failed(error))
@@ -74,32 +74,21 @@ impl<Open: Fn() -> io::Result<OwnedFd>> Child<'_, Open> {
     }
 }
 
-fn clone<Open: Fn() -> io::Result<OwnedFd>>(
-    shared: &Shared<'_, Open>,
-    stack: &mut Stack,
-) -> io::Result<(Pid, OwnedFd)> {
-    let mut handle: c_int = -1;
+fn clone<Open: Fn() -> io::Result<OwnedFd>>(shared: &Shared<'_, Open>, stack: &mut Stack) -> io::Result<Pid> {
     let argument = ptr::from_ref(shared).cast_mut().cast();
     shared.has_handlers.set(false);
     // SAFETY: as below; the child has no handler of a signal from the start.
-    match unsafe { clone_without_handlers(run::<Open>, stack, argument, &mut handle) } {
+    match unsafe { clone_without_handlers(run::<Open>, stack, argument) } {
         Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => shared.has_handlers.set(true),
-        pid => return pid.map(|pid| (pid, own(handle))).map_err(Into::into),
+        pid => return pid.map_err(Into::into),
     }
     let flags = CLONE_FLAGS | libc::SIGCHLD;
     let top = stack.0.as_mut_ptr_range().end.cast();
     // SAFETY: this thread stands still until the child has executed its program or ended, so that the child has the stack and
     // what is shared to itself; other threads use neither. No handler of a signal runs in it, as all are blocked until it has
     // none left.
-    let pid = unsafe { libc::clone(run::<Open>, top, flags, argument, &raw mut handle) };
-    let pid = Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)?;
-    Ok((pid, own(handle)))
-}
-
-/// A handle that the kernel has just made.
-fn own(handle: c_int) -> OwnedFd {
-    // SAFETY: a successful clone has made this file, and nobody else knows of it.
-    unsafe { OwnedFd::from_raw_fd(handle) }
+    let pid = unsafe { libc::clone(run::<Open>, top, flags, argument) };
+    Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
 
 /// `clone3`, which has no wrapper in the C library: it spares the child two system calls for each handler that it clears.
@@ -114,11 +103,9 @@ unsafe fn clone_without_handlers(
     life: extern "C" fn(*mut c_void) -> c_int,
     stack: &mut Stack,
     argument: *mut c_void,
-    handle: &mut c_int,
 ) -> Result<Pid, Errno> {
     let arguments = libc::clone_args {
         flags: CLONE_CLEAR_SIGHAND | CLONE_FLAGS.cast_unsigned() as u64,
-        pidfd: ptr::from_mut(handle).addr() as u64,
         exit_signal: libc::SIGCHLD.cast_unsigned().into(),
         stack: stack.0.as_mut_ptr().expose_provenance() as u64,
         stack_size: size_of::<Stack>() as u64,
@@ -163,7 +150,6 @@ unsafe fn clone_without_handlers(
     _: extern "C" fn(*mut c_void) -> c_int,
     _: &mut Stack,
     _: *mut c_void,
-    _: &mut c_int,
 ) -> Result<Pid, Errno> {
     Err(Errno::NOSYS)
 }
