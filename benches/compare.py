@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `hugewise compare` adds to each run, beside hyperfine, which adds little: both start /bin/true as often, by turns.
 
-Usage: compare.py [--turns 11] [--blocks 20,140] [--program /bin/true] [--out FILE]
+Usage: compare.py [--turns 41] [--blocks 20,400] [--program /bin/true] [--out FILE]
 
 A block of `compare --arms base,system` is three runs (the reference is run twice), so hyperfine makes three times as many.
 Each turn takes both tools with few and with many runs, in an order that changes; the slope between the two is the cost of a
@@ -70,8 +70,8 @@ def difference(turns):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--turns", type=int, default=11)
-    parser.add_argument("--blocks", default="20,140")
+    parser.add_argument("--turns", type=int, default=41)
+    parser.add_argument("--blocks", default="20,400")
     parser.add_argument("--program", default="/bin/true")
     parser.add_argument("--out")
     asked = parser.parse_args()
