@@ -1,6 +1,6 @@
 // An independent pointer chase, to hold hugewise's figures against: another language, another way to shuffle (a stored
 // Fisher-Yates order), another clock (CLOCK_MONOTONIC), plain compiler output for the loop.
-// Usage: chase BYTES base|thp SECONDS  ->  median and 0.5 % quantile of ns per load, over blocks of about 30 us
+// Usage: chase BYTES base|thp SECONDS  ->  median, 0.5 % quantile and mean of ns per load, over blocks of about 30 us
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
@@ -59,7 +59,9 @@ int main(int argc, char **argv) {
         if (n == 1 && passed < 2e4) steps = (size_t)(steps * 3e4 / passed) / 8 * 8, n = 0;
     }
     if (at == 0) puts(""); // keeps the loop
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += blocks[i];
     qsort(blocks, n, sizeof *blocks, ascending);
-    printf("%.3f %.3f\n", blocks[n / 2], blocks[n / 200]);
+    printf("%.3f %.3f %.3f\n", blocks[n / 2], blocks[n / 200], sum / n);
     return 0;
 }

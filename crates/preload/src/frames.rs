@@ -34,19 +34,18 @@ pub(crate) fn track(shift: u8) {
 
 /// Those of this size, if track is kept of them: none others may be given to the program.
 pub(crate) fn tracked(shift: u8) -> Option<&'static Frames> {
-    all().find(|frames| frames.shift.load(Ordering::Relaxed) == shift)
+    all().find(|frames| frames.are_of(shift))
 }
 
 /// Which of the tracked sizes this is, counted from 0.
 pub(crate) fn place(shift: u8) -> Option<usize> {
-    let tracked = tracked(shift)?;
-    TRACKED.iter().position(|frames| core::ptr::eq(frames, tracked))
+    TRACKED
+        .iter()
+        .position(|frames| frames.are_tracked() && frames.are_of(shift))
 }
 
 fn all() -> impl Iterator<Item = &'static Frames> {
-    TRACKED
-        .iter()
-        .filter(|frames| !frames.bits.load(Ordering::Acquire).is_null())
+    TRACKED.iter().filter(|frames| frames.are_tracked())
 }
 
 /// Is any page given to the program in this range?
@@ -82,6 +81,14 @@ impl Frames {
             shift: AtomicU8::new(0),
             bits: AtomicPtr::new(core::ptr::null_mut()),
         }
+    }
+
+    fn are_tracked(&self) -> bool {
+        !self.bits.load(Ordering::Acquire).is_null()
+    }
+
+    fn are_of(&self, shift: u8) -> bool {
+        self.shift.load(Ordering::Relaxed) == shift
     }
 
     fn begin(&self, shift: u8) {

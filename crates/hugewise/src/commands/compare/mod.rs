@@ -11,6 +11,7 @@ mod slices;
 mod ways;
 mod workload;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use host::Snapshot;
 use lab::compare::inplace::Whose;
-use lab::compare::live::{Arm, Counting, Live, Server};
+use lab::compare::live::{Arm, Counting, Live, Patience, Server};
 use lab::compare::metric::Asked;
 use lab::compare::program;
 use lab::compare::slices::{Plan, Slices};
@@ -41,8 +42,10 @@ use crate::ui::{Outcome, Ui};
 const MOST: u32 = 30;
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
-/// A server may load its data before it is ready.
+/// A server may load its data before it is ready, and a program of which nothing is heard for longer may never end.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// What is said of a program that may never end.
+const WAITS: &str = "and whole runs wait for that (Ctrl-C stops them; or give it an end, or write --design slices)";
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result<Outcome> {
@@ -265,9 +268,7 @@ impl Comparison<'_> {
         journal.begin_anew(Method::Runs)?;
         self.tell(spec);
         if self.task.server.is_none() && !design::has_ended(error) {
-            let waits = "it had not ended by itself, and whole runs wait for that (Ctrl-C stops them; or give it an end, or write \
-                         --design slices)";
-            self.ui.say(waits);
+            self.ui.say(&format!("it had not ended by itself, {WAITS}"));
         }
         Ok(())
     }
@@ -301,6 +302,7 @@ impl Comparison<'_> {
     /// Makes the runs; whatever happens, borrowed pages are given back.
     fn whole_runs(self, spec: &Spec, stop: &dyn Fn() -> bool, journal: &mut Journal) -> Result<Compared, Error> {
         let ui = self.ui;
+        let told = Cell::new(false);
         let mut live = Live {
             arms: self.arms,
             asked: self.task.asked,
@@ -308,6 +310,17 @@ impl Comparison<'_> {
             counting: self.counting,
             ignore_failure: self.typed.ignore_failure,
             stop,
+            patience: Some(Patience {
+                time: PATIENCE,
+                over: &|| {
+                    if !told.replace(true) {
+                        ui.say(&format!(
+                            "the program has not ended for {} s, {WAITS}",
+                            PATIENCE.as_secs()
+                        ));
+                    }
+                },
+            }),
             began: Instant::now(),
             peaks: BTreeMap::new(),
         };

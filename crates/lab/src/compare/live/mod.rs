@@ -69,10 +69,20 @@ pub struct Live<'a> {
     pub ignore_failure: bool,
     /// Asked between waits: has the user had enough?
     pub stop: &'a dyn Fn() -> bool,
+    /// Somebody who should know of a program that may never end.
+    pub patience: Option<Patience<'a>>,
     /// When the work began.
     pub began: Instant,
     /// The most memory of any run so far, arm by arm: the next one is looked at when it has come near. Empty at first.
     pub peaks: BTreeMap<usize, Bytes>,
+}
+
+/// What is done about a program that is at work for long.
+pub struct Patience<'a> {
+    /// For how long.
+    pub time: Duration,
+    /// Called in each run that takes longer, which goes on.
+    pub over: &'a dyn Fn(),
 }
 
 impl Executor for Live<'_> {
@@ -126,7 +136,7 @@ impl Live<'_> {
 
     fn program(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
         let mut process = self.start(arm, expected)?;
-        process.wait(None, self.stop)?;
+        self.wait_for_end(&mut process)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.ended, &done.outputs)?;
         let mut run = run(done.wall, &done.ended, done.seen, arm);
@@ -138,6 +148,15 @@ impl Live<'_> {
         }
         self.find(arm, &mut run, &mut texts)?;
         Ok(run)
+    }
+
+    fn wait_for_end(&self, process: &mut Process) -> Result<(), Error> {
+        if let Some(patience) = &self.patience
+            && !process.wait(Some(patience.time), self.stop)?
+        {
+            (patience.over)();
+        }
+        process.wait(None, self.stop).map(drop)
     }
 
     /// The load is what is timed; memory, CPU time and page kinds are the server's.

@@ -1,5 +1,6 @@
 //! Real children: their accounts, their setups, and their ends.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use model::PageKind;
 use model::compare::Metric;
 
-use super::{Arm, Counting, Live, Server};
+use super::{Arm, Counting, Live, Patience, Server};
 use crate::compare::place::Bound;
 use crate::compare::technique::{Setup, ThpSwitch};
 use crate::compare::{Error, Executor};
@@ -28,8 +29,25 @@ pub(super) fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
         counting: Counting::default(),
         ignore_failure: false,
         stop: &|| false,
+        patience: None,
         began: Instant::now(),
         peaks: BTreeMap::new(),
+    }
+}
+
+#[test]
+fn of_a_program_that_takes_long_somebody_is_told_and_it_ends_all_the_same() {
+    for (seconds, expected) in [("0.3", 1), ("0", 0)] {
+        let told = Cell::new(0);
+        let over = || told.set(told.get() + 1);
+        let mut live = live(shell(&format!("sleep {seconds}; exit 0")), &[]);
+        live.patience = Some(Patience {
+            time: Duration::from_millis(100),
+            over: &over,
+        });
+        let run = live.run(0).expect("a run");
+        assert!(run.metrics["wall"] >= seconds.parse().expect("a number"));
+        assert_eq!(told.get(), expected, "sleep {seconds}");
     }
 }
 
@@ -122,6 +140,7 @@ fn a_child_that_is_no_longer_wanted_ends_with_its_own_children() {
         counting: Counting::default(),
         ignore_failure: false,
         stop: &stop,
+        patience: None,
         began,
         peaks: BTreeMap::new(),
     };
