@@ -120,11 +120,8 @@ impl Process {
     ) -> Result<bool, Error> {
         let until = at_most.map(|time| Instant::now() + time);
         while self.ended_after.is_none() {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
-            let left = until.map_or(self.pause, |until| self.pause.min(until - Instant::now().min(until)));
-            if self.has_ended_within(left)? {
+            let due = Instant::now() + self.pause;
+            if self.has_ended_by(until.map_or(due, |until| due.min(until)), stop)? {
                 self.ended_after = Some(self.began.elapsed());
             } else {
                 between(self);
@@ -136,12 +133,22 @@ impl Process {
         Ok(self.ended_after.is_some())
     }
 
-    fn has_ended_within(&self, time: Duration) -> Result<bool, Error> {
-        alarm::has_ended_within(self.pid, time).map_err(|error| Error::Setup {
-            arm: self.arm.clone(),
-            what: "waiting for it".to_owned(),
-            error,
-        })
+    /// Looks up now and then: a signal that asks this program to stop does not end the kernel's wait.
+    fn has_ended_by(&self, due: Instant, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        loop {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            let ended = alarm::has_ended_within(self.pid, left.min(SELDOM)).map_err(|error| Error::Setup {
+                arm: self.arm.clone(),
+                what: "waiting for it".to_owned(),
+                error,
+            })?;
+            if ended || Instant::now() >= due {
+                return Ok(ended);
+            }
+        }
     }
 
     /// One reading, and the pause until the next, which grows with what the reading took. Collapsing is no reading.
