@@ -14,7 +14,7 @@ hugewise itself is taken from PATH or from target/release.
 --when-quiet, for a VM whose neighbours share its core: what a tool tells counts only if the independent chase found L1 quiet
 just before and just after; that judges all tools alike, and none by its own figure. It says how many turns were asked again.
 """
-import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, functools, json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 from shared import hugewise_path, tell
 
@@ -55,17 +55,13 @@ def multichase(program, kind, text, count):
     return float(out.split()[-1]), None, None
 
 
-def chase(program, kind, text, count):
+def chase(program, kind, text, count, by_means=False):
     samples = [chase_sample(program, kind, text) for _ in range(count)]
-    return best((median, quiet, None) for median, quiet, _ in samples)
-
-
-def chase_means(program, kind, text, count):
-    samples = [chase_sample(program, kind, text) for _ in range(count)]
-    return best((mean, None, None) for _, _, mean in samples)
+    return best((mean if by_means else median, quiet, None) for median, quiet, mean in samples)
 
 
 def chase_sample(program, kind, text, seconds="0.5"):
+    """Median, quiet step and mean."""
     return tuple(float(number) for number in run([program, str(size(text)), kind, seconds]).split())
 
 
@@ -118,7 +114,7 @@ def programs(folder):
         subprocess.run([compiler, "-O2", "-o", binary, os.path.join(HERE, "chase.c")], check=True)
         # Twice: two tools that are the same differ by what this machine makes of any two.
         found["independent"] = found["independent again"] = (chase, binary)
-        found[MEANS] = (chase_means, binary)
+        found[MEANS] = (functools.partial(chase, by_means=True), binary)
     else:
         print("skipped: independent: cc is not on PATH")
     for name, (_, path) in found.items():

@@ -15,8 +15,9 @@ use super::plan::Target;
 use super::sampling::Visit;
 use super::sweep::Bench;
 
-/// Long enough that the two clock readings around it take no more than half as long, short enough that most blocks see no interrupt. Between
-/// blocks a neighbour takes lines of the ring, which the next block has to fetch again: shorter blocks tell more of him.
+/// Long enough that the two clock readings around it take no more than half as long, short enough that most blocks see no
+/// interrupt. Between blocks a neighbour takes lines of the ring, which the next block has to fetch again: shorter blocks tell
+/// more of him.
 const BLOCK: Duration = Duration::from_micros(30);
 /// Fewer blocks are no visit, whatever the slice says.
 const LEAST_BLOCKS: usize = 8;

@@ -315,7 +315,7 @@ impl Comparison<'_> {
                 over: &|| {
                     if !told.replace(true) {
                         ui.say(&format!(
-                            "the program has not ended for {} s, {WAITS}",
+                            "the program has not ended after {} s, {WAITS}",
                             PATIENCE.as_secs()
                         ));
                     }

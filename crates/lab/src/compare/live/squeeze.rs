@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use host::Source;
 use host::programs::{Area, parse_maps};
@@ -52,12 +52,6 @@ impl Squeeze {
 
     /// Tries every aligned page of the program's memory that was not collapsed yet.
     pub(super) fn tick(&mut self) {
-        let Some(process) = self.process.take() else { return };
-        self.collapse_all(process.as_fd());
-        self.process = Some(process);
-    }
-
-    fn collapse_all(&mut self, process: BorrowedFd<'_>) {
         let pid = self.pid;
         let path = format!("/proc/{pid}/maps");
         let Ok(text) = Source::live().bytes(&path).into_result() else {
@@ -75,7 +69,7 @@ impl Squeeze {
             .collect();
         for page in wanted {
             if !self.done.contains(&page) && self.tries.get(&page).is_none_or(|tries| *tries < TRIES) {
-                self.collapse(process, page);
+                self.collapse(page);
             }
         }
     }
@@ -87,8 +81,9 @@ impl Squeeze {
         }
     }
 
-    fn collapse(&mut self, process: BorrowedFd<'_>, page: u64) {
-        match process_madvise(process, page, PAGE.as_usize(), MADV_COLLAPSE) {
+    fn collapse(&mut self, page: u64) {
+        let Some(process) = &self.process else { return };
+        match process_madvise(process.as_fd(), page, PAGE.as_usize(), MADV_COLLAPSE) {
             Ok(()) => {
                 self.done.insert(page);
             }

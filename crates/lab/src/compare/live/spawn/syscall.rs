@@ -21,7 +21,8 @@ use crate::compare::technique::ThpSwitch;
 
 /// `linux/prctl.h`, not in libc yet: the switch spares memory that asked for large pages (Linux 6.18).
 const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
-/// The last signal that this program or its libraries may handle: they leave those for real-time programs alone.
+/// The last signal whose handler could do harm in a child: of those for real-time programs, this one handles only its alarm's, by
+/// doing nothing.
 const LAST_SIGNAL: c_int = libc::SIGSYS;
 
 /// In the memory of its parent, which stands still, with its files.
@@ -86,7 +87,7 @@ fn clone<Open: Fn() -> io::Result<OwnedFd>>(shared: &Shared<'_, Open>, stack: &m
     let top = stack.0.as_mut_ptr_range().end.cast();
     // SAFETY: this thread stands still until the child has executed its program or ended, so that the child has the stack and
     // what is shared to itself; other threads use neither. No handler of a signal runs in it, as all are blocked until it has
-    // none left.
+    // none left that does anything.
     let pid = unsafe { libc::clone(run::<Open>, top, flags, argument) };
     Pid::from_raw(pid.max(0)).ok_or_else(io::Error::last_os_error)
 }
