@@ -4,6 +4,7 @@
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("hugewise measures x86-64 Linux machines; other machines can be read from a capture, but not built on");
 
+pub mod alarm;
 pub mod arena;
 pub mod block;
 mod child;

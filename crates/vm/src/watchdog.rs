@@ -1,66 +1,34 @@
-//! A timer that pulls a thread out of KVM_RUN: from the deadline on it signals the thread again and again, until dropped.
-//!
-//! Repeated signals need no flag that a handler would have to set: one that arrives just before KVM_RUN is lost, the
-//! next is not.
+//! A deadline that pulls a thread out of KVM_RUN: from then on an alarm interrupts it again and again, until dropped.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::syscall::{Handler, Timer};
+use chase::alarm::Alarm;
 
 /// How often the signal is repeated once the deadline has passed.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// How many watchdogs there are, and the process-wide signal handler while there are any.
-static SHARED: Mutex<(usize, Option<Handler>)> = Mutex::new((0, None));
-
 /// A deadline for the thread that made it.
 pub(crate) struct Watchdog {
     ends: Instant,
-    // Dropped in this order: no signal may come once the handler has gone.
-    _timer: Timer,
-    _handler: Shared,
+    _alarm: Alarm,
 }
 
 impl Watchdog {
     /// Begins to watch the calling thread.
     pub(crate) fn new(deadline: Duration) -> io::Result<Self> {
-        let handler = Shared::acquire()?;
+        let alarm = Alarm::of_this_thread()?;
+        // A time of zero would mean "never".
+        alarm.set(deadline.max(Duration::from_nanos(1)), AGAIN)?;
         Ok(Self {
             ends: Instant::now() + deadline,
-            _timer: Timer::new(deadline, AGAIN)?,
-            _handler: handler,
+            _alarm: alarm,
         })
     }
 
     /// Has the time passed?
     pub(crate) fn expired(&self) -> bool {
         Instant::now() >= self.ends
-    }
-}
-
-/// A share in the signal handler: the first installs it, the last puts back what was there.
-struct Shared;
-
-impl Shared {
-    fn acquire() -> io::Result<Self> {
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if shared.1.is_none() {
-            shared.1 = Some(Handler::install()?);
-        }
-        shared.0 += 1;
-        Ok(Self)
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.0 -= 1;
-        if shared.0 == 0 {
-            shared.1 = None;
-        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
-mod alarm;
 mod counted;
 mod guard;
 mod outputs;
@@ -11,6 +10,7 @@ pub(super) mod spawned;
 mod squeeze;
 mod syscall;
 pub(super) mod trial;
+mod waiting;
 pub(super) mod watch;
 
 use std::collections::BTreeMap;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use chase::counters::program::{Attached, Event};
 use rustix::process::{Pid, Signal};
 
-use super::alarm;
 use super::guard::Place;
 use super::outputs::Outputs;
 use super::said;
 use super::spawned::Spawned;
 use super::squeeze::Squeeze;
 use super::syscall::{self, Ended};
+use super::waiting;
 use super::watch::{Seen, Watch};
 use crate::compare::Error;
 use crate::preload::{Armed, Report};
@@ -140,7 +140,7 @@ impl Process {
                 return Err(Error::Interrupted);
             }
             let left = due.saturating_duration_since(Instant::now());
-            let ended = alarm::has_ended_within(self.pid, left.min(SELDOM)).map_err(|error| Error::Setup {
+            let ended = waiting::has_ended_within(self.pid, left.min(SELDOM)).map_err(|error| Error::Setup {
                 arm: self.arm.clone(),
                 what: "waiting for it".to_owned(),
                 error,

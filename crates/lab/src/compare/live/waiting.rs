@@ -1,21 +1,18 @@
 //! Waiting for a child, but not for ever. The kernel's own wait knows no timeout, and a handle that could be polled (a pidfd) is
-//! a file more to make and to close: it would cost each run fifteen microseconds. So a timer's signal interrupts the wait.
-
-mod syscall;
+//! a file more to make and to close: it would cost each run fifteen microseconds. So an alarm interrupts the wait.
 
 use std::io;
 use std::time::Duration;
 
+use chase::alarm::Alarm;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-
-use self::syscall::Timer;
 
 /// A signal that comes before the wait has begun would be lost, so it comes again.
 const AGAIN: Duration = Duration::from_millis(1);
 
 thread_local! {
-    static TIMER: io::Result<Timer> = Timer::of_this_thread();
+    static ALARM: io::Result<Alarm> = Alarm::of_this_thread();
 }
 
 /// Has a child of this process ended, now or before the time is over? It is left to be waited for. Other signals may end
@@ -26,11 +23,11 @@ thread_local! {
 pub(super) fn has_ended_within(child: Pid, time: Duration) -> io::Result<bool> {
     let mut options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     options.set(WaitIdOptions::NOHANG, time.is_zero());
-    TIMER.with(|timer| {
-        let timer = timer
+    ALARM.with(|alarm| {
+        let alarm = alarm
             .as_ref()
             .map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
-        let _ringing = Ringing::after(timer, time)?;
+        let _ringing = Ringing::after(alarm, time)?;
         match waitid(WaitId::Pid(child), options) {
             Ok(status) => Ok(status.is_some()),
             Err(Errno::INTR) => Ok(false),
@@ -39,12 +36,12 @@ pub(super) fn has_ended_within(child: Pid, time: Duration) -> io::Result<bool> {
     })
 }
 
-/// A timer that interrupts; it is silent again when this is dropped.
-struct Ringing<'a>(&'a Timer);
+/// An alarm that rings; it is silent again when this is dropped.
+struct Ringing<'a>(&'a Alarm);
 
 impl<'a> Ringing<'a> {
-    fn after(timer: &'a Timer, time: Duration) -> io::Result<Self> {
-        timer.set(time, AGAIN).map(|()| Self(timer))
+    fn after(alarm: &'a Alarm, time: Duration) -> io::Result<Self> {
+        alarm.set(time, AGAIN).map(|()| Self(alarm))
     }
 }
 
