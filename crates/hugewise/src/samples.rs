@@ -48,6 +48,7 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
         pattern: Pattern::RandomLine,
         access: Access::Read,
         ns: Some(estimate),
+        visits: visits(kind, median, half),
         cycles: (bytes < Bytes::mib(1)).then_some(Estimate {
             median: 5.0,
             low: 4.9,
@@ -75,9 +76,18 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
     }
 }
 
+/// Six visits over the whole interval; those of large pages in the other order, so that both are not in step.
+fn visits(kind: PageKind, median: f64, half: f64) -> Vec<f64> {
+    let turn = if kind.is_large() { -1.0 } else { 1.0 };
+    [-1.0, 0.6, -0.2, 0.2, -0.6, 1.0]
+        .map(|at| median * (1.0 + turn * half * at))
+        .to_vec()
+}
+
 pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
     Point {
         ns: None,
+        visits: Vec::new(),
         cycles: None,
         quiet: None,
         backing: Backed {

@@ -154,7 +154,8 @@ pub struct FirstTouch {
     pub touched: u64,
     /// Faults that the hypervisor says it has fixed for them.
     pub faults: Option<u64>,
-    /// Time per touched page, in ns.
+    /// Time per touched page, in ns. Pages are new once only: the interval is that of the blocks of one pass, and does not
+    /// know how far another guest would lie.
     pub touch_ns: Option<Estimate>,
     /// The same once everything is translated, in ns.
     pub warm_ns: Option<Estimate>,

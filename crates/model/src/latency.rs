@@ -153,7 +153,10 @@ pub struct Point {
     pub access: Access,
     /// Time of one step, in ns; `null` when the backing asked for was not obtained.
     pub ns: Option<Estimate>,
-    /// The same in core cycles; `null` where the core clock could not be told or memory dominates.
+    /// Median of each visit in ns, in order of time.
+    #[serde(default)]
+    pub visits: Vec<f64>,
+    /// Core cycles of one step; `null` where the core clock could not be told or memory dominates.
     pub cycles: Option<Estimate>,
     /// What a step costs while nobody else uses the core's caches; `null` beyond them, or when nothing was measured.
     #[serde(default)]
@@ -237,8 +240,36 @@ pub struct Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
-    use crate::Bytes;
+    use super::{Access, Backed, Dropped, Pattern, Point};
+    use crate::{Backing, Bytes, PageKind};
+
+    #[test]
+    fn a_point_saved_before_there_were_visits_still_reads() {
+        let point = Point {
+            kind: PageKind::Base,
+            bytes: Bytes::mib(1),
+            pattern: Pattern::RandomLine,
+            access: Access::Read,
+            ns: None,
+            visits: vec![1.5, 2.5],
+            cycles: None,
+            quiet: None,
+            backing: Backed {
+                asked: PageKind::Base,
+                got: Backing::new(),
+                proof: "smaps".to_owned(),
+            },
+            not_measured: None,
+            stopped: None,
+            dropped: Dropped::default(),
+            counters: None,
+        };
+        let mut json = serde_json::to_value(&point).expect("json");
+        assert_eq!(serde_json::from_value::<Point>(json.clone()).expect("shape"), point);
+        let visits = json.as_object_mut().and_then(|fields| fields.remove("visits"));
+        assert_eq!(visits, Some(serde_json::json!([1.5, 2.5])));
+        assert!(serde_json::from_value::<Point>(json).expect("shape").visits.is_empty());
+    }
 
     #[test]
     fn patterns_read_what_they_print() {

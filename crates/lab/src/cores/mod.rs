@@ -15,7 +15,7 @@ use crate::{Progress, stats};
 pub struct Spec {
     /// The CPUs; every pair of them is measured.
     pub cpus: Vec<u32>,
-    /// Rounds of each measurement per pair; more narrow the intervals.
+    /// Rounds of each measurement per pair, in nine visits; more narrow the intervals.
     pub rounds: u32,
 }
 
@@ -41,6 +41,10 @@ pub enum Error {
 /// Longest that one round may take: CPUs that are not run at the same time would wait for one another for ever.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// Visits to each pair, among which its rounds are shared out: all pairs are visited in turn, so that what changes meanwhile shows
+/// as a difference between visits. With nine of them one that was disturbed does not widen the interval.
+const VISITS: u32 = 9;
+
 /// Measures every pair. A pair that could not be measured is a doubt, not an error.
 ///
 /// # Errors
@@ -54,20 +58,25 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         return Err(Error::TooFew(cpus.len()));
     }
     let wanted: Vec<[u32; 2]> = pairs_of(&cpus).collect();
-    let mut pairs = Vec::with_capacity(wanted.len());
-    for (done, &pair) in wanted.iter().enumerate() {
+    let mut taken = vec![Taken::default(); wanted.len()];
+    let visits = VISITS as usize * wanted.len();
+    for (done, at) in (0..VISITS).flat_map(|_| 0..wanted.len()).enumerate() {
         if stop() {
             return Err(Error::Interrupted);
         }
-        let share = done as f64 / wanted.len() as f64;
-        let left = if done > 0 {
-            begun.elapsed().mul_f64(1.0 / share - 1.0)
-        } else {
-            Duration::ZERO
-        };
-        progress.step(share, left, &format!("CPUs {} and {}", pair[0], pair[1]));
-        pairs.push(measure(pair, spec.rounds)?);
+        let [one, two] = wanted[at];
+        progress.step(
+            done as f64 / visits as f64,
+            left(begun, done, visits),
+            &format!("CPUs {one} and {two}"),
+        );
+        taken[at].visit([one, two], spec.rounds.div_ceil(VISITS).max(1))?;
     }
+    let pairs: Vec<Pair> = wanted
+        .iter()
+        .zip(&taken)
+        .map(|(&cpus, taken)| taken.publish(cpus))
+        .collect();
     let doubts = pairs.iter().filter_map(doubt).collect();
     let cores = Cores {
         cpus,
@@ -77,21 +86,42 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     Ok((cores, doubts))
 }
 
+fn left(begun: Instant, done: usize, all: usize) -> Duration {
+    match done {
+        0 => Duration::ZERO,
+        _ => begun.elapsed().mul_f64((all - done) as f64 / done as f64),
+    }
+}
+
 fn pairs_of(cpus: &[u32]) -> impl Iterator<Item = [u32; 2]> + '_ {
     cpus.iter()
         .enumerate()
         .flat_map(|(at, &one)| cpus[at + 1..].iter().map(move |&two| [one, two]))
 }
 
-fn measure(cpus: [u32; 2], rounds: u32) -> Result<Pair, Error> {
-    let trips = ping::round_trips(cpus, rounds)?;
-    let slowdown = stats::estimate(&contend::slowdowns(cpus, rounds)?);
-    Ok(Pair {
-        cpus,
-        round_trip_ns: stats::estimate(&trips),
-        slowdown,
-        relation: Relation::of(slowdown),
-    })
+/// What the visits to one pair gave, visit by visit.
+#[derive(Clone, Default)]
+struct Taken {
+    trips: Vec<Vec<f64>>,
+    slowdowns: Vec<Vec<f64>>,
+}
+
+impl Taken {
+    fn visit(&mut self, cpus: [u32; 2], rounds: u32) -> Result<(), Error> {
+        self.trips.push(ping::round_trips(cpus, rounds)?);
+        self.slowdowns.push(contend::slowdowns(cpus, rounds)?);
+        Ok(())
+    }
+
+    fn publish(&self, cpus: [u32; 2]) -> Pair {
+        let slowdown = stats::of_visits(&self.slowdowns);
+        Pair {
+            cpus,
+            round_trip_ns: stats::of_visits(&self.trips),
+            slowdown,
+            relation: Relation::of(slowdown),
+        }
+    }
 }
 
 fn doubt(pair: &Pair) -> Option<Doubt> {
@@ -113,7 +143,8 @@ fn doubt(pair: &Pair) -> Option<Doubt> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, Spec, pairs_of, run};
+    use super::{Error, Spec, Taken, pairs_of, run};
+    use model::cores::Relation;
 
     fn allowed() -> Vec<u32> {
         let set = rustix::thread::sched_getaffinity(None).expect("affinity");
@@ -123,6 +154,21 @@ mod tests {
     #[test]
     fn each_pair_is_looked_at_once() {
         assert_eq!(pairs_of(&[0, 1, 4]).collect::<Vec<_>>(), [[0, 1], [0, 4], [1, 4]]);
+    }
+
+    #[test]
+    fn visits_that_differ_widen_the_interval_however_many_rounds_each_has() {
+        let mut taken = Taken::default();
+        for visit in 0..9 {
+            let level = 1.0 + 0.1 * f64::from(visit);
+            taken.trips.push(vec![level; 100]);
+            taken.slowdowns.push(vec![level; 100]);
+        }
+        let pair = taken.publish([0, 1]);
+        let slowdown = pair.slowdown.expect("visits");
+        assert!(slowdown.low < 1.15 && slowdown.high > 1.65, "{slowdown:?}");
+        assert_eq!((slowdown.samples, pair.relation), (900, Relation::Unknown));
+        assert_eq!(Taken::default().publish([0, 1]).relation, Relation::Unknown);
     }
 
     #[test]

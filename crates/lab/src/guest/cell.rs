@@ -27,6 +27,9 @@ const FRESH: Bytes = Bytes::mib(64);
 /// The two sides walk the same ring at least so many steps apart, so that neither finds the other's lines in the cache.
 const APART: u64 = 1 << 20;
 
+/// One part in so many of each turn, its first, is not used: the other side's entries are in the TLB and the caches.
+const WARM: usize = 4;
+
 /// What a cell is measured with.
 pub(super) struct Run<'a> {
     pub(super) hypervisor: &'a Hypervisor,
@@ -177,10 +180,9 @@ fn by_turns(
 ) -> Result<Turns, Error> {
     let walk = block(beside, slot, access, slice);
     let per_step = |ticks: Vec<u64>| -> Vec<f64> {
-        ticks
-            .into_iter()
-            .map(|ticks| ticks as f64 / walk.real_steps() as f64)
-            .collect()
+        let warm = ticks.len() / WARM;
+        let ticks = ticks.into_iter().skip(warm);
+        ticks.map(|ticks| ticks as f64 / walk.real_steps() as f64).collect()
     };
     let mut turns = Turns::default();
     for round in 0..ROUNDS {

@@ -35,8 +35,9 @@ pub(super) fn sentence(guest: &Guest, bytes: Bytes) -> Option<String> {
     let one = |name: String, one: Option<Corner>| Some(format!("{name} {}", share(&none, &both, &one?)));
     let parts = [
         Some(format!(
-            "Pages of 2 MiB on both sides save a guest {:.0} % of the time at {bytes}",
-            gain * 100.0
+            "Pages of 2 MiB on both sides save a guest {:.0} ± {:.0} % of the time at {bytes}",
+            gain * 100.0,
+            (1.0 - gain) * both.error(&none) * 100.0
         )),
         one(
             "guest 2M on host base".to_owned(),
@@ -94,14 +95,20 @@ impl Corner {
         self.ns() < other.ns() * (1.0 - self.noise(other))
     }
 
-    /// The share by which both differ by chance: their errors are independent, and on the same memory the native ones cancel.
+    /// The share by which both differ by chance, and never less than what counts as noise.
     fn noise(&self, other: &Self) -> f64 {
+        self.error(other).max(NOISE)
+    }
+
+    /// Half the 95 % interval of the ratio of both, as a share of it: their errors are independent, as they were measured one after
+    /// the other, and on the same memory the native ones cancel.
+    fn error(&self, other: &Self) -> f64 {
         let natives = [self.native, other.native]
             .into_iter()
             .filter(|_| self.kind != other.kind);
         let errors = [self.ratio, other.ratio].into_iter().chain(natives);
         let squares: f64 = errors.map(|estimate| estimate.relative_error().powi(2)).sum();
-        squares.sqrt().max(NOISE)
+        squares.sqrt()
     }
 }
 

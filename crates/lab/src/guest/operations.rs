@@ -10,12 +10,17 @@ use vm::{Config, Guest, Hypervisor, Job, Kernel, Ring, payload};
 use super::Error;
 
 const DEADLINE: Duration = Duration::from_secs(60);
-/// A tenth of a second for each operation at most, in ticks of a counter of a few GHz.
-const TICKS: u64 = 300_000_000;
+/// Visits to each operation, each to a new guest, in rounds through all of them.
+const VISITS: u32 = stats::LEAST_VISITS as u32;
+/// A sixtieth of a second for each visit at most, in ticks of a counter of a few GHz.
+const TICKS: u64 = 50_000_000;
 /// Ticks of one block, if an operation is shorter than that.
 const BLOCK_TICKS: u64 = 150_000;
-/// Enough for a median; more if they are cheap.
-const BLOCKS: std::ops::RangeInclusive<u64> = 8..=200;
+/// Blocks of a visit: enough for its median; more if they are cheap.
+const BLOCKS: std::ops::RangeInclusive<u64> = 4..=40;
+
+/// What was counted per operation.
+type Counts = BTreeMap<String, f64>;
 
 /// What a kind of operation gave.
 pub(super) struct Measured {
@@ -23,36 +28,92 @@ pub(super) struct Measured {
     pub(super) what: &'static str,
     /// Does it change page tables (or else only leave the guest)?
     pub(super) churn: bool,
-    /// Ticks of one operation, for each block, and what was counted per operation.
-    pub(super) result: Result<(Vec<f64>, BTreeMap<String, f64>), String>,
+    /// Ticks of one operation, for each block of each visit, and what was counted per operation.
+    pub(super) result: Result<(Vec<Vec<f64>>, Counts), String>,
 }
 
-/// All operations, each in a guest of its own.
-pub(super) fn all(hypervisor: &Hypervisor, stop: &dyn Fn() -> bool) -> Result<Vec<Measured>, Error> {
-    let exits = [
-        (
-            "exit-to-user",
-            "a store to a page that is not there: out to this program and back",
-            payload::ping(),
-        ),
-        (
-            "cpuid",
-            "a CPUID instruction: out to the kernel and back, where the hypervisor intercepts it",
-            payload::cpuid(),
-        ),
-    ];
-    let mut all = Vec::new();
-    for (name, what, code) in exits {
-        let load = |guest: &mut Guest<'_>| guest.load(code).map(|kernel| (kernel, Ring::User, 0));
-        all.push(measured(hypervisor, name, what, false, &load, stop)?);
+impl Measured {
+    fn new(name: &'static str, what: &'static str, churn: bool) -> Self {
+        Self {
+            name,
+            what,
+            churn,
+            result: Ok((Vec::new(), BTreeMap::new())),
+        }
     }
-    for op in Op::ALL {
-        let start = op.start(hypervisor.levels());
-        let load = |guest: &mut Guest<'_>| guest.load_churn(op).map(|kernel| (kernel, op.ring(), start));
-        let (name, what) = describe(op);
-        all.push(measured(hypervisor, name, what, true, &load, stop)?);
+
+    /// Takes one more visit in. What this hypervisor cannot do is not tried again; others can be measured all the same.
+    fn add(&mut self, visit: Result<(Vec<f64>, Counts), vm::Error>) -> Result<(), Error> {
+        let Ok((visits, counts)) = &mut self.result else {
+            return Ok(());
+        };
+        match visit {
+            Ok((ticks, counted)) => {
+                visits.push(ticks);
+                for (name, count) in counted {
+                    *counts.entry(name).or_default() += count / f64::from(VISITS);
+                }
+            }
+            Err(why @ (vm::Error::Faulted { .. } | vm::Error::Exit { .. } | vm::Error::Stuck(_))) => {
+                self.result = Err(why.to_string());
+            }
+            Err(why) => return Err(why.into()),
+        }
+        Ok(())
+    }
+}
+
+/// All operations, each visit in a guest of its own.
+pub(super) fn all(hypervisor: &Hypervisor, stop: &dyn Fn() -> bool) -> Result<Vec<Measured>, Error> {
+    let asked = asked(hypervisor);
+    let mut all: Vec<Measured> = asked
+        .iter()
+        .map(|&(name, what, churn, _)| Measured::new(name, what, churn))
+        .collect();
+    for _ in 0..VISITS {
+        for ((.., load), measured) in asked.iter().zip(&mut all) {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            if measured.result.is_ok() {
+                measured.add(one(hypervisor, load.as_ref()))?;
+            }
+        }
     }
     Ok(all)
+}
+
+/// Loads an operation into a guest.
+type Load = dyn Fn(&mut Guest<'_>) -> Result<(Kernel, Ring, u64), vm::Error>;
+/// Name, description, whether it changes page tables, and how it is loaded.
+type Asked = (&'static str, &'static str, bool, Box<Load>);
+
+fn asked(hypervisor: &Hypervisor) -> Vec<Asked> {
+    let exits = [
+        exit(
+            "exit-to-user",
+            "a store to a page that is not there: out to this program and back",
+            payload::ping,
+        ),
+        exit(
+            "cpuid",
+            "a CPUID instruction: out to the kernel and back, where the hypervisor intercepts it",
+            payload::cpuid,
+        ),
+    ];
+    let levels = hypervisor.levels();
+    let churn = Op::ALL.into_iter().map(|op| {
+        let start = op.start(levels);
+        let load = move |guest: &mut Guest<'_>| guest.load_churn(op).map(|kernel| (kernel, op.ring(), start));
+        let (name, what) = describe(op);
+        (name, what, true, Box::new(load) as Box<Load>)
+    });
+    exits.into_iter().chain(churn).collect()
+}
+
+fn exit(name: &'static str, what: &'static str, code: fn() -> &'static [u8]) -> Asked {
+    let load = move |guest: &mut Guest<'_>| guest.load(code()).map(|kernel| (kernel, Ring::User, 0_u64));
+    (name, what, false, Box::new(load))
 }
 
 /// Stable names, after the microbenchmarks they are the core of.
@@ -75,34 +136,7 @@ fn describe(op: Op) -> (&'static str, &'static str) {
     }
 }
 
-type Load<'a> = dyn Fn(&mut Guest<'_>) -> Result<(Kernel, Ring, u64), vm::Error> + 'a;
-
-fn measured(
-    hypervisor: &Hypervisor,
-    name: &'static str,
-    what: &'static str,
-    churn: bool,
-    load: &Load<'_>,
-    stop: &dyn Fn() -> bool,
-) -> Result<Measured, Error> {
-    if stop() {
-        return Err(Error::Interrupted);
-    }
-    let result = match one(hypervisor, load) {
-        Ok(result) => Ok(result),
-        // This hypervisor cannot do it; others can be measured all the same.
-        Err(why @ (vm::Error::Faulted { .. } | vm::Error::Exit { .. } | vm::Error::Stuck(_))) => Err(why.to_string()),
-        Err(why) => return Err(why.into()),
-    };
-    Ok(Measured {
-        name,
-        what,
-        churn,
-        result,
-    })
-}
-
-fn one(hypervisor: &Hypervisor, load: &Load<'_>) -> Result<(Vec<f64>, BTreeMap<String, f64>), vm::Error> {
+fn one(hypervisor: &Hypervisor, load: &Load) -> Result<(Vec<f64>, Counts), vm::Error> {
     let config = Config {
         memory: None,
         page: GuestPage::Size4K,

@@ -16,6 +16,9 @@ use crate::stats;
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
 const SANE: f64 = 0.03;
 
+/// Where the second half of turns differs from the first by more than this for sure, their state was still coming back.
+const MOVING: f64 = 0.02;
+
 /// All that was measured.
 #[derive(Default)]
 pub(super) struct Outcome {
@@ -91,7 +94,7 @@ impl Outcome {
         let native: Vec<Vec<f64>> = turns.flat_map(|turns| turns.native.iter().cloned()).collect();
         let (_, backed, first) = sized.first()?;
         let reason = first.as_ref().err().filter(|_| native.is_empty()).cloned();
-        let point = point(spec, kind, bytes, backed, clock.of_turns(&native), reason);
+        let point = point(spec, kind, bytes, backed, clock, (&native, reason));
         Some(GuestPoint {
             guest_page: None,
             point,
@@ -106,7 +109,7 @@ impl Outcome {
         let emulated = churn && spec.mmu.known() == Some(&Mmu::ShadowPvm);
         let published = |measured: &Measured| {
             let (ns, per_operation, not_measured) = match &measured.result {
-                Ok((ticks, counted)) => (clock.estimate(ticks), counted.clone(), None),
+                Ok((visits, counted)) => (clock.of_turns(visits), counted.clone(), None),
                 Err(why) => (None, BTreeMap::new(), Some(why.clone())),
             };
             Operation {
@@ -155,13 +158,54 @@ impl Outcome {
                 cold.join(", ")
             )));
         }
+        doubts.extend(self.moving());
         doubts
     }
+
+    /// Points whose turns had not come to a lasting state: the number is then one of the way there.
+    fn moving(&self) -> Option<Doubt> {
+        let all: Vec<(String, &Turns)> = self.cells.iter().flat_map(named).collect();
+        // Each point is asked about its guest and about its native side.
+        let halves = all.iter().flat_map(|(name, turns)| {
+            let sides = [("guest", &turns.guest), ("native", &turns.native)];
+            sides.map(|(side, turns)| (name, side, settling(turns, 2 * all.len())))
+        });
+        let is_moving = |half: &Estimate| half.high < 1.0 - MOVING || half.low > 1.0 + MOVING;
+        let moving: Vec<String> = halves
+            .filter_map(|(name, side, half)| Some((name, side, half.filter(is_moving)?)))
+            .map(|(name, side, half)| format!("{name} ({side} side, {:+.0} %)", (half.median - 1.0) * 100.0))
+            .collect();
+        (!moving.is_empty()).then(|| {
+            Doubt::new(
+                "not-converged",
+                format!(
+                    "the second half of a turn still differs from the first: {}; longer turns would give other numbers (--budget)",
+                    moving.join(", ")
+                ),
+            )
+        })
+    }
+}
+
+/// A cell's measured points, each with what it is.
+fn named(cell: &Cell) -> impl Iterator<Item = (String, &Turns)> {
+    let turns = cell
+        .sized
+        .iter()
+        .filter_map(|(bytes, _, turns)| Some((bytes, turns.as_ref().ok()?)));
+    turns.map(|(bytes, turns)| (format!("{bytes} of {} on {}", cell.page, cell.kind), turns))
+}
+
+/// What the second half of a turn takes as a multiple of the first.
+fn settling(turns: &[Vec<f64>], candidates: usize) -> Option<Estimate> {
+    let (early, late): (Vec<&[f64]>, Vec<&[f64]>) = turns.iter().map(|turn| turn.split_at(turn.len() / 2)).unzip();
+    stats::ratio(&stats::medians(&late), &stats::medians(&early), candidates)
 }
 
 /// A guest that does not run on the bare core has no latency that means anything.
 fn claim_nothing(point: &mut GuestPoint) {
     if point.guest_page.is_some() && point.point.ns.take().is_some() {
+        point.point.visits.clear();
         point.ratio = None;
         point.point.not_measured = Some("the guest is emulated: see the doubt of that name".to_owned());
     }
@@ -181,11 +225,9 @@ impl Clock {
         stats::estimate(ticks).map(|estimate| self.ns(estimate))
     }
 
-    /// One estimate over all turns, whose interval is that between turns: samples within a turn are not independent.
+    /// Over turns, or other visits: samples within one are not independent.
     fn of_turns(&self, turns: &[Vec<f64>]) -> Option<Estimate> {
-        let all: Vec<f64> = turns.iter().flatten().copied().collect();
-        let batch = all.len() / turns.len().max(1);
-        stats::batched(&all, batch).map(|estimate| self.ns(estimate))
+        stats::of_visits(turns).map(|estimate| self.ns(estimate))
     }
 
     fn ns(&self, estimate: Estimate) -> Estimate {
@@ -206,35 +248,37 @@ fn guest_point(
     backed: &Backed,
     turns: &Result<Turns, String>,
 ) -> GuestPoint {
-    let (ns, ratio, reason) = match turns {
-        Ok(turns) => (clock.of_turns(&turns.guest), stats::estimate(&turns.ratios()), None),
-        Err(why) => (None, None, Some(why.clone())),
+    let (guest, ratio, reason) = match turns {
+        Ok(turns) => (turns.guest.as_slice(), stats::of_medians(&turns.ratios()), None),
+        Err(why) => (&[][..], None, Some(why.clone())),
     };
     let counted =
         |stats: fn(&Counted) -> &BTreeMap<String, i64>| cell.guest.as_ref().map(stats).cloned().unwrap_or_default();
     GuestPoint {
         guest_page: Some(cell.page),
-        point: point(spec, cell.kind, bytes, backed, ns, reason),
+        point: point(spec, cell.kind, bytes, backed, clock, (guest, reason)),
         ratio,
         warm_stats: counted(|counted| &counted.warm_stats),
         timed_stats: counted(|counted| &counted.timed_stats),
     }
 }
 
+/// A point of these visits, or why there are none.
 fn point(
     spec: &Spec,
     kind: PageKind,
     bytes: Bytes,
     backed: &Backed,
-    ns: Option<Estimate>,
-    not_measured: Option<String>,
+    clock: &Clock,
+    (visits, not_measured): (&[Vec<f64>], Option<String>),
 ) -> Point {
     Point {
         kind,
         bytes,
         pattern: spec.pattern,
         access: spec.access,
-        ns,
+        ns: clock.of_turns(visits),
+        visits: stats::medians(visits).iter().map(|ticks| ticks / clock.0).collect(),
         cycles: None,
         quiet: None,
         backing: backed.clone(),

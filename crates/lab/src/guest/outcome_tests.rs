@@ -73,7 +73,7 @@ fn outcome(sanity: f64, timed_faults: i64) -> Outcome {
                 name: "exit-to-user",
                 what: "",
                 churn: false,
-                result: Ok((vec![50_000.0; 8], BTreeMap::new())),
+                result: Ok((vec![vec![50_000.0; 8]; 6], BTreeMap::new())),
             },
             Measured {
                 name: "segv",
@@ -138,6 +138,48 @@ fn faults_while_it_was_timed_are_a_doubt() {
     let doubts = outcome.doubts(&publish(&outcome));
     assert_eq!(doubts[0].code, "not-warm");
     assert!(doubts[0].text.contains("4K on base"), "{}", doubts[0].text);
+}
+
+#[test]
+fn turns_whose_halves_differ_are_a_doubt_and_those_that_only_scatter_are_not() {
+    let mut moving = outcome(2.0, 0);
+    moving.cells[0].sized[0].2 = Ok(Turns {
+        native: (0..6).map(|turn| vec![400.0 + f64::from(turn % 3); 10]).collect(),
+        guest: (0..6)
+            .map(|turn| {
+                (0..10)
+                    .map(|at| 420.0 + f64::from(turn) - 10.0 * f64::from(at))
+                    .collect()
+            })
+            .collect(),
+    });
+    let doubts = moving.doubts(&publish(&moving));
+    assert_eq!(doubts.len(), 1, "{doubts:?}");
+    assert_eq!(doubts[0].code, "not-converged");
+    assert!(
+        doubts[0].text.contains("64M of 4K on base (guest side, -12 %)"),
+        "{doubts:?}"
+    );
+    assert!(!doubts[0].text.contains("native side"), "{doubts:?}");
+}
+
+#[test]
+fn turns_that_differ_widen_the_interval_however_many_samples_each_has() {
+    let mut outcome = outcome(2.0, 0);
+    outcome.cells[0].sized[0].2 = Ok(Turns {
+        native: vec![vec![400.0; 1000]; 6],
+        guest: (0..6).map(|turn| vec![400.0 + 10.0 * f64::from(turn); 1000]).collect(),
+    });
+    let guest = publish(&outcome);
+    let point = guest
+        .points
+        .iter()
+        .find(|point| point.guest_page.is_some())
+        .expect("a point");
+    let ns = point.point.ns.expect("measured");
+    assert_eq!((ns.low, ns.high, ns.samples), (200.0, 225.0, 6000));
+    let ratio = point.ratio.expect("pairs");
+    assert_eq!((ratio.low, ratio.high), (1.0, 1.125));
 }
 
 #[test]

@@ -111,6 +111,7 @@ mod tests {
                 pattern: Pattern::RandomLine,
                 access: Access::Read,
                 ns: Some(estimate(ns)),
+                visits: Vec::new(),
                 cycles: None,
                 quiet: None,
                 backing: Backed {
@@ -170,7 +171,7 @@ mod tests {
             [
                 "ept: each TLB miss walks the guest's tables and, for every step of that, the host's. At 1G a warm guest takes 1.10 times the native time with 4K on base, 1.00 times the native time with 2M on thp.",
                 "The first touch of a page is paid once: 12.3 us for each of 1003 faults over 1000 pages of 4 KiB (guest 4K on base).",
-                "Pages of 2 MiB on both sides save a guest 36 % of the time at 1G; guest 2M on host base keeps only 20 % of the gain; guest 4K on host thp keeps 75 % of the gain.",
+                "Pages of 2 MiB on both sides save a guest 36 ± 0 % of the time at 1G; guest 2M on host base keeps only 20 % of the gain; guest 4K on host thp keeps 75 % of the gain.",
                 "To compare with shadow paging: stop all VMs, `modprobe -r kvm_intel && modprobe kvm_intel ept=0`, and measure again.",
             ]
         );

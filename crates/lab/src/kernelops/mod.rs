@@ -39,7 +39,7 @@ pub struct Spec {
     pub workers: Vec<u32>,
     /// CPUs that may be used, in the order in which workers take them.
     pub cpus: Vec<u32>,
-    /// Time for everything, set-up included. Every point is visited once, even if that takes longer.
+    /// Time for everything, set-up included. Every point is visited twice, even if that takes longer.
     pub budget: Duration,
     /// Seed of the order of visits.
     pub seed: u64,

@@ -13,8 +13,10 @@ use super::sweep::Sampled;
 
 /// Above this share of processor time used by others the machine was busy with something else.
 const BUSY: f64 = 0.1;
-/// Visits to one point that differ by more than this were not under the same conditions.
-const UNSTEADY: f64 = 0.2;
+/// Where two visits to one point differ by more than this on average, they were not under the same conditions.
+const UNSTEADY: f64 = 0.15;
+/// Where the second half of visits differs from the first by more than this for sure, their state was still coming back.
+const MOVING: f64 = 0.02;
 /// At least this share of the memory must be of the kind asked for.
 const ENOUGH: f64 = 0.99;
 /// So many faults more than there should be are allowed: a stack or a counter may fault too.
@@ -65,6 +67,9 @@ fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<String>
         return Some(format!(
             "all {dropped} samples were switched out; repeat on a quieter machine"
         ));
+    }
+    if samples.ticks().is_none() {
+        return Some("only one visit gave samples, which has no interval; give more time with --budget".to_owned());
     }
     backing
         .and_then(|backed| not_as_asked(op, samples, backed))
@@ -117,7 +122,12 @@ fn per_operation(samples: &Samples) -> BTreeMap<String, f64> {
 
 /// What weakens the result; `others` is the share of processor time that other processes used meanwhile.
 pub(super) fn doubts(targets: &[Target], sampled: &Sampled, budget: Duration, others: Option<f64>) -> Vec<Doubt> {
-    let all = [busy(others), unsteady(targets, sampled), unsettled(sampled, budget)];
+    let all = [
+        busy(others),
+        unsteady(targets, sampled),
+        moving(targets, sampled),
+        unsettled(sampled, budget),
+    ];
     let mut doubts: Vec<Doubt> = all.into_iter().flatten().collect();
     doubts.sort();
     doubts
@@ -136,25 +146,51 @@ fn busy(others: Option<f64>) -> Option<Doubt> {
 }
 
 fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
-    let all = targets
+    let all = measured(targets, sampled);
+    let apart = all
         .iter()
-        .zip(&sampled.samples)
-        .filter(|(_, samples)| samples.refused().is_none());
-    let unsteady: Vec<_> = all.filter(|(_, samples)| samples.disagreement() > UNSTEADY).collect();
-    let (target, samples) = unsteady
-        .iter()
-        .max_by(|a, b| a.1.disagreement().total_cmp(&b.1.disagreement()))?;
+        .filter_map(|(target, samples)| Some((*target, samples.disagreement()?)));
+    let unsteady: Vec<_> = apart.filter(|&(_, apart)| apart > UNSTEADY).collect();
+    let (target, apart) = unsteady.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let text = format!(
-        "{} of {} points differ by more than {:.0} % between rounds, most of all {} by {} workers ({:.0} %): others use \
-         these CPUs too; repeat on a quieter machine, or compare runs before believing a small difference",
+        "two visits to the same point differ by more than {:.0} % on average at {} of {} points, most of all {} by {} \
+         workers ({:.0} %): others use these CPUs too; repeat on a quieter machine, or compare runs before believing a \
+         small difference",
+        UNSTEADY * 100.0,
         unsteady.len(),
         targets.len(),
-        UNSTEADY * 100.0,
         target.op,
         target.workers,
-        samples.disagreement() * 100.0
+        apart * 100.0
     );
     Some(Doubt::new("rounds-disagree", text))
+}
+
+/// Points whose visits had not come to a lasting state: the number is then one of the way there.
+fn moving(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
+    let all = measured(targets, sampled);
+    let halves = all
+        .iter()
+        .filter_map(|(target, samples)| Some((*target, samples.settling(all.len())?)));
+    let is_moving = |half: &Estimate| half.high < 1.0 - MOVING || half.low > 1.0 + MOVING;
+    let moving: Vec<_> = halves.filter(|(_, half)| is_moving(half)).collect();
+    let by = |half: &Estimate| (half.median - 1.0).abs();
+    let (target, half) = moving.iter().max_by(|a, b| by(&a.1).total_cmp(&by(&b.1)))?;
+    let text = format!(
+        "{} of {} points had not converged: the second half of their visits differs from the first, most of all {} by {} \
+         workers ({:+.0} %), so that longer visits would give other numbers; give more time with --budget",
+        moving.len(),
+        targets.len(),
+        target.op,
+        target.workers,
+        (half.median - 1.0) * 100.0
+    );
+    Some(Doubt::new("not-converged", text))
+}
+
+fn measured<'a>(targets: &'a [Target], sampled: &'a Sampled) -> Vec<(&'a Target, &'a Samples)> {
+    let all = targets.iter().zip(&sampled.samples);
+    all.filter(|(_, samples)| samples.refused().is_none()).collect()
 }
 
 fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Doubt> {
@@ -222,7 +258,7 @@ mod tests {
     }
 
     fn reason(op: Op, visit: Visit) -> Option<String> {
-        let (targets, sampled) = of(op, vec![visit]);
+        let (targets, sampled) = of(op, vec![visit.clone(), visit]);
         let point = points(&targets, &sampled, 2.0).remove(0);
         assert_eq!(point.ns.is_none(), point.not_measured.is_some());
         point.not_measured
@@ -234,7 +270,7 @@ mod tests {
 
     #[test]
     fn ticks_become_nanoseconds_and_counts_stand_beside_them() {
-        let (targets, sampled) = of(Op::FileRead, vec![Ok(vec![taken(100, None)])]);
+        let (targets, sampled) = of(Op::FileRead, vec![Ok(vec![taken(100, None)]); 2]);
         let point = points(&targets, &sampled, 2.0).remove(0);
         assert_eq!(point.ns.expect("measured").median, 100.0);
         assert_eq!(point.per_operation["pages-per-fault"], 16.0);
@@ -246,7 +282,7 @@ mod tests {
         let thp = Op::AnonWrite { kind: PageKind::Thp };
         assert_eq!(reason(thp, Ok(vec![taken(100, only(PageKind::Thp))])), None);
         let why = reason(thp, Ok(vec![taken(100, only(PageKind::Base))])).expect("fell back");
-        assert!(why.contains("asked for thp, got base 2M"), "{why}");
+        assert!(why.contains("asked for thp, got base 4M"), "{why}");
         let why = reason(thp, Ok(vec![taken(120, only(PageKind::Thp))])).expect("some fell back");
         assert!(why.contains("1.20 faults"), "{why}");
         let zeros = Op::ZeroRead { kind: PageKind::Base };
@@ -267,5 +303,25 @@ mod tests {
         assert_eq!(codes(Some(0.05)), ["rounds-disagree", "short-budget"]);
         assert_eq!(codes(None), codes(Some(0.05)));
         assert_eq!(codes(Some(0.5))[0], "busy-machine");
+    }
+
+    #[test]
+    fn one_visit_alone_has_a_reason_instead_of_a_number() {
+        let (targets, sampled) = of(Op::FileRead, vec![Ok(vec![taken(100, None)])]);
+        let point = points(&targets, &sampled, 2.0).remove(0);
+        assert!(point.ns.is_none() && point.not_measured.is_some_and(|why| why.contains("one visit")));
+    }
+
+    #[test]
+    fn visits_that_still_move_are_told() {
+        let mut moving = taken(100, None);
+        moving.ticks = (0..40).map(|n| 300.0 - f64::from(n)).collect();
+        let (targets, sampled) = of(Op::Segv, vec![Ok(vec![moving]); 6]);
+        let doubts = doubts(&targets, &sampled, Duration::from_secs(1), None);
+        assert_eq!(doubts.len(), 1, "{doubts:?}");
+        assert!(
+            doubts[0].code == "not-converged" && doubts[0].text.contains("-7 %"),
+            "{doubts:?}"
+        );
     }
 }

@@ -5,16 +5,10 @@ use std::collections::BTreeMap;
 use model::{Backing, Estimate, Reading, Unread};
 
 use super::worker::{Proved, Taken};
-use crate::{rounds, stats};
 
-/// A point is settled when half the 95 % interval of its median is within this share of it.
+/// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
+/// ([`stats::is_enough`]): other processes, other page tables, other neighbours.
 const NARROW: f64 = 0.02;
-/// Visits before a point may be called settled: other processes, other page tables, other neighbours.
-const LEAST_VISITS: usize = 3;
-/// Consecutive samples whose median counts as one independent value.
-const BATCH: usize = 4;
-/// Samples before an interval means anything.
-const LEAST_SAMPLES: usize = 8 * BATCH;
 
 /// What one visit gave: one set of samples from each worker, or why there are none.
 pub(super) type Visit = Result<Vec<Taken>, String>;
@@ -22,8 +16,11 @@ pub(super) type Visit = Result<Vec<Taken>, String>;
 /// All samples of one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    ticks: Vec<f64>,
+    /// Medians of the visits, and of the first and the second half of each.
     visits: Vec<f64>,
+    early: Vec<f64>,
+    late: Vec<f64>,
+    kept: u64,
     dropped: u64,
     operations: u64,
     counts: BTreeMap<String, u64>,
@@ -47,9 +44,11 @@ impl Samples {
     }
 
     fn take(&mut self, workers: Vec<Taken>) {
-        let before = self.ticks.len();
+        let (mut early, mut late) = (Vec::new(), Vec::new());
         for taken in workers {
-            self.ticks.extend(taken.ticks);
+            let (first, second) = taken.ticks.split_at(taken.ticks.len() / 2);
+            early.extend_from_slice(first);
+            late.extend_from_slice(second);
             self.dropped += taken.dropped;
             self.operations += taken.operations;
             for (name, count) in taken.counts {
@@ -64,15 +63,19 @@ impl Samples {
                 None => {}
             }
         }
-        self.visits.extend(stats::median(&self.ticks[before..]));
+        self.kept += (early.len() + late.len()) as u64;
+        if let (Some(first), Some(second)) = (stats::median(&early), stats::median(&late)) {
+            self.early.push(first);
+            self.late.push(second);
+        }
+        early.append(&mut late);
+        self.visits.extend(stats::median(&early));
         self.closed |= self.is_settled();
     }
 
     /// Is the interval narrow enough?
     pub(super) fn is_settled(&self) -> bool {
-        self.visits.len() >= LEAST_VISITS
-            && self.ticks.len() >= LEAST_SAMPLES
-            && self.ticks().is_some_and(|estimate| estimate.relative_error() <= NARROW)
+        stats::is_enough(&self.visits, NARROW)
     }
 
     /// Is nothing more to be sampled here?
@@ -80,9 +83,16 @@ impl Samples {
         self.closed
     }
 
-    /// Ticks of the time stamp counter per operation.
+    /// Ticks of the time stamp counter per operation; `None` of fewer than two visits, which have no interval.
     pub(super) fn ticks(&self) -> Option<Estimate> {
-        stats::batched(&self.ticks, BATCH)
+        let samples = self.kept;
+        stats::of_medians(&self.visits).map(|ticks| Estimate { samples, ..ticks })
+    }
+
+    /// What the second half of a visit takes as a multiple of the first: 1 where the state that the operation depends on
+    /// (caches, lists of free pages) is as it stays. `candidates` is the number of points that are asked.
+    pub(super) fn settling(&self, candidates: usize) -> Option<Estimate> {
+        stats::ratio(&self.late, &self.early, candidates)
     }
 
     /// Why it could not be done.
@@ -105,7 +115,7 @@ impl Samples {
 
     /// Samples that were kept.
     pub(super) fn kept(&self) -> u64 {
-        self.ticks.len() as u64
+        self.kept
     }
 
     /// Samples that were thrown away.
@@ -118,9 +128,9 @@ impl Samples {
         self.counts.get(name).copied().unwrap_or(0) as f64 / self.operations.max(1) as f64
     }
 
-    /// How far the medians of the visits lie apart, as a share of the smallest.
-    pub(super) fn disagreement(&self) -> f64 {
-        rounds::disagreement(&self.visits)
+    /// How far two visits lie apart, as a share of the median; `None` of fewer than two.
+    pub(super) fn disagreement(&self) -> Option<f64> {
+        stats::disagreement(&self.visits)
     }
 }
 
@@ -142,24 +152,44 @@ mod tests {
     #[test]
     fn workers_are_pooled_and_counts_are_per_operation() {
         let mut samples = Samples::default();
-        samples.add(Ok(vec![taken([1.0; 10]), taken([3.0; 11])]));
+        for _ in 0..2 {
+            samples.add(Ok(vec![taken([1.0; 10]), taken([3.0; 11])]));
+        }
         assert_eq!(samples.ticks().expect("samples").median, 3.0);
-        assert_eq!((samples.kept(), samples.dropped(), samples.operations()), (21, 2, 200));
+        assert_eq!((samples.kept(), samples.dropped(), samples.operations()), (42, 4, 400));
         assert_eq!(samples.per_operation("faults"), 2.0);
         assert_eq!(samples.per_operation("signals"), 0.0);
     }
 
     #[test]
-    fn quiet_samples_settle_after_three_visits_and_wild_ones_never() {
-        let (mut quiet, mut wild) = (Samples::default(), Samples::default());
-        for visit in 1..=5 {
+    fn visits_that_agree_settle_after_six_of_them_and_those_that_differ_do_not_however_quiet_each_is() {
+        let (mut quiet, mut differing) = (Samples::default(), Samples::default());
+        for visit in 1..=8 {
             quiet.add(Ok(vec![taken((0..40).map(|n| 100.0 + f64::from(n % 3) * 0.1))]));
-            wild.add(Ok(vec![taken(
-                (0..40).map(|n| if n / 4 % 2 == 0 { 100.0 } else { 200.0 }),
-            )]));
-            assert_eq!(quiet.is_closed(), visit >= 3);
+            differing.add(Ok(vec![taken([if visit % 2 == 0 { 100.0 } else { 110.0 }; 40])]));
+            assert_eq!(quiet.is_closed(), visit >= 6);
         }
-        assert!(!wild.is_closed());
+        assert!(!differing.is_closed());
+    }
+
+    #[test]
+    fn one_visit_has_no_interval() {
+        let mut samples = Samples::default();
+        samples.add(Ok(vec![taken([1.0; 1000])]));
+        assert_eq!((samples.ticks(), samples.disagreement()), (None, None));
+    }
+
+    #[test]
+    fn a_state_that_comes_back_during_each_visit_shows_in_its_halves() {
+        let (mut still, mut moving) = (Samples::default(), Samples::default());
+        for visit in 0..6 {
+            let noise = f64::from(visit % 2);
+            still.add(Ok(vec![taken((0..40).map(|n| 100.0 + noise + f64::from(n % 5)))]));
+            moving.add(Ok(vec![taken((0..40).map(|n| 100.0 + noise + f64::from(40 - n)))]));
+        }
+        let (still, moving) = (still.settling(1).expect("visits"), moving.settling(1).expect("visits"));
+        assert!(still.low <= 1.0 && 1.0 <= still.high, "{still:?}");
+        assert!(moving.high < 0.9, "{moving:?}");
     }
 
     #[test]
@@ -169,13 +199,5 @@ mod tests {
         samples.add(Err("the pool is short".to_owned()));
         assert!(samples.is_closed());
         assert_eq!(samples.refused(), Some("the pool is short"));
-    }
-
-    #[test]
-    fn visits_that_disagree_say_by_how_much() {
-        let mut samples = Samples::default();
-        samples.add(Ok(vec![taken([100.0; 8])]));
-        samples.add(Ok(vec![taken([130.0; 8])]));
-        assert!((samples.disagreement() - 0.3).abs() < 1e-9);
     }
 }

@@ -15,8 +15,11 @@ pub(super) trait Bench {
     fn visit(&mut self, point: usize, slice: Duration) -> Result<Visit, Error>;
 }
 
-/// The rounds among which time is divided at first. More follow while time is left and points are unsettled.
-const ROUNDS: u32 = 3;
+/// The rounds among which time is divided at first: as many as a point needs to settle. More follow while time is left and
+/// points are unsettled.
+const ROUNDS: u32 = stats::LEAST_VISITS as u32;
+/// Visits that each point has even when the time is too short for them: one alone has no interval.
+const ALWAYS: u32 = 2;
 /// Below this a visit is mostly set-up.
 const SHORTEST: Duration = Duration::from_millis(10);
 /// The first visits, which show how long setting up takes.
@@ -44,7 +47,7 @@ pub(super) struct Sampled {
 }
 
 impl Sweep<'_> {
-    /// Runs it. Every point is visited at least once, even when the time is too short for that.
+    /// Runs it. Every point is visited at least twice, even when the time is too short for that.
     pub(super) fn run(
         &self,
         bench: &mut dyn Bench,
@@ -111,9 +114,9 @@ impl Sweep<'_> {
 }
 
 impl Sampled {
-    /// Is there time for another visit? Always for the first.
+    /// Is there time for another visit? Always for the first ones.
     fn can_afford(&self, point: usize, left: Duration) -> bool {
-        self.rounds == 0 || (self.set_up[point] + SHORTEST) * PART <= left
+        self.rounds < ALWAYS || (self.set_up[point] + SHORTEST) * PART <= left
     }
 
     /// The time for the visit to `order[done]`: what setting up leaves of this round and those planned after it, shared

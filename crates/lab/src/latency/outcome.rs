@@ -215,6 +215,13 @@ impl Measured {
                 .ticks()
                 .filter(|_| given)
                 .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+            visits: self
+                .samples
+                .medians()
+                .iter()
+                .filter(|_| given)
+                .map(|ticks| ticks / ticks_per_ns)
+                .collect(),
             cycles: self.samples.cycles().filter(|_| given && in_core),
             quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),

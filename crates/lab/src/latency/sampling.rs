@@ -132,6 +132,11 @@ impl Samples {
         self.dropped
     }
 
+    /// Ticks per step in the median, visit by visit.
+    pub(super) fn medians(&self) -> &[f64] {
+        &self.visits
+    }
+
     /// Visits that gave samples.
     pub(super) fn visits(&self) -> usize {
         self.visits.len()
