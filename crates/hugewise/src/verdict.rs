@@ -7,7 +7,7 @@ use host::snapshot::Pool;
 use model::latency::Latency;
 use model::{Bytes, PageKind, Reading};
 
-use crate::gain::{Gain, gains};
+use crate::gain::{Curve, Gain, curves, gains};
 use crate::render::axis::number;
 use crate::results::Totals;
 
@@ -32,56 +32,89 @@ fn unknown_kind() -> String {
 
 fn measured(latency: &Latency) -> (String, String) {
     let gains = gains(latency);
-    let lasting = lasting(&gains);
-    // At the largest working set: far from the edges of caches, where neighbours can make any difference.
+    let curves = curves(&gains);
+    let lasting = lasting(&gains, curves);
+    // At the largest working set: far from the edges of caches, where neighbours can make any difference. It is the largest
+    // that was asked for and so not chosen by what was measured; only the curve is, and intervals are corrected for that.
     let largest = lasting.iter().map(|gain| gain.bytes).max();
     let there = lasting.iter().copied().filter(|gain| Some(gain.bytes) == largest);
-    if let Some(best) = surest(there) {
-        return (buys(best, &lasting), choice(best, &gains));
+    if let Some(best) = surest(there, curves) {
+        return (buys(best, &lasting, curves), choice(best, &gains));
     }
-    match surest(&gains) {
-        Some(best) => (
-            no_gain(best, latency),
-            "No kind of large page is therefore better than another.".to_owned(),
-        ),
-        None => (nothing_to_compare(latency), unknown_kind()),
+    let no_kind = "No kind of large page is therefore shown to be better than another.".to_owned();
+    match surest(ends(&gains), curves) {
+        Some(best) => (no_gain(best, curves), no_kind),
+        None if gains.is_empty() => (nothing_to_compare(latency), unknown_kind()),
+        None => (unsure(&gains), unknown_kind()),
     }
 }
 
 /// The gain that is largest for sure: the highest lower end, to a tenth of a percent; at the larger working set if equal.
-fn surest<'a>(gains: impl IntoIterator<Item = &'a Gain>) -> Option<&'a Gain> {
-    let place = |gain: &&Gain| ((gain.interval().0 * 10.0).round() as i64, gain.bytes);
-    gains.into_iter().max_by_key(place)
+fn surest<'a, 'b>(gains: impl IntoIterator<Item = &'b Gain<'a>>, curves: usize) -> Option<&'b Gain<'a>>
+where
+    'a: 'b,
+{
+    let place = |gain: &'b Gain<'a>| {
+        let (low, _) = gain.interval(curves)?;
+        Some((((low * 10.0).round() as i64, gain.bytes), gain))
+    };
+    gains
+        .into_iter()
+        .filter_map(place)
+        .max_by_key(|(place, _)| *place)
+        .map(|(_, gain)| gain)
+}
+
+/// The gains by curve.
+fn by_curve<'a, 'b>(gains: &'b [Gain<'a>]) -> BTreeMap<Curve, Vec<&'b Gain<'a>>> {
+    let mut curves: BTreeMap<_, Vec<&Gain<'_>>> = BTreeMap::new();
+    for gain in gains {
+        curves.entry(gain.curve()).or_default().push(gain);
+    }
+    curves
+}
+
+/// Each curve's gain at its largest working set.
+fn ends<'a, 'b>(gains: &'b [Gain<'a>]) -> impl Iterator<Item = &'b Gain<'a>> {
+    let largest = |curve: Vec<&'b Gain<'a>>| curve.into_iter().max_by_key(|gain| gain.bytes);
+    by_curve(gains).into_values().filter_map(largest)
 }
 
 /// Gains that last from their working set to the largest one. What larger pages save in translation stays as working
 /// sets grow; a gap that closes again is a cache edge that neighbours moved.
-fn lasting(gains: &[Gain]) -> Vec<&Gain> {
-    let mut curves: BTreeMap<_, Vec<&Gain>> = BTreeMap::new();
-    for gain in gains {
-        curves
-            .entry((gain.kind, gain.pattern, gain.access))
-            .or_default()
-            .push(gain);
-    }
-    curves.into_values().flat_map(tail).collect()
+fn lasting<'a, 'b>(gains: &'b [Gain<'a>], curves: usize) -> Vec<&'b Gain<'a>> {
+    by_curve(gains)
+        .into_values()
+        .flat_map(|curve| tail(curve, curves))
+        .collect()
 }
 
-/// Those of one curve's gains that are open at their working set and at every larger one.
-fn tail(mut curve: Vec<&Gain>) -> impl Iterator<Item = &Gain> {
+/// Those of one curve's gains that are open at their working set and at every larger one. As the first that is not shown ends
+/// it, asking so many working sets one after the other needs no correction.
+fn tail<'a, 'b>(mut curve: Vec<&'b Gain<'a>>, curves: usize) -> impl Iterator<Item = &'b Gain<'a>> {
     curve.sort_by_key(|gain| std::cmp::Reverse(gain.bytes));
     curve
         .into_iter()
-        .take_while(|gain| gain.is_shown() && gain.percent() >= WORTH)
+        .take_while(move |gain| gain.is_shown(curves) && gain.percent() >= WORTH)
 }
 
-fn buys(best: &Gain, lasting: &[&Gain]) -> String {
-    let (low, high) = best.interval();
+/// The interval of a gain in words; that of the best of several curves says so.
+fn spread(gain: &Gain<'_>, curves: usize) -> String {
+    let Some((low, high)) = gain.interval(curves) else {
+        return "no interval".to_owned();
+    };
+    let chosen = match curves {
+        0 | 1 => String::new(),
+        _ => format!(", corrected for choosing among {curves}"),
+    };
+    format!("95 % interval {} to {} %{chosen}", number(low), number(high))
+}
+
+fn buys(best: &Gain<'_>, lasting: &[&Gain<'_>], curves: usize) -> String {
     format!(
-        "Large pages save {} % (95 % interval {} to {} %) of the time of a {} {} at a working set of {}: {} instead of {} ns{}.",
+        "Large pages save {} % ({}) of the time of a {} {} at a working set of {}: {} instead of {} ns{}.",
         number(best.percent()),
-        number(low),
-        number(high),
+        spread(best, curves),
         best.pattern,
         best.access,
         best.bytes,
@@ -92,30 +125,33 @@ fn buys(best: &Gain, lasting: &[&Gain]) -> String {
 }
 
 /// From which working set on the gap is there for good.
-fn opening(best: &Gain, lasting: &[&Gain]) -> String {
-    let curve = |gain: &&&Gain| (gain.kind, gain.pattern, gain.access) == (best.kind, best.pattern, best.access);
-    match lasting.iter().filter(curve).map(|gain| gain.bytes).min() {
+fn opening(best: &Gain<'_>, lasting: &[&Gain<'_>]) -> String {
+    let curve = lasting.iter().filter(|gain| gain.curve() == best.curve());
+    match curve.map(|gain| gain.bytes).min() {
         Some(first) if first < best.bytes => format!("; the gap is open from {first} on"),
         _ => String::new(),
     }
 }
 
-fn no_gain(best: &Gain, latency: &Latency) -> String {
-    let largest = latency
-        .points
-        .iter()
-        .filter(|point| point.ns.is_some())
-        .map(|point| point.bytes)
-        .max()
-        .unwrap_or_default();
-    let (low, high) = best.interval();
+fn no_gain(best: &Gain<'_>, curves: usize) -> String {
     format!(
-        "No lasting gain from large pages was shown up to a working set of {largest}: the best was {} % (95 % interval {} to {} %, {} at {}).",
-        number(best.percent()),
-        number(low),
-        number(high),
+        "No lasting gain from large pages was shown up to a working set of {}: there, {} saved {} % ({}).",
+        best.bytes,
         best.kind,
-        best.bytes
+        number(best.percent()),
+        spread(best, curves)
+    )
+}
+
+/// There are medians, and nothing that tells how sure their ratio is.
+fn unsure(gains: &[Gain<'_>]) -> String {
+    let ends: Vec<String> = ends(gains)
+        .map(|gain| format!("{} {} % at {}", gain.kind, number(gain.percent()), gain.bytes))
+        .collect();
+    format!(
+        "How sure the gain from large pages is cannot be told, because this result holds no visits (fewer than two to each point, or \
+         saved by an older version); by medians alone: {} saved.",
+        ends.join(", ")
     )
 }
 
@@ -129,26 +165,56 @@ fn nothing_to_compare(latency: &Latency) -> String {
     )
 }
 
-/// Which kind to choose: the one that is easiest to have among those within noise of the best.
-fn choice(best: &Gain, gains: &[Gain]) -> String {
-    let view = |gain: &&Gain| (gain.bytes, gain.pattern, gain.access) == (best.bytes, best.pattern, best.access);
-    let rivals: BTreeMap<PageKind, &Gain> = gains.iter().filter(view).map(|gain| (gain.kind, gain)).collect();
-    let each: Vec<String> = rivals
+/// Which kind to choose: the one that is easiest to have among those that take hardly more time than the best.
+fn choice(best: &Gain<'_>, gains: &[Gain<'_>]) -> String {
+    let view = |gain: &&Gain<'_>| (gain.bytes, gain.pattern, gain.access) == (best.bytes, best.pattern, best.access);
+    let all: BTreeMap<PageKind, &Gain<'_>> = gains.iter().filter(view).map(|gain| (gain.kind, gain)).collect();
+    let each: Vec<String> = all
         .values()
         .map(|gain| format!("{} {} %", gain.kind, number(gain.percent())))
         .collect();
     let each = format!("{} saved at {}", each.join(", "), best.bytes);
-    let good_enough = rivals.values().find(|gain| gain.large.low <= best.large.high);
-    match good_enough {
-        _ if rivals.len() == 1 => format!("Of the large kinds only {} was measured there: {each}.", best.kind),
-        Some(gain) if gain.kind != best.kind => {
-            format!(
-                "{} is enough: it is within noise of the best ({each}){}.",
-                gain.kind,
-                effort(gain.kind)
-            )
-        }
-        _ => format!("{} serves best ({each}){}.", best.kind, effort(best.kind)),
+    if all.len() == 1 {
+        return format!("Of the large kinds only {} was measured there: {each}.", best.kind);
+    }
+    let rivals: Vec<Rival> = all
+        .values()
+        .filter_map(|gain| Rival::new(gain, best, all.len() - 1))
+        .collect();
+    let easier = |rival: &&Rival| rival.kind < best.kind;
+    if let Some(rival) = rivals.iter().filter(easier).find(|rival| rival.most < WORTH) {
+        return format!(
+            "{} is enough: it takes at most {} % more time than {} ({each}){}.",
+            rival.kind,
+            number(rival.most.max(0.0)),
+            best.kind,
+            effort(rival.kind)
+        );
+    }
+    match rivals.iter().filter(easier).find(|rival| rival.least <= 0.0) {
+        Some(rival) => format!(
+            "{} saved most, but whether {} is as good is not settled: it takes {} to {} % more time ({each}).",
+            best.kind,
+            rival.kind,
+            number(rival.least),
+            number(rival.most)
+        ),
+        None => format!("{} serves best ({each}){}.", best.kind, effort(best.kind)),
+    }
+}
+
+/// A kind beside the best: the ends of the 95 % interval of how much more time it takes, in percent.
+struct Rival {
+    kind: PageKind,
+    least: f64,
+    most: f64,
+}
+
+impl Rival {
+    fn new(gain: &Gain<'_>, best: &Gain<'_>, rivals: usize) -> Option<Self> {
+        let kind = gain.kind;
+        let (least, most) = gain.against(best, rivals).filter(|_| kind != best.kind)?;
+        Some(Self { kind, least, most })
     }
 }
 

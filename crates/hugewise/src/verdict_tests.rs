@@ -49,6 +49,49 @@ fn the_easiest_kind_within_noise_of_the_best_is_enough() {
 }
 
 #[test]
+fn the_best_of_two_kinds_has_an_interval_that_is_corrected_for_the_choice() {
+    let mut latency = usual();
+    latency
+        .points
+        .extend(curve(PageKind::HUGETLB_2M, |bytes| (0.9 * bytes.0 as f64, 0.01)).points);
+    latency.points.retain(|point| point.ns.is_some());
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(
+        sentences[0].contains("corrected for choosing among 2"),
+        "{sentences:#?}"
+    );
+    let one = verdict(Ok(&usual()), &machine(), None);
+    assert!(!one[0].contains("corrected"), "{one:#?}");
+}
+
+#[test]
+fn kinds_that_may_differ_are_not_called_equal() {
+    let mut latency = curve(PageKind::Base, |_| (200.0, 0.01));
+    latency.points.extend(curve(PageKind::Thp, |_| (104.0, 0.04)).points);
+    let mut pool = curve(PageKind::HUGETLB_2M, |_| (100.0, 0.04)).points;
+    // Not in step with the other kind.
+    pool.iter_mut().for_each(|point| point.visits.reverse());
+    latency.points.extend(pool);
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(
+        sentences[1].starts_with("hugetlb-2M saved most, but whether thp is as good is not settled"),
+        "{sentences:#?}"
+    );
+}
+
+#[test]
+fn a_result_without_visits_says_that_it_cannot_tell_how_sure_it_is() {
+    let mut latency = usual();
+    latency.points.iter_mut().for_each(|point| point.visits.clear());
+    let sentences = verdict(Ok(&latency), &machine(), None);
+    assert!(
+        sentences[0].contains("holds no visits") && sentences[0].contains("thp 44.4 % at 1G"),
+        "{sentences:#?}"
+    );
+    assert!(sentences[1].ends_with("not known."), "{sentences:#?}");
+}
+
+#[test]
 fn a_gap_within_noise_is_no_gain() {
     let mut latency = curve(PageKind::Base, |_| (100.0, 0.05));
     latency.points.extend(curve(PageKind::Thp, |_| (95.0, 0.05)).points);

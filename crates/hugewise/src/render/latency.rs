@@ -307,7 +307,7 @@ pub(super) fn dot(point: &Point) -> Option<Dot> {
 
 fn savings(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
-    let all: Vec<Gain> = gains(latency)
+    let all: Vec<Gain<'_>> = gains(latency)
         .into_iter()
         .filter(|gain| (gain.pattern, gain.access) == view)
         .collect();
@@ -329,20 +329,23 @@ fn savings(latency: &Latency, view: View) -> Figure {
     }
 }
 
-fn saving(gain: &Gain) -> Dot {
-    let (low, high) = gain.interval();
+fn saving(gain: &Gain<'_>) -> Dot {
+    let value = gain.percent();
+    let interval = gain.interval(1);
+    let (low, high) = interval.unwrap_or((value, value));
+    let spread = interval.map_or("no interval: the result holds no visits".to_owned(), |(low, high)| {
+        format!("{} to {} %", number(low), number(high))
+    });
     Dot {
         at: gain.bytes.0,
-        value: gain.percent(),
+        value,
         low,
         high,
         tip: format!(
-            "{} at {}: {} % saved ({} to {} %): {} ns instead of {} ns",
+            "{} at {}: {} % saved ({spread}): {} ns instead of {} ns",
             gain.kind,
             gain.bytes,
-            number(gain.percent()),
-            number(low),
-            number(high),
+            number(value),
             number(gain.large.median),
             number(gain.base.median)
         ),
