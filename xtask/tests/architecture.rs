@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -16,6 +16,8 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("sim", &["model"]),
     ("tune", &["model", "host"]),
     ("hugewise", &["model", "stats", "host", "lab", "sim", "tune"]),
+    // Of tests alone.
+    ("testing", &[]),
 ];
 
 fn root() -> PathBuf {
@@ -178,13 +180,84 @@ fn unsafe_stays_in_its_rooms() {
 
 #[test]
 fn only_ui_prints() {
-    for name in crates() {
+    // `testing` is no part of the program.
+    for name in crates().into_iter().filter(|name| name != "testing") {
         let in_ui = |path: &Path| {
             path.components()
                 .any(|part| part.as_os_str().to_string_lossy().starts_with("ui"))
         };
         let words = ["println!", "print!(", "stdout()", "stderr()"];
         assert_eq!(offenders(&name, &words, in_ui), Vec::<String>::new());
+    }
+}
+
+/// Where a count that could not be read may stand for none, and why.
+const AS_ZERO: [(&str, &str); 6] = [
+    (
+        "processes/list.rs",
+        "sums over the rows where it is known, as their documentation says",
+    ),
+    ("programs/look.rs", "an order in which processes are looked at"),
+    (
+        "snapshot/hugetlb.rs",
+        "a lease of our own, of which nothing is left out of what was not read",
+    ),
+    (
+        "setup/verify.rs",
+        "a note beside the reading itself, which has the reason",
+    ),
+    (
+        "plan/pools.rs",
+        "a note; the plan's own reading of the pool has the reason, and no script changes what was not read",
+    ),
+    ("d_thp/advice.rs", "an order among findings"),
+];
+
+/// Invariant 8: `Reading::or_if_absent` is the way to add up what may not be there.
+#[test]
+fn what_could_not_be_read_is_no_zero() {
+    let words = [
+        ".known().copied().unwrap_or(0)",
+        ".known().copied().unwrap_or_default()",
+        ".known().map_or(0,",
+        ".known().map_or(Bytes(0),",
+        ".used().unwrap_or(0)",
+    ];
+    let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
+    for name in ["host", "tune", "sim", "hugewise", "lab"] {
+        for (path, text) in sources_of(name) {
+            // What a comparison does not know of a run is held by its own tests.
+            if is_test(&path) || path.components().any(|part| part.as_os_str() == "compare") {
+                continue;
+            }
+            let code: String = code(&text).split_whitespace().collect();
+            if !words.iter().any(|word| code.contains(word)) {
+                continue;
+            }
+            let allowed = AS_ZERO.iter().find(|(file, _)| path.ends_with(file));
+            assert!(allowed.is_some(), "{}: an unread count becomes zero", path.display());
+            used.extend(allowed);
+        }
+    }
+    assert_eq!(
+        used.len(),
+        AS_ZERO.len(),
+        "a line of AS_ZERO is no longer needed: {used:?}"
+    );
+}
+
+/// Else `.ci/run` could not count it, nor fail for a program that is missing.
+#[test]
+fn a_test_is_skipped_through_one_helper() {
+    for name in crates().into_iter().filter(|name| name != "testing") {
+        let mut files = sources_of(&name);
+        let tests = root().join("crates").join(&name).join("tests");
+        if tests.is_dir() {
+            sources(&tests, &mut files);
+        }
+        for (path, text) in files {
+            assert!(!text.contains("println!(\"skipped: "), "{}", path.display());
+        }
     }
 }
 

@@ -99,13 +99,13 @@ mod tests {
         match Pmu::open() {
             Err(why) => {
                 assert!(why.len() > 20);
-                eprintln!("skipped: no hardware counters: {why}");
+                testing::skipped(&format!("no hardware counters: {why}"));
             }
             Ok(mut pmu) => match pmu.count(|| {
                 crate::kernel::multiply(1000);
             }) {
                 Ok(counts) => assert!((16_000..40_000).contains(&counts.instructions), "{counts:?}"),
-                Err(why) => eprintln!("skipped: hardware counters do not count: {why}"),
+                Err(why) => testing::skipped(&format!("hardware counters do not count: {why}")),
             },
         }
     }

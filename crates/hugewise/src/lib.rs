@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod files;
 pub mod gain;
 pub mod render;
 pub mod results;

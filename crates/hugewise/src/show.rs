@@ -11,6 +11,7 @@ use crate::render::figure::Figure;
 use crate::render::look::Look;
 use crate::render::picture::{self, PictureError};
 use crate::render::report;
+use crate::render::safe;
 use crate::render::sheet::Sheet;
 use crate::render::{provenance, terminal};
 use crate::results::Doctor;
@@ -97,6 +98,9 @@ pub enum ShowError {
     /// A value has no JSON form.
     #[error("the result could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// Running it would not do what reading it says.
+    #[error("this plan holds characters that a terminal does not show as they are; no script is made of it")]
+    Hostile,
     /// CSV could not be written.
     #[error("the result could not be written as CSV: {0}")]
     Csv(String),
@@ -112,23 +116,39 @@ pub fn schema<T: Show>() -> Schema {
     schema_for!(Envelope<T>)
 }
 
-/// A result in the given form.
+/// A result in the given form. Here, where all forms are written, it loses what steers a terminal or runs in a browser or
+/// spreadsheet, whatever the result holds.
 pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result<Vec<u8>, ShowError> {
     match format {
-        Format::Text => Ok(result.data.text(look).into_bytes()),
+        Format::Text => Ok(terminal_text(result, look)?.into_bytes()),
         Format::Json => json(result),
         Format::Csv => csv(result.data.csv()),
         Format::Markdown => Ok(markdown(result).into_bytes()),
-        Format::Svg => Ok(picture::svg(&heat_maps(&result.data), &charts(&result.data)?)?),
+        Format::Svg => Ok(svg(&picture::svg(&heat_maps(&result.data), &charts(&result.data)?)?)),
         Format::Png => Ok(picture::png(&heat_maps(&result.data), &charts(&result.data)?)?),
         Format::Html => Ok(report::page(result)?.into_bytes()),
         Format::Sarif => json(&sarif::log(result, findings(&result.data)?)),
-        Format::Prometheus => Ok(prometheus::text(result, findings(&result.data)?).into_bytes()),
+        Format::Prometheus => {
+            let text = prometheus::text(result, findings(&result.data)?);
+            Ok(safe::printable_lines(&text).into_bytes())
+        }
         Format::Shell | Format::Ansible => {
             let script = result.data.script(format).ok_or(ShowError::NoPlan)?;
-            Ok(script.into_bytes())
+            let is_plain = !script.contains(|c| safe::steers(c) && !matches!(c, '\n' | '\t'));
+            is_plain.then(|| script.into_bytes()).ok_or(ShowError::Hostile)
         }
     }
+}
+
+/// Colours only where every escape sequence is one of ours.
+fn terminal_text<T: Show>(result: &Envelope<T>, look: Look) -> Result<String, ShowError> {
+    let color = look.color && !safe::is_hostile(result)?;
+    let text = result.data.text(Look { color, ..look });
+    Ok(if color { text } else { safe::printable_lines(&text) })
+}
+
+fn svg(drawn: &[u8]) -> Vec<u8> {
+    safe::printable_lines(&String::from_utf8_lossy(drawn)).into_bytes()
 }
 
 fn heat_maps<T: Show>(data: &T) -> Vec<Sheet> {
@@ -183,8 +203,9 @@ pub(crate) fn wrapped(text: &str, width: u16) -> String {
 }
 
 fn markdown<T: Show>(result: &Envelope<T>) -> String {
-    let head = std::iter::once(format!("# {}\n", result.data.title()));
-    let headlines = result.data.headlines().into_iter().map(|line| format!("{line}\n"));
+    let head = std::iter::once(format!("# {}\n", safe::markdown(&result.data.title())));
+    let headlines = result.data.headlines().into_iter();
+    let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
     let sheets = result.data.sheets();
     let sheets = provenance::doubts(result)
         .into_iter()
@@ -196,9 +217,8 @@ fn markdown<T: Show>(result: &Envelope<T>) -> String {
 }
 
 fn json<T: Serialize>(result: &T) -> Result<Vec<u8>, ShowError> {
-    let mut bytes = serde_json::to_vec_pretty(result)?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    let text = safe::json(serde_json::to_string_pretty(result)?);
+    Ok((text + "\n").into_bytes())
 }
 
 fn csv((head, lines): Lines) -> Result<Vec<u8>, ShowError> {
@@ -206,7 +226,12 @@ fn csv((head, lines): Lines) -> Result<Vec<u8>, ShowError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(&head).map_err(|error| fail(error.to_string()))?;
     for line in &lines {
-        writer.write_record(line).map_err(|error| fail(error.to_string()))?;
+        let cells = line.iter().map(|cell| safe::csv_cell(cell));
+        writer.write_record(cells).map_err(|error| fail(error.to_string()))?;
     }
     writer.into_inner().map_err(|error| fail(error.to_string()))
 }
+
+#[cfg(test)]
+#[path = "show_tests.rs"]
+mod tests;

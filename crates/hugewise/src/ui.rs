@@ -1,6 +1,8 @@
 //! The only room that prints: results to standard output or a file, everything else to standard error.
 
-use std::fs::{File, OpenOptions};
+mod syscall;
+
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,8 +14,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use model::Doubt;
 
 use crate::cli::typed::Global;
+use crate::files::{Access, Existing, Target};
 use crate::render::look::Look;
-use crate::render::sheet::printable;
+use crate::render::safe::{printable, printable_lines};
 
 /// Columns where there is no terminal: wide enough that tables do not wrap.
 const WIDE: u16 = 160;
@@ -34,16 +37,20 @@ pub enum Outcome {
     BadNews,
     /// Ctrl-C or SIGTERM came first; everything was put back.
     Interrupted,
+    /// The same, but a setting is not as it was, or not certain to be.
+    InterruptedUnrestored,
 }
 
 /// The way out for everything a command has to say.
 #[derive(Debug)]
 pub struct Ui {
-    file: Option<(PathBuf, File)>,
+    file: Option<(PathBuf, Target)>,
     quiet: bool,
     color: bool,
     is_watch: bool,
     is_gone: bool,
+    /// Is a setting not as it was, or not certain to be?
+    is_changed: Cell<bool>,
 }
 
 impl Ui {
@@ -53,9 +60,9 @@ impl Ui {
             ColorChoice::Never.write_global();
         }
         let open = |path: &PathBuf| {
-            // Not emptied before there is something to write: an interrupted run leaves an old result alone.
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-            file.map(|file| (path.clone(), file))
+            let target = Target::open(path, Access::Usual);
+            target
+                .map(|target| (path.clone(), target))
                 .with_context(|| format!("--output {}: the file cannot be written", path.display()))
         };
         Ok(Self {
@@ -64,6 +71,7 @@ impl Ui {
             color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             is_watch: false,
             is_gone: false,
+            is_changed: Cell::new(false),
         })
     }
 
@@ -82,18 +90,16 @@ impl Ui {
 
     /// Writes a result where it belongs. A reader that went away is no error.
     pub fn result(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        let Some((path, file)) = &mut self.file else {
+        let Some((path, target)) = &mut self.file else {
             let mut out = io::stdout().lock();
             let frame = if self.is_watch { frame(bytes) } else { bytes.to_vec() };
-            let written = out.write_all(&frame).and_then(|()| out.flush());
+            let written = stdout_is_open().and_then(|()| out.write_all(&frame).and_then(|()| out.flush()));
             self.is_gone = written
                 .as_ref()
                 .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
             return ignore_gone(written).context("standard output");
         };
-        let regular = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        let emptied = if regular { file.set_len(0) } else { Ok(()) };
-        ignore_gone(emptied.and_then(|()| file.write_all(bytes)).and_then(|()| file.flush()))
+        ignore_gone(target.put(bytes, Existing::Replace).map(drop))
             .with_context(|| format!("--output {}", path.display()))
     }
 
@@ -127,6 +133,20 @@ impl Ui {
     /// Says something even with `--quiet`: a setting was put back, or a part was skipped.
     pub fn say(&self, text: &str) {
         complain(&format!("hugewise: {}", printable(text)));
+    }
+
+    /// Says what became of a setting that could not be put back.
+    pub fn not_restored(&self, text: &str) {
+        self.is_changed.set(true);
+        self.say(text);
+    }
+
+    /// How the command ended, given what became of the settings meanwhile.
+    pub fn ended(&self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Interrupted if self.is_changed.get() => Outcome::InterruptedUnrestored,
+            other => other,
+        }
     }
 
     /// Shows lines and asks a question that is answered with yes or no; `None` if there is nobody to ask.
@@ -183,6 +203,10 @@ pub fn finish(outcome: anyhow::Result<Outcome>) -> ExitCode {
             complain("hugewise: interrupted; every setting is as it was");
             ExitCode::from(INTERRUPTED)
         }
+        Ok(Outcome::InterruptedUnrestored) => {
+            complain("hugewise: interrupted; a setting is not as it was (see above)");
+            ExitCode::from(INTERRUPTED)
+        }
         Err(error) => match error.downcast_ref::<clap::Error>() {
             Some(usage) => usage_error(usage),
             None => {
@@ -196,15 +220,31 @@ pub fn finish(outcome: anyhow::Result<Outcome>) -> ExitCode {
 /// Help and version are results; a wrong word is an error under the program's name.
 fn usage_error(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        let text = error.render().to_string();
+        let text = printable_lines(&error.render().to_string());
         complain(&format!(
             "hugewise: {}",
             text.strip_prefix("error: ").unwrap_or(&text).trim_end()
         ));
         return ExitCode::from(FAILED);
     }
-    let _ = write!(anstream::stdout(), "{}", error.render().ansi());
-    ExitCode::SUCCESS
+    let mut out = anstream::stdout();
+    let written = stdout_is_open().and_then(|()| write!(out, "{}", error.render().ansi()).and_then(|()| out.flush()));
+    match ignore_gone(written) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("hugewise: standard output: {error}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// The standard library opens `/dev/null` in the place of a closed descriptor, and everything written would be lost
+/// without a word.
+fn stdout_is_open() -> io::Result<()> {
+    match syscall::was_stdout_closed() {
+        true => Err(rustix::io::Errno::BADF.into()),
+        false => Ok(()),
+    }
 }
 
 /// The causes in a row, without those that the one before has quoted already.

@@ -320,3 +320,58 @@ fn what_cannot_be_one_process_is_refused_with_what_to_write() {
     let runs = ["compare", "--design", "runs", "--range", "heap", "--", "/bin/true"];
     assert!(refused(&runs).contains("write --design flip"));
 }
+
+/// A log whose last block is not whole is rewritten before anything is run.
+#[test]
+fn a_log_killed_while_it_is_rewritten_is_the_old_one_or_has_all_whole_blocks() {
+    let Some(bench) = Bench::set_up() else { return };
+    let (log, name) = (bench.file("log.jsonl"), bench.name("log.jsonl"));
+    let words = |option: &str| bench.words(&["--runs", "2", option, &name], "16");
+    let first = words("--log");
+    let first = run(&first.iter().map(String::as_str).collect::<Vec<_>>());
+    if !is_flipped(&valid(&first.out)["data"]) {
+        return;
+    }
+    let whole = std::fs::read_to_string(&log).expect("a log");
+    let torn: String = whole.split_inclusive('\n').take(6).collect();
+    let resume = words("--resume");
+    let resume: Vec<&str> = resume.iter().map(String::as_str).collect();
+    let mut within = 0;
+    for round in 0..60_u64 {
+        std::fs::write(&log, &torn).expect("written");
+        let child = hugewise(&resume).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("it starts");
+        while drafts(&bench) == 0 && child.try_wait().is_ok_and(|end| end.is_none()) {}
+        std::thread::sleep(Duration::from_micros(round * 61 % 900));
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        let now = std::fs::read_to_string(&log).expect("a log");
+        assert!(now == torn || has_whole_blocks(&now, &torn), "round {round}:\n{now}");
+        within += drafts(&bench);
+        if within >= 5 {
+            break;
+        }
+    }
+    assert!(within > 0, "no kill came within a write");
+    assert_eq!(run(&resume).code, Some(0));
+    assert_eq!((drafts(&bench), lines(&log)), (0, 7));
+}
+
+/// Temporary files of the log.
+fn drafts(bench: &Bench) -> usize {
+    let entries = std::fs::read_dir(bench.folder.path()).expect("a folder").flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with(".log.jsonl.")).count()
+}
+
+/// Its head and first block, and maybe further runs, the last one perhaps by half.
+fn has_whole_blocks(now: &str, torn: &str) -> bool {
+    let whole = now.rfind('\n').map_or("", |end| &now[..end]);
+    let blocks: Option<Vec<u64>> = whole.lines().skip(1).map(block).collect();
+    let first = blocks.is_some_and(|blocks| blocks.iter().filter(|block| **block == 0).count() == 3);
+    first && now.lines().next() == torn.lines().next()
+}
+
+fn block(line: &str) -> Option<u64> {
+    serde_json::from_str::<Value>(line).ok()?["run"]["block"].as_u64()
+}

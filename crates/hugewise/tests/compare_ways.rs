@@ -74,7 +74,7 @@ fn compiled(folder: &Path, compiler: &str, source: (&str, &str), options: &[&str
             None
         }
         Err(error) => {
-            skipped(&format!("{compiler}: {error}"));
+            common::missing(&format!("{compiler} ({error})"));
             None
         }
     }
@@ -179,7 +179,7 @@ fn a_go_program_is_collapsed_from_outside() {
         let version = Command::new(go).arg("version").output();
         version.is_ok_and(|output| output.status.success())
     });
-    let Some(go) = go else { return skipped("go is not here") };
+    let Some(go) = go else { return common::missing("go") };
     let Some(program) = compiled(folder.path(), go, ("holds.go", HOLDS_GO), &["build"]) else {
         return;
     };
@@ -243,7 +243,7 @@ fn an_allocator_in_front_of_the_program_is_seen_and_reached() {
     };
     let library = Path::new("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
     if !library.exists() {
-        return skipped("libjemalloc is not here");
+        return common::missing("libjemalloc");
     }
     if !is_thp_given() {
         return;

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{done, skipped};
+use common::{done, missing};
 
 /// A measurement of this machine as a page.
 fn page(directory: &Path) -> String {
@@ -47,7 +47,7 @@ fn a_browser_draws_every_chart_without_a_complaint() {
         .into_iter()
         .find(|name| is_there(name))
     else {
-        return skipped("chromium is not installed");
+        return missing("chromium");
     };
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("report.html");

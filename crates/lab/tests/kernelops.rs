@@ -116,7 +116,7 @@ fn every_operation() {
             Some(why) if kind.is_some_and(|kind| kind.pool().is_some()) => {
                 assert!(why.contains("no pool of 8K") || why.contains("needs"), "{why}");
             }
-            Some(why) if kind == Some(PageKind::Thp) => eprintln!("skipped: {}: {why}", point.op),
+            Some(why) if kind == Some(PageKind::Thp) => testing::skipped(&format!("{}: {why}", point.op)),
             Some(why) => assert!(impossible, "{}: {why}", point.op),
         }
     }

@@ -13,7 +13,7 @@ use lab::preload::Report;
 use model::{Bytes, PageKind};
 use tune::{Door, LiveSink};
 
-use self::armed::{armed, calls, run, skipped};
+use self::armed::{armed, calls, missing, run, skipped};
 
 const LAYOUTS: [&str; 5] = [
     "thp",
@@ -39,7 +39,7 @@ fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
         .args(options)
         .output();
     let Ok(output) = compiled else {
-        skipped("there is no C compiler");
+        missing("a C compiler");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

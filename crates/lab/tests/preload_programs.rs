@@ -10,7 +10,7 @@ use std::time::Duration;
 use lab::preload::Armed;
 use model::{Bytes, PageKind};
 
-use self::armed::{armed, calls, run, skipped};
+use self::armed::{armed, calls, missing, run, skipped};
 
 #[test]
 fn pythons_own_test_of_mmap_passes() {
@@ -30,7 +30,7 @@ fn pythons_own_test_of_mmap_passes() {
 fn a_java_virtual_machine_runs_with_its_reservations_left_alone() {
     let java = |command: &mut Command| command.args(["-Xmx128m", "-version"]).output();
     if !java(&mut Command::new("java")).is_ok_and(|output| output.status.success()) {
-        return skipped("java is not here");
+        return missing("java");
     }
     for layout in ["thp", "hugetlb-2M"] {
         let (output, report) = run(Command::new("java").args(["-Xmx128m", "-version"]), layout);
@@ -49,7 +49,7 @@ fn stressors_of_memory_find_no_fault() {
         command.current_dir(env!("CARGO_TARGET_TMPDIR")).output()
     };
     if Command::new("stress-ng").arg("--version").output().is_err() {
-        return skipped("stress-ng is not here");
+        return missing("stress-ng");
     }
     for layout in ["thp", "hugetlb-2M"] {
         let armed = armed(layout);
@@ -127,7 +127,7 @@ impl Drop for Redis {
 fn redis_keeps_its_data_through_saving_and_loading() {
     let armed = armed("thp");
     let Some(mut redis) = Redis::start(&armed) else {
-        return skipped("redis-server is not here");
+        return missing("redis-server");
     };
     if !redis.answers("ping", "PONG") {
         return skipped("redis-server does not start with these options, or there is no redis-cli");

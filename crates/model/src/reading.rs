@@ -80,6 +80,22 @@ impl<T> Reading<T> {
         }
     }
 
+    /// The value, or `none` where this kernel or machine has no such thing; any other reason stays one. This is how a count
+    /// that may be missing is added up: what could not be read is no zero.
+    ///
+    /// # Errors
+    /// The reason, if it is another than that there is no such thing.
+    pub fn or_if_absent(&self, none: T) -> Result<T, Unread>
+    where
+        T: Clone,
+    {
+        match self {
+            Self::Known(value) => Ok(value.clone()),
+            Self::Unread(why) if why.unread == Cause::Absent => Ok(none),
+            Self::Unread(why) => Err(why.clone()),
+        }
+    }
+
     /// The reason, if it was not read.
     pub fn unread(&self) -> Option<&Unread> {
         match self {
@@ -150,5 +166,15 @@ mod tests {
         assert_eq!(text, r#"{"unread":"denied","place":"/proc/1/smaps","why":""}"#);
         assert_eq!(serde_json::from_str::<Reading<u64>>(&text).expect("json"), denied);
         assert_eq!(denied.to_string(), "(denied: /proc/1/smaps)");
+    }
+
+    #[test]
+    fn only_what_is_not_there_counts_as_nothing() {
+        assert_eq!(Reading::Known(7).or_if_absent(0), Ok(7));
+        assert_eq!(Reading::absent("/proc/1/smaps").or_if_absent(0), Ok(0));
+        for cause in [Cause::Denied, Cause::Garbled, Cause::Masked, Cause::Failed] {
+            let why = Unread::new(cause, "/proc/1/smaps", "");
+            assert_eq!(Reading::Unread(why.clone()).or_if_absent(0), Err(why));
+        }
     }
 }

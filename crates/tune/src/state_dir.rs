@@ -191,7 +191,7 @@ mod tests {
     #[allow(clippy::print_stderr)]
     fn another_users_directory_is_refused() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: giving a directory to another user needs root");
+            testing::skipped("giving a directory to another user needs root");
             return;
         }
         let temp = tempfile::tempdir().expect("tempdir");

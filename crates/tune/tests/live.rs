@@ -159,7 +159,7 @@ fn usable() -> Option<u64> {
         (Some(_), Some(_)) => "the 2M pool has free pages, so that a lease would change nothing",
         _ => "no 2M hugetlb pool here",
     };
-    eprintln!("skipped: {why}");
+    testing::skipped(why);
     None
 }
 
@@ -201,7 +201,7 @@ impl Seen {
             undone,
         } = self;
         if *same == 0 {
-            eprintln!("skipped: others changed the pool in all of {disturbed} rounds");
+            testing::skipped(&format!("others changed the pool in all of {disturbed} rounds"));
             return;
         }
         eprintln!("{same} rounds as before ({undone} had to be undone), {disturbed} disturbed by others");

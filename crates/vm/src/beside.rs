@@ -213,7 +213,7 @@ mod tests {
     fn both_sides_walk_the_same_rings_and_neither_moves_the_other() {
         let hypervisor = match Hypervisor::open() {
             Ok(hypervisor) => hypervisor,
-            Err(why) => return eprintln!("skipped: {why}"),
+            Err(why) => return testing::skipped(&why.to_string()),
         };
         let (bytes, slot) = (Bytes::mib(8), Slot::new(2).expect("a slot"));
         for kind in [PageKind::Base, PageKind::Thp] {

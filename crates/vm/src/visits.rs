@@ -152,7 +152,9 @@ mod tests {
     }
 
     fn hypervisor() -> Option<Hypervisor> {
-        Hypervisor::open().map_err(|why| eprintln!("skipped: {why}")).ok()
+        Hypervisor::open()
+            .map_err(|why| testing::skipped(&why.to_string()))
+            .ok()
     }
 
     fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {

@@ -53,7 +53,7 @@ fn use_one(hypervisor: &Hypervisor) {
 fn a_guest_that_is_gone_holds_nothing() {
     let hypervisor = match Hypervisor::open() {
         Ok(hypervisor) => hypervisor,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return testing::skipped(&why.to_string()),
     };
     let before = held();
     for _ in 0..5 {

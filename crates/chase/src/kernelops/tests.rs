@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use model::kernelops::{Cores, Op};
 use model::{Bytes, PageKind};
 use rustix::process::{Pid, test_kill_process};
+use testing::skipped;
 
 use super::{Batch, NotReady, Place, Timed, open};
 use crate::child::{Call, Child, Start, wait_for};
@@ -32,11 +33,6 @@ fn ready(op: Op) -> Box<dyn Timed> {
 fn other_cpu() -> Option<u32> {
     let allowed = rustix::thread::sched_getaffinity(None).expect("affinity");
     (0..1024).find(|&cpu| allowed.is_set(cpu as usize) && cpu != current_cpu())
-}
-
-#[allow(clippy::print_stderr)]
-fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 /// Some batches in a row; more than fit into the memory of the fault operations, so that it is renewed.

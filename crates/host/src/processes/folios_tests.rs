@@ -88,7 +88,7 @@ fn own_memory_is_sampled_by_root_and_denied_to_others() {
         }
         Err(why) => {
             assert!(matches!(why.unread, Cause::Denied | Cause::Absent), "{why}");
-            eprintln!("skipped: {why}");
+            testing::skipped(&why.to_string());
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct Held {
     pub mapped: Bytes,
     /// Who holds others, the largest first.
     pub holders: Vec<Holder>,
-    /// Processes whose mappings could not be read: they may map some of it.
+    /// Processes of which it could not be read what they map: they may map some of it.
     pub denied: u64,
 }
 
@@ -94,11 +94,14 @@ fn look(source: &Source, pools: &[Pool], processes: &[ProcessPages]) -> Result<H
         .filter_map(|pool| Some((pool.size, pool.used()?.saturating_mul(pool.size.0))))
         .filter(|(_, used)| *used > 0)
         .collect();
+    let maps: Vec<Option<Bytes>> = processes
+        .iter()
+        .map(|process| process.hugetlb.or_if_absent(Bytes(0)).ok())
+        .collect();
     let mut held = Held {
         used: Bytes(used.iter().fold(0, |sum, (_, used)| sum.saturating_add(*used))),
-        mapped: Bytes(processes.iter().fold(0, |sum, process| {
-            sum.saturating_add(process.hugetlb.known().map_or(0, |bytes| bytes.0))
-        })),
+        mapped: Bytes(maps.iter().flatten().fold(0, |sum, bytes| sum.saturating_add(bytes.0))),
+        denied: maps.iter().filter(|bytes| bytes.is_none()).count() as u64,
         ..Held::default()
     };
     if used.is_empty() {
@@ -106,7 +109,7 @@ fn look(source: &Source, pools: &[Pool], processes: &[ProcessPages]) -> Result<H
     }
     let files = files(source)?;
     let mapped = Mapped::read(source, processes, !files.is_empty());
-    held.denied = mapped.denied;
+    held.denied = held.denied.max(mapped.denied);
     let unmapped = files
         .into_iter()
         .filter(|(inode, holder)| holder.bytes.0 > 0 && !mapped.inodes.contains(inode));

@@ -128,7 +128,7 @@ fn page_in_memfd() -> Option<File> {
 #[allow(clippy::print_stderr)]
 fn a_memfd_of_this_very_process_is_found() {
     let Some(file) = page_in_memfd() else {
-        return eprintln!("skipped: there is no 2M page to be had (write vm.nr_overcommit_hugepages=1 to have one)");
+        return testing::skipped("there is no 2M page to be had (write vm.nr_overcommit_hugepages=1 to have one)");
     };
     let source = Source::live();
     let rows = list(&source, &ListOptions::default())

@@ -65,7 +65,7 @@ impl Limits {
             }
             Err(why) => return Err(why),
         };
-        let hugetlb = status.hugetlb.known().copied().unwrap_or_default();
+        let hugetlb = status.hugetlb.or_if_absent(Bytes(0))?;
         Ok(Counts {
             rss,
             anon_huge: Bytes(huge.saturating_sub(hugetlb.0)),

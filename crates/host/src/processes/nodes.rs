@@ -170,7 +170,7 @@ mod tests {
         let (source, pid) = (Source::live(), std::process::id());
         let own = mappings(&source, pid).into_result().expect("own mappings");
         let Some(nodes) = nodes(&source, pid, &own, Limits::default()).into_result().ok() else {
-            return eprintln!("skipped: the kernel has no numa_maps");
+            return testing::skipped("the kernel has no numa_maps");
         };
         let total: u64 = nodes.iter().map(|node| node.total().0).sum();
         let resident = one(&source, pid).into_result().expect("itself").resident;

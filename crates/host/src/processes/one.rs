@@ -121,11 +121,8 @@ pub(super) fn row(pid: u32, status: Status, counts: Option<Counts>, backing: Rea
 
 /// RSS and hugetlb together. A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
 fn resident(rss: &Reading<Bytes>, hugetlb: &Reading<Bytes>) -> Reading<Bytes> {
-    match hugetlb {
-        Reading::Unread(why) if why.unread != Cause::Absent => Reading::Unread(why.clone()),
-        _ => {
-            let hugetlb = hugetlb.known().copied().unwrap_or_default();
-            rss.clone().map(|rss| Bytes(rss.0.saturating_add(hugetlb.0)))
-        }
+    match hugetlb.or_if_absent(Bytes(0)) {
+        Err(why) => Reading::Unread(why),
+        Ok(hugetlb) => rss.clone().map(|rss| Bytes(rss.0.saturating_add(hugetlb.0))),
     }
 }

@@ -93,7 +93,7 @@ impl Drop for Memory {
 
 #[allow(clippy::print_stderr)]
 fn skipped(why: impl std::fmt::Display) {
-    eprintln!("skipped: {why}");
+    testing::skipped(&why.to_string());
 }
 
 fn proved(start: usize, len: usize) -> Proof {

@@ -274,7 +274,7 @@ fn a_real_qemu_is_found_with_its_memory() {
         .spawn();
     let running = match started {
         Ok(child) => Running(child),
-        Err(why) => return eprintln!("skipped: qemu-system-x86_64 cannot be run: {why}"),
+        Err(why) => return testing::missing(&format!("qemu-system-x86_64 ({why})")),
     };
     let source = Source::live();
     let begun = Instant::now();

@@ -25,7 +25,7 @@ mod size;
 /// Finds, measures, fixes and proves what large pages do
 ///
 /// Results go to standard output, progress and doubts to standard error. Exit codes: 0 done; 1 findings at
-/// or above --fail-on; 2 could not do it; 130 interrupted, all settings restored.
+/// or above --fail-on; 2 could not do it; 130 interrupted, all settings restored unless the last line says otherwise.
 #[derive(Debug, Parser)]
 #[command(name = "hugewise", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {

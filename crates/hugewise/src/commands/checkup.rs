@@ -1,7 +1,5 @@
 //! `hugewise checkup`: inventory, findings, processes, latency natively and in a guest, verdict, and a report that stays.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +15,7 @@ use super::stop::Stop;
 use super::{Desk, guest, latency, ps, tlb};
 use crate::cli::meaning::{FROM, TO};
 use crate::cli::typed::{self, Format, Part, Sort};
+use crate::files::{self, Existing, Target};
 use crate::render::look::Look;
 use crate::results::{Checkup, Doctor, ProcessList, Skipped, VmList};
 use crate::show::show;
@@ -220,8 +219,8 @@ fn wish(quick: bool, snapshot: &Snapshot) -> anyhow::Result<Wish> {
     })
 }
 
-/// The files that stay, opened before anything is measured. A run that ends without a result leaves old ones as they were
-/// and takes the empty ones that it made away again.
+/// The files that stay, found writable before anything is measured. A run that ends without a result leaves old ones as
+/// they were.
 struct Files {
     report: Kept,
     json: Kept,
@@ -229,9 +228,7 @@ struct Files {
 
 struct Kept {
     path: PathBuf,
-    file: File,
-    /// Made by this run and still empty.
-    is_blank: bool,
+    target: Target,
 }
 
 impl Files {
@@ -249,8 +246,8 @@ impl Files {
             plot: false,
         };
         for (kept, form) in [(&mut self.report, Format::Html), (&mut self.json, Format::Json)] {
-            kept.write(&show(result, form, look)?)
-                .with_context(|| kept.path.display().to_string())?;
+            let written = kept.target.put(&show(result, form, look)?, Existing::Replace);
+            written.with_context(|| kept.path.display().to_string())?;
         }
         Ok(())
     }
@@ -258,30 +255,13 @@ impl Files {
 
 impl Kept {
     fn open(path: &Path) -> anyhow::Result<Self> {
-        let is_blank = !super::exists(path);
-        let file = File::options().write(true).create(true).truncate(false).open(path);
-        let file = file.with_context(|| {
+        let target = Target::open(path, files::Access::Usual).with_context(|| {
             format!(
                 "{}: the file cannot be written (choose another place with --report)",
                 path.display()
             )
         })?;
         let path = path.to_owned();
-        Ok(Self { path, file, is_blank })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        self.is_blank = false;
-        self.file.set_len(0)?;
-        self.file.write_all(bytes)
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if self.is_blank {
-            // Nothing is lost if it stays: it is empty.
-            let _ = std::fs::remove_file(&self.path);
-        }
+        Ok(Self { path, target })
     }
 }

@@ -42,30 +42,35 @@ use crate::ui::{Outcome, Ui};
 pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
     let mut desk = Desk::open(&cli.global, words)?;
     pools::recover(&desk.ui);
+    let outcome = carry_out(&mut desk, cli)?;
+    Ok(desk.ui.ended(outcome))
+}
+
+fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
     match &cli.command {
-        Command::Checkup(typed) => checkup::run(&mut desk, typed),
-        Command::Doctor(typed) => doctor::run(&mut desk, typed),
-        Command::Measure(Measure::Latency(typed)) => latency::run(&mut desk, typed),
-        Command::Measure(Measure::Kernel(typed)) => kernel::run(&mut desk, typed),
-        Command::Measure(Measure::Guest(typed)) => guest::run(&mut desk, typed),
-        Command::Measure(Measure::Tlb(typed)) => tlb::run(&mut desk, typed),
-        Command::Measure(Measure::Cores(typed)) => cores::run(&mut desk, typed),
-        Command::Collapse(typed) => collapse::run(&mut desk, typed),
-        Command::Compare(typed) => compare::run(&mut desk, typed),
-        Command::Plan(typed) => plan::run(&mut desk, typed),
-        Command::Size(typed) => size::run(&mut desk, typed),
-        Command::Apply(typed) => apply::run(&mut desk, typed),
-        Command::Verify(typed) => verify::run(&mut desk, typed),
-        Command::Undo(typed) => undo::run(&mut desk, typed),
-        Command::Status => status::run(&mut desk),
-        Command::Ps(typed) => ps::run(&mut desk, typed),
+        Command::Checkup(typed) => checkup::run(desk, typed),
+        Command::Doctor(typed) => doctor::run(desk, typed),
+        Command::Measure(Measure::Latency(typed)) => latency::run(desk, typed),
+        Command::Measure(Measure::Kernel(typed)) => kernel::run(desk, typed),
+        Command::Measure(Measure::Guest(typed)) => guest::run(desk, typed),
+        Command::Measure(Measure::Tlb(typed)) => tlb::run(desk, typed),
+        Command::Measure(Measure::Cores(typed)) => cores::run(desk, typed),
+        Command::Collapse(typed) => collapse::run(desk, typed),
+        Command::Compare(typed) => compare::run(desk, typed),
+        Command::Plan(typed) => plan::run(desk, typed),
+        Command::Size(typed) => size::run(desk, typed),
+        Command::Apply(typed) => apply::run(desk, typed),
+        Command::Verify(typed) => verify::run(desk, typed),
+        Command::Undo(typed) => undo::run(desk, typed),
+        Command::Status => status::run(desk),
+        Command::Ps(typed) => ps::run(desk, typed),
         Command::Vm(typed::Vm {
             what: None | Some(typed::VmWhat::List),
-        }) => vm::run(&mut desk),
-        Command::Snapshot(typed) => snapshot::run(&mut desk, typed),
-        Command::Report(typed) => report::run(&mut desk, typed),
-        Command::Schema(typed) => schema::run(&mut desk, typed),
-        Command::Completions(typed) => schema::completions(&mut desk, typed),
+        }) => vm::run(desk),
+        Command::Snapshot(typed) => snapshot::run(desk, typed),
+        Command::Report(typed) => report::run(desk, typed),
+        Command::Schema(typed) => schema::run(desk, typed),
+        Command::Completions(typed) => schema::completions(desk, typed),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use model::{Bytes, PageKind};
-use tune::{Door, GaveBack, LiveSink, PoolLease};
+use tune::{Door, LiveSink, PoolLease};
 
 use crate::ui::Ui;
 
@@ -22,10 +22,11 @@ fn state_dir() -> PathBuf {
     if user.is_root() {
         return PathBuf::from("/run/hugewise");
     }
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(runtime) => PathBuf::from(runtime).join("hugewise"),
-        None => std::env::temp_dir().join(format!("hugewise-{}", user.as_raw())),
-    }
+    // Both are made by root for this user alone; a name in /tmp could be planted by any other.
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let runtime = named.filter(|path| path.is_absolute());
+    let runtime = runtime.unwrap_or_else(|| PathBuf::from(format!("/run/user/{}", user.as_raw())));
+    runtime.join("hugewise")
 }
 
 /// Gives back what an earlier run could not, and says so.
@@ -104,15 +105,11 @@ impl Loan {
                 Ok(told) => told
                     .iter()
                     .filter(|told| !told.is_clean())
-                    .for_each(|told| say(ui, told)),
-                Err(error) => ui.say(&format!("{error}; the next run tries again")),
+                    .for_each(|told| ui.not_restored(&told.to_string())),
+                Err(error) => ui.not_restored(&format!("{error}; the next run tries again")),
             }
         }
     }
-}
-
-fn say(ui: &Ui, told: &GaveBack) {
-    ui.say(&told.to_string());
 }
 
 /// A loan if there is one, and what is missing in it.

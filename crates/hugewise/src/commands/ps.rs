@@ -126,12 +126,14 @@ fn missed(mappings: &Reading<Vec<MappingPages>>, process: &ProcessPages, snapsho
 }
 
 fn nodes(source: &Source, pid: u32, mappings: &Reading<Vec<MappingPages>>, limits: Limits) -> Reading<Vec<NodePages>> {
-    let mappings = mappings.known().map_or(&[][..], Vec::as_slice);
-    processes::nodes(source, pid, mappings, limits)
+    match mappings {
+        Reading::Known(mappings) => processes::nodes(source, pid, mappings, limits),
+        Reading::Unread(why) => Reading::Unread(why.clone()),
+    }
 }
 
 fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Result<OneProcess> {
-    let process = processes::one(source, pid).into_result();
+    let process = processes::one_within(source, pid, Limits::PATIENT).into_result();
     let process = process.with_context(|| format!("process {pid} of {}", source.name()))?;
     let mappings = processes::mappings_within(source, pid, Limits::PATIENT);
     let missed = missed(&mappings, &process, snapshot);

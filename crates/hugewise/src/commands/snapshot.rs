@@ -1,14 +1,13 @@
 //! `hugewise snapshot`: a machine in one file.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
 
 use anyhow::{Context, bail};
 use host::record::{Capture, CaptureOptions, LEFT_OUT, capture};
 
 use super::{Desk, exists};
 use crate::cli::typed;
+use crate::files::{Access, Existing, Target};
 use crate::ui::Outcome;
 
 /// Secrets and cuts that are told one by one.
@@ -20,22 +19,18 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Resul
     if exists(file) && !desk.global.yes {
         bail!("{path} is there already (write --yes to replace it, or choose another name)");
     }
-    // Opened before the machine is read, so that a wrong name costs nothing.
-    let mut options = OpenOptions::new();
-    let options = if desk.global.yes {
-        options.write(true).create(true)
+    // Opened before the machine is read, so that a wrong name costs nothing. It holds what only its owner should see.
+    let mut out = Target::open(file, Access::Private).with_context(|| format!("{path}: the file cannot be written"))?;
+    let existing = if desk.global.yes {
+        Existing::Replace
     } else {
-        options.write(true).create_new(true)
+        Existing::Refuse
     };
-    let mut out = options
-        .open(file)
-        .with_context(|| format!("{path}: the file cannot be written"))?;
     let options = CaptureOptions {
         processes: !typed.no_processes,
     };
     let Capture { tree, left_out } = capture(&desk.source, options);
-    out.set_len(0)
-        .and_then(|()| out.write_all(tree.to_text().as_ref()))
+    out.put(tree.to_text().as_ref(), existing)
         .with_context(|| path.to_string())?;
     summary(&left_out).iter().for_each(|line| desk.ui.note(line));
     desk.ui.note(&format!(

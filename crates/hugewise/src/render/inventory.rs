@@ -305,14 +305,15 @@ fn memory(snapshot: &Snapshot) -> Sheet {
 
 /// Can the kernel still find large pages? Free blocks of at least the PMD-mapped page, by node and zone.
 fn free_blocks(snapshot: &Snapshot) -> Sheet {
-    let base = snapshot.base_page().known().copied().unwrap_or(Bytes::kib(4));
+    let base = snapshot.base_page();
     let pmd = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
-    let order = (pmd.0 / base.0.max(1)).max(1).ilog2() as usize;
     let head = format!("#free blocks of {} or more, as {}", pmd.exact(), pmd.exact());
     let mut sheet = Sheet::new("Free memory in large pieces", ["node", "zone", &head]);
-    match &snapshot.memory.free_blocks {
-        Reading::Unread(why) => sheet.note(format!("not known: {why}")),
-        Reading::Known(blocks) => {
+    match (&snapshot.memory.free_blocks, base) {
+        (Reading::Unread(why), _) => sheet.note(format!("not known: {why}")),
+        (_, Reading::Unread(why)) => sheet.note(format!("not known without the size of base pages: {why}")),
+        (Reading::Known(blocks), Reading::Known(base)) => {
+            let order = (pmd.0 / base.0.max(1)).max(1).ilog2() as usize;
             for zone in blocks {
                 sheet.row([
                     zone.node.to_string(),
@@ -356,14 +357,10 @@ fn settings(snapshot: &Snapshot) -> Sheet {
         "cgroup",
         &format!("{version}; hugetlb controller: {}", yes(&snapshot.cgroup.hugetlb)),
     ]);
-    let mounts = snapshot.mounts.known().map(Vec::as_slice).unwrap_or_default();
-    sheet.row([
-        "hugetlbfs and huge tmpfs mounts",
-        &listed(
-            mounts
-                .iter()
-                .map(|mount| format!("{} ({} {})", mount.target, mount.kind, mount.options.join(","))),
-        ),
-    ]);
+    let mounts = snapshot.mounts.as_ref().map(|mounts| {
+        let mounts = mounts.iter();
+        listed(mounts.map(|mount| format!("{} ({} {})", mount.target, mount.kind, mount.options.join(","))))
+    });
+    sheet.row(["hugetlbfs and huge tmpfs mounts", &mounts.to_string()]);
     sheet
 }

@@ -25,6 +25,7 @@ pub mod provenance;
 pub mod ps;
 pub mod reach;
 pub mod report;
+pub mod safe;
 pub mod sheet;
 pub mod size;
 pub mod status;

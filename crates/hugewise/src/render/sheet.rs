@@ -7,6 +7,8 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Lin
 
 use super::heat::Heat;
 use super::look::Look;
+pub use super::safe::printable;
+use super::safe::{markdown, markdown_paragraph};
 
 /// One line under the heads, none between the rows.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -102,27 +104,25 @@ impl Sheet {
             .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(look.width);
         let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
-        self.titled("", &table, &notes)
+        titled(&format!("{}\n", self.title), &self.rows, &table, &notes)
     }
 
     /// As Markdown.
     pub fn markdown(&self) -> String {
-        let mut table = self.table(escaped, false);
+        let mut table = self.table(markdown, false);
         table
             .load_style(ASCII_MARKDOWN)
             .set_content_arrangement(ContentArrangement::Disabled);
-        let notes: String = self.notes.iter().map(|note| format!("\n{}\n", escaped(note))).collect();
-        self.titled("## ", &table, &notes)
-    }
-
-    fn titled(&self, mark: &str, table: &Table, notes: &str) -> String {
-        let gap = if mark.is_empty() { "" } else { "\n" };
-        let rows = if self.rows.is_empty() {
-            String::new()
-        } else {
-            format!("{}\n", table.trim_fmt())
-        };
-        format!("{mark}{}\n{gap}{rows}{notes}", self.title)
+        let notes = self
+            .notes
+            .iter()
+            .map(|note| format!("\n{}\n", markdown_paragraph(note)));
+        titled(
+            &format!("## {}\n\n", markdown(&self.title)),
+            &self.rows,
+            &table,
+            &notes.collect::<String>(),
+        )
     }
 
     fn table(&self, write: impl Fn(&str) -> String, color: bool) -> Table {
@@ -159,39 +159,19 @@ impl Sheet {
     }
 }
 
+fn titled(head: &str, rows: &[Vec<String>], table: &Table, notes: &str) -> String {
+    let rows = if rows.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", table.trim_fmt())
+    };
+    format!("{head}{rows}{notes}")
+}
+
 /// Black on the shade: readable whatever the terminal's own colours are.
 fn shaded(cell: Cell, heat: Heat) -> Cell {
     let [r, g, b] = heat.light();
     cell.bg(Color::Rgb { r, g, b }).fg(Color::Black)
-}
-
-/// Text from the machine without anything that steers a terminal: control characters become `\x1b` and the like.
-pub fn printable(text: &str) -> String {
-    let steers = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if steers(c) {
-            safe.extend(c.escape_default());
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
-}
-
-/// Text that means itself in Markdown, inside a table too.
-fn escaped(text: &str) -> String {
-    let special = ['\\', '|', '*', '_', '`', '<', '>', '[', ']', '&'];
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if special.contains(&c) {
-            safe.push('\\');
-        }
-        safe.push(c);
-    }
-    safe
 }
 
 #[cfg(test)]
@@ -216,7 +196,7 @@ mod tests {
         });
         assert!(!text.contains('\u{1b}') && text.contains(r"\u{1b}[31m"), "{text}");
         let markdown = hostile().markdown();
-        assert!(markdown.contains(r"a\|b\\u{1b}\[31m\<script\>"), "{markdown}");
+        assert!(markdown.contains(r"a\|b\\u{1b}\[31m&lt;script&gt;"), "{markdown}");
         let bars: Vec<usize> = markdown
             .lines()
             .filter(|line| line.starts_with('|'))

@@ -163,11 +163,11 @@ fn what_is_set_again_at_boot_is_verified_after_a_restart_and_undone() {
     ]);
     let plan = std::fs::read_to_string(plan).expect("read");
     let Some(first) = root(&plan, FIRST, None) else {
-        return skipped("a program for the guest is not here: dash, mount, sysctl, tar, base64, cat or ldd");
+        return crate::common::missing("dash, mount, sysctl, tar, base64, cat or ldd");
     };
     let folder = bench.directory();
     let Some(told) = boot(&kernel, &first, folder) else {
-        return skipped("qemu-system-x86_64 is not here");
+        return crate::common::missing("qemu-system-x86_64");
     };
     assert!(
         told.contains("RESULT apply 0") && told.contains("RESULT verify 0"),

@@ -140,7 +140,7 @@ pub fn valid(json: &str) -> Value {
 pub fn compiled(source: &str, built: &Path) -> Option<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let Ok(output) = Command::new("cc").args(["-O1", "-o"]).arg(built).arg(source).output() else {
-        skipped("there is no C compiler");
+        missing("a C compiler");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -163,8 +163,5 @@ pub fn alive(program: &Path) -> usize {
     .count()
 }
 
-/// Says why a test could not be made here.
-#[allow(clippy::print_stderr)]
-pub fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-}
+#[allow(unused_imports, reason = "not every program of tests can be skipped")]
+pub use testing::{missing, skipped};

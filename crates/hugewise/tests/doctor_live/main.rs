@@ -1,5 +1,5 @@
 //! Faults planted on the running machine are found within one run of doctor. Whatever is planted goes again, also when a
-//! test panics or is killed; a test that lacks something says `skipped: why`.
+//! test panics or is killed; a test that lacks something calls `testing::skipped`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -59,7 +59,7 @@ fn a_program_on_malloc_beside_a_filled_pool() {
     let Some(program) = Planted::start(&mut python(
         "x = bytearray(900 << 20)\nx[::4096] = bytes([1]) * len(x[::4096])",
     )) else {
-        return skipped("there is no python3");
+        return common::missing("python3");
     };
     let found = doctor();
     if !only_ours(&pool) {
@@ -230,7 +230,7 @@ fn malloc_that_was_told_in_a_way_that_is_dead() {
         .args(["-c", "echo ready; read nothing"])
         .env("HUGETLB_MORECORE", "yes");
     let Some(program) = Planted::start(&mut command) else {
-        return skipped("there is no sh");
+        return common::missing("sh");
     };
     match doctor().about("D18", &program) {
         Some(dead) => assert!(dead.to_string().contains("HUGETLB_MORECORE"), "{dead}"),

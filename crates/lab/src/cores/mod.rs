@@ -192,7 +192,7 @@ mod tests {
         if cpus.len() < 2 {
             #[allow(clippy::print_stderr)]
             {
-                eprintln!("skipped: this process may use one CPU only");
+                testing::skipped("this process may use one CPU only");
             }
             return;
         }

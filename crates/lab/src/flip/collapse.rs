@@ -12,7 +12,7 @@ use model::collapse::{Collapse, Pieces, Refused};
 use model::process::MappingPages;
 use model::{Bytes, Unread};
 
-use super::live::Live;
+use super::live::{Live, PATIENT};
 use super::pieces::Span;
 use crate::progress::{Progress, time_left};
 use crate::stats;
@@ -136,7 +136,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let (pid, page) = (spec.pid, spec.page);
     let mut live = Live::open(pid, spec.base_page).map_err(|source| Error::Process { pid, source })?;
     let source = Source::live();
-    let name = processes::one(&source, pid).into_result()?.name;
+    let name = processes::one_within(&source, pid, PATIENT).into_result()?.name;
     let before = mappings(&source, pid)?;
     let pieces = spec.span.pieces(&before, page);
     if pieces.is_empty() {
@@ -162,7 +162,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
 }
 
 fn mappings(source: &Source, pid: u32) -> Result<Vec<MappingPages>, Unread> {
-    processes::mappings(source, pid).into_result()
+    processes::mappings_within(source, pid, PATIENT).into_result()
 }
 
 /// What became of the pieces.

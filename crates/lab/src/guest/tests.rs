@@ -31,7 +31,7 @@ fn spec() -> Spec {
 
 fn has_kvm() -> bool {
     vm::Hypervisor::open()
-        .map_err(|why| eprintln!("skipped: {why}"))
+        .map_err(|why| testing::skipped(&why.to_string()))
         .is_ok()
 }
 

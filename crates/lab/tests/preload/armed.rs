@@ -23,8 +23,4 @@ pub(crate) fn calls(report: &Report, hook: &str) -> u64 {
     report.hooks.get(hook).copied().unwrap_or(0)
 }
 
-/// Says why a test could not be made here.
-#[allow(clippy::print_stderr)]
-pub(crate) fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-}
+pub(crate) use testing::{missing, skipped};

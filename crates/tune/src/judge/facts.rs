@@ -110,7 +110,7 @@ pub(super) fn boot_fix(evidence: &Evidence, parameters: &str) -> String {
 
 /// Pages that are always there: those of the pool without the surplus.
 pub(super) fn persistent(pool: &Pool) -> Result<u64, Reason> {
-    let surplus = pool.surplus.known().copied().unwrap_or(0);
+    let surplus = pool.surplus.or_if_absent(0)?;
     Ok(known(&pool.nr)?.saturating_sub(surplus))
 }
 

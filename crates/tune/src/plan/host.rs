@@ -60,7 +60,10 @@ impl<'a> Host<'a> {
     fn persistent(&self, directory: &str) -> Reading<Value> {
         let all = self.source.number(&format!("{directory}/nr_hugepages"));
         let surplus = self.source.number(&format!("{directory}/surplus_hugepages"));
-        all.map(|all| Value::Pages(all.saturating_sub(surplus.known().copied().unwrap_or(0))))
+        let pages = all
+            .into_result()
+            .and_then(|all| Ok(all.saturating_sub(surplus.or_if_absent(0)?)));
+        Reading::from(pages).map(Value::Pages)
     }
 
     /// A capture without `/etc` says nothing about files.

@@ -2,8 +2,8 @@
 
 use host::config::memlock_for;
 use host::programs::Limit;
-use model::Bytes;
 use model::plan::{Layer, Value};
+use model::{Bytes, Reading};
 
 use super::PlanningError;
 use super::draft::{Draft, Drafts};
@@ -34,13 +34,7 @@ pub(super) fn shared(drafts: &mut Drafts<'_>, goal: &Goal, shared: &Shared<'_>) 
 
 /// kernel.shmmax and kernel.shmall, raised if they are too small and never lowered.
 fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
-    let base = drafts
-        .host
-        .snapshot
-        .base_page()
-        .known()
-        .copied()
-        .unwrap_or(Bytes::kib(4));
+    let base = drafts.host.snapshot.base_page();
     let largest = drafts.host.installed().unwrap_or(bytes).max(bytes);
     let why = |wanted: Bytes| {
         format!(
@@ -49,6 +43,15 @@ fn segments(drafts: &mut Drafts<'_>, bytes: Bytes) {
         )
     };
     raise(drafts, "kernel.shmmax", bytes.0, largest.0, &why(largest));
+    let base = match base {
+        Reading::Known(base) => base,
+        Reading::Unread(why) => {
+            return drafts.note(format!(
+                "kernel.shmall counts base pages, and their size could not be read ({why}): see that it holds {} B",
+                bytes.0
+            ));
+        }
+    };
     let (least, pages) = (bytes.0.div_ceil(base.0), largest.0.div_ceil(base.0));
     raise(
         drafts,

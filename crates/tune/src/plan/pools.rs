@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use host::snapshot::Pool;
-use model::Bytes;
 use model::plan::{Layer, Risk, Taken, Value};
+use model::{Bytes, Reading};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
@@ -133,11 +133,17 @@ fn check_memory(drafts: &mut Drafts<'_>, goal: &Goal, page: Bytes, pages: u64) -
 
 /// The nodes' parts: all nodes with memory alike, the first ones with what does not divide.
 fn parts(pool: &Pool, node: Option<u32>, pages: u64) -> Result<Vec<(Option<u32>, u64)>, String> {
-    let nodes: Vec<u32> = pool
-        .nodes
-        .known()
-        .map(|parts| parts.iter().map(|part| part.node).collect())
-        .unwrap_or_default();
+    let parts = match (&pool.nodes, node) {
+        (Reading::Known(parts), _) => &parts[..],
+        (Reading::Unread(why), Some(node)) => {
+            return Err(format!(
+                "whether there is a node {node} with memory could not be read: {why}"
+            ));
+        }
+        // The kernel spreads the pages itself.
+        (Reading::Unread(_), None) => &[],
+    };
+    let nodes: Vec<u32> = parts.iter().map(|part| part.node).collect();
     if let Some(node) = node {
         let known: Vec<String> = nodes.iter().map(ToString::to_string).collect();
         return match nodes.contains(&node) {
@@ -165,14 +171,17 @@ fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
         .known()
         .and_then(|parts| parts.iter().find(|part| Some(part.node) == node));
     let (all, surplus) = part.map_or((&pool.nr, &pool.surplus), |part| (&part.nr, &part.surplus));
-    let now = all
-        .known()
-        .copied()
-        .unwrap_or(0)
-        .saturating_sub(surplus.known().copied().unwrap_or(0));
-    let takes = (pages > now).then(|| Taken {
-        bytes: Bytes(pool.size.0.saturating_mul(pages - now)),
-        from: FROM.to_owned(),
+    let now = all.as_ref().into_result();
+    let now = now.and_then(|all| Ok(all.saturating_sub(surplus.or_if_absent(0)?)));
+    // Pages that are there already cost nothing; where they could not be counted, all are taken to be new.
+    let from = match &now {
+        Ok(_) => FROM.to_owned(),
+        Err(why) => format!("{FROM}; less if there are pages already, which could not be read: {why}"),
+    };
+    let more = now.map_or(pages, |now| pages.saturating_sub(now));
+    let takes = (more > 0).then(|| Taken {
+        bytes: Bytes(pool.size.0.saturating_mul(more)),
+        from,
     });
     let why = match pool.size >= GIGANTIC {
         true => format!("{why}; pages this large are there early after boot or not at all: fewer may be obtained"),

@@ -16,7 +16,9 @@ use crate::{Error, Hypervisor, Memory, Ring, payload};
 const WALK: [u8; 12] = [0x48, 0x8b, 0x3f, 0x48, 0xff, 0xce, 0x75, 0xf8, 0x48, 0x89, 0xf8, 0xc3];
 
 fn hypervisor() -> Option<Hypervisor> {
-    Hypervisor::open().map_err(|error| eprintln!("skipped: {error}")).ok()
+    Hypervisor::open()
+        .map_err(|error| testing::skipped(&error.to_string()))
+        .ok()
 }
 
 fn lend(own: &Owned) -> Memory<'_> {

@@ -12,6 +12,7 @@ use model::compare::{Method, Run};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::typed;
+use crate::files::{Access, Existing, Target};
 use crate::ui::Ui;
 
 const SCHEMA: &str = "hugewise/compare-runs/1";
@@ -102,7 +103,10 @@ impl Journal {
                 path.display()
             )
         })?;
-        Self::begun(path, file, head, asked.is_some())
+        Self::begun(path.clone(), file, head, asked.is_some()).inspect_err(|_| {
+            // A disk without room for one line: no empty file stays.
+            let _ = std::fs::remove_file(&path);
+        })
     }
 
     /// With its first line.
@@ -204,17 +208,18 @@ impl Journal {
         Ok(self.take_done(spec))
     }
 
-    /// The file with these runs, and no others.
+    /// The file with these runs, and no others; it is replaced whole.
     fn rewrite(&mut self, lines: &[Line<'static>]) -> Result<(), Error> {
+        let replaced = Target::open(&self.path, Access::Usual)
+            .and_then(|mut target| target.put(&text(&self.head, lines)?, Existing::Replace))
+            .map_err(|error| Error::Keep(format!("{}: {error}", self.path.display())))?;
+        // There is none of what is no regular file, and the one at hand goes on.
+        if let Some(file) = replaced {
+            self.file = file;
+        }
         self.done = lines.to_vec();
         self.written = lines.len();
-        let (file, path) = (&self.file, &self.path);
-        let emptied = self.file.set_len(0).and_then(|()| (&self.file).rewind());
-        emptied
-            .with_context(|| path.display().to_string())
-            .and_then(|()| write(file, path, &self.head))
-            .and_then(|()| lines.iter().try_for_each(|line| write(file, path, line)))
-            .map_err(|error| Error::Keep(format!("{error:#}")))
+        Ok(())
     }
 
     /// The runs that were in it.
@@ -246,6 +251,17 @@ impl Journal {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+/// All lines of a file.
+fn text(head: &Head, lines: &[Line<'static>]) -> std::io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(head)?;
+    for line in lines {
+        text.push(b'\n');
+        serde_json::to_writer(&mut text, line)?;
+    }
+    text.push(b'\n');
+    Ok(text)
 }
 
 /// A line more, in one system call.

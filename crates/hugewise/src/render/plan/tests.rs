@@ -171,10 +171,10 @@ fn a_playbook_is_yaml_and_holds_each_text_as_it_is() {
                 assert_eq!(String::from_utf8_lossy(&output.stdout), *text);
             }
             Ok(output) if String::from_utf8_lossy(&output.stderr).contains("No module named 'yaml'") => {
-                return eprintln!("skipped: python3 has no yaml module");
+                return testing::missing("python3-yaml");
             }
             Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
-            Err(why) => return eprintln!("skipped: python3: {why}"),
+            Err(why) => return testing::missing(&format!("python3 ({why})")),
         }
     }
 }

@@ -8,6 +8,7 @@ use model::Envelope;
 use self::chart::Drawing;
 use super::heat::Heat;
 use super::provenance;
+use super::safe;
 use super::sheet::Sheet;
 use super::tone::{TONES, Tone};
 use crate::show::{Show, ShowError};
@@ -29,9 +30,9 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
         palette: &palette(),
         style: include_str!("page.css"),
         script: include_str!("page.js"),
-        json: &embedded(&serde_json::to_string(result)?),
+        json: &embedded(&safe::json(serde_json::to_string(result)?)),
     };
-    Ok(page.render()? + "\n")
+    Ok(safe::printable_lines(&page.render()?) + "\n")
 }
 
 #[derive(Template)]

@@ -115,15 +115,15 @@ fn moves_of_a_grandchild_are_counted() {
             events: vec![countable],
             ..Counting::default()
         },
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return testing::skipped(&why.to_string()),
     };
     let allowed = rustix::thread::sched_getaffinity(None).expect("CPUs");
     let cpus: Vec<usize> = (0..1024).filter(|&cpu| allowed.is_set(cpu)).take(2).collect();
     if !std::path::Path::new("/usr/bin/taskset").exists() {
-        return eprintln!("skipped: taskset is not there");
+        return testing::missing("taskset");
     }
     let [one, two] = cpus[..] else {
-        return eprintln!("skipped: one CPU only");
+        return testing::skipped("one CPU only");
     };
     let hop = format!("taskset -pc {one} $$; taskset -pc {two} $$; ");
     let line = format!("sh -c '{}'; true", hop.repeat(3));

@@ -99,7 +99,7 @@ mod tests {
     fn few_pages_cost_less_than_very_many_although_all_are_the_same_memory() {
         let hypervisor = match Hypervisor::open() {
             Ok(hypervisor) => hypervisor,
-            Err(why) => return eprintln!("skipped: {why}"),
+            Err(why) => return testing::skipped(&why.to_string()),
         };
         for page in [GuestPage::Size4K, GuestPage::Size2M] {
             let bytes = Bytes::mib(8);

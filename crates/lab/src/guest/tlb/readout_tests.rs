@@ -114,7 +114,7 @@ fn nodes_have_words_of_their_own_inside_the_windows_frames() {
 fn this_machine_is_read_out_or_says_why_it_is_blind() {
     let hypervisor = match vm::Hypervisor::open() {
         Ok(hypervisor) => hypervisor,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return testing::skipped(&why.to_string()),
     };
     let mut arena = Arena::new(&Want::plain(PageKind::Base, Bytes(MEMORY))).expect("4 MiB");
     let window = window();

@@ -14,7 +14,7 @@ use crate::guest::Error;
 
 fn spec() -> Option<Spec> {
     if let Err(why) = vm::Hypervisor::open() {
-        eprintln!("skipped: {why}");
+        testing::skipped(&why.to_string());
         return None;
     }
     Some(Spec {

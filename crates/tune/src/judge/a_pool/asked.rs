@@ -176,7 +176,7 @@ fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
     };
     let whole = persistent(pool).ok().map(|now| (pool_file(pool, "nr_hugepages"), now));
     let nodes = pool.nodes.known().into_iter().flatten().filter_map(|node| {
-        let (nr, surplus) = (node.nr.known()?, node.surplus.known().copied().unwrap_or(0));
+        let (nr, surplus) = (node.nr.known()?, node.surplus.or_if_absent(0).ok()?);
         Some((node_file(pool, node.node), nr.saturating_sub(surplus)))
     });
     whole.into_iter().chain(nodes).find_map(changed)

@@ -6,7 +6,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use super::HUGETLBPAGE;
-use crate::judge::facts::{available, bytes, percent, pool_file, pools, total};
+use crate::judge::facts::{available, bytes, known, percent, pool_file, pools, total};
 use crate::judge::rule::{Answer, Case, Rule};
 
 pub(super) const A03: Rule = Rule {
@@ -57,10 +57,8 @@ fn pool_starves(evidence: &Evidence) -> Answer {
     .seen("/proc/meminfo", "MemTotal", total)
     .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
     .seen(pool_file(pool, "resv_hugepages"), "", pool.reserved.to_string());
-    let keep = pool
-        .used()
-        .unwrap_or(0)
-        .saturating_add(pool.reserved.known().copied().unwrap_or(0));
+    let used = known(&pool.nr)?.saturating_sub(*known(&pool.free)?);
+    let keep = used.saturating_add(*known(&pool.reserved)?);
     Ok(vec![
         case.fix(format!("echo {keep} > {}", pool_file(pool, "nr_hugepages")))
             .fix("and lower it in /etc/sysctl.d or the boot command line"),

@@ -54,7 +54,7 @@ fn a_file_is_put_replaced_and_removed_with_its_mode() {
 #[allow(clippy::print_stderr)]
 fn an_owner_is_kept() {
     if !geteuid().is_root() {
-        return eprintln!("skipped: giving a file to another user needs root");
+        return testing::skipped("giving a file to another user needs root");
     }
     let (temp, root) = scene();
     let theirs = FileState {

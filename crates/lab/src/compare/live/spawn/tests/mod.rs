@@ -70,7 +70,7 @@ fn so_it_is_where_a_filter_does_not_know_the_newer_call() {
     if let Err(why) = filtered.join().expect("no panic") {
         #[allow(clippy::print_stderr)]
         {
-            eprintln!("skipped: no filter of system calls: {why}");
+            testing::skipped(&format!("no filter of system calls: {why}"));
         }
     }
 }

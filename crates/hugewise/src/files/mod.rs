@@ -1,0 +1,102 @@
+//! Files that results are kept in: a new one appears whole under its name, or what was there stays as it was.
+//!
+//! A write goes to a new file beside the target, which is synced and then renamed over it. A kill at any moment leaves the
+//! old content or the new, and at most a temporary file `.NAME.<16 hex digits>.hugewise`, which the next write of the same
+//! file removes. What is no regular file (a terminal, a pipe, `/dev/null`) is written straight.
+
+mod draft;
+mod place;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use draft::Draft;
+use place::{Found, Place};
+
+/// Who may read a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Those that the umask allows; a file that is replaced keeps its owner and mode.
+    Usual,
+    /// Its owner alone, from the first byte, whatever is replaced.
+    Private,
+}
+
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced.
+    Replace,
+    /// It stays, and the write fails.
+    Refuse,
+}
+
+/// Where a result goes; it could be written when this was made.
+#[derive(Debug)]
+pub struct Target(To);
+
+#[derive(Debug)]
+enum To {
+    /// A regular file, or a name that is free.
+    Whole(Place, Access),
+    /// Anything else.
+    Stream(File),
+}
+
+impl Target {
+    /// Finds the target and proves that it can be written, without changing it.
+    ///
+    /// A symbolic link stands for what it points to, unless another user could have planted it: the rules are those of
+    /// the kernel's `protected_symlinks` and `protected_regular`, and for root they hold in every directory that others
+    /// may write.
+    ///
+    /// # Errors
+    /// If it is a directory, cannot be written, or may have been planted.
+    pub fn open(path: &Path, access: Access) -> io::Result<Self> {
+        let place = match place::find(path)? {
+            (place, Found::Stream) => return Ok(Self(To::Stream(place.stream()?))),
+            (place, Found::Nothing) => place,
+            (place, Found::File) => {
+                place.open_existing()?;
+                place
+            }
+        };
+        // Dropped at once: it shows that a file can be made there.
+        Draft::begin(&place, access).map_err(|error| beside(&error))?;
+        Ok(Self(To::Whole(place, access)))
+    }
+
+    /// Writes all of it. Of a regular file the handle is given back, at its end.
+    ///
+    /// # Errors
+    /// If it could not be written; a regular file is then as it was.
+    pub fn put(&mut self, bytes: &[u8], existing: Existing) -> io::Result<Option<File>> {
+        match &mut self.0 {
+            To::Whole(place, access) => replace(place, bytes, *access, existing).map(Some),
+            To::Stream(file) => file.write_all(bytes).and_then(|()| file.flush()).map(|()| None),
+        }
+    }
+}
+
+/// The one way to a file's new content.
+fn replace(place: &Place, bytes: &[u8], access: Access, existing: Existing) -> io::Result<File> {
+    draft::sweep(place);
+    let mut draft = Draft::begin(place, access).map_err(|error| beside(&error))?;
+    draft.write(bytes)?;
+    draft.publish(existing)
+}
+
+/// A refusal of the directory, in words that name the cause.
+fn beside(error: &io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => io::Error::new(
+            error.kind(),
+            format!("no new file can be made in its directory, and files are replaced whole: {error}"),
+        ),
+        kind => io::Error::new(kind, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Text that others wrote (names, arguments, results of other machines) made harmless for each form it is shown in.
+
+use model::Envelope;
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter};
+
+/// Does it steer a terminal, or change what a reader sees of the text around it? Control characters (C0, DEL and C1),
+/// line and paragraph separators, overrides of the writing direction, and characters without any width.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Text for one line: what steers becomes `\u{1b}` and the like.
+pub fn printable(text: &str) -> String {
+    shown(text, |_| false)
+}
+
+/// Text of several lines, whose ends stay.
+pub fn printable_lines(text: &str) -> String {
+    shown(text, |c| c == '\n')
+}
+
+fn shown(text: &str, stays: impl Fn(char) -> bool) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) && !stays(c) {
+            safe.extend(c.escape_default());
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// Text that means itself in Markdown, within a table too, and holds no HTML.
+pub fn markdown(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '~' => safe.extend(['\\', c]),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// The same for a paragraph: its first character begins neither a heading nor a list nor a rule.
+pub fn markdown_paragraph(text: &str) -> String {
+    let safe = markdown(text);
+    let is_mark = safe.starts_with(['#', '-', '+', '=', ':']);
+    if is_mark { format!("\\{safe}") } else { safe }
+}
+
+/// A cell of CSV: none begins a formula when a spreadsheet opens the file, and a terminal shows it as it is. Text that begins
+/// as formulas do gets an apostrophe in front; numbers stay as they are.
+pub fn csv_cell(text: &str) -> String {
+    let safe = printable(text);
+    let formula = ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'];
+    if safe.starts_with(formula) && !is_number(&safe) {
+        return format!("'{safe}");
+    }
+    safe
+}
+
+/// Digits with a sign, a point or an exponent; neither `-inf` nor `-1+cmd`.
+fn is_number(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+    text.chars().all(is_plain) && text.parse::<f64>().is_ok()
+}
+
+/// JSON that says the same without characters that steer. Those outside of strings are the writer's own line ends.
+pub fn json(text: String) -> String {
+    if !text.chars().any(|c| steers(c) && c != '\n') {
+        return text;
+    }
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) && c != '\n' {
+            let units = c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .map(|unit| format!("\\u{unit:04x}"))
+                .collect::<String>();
+            safe.push_str(&units);
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// Does a text anywhere in a result steer? Ends of lines and tabs do not count: files of configuration have them.
+///
+/// # Errors
+/// If the result has no JSON form.
+pub fn is_hostile<T: Serialize>(result: &Envelope<T>) -> serde_json::Result<bool> {
+    let mut is_hostile = false;
+    let watch = Watch(&mut is_hostile);
+    result.serialize(&mut serde_json::Serializer::with_formatter(std::io::sink(), watch))?;
+    Ok(is_hostile)
+}
+
+/// Looks at every text that passes, and writes nothing.
+struct Watch<'a>(&'a mut bool);
+
+impl Formatter for Watch<'_> {
+    fn write_string_fragment<W: ?Sized + std::io::Write>(&mut self, _: &mut W, fragment: &str) -> std::io::Result<()> {
+        *self.0 |= fragment.chars().any(steers);
+        Ok(())
+    }
+
+    fn write_char_escape<W: ?Sized + std::io::Write>(&mut self, _: &mut W, escape: CharEscape) -> std::io::Result<()> {
+        use CharEscape::{AsciiControl, Backspace, CarriageReturn, FormFeed};
+        *self.0 |= matches!(escape, AsciiControl(_) | Backspace | CarriageReturn | FormFeed);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "safe_tests.rs"]
+mod tests;
