@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -15,6 +15,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("sim", &["model"]),
     ("tune", &["model", "host"]),
     ("hugewise", &["model", "host", "lab", "sim", "tune"]),
+    ("parsers", &["model", "host", "vm", "lab", "sim", "tune", "hugewise"]),
 ];
 
 fn root() -> PathBuf {
