@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -18,6 +18,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("hugewise", &["model", "stats", "host", "lab", "sim", "tune"]),
     // Of tests alone.
     ("testing", &[]),
+    ("parsers", &["model", "host", "vm", "lab", "sim", "tune", "hugewise"]),
 ];
 
 fn root() -> PathBuf {

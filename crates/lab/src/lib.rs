@@ -4,6 +4,8 @@ pub mod compare;
 pub mod cores;
 mod elf;
 pub mod flip;
+#[doc(hidden)]
+pub mod foreign;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;

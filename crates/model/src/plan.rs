@@ -1,6 +1,7 @@
 //! The shape of a plan: changes in the order of their application, each with what was, what shall be, why, and the risk.
 
 mod check;
+mod content;
 mod settings;
 
 #[cfg(test)]
@@ -13,7 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Envelope, Reading};
 
+use check::Flaw;
+
 pub use check::PlanError;
+pub use content::mount_unit;
 
 /// The schema of a plan in its [`Envelope`].
 pub const SCHEMA: &str = "hugewise/plan/1";
@@ -89,12 +93,12 @@ pub enum Target {
     /// A setting of the running kernel. Its value is the text one writes; of a list such as `always [madvise] never` it is
     /// the chosen word.
     Setting {
-        /// Its file below `/proc/sys` or `/sys`, one of those that [`Target::check`] knows.
+        /// Its file below `/proc/sys` or `/sys`, one of those that [`Plan::check`] knows.
         path: String,
     },
     /// A whole file; its value is its content.
     File {
-        /// Below `/etc`, or an application's file that a goal names.
+        /// One of those that [`Plan::check`] knows, or a server's file that a goal names.
         path: String,
         /// Permissions; without, those of the file that is there (0644 for a new one).
         mode: Option<Mode>,
@@ -166,7 +170,7 @@ impl Plan {
     /// A plan from a result of `hugewise plan --json`, checked.
     ///
     /// # Errors
-    /// When it is not JSON of that schema, or would write where no plan may write.
+    /// When it is not JSON of that schema, or would write where, or what, no plan may write.
     pub fn from_json(text: &str) -> Result<Envelope<Self>, PlanError> {
         let whole: serde_json::Value = serde_json::from_str(text).map_err(|why| PlanError::garbled(&why))?;
         let schema = whole.get("schema").and_then(serde_json::Value::as_str);

@@ -20,6 +20,18 @@ pub mod setup;
 mod sink;
 mod state_dir;
 
+/// Readers that nothing outside of this crate needs, for the fuzz targets of `parsers`.
+#[doc(hidden)]
+pub mod foreign {
+    /// The journals of a loan and of a plan: read, or refused with a place in the file.
+    pub fn journals(bytes: &[u8]) {
+        if let Err(error) = crate::journal::parse(bytes, "fuzz") {
+            assert!(error.place.starts_with("fuzz:"), "{error}");
+        }
+        crate::setup::read_any(bytes);
+    }
+}
+
 #[cfg(test)]
 mod fake;
 #[cfg(test)]

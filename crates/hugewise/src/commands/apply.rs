@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use host::Snapshot;
-use model::plan::{Change, Plan, Target, Value};
+use model::plan::Plan;
 use model::setup::{Applied, End};
 use tune::setup::{How, Setup, SetupError};
 
 use super::stop::Stop;
 use super::{Desk, pools};
 use crate::cli::typed::{self, Format};
+use crate::render::plan::question;
 use crate::render::words::counted;
 use crate::ui::Outcome;
 
@@ -49,29 +50,11 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Plan> {
 
 /// Asks the user, if there is one to ask.
 fn is_agreed(desk: &Desk<'_>, plan: &Plan) -> anyhow::Result<bool> {
-    let list: Vec<String> = plan.applicable().map(in_one_line).collect();
-    let question = format!("make {}?", counted(list.len(), "change"));
+    let list: Vec<String> = plan.applicable().flat_map(question).collect();
+    let question = format!("make {}?", counted(plan.applicable().count(), "change"));
     match desk.ui.ask(&list, &question)? {
         Some(answer) => Ok(answer),
         None => bail!("apply changes the machine, and there is nobody to ask: write --yes"),
-    }
-}
-
-/// A change as one reads it before agreeing.
-fn in_one_line(change: &Change) -> String {
-    let Change {
-        target, before, after, ..
-    } = change;
-    match (target, after) {
-        (Target::File { .. }, Value::Text(text)) => {
-            let what = if before.known() == Some(&Value::Absent) {
-                "new"
-            } else {
-                "other"
-            };
-            format!("  {target}: {what} content, {}", counted(text.lines().count(), "line"))
-        }
-        _ => format!("  {target}: {before} -> {after}"),
     }
 }
 

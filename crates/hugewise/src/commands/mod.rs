@@ -6,6 +6,8 @@ mod collapse;
 mod compare;
 mod cores;
 mod doctor;
+#[doc(hidden)]
+pub mod foreign;
 mod guest;
 mod guest_tlb;
 mod kernel;

@@ -31,31 +31,67 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
     let Some(schema) = json["schema"].as_str() else {
         bail!("{}: no result of hugewise: it has no `schema`", path.display());
     };
-    match schema {
-        _ if schema == schema_name::<Applied>() => again::<Applied>(desk, path, &text),
-        _ if schema == schema_name::<Checkup>() => again::<Checkup>(desk, path, &text),
-        _ if schema == schema_name::<Doctor>() => again::<Doctor>(desk, path, &text),
-        _ if schema == schema_name::<Collapse>() => again::<Collapse>(desk, path, &text),
-        _ if schema == schema_name::<Compare>() => again::<Compare>(desk, path, &text),
-        _ if schema == schema_name::<Cores>() => again::<Cores>(desk, path, &text),
-        _ if schema == schema_name::<Guest>() => again::<Guest>(desk, path, &text),
-        _ if schema == schema_name::<GuestTlb>() => again::<GuestTlb>(desk, path, &text),
-        _ if schema == schema_name::<KernelOps>() => again::<KernelOps>(desk, path, &text),
-        _ if schema == schema_name::<Latency>() => again::<Latency>(desk, path, &text),
-        _ if schema == schema_name::<ProcessList>() => again::<ProcessList>(desk, path, &text),
-        _ if schema == schema_name::<OneProcess>() => again::<OneProcess>(desk, path, &text),
-        _ if schema == schema_name::<Plan>() => again::<Plan>(desk, path, &text),
-        _ if schema == schema_name::<Sizing>() => again::<Sizing>(desk, path, &text),
-        _ if schema == schema_name::<ReachTable>() => again::<ReachTable>(desk, path, &text),
-        _ if schema == schema_name::<Status>() => again::<Status>(desk, path, &text),
-        _ if schema == schema_name::<Undone>() => again::<Undone>(desk, path, &text),
-        _ if schema == schema_name::<Verified>() => again::<Verified>(desk, path, &text),
-        _ if schema == schema_name::<Tlb>() => again::<Tlb>(desk, path, &text),
-        _ if schema == schema_name::<VmList>() => again::<VmList>(desk, path, &text),
-        other => bail!(
-            "{}: this version cannot show `{other}` (`hugewise schema` lists what it can)",
+    let again = Again {
+        desk,
+        path,
+        text: &text,
+    };
+    match by_schema(schema, again) {
+        Some(outcome) => outcome,
+        None => bail!(
+            "{}: this version cannot show `{schema}` (`hugewise schema` lists what it can)",
             path.display()
         ),
+    }
+}
+
+/// What is done with a result of whichever kind.
+pub(super) trait WithResult {
+    /// What comes of it.
+    type Outcome;
+    /// Does it with a result of this kind.
+    fn with<T: Show>(self) -> Self::Outcome;
+}
+
+/// Does it with the kind of result that a schema names, if it is known.
+pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outcome> {
+    Some(match schema {
+        _ if schema == schema_name::<Applied>() => with.with::<Applied>(),
+        _ if schema == schema_name::<Checkup>() => with.with::<Checkup>(),
+        _ if schema == schema_name::<Doctor>() => with.with::<Doctor>(),
+        _ if schema == schema_name::<Collapse>() => with.with::<Collapse>(),
+        _ if schema == schema_name::<Compare>() => with.with::<Compare>(),
+        _ if schema == schema_name::<Cores>() => with.with::<Cores>(),
+        _ if schema == schema_name::<Guest>() => with.with::<Guest>(),
+        _ if schema == schema_name::<GuestTlb>() => with.with::<GuestTlb>(),
+        _ if schema == schema_name::<KernelOps>() => with.with::<KernelOps>(),
+        _ if schema == schema_name::<Latency>() => with.with::<Latency>(),
+        _ if schema == schema_name::<ProcessList>() => with.with::<ProcessList>(),
+        _ if schema == schema_name::<OneProcess>() => with.with::<OneProcess>(),
+        _ if schema == schema_name::<Plan>() => with.with::<Plan>(),
+        _ if schema == schema_name::<Sizing>() => with.with::<Sizing>(),
+        _ if schema == schema_name::<ReachTable>() => with.with::<ReachTable>(),
+        _ if schema == schema_name::<Status>() => with.with::<Status>(),
+        _ if schema == schema_name::<Undone>() => with.with::<Undone>(),
+        _ if schema == schema_name::<Verified>() => with.with::<Verified>(),
+        _ if schema == schema_name::<Tlb>() => with.with::<Tlb>(),
+        _ if schema == schema_name::<VmList>() => with.with::<VmList>(),
+        _ => return None,
+    })
+}
+
+/// Shows it again.
+struct Again<'a, 'd> {
+    desk: &'a mut Desk<'d>,
+    path: &'a Path,
+    text: &'a [u8],
+}
+
+impl WithResult for Again<'_, '_> {
+    type Outcome = anyhow::Result<Outcome>;
+
+    fn with<T: Show>(self) -> Self::Outcome {
+        again::<T>(self.desk, self.path, self.text)
     }
 }
 

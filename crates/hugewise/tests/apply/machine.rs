@@ -149,12 +149,17 @@ impl Bench {
 
     /// Changes that no other program on the machine notices: a setting, files, directories, a pool, a mount.
     pub(crate) fn quiet_layers(&self) -> Vec<Value> {
-        let drop_in = format!("/etc/systemd/system/{}.service.d/pages.conf", self.name);
+        let drop_in = format!("/etc/systemd/system/{}.service.d/60-hugewise.conf", self.name);
         let mount = json!({"kind": "mount", "at": self.mount_point()});
         vec![
             self.setting("group", SHM_GROUP, json!(chosen(SHM_GROUP)), json!("4711")),
             self.file("sysctl", &self.sysctl(), Value::Null, "# vm.nr_hugepages = 8\n"),
-            self.file("limits", &self.limits(), json!("# old\n"), "# nobody - memlock 65536\n"),
+            self.file(
+                "limits",
+                &self.limits(),
+                json!("# old\n"),
+                "# old\n# nobody - memlock 65536\n",
+            ),
             self.file("unit", &drop_in, Value::Null, "[Service]\nLimitMEMLOCK=64M\n"),
             self.more_pages(),
             change("mount", mount, Value::Null, json!("pagesize=2M,uid=0,gid=2,mode=0770")),

@@ -5,6 +5,7 @@
 mod common;
 mod initramfs;
 mod kill;
+mod kills;
 mod machine;
 mod restart;
 

@@ -24,7 +24,7 @@ pub mod score;
 mod simulated;
 pub mod slices;
 pub mod technique;
-mod text;
+pub(crate) mod text;
 pub mod threads;
 mod tree;
 

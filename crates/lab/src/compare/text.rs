@@ -45,6 +45,11 @@ pub(super) fn of_url(url: &str) -> Result<String, String> {
     };
     let answer = ask(&address, &format!("GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n"));
     let answer = answer.map_err(|error| format!("{url}: {error}"))?;
+    body(url, &answer)
+}
+
+/// The body of an answer.
+pub(crate) fn body(url: &str, answer: &str) -> Result<String, String> {
     let (head, body) = answer
         .split_once("\r\n\r\n")
         .ok_or_else(|| format!("{url}: no answer by HTTP"))?;

@@ -1,9 +1,10 @@
-//! Refuses a plan that would write where no plan may write, whoever wrote it.
+//! Refuses a plan that would write where no plan may write, or what no plan may write there, whoever wrote it.
 
 use std::collections::BTreeSet;
 
+use super::content::{self, Sort};
 use super::settings;
-use super::{Change, Plan, SCHEMA, Target, Value};
+use super::{Change, Mode, Owner, Plan, SCHEMA, Target, Value};
 
 /// Why a plan is not one that can be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,39 +16,35 @@ pub enum PlanError {
     #[error("this is a result of schema `{0}`, not `{SCHEMA}` (make a plan with `hugewise plan --for GOAL --json`)")]
     Schema(String),
     /// A change that no plan may hold.
-    #[error("change `{id}` of the plan: {what} `{text}`: {why}")]
+    #[error("change `{id}` of the plan (number {nth}): {what} `{text}`: {why}")]
     Refused {
         /// The change.
         id: String,
-        /// Which part of it: `path`, `value`, ...
-        what: &'static str,
+        /// Its number in the plan, from 1.
+        nth: usize,
+        /// Which part of it: `path`, `value`, `line 2 of /etc/sysctl.d/60-hugewise.conf`, ...
+        what: String,
         /// What stands there, with control characters escaped.
         text: String,
         /// What is wrong with it, and what is allowed.
-        why: &'static str,
+        why: String,
     },
 }
 
-/// What a path or a value breaks; the change is named by the caller.
-type Flaw = (&'static str, String, &'static str);
+/// What is wrong with a part of a change; the change is named by the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Flaw {
+    pub(super) what: String,
+    pub(super) text: String,
+    pub(super) why: String,
+}
 
-/// Directories of /etc whose files a plan may write, and single files in it.
-const ETC: [&str; 14] = [
-    "/etc/default/grub",
-    "/etc/default/grub.d/",
-    "/etc/kernel/cmdline",
-    "/etc/kernel/cmdline.d/",
-    "/etc/my.cnf",
-    "/etc/my.cnf.d/",
-    "/etc/mysql/",
-    "/etc/postgresql/",
-    "/etc/security/limits.d/",
-    "/etc/security/limits.conf",
-    "/etc/sysctl.conf",
-    "/etc/sysctl.d/",
-    "/etc/systemd/system/",
-    "/etc/tmpfiles.d/",
-];
+impl Flaw {
+    pub(super) fn new(what: &str, text: &str, why: &str) -> Self {
+        let [what, text, why] = [what, text, why].map(str::to_owned);
+        Self { what, text, why }
+    }
+}
 
 /// Where a hugetlbfs may be mounted: nothing that anybody else needs is hidden there.
 const MOUNTS: [&str; 6] = [
@@ -59,9 +56,6 @@ const MOUNTS: [&str; 6] = [
     "/var/lib/hugetlbfs/",
 ];
 
-/// Options of hugetlbfs.
-const OPTIONS: [&str; 7] = ["pagesize", "size", "min_size", "nr_inodes", "uid", "gid", "mode"];
-
 /// Longer ones are no settings.
 const LONGEST_SETTING: usize = 4096;
 
@@ -70,96 +64,78 @@ impl PlanError {
         Self::Garbled(why.to_string())
     }
 
-    fn refused(id: &str, (what, text, why): Flaw) -> Self {
+    fn refused(nth: usize, id: &str, flaw: &Flaw) -> Self {
         let printable = |text: &str| text.escape_debug().take(200).collect();
-        let (id, text) = (printable(id), printable(&text));
-        Self::Refused { id, what, text, why }
+        let [id, what, text] = [id, &flaw.what, &flaw.text].map(printable);
+        let why = flaw.why.clone();
+        Self::Refused {
+            id,
+            nth,
+            what,
+            text,
+            why,
+        }
     }
 }
 
 impl Plan {
-    /// Could each change be applied as far as its words go? (What the machine says to it is another question.)
+    /// Could each change be applied as far as its words go? Every place is one of a closed set, and so is everything that is
+    /// written there. (What the machine says to it is another question.)
     ///
     /// # Errors
-    /// Names the first change that could not, and what is wrong with it.
+    /// Names the first change that could not, and the part or line of it that is wrong.
     pub fn check(&self) -> Result<(), PlanError> {
+        self.check_each(|change| check_value(change, &self.goals))
+    }
+
+    /// Is every place one that a plan may write to? For a plan that was checked in full when it was applied, and may be of an
+    /// earlier version: what undoes it writes what stood there before.
+    ///
+    /// # Errors
+    /// Names the first change that is elsewhere.
+    pub fn check_places(&self) -> Result<(), PlanError> {
+        self.check_each(|_| Ok(()))
+    }
+
+    fn check_each(&self, value: impl Fn(&Change) -> Result<(), Flaw>) -> Result<(), PlanError> {
         let mut ids = BTreeSet::new();
-        for change in &self.changes {
-            let flaw = |flaw| PlanError::refused(&change.id, flaw);
-            check_id(&change.id).map_err(flaw)?;
+        for (nth, change) in (1..).zip(&self.changes) {
+            let refused = |flaw| PlanError::refused(nth, &change.id, &flaw);
+            check_id(&change.id).map_err(refused)?;
             if !ids.insert(&change.id) {
-                return Err(flaw(("id", change.id.clone(), "there are two changes of that name")));
+                return Err(refused(Flaw::new(
+                    "id",
+                    &change.id,
+                    "there are two changes of that name",
+                )));
             }
-            change.target.check(&self.goals).map_err(flaw)?;
-            check_value(change).map_err(flaw)?;
+            check_place(&change.target, &self.goals).map_err(refused)?;
+            value(change).map_err(refused)?;
         }
         Ok(())
     }
 }
 
-impl Target {
-    /// Is it a place that a plan for these goals may write to? Settings are a closed set; files lie below `/etc` or are
-    /// named by a goal; no path has `..`, empty parts or control characters.
-    ///
-    /// # Errors
-    /// What part of it is wrong, its text, and why.
-    pub fn check(&self, goals: &[String]) -> Result<(), (&'static str, String, &'static str)> {
-        let fail = |path: &str, why| Err(("path", path.to_owned(), why));
-        let Some(path) = self.path() else { return Ok(()) };
-        if !is_clean(path) {
-            return fail(
-                path,
-                "a path is absolute, without `..`, empty parts or control characters",
-            );
-        }
-        match self {
-            Self::Setting { .. } if !settings::is_known(path) => {
-                fail(path, "it is not one of the settings that hugewise changes")
-            }
-            Self::File { .. } if !is_writable(path) && !goals.iter().any(|goal| names(goal, path)) => fail(
-                path,
-                "files of a plan are those below /etc that hugewise knows, and those that a goal names",
-            ),
-            Self::Mount { .. } if !is_mount_point(path) => fail(
-                path,
-                "hugetlbfs goes on /dev/hugepages*, or below /mnt, /run or /var/lib/hugetlbfs",
-            ),
-            _ => Ok(()),
-        }
+/// Is it a place that a plan for these goals may write to? No path has `..`, empty parts or control characters.
+fn check_place(target: &Target, goals: &[String]) -> Result<(), Flaw> {
+    let Some(path) = target.path() else { return Ok(()) };
+    let fail = |why| Err(Flaw::new("path", path, why));
+    if !is_clean(path) {
+        return fail("a path is absolute, without `..`, empty parts or control characters");
     }
-}
-
-/// Does the goal name this file (`postgres:PATH` or `innodb:PATH,...`)?
-fn names(goal: &str, path: &str) -> bool {
-    // No kernel interface or program is ever an application's file of settings.
-    let foreign = ["/proc/", "/sys/", "/dev/", "/boot/", "/usr/", "/bin/", "/sbin/", "/lib"];
-    let application = goal
-        .split_once(':')
-        .filter(|(kind, _)| matches!(*kind, "postgres" | "innodb"));
-    let named = application.map(|(_, rest)| rest.split(',').next().unwrap_or_default());
-    named == Some(path)
-        && path.ends_with(".conf") | path.ends_with(".cnf")
-        && !foreign.iter().any(|root| path.starts_with(root))
-}
-
-fn is_writable(path: &str) -> bool {
-    let allowed = |place: &str| match place.strip_suffix('/') {
-        Some(_) => path.starts_with(place),
-        None => path == place,
-    };
-    ETC.into_iter().any(allowed)
-}
-
-fn is_mount_point(path: &str) -> bool {
-    let below = |place: &str| place.ends_with(['/', '-']) && path.starts_with(place);
-    MOUNTS.into_iter().any(|place| path == place || below(place))
-}
-
-fn is_clean(path: &str) -> bool {
-    let parts = path.strip_prefix('/').unwrap_or("..").split('/');
-    path.len() < LONGEST_SETTING
-        && !path.chars().any(char::is_control)
-        && parts.into_iter().all(|part| !matches!(part, "" | "." | ".."))
+    match target {
+        Target::Setting { .. } if !settings::is_known(path) => {
+            fail("it is not one of the settings that hugewise changes")
+        }
+        Target::File { .. } if Sort::of(path, goals).is_none() => fail(
+            "files of a plan are those below /etc that hugewise knows, those in its directories that are named for it \
+             (60-hugewise.conf), and a server's that a goal names",
+        ),
+        Target::Mount { .. } if !is_mount_point(path) => {
+            fail("hugetlbfs goes on /dev/hugepages*, or below /mnt, /run or /var/lib/hugetlbfs")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_id(id: &str) -> Result<(), Flaw> {
@@ -167,36 +143,117 @@ fn check_id(id: &str) -> Result<(), Flaw> {
     if !id.is_empty() && id.len() <= 120 && id.chars().all(plain) {
         return Ok(());
     }
-    Err(("id", id.to_owned(), "an id has lower-case letters, digits and `-`"))
+    Err(Flaw::new("id", id, "an id has lower-case letters, digits and `-`"))
 }
 
-fn check_value(change: &Change) -> Result<(), Flaw> {
-    let fail = |text: &str, why| Err(("value", text.to_owned(), why));
+fn check_value(change: &Change, goals: &[String]) -> Result<(), Flaw> {
+    let value = |text: &str, why: &str| Flaw::new("value", text, why);
     match (&change.target, &change.after) {
-        (Target::Setting { .. } | Target::Mount { .. }, Value::Absent) => fail("", "a setting cannot be taken away"),
-        (Target::File { .. } | Target::Mount { .. }, Value::Pages(_)) => fail("", "only settings hold pages"),
-        (Target::Setting { .. }, Value::Text(text)) if text.is_empty() || !is_line(text) => {
-            fail(text, "a setting is one line of text without control characters")
+        (Target::Instruction { .. }, _) => Ok(()),
+        (_, Value::Absent) => Err(value("", "a plan sets things, it takes none away")),
+        (Target::Setting { path }, Value::Pages(pages)) => {
+            let pages = pages.to_string();
+            settings::check(path, &pages).map_err(|why| value(&pages, &why))
         }
-        (Target::Mount { .. }, Value::Text(text)) if !is_options(text) => fail(
-            text,
-            "hugetlbfs takes pagesize, size, min_size, nr_inodes, uid, gid and mode, each with a plain value",
-        ),
-        (Target::File { .. }, Value::Text(text)) if text.contains('\0') => fail("", "a text file holds no NUL"),
+        (Target::Setting { path }, Value::Text(text)) => settings::check(path, text).map_err(|why| value(text, &why)),
+        (_, Value::Pages(pages)) => Err(value(&pages.to_string(), "only settings hold pages")),
+        (Target::Mount { .. }, Value::Text(options)) => mount_options(options).map_err(|why| value(options, &why)),
+        (Target::File { path, mode, owner }, Value::Text(text)) => {
+            check_access(*mode, *owner)?;
+            let Some(sort) = Sort::of(path, goals) else {
+                return Ok(());
+            };
+            let before = change.before.known().and_then(Value::text);
+            content::check(sort, path, before.as_deref(), text)
+        }
+    }
+}
+
+/// What others may do with a file that root's programs read: nothing but read it.
+fn check_access(mode: Option<Mode>, owner: Option<Owner>) -> Result<(), Flaw> {
+    if let Some(mode) = mode.filter(|mode| mode.0 & !0o644 != 0) {
+        let why = "only root writes to a file of a plan, and it is no program (0644 at most)";
+        return Err(Flaw::new("mode", &mode.to_string(), why));
+    }
+    match owner {
+        Some(Owner { uid, gid }) if (uid, gid) != (0, 0) => Err(Flaw::new(
+            "owner",
+            &format!("{uid}:{gid}"),
+            "a file of a plan is root's, or stays whose it is",
+        )),
         _ => Ok(()),
     }
 }
 
-fn is_line(text: &str) -> bool {
-    text.len() <= LONGEST_SETTING && !text.chars().any(char::is_control)
+/// hugetlbfs takes these options, each with a value of its type.
+pub(super) fn mount_options(text: &str) -> Result<(), String> {
+    let fail = |option: &str, why: &str| Err(format!("`{option}`: {why}"));
+    for option in text.split(',') {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let is_right = match name {
+            "pagesize" => is_size(value),
+            "size" | "min_size" => is_amount(value),
+            "nr_inodes" => settings::number(value).is_some() && !value.is_empty(),
+            "uid" | "gid" => value.parse::<u32>().is_ok_and(|id| id < u32::MAX) && settings::number(value).is_some(),
+            "mode" => {
+                u32::from_str_radix(value, 8).is_ok_and(|mode| mode & !0o775 == 0) && settings::number(value).is_some()
+            }
+            _ => {
+                return fail(
+                    option,
+                    "hugetlbfs takes pagesize, size, min_size, nr_inodes, uid, gid and mode",
+                );
+            }
+        };
+        if !is_right {
+            return fail(
+                option,
+                "it wants a plain value of its kind, and a mode that lets not everybody write (0775 at most)",
+            );
+        }
+    }
+    Ok(())
 }
 
-fn is_options(text: &str) -> bool {
-    text.split(',').all(|option| {
-        option.split_once('=').is_some_and(|(name, value)| {
-            OPTIONS.contains(&name)
-                && !value.is_empty()
-                && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'%')
-        })
-    })
+/// A page size: a power of two, as the kernel takes it.
+pub(super) fn is_size(text: &str) -> bool {
+    let (digits, shift) = suffixed(text);
+    let bytes = settings::number(digits).and_then(|number| number.checked_mul(1 << shift));
+    !digits.is_empty() && bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes >= 4096)
+}
+
+/// A number of bytes, or a share of the pool.
+fn is_amount(text: &str) -> bool {
+    let (digits, _) = suffixed(text.strip_suffix('%').unwrap_or(text));
+    !digits.is_empty() && settings::number(digits).is_some()
+}
+
+/// Digits, and by how many bits the letter behind them shifts.
+fn suffixed(text: &str) -> (&str, u32) {
+    for (letter, shift) in [('K', 10), ('M', 20), ('G', 30)] {
+        if let Some(digits) = text.strip_suffix(letter) {
+            return (digits, shift);
+        }
+    }
+    (text, 0)
+}
+
+/// A user's or group's name, as useradd(8) takes it.
+pub(super) fn is_account(name: &str) -> bool {
+    name.len() <= 32
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+}
+
+/// May a hugetlbfs be mounted there?
+pub(super) fn is_mount_point(path: &str) -> bool {
+    let below = |place: &str| place.ends_with(['/', '-']) && path.starts_with(place) && path.len() > place.len();
+    is_clean(path) && MOUNTS.into_iter().any(|place| path == place || below(place)) && !path.contains('%')
+}
+
+fn is_clean(path: &str) -> bool {
+    let parts = path.strip_prefix('/').unwrap_or("..").split('/');
+    path.len() < LONGEST_SETTING
+        && !path.chars().any(char::is_control)
+        && parts.into_iter().all(|part| !matches!(part, "" | "." | ".."))
 }

@@ -1,6 +1,6 @@
 //! A plan comes back from JSON as it was, and one that would write elsewhere is refused by name.
 
-use super::{Change, Layer, Mode, Plan, PlanError, Risk, Taken, Target, Value};
+use super::{Change, Layer, Mode, Owner, Plan, PlanError, Risk, Taken, Target, Value};
 use crate::{Bytes, Cause, Reading, Unread};
 
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
@@ -25,13 +25,20 @@ fn setting(path: &str, after: &str) -> Change {
 }
 
 fn file(path: &str) -> Change {
-    let path = path.to_owned();
     let target = Target::File {
-        path,
+        path: path.to_owned(),
         mode: Some(Mode(0o644)),
         owner: None,
     };
-    change(target, Value::Text("a\nb\n".to_owned()))
+    let text = match path {
+        "/srv/pg/postgresql.conf" => "shared_buffers = 1GB\nhuge_pages = on\n",
+        _ => "# one\n# two\n",
+    };
+    let mut change = change(target, Value::Text(text.to_owned()));
+    if path == "/srv/pg/postgresql.conf" {
+        change.before = Reading::Known(Value::Text("shared_buffers = 1GB\n".to_owned()));
+    }
+    change
 }
 
 fn mount(at: &str, options: &str) -> Change {
@@ -69,7 +76,7 @@ fn a_plan_comes_back_from_json_as_it_was() {
         r#""kind":"setting""#,
         r#""after":3072"#,
         r#""mode":"0644""#,
-        r#""after":"a\nb\n""#,
+        r##""after":"# one\n# two\n""##,
         r#""unread":"denied""#,
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -79,16 +86,39 @@ fn a_plan_comes_back_from_json_as_it_was() {
 
 #[test]
 fn only_known_settings_are_written() {
-    for path in [
-        POOL,
-        "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
-        "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
-        "/sys/devices/system/node/node12/hugepages/hugepages-1048576kB/nr_hugepages",
-        "/sys/fs/cgroup/a/b.slice/hugetlb.2MB.max",
-        "/sys/fs/cgroup/hugetlb/x/hugetlb.1GB.rsvd.limit_in_bytes",
-        "/proc/sys/kernel/shmmax",
+    for (path, good, bad) in [
+        (POOL, "16", "-1"),
+        (
+            "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled",
+            "inherit",
+            "1",
+        ),
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "madvise", "inherit"),
+        (
+            "/sys/kernel/mm/transparent_hugepage/khugepaged/max_ptes_none",
+            "0",
+            "9000",
+        ),
+        (
+            "/sys/devices/system/node/node12/hugepages/hugepages-1048576kB/nr_hugepages",
+            "4",
+            "99999999999",
+        ),
+        ("/sys/fs/cgroup/a/b.slice/hugetlb.2MB.max", "max", "all"),
+        (
+            "/sys/fs/cgroup/hugetlb/x/hugetlb.1GB.rsvd.limit_in_bytes",
+            "1073741824",
+            "1G",
+        ),
+        ("/proc/sys/kernel/shmmax", "18446744073692774399", "0x10"),
+        ("/proc/sys/vm/min_free_kbytes", "67584", "999999999"),
     ] {
-        assert_eq!(checked(vec![setting(path, "1")]), Ok(()), "{path}");
+        assert_eq!(checked(vec![setting(path, good)]), Ok(()), "{path}");
+        let error = checked(vec![setting(path, bad)]).expect_err(path).to_string();
+        assert!(
+            error.contains(&format!("value `{bad}`")) && error.contains(path),
+            "{error}"
+        );
     }
     for path in [
         "/proc/sys/kernel/core_pattern",
@@ -116,15 +146,17 @@ fn only_known_settings_are_written() {
 fn only_known_files_and_those_a_goal_names_are_written() {
     for path in [
         "/etc/sysctl.d/60-hugewise.conf",
-        "/etc/default/grub",
-        "/etc/systemd/system/a.service.d/b.conf",
+        "/etc/sysctl.conf",
+        "/etc/systemd/system/a.service.d/60-hugewise.conf",
         "/srv/pg/postgresql.conf",
     ] {
         assert_eq!(checked(vec![file(path)]), Ok(()), "{path}");
     }
     for path in [
         "/etc/shadow",
-        "/etc/default/grub2",
+        "/etc/default/grub",
+        "/etc/modprobe.d/60-hugewise.conf",
+        "/etc/sysctl.d/10-network-security.conf",
         "/etc/sysctl.d/../shadow",
         "/etc/sysctl.d/a\nb",
         "/etc/sysctl.d/",
@@ -159,6 +191,9 @@ fn values_and_names_are_plain() {
         ("/mnt/a", "mode=07 70"),
         ("/mnt/a", "x=y"),
         ("/mnt/../etc", "uid=0"),
+        ("/mnt/a", "pagesize=3M"),
+        ("/mnt/a", "mode=0777"),
+        ("/mnt/a", "uid=+1"),
     ] {
         assert!(checked(vec![mount(at, options)]).is_err(), "{at} {options}");
     }
@@ -190,4 +225,49 @@ fn another_result_is_not_taken_for_a_plan() {
         .expect_err("set-user-id")
         .to_string();
     assert!(error.contains("0644"), "{error}");
+}
+
+#[test]
+fn files_are_root_s_and_no_programs_and_none_is_taken_away() {
+    let access = |mode: Option<u32>, owner: Option<(u32, u32)>| {
+        let mut change = file("/etc/sysctl.d/60-hugewise.conf");
+        change.target = Target::File {
+            path: "/etc/sysctl.d/60-hugewise.conf".to_owned(),
+            mode: mode.map(Mode),
+            owner: owner.map(|(uid, gid)| Owner { uid, gid }),
+        };
+        checked(vec![change])
+    };
+    assert_eq!(access(None, None), Ok(()));
+    assert_eq!(access(Some(0o640), Some((0, 0))), Ok(()));
+    for (mode, owner) in [(Some(0o666), None), (Some(0o755), None), (None, Some((1000, 0)))] {
+        assert!(access(mode, owner).is_err(), "{mode:?} {owner:?}");
+    }
+    let mut gone = file("/etc/sysctl.d/60-hugewise.conf");
+    gone.after = Value::Absent;
+    let error = checked(vec![gone]).expect_err("gone").to_string();
+    assert!(error.contains("takes none away"), "{error}");
+}
+
+#[test]
+fn an_error_names_the_change_its_number_the_file_and_the_line() {
+    let mut hostile = file("/etc/sysctl.d/60-hugewise.conf");
+    hostile.id = "two".to_owned();
+    hostile.after = Value::Text("vm.nr_hugepages = 1\nkernel.core_pattern=|/tmp/x\n".to_owned());
+    let error = checked(vec![setting(POOL, "1"), hostile]).expect_err("hostile");
+    let expected =
+        "change `two` of the plan (number 2): line 2 of /etc/sysctl.d/60-hugewise.conf `kernel.core_pattern=|/tmp/x`: ";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+#[test]
+fn an_applied_plan_of_an_earlier_version_is_still_undone() {
+    let mut old = file("/etc/sysctl.d/60-hugewise.conf");
+    old.after = Value::Text("vm.overcommit_memory = 1\n".to_owned());
+    let plan = Plan {
+        changes: vec![old],
+        ..Plan::default()
+    };
+    assert!(plan.check().is_err());
+    assert_eq!(plan.check_places(), Ok(()));
 }

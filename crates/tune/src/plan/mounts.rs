@@ -1,9 +1,7 @@
 //! hugetlbfs: mounted now, and by a unit at each boot.
 
-use std::fmt::Write as _;
-
 use model::Bytes;
-use model::plan::Layer;
+use model::plan::{Layer, mount_unit};
 
 use super::draft::{Draft, Drafts};
 use super::goal::{Goal, PoolGoal};
@@ -62,7 +60,7 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
         drafts.add(draft.why("mounted again at each boot").source("fstab(5)"));
         return;
     }
-    let name = format!("{}.mount", unit_name(at));
+    let name = mount_unit(at);
     let text = format!(
         "[Unit]\nDescription=Large pages as files\nDefaultDependencies=no\nBefore=local-fs.target\n\n\
          [Mount]\nWhat=hugetlbfs\nWhere={at}\nType=hugetlbfs\nOptions={options}\n"
@@ -80,37 +78,4 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
         &name,
         "local-fs.target mounts it, without a link to be made",
     );
-}
-
-/// A path as the name of a unit: what systemd-escape --path makes of it.
-fn unit_name(path: &str) -> String {
-    let mut name = String::new();
-    for (nth, byte) in path.trim_start_matches('/').bytes().enumerate() {
-        match byte {
-            b'/' => name.push('-'),
-            b'.' if nth == 0 => name.push_str("\\x2e"),
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b':' | b'_' | b'.' => name.push(char::from(byte)),
-            other => {
-                let _ = write!(name, "\\x{other:02x}");
-            }
-        }
-    }
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unit_name;
-
-    #[test]
-    fn a_path_becomes_a_unit_s_name_as_systemd_escape_has_it() {
-        for (path, name) in [
-            ("/dev/hugepages1G", "dev-hugepages1G"),
-            ("/dev/hugepages-1G", r"dev-hugepages\x2d1G"),
-            ("/mnt/a.b_c", "mnt-a.b_c"),
-            ("/.x", r"\x2ex"),
-        ] {
-            assert_eq!(unit_name(path), name);
-        }
-    }
 }

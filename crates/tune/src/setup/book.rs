@@ -189,7 +189,7 @@ fn check(head: &Head) -> Result<(), String> {
     if *format != FORMAT {
         return Err(format!("format {format} of hugewise {version} is not known here"));
     }
-    plan.check().map_err(|error| error.to_string())
+    plan.check_places().map_err(|error| error.to_string())
 }
 
 /// A journal that is open for more lines.

@@ -105,6 +105,13 @@ impl Setup {
     }
 }
 
+/// For the fuzz target: the journal of a plan is read, or refused with a place in the file.
+pub(crate) fn read_any(bytes: &[u8]) {
+    if let Err(error) = book::parse(bytes, "fuzz") {
+        assert!(error.place.starts_with("fuzz:"), "{error}");
+    }
+}
+
 /// Makes one change: announced in the journal, made, and read back. Refuses when something else than `from` stands there.
 fn change(hand: &Hand<'_>, book: &mut Book, place: &Place, from: &State, to: &State) -> Result<State, SetupError> {
     book.append(Record::Set {

@@ -15,7 +15,7 @@ use crate::place::{FileState, Place, State};
 pub(super) const M2: Bytes = Bytes::mib(2);
 pub(super) const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 pub(super) const SYSCTL_D: &str = "/etc/sysctl.d/60-hugewise.conf";
-pub(super) const LIMITS_D: &str = "/etc/security/limits.d/jboss.conf";
+pub(super) const LIMITS_D: &str = "/etc/security/limits.d/60-hugewise.conf";
 pub(super) const DROP_IN: &str = "/etc/systemd/system/jboss.service.d/hugewise.conf";
 pub(super) const MOUNT: &str = "/mnt/huge/jboss";
 
@@ -61,7 +61,7 @@ pub(super) fn plan() -> Plan {
     let owned = Target::File {
         path: DROP_IN.to_owned(),
         mode: Some(Mode(0o600)),
-        owner: Some(Owner { uid: 70, gid: 71 }),
+        owner: Some(Owner { uid: 0, gid: 0 }),
     };
     let mount = Target::Mount { at: MOUNT.to_owned() };
     let on = Target::Instruction {
@@ -92,7 +92,7 @@ pub(super) fn plan() -> Plan {
         setting("pool-1", &pool(1), Value::Pages(5), Value::Pages(8)),
         setting("overcommit", OVERCOMMIT, Value::Pages(2), Value::Pages(12)),
         file("sysctl", SYSCTL_D, Value::Absent, "vm.nr_hugepages = 24\n"),
-        file("limits", LIMITS_D, text("old\n"), "jboss - memlock 49152\n"),
+        file("limits", LIMITS_D, text("old\n"), "old\njboss - memlock 49152\n"),
         change("unit", owned, Value::Absent, text("[Service]\nLimitMEMLOCK=48M\n")),
         change(
             "mount",

@@ -39,8 +39,8 @@ fn a_plan_is_applied_verified_and_undone() {
     let owned = FileState {
         text: "[Service]\nLimitMEMLOCK=48M\n".to_owned(),
         mode: 0o600,
-        uid: 70,
-        gid: 71,
+        uid: 0,
+        gid: 0,
     };
     assert_eq!(scene.look(&Place::File(DROP_IN.to_owned())), State::File(owned));
     let State::File(limits) = scene.look(&Place::File(LIMITS_D.to_owned())) else {

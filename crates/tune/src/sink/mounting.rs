@@ -3,7 +3,7 @@
 use std::io;
 
 use host::Source;
-use rustix::fs::OFlags;
+use rustix::fs::{Dir, OFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, UnmountFlags, fsconfig_create, fsconfig_set_string,
     fsmount, fsopen, move_mount, unmount as unmount_at,
@@ -28,6 +28,10 @@ pub(super) fn look(at: &str) -> io::Result<State> {
 /// Mounts a hugetlbfs; nothing is there before all its options have been taken.
 pub(super) fn mount(root: &Rooted, at: &str, options: &str) -> io::Result<()> {
     let target = root.find(at, OFlags::PATH | OFlags::DIRECTORY)?;
+    if !is_empty(root, at)? {
+        let why = "there are files in the directory, which the mount would hide";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
     let system = fsopen(HUGETLBFS, FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(&system, "source", HUGETLBFS)?;
     for (name, value) in options.split(',').filter_map(|option| option.split_once('=')) {
@@ -38,6 +42,16 @@ pub(super) fn mount(root: &Rooted, at: &str, options: &str) -> io::Result<()> {
     let mount = fsmount(&system, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
     let paths = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(&mount, "", &target, "", paths)?)
+}
+
+fn is_empty(root: &Rooted, at: &str) -> io::Result<bool> {
+    let entries = Dir::new(root.find(at, OFlags::RDONLY | OFlags::DIRECTORY)?)?;
+    for entry in entries {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Takes the hugetlbfs on top away, unless somebody uses it.

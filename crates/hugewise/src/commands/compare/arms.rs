@@ -143,6 +143,18 @@ fn own_arms(typed: &typed::Compare) -> anyhow::Result<BTreeMap<String, Custom>> 
     toml::from_str(&super::read(file)?).with_context(|| format!("--arms-file {}", file.display()))
 }
 
+/// For the fuzz target: arms are read or refused, and so are the words in them.
+pub(in crate::commands) fn read_any(text: &str) {
+    let arms = toml::from_str::<BTreeMap<String, Custom>>(text).unwrap_or_default();
+    for arm in arms.values() {
+        let _ = arm.like.as_ref().map(|like| like.parse::<Policy>());
+        let _ = arm.technique.as_ref().map(|name| name.parse::<Technique>());
+        if let Some(Ok(layout)) = arm.layout.as_ref().map(|layout| layout.parse::<Layout>()) {
+            assert_eq!(layout.to_string().parse::<Layout>().as_ref(), Ok(&layout));
+        }
+    }
+}
+
 fn one(
     name: &str,
     own: Option<&Custom>,

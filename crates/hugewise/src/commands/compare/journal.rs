@@ -132,11 +132,7 @@ impl Journal {
             // It was killed before its first line.
             return Self::begun(path.to_owned(), file, wanted.clone(), true);
         }
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let mut lines = whole.lines();
-        let head = head(path, lines.next())?;
-        let done: Result<Vec<Line<'static>>, _> = lines.map(serde_json::from_str).collect();
-        let done = done.with_context(|| format!("--resume {}: a line is not a run", path.display()))?;
+        let (head, done, kept) = parse(path, &text)?;
         if (&head.schema, &head.program, &head.arms) != (&wanted.schema, &wanted.program, &wanted.arms) {
             bail!(
                 "--resume {}: it is of `{}` with the arms {}: write the same arms and program",
@@ -153,7 +149,6 @@ impl Journal {
             );
         }
         // A line that was cut by a crash makes way for the next.
-        let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
         file.set_len(kept)
             .and_then(|()| file.seek(std::io::SeekFrom::End(0)))
             .with_context(|| format!("--resume {}", path.display()))?;
@@ -293,6 +288,26 @@ pub(super) fn design(typed: &typed::Compare) -> anyhow::Result<Option<Method>> {
     let text = super::read(path)?;
     let first = text.lines().next();
     first.map(|line| Ok(head(path, Some(line))?.design)).transpose()
+}
+
+/// The head and the finished runs of a log, and the length of its whole lines.
+fn parse(path: &Path, text: &str) -> anyhow::Result<(Head, Vec<Line<'static>>, u64)> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines();
+    let head = head(path, lines.next())?;
+    let done: Result<Vec<Line<'static>>, _> = lines.map(serde_json::from_str).collect();
+    let done = done.with_context(|| format!("--resume {}: a line is not a run", path.display()))?;
+    let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
+    Ok((head, done, kept))
+}
+
+/// For the fuzz target: a log is read or refused, and what is kept of it ends with a line.
+pub(in crate::commands) fn read_any(text: &str) {
+    if let Ok((_, done, kept)) = parse(Path::new("fuzz"), text) {
+        let kept = &text[..usize::try_from(kept).expect("a length")];
+        assert!(kept.is_empty() || kept.ends_with('\n'));
+        assert!(done.len() < kept.lines().count().max(1));
+    }
 }
 
 fn head(path: &Path, line: Option<&str>) -> anyhow::Result<Head> {

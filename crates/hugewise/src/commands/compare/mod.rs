@@ -346,3 +346,6 @@ impl Comparison<'_> {
 fn read(path: &std::path::Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("{}: the file cannot be read", path.display()))
 }
+
+pub(super) use arms::read_any as read_any_arms;
+pub(super) use journal::read_any as read_any_log;

@@ -1,13 +1,16 @@
 //! A plan: to be read, and as a script or a playbook.
 
 mod ansible;
+mod difference;
 mod shell;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-use model::plan::{Change, Plan, Risk, Value};
+use model::plan::{Change, Plan, Risk};
+
+pub(crate) use difference::{difference, question};
 
 use super::look::Look;
 use super::sheet::Sheet;
@@ -85,19 +88,4 @@ fn risks(risk: &Risk) -> Vec<String> {
     let restart = (!risk.restart.is_empty()).then(|| format!("restart: {}", risk.restart.join(", ")));
     let reboot = risk.reboot.then(|| "takes effect at the next boot".to_owned());
     takes.into_iter().chain(restart).chain(reboot).collect()
-}
-
-/// What changes in a file: lines that go with `-`, lines that come with `+`.
-fn difference(before: Option<&Value>, after: &Value) -> Vec<String> {
-    let [old, new] = [before.and_then(Value::text), after.text()].map(Option::unwrap_or_default);
-    let [old, new]: [Vec<&str>; 2] = [&old, &new].map(|text| text.lines().collect());
-    let gone = old
-        .iter()
-        .filter(|line| !new.contains(line))
-        .map(|line| format!("- {line}"));
-    let come = new
-        .iter()
-        .filter(|line| !old.contains(line))
-        .map(|line| format!("+ {line}"));
-    gone.chain(come).collect()
 }

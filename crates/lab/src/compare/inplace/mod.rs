@@ -7,7 +7,7 @@ mod doubts;
 mod own;
 mod process;
 mod slice;
-pub(super) mod stat;
+pub(crate) mod stat;
 
 use std::time::Duration;
 

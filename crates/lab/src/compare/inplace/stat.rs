@@ -12,7 +12,7 @@ pub struct Stat {
 }
 
 /// Reads the line; `None` if it is not one. The name, in parentheses, may hold anything.
-pub(in crate::compare) fn parse(line: &str) -> Option<Stat> {
+pub(crate) fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     // Fields 10, 12 and 22 of proc_pid_stat(5); the first one here is its third.
     let number = |field: usize| fields.get(field - 3)?.parse().ok();

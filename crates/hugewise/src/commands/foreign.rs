@@ -1,0 +1,58 @@
+//! The program's own readers of foreign files, for the fuzz targets of `parsers`: no command of the program uses this door.
+
+use model::Envelope;
+use serde_json::Value;
+
+use super::compare;
+use super::report::{WithResult, by_schema};
+use crate::cli::typed::Format;
+use crate::render::look::Look;
+use crate::show::{Show, show};
+
+/// Forms that are text; a picture is drawn from what SVG is.
+const FORMS: [Format; 6] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Svg,
+    Format::Html,
+];
+
+const PLAIN: Look = Look {
+    width: 100,
+    color: false,
+    plot: true,
+};
+
+/// A result in every form of text that its kind has, by the form's name; none of what is no result.
+pub fn result(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+    let json: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let schema = json["schema"].as_str().unwrap_or_default();
+    by_schema(schema, Forms(bytes)).unwrap_or_default()
+}
+
+struct Forms<'a>(&'a [u8]);
+
+impl WithResult for Forms<'_> {
+    type Outcome = Vec<(&'static str, Vec<u8>)>;
+
+    fn with<T: Show>(self) -> Self::Outcome {
+        let Ok(result) = serde_json::from_slice::<Envelope<T>>(self.0) else {
+            return Vec::new();
+        };
+        let forms = FORMS.iter().filter(|form| T::FORMS.contains(form));
+        let shown = forms.filter_map(|form| Some((form.name(), show(&result, *form, PLAIN).ok()?)));
+        shown.collect()
+    }
+}
+
+/// Finished runs, as `--resume` reads them.
+pub fn runs(text: &str) {
+    compare::read_any_log(text);
+}
+
+/// Arms of one's own, as `--arms-file` has them.
+pub fn arms(text: &str) {
+    compare::read_any_arms(text);
+}

@@ -1,0 +1,258 @@
+//! Every command that changes or occupies something is struck at any moment: settings are as before, nothing lives on, and no
+//! journal stays. HUGEWISE_TEST_KILLS says how often in all; the usual run is short.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::skipped;
+use crate::machine::Bench;
+
+/// Strikes of the usual run: each command once by each of two signals.
+const STRIKES: u64 = 18;
+/// The same moments every time.
+const SEED: u64 = 14;
+/// What belongs to this test carries this variable, descendants included.
+const MARK: &str = "HUGEWISE_TEST_STRUCK";
+/// How long anything may take to end after its parent.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
+/// A command that has not ended by then hangs.
+const HANGS: Duration = Duration::from_secs(60);
+/// What a signal may take to end a command, where HUGEWISE_TEST_KILLS asks for many: quiet machines only.
+const PROMPT: Duration = Duration::from_secs(1);
+const POOLS: &str = "/sys/kernel/mm/hugepages";
+
+/// A command that is struck.
+#[derive(Clone, Copy, Debug)]
+struct Victim {
+    words: &'static [&'static str],
+    /// Some moment before that.
+    within: Duration,
+}
+
+const fn victim(words: &'static [&'static str], milliseconds: u64) -> Victim {
+    let within = Duration::from_millis(milliseconds);
+    Victim { words, within }
+}
+
+const VICTIMS: [Victim; 9] = [
+    // The first two get a plan in place of PLAN, and the second one finds it applied.
+    victim(&["apply", "PLAN", "--yes"], 120),
+    victim(&["undo"], 120),
+    victim(&["measure", "latency", "--sizes", "16K,8M,32M", "--budget", "2s"], 3000),
+    victim(&["measure", "guest", "--sizes", "1M,16M", "--budget", "1s"], 3000),
+    victim(&["measure", "guest", "--tlb", "--quick"], 3000),
+    victim(&["measure", "tlb", "--quick", "--budget", "2s"], 3000),
+    victim(
+        &[
+            "compare",
+            "--arms",
+            "base,thp,hugetlb-2M",
+            "--runs",
+            "2",
+            "--warm-up",
+            "0",
+            "--",
+            "dd",
+            "if=/dev/zero",
+            "of=/dev/null",
+            "bs=8M",
+            "count=25",
+            "status=none",
+        ],
+        1000,
+    ),
+    victim(&["checkup", "--quick", "--report", "REPORT"], 6000),
+    victim(&["checkup", "--skip", "doctor,ps,latency", "--report", "REPORT"], 6000),
+];
+
+/// How often each signal strikes, of the numbers 0 to 3.
+fn signal(round: u64) -> Signal {
+    match (round / VICTIMS.len() as u64) % 4 {
+        0 | 2 => Signal::KILL,
+        1 => Signal::INT,
+        _ => Signal::TERM,
+    }
+}
+
+fn strikes() -> (u64, bool) {
+    let asked = std::env::var("HUGEWISE_TEST_KILLS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    (asked.unwrap_or(STRIKES), asked.is_some())
+}
+
+/// A share of a whole, the same for each round every time.
+fn share(round: u64) -> f64 {
+    let mut moment = DefaultHasher::new();
+    moment.write_u64(SEED + round);
+    (moment.finish() % 1000) as f64 / 1000.0
+}
+
+/// Persistent pages and the limit of surplus pages of every pool.
+fn pools() -> Vec<(String, u64, u64)> {
+    let pools = fs::read_dir(POOLS).into_iter().flatten().flatten();
+    let pool = |path: &Path| {
+        let number = |file: &str| fs::read_to_string(path.join(file)).ok()?.trim().parse::<u64>().ok();
+        let persistent = number("nr_hugepages")?.saturating_sub(number("surplus_hugepages")?);
+        Some((
+            path.display().to_string(),
+            persistent,
+            number("nr_overcommit_hugepages")?,
+        ))
+    };
+    let mut pools: Vec<_> = pools.filter_map(|entry| pool(&entry.path())).collect();
+    pools.sort();
+    pools
+}
+
+/// Processes, running or stopped, that carry the mark.
+fn left_behind() -> Vec<String> {
+    let mark = format!("{MARK}={}", std::process::id());
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let marked = processes.filter(|process| {
+        let variables = fs::read(process.path().join("environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())
+    });
+    marked
+        .map(|process| {
+            let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            format!(
+                "{}: {}",
+                process.path().display(),
+                String::from_utf8_lossy(&words).replace('\0', " ")
+            )
+        })
+        .collect()
+}
+
+fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !is_so() {
+        if began.elapsed() > limit {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// How it ended, and how long that took; a command that hangs is killed, and the test fails.
+fn ended(child: &mut Child, what: &str) -> (ExitStatus, Duration) {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return (status, began.elapsed());
+        }
+        if began.elapsed() > HANGS {
+            child.kill().expect("killed");
+            panic!("{what}: it does not end");
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+impl Bench {
+    /// The command, ready to be struck.
+    fn victim(&self, victim: &Victim) -> Command {
+        let plan = self.plan(self.quiet_layers());
+        let folder = tempfile::tempdir_in(self.directory()).expect("a directory").keep();
+        let report = folder.join("report.html");
+        let report = report.to_str().expect("a plain path");
+        let word = |word: &&'static str| match *word {
+            "PLAN" => plan.clone(),
+            "REPORT" => report.to_owned(),
+            word => word.to_owned(),
+        };
+        let words: Vec<String> = victim.words.iter().map(word).collect();
+        if victim.words == ["undo"] {
+            self.apply(&plan, &[]);
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = self.command(&words);
+        command
+            .env(MARK, std::process::id().to_string())
+            .env("HOME", self.directory());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// Journals of loans and of plans.
+    fn all_journals(&self) -> Vec<String> {
+        let folders = ["state", "state/plans"].map(|folder| self.directory().join(folder));
+        let entries = folders
+            .iter()
+            .flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.ends_with(".jsonl")).collect()
+    }
+
+    /// The next command mends what a kill left; a command that a signal ended has mended it itself.
+    fn mended(&self, victim: &Victim, signal: Signal) {
+        let changes = matches!(victim.words[0], "apply" | "undo");
+        let own = !changes && signal != Signal::KILL;
+        assert!(
+            !own || self.all_journals().is_empty(),
+            "{:?}: {:?}",
+            victim.words,
+            self.all_journals()
+        );
+        self.undo();
+        assert_eq!(self.all_journals(), [""; 0], "{:?}", victim.words);
+    }
+}
+
+/// A signal is answered with its own code, or comes before or after the work.
+fn is_sane(status: ExitStatus, signal: Signal) -> bool {
+    match status.code() {
+        None => true,
+        Some(code) => signal != Signal::KILL && matches!(code, 0 | 1 | 2 | 3 | 130 | 143) || code <= 3,
+    }
+}
+
+#[test]
+fn whatever_is_struck_at_any_moment_leaves_everything_as_before() {
+    let Some(bench) = Bench::set_up() else { return };
+    let (strikes, is_asked) = strikes();
+    let (before, pools_before) = (bench.picture(), pools());
+    let mut slowest = (Duration::ZERO, String::new());
+    for round in 0..strikes {
+        let victim = VICTIMS[(round % VICTIMS.len() as u64) as usize];
+        let signal = signal(round);
+        let what = format!("round {round}, {signal:?} to {:?}", victim.words);
+        let mut child = bench.victim(&victim).spawn().expect("starts");
+        thread::sleep(victim.within.mul_f64(share(round)));
+        let is_over = child.try_wait().expect("a child").is_some();
+        if !is_over {
+            kill_process(Pid::from_child(&child), signal).expect("struck");
+        }
+        let (status, took) = ended(&mut child, &what);
+        assert!(is_sane(status, signal), "{what}: {status:?}");
+        if took > slowest.0 {
+            slowest = (took, what.clone());
+        }
+        assert!(
+            within(GONE_WITHIN, || left_behind().is_empty()),
+            "{what}: left behind: {:?}",
+            left_behind()
+        );
+        bench.mended(&victim, signal);
+        assert_eq!(bench.changed_since(&before), [""; 0], "{what}");
+        if !within(GONE_WITHIN, || pools() == pools_before) {
+            skipped(&format!(
+                "{what}: others changed a pool: {pools_before:?} -> {:?}",
+                pools()
+            ));
+        }
+    }
+    skipped(&format!(
+        "nothing: {strikes} strikes; the slowest end took {:?} ({})",
+        slowest.0, slowest.1
+    ));
+    assert!(!is_asked || slowest.0 < PROMPT, "{slowest:?}");
+}

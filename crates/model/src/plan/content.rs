@@ -1,0 +1,201 @@
+//! What a plan may write into a file: lines that hugewise knows, with values in their range, beside lines that stay as they are.
+//!
+//! The place of a file decides what it is ([`Sort::of`]), and with that which lines are known. Every other line of the file
+//! must stay what and where it was, and nothing that was set may be left out, so that a plan can neither bring in a line of
+//! another kind nor take one away.
+
+mod lines;
+mod server;
+mod units;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use super::Flaw;
+use lines::{Known, Line, Parsed};
+
+pub use units::mount_unit;
+
+/// Longer files are no settings; the writer refuses them, too.
+const LONGEST: usize = 1 << 20;
+/// Longer lines are none that hugewise writes.
+const LONGEST_LINE: usize = 4096;
+
+/// What a file is, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// sysctl.conf(5).
+    Sysctl,
+    /// limits.conf(5).
+    Limits,
+    /// tmpfiles.d(5).
+    Tmpfiles,
+    /// GRUB's defaults, which are a script.
+    Grub,
+    /// kernel-install's command line: one line of words.
+    Cmdline,
+    /// A drop-in of a service.
+    Service,
+    /// A drop-in through which a target wants a unit.
+    Wants,
+    /// The unit that mounts a hugetlbfs.
+    Mount,
+    /// The unit that fills pools at boot.
+    Pools,
+    /// postgresql.conf.
+    Postgres,
+    /// my.cnf.
+    Mysql,
+}
+
+impl Sort {
+    /// What the file at a clean path is; `None` of one that no plan for these goals may write.
+    pub(super) fn of(path: &str, goals: &[String]) -> Option<Self> {
+        if let Some(server) = goals.iter().find_map(|goal| server::named(goal, path)) {
+            return Some(server);
+        }
+        let (directory, name) = path.rsplit_once('/')?;
+        match (directory, name) {
+            ("/etc", "sysctl.conf") => Some(Self::Sysctl),
+            ("/etc/security", "limits.conf") => Some(Self::Limits),
+            ("/etc/kernel", "cmdline") => Some(Self::Cmdline),
+            ("/etc/sysctl.d", name) => is_own(name, ".conf").then_some(Self::Sysctl),
+            ("/etc/security/limits.d", name) => is_own(name, ".conf").then_some(Self::Limits),
+            ("/etc/tmpfiles.d", name) => is_own(name, ".conf").then_some(Self::Tmpfiles),
+            ("/etc/default/grub.d", name) => is_own(name, ".cfg").then_some(Self::Grub),
+            _ => units::sort(path.strip_prefix("/etc/systemd/system/")?),
+        }
+    }
+
+    /// May a plan make such a file where there is none? A server's own file is there before.
+    fn may_be_new(self) -> bool {
+        !matches!(self, Self::Postgres | Self::Mysql | Self::Cmdline)
+    }
+}
+
+/// May this text stand in the file at `path`, where `before` stands now?
+pub(super) fn check(sort: Sort, path: &str, before: Option<&str>, after: &str) -> Result<(), Flaw> {
+    let whole = |why: &str| Flaw::new("path", path, why);
+    if after.len() > LONGEST {
+        return Err(whole("no file of settings is longer than 1 MiB"));
+    }
+    if before.is_none() && !sort.may_be_new() {
+        return Err(whole(
+            "a plan changes this file where it is there, and makes no new one",
+        ));
+    }
+    let before = before.unwrap_or_default();
+    if let Some(server) = server::foreign(sort, before) {
+        return Err(whole(server));
+    }
+    if sort == Sort::Cmdline {
+        return words::check(path, before, after);
+    }
+    let [old, new] = [before, after].map(|text| lines::parse(sort, path, text));
+    added_lines_are_plain(path, sort, before, &new)?;
+    known_lines_are_right(path, &old, &new)?;
+    other_lines_stay(path, &old, &new)?;
+    nothing_is_taken_away(path, &old, &new)
+}
+
+/// The flaw of a line, by its number in the file.
+fn flaw(path: &str, nth: usize, text: &str, why: &str) -> Flaw {
+    Flaw::new(&format!("line {} of {path}", nth + 1), text, why)
+}
+
+/// Lines that were not there hold no control characters and do not go on in the next one; neither does any line of a unit or a
+/// script, where a known line behind it would be another's.
+fn added_lines_are_plain(path: &str, sort: Sort, before: &str, new: &[Parsed<'_>]) -> Result<(), Flaw> {
+    let known: BTreeSet<&str> = before.lines().collect();
+    let goes_on = |text: &str| text.ends_with('\\');
+    let is_joined = matches!(
+        sort,
+        Sort::Grub | Sort::Service | Sort::Wants | Sort::Mount | Sort::Pools
+    );
+    if is_joined && let Some((nth, line)) = before.lines().enumerate().find(|(_, line)| goes_on(line)) {
+        return Err(flaw(
+            path,
+            nth,
+            line,
+            "it goes on in the next line, so hugewise leaves this file alone",
+        ));
+    }
+    for (nth, line) in new.iter().enumerate().filter(|(_, line)| !known.contains(line.text)) {
+        let is_plain = !line.text.chars().any(|c| c.is_control() && c != '\t');
+        if !is_plain || goes_on(line.text) || line.text.len() > LONGEST_LINE {
+            let why = "a line of a plan has no control characters, no `\\` at its end, and at most 4096 bytes";
+            return Err(flaw(path, nth, line.text, why));
+        }
+    }
+    Ok(())
+}
+
+/// Lines with known keys have a value in its range, or stood there before.
+fn known_lines_are_right(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
+    let stood: BTreeSet<(&str, &str)> = old.iter().map(|line| (line.section, line.text)).collect();
+    for (nth, line) in new.iter().enumerate() {
+        if let Line::Known(Known { wrong: Some(why), .. }) = &line.what
+            && !stood.contains(&(line.section, line.text))
+        {
+            return Err(flaw(path, nth, line.text, why));
+        }
+    }
+    Ok(())
+}
+
+/// All other lines stay, in their order and sections; comments may be added.
+fn other_lines_stay(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
+    let mut left = old.iter().enumerate().filter(|(_, line)| line.is_other()).peekable();
+    for (nth, line) in new.iter().enumerate().filter(|(_, line)| line.is_other()) {
+        let expected = left.peek().map(|(_, line)| *line);
+        if expected.is_some_and(|stood| (stood.section, stood.text) == (line.section, line.text)) {
+            left.next();
+        } else if line.what != Line::Comment {
+            return Err(flaw(path, nth, line.text, lines::ALLOWED));
+        }
+    }
+    match left.find(|(_, line)| !line.text.trim().is_empty()) {
+        Some((nth, line)) => Err(flaw(
+            path,
+            nth,
+            line.text,
+            "it stands there now, and a plan does not take it away",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What was set is still set, if to another value.
+fn nothing_is_taken_away(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
+    let keys: BTreeSet<(&str, &str)> = new.iter().filter_map(Parsed::key).collect();
+    for (nth, line) in old.iter().enumerate() {
+        if line.key().is_some_and(|key| !keys.contains(&key)) {
+            return Err(flaw(
+                path,
+                nth,
+                line.text,
+                "it is set now, and a plan gives it another value or leaves it",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A file of hugewise's own, so that it hides none that the system or an administrator brought: `60-hugewise.conf`.
+fn is_own(name: &str, ending: &str) -> bool {
+    let Some(stem) = name.strip_suffix(ending) else {
+        return false;
+    };
+    let number = stem
+        .get(..3)
+        .filter(|start| start.ends_with('-') && start.as_bytes()[..2].iter().all(u8::is_ascii_digit));
+    let stem = number.map_or(stem, |_| &stem[3..]);
+    let rest = stem.strip_prefix("hugewise");
+    rest.is_some_and(|rest| {
+        rest.bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    })
+}

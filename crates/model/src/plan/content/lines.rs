@@ -1,0 +1,205 @@
+//! The lines of a file of settings: which of them hugewise knows, and what is wrong with their values.
+
+use super::super::check::{is_account, is_size};
+use super::super::settings;
+use super::{Sort, server, units};
+
+/// What may be written, for the error about a line that may not.
+pub(super) const ALLOWED: &str = "a plan adds only lines that set what hugewise knows: settings of its list, memlock, \
+                                  MemoryTHP, pools, hugetlbfs, a server's huge pages";
+
+/// A line with what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parsed<'a> {
+    /// The section that it stands in, such as `[Service]`.
+    pub(super) section: &'a str,
+    pub(super) text: &'a str,
+    pub(super) what: Line,
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Blank, or a comment.
+    Comment,
+    /// The head of a section that hugewise writes into.
+    Section,
+    /// It sets something that hugewise knows.
+    Known(Known),
+    /// Anything else.
+    Other,
+}
+
+/// A line that sets something known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// What it sets.
+    pub(super) key: String,
+    /// What is wrong with it, if something is.
+    pub(super) wrong: Option<String>,
+}
+
+impl Parsed<'_> {
+    /// Must it stay as it is?
+    pub(super) fn is_other(&self) -> bool {
+        matches!(self.what, Line::Comment | Line::Other)
+    }
+
+    /// What it sets, and in which section.
+    pub(super) fn key(&self) -> Option<(&str, &str)> {
+        match &self.what {
+            Line::Known(known) => Some((self.section, &known.key)),
+            _ => None,
+        }
+    }
+}
+
+/// A known line; `Err` says what is wrong with it.
+pub(super) fn known(key: impl Into<String>, right: Result<(), String>) -> Line {
+    Line::Known(Known {
+        key: key.into(),
+        wrong: right.err(),
+    })
+}
+
+/// A condition that a value must meet.
+pub(super) fn must(is_so: bool, why: &str) -> Result<(), String> {
+    is_so.then_some(()).ok_or_else(|| why.to_owned())
+}
+
+/// The lines of a file.
+pub(super) fn parse<'a>(sort: Sort, path: &str, text: &'a str) -> Vec<Parsed<'a>> {
+    let mut section = "";
+    let line = |text: &'a str| {
+        let trimmed = text.trim();
+        if trimmed.starts_with('[') && has_sections(sort) {
+            section = trimmed;
+            let what = if is_section(sort, trimmed) {
+                Line::Section
+            } else {
+                Line::Other
+            };
+            return Parsed { section, text, what };
+        }
+        let what = match is_comment(sort, trimmed) {
+            true => Line::Comment,
+            false => what(sort, path, section, trimmed),
+        };
+        Parsed { section, text, what }
+    };
+    text.lines().map(line).collect()
+}
+
+fn has_sections(sort: Sort) -> bool {
+    matches!(
+        sort,
+        Sort::Service | Sort::Wants | Sort::Mount | Sort::Pools | Sort::Mysql
+    )
+}
+
+/// May a plan add this head?
+fn is_section(sort: Sort, head: &str) -> bool {
+    match sort {
+        Sort::Service => head == "[Service]",
+        Sort::Wants => head == "[Unit]",
+        Sort::Mount => matches!(head, "[Unit]" | "[Mount]"),
+        Sort::Pools => matches!(head, "[Unit]" | "[Service]"),
+        Sort::Mysql => head == "[mysqld]",
+        _ => false,
+    }
+}
+
+fn is_comment(sort: Sort, line: &str) -> bool {
+    let marks: &[char] = match sort {
+        Sort::Limits | Sort::Tmpfiles | Sort::Grub | Sort::Postgres => &['#'],
+        _ => &['#', ';'],
+    };
+    line.is_empty() || line.starts_with(marks)
+}
+
+fn what(sort: Sort, path: &str, section: &str, line: &str) -> Line {
+    match sort {
+        Sort::Sysctl => sysctl(line),
+        Sort::Limits => limit(line),
+        Sort::Tmpfiles => tmpfile(line),
+        Sort::Grub => grub(line),
+        Sort::Postgres => server::postgres(line),
+        Sort::Mysql => server::mysql(section, line),
+        Sort::Service | Sort::Wants | Sort::Mount | Sort::Pools => units::line(sort, path, section, line),
+        Sort::Cmdline => Line::Other,
+    }
+}
+
+/// `vm.nr_hugepages = 16`.
+fn sysctl(line: &str) -> Line {
+    let end = line.find(['=', ' ', '\t']).unwrap_or(line.len());
+    let name = line[..end].trim_start_matches('-').replace('/', ".");
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    if !settings::is_known(&path) {
+        return Line::Other;
+    }
+    let value = line.split_once('=').map(|(_, value)| value.trim());
+    known(
+        name,
+        value
+            .ok_or_else(|| "write NAME = VALUE".to_owned())
+            .and_then(|value| settings::check(&path, value)),
+    )
+}
+
+/// `oracle soft memlock 1048576`.
+fn limit(line: &str) -> Line {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [who, kind, "memlock", value @ ..] = &fields[..] else {
+        return Line::Other;
+    };
+    let is_amount = matches!(value, [value] if *value == "unlimited" || settings::number(value).is_some());
+    let is_right =
+        matches!(*kind, "soft" | "hard" | "-") && is_account(who.strip_prefix('@').unwrap_or(who)) && is_amount;
+    let why = "write USER or @GROUP, soft, hard or -, memlock, and KiB or unlimited";
+    known(format!("{who} {kind}"), must(is_right, why))
+}
+
+/// `w /sys/kernel/mm/transparent_hugepage/enabled - - - - madvise`.
+fn tmpfile(line: &str) -> Line {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [kind, path, rest @ ..] = &fields[..] else {
+        return Line::Other;
+    };
+    if !kind.starts_with('w') || !settings::is_known(path) {
+        return Line::Other;
+    }
+    let right = match rest {
+        ["-", "-", "-", "-", value] if *kind == "w" => settings::check(path, value),
+        _ => Err("write w PATH - - - - VALUE".to_owned()),
+    };
+    known(*path, right)
+}
+
+/// `GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX hugepagesz=1G hugepages=4"`, to the letter: GRUB's defaults are a script.
+fn grub(line: &str) -> Line {
+    let words = line.strip_prefix("GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX ");
+    let words = words
+        .and_then(|rest| rest.strip_suffix('"'))
+        .map(|words| words.split(' ').collect::<Vec<_>>());
+    match words.as_deref() {
+        Some([size, pages]) if is_pool_size(size) && is_pool_pages(pages) => known(*size, Ok(())),
+        _ => Line::Other,
+    }
+}
+
+/// `hugepagesz=1G`.
+pub(super) fn is_pool_size(word: &str) -> bool {
+    word.strip_prefix("hugepagesz=").is_some_and(is_size)
+}
+
+/// `hugepages=16`, or by node: `hugepages=0:8,1:8`.
+pub(super) fn is_pool_pages(word: &str) -> bool {
+    let Some(counts) = word.strip_prefix("hugepages=") else {
+        return false;
+    };
+    let is_count = |text: &str| settings::number(text).is_some_and(|pages| pages <= 1 << 34);
+    let of_node =
+        |(node, count): (&str, &str)| is_count(count) && settings::number(node).is_some_and(|node| node < 1024);
+    is_count(counts) || counts.split(',').all(|part| part.split_once(':').is_some_and(of_node))
+}

@@ -1,0 +1,65 @@
+//! What the kernel and the CPU say: CPUID leaves, accounts of processes, statistics of KVM.
+
+use host::processes::{smaps, status};
+
+/// Any leaves give a TLB geometry without empty arrays, or a reason; leaves that are read come back from their text.
+pub(crate) fn cpuid(bytes: &[u8]) {
+    let machine = host::Tree::new().file(host::source::CPUID, bytes);
+    let snapshot = host::Snapshot::take(&host::Source::from_tree("fuzz", machine));
+    if let Some(tlb) = snapshot.cpu.tlb.known() {
+        assert!(
+            tlb.arrays
+                .iter()
+                .all(|array| array.entries > 0 && !array.pages.is_empty())
+        );
+    }
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(leaves) = host::snapshot::cpu::Leaves::parse("fuzz", text)
+    {
+        let again = host::snapshot::cpu::Leaves::parse("fuzz", &leaves.to_string());
+        assert_eq!(again, Ok(leaves));
+    }
+}
+
+/// Any bytes as the accounts of a process: mappings, sums and status, or an error.
+pub(crate) fn smaps(bytes: &[u8]) {
+    if let Ok(mappings) = smaps::parse("/proc/1/smaps", bytes) {
+        for mapping in &mappings {
+            let _ = (mapping.size(), mapping.backing(), mapping.to_pages());
+        }
+    }
+    if let Ok(counts) = smaps::parse_rollup("/proc/1/smaps_rollup", bytes) {
+        let _ = (counts.thp(), counts.hugetlb(), counts.transparent());
+    }
+    let _ = host::programs::parse_maps("/proc/1/maps", bytes);
+    let _ = status::Status::parse("/proc/1/status", bytes).has_memory();
+    let line = String::from_utf8_lossy(bytes);
+    lab::foreign::stat(&line);
+    let _ = line.parse::<host::CpuList>();
+}
+
+pub(crate) fn accounts() -> Vec<Vec<u8>> {
+    let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nSize: 4096 kB\nKernelPageSize: 4 kB\nMMUPageSize: 4 kB\n\
+                 Rss: 4096 kB\nPss: 4096 kB\nAnonymous: 4096 kB\nAnonHugePages: 2048 kB\nShared_Hugetlb: 0 kB\n\
+                 Private_Hugetlb: 0 kB\nTHPeligible: 1\nVmFlags: rd wr mr mw me ac sd hg\n";
+    let status =
+        "Name:\tcat\nState:\tR (running)\nTgid:\t7\nVmSize:\t 100 kB\nVmRSS:\t 50 kB\nThreads:\t1\nTHP_enabled:\t1\n";
+    let stat = "71 (a) b (c) S 1 71 71 0 -1 4194560 1234 0 56 0 10 20 0 0 20 0 1 0 987654 4096 100";
+    [smaps, status, stat, "0-3,8-11:2/4\n"]
+        .map(|text| text.as_bytes().to_vec())
+        .into()
+}
+
+/// Statistics of KVM, in the kernel's binary form: numbers or an error.
+pub(crate) fn kvm_stats(bytes: &[u8]) {
+    let _ = vm::stats::parse(bytes);
+}
+
+/// One number, called `pages_2m`: a header of six words, a descriptor with its name, the value.
+pub(crate) fn statistics() -> Vec<Vec<u8>> {
+    let words = [0_u32, 16, 1, 24, 24, 56].map(u32::to_ne_bytes).concat();
+    let descriptor = [&[0; 6][..], &1_u16.to_ne_bytes(), &[0; 8], b"pages_2m\0\0\0\0\0\0\0\0"].concat();
+    let whole = [words, descriptor, 7_u64.to_ne_bytes().to_vec()].concat();
+    assert!(vm::stats::parse(&whole).is_ok());
+    vec![whole]
+}

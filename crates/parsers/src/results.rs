@@ -1,0 +1,44 @@
+//! Results and logs of finished runs, as another may have written them.
+
+use serde_json::json;
+
+use crate::plans;
+
+/// A result of any kind: shown in every form of text that it has.
+pub(crate) fn result(bytes: &[u8]) {
+    for (form, shown) in hugewise::commands::foreign::result(bytes) {
+        let text = String::from_utf8(shown).expect("text");
+        assert!(form == "text" || !text.is_empty(), "{form}");
+    }
+}
+
+/// A plan for each goal, and what else is small and written by this program.
+pub(crate) fn made() -> Vec<Vec<u8>> {
+    let mut seeds = plans::made();
+    let plain = serde_json::to_value(plans::result(model::plan::Plan::default())).expect("JSON");
+    for (schema, data) in [
+        (
+            "hugewise/applied/1",
+            json!({"goals": ["redis"], "end": "applied", "steps": [], "notes": ["a"]}),
+        ),
+        ("hugewise/undo/1", json!({"steps": [], "notes": ["a"]})),
+        ("hugewise/status/1", json!({"runs": [], "leases": [], "notes": []})),
+    ] {
+        let mut result = plain.clone();
+        result["schema"] = json!(schema);
+        result["data"] = data;
+        seeds.push(result.to_string().into_bytes());
+    }
+    seeds
+}
+
+/// The finished runs of a comparison.
+pub(crate) fn runs(bytes: &[u8]) {
+    hugewise::commands::foreign::runs(&String::from_utf8_lossy(bytes));
+}
+
+pub(crate) fn logs() -> Vec<Vec<u8>> {
+    let head = "{\"schema\":\"hugewise/compare-runs/1\",\"seed\":1,\"program\":[\"a\"],\"arms\":[\"base\",\"thp\"],\"design\":\"runs\"}\n";
+    let run = "{\"arm\":\"base\",\"run\":{\"arm\":\"base\",\"block\":0,\"again\":false,\"metrics\":{\"wall\":1.5}}}\n";
+    vec![format!("{head}{run}").into_bytes()]
+}
