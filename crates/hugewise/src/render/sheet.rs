@@ -182,7 +182,7 @@ pub fn printable(text: &str) -> String {
 }
 
 /// Text that means itself in Markdown, inside a table too.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let special = ['\\', '|', '*', '_', '`', '<', '>', '[', ']', '&'];
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
