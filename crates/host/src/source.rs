@@ -48,7 +48,7 @@ enum Root {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file or directory cannot be read.
-    #[error("cannot read {path}: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
+    #[error("--root {path} cannot be read: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
     Io {
         /// As given.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum SourceError {
         why: io::Error,
     },
     /// A directory that holds neither `proc` nor `sys`.
-    #[error("{path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
+    #[error("--root {path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
     NotAMachine {
         /// As given.
         path: PathBuf,

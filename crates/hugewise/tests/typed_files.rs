@@ -16,14 +16,13 @@ const WAYS: [(&str, &str); 9] = [
     ("apply {} --yes", "16M"),
     ("verify {}", "16M"),
     ("doctor --root {}", "256M"),
-    ("doctor --file {} --kind sysctl", "4M"),
+    ("doctor --file {} --as sysctl", "4M"),
     ("size postgres {}", "4M"),
     ("plan --for {}", "1M"),
     ("compare --arms-file {} --arms a,b -- true", "1M"),
     ("compare --resume {} --arms base,thp -- true", "256M"),
 ];
 
-/// `plan --for` takes a file for one by its ending.
 fn words(way: &str, file: &Path) -> Vec<String> {
     let file = file.to_str().expect("text");
     way.split(' ').map(|word| word.replace("{}", file)).collect()
