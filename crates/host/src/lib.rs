@@ -4,6 +4,7 @@ pub mod config;
 pub mod cpu_list;
 pub mod evidence;
 pub mod glob;
+pub mod input;
 pub mod membership;
 mod parse;
 pub mod processes;
@@ -17,6 +18,7 @@ pub mod vms;
 
 pub use cpu_list::CpuList;
 pub use evidence::{Applied, Evidence};
+pub use input::{Input, InputError};
 pub use membership::Membership;
 pub use record::{Capture, CaptureOptions, capture};
 pub use snapshot::Snapshot;

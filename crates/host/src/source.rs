@@ -2,6 +2,7 @@
 
 mod directory;
 mod hugetlb_files;
+mod pieces;
 mod synthetic;
 
 #[cfg(test)]
@@ -14,17 +15,17 @@ use std::str::FromStr;
 
 use model::{Bytes, Cause, Reading, Unread};
 
+use crate::input::{Input, InputError};
 use crate::tree::{Tree, TreeError};
 use directory::Directory;
 
+pub(crate) use pieces::whole_lines;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
 /// A file of /proc or /sys that is larger than this is not what it claims to be.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
 /// Most files of a process fit into this, and are read at one go: an empty buffer would grow with a system call for each step.
 const MOST_FILES: Bytes = Bytes::kib(4);
-/// Archives hold many files, so they may be larger.
-const LARGEST_ARCHIVE: Bytes = Bytes::mib(256);
 
 /// A machine to ask. Paths are absolute, as on the machine itself: `/proc/meminfo`.
 ///
@@ -47,7 +48,7 @@ enum Root {
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file or directory cannot be read.
-    #[error("cannot read {path}: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
+    #[error("--root {path} cannot be read: {why} (give a directory with proc/ and sys/ in it, or a .tree archive)")]
     Io {
         /// As given.
         path: PathBuf,
@@ -55,18 +56,18 @@ pub enum SourceError {
         why: io::Error,
     },
     /// A directory that holds neither `proc` nor `sys`.
-    #[error("{path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
+    #[error("--root {path} holds neither proc/ nor sys/ (give the directory that contains them, or a .tree archive)")]
     NotAMachine {
         /// As given.
         path: PathBuf,
     },
-    /// The archive is larger than anything `hugewise snapshot` writes.
-    #[error("{path} is larger than {limit} (is it really a .tree archive?)")]
-    TooLarge {
+    /// The archive is larger than anything `hugewise snapshot` writes, or no file at all.
+    #[error("--root {path}: {why}")]
+    Archive {
         /// As given.
         path: PathBuf,
-        /// The limit.
-        limit: Bytes,
+        /// The reason.
+        why: InputError,
     },
     /// The archive's text is wrong.
     #[error(transparent)]
@@ -94,13 +95,10 @@ impl Source {
         if fs::metadata(path).map_err(io_error)?.is_dir() {
             return Self::open_directory(path);
         }
-        let file = fs::File::open(path).map_err(io_error)?;
-        let Some(text) = read_bounded(file, LARGEST_ARCHIVE).map_err(io_error)? else {
-            return Err(SourceError::TooLarge {
-                path: path.to_owned(),
-                limit: LARGEST_ARCHIVE,
-            });
-        };
+        let text = Input::Archive.read(path).map_err(|why| SourceError::Archive {
+            path: path.to_owned(),
+            why,
+        })?;
         let name = path.display().to_string();
         let tree = Tree::parse(&name, &text)?;
         Ok(Self::from_tree(&name, tree))

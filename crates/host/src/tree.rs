@@ -120,8 +120,13 @@ impl Tree {
 
     /// The bytes of a file; links are followed.
     pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
+        self.content(path).map(<[u8]>::to_vec)
+    }
+
+    /// The same without a copy.
+    pub(crate) fn content(&self, path: &str) -> Result<&[u8], Unread> {
         match self.follow(path)? {
-            (_, Some(Node::File(bytes))) => Ok(bytes.clone()),
+            (_, Some(Node::File(bytes))) => Ok(bytes),
             (_, Some(Node::Dir)) => Err(Unread::new(Cause::Failed, path, "it is a directory")),
             (real, node) if node.is_some() || self.has_children(&real) => {
                 Err(Unread::new(Cause::Failed, path, "it is not a file"))

@@ -1,5 +1,7 @@
 //! Results that can be shown: each says what its tables and charts are, and every form follows from that.
 
+use std::io::{self, Write};
+
 use model::Envelope;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
@@ -8,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::typed::Format;
 use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
+use crate::render::long::{Long, Rows};
 use crate::render::look::Look;
 use crate::render::picture::{self, PictureError};
 use crate::render::report;
@@ -53,6 +56,10 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     fn lead(&self) -> Option<Sheet> {
         None
     }
+    /// A table after those that may be very long, and is not among them.
+    fn long(&self) -> Option<Long<'_>> {
+        None
+    }
     /// Those tables that fit on a terminal.
     fn brief_sheets(&self) -> Vec<Sheet> {
         self.sheets()
@@ -75,6 +82,11 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     }
     /// Its items as CSV.
     fn csv(&self) -> Lines;
+    /// The same, made one by one.
+    fn csv_rows(&self) -> (Vec<&'static str>, Rows<'_>) {
+        let (head, rows) = self.csv();
+        (head, Box::new(rows.into_iter()))
+    }
 }
 
 /// Why a result could not be shown.
@@ -103,7 +115,10 @@ pub enum ShowError {
     Hostile,
     /// CSV could not be written.
     #[error("the result could not be written as CSV: {0}")]
-    Csv(String),
+    Csv(#[from] csv::Error),
+    /// What it is written to does not take it.
+    #[error("the result could not be written: {0}")]
+    Io(#[from] io::Error),
 }
 
 /// The name and version of a result's shape.
@@ -119,32 +134,55 @@ pub fn schema<T: Show>() -> Schema {
 /// A result in the given form. Here, where all forms are written, it loses what steers a terminal or runs in a browser or
 /// spreadsheet, whatever the result holds.
 pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result<Vec<u8>, ShowError> {
-    match format {
-        Format::Text => Ok(terminal_text(result, look)?.into_bytes()),
-        Format::Json => json(result),
-        Format::Csv => csv(result.data.csv()),
-        Format::Markdown => Ok(markdown(result).into_bytes()),
-        Format::Svg => Ok(svg(&picture::svg(&heat_maps(&result.data), &charts(&result.data)?)?)),
-        Format::Png => Ok(picture::png(&heat_maps(&result.data), &charts(&result.data)?)?),
-        Format::Html => Ok(report::page(result)?.into_bytes()),
-        Format::Sarif => json(&sarif::log(result, findings(&result.data)?)),
-        Format::Prometheus => {
-            let text = prometheus::text(result, findings(&result.data)?);
-            Ok(safe::printable_lines(&text).into_bytes())
-        }
-        Format::Shell | Format::Ansible => {
-            let script = result.data.script(format).ok_or(ShowError::NoPlan)?;
-            let is_plain = !script.contains(|c| safe::steers(c) && !matches!(c, '\n' | '\t'));
-            is_plain.then(|| script.into_bytes()).ok_or(ShowError::Hostile)
-        }
-    }
+    let mut bytes = Vec::new();
+    write(result, format, look, &mut bytes)?;
+    Ok(bytes)
 }
 
-/// Colours only where every escape sequence is one of ours.
-fn terminal_text<T: Show>(result: &Envelope<T>, look: Look) -> Result<String, ShowError> {
+/// Writes a result in the given form, as safe as [`show`] makes it; what may be very long is written as it is made.
+pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
+    let data = &result.data;
+    let bytes = match format {
+        Format::Json => return json(result, out),
+        Format::Csv => return csv(data.csv_rows(), out),
+        Format::Text => return terminal_text(result, look, out),
+        Format::Markdown => return markdown(result, out),
+        Format::Svg => svg(&picture::svg(&heat_maps(data), &charts(data)?)?),
+        Format::Png => picture::png(&heat_maps(data), &charts(data)?)?,
+        Format::Html => report::page(result)?.into_bytes(),
+        Format::Sarif => return json(&sarif::log(result, findings(data)?), out),
+        Format::Prometheus => safe::printable_lines(&prometheus::text(result, findings(data)?)).into_bytes(),
+        Format::Shell | Format::Ansible => {
+            let script = data.script(format).ok_or(ShowError::NoPlan)?;
+            let is_plain = !script.contains(|c| safe::steers(c) && !matches!(c, '\n' | '\t'));
+            is_plain.then(|| script.into_bytes()).ok_or(ShowError::Hostile)?
+        }
+    };
+    Ok(out.write_all(&bytes)?)
+}
+
+/// Its tables, and the one that may be long if it is not.
+pub(crate) fn all_sheets<T: Show>(data: &T) -> Vec<Sheet> {
+    let short = data.long().filter(|long| !long.is_long()).map(Long::sheet);
+    data.sheets().into_iter().chain(short).collect()
+}
+
+/// Colors only where every escape sequence is one of ours.
+fn terminal_text<T: Show>(result: &Envelope<T>, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
+    let data = &result.data;
     let color = look.color && !safe::is_hostile(result)?;
-    let text = result.data.text(Look { color, ..look });
-    Ok(if color { text } else { safe::printable_lines(&text) })
+    let look = Look { color, ..look };
+    let shown = |text: String| if color { text } else { safe::printable_lines(&text) };
+    out.write_all(shown(data.text(look)).as_bytes())?;
+    match data.long() {
+        None => {}
+        Some(long) if long.is_long() => {
+            out.write_all(b"\n")?;
+            long.write_text(look, out)?;
+        }
+        Some(long) => write!(out, "\n{}", shown(long.sheet().text(look)))?,
+    }
+    Ok(())
 }
 
 fn svg(drawn: &[u8]) -> Vec<u8> {
@@ -202,34 +240,36 @@ pub(crate) fn wrapped(text: &str, width: u16) -> String {
     lines + "\n"
 }
 
-fn markdown<T: Show>(result: &Envelope<T>) -> String {
+fn markdown<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), ShowError> {
     let head = std::iter::once(format!("# {}\n", safe::markdown(&result.data.title())));
     let headlines = result.data.headlines().into_iter();
     let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
-    let sheets = result.data.sheets();
     let sheets = provenance::doubts(result)
         .into_iter()
         .chain(result.data.lead())
-        .chain(sheets)
-        .chain([provenance::provenance(result)]);
+        .chain(all_sheets(&result.data));
     let tables = sheets.map(|sheet| sheet.markdown());
-    head.chain(headlines).chain(tables).collect::<Vec<_>>().join("\n")
-}
-
-fn json<T: Serialize>(result: &T) -> Result<Vec<u8>, ShowError> {
-    let text = safe::json(serde_json::to_string_pretty(result)?);
-    Ok((text + "\n").into_bytes())
-}
-
-fn csv((head, lines): Lines) -> Result<Vec<u8>, ShowError> {
-    let fail = |error: String| ShowError::Csv(error);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(&head).map_err(|error| fail(error.to_string()))?;
-    for line in &lines {
-        let cells = line.iter().map(|cell| safe::csv_cell(cell));
-        writer.write_record(cells).map_err(|error| fail(error.to_string()))?;
+    let parts: Vec<String> = head.chain(headlines).chain(tables).collect();
+    out.write_all(parts.join("\n").as_bytes())?;
+    if let Some(long) = result.data.long().filter(Long::is_long) {
+        out.write_all(b"\n")?;
+        long.write_markdown(out)?;
     }
-    writer.into_inner().map_err(|error| fail(error.to_string()))
+    Ok(write!(out, "\n{}", provenance::provenance(result).markdown())?)
+}
+
+fn json<T: Serialize>(result: &T, out: &mut dyn Write) -> Result<(), ShowError> {
+    serde_json::to_writer_pretty(safe::Json(&mut *out), result)?;
+    Ok(out.write_all(b"\n")?)
+}
+
+fn csv((head, rows): (Vec<&'static str>, Rows<'_>), out: &mut dyn Write) -> Result<(), ShowError> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(&head)?;
+    for row in rows {
+        writer.write_record(row.iter().map(|cell| safe::csv_cell(cell)))?;
+    }
+    Ok(writer.flush()?)
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ use crate::render::safe::{printable, printable_lines};
 /// Columns where there is no terminal: wide enough that tables do not wrap.
 const WIDE: u16 = 160;
 
+/// What is written to standard output at a time.
+const BUFFER: usize = 64 << 10;
+
 /// Bad news that was asked for by exit code.
 const BAD_NEWS: u8 = 1;
 /// Could not do it.
@@ -103,6 +106,23 @@ impl Ui {
             .with_context(|| format!("--output {}", path.display()))
     }
 
+    /// The same of a result that writes itself, piece by piece where it goes to standard output alone. It is written to memory
+    /// first where it has to be whole.
+    pub fn result_by(&mut self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        if self.file.is_some() || self.is_watch {
+            let mut bytes = Vec::new();
+            write(&mut bytes)?;
+            return self.result(&bytes);
+        }
+        let mut out = Leaving {
+            out: io::BufWriter::with_capacity(BUFFER, io::stdout().lock()),
+            is_gone: false,
+        };
+        let written = write(&mut out).and_then(|()| out.flush().context("standard output"));
+        self.is_gone = out.is_gone;
+        if out.is_gone { Ok(()) } else { written }
+    }
+
     /// From here on results follow each other: in place on a terminal, one after the other elsewhere.
     pub fn watch(&mut self) {
         self.is_watch = true;
@@ -172,6 +192,33 @@ impl Ui {
             bar.set_style(style);
         }
         Progress(bar)
+    }
+}
+
+/// Standard output, whose reader may go away.
+struct Leaving {
+    out: io::BufWriter<io::StdoutLock<'static>>,
+    is_gone: bool,
+}
+
+impl Leaving {
+    fn noted<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
+        self.is_gone |= written
+            .as_ref()
+            .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        written
+    }
+}
+
+impl Write for Leaving {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.noted(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.noted(flushed)
     }
 }
 

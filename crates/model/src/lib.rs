@@ -17,6 +17,7 @@ pub mod plan;
 pub mod process;
 mod reading;
 pub mod setup;
+pub mod texts;
 pub mod tlb;
 pub mod vms;
 

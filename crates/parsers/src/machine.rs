@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use host::processes::{Limits, ListOptions};
+use host::processes::{Limits, ListOptions, ThpByStart};
 use host::{Evidence, Node, Snapshot, Source, Tree};
 
 /// Machines with processes, virtual machines, containers and configuration files in them.
@@ -93,7 +93,9 @@ pub(crate) fn machine(bytes: &[u8]) {
     for process in processes.known().into_iter().flat_map(|all| &all.rows).take(4) {
         let mappings = host::processes::mappings(&source, process.pid);
         let mappings = mappings.known().map(Vec::as_slice).unwrap_or_default();
-        let _ = host::processes::nodes(&source, process.pid, mappings, Limits::default());
+        let mut thp = ThpByStart::default();
+        mappings.iter().for_each(|mapping| thp.add(mapping));
+        let _ = host::processes::nodes(&source, process.pid, &thp, Limits::default());
         let _ = host::processes::missed(mappings, process, &evidence.snapshot.thp);
     }
 }

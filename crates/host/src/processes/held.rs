@@ -7,7 +7,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::smaps::{self, smaps_text};
+use super::smaps;
 use crate::config::{Segment, shm};
 use crate::snapshot::{Pool, Snapshot};
 use crate::source::HUGETLB_FILES;
@@ -136,25 +136,25 @@ impl Mapped {
             denied: 0,
         };
         for process in processes.iter().filter(|_| wanted) {
-            let path = |name: &str| format!("/proc/{}/{name}", process.pid);
-            let text = smaps_text(source, &path("maps"));
-            let text = text.or_else(|why| smaps_text(source, &path("smaps")).map_err(|_| why));
-            match text {
-                Ok(text) => mapped.take(&path("maps"), &text),
-                Err(why) => mapped.denied += u64::from(why.unread == Cause::Denied),
+            let mut read = |name: &str| {
+                let path = format!("/proc/{}/{name}", process.pid);
+                smaps::each_named(source, &path, |mapping| {
+                    mapped.take(mapping);
+                    Ok(())
+                })
+            };
+            if let Err(why) = read("maps").or_else(|why| read("smaps").map_err(|_| why)) {
+                mapped.denied += u64::from(why.unread == Cause::Denied);
             }
         }
         mapped
     }
 
-    fn take(&mut self, path: &str, text: &[u8]) {
-        let mappings = smaps::parse_maps(path, text).unwrap_or_default();
-        let of_files = mappings.iter().filter(|mapping| mapping.inode != 0);
-        let inode = |mapping: &smaps::Mapping<'_>| {
+    fn take(&mut self, mapping: &smaps::Mapping<'_>) {
+        if mapping.inode != 0 {
             let device = String::from_utf8_lossy(mapping.device).into_owned();
-            (device, mapping.inode)
-        };
-        self.inodes.extend(of_files.map(inode));
+            self.inodes.insert((device, mapping.inode));
+        }
     }
 }
 

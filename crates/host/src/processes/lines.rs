@@ -15,9 +15,14 @@ pub(super) struct Line<'a> {
 
 /// All lines of a file; `path` is named in errors only.
 pub(super) fn lines<'a>(path: &'a str, bytes: &'a [u8]) -> impl Iterator<Item = Line<'a>> {
+    lines_after(path, 0, bytes)
+}
+
+/// The lines of a piece of a file that has so many lines before it.
+pub(super) fn lines_after<'a>(path: &'a str, before: usize, bytes: &'a [u8]) -> impl Iterator<Item = Line<'a>> {
     bytes
         .split_inclusive(|&byte| byte == b'\n')
-        .zip(1..)
+        .zip(before + 1..)
         .map(move |(raw, number)| {
             let stripped = raw.strip_suffix(b"\n");
             Line {

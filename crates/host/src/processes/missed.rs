@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::process::{MappingPages, ProcessPages};
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, PageKind, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,20 +51,45 @@ impl Extend<Self> for Missed {
 /// What a process could have on large pages and has not. Unread where the machine has no transparent pages, or does not
 /// tell their size.
 pub fn missed(mappings: &[MappingPages], process: &ProcessPages, thp: &Reading<Thp>) -> Reading<Missed> {
-    let pmd = thp
-        .as_ref()
-        .into_result()
-        .and_then(|thp| thp.pmd_size.clone().into_result());
-    Reading::from(pmd).map(|pmd| {
-        let mut missed = Missed::default();
-        for mapping in mappings {
-            match why_base(mapping, process, thp.known()) {
-                Some(reason) if reason.can_change() => missed.add(reason, in_blocks(mapping, pmd)),
-                _ => {}
-            }
+    let mut missing = Missing::new(process, thp);
+    mappings.iter().for_each(|mapping| missing.add(mapping));
+    missing.sum()
+}
+
+/// The same while mappings are read one by one.
+#[derive(Debug)]
+pub struct Missing<'a> {
+    process: &'a ProcessPages,
+    thp: Option<&'a Thp>,
+    pmd: Result<Bytes, Unread>,
+    sum: Missed,
+}
+
+impl<'a> Missing<'a> {
+    /// Of a process on a machine with this policy.
+    pub fn new(process: &'a ProcessPages, thp: &'a Reading<Thp>) -> Self {
+        let size = |thp: &Thp| thp.pmd_size.clone().into_result();
+        Self {
+            process,
+            thp: thp.known(),
+            pmd: thp.as_ref().into_result().and_then(size),
+            sum: Missed::default(),
         }
-        missed
-    })
+    }
+
+    /// Adds a mapping.
+    pub fn add(&mut self, mapping: &MappingPages) {
+        let Ok(pmd) = self.pmd else { return };
+        match why_base(mapping, self.process, self.thp) {
+            Some(reason) if reason.can_change() => self.sum.add(reason, in_blocks(mapping, pmd)),
+            _ => {}
+        }
+    }
+
+    /// The sum over what was added.
+    pub fn sum(self) -> Reading<Missed> {
+        self.pmd.map(|_| self.sum).into()
+    }
 }
 
 /// Base pages that whole blocks have room for, besides the large pages that are there.

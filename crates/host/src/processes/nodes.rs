@@ -1,6 +1,6 @@
 //! /proc/PID/numa_maps: on which NUMA nodes the pages of a process lie, by page kind as far as that can be told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use model::process::MappingPages;
 use model::{Backing, Bytes, PageKind, Reading, Unread};
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
 use super::one::status;
+use crate::source::whole_lines;
 use crate::{Source, parse};
 
 /// What a process has on one node.
@@ -29,45 +30,66 @@ impl NodePages {
     }
 }
 
+/// A line has 100 bytes or so: over two million mappings fit.
+const LARGEST: Bytes = Bytes::mib(256);
+
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Area {
-    start: String,
+    start: u64,
     page: Bytes,
     is_hugetlb: bool,
     nodes: Vec<(u32, u64)>,
 }
 
-/// The pages of a process by node. `mappings` tell base from transparent pages.
+/// Transparent pages of mappings by their first address; those without any are not in it.
+#[derive(Clone, Debug, Default)]
+pub struct ThpByStart(HashMap<u64, Bytes>);
+
+impl ThpByStart {
+    /// Notes a mapping.
+    pub fn add(&mut self, mapping: &MappingPages) {
+        let thp = mapping.backing.of(PageKind::Thp);
+        if let (Ok(start), true) = (u64::from_str_radix(&mapping.start, 16), thp.0 > 0) {
+            self.0.insert(start, thp);
+        }
+    }
+
+    fn of(&self, area: &Area) -> Bytes {
+        self.0.get(&area.start).copied().unwrap_or_default()
+    }
+}
+
+/// The pages of a process by node. `thp` tells base from transparent pages.
 ///
 /// Absent without NUMA; left out with the reason where the walk would hold up a large process.
-pub fn nodes(source: &Source, pid: u32, mappings: &[MappingPages], limits: Limits) -> Reading<Vec<NodePages>> {
+pub fn nodes(source: &Source, pid: u32, thp: &ThpByStart, limits: Limits) -> Reading<Vec<NodePages>> {
     let path = format!("/proc/{pid}/numa_maps");
     let read = || -> Result<Vec<NodePages>, Unread> {
         let status = status(source, pid)?;
         limits.allow_whole(source, pid, &status)?;
-        let areas = parse_numa_maps(&path, &source.bytes_within(&path, Bytes::mib(256)).into_result()?)?;
-        Ok(sums(&areas, mappings))
+        let mut sums = Sums::default();
+        source.pieces(&path, LARGEST, whole_lines, |before, piece| {
+            each_area(&path, before, piece, |area| sums.add(&area, thp.of(&area)))
+        })?;
+        Ok(sums.0.into_values().collect())
     };
     read().into()
 }
 
-fn sums(areas: &[Area], mappings: &[MappingPages]) -> Vec<NodePages> {
-    let thp: BTreeMap<&str, Bytes> = mappings
-        .iter()
-        .map(|mapping| (mapping.start.as_str(), mapping.backing.of(PageKind::Thp)))
-        .collect();
-    let mut sums: BTreeMap<u32, NodePages> = BTreeMap::new();
-    for area in areas {
-        let thp = thp.get(area.start.as_str()).copied().unwrap_or_default();
+/// What lies on each node.
+#[derive(Default)]
+struct Sums(BTreeMap<u32, NodePages>);
+
+impl Sums {
+    fn add(&mut self, area: &Area, thp: Bytes) {
         for &(node, pages) in &area.nodes {
             let bytes = Bytes(pages.saturating_mul(area.page.0));
-            let of = sums.entry(node).or_default();
+            let of = self.0.entry(node).or_default();
             of.node = node;
             of.add(area, bytes, thp);
         }
     }
-    sums.into_values().collect()
 }
 
 impl NodePages {
@@ -85,21 +107,20 @@ impl NodePages {
     }
 }
 
-/// Lines such as `7f2a40000000 default anon=512 huge N0=256 N1=256 kernelpagesize_kB=2048`.
-fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
+/// Lines such as `7f2a40000000 default anon=512 huge N0=256 N1=256 kernelpagesize_kB=2048`, of a file with so many lines before.
+fn each_area(path: &str, before: usize, bytes: &[u8], mut visit: impl FnMut(Area)) -> Result<(), Unread> {
     let text = String::from_utf8_lossy(bytes);
-    let lines = text.lines().enumerate();
-    lines.map(|(index, line)| area(path, index, line)).collect()
+    let mut lines = (before..).zip(text.lines());
+    lines.try_for_each(|(index, line)| area(path, index, line).map(&mut visit))
 }
 
 fn area(path: &str, index: usize, line: &str) -> Result<Area, Unread> {
     let mut words = line.split_ascii_whitespace();
     let start = words.next().unwrap_or_default();
-    if u64::from_str_radix(start, 16).is_err() {
-        return Err(parse::garbled(path, index, "the line", "ADDRESS POLICY ...", line));
-    }
+    let start = u64::from_str_radix(start, 16)
+        .map_err(|_| parse::garbled(path, index, "the line", "ADDRESS POLICY ...", line))?;
     let mut area = Area {
-        start: start.trim_start_matches('0').to_owned(),
+        start,
         page: Bytes(0),
         is_hugetlb: false,
         nodes: Vec::new(),
@@ -123,9 +144,23 @@ fn area(path: &str, index: usize, line: &str) -> Result<Area, Unread> {
 mod tests {
     use model::Bytes;
 
-    use super::{Area, NodePages, nodes, parse_numa_maps, sums};
+    use model::Unread;
+
+    use super::{Area, Sums, ThpByStart, each_area, nodes};
     use crate::processes::{Limits, mappings, one};
     use crate::{Source, Tree};
+
+    fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
+        let mut areas = Vec::new();
+        each_area(path, 0, bytes, |area| areas.push(area)).map(|()| areas)
+    }
+
+    fn thp(source: &Source, pid: u32) -> ThpByStart {
+        let mut thp = ThpByStart::default();
+        let mappings = mappings(source, pid).into_result().expect("mappings");
+        mappings.iter().for_each(|mapping| thp.add(mapping));
+        thp
+    }
 
     const MAPS: &str = "7f0000000000 default anon=2048 dirty=2048 active=0 N0=1024 N1=1024 kernelpagesize_kB=4\n\
         7f0001000000 bind:1 anon=1024 N1=1024 kernelpagesize_kB=4\n\
@@ -138,11 +173,15 @@ mod tests {
     #[test]
     fn kinds_are_told_where_the_kernel_tells_them_and_summed_where_not() {
         let source = Source::from_tree("made", Tree::new().file("/proc/5/smaps", SMAPS));
-        let mappings = mappings(&source, 5).into_result().expect("mappings");
-        let areas = parse_numa_maps("/proc/5/numa_maps", MAPS.as_bytes()).expect("areas");
-        let told: Vec<(u32, String, Bytes)> = sums(&areas, &mappings)
-            .into_iter()
-            .map(|node: NodePages| (node.node, node.backing.to_string(), node.base_or_thp))
+        let thp = thp(&source, 5);
+        let mut sums = Sums::default();
+        for area in parse_numa_maps("/proc/5/numa_maps", MAPS.as_bytes()).expect("areas") {
+            sums.add(&area, thp.of(&area));
+        }
+        let told: Vec<(u32, String, Bytes)> = sums
+            .0
+            .into_values()
+            .map(|node| (node.node, node.backing.to_string(), node.base_or_thp))
             .collect();
         assert_eq!(
             told,
@@ -168,7 +207,7 @@ mod tests {
     #[allow(clippy::print_stderr)]
     fn the_nodes_of_this_process_add_up_to_its_memory() {
         let (source, pid) = (Source::live(), std::process::id());
-        let own = mappings(&source, pid).into_result().expect("own mappings");
+        let own = thp(&source, pid);
         let Some(nodes) = nodes(&source, pid, &own, Limits::default()).into_result().ok() else {
             return testing::skipped("the kernel has no numa_maps");
         };

@@ -5,7 +5,7 @@ use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
 use super::scan;
-use super::smaps::{self, Counts, smaps_text};
+use super::smaps::{self, Counts};
 use super::status::Status;
 use crate::Source;
 
@@ -58,15 +58,26 @@ pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
 
 /// The same within other limits.
 pub fn mappings_within(source: &Source, pid: u32, limits: Limits) -> Reading<Vec<MappingPages>> {
-    read_mappings(source, pid, limits).into()
+    let mut mappings = Vec::new();
+    let read = each_mapping(source, pid, limits, |mapping| mappings.push(mapping));
+    read.map(|()| mappings).into()
 }
 
-fn read_mappings(source: &Source, pid: u32, limits: Limits) -> Result<Vec<MappingPages>, Unread> {
+/// Visits the same one by one: a process may have hundreds of thousands, and smaps has 750 bytes for each.
+///
+/// # Errors
+/// Why they cannot be read, or not to the end.
+pub fn each_mapping(
+    source: &Source,
+    pid: u32,
+    limits: Limits,
+    mut visit: impl FnMut(MappingPages),
+) -> Result<(), Unread> {
     if source.is_live() {
         let status = status(source, pid)?;
         if let Err(too_dear) = limits.allow_whole(source, pid, &status) {
             return match status.hugetlb.known() {
-                Some(Bytes(0)) => match scan::mappings(pid, limits.deadline()) {
+                Some(Bytes(0)) => match scan::each_mapping(pid, limits.deadline(), visit) {
                     Err(why) if is_without_steps(&why) => Err(too_dear),
                     walked => walked,
                 },
@@ -74,10 +85,10 @@ fn read_mappings(source: &Source, pid: u32, limits: Limits) -> Result<Vec<Mappin
             };
         }
     }
-    let path = format!("/proc/{pid}/smaps");
-    let bytes = smaps_text(source, &path)?;
-    let mappings = smaps::parse(&path, &bytes)?;
-    Ok(mappings.iter().map(smaps::Mapping::to_pages).collect())
+    smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
+        visit(mapping.to_pages());
+        Ok(())
+    })
 }
 
 /// The sum of a process's mappings.
@@ -88,13 +99,14 @@ pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
 
 /// hugetlb pages of a process by size, from its mappings: no file gives their sums by size.
 pub(super) fn hugetlb_by_size(source: &Source, pid: u32) -> Result<Backing, Unread> {
-    let path = format!("/proc/{pid}/smaps");
-    let bytes = smaps_text(source, &path)?;
-    let mappings = smaps::parse(&path, &bytes)?;
-    Ok(mappings
-        .iter()
-        .filter_map(|mapping| Some((PageKind::Hugetlb(mapping.hugetlb_page()?), mapping.counts.hugetlb())))
-        .collect())
+    let mut sums = Backing::new();
+    smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
+        if let Some(page) = mapping.hugetlb_page() {
+            sums.add(PageKind::Hugetlb(page), mapping.counts.hugetlb());
+        }
+        Ok(())
+    })?;
+    Ok(sums)
 }
 
 /// Two accounts of different bytes as one.

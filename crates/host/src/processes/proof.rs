@@ -7,7 +7,7 @@ use std::ops::Range;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::scan::{each_region, unread};
-use super::smaps::{self, Mapping, smaps_text};
+use super::smaps::{self, Mapping};
 use crate::Source;
 use crate::syscall::Wanted;
 
@@ -41,11 +41,16 @@ fn by_scan(range: &Range<u64>) -> Result<Proof, Unread> {
     let pages = scan(range).map_err(|error| unread(PAGEMAP, &error))?;
     let mut backing: Backing = [(PageKind::Base, Bytes(pages.base))].into_iter().collect();
     if !pages.huge.is_empty() {
-        let text = smaps_text(&Source::live(), SMAPS)?;
+        let text = own_smaps()?;
         backing.extend(huge_by_kind(&pages.huge, &smaps::parse(SMAPS, &text)?).iter());
     }
     let account = "PAGEMAP_SCAN".to_owned();
     Ok(Proof { backing, account })
+}
+
+/// Of this process, which has few mappings.
+fn own_smaps() -> Result<Vec<u8>, Unread> {
+    Source::live().bytes_within(SMAPS, smaps::LARGEST).into_result()
 }
 
 /// What a scan found: bytes on base pages, and ranges mapped by large entries.
@@ -94,7 +99,7 @@ fn huge_by_kind(huge: &[Range<u64>], mappings: &[Mapping<'_>]) -> Backing {
 
 /// By smaps, for kernels before 6.7.
 fn by_smaps(range: &Range<u64>) -> Result<Proof, Unread> {
-    let text = smaps_text(&Source::live(), SMAPS)?;
+    let text = own_smaps()?;
     let backing = clipped(range, &smaps::parse(SMAPS, &text)?)?;
     let account = SMAPS.to_owned();
     Ok(Proof { backing, account })

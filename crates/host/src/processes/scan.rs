@@ -8,7 +8,7 @@ use model::process::MappingPages;
 use model::{Bytes, Cause, Unread};
 
 use super::limits::{Deadline, Limits};
-use super::smaps::{self, Counts, Mapping, smaps_text};
+use super::smaps::{self, Counts, Mapping};
 use crate::Source;
 use crate::syscall::{PageRegion, Wanted, scan_pages};
 
@@ -48,15 +48,36 @@ struct Walk {
 
 impl Walk {
     fn new(pid: u32, ranges: &[Range<u64>], deadline: Deadline) -> Result<Self, Unread> {
+        let all = ranges.iter().map(|range| range.end - range.start).sum();
+        Self::over(pid, all, deadline)
+    }
+
+    /// Over so many bytes in all.
+    fn over(pid: u32, all: u64, deadline: Deadline) -> Result<Self, Unread> {
         let path = format!("/proc/{pid}/pagemap");
         let pagemap = File::open(&path).map_err(|error| unread(&path, &error))?;
-        let all = ranges.iter().map(|range| range.end - range.start).sum();
         Ok(Self {
             path,
             pagemap,
             deadline,
             done: 0,
             all,
+        })
+    }
+
+    /// What of a mapping is there.
+    fn counts(&mut self, range: &Range<u64>) -> Result<Counts, Unread> {
+        let (mut present, mut huge) = (0, 0);
+        for step in steps(std::slice::from_ref(range)) {
+            self.step(step, Wanted::Present, |region| {
+                present += region.len();
+                huge += if region.is_huge() { region.len() } else { 0 };
+            })?;
+        }
+        Ok(Counts {
+            rss: Bytes(present),
+            anon_huge: Bytes(huge),
+            ..Counts::default()
         })
     }
 
@@ -69,11 +90,11 @@ impl Walk {
 
 /// Bytes that a process of this machine maps by large entries: PMD-mapped transparent pages and hugetlb together.
 pub(super) fn huge_bytes(pid: u32, deadline: Deadline) -> Result<u64, Unread> {
-    let maps = format!("/proc/{pid}/maps");
-    let text = smaps_text(&Source::live(), &maps)?;
-    let ranges: Vec<Range<u64>> = own(smaps::parse_maps(&maps, &text)?)
-        .map(|mapping| mapping.range)
-        .collect();
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    each_own(pid, |mapping| {
+        ranges.push(mapping.range.clone());
+        Ok(())
+    })?;
     let mut walk = Walk::new(pid, &ranges, deadline)?;
     let mut huge = 0;
     for step in steps(&ranges) {
@@ -96,33 +117,34 @@ pub fn large(pid: u32, ranges: &[Range<u64>], limits: Limits) -> Result<Vec<Rang
     Ok(large)
 }
 
-/// The mappings of a process of this machine that has no hugetlb pages, without the kernel's flags.
-pub(super) fn mappings(pid: u32, deadline: Deadline) -> Result<Vec<MappingPages>, Unread> {
-    let maps = format!("/proc/{pid}/maps");
-    let text = smaps_text(&Source::live(), &maps)?;
-    let mut mappings: Vec<Mapping<'_>> = own(smaps::parse_maps(&maps, &text)?).collect();
-    let ranges: Vec<Range<u64>> = mappings.iter().map(|mapping| mapping.range.clone()).collect();
-    let mut walk = Walk::new(pid, &ranges, deadline)?;
-    for (mapping, range) in mappings.iter_mut().zip(ranges) {
-        let (mut present, mut huge) = (0, 0);
-        for step in steps(&[range]) {
-            walk.step(step, Wanted::Present, |region| {
-                present += region.len();
-                huge += if region.is_huge() { region.len() } else { 0 };
-            })?;
-        }
-        mapping.counts = Counts {
-            rss: Bytes(present),
-            anon_huge: Bytes(huge),
-            ..Counts::default()
+/// Visits the mappings of a process of this machine that has no hugetlb pages, without the kernel's flags.
+pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(MappingPages)) -> Result<(), Unread> {
+    let mut all = 0;
+    each_own(pid, |mapping| {
+        all += mapping.size().0;
+        Ok(())
+    })?;
+    let mut walk = Walk::over(pid, all, deadline)?;
+    each_own(pid, |mapping| {
+        let counts = walk.counts(&mapping.range)?;
+        let mapping = Mapping {
+            counts,
+            ..mapping.clone()
         };
-    }
-    Ok(mappings.iter().map(Mapping::to_pages).collect())
+        visit(mapping.to_pages());
+        Ok(())
+    })
 }
 
 /// The last half of the address space is the kernel's: the [vsyscall] page is no page of the process.
-fn own(mappings: Vec<Mapping<'_>>) -> impl Iterator<Item = Mapping<'_>> {
-    mappings.into_iter().filter(|mapping| mapping.range.end <= 1 << 63)
+fn each_own(pid: u32, mut visit: impl FnMut(&Mapping<'_>) -> Result<(), Unread>) -> Result<(), Unread> {
+    smaps::each_named(&Source::live(), &format!("/proc/{pid}/maps"), |mapping| {
+        if mapping.range.end <= 1 << 63 {
+            visit(mapping)
+        } else {
+            Ok(())
+        }
+    })
 }
 
 /// Cuts the mapped part of an address space into ranges of at most [`STEP`]; small neighbours share one.

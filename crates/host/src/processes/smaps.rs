@@ -7,8 +7,9 @@ use std::ops::Range;
 use model::process::MappingPages;
 use model::{Backing, Bytes, Cause, PageKind, Unread};
 
-use super::lines::{Line, decimal, hex, lines};
+use super::lines::{Line, decimal, hex, lines, lines_after};
 use crate::Source;
+use crate::source::whole_lines;
 
 /// The resident bytes that smaps counts, of one mapping or of a whole process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,22 +92,61 @@ pub struct Mapping<'a> {
 }
 
 /// A file with lines for each mapping: at 750 bytes a mapping, a million of them still fit.
-pub(super) fn smaps_text(source: &Source, path: &str) -> Result<Vec<u8>, Unread> {
-    source.bytes_within(path, Bytes::gib(1)).into_result()
+pub(super) const LARGEST: Bytes = Bytes::gib(1);
+
+/// Visits the mappings of a smaps file in the order of addresses, without ever holding all of it.
+pub(crate) fn each(
+    source: &Source,
+    path: &str,
+    mut visit: impl FnMut(&Mapping<'_>) -> Result<(), Unread>,
+) -> Result<(), Unread> {
+    source.pieces(path, LARGEST, last_header, |before, piece| {
+        parse_each(lines_after(path, before, piece), |mapping| visit(&mapping))
+    })
 }
 
-/// The mappings in a maps file, in the order of addresses and without counts; `path` is named in the reasons only.
-pub(super) fn parse_maps<'a>(path: &'a str, bytes: &'a [u8]) -> Result<Vec<Mapping<'a>>, Unread> {
-    lines(path, bytes)
-        .filter_map(|line| header(&line).transpose())
-        .collect()
+/// The same of a maps file, or of the headers in a smaps file: without counts.
+pub(crate) fn each_named(
+    source: &Source,
+    path: &str,
+    mut visit: impl FnMut(&Mapping<'_>) -> Result<(), Unread>,
+) -> Result<(), Unread> {
+    source.pieces(path, LARGEST, whole_lines, |before, piece| {
+        let mut lines = lines_after(path, before, piece);
+        lines.try_for_each(|line| header(&line)?.map_or(Ok(()), |mapping| visit(&mapping)))
+    })
+}
+
+/// Where the last mapping begins whose lines may still be missing.
+fn last_header(bytes: &[u8]) -> usize {
+    let mut end = whole_lines(bytes);
+    while let Some(before) = bytes[..end].split_last().map(|(_, before)| before) {
+        let start = whole_lines(before);
+        let line = lines("", &bytes[start..end]).next();
+        if line.is_some_and(|line| line.key_value().is_none() && is_header(&line)) {
+            return start;
+        }
+        end = start;
+    }
+    0
 }
 
 /// Reads a whole smaps file, in the order of addresses; `path` is named in the reasons only.
 pub fn parse<'a>(path: &'a str, bytes: &'a [u8]) -> Result<Vec<Mapping<'a>>, Unread> {
     let mut mappings = Vec::new();
+    parse_each(lines(path, bytes), |mapping| {
+        mappings.push(mapping);
+        Ok(())
+    })?;
+    Ok(mappings)
+}
+
+fn parse_each<'a>(
+    lines: impl Iterator<Item = Line<'a>>,
+    mut visit: impl FnMut(Mapping<'a>) -> Result<(), Unread>,
+) -> Result<(), Unread> {
     let mut open: Option<Draft<'a>> = None;
-    for line in lines(path, bytes) {
+    for line in lines {
         if !line.whole {
             return Err(line.garbled("the last line", line.text, "a whole line: the file was cut"));
         }
@@ -115,7 +155,7 @@ pub fn parse<'a>(path: &'a str, bytes: &'a [u8]) -> Result<Vec<Mapping<'a>>, Unr
                 draft.take(&line, key, value)?;
             }
         } else if let Some(mapping) = header(&line)? {
-            close(open.take(), &mut mappings)?;
+            close(open.take(), &mut visit)?;
             open = Some(Draft {
                 mapping,
                 line,
@@ -123,8 +163,7 @@ pub fn parse<'a>(path: &'a str, bytes: &'a [u8]) -> Result<Vec<Mapping<'a>>, Unr
             });
         }
     }
-    close(open, &mut mappings)?;
-    Ok(mappings)
+    close(open, &mut visit)
 }
 
 /// Reads a smaps_rollup file: the sum over all mappings.
@@ -167,27 +206,34 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Keeps a finished mapping. Every kernel prints its Rss: without it the file was cut between two lines.
-fn close<'a>(draft: Option<Draft<'a>>, mappings: &mut Vec<Mapping<'a>>) -> Result<(), Unread> {
+/// Hands out a finished mapping. Every kernel prints its Rss: without it the file was cut between two lines.
+fn close<'a>(
+    draft: Option<Draft<'a>>,
+    visit: &mut impl FnMut(Mapping<'a>) -> Result<(), Unread>,
+) -> Result<(), Unread> {
     let Some(draft) = draft else { return Ok(()) };
     if !draft.rss_seen {
         return Err(draft
             .line
             .garbled("the mapping", draft.line.text, "an Rss line after it"));
     }
-    mappings.push(draft.mapping);
-    Ok(())
+    visit(draft.mapping)
 }
 
 /// Reads `start-end perms offset device inode    name`. Lines that do not begin like an address belong to no known
 /// form and are passed over.
 fn header<'a>(line: &Line<'a>) -> Result<Option<Mapping<'a>>, Unread> {
-    if !line.text.first().is_some_and(u8::is_ascii_hexdigit) {
+    if !is_header(line) {
         return Ok(None);
     }
     header_fields(line.text)
         .map(Some)
         .ok_or_else(|| line.garbled("the line", line.text, "START-END PERMS OFFSET DEVICE INODE NAME"))
+}
+
+/// Does it begin like an address?
+fn is_header(line: &Line<'_>) -> bool {
+    line.text.first().is_some_and(u8::is_ascii_hexdigit)
 }
 
 fn header_fields(text: &[u8]) -> Option<Mapping<'_>> {

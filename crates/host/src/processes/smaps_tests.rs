@@ -3,7 +3,8 @@
 use model::{Bytes, Cause, PageKind};
 use proptest::prelude::*;
 
-use super::{Counts, parse, parse_rollup};
+use super::{Counts, Mapping, each, each_named, last_header, parse, parse_rollup};
+use crate::{Source, Tree};
 
 const TEXT: &[u8] = b"7f0000000000-7f0000600000 rw-p 00000000 00:00 0                          [anon:heap of mine]\n\
 Size:               6144 kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\nRss:                4100 kB\nPss:                4100 kB\n\
@@ -115,5 +116,67 @@ proptest! {
         let text = &TEXT[..TEXT.len() - cut];
         let whole = text.ends_with(b"\n");
         prop_assert_eq!(parse("smaps", text).is_ok(), whole);
+    }
+}
+
+/// So many mappings that they are read in several pieces.
+fn many(count: usize) -> Vec<u8> {
+    let mapping = |number: usize| {
+        let start = 0x7000_0000_0000 + number * 0x1000;
+        let name = ["", "[anon:AnonHugePages: 4 kB]", "/lib/Abe: d", "[heap]"][number % 4];
+        format!(
+            "{start:x}-{:x} rw-p 00000000 00:00 0 {name}\nSize: 4 kB\nRss: {} kB\nAnonHugePages: 0 kB\nVmFlags: rd wr \n",
+            start + 0x1000,
+            number % 5
+        )
+    };
+    (0..count).map(mapping).collect::<String>().into_bytes()
+}
+
+#[test]
+fn mappings_read_in_pieces_are_those_of_the_whole_file() {
+    let text = many(9_000);
+    assert!(text.len() > 700_000, "several pieces");
+    let source = Source::from_tree("made", Tree::new().file("/proc/5/smaps", &text));
+    let whole: Vec<String> = parse("smaps", &text)
+        .expect("good text")
+        .iter()
+        .map(|mapping| format!("{mapping:?}"))
+        .collect();
+    let mut pieces = Vec::new();
+    each(&source, "/proc/5/smaps", |mapping: &Mapping<'_>| {
+        pieces.push(format!("{mapping:?}"));
+        Ok(())
+    })
+    .expect("good text");
+    assert_eq!(pieces, whole);
+    let mut named = 0;
+    each_named(&source, "/proc/5/smaps", |_| {
+        named += 1;
+        Ok(())
+    })
+    .expect("headers");
+    assert_eq!(named, 9_000);
+}
+
+#[test]
+fn a_wrong_line_far_in_the_file_is_named_by_its_number() {
+    let mut text = many(9_000);
+    let lines = text.iter().filter(|&&byte| byte == b'\n').count();
+    text.extend_from_slice(b"7100-7000 rw-p 00000000 00:00 0\n");
+    let source = Source::from_tree("made", Tree::new().file("/proc/5/smaps", &text));
+    let why = each(&source, "/proc/5/smaps", |_| Ok(())).expect_err("garbled");
+    assert_eq!(why.place, format!("/proc/5/smaps:{}", lines + 1));
+    text.truncate(text.len() - 40);
+    let source = Source::from_tree("made", Tree::new().file("/proc/5/smaps", &text));
+    let why = each(&source, "/proc/5/smaps", |_| Ok(())).expect_err("cut");
+    assert!(why.why.contains("the file was cut"), "{why}");
+}
+
+proptest! {
+    #[test]
+    fn the_last_header_is_found_in_any_text(text in prop::collection::vec(prop::sample::select(b"7f-A: \n".to_vec()), 0..200)) {
+        let at = last_header(&text);
+        prop_assert!(at == 0 || text[at - 1] == b'\n');
     }
 }

@@ -1,10 +1,18 @@
 //! The mappings of a process with their bytes (smaps) or, where counting those would hold it up, without (maps).
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use model::process::MappingPages;
+use model::texts::Texts;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::Source;
 use crate::processes::smaps::{self, Counts};
+use crate::source::whole_lines;
+
+/// At 90 bytes a mapping, a million and a half fit.
+const LARGEST_MAPS: Bytes = Bytes::mib(128);
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,14 +21,14 @@ pub struct Area {
     pub start: u64,
     /// One past the last address.
     pub end: u64,
-    /// Permissions such as `rw-p`.
-    pub perms: String,
+    /// Permissions such as `rw-p`. This and the other texts are shared between mappings, of which there may be very many.
+    pub perms: Arc<str>,
     /// Offset in the file.
     pub offset: u64,
     /// Device and inode of the file; inode 0 for memory without a file.
-    pub file: (String, u64),
+    pub file: (Arc<str>, u64),
     /// File, `[heap]`, or nothing.
-    pub name: String,
+    pub name: Arc<str>,
     /// What smaps counts; `None` if only maps was read.
     pub counted: Option<Counted>,
 }
@@ -35,7 +43,7 @@ pub struct Counted {
     /// `THPeligible`.
     pub thp_eligible: Option<bool>,
     /// `VmFlags`.
-    pub flags: String,
+    pub flags: Arc<str>,
 }
 
 impl Area {
@@ -84,7 +92,7 @@ impl Area {
 
     /// Is it memory without a file: anonymous, named by prctl, or the heap?
     pub fn is_anonymous(&self) -> bool {
-        self.name.is_empty() || self.name == "[heap]" || self.name.starts_with("[anon:")
+        self.name.is_empty() || &*self.name == "[heap]" || self.name.starts_with("[anon:")
     }
 
     /// As results show it, for [`why_base`](crate::processes::why_base); `None` if only maps was read.
@@ -97,8 +105,8 @@ impl Area {
         Some(MappingPages {
             start: format!("{:x}", self.start),
             end: format!("{:x}", self.end),
-            perms: self.perms.clone(),
-            name: self.name.clone(),
+            perms: self.perms.to_string(),
+            name: self.name.to_string(),
             size: self.size(),
             backing,
             thp_eligible: counted.thp_eligible,
@@ -110,17 +118,22 @@ impl Area {
 /// Mappings with their bytes.
 pub(super) fn counted(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/smaps");
-    let bytes = source.bytes_within(&path, Bytes::mib(256)).into_result();
-    bytes
-        .and_then(|bytes| Ok(smaps::parse(&path, &bytes)?.iter().map(area).collect()))
-        .into()
+    let (mut areas, mut texts) = (Vec::new(), Texts::default());
+    let read = smaps::each(source, &path, |mapping| {
+        areas.push(area(&path, mapping, &mut texts)?);
+        Ok(())
+    });
+    read.map(|()| areas).into()
 }
 
 /// Mappings without their bytes: cheap, whatever the size of the process.
 pub(super) fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/maps");
-    let bytes = source.bytes_within(&path, Bytes::mib(64)).into_result();
-    bytes.and_then(|bytes| parse_maps(&path, &bytes)).into()
+    let (mut areas, mut texts) = (Vec::new(), Texts::default());
+    let read = source.pieces(&path, LARGEST_MAPS, whole_lines, |before, piece| {
+        add_maps(&path, before, piece, &mut texts, &mut areas)
+    });
+    read.map(|()| areas).into()
 }
 
 /// Names of mappings, from whichever of the two files is there.
@@ -131,22 +144,29 @@ pub(crate) fn any(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     }
 }
 
-fn area(mapping: &smaps::Mapping<'_>) -> Area {
-    let lossy = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
-    Area {
+fn area(path: &str, mapping: &smaps::Mapping<'_>, texts: &mut Texts) -> Result<Area, Unread> {
+    let mut shared = |text: &[u8]| shared(path, texts, &String::from_utf8_lossy(text));
+    Ok(Area {
         start: mapping.range.start,
         end: mapping.range.end,
-        perms: lossy(mapping.perms),
+        perms: shared(mapping.perms)?,
         offset: mapping.offset,
-        file: (lossy(mapping.device), mapping.inode),
-        name: lossy(mapping.name),
+        file: (shared(mapping.device)?, mapping.inode),
+        name: shared(mapping.name)?,
         counted: Some(Counted {
             counts: mapping.counts,
             kernel_page: mapping.kernel_page,
             thp_eligible: mapping.thp_eligible,
-            flags: lossy(mapping.flags),
+            flags: shared(mapping.flags)?,
         }),
-    }
+    })
+}
+
+fn shared(path: &str, texts: &mut Texts, text: &str) -> Result<Arc<str>, Unread> {
+    texts.of(text).ok_or_else(|| {
+        let why = format!("the names of its mappings have more than {}", Texts::MOST);
+        Unread::new(Cause::Failed, path, why)
+    })
 }
 
 /// Reads a maps file; `path` is named in the reasons only.
@@ -154,28 +174,59 @@ fn area(mapping: &smaps::Mapping<'_>) -> Area {
 /// # Errors
 /// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
 pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
-    let text = String::from_utf8_lossy(bytes);
-    let lines = text.lines().enumerate();
-    lines
-        .map(|(index, line)| {
-            let wanted = "START-END PERMS OFFSET DEVICE INODE NAME";
-            maps_line(line).ok_or_else(|| crate::parse::garbled(path, index, "the line", wanted, line))
-        })
-        .collect()
+    let mut areas = Vec::new();
+    add_maps(path, 0, bytes, &mut Texts::default(), &mut areas).map(|()| areas)
 }
 
-fn maps_line(line: &str) -> Option<Area> {
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    let (start, end) = (hex(start)?, hex(end)?);
-    Some(Area {
-        start,
-        end: Some(end).filter(|&end| end > start)?,
-        perms: fields.next().filter(|perms| perms.len() == 4)?.to_owned(),
-        offset: hex(fields.next()?)?,
-        file: (fields.next()?.to_owned(), fields.next()?.trim().parse().ok()?),
-        name: fields.next().unwrap_or_default().trim_start().to_owned(),
-        counted: None,
+/// Adds the lines of a piece of a maps file that has so many lines before it.
+fn add_maps(path: &str, before: usize, bytes: &[u8], texts: &mut Texts, areas: &mut Vec<Area>) -> Result<(), Unread> {
+    let text = String::from_utf8_lossy(bytes);
+    (before..).zip(text.lines()).try_for_each(|(index, line)| {
+        let wanted = "START-END PERMS OFFSET DEVICE INODE NAME";
+        let fields =
+            MapsLine::read(line).ok_or_else(|| crate::parse::garbled(path, index, "the line", wanted, line))?;
+        areas.push(fields.area(path, texts)?);
+        Ok(())
     })
+}
+
+/// The fields of a line of maps.
+struct MapsLine<'a> {
+    range: Range<u64>,
+    offset: u64,
+    inode: u64,
+    perms: &'a str,
+    device: &'a str,
+    name: &'a str,
+}
+
+impl<'a> MapsLine<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut fields = line.splitn(6, ' ');
+        let (start, end) = fields.next()?.split_once('-')?;
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (start, end) = (hex(start)?, hex(end)?);
+        let perms = fields.next().filter(|perms| perms.len() == 4)?;
+        let offset = hex(fields.next()?)?;
+        Some(Self {
+            range: start..Some(end).filter(|&end| end > start)?,
+            offset,
+            perms,
+            device: fields.next()?,
+            inode: fields.next()?.trim().parse().ok()?,
+            name: fields.next().unwrap_or_default().trim_start(),
+        })
+    }
+
+    fn area(self, path: &str, texts: &mut Texts) -> Result<Area, Unread> {
+        Ok(Area {
+            start: self.range.start,
+            end: self.range.end,
+            perms: shared(path, texts, self.perms)?,
+            offset: self.offset,
+            file: (shared(path, texts, self.device)?, self.inode),
+            name: shared(path, texts, self.name)?,
+            counted: None,
+        })
+    }
 }

@@ -25,7 +25,7 @@ pub(crate) fn library(areas: &[Area]) -> Option<&str> {
         let file = name.rsplit('/').next().unwrap_or_default();
         file == "libc.so.6" || (file.starts_with("libc-2.") && file.ends_with(".so"))
     };
-    areas.iter().map(|area| area.name.as_str()).find(is_libc)
+    areas.iter().map(|area| &*area.name).find(is_libc)
 }
 
 /// The part of the library's file that tells its version, for a capture; nothing if it tells none.

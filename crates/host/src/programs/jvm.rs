@@ -156,7 +156,7 @@ fn implementation(areas: &[Area]) -> JvmKind {
 fn library(areas: &[Area]) -> Option<&str> {
     areas
         .iter()
-        .map(|area| area.name.as_str())
+        .map(|area| &*area.name)
         .find(|name| name.ends_with("/libjvm.so"))
 }
 

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use model::process::ProcessPages;
@@ -140,7 +141,7 @@ struct Looker<'a> {
     snapshot: &'a Snapshot,
     sizes: Vec<Bytes>,
     units: BTreeMap<String, Reading<Unit>>,
-    glibc: BTreeMap<(String, u64), (u32, u32)>,
+    glibc: BTreeMap<(Arc<str>, u64), (u32, u32)>,
     began: Instant,
 }
 

@@ -142,3 +142,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_archive_of_endless_paths_is_refused() {
+    let parse = |entries: &str| Tree::parse("made", format!("hugewise tree 1\n{entries}end\n").as_bytes());
+    let long = format!("/{}", "x".repeat(4096));
+    let why = parse(&format!("dir {long}\n")).expect_err("too long").to_string();
+    assert!(why.contains("made:2: a path has at most 4096 bytes"), "{why}");
+    let many: String = (0..=1 << 20).map(|number| format!("dir /{number}\n")).collect();
+    let why = parse(&many).expect_err("too many").to_string();
+    assert!(
+        why.contains("made:1048578: an archive has at most 1048576 paths"),
+        "{why}"
+    );
+}

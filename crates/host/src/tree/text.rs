@@ -23,6 +23,10 @@ use std::fmt::Write as _;
 use super::{Node, Tree, normalize};
 
 const HEADER: &str = "hugewise tree 1";
+/// Linux takes no longer path.
+const LONGEST_PATH: usize = 4096;
+/// A machine with 10,000 processes has a tenth of that.
+const MOST_PATHS: usize = 1 << 20;
 
 /// Why an archive cannot be read. The text is `garbled: FILE:LINE: why`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -143,6 +147,12 @@ impl Parser {
             None => (rest, None),
         };
         let path = unescape_path(path)?;
+        if path.len() > LONGEST_PATH {
+            return Err(format!("a path has at most {LONGEST_PATH} bytes"));
+        }
+        if self.tree.len() >= MOST_PATHS {
+            return Err(format!("an archive has at most {MOST_PATHS} paths"));
+        }
         let node = match (keyword, value) {
             ("file", None) => {
                 self.open = Some((path.clone(), false));

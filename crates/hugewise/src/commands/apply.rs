@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use host::Snapshot;
+use host::{Input, Snapshot};
 use model::plan::Plan;
 use model::setup::{Applied, End};
 use tune::setup::{How, Setup, SetupError};
@@ -44,7 +44,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<O
 /// A plan from a file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Plan> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("{name}: the file cannot be read"))?;
+    let text = Input::Plan.text(path).with_context(|| name.to_string())?;
     Ok(Plan::from_json(&text).with_context(|| name.to_string())?.data)
 }
 

@@ -3,15 +3,12 @@
 mod own;
 
 use std::cmp::Reverse;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use host::config::Given;
-use host::{Snapshot, Source, Tree};
+use host::{Input, Snapshot, Source, Tree};
+use model::Doubt;
 use model::findings::Severity;
-use model::{Bytes, Doubt};
 use tune::judge::{self, Rule};
 
 use super::Desk;
@@ -22,8 +19,6 @@ use crate::ui::Outcome;
 
 pub(super) use own::evidence;
 
-/// More than any file of configuration has.
-const LARGEST: Bytes = Bytes::mib(4);
 /// Rules named where one is asked for that does not exist.
 const NEAR: usize = 5;
 
@@ -63,22 +58,13 @@ fn given(typed: &typed::Doctor) -> anyhow::Result<Given> {
     let mut given = Given::default();
     for file in &typed.file {
         let name = file.display().to_string();
-        let bytes = read(file).with_context(|| format!("--file {name}: the file cannot be read"))?;
+        let bytes = Input::Configuration.read(file);
+        let bytes = bytes.with_context(|| format!("--file {name}"))?;
         given
             .add(&name, &bytes, typed.kind)
             .map_err(|error| anyhow!("--file {error}"))?;
     }
     Ok(given)
-}
-
-/// A file of configuration; a larger one is no such file.
-fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(file)?.take(LARGEST.0 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST.0 {
-        bail!("it is larger than {LARGEST} (is it really a file of configuration?)");
-    }
-    Ok(bytes)
 }
 
 fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Result<Outcome> {

@@ -34,7 +34,7 @@ use model::{Doubt, Envelope, Machine, Tool};
 
 use crate::cli::Cli;
 use crate::cli::typed::{self, Command, Format, Global, Measure};
-use crate::show::{Show, schema_name, show};
+use crate::show::{Show, schema_name, write};
 use crate::ui::{Outcome, Ui};
 
 /// Carries out a command line. `words` is the command line as typed, which every result quotes.
@@ -156,7 +156,7 @@ impl<'a> Desk<'a> {
         look: crate::render::look::Look,
     ) -> anyhow::Result<Outcome> {
         result.doubts.iter().for_each(|doubt| self.ui.doubt(doubt));
-        self.ui.result(&show(result, form, look)?)?;
+        self.ui.result_by(|out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
     }
 }

@@ -6,15 +6,16 @@ mod select;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use host::processes::{self, Limits, ListOptions, Missed, NodePages, Reason};
+use host::processes::{self, Limits, ListOptions, Missed, Missing, Reason, ThpByStart};
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
-use model::{Bytes, PageKind, Reading};
+use model::texts::Texts;
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::Desk;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format, Sort};
-use crate::results::ps::{MappingRow, ProcessRow};
+use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
 use crate::ui::Outcome;
 use select::Select;
@@ -109,47 +110,78 @@ fn closer(source: &Source, snapshot: &Snapshot, pages: ProcessPages, typed: &typ
     if !is_worth && !typed.numa {
         return row;
     }
-    let mappings = processes::mappings(source, row.pages.pid);
-    row.missed = is_worth.then(|| missed(&mappings, &row.pages, snapshot));
+    let found = Walked::over(source, &row.pages, snapshot, Limits::default(), |_| {});
     row.nodes = typed
         .numa
-        .then(|| nodes(source, row.pages.pid, &mappings, Limits::default()));
+        .then(|| processes::nodes(source, row.pages.pid, &found.thp, Limits::default()));
+    row.missed = is_worth.then_some(found.missed);
     row
 }
 
-fn missed(mappings: &Reading<Vec<MappingPages>>, process: &ProcessPages, snapshot: &Snapshot) -> Reading<Missed> {
-    let missed = mappings.as_ref().into_result().and_then(|mappings| {
-        let missed = processes::missed(mappings, process, &snapshot.thp);
-        missed.into_result()
-    });
-    missed.into()
+/// What one walk over the mappings of a process adds up.
+struct Walked {
+    missed: Reading<Missed>,
+    thp: ThpByStart,
+    /// Why it did not come to the end.
+    failed: Option<Unread>,
 }
 
-fn nodes(source: &Source, pid: u32, mappings: &Reading<Vec<MappingPages>>, limits: Limits) -> Reading<Vec<NodePages>> {
-    match mappings {
-        Reading::Known(mappings) => processes::nodes(source, pid, mappings, limits),
-        Reading::Unread(why) => Reading::Unread(why.clone()),
+impl Walked {
+    /// Nothing is kept of a walk that failed, but what `visit` saw.
+    fn over(
+        source: &Source,
+        process: &ProcessPages,
+        snapshot: &Snapshot,
+        limits: Limits,
+        mut visit: impl FnMut(MappingPages),
+    ) -> Self {
+        let mut missing = Missing::new(process, &snapshot.thp);
+        let mut thp = ThpByStart::default();
+        let walked = processes::each_mapping(source, process.pid, limits, |mapping| {
+            missing.add(&mapping);
+            thp.add(&mapping);
+            visit(mapping);
+        });
+        match walked {
+            Ok(()) => Self {
+                missed: missing.sum(),
+                thp,
+                failed: None,
+            },
+            Err(why) => Self {
+                missed: Reading::Unread(why.clone()),
+                thp: ThpByStart::default(),
+                failed: Some(why),
+            },
+        }
     }
 }
 
 fn one(source: &Source, snapshot: &Snapshot, pid: u32, vmas: bool) -> anyhow::Result<OneProcess> {
     let process = processes::one_within(source, pid, Limits::PATIENT).into_result();
     let process = process.with_context(|| format!("process {pid} of {}", source.name()))?;
-    let mappings = processes::mappings_within(source, pid, Limits::PATIENT);
-    let missed = missed(&mappings, &process, snapshot);
-    let nodes = nodes(source, pid, &mappings, Limits::PATIENT);
+    let mut rows = MappingRows::default();
+    let walked = Walked::over(source, &process, snapshot, Limits::PATIENT, |pages| {
+        if vmas {
+            let why_base = processes::why_base(&pages, &process, snapshot.thp.known());
+            rows.push(&MappingRow { pages, why_base });
+        }
+    });
+    let nodes = processes::nodes(source, pid, &walked.thp, Limits::PATIENT);
+    let missed = walked.missed;
     let was_refused = missed
         .known()
         .is_some_and(|missed| missed.why.contains_key(&Reason::NotGiven));
-    let rows = |mappings: Vec<MappingPages>| {
-        let row = |pages| MappingRow {
-            why_base: processes::why_base(&pages, &process, snapshot.thp.known()),
-            pages,
-        };
-        mappings.into_iter().map(row).collect()
+    let mappings = match walked.failed {
+        Some(why) => Reading::Unread(why),
+        None if rows.is_cut() => {
+            let why = format!("the names of its mappings have more than {}", Texts::MOST);
+            Reading::Unread(Unread::new(Cause::Failed, format!("/proc/{pid}/smaps"), why))
+        }
+        None => Reading::Known(rows),
     };
     Ok(OneProcess {
-        mappings: vmas.then(|| mappings.map(rows)),
+        mappings: vmas.then_some(mappings),
         missed: Some(missed),
         nodes: Some(nodes),
         hints: if was_refused { hints(snapshot) } else { Vec::new() },

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use host::Input;
 use model::Envelope;
 use model::collapse::Collapse;
 use model::compare::Compare;
@@ -14,7 +15,7 @@ use model::latency::Latency;
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
-use serde_json::Value;
+use serde::Deserialize;
 use sim::size::Sizing;
 
 use super::Desk;
@@ -26,17 +27,15 @@ use crate::ui::Outcome;
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<Outcome> {
     let path = &typed.result;
-    let text = std::fs::read(path).with_context(|| format!("{}: the file cannot be read", path.display()))?;
-    let json: Value = serde_json::from_slice(&text).with_context(|| format!("{}: this is not JSON", path.display()))?;
-    let Some(schema) = json["schema"].as_str() else {
-        bail!("{}: no result of hugewise: it has no `schema`", path.display());
-    };
+    let text = Input::Result.read(path);
+    let text = text.with_context(|| format!("report {}", path.display()))?;
+    let Named { schema } = named(path, &text)?;
     let again = Again {
         desk,
         path,
         text: &text,
     };
-    match by_schema(schema, again) {
+    match by_schema(&schema, again) {
         Some(outcome) => outcome,
         None => bail!(
             "{}: this version cannot show `{schema}` (`hugewise schema` lists what it can)",
@@ -92,6 +91,20 @@ impl WithResult for Again<'_, '_> {
 
     fn with<T: Show>(self) -> Self::Outcome {
         again::<T>(self.desk, self.path, self.text)
+    }
+}
+
+/// What a result says of itself; its data stays unread until its shape is known.
+#[derive(Deserialize)]
+struct Named {
+    schema: String,
+}
+
+fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
+    match serde_json::from_slice(text) {
+        Ok(named) => Ok(named),
+        Err(error) if error.is_data() => bail!("{}: no result of hugewise: it has no `schema`", path.display()),
+        Err(error) => Err(error).with_context(|| format!("{}: this is not JSON", path.display())),
     }
 }
 

@@ -18,6 +18,7 @@ pub mod inventory;
 pub mod kernelops;
 pub mod latency;
 mod legend;
+pub mod long;
 pub mod look;
 pub mod picture;
 pub mod plan;

@@ -9,9 +9,10 @@ use model::process::ProcessPages;
 use model::{Backing, Bytes, PageKind, Reading};
 
 use super::axis::number;
+use super::long::{Long, Rows};
 use super::sheet::Sheet;
 use crate::cli::typed::Format;
-use crate::results::ps::{MappingRow, ProcessRow, Totals};
+use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Lines, Show, TABLES};
 
@@ -74,11 +75,19 @@ impl Show for OneProcess {
         let mut first = processes(&self.title(), &[row]);
         parts::reasons(&mut first, self.missed.as_ref(), &self.hints);
         let nodes = self.nodes.as_ref().map(|nodes| parts::nodes("NUMA nodes", nodes));
-        let mappings = self.mappings.as_ref().map(mappings);
-        [Some(first), nodes, mappings].into_iter().flatten().collect()
+        [Some(first), nodes].into_iter().flatten().collect()
+    }
+
+    fn long(&self) -> Option<Long<'_>> {
+        self.mappings.as_ref().map(mappings)
     }
 
     fn csv(&self) -> Lines {
+        let (head, rows) = self.csv_rows();
+        (head, rows.collect())
+    }
+
+    fn csv_rows(&self) -> (Vec<&'static str>, Rows<'_>) {
         let head = vec![
             "start",
             "end",
@@ -93,7 +102,8 @@ impl Show for OneProcess {
             "why_base",
         ];
         let known = self.mappings.as_ref().and_then(Reading::known);
-        (head, known.into_iter().flatten().map(csv_mapping).collect())
+        let rows = known.into_iter().flat_map(MappingRows::iter);
+        (head, Box::new(rows.map(|row| csv_mapping(&row))))
     }
 }
 
@@ -207,7 +217,7 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
     )
 }
 
-fn mappings(mappings: &Reading<Vec<MappingRow>>) -> Sheet {
+fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
     let mut sheet = Sheet::new(
         "Mappings",
         [
@@ -222,13 +232,15 @@ fn mappings(mappings: &Reading<Vec<MappingRow>>) -> Sheet {
             "name",
         ],
     );
-    match mappings {
-        Reading::Unread(why) => sheet.note(format!("not known: {why}")),
-        Reading::Known(mappings) => {
-            mappings.iter().for_each(|row| sheet.row(mapping_cells(row)));
-        }
+    if let Reading::Unread(why) = mappings {
+        sheet.note(format!("not known: {why}"));
     }
-    sheet
+    let known = mappings.known();
+    let rows = move || -> Rows<'_> {
+        let rows = known.into_iter().flat_map(MappingRows::iter);
+        Box::new(rows.map(|row| mapping_cells(&row).to_vec()))
+    };
+    Long::new(sheet, known.map_or(0, MappingRows::len), rows)
 }
 
 fn mapping_cells(row: &MappingRow) -> [String; 9] {

@@ -1,5 +1,8 @@
 //! Text that others wrote (names, arguments, results of other machines) made harmless for each form it is shown in.
 
+use std::borrow::Cow;
+use std::io::{self, Write};
+
 use model::Envelope;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
@@ -75,9 +78,9 @@ fn is_number(text: &str) -> bool {
 }
 
 /// JSON that says the same without characters that steer. Those outside of strings are the writer's own line ends.
-pub fn json(text: String) -> String {
+pub fn json(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| steers(c) && c != '\n') {
-        return text;
+        return text.into();
     }
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -92,7 +95,22 @@ pub fn json(text: String) -> String {
             safe.push(c);
         }
     }
-    safe
+    safe.into()
+}
+
+/// [`json`] for what a serializer writes piece by piece: each piece is whole characters.
+pub struct Json<W>(pub W);
+
+impl<W: Write> Write for Json<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        self.0.write_all(json(text).as_bytes())?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Does a text anywhere in a result steer? Ends of lines and tabs do not count: files of configuration have them.
@@ -102,7 +120,7 @@ pub fn json(text: String) -> String {
 pub fn is_hostile<T: Serialize>(result: &Envelope<T>) -> serde_json::Result<bool> {
     let mut is_hostile = false;
     let watch = Watch(&mut is_hostile);
-    result.serialize(&mut serde_json::Serializer::with_formatter(std::io::sink(), watch))?;
+    result.serialize(&mut serde_json::Serializer::with_formatter(io::sink(), watch))?;
     Ok(is_hostile)
 }
 
@@ -110,12 +128,12 @@ pub fn is_hostile<T: Serialize>(result: &Envelope<T>) -> serde_json::Result<bool
 struct Watch<'a>(&'a mut bool);
 
 impl Formatter for Watch<'_> {
-    fn write_string_fragment<W: ?Sized + std::io::Write>(&mut self, _: &mut W, fragment: &str) -> std::io::Result<()> {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, _: &mut W, fragment: &str) -> io::Result<()> {
         *self.0 |= fragment.chars().any(steers);
         Ok(())
     }
 
-    fn write_char_escape<W: ?Sized + std::io::Write>(&mut self, _: &mut W, escape: CharEscape) -> std::io::Result<()> {
+    fn write_char_escape<W: ?Sized + Write>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
         use CharEscape::{AsciiControl, Backspace, CarriageReturn, FormFeed};
         *self.0 |= matches!(escape, AsciiControl(_) | Backspace | CarriageReturn | FormFeed);
         Ok(())

@@ -1,6 +1,6 @@
 //! Whatever a text holds, no form of it steers a terminal, a browser or a spreadsheet.
 
-use super::{csv_cell, is_hostile, json, markdown, markdown_paragraph, printable, printable_lines, steers};
+use super::{Json, csv_cell, is_hostile, json, markdown, markdown_paragraph, printable, printable_lines, steers};
 use crate::samples;
 
 const HOSTILE: [&str; 6] = [
@@ -58,7 +58,11 @@ fn csv_cells_are_no_formulas_and_numbers_stay_numbers() {
 #[test]
 fn json_says_the_same_without_what_steers() {
     for text in HOSTILE {
-        let safe = json(serde_json::to_string_pretty(&[text]).expect("JSON"));
+        let written = serde_json::to_string_pretty(&[text]).expect("JSON");
+        let safe = json(&written);
+        let mut pieces = Vec::new();
+        serde_json::to_writer_pretty(Json(&mut pieces), &[text]).expect("JSON");
+        assert_eq!(pieces, safe.as_bytes());
         assert!(!safe.replace('\n', "").contains(steers), "{safe:?}");
         assert_eq!(serde_json::from_str::<[String; 1]>(&safe).expect("JSON"), [text]);
     }

@@ -2,6 +2,7 @@
 
 pub mod checkup;
 pub mod doctor;
+pub mod mappings;
 pub mod ps;
 pub mod reach;
 pub mod vms;

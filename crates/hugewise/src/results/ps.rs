@@ -6,6 +6,7 @@ use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::mappings::MappingRows;
 use crate::cli::typed::Sort;
 
 /// The processes of a machine.
@@ -84,7 +85,8 @@ pub struct OneProcess {
     /// The process.
     pub process: ProcessPages,
     /// Its mappings by address; `null` unless asked for.
-    pub mappings: Option<Reading<Vec<MappingRow>>>,
+    #[schemars(with = "Option<Reading<Vec<MappingRow>>>")]
+    pub mappings: Option<Reading<MappingRows>>,
     /// What it could have on large pages and has not.
     #[serde(default)]
     pub missed: Option<Reading<Missed>>,

@@ -27,7 +27,7 @@ impl Code {
             |areas: &mut dyn Iterator<Item = &Area>| areas.max_by_key(|area| (whole(area), area.size())).cloned();
         let fitting = || areas.iter().copied().filter(|area| fits(area));
         Self {
-            largest: largest(&mut areas.iter().copied()).map(|area| (area.size(), area.name)),
+            largest: largest(&mut areas.iter().copied()).map(|area| (area.size(), area.name.to_string())),
             pages: areas.iter().map(|area| whole(area)).sum(),
             fitting: fitting().map(whole).sum(),
             file_system: largest(&mut fitting()).and_then(|area| file_system(mountinfo, &area.file.0)),

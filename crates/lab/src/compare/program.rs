@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use host::{Input, InputError};
+
 use crate::elf::Elf;
 
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
@@ -53,12 +55,12 @@ pub enum LookError {
     #[error("{0}: there is no such program (write a path, or a name that is on PATH)")]
     Nowhere(String),
     /// Its file cannot be read.
-    #[error("{path}: the program cannot be read: {error}")]
+    #[error("{path}: {error}")]
     Unreadable {
         /// The file.
         path: String,
         /// Why.
-        error: std::io::Error,
+        error: InputError,
     },
 }
 
@@ -117,7 +119,7 @@ impl Memory {
 pub fn look(name: &OsStr, path: Option<&OsStr>) -> Result<Program, LookError> {
     let mut found = find(name, path)?;
     for _ in 0..DEPTH {
-        let bytes = std::fs::read(&found).map_err(|error| LookError::Unreadable {
+        let bytes = Input::Program.read(&found).map_err(|error| LookError::Unreadable {
             path: found.display().to_string(),
             error,
         })?;

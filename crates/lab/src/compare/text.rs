@@ -5,6 +5,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use host::Input;
+
 /// A server that does not answer for this long will not.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The most that is read of an answer.
@@ -12,7 +14,8 @@ const MOST: u64 = 16 << 20;
 
 /// A file's text.
 pub(super) fn of_file(path: &str) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let bytes = Input::Metrics.read(path.as_ref());
+    let bytes = bytes.map_err(|error| format!("{path}: {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::{Context, bail};
-use host::{CpuList, Snapshot};
+use host::{CpuList, Input, Snapshot};
 use lab::compare::Named;
 use lab::compare::live::Arm;
 use lab::compare::place::{Bound, Ground, Place};
@@ -140,7 +140,9 @@ fn own_arms(typed: &typed::Compare) -> anyhow::Result<BTreeMap<String, Custom>> 
     let Some(file) = &typed.arms_file else {
         return Ok(BTreeMap::new());
     };
-    toml::from_str(&super::read(file)?).with_context(|| format!("--arms-file {}", file.display()))
+    let named = || format!("--arms-file {}", file.display());
+    let text = Input::Arms.text(file).with_context(named)?;
+    toml::from_str(&text).with_context(named)
 }
 
 /// For the fuzz target: arms are read or refused, and so are the words in them.

@@ -6,6 +6,7 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use host::Input;
 use lab::compare::technique::Setup;
 use lab::compare::{Error, Keep, Slot, Spec};
 use model::compare::{Method, Run};
@@ -125,7 +126,7 @@ impl Journal {
     }
 
     fn resume(path: &Path, wanted: &Head) -> anyhow::Result<Self> {
-        let text = super::read(path)?;
+        let text = finished(path)?;
         let file = OpenOptions::new().write(true).open(path);
         let mut file = file.with_context(|| format!("--resume {}: it cannot be written", path.display()))?;
         if text.is_empty() {
@@ -285,7 +286,7 @@ impl Keep for Journal {
 /// If the file is none of a comparison.
 pub(super) fn design(typed: &typed::Compare) -> anyhow::Result<Option<Method>> {
     let Some(path) = &typed.resume else { return Ok(None) };
-    let text = super::read(path)?;
+    let text = finished(path)?;
     let first = text.lines().next();
     first.map(|line| Ok(head(path, Some(line))?.design)).transpose()
 }
@@ -308,6 +309,12 @@ pub(in crate::commands) fn read_any(text: &str) {
         assert!(kept.is_empty() || kept.ends_with('\n'));
         assert!(done.len() < kept.lines().count().max(1));
     }
+}
+
+/// The file of `--resume`.
+fn finished(path: &Path) -> anyhow::Result<String> {
+    let text = Input::FinishedRuns.text(path);
+    text.with_context(|| format!("--resume {}", path.display()))
 }
 
 fn head(path: &Path, line: Option<&str>) -> anyhow::Result<Head> {

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use host::Snapshot;
 use lab::compare::inplace::Whose;
 use lab::compare::live::{Arm, Counting, Live, Patience, Server};
@@ -340,11 +340,6 @@ impl Comparison<'_> {
         loan.give_back(ui);
         compared
     }
-}
-
-/// A file of the user's, with its name in the error.
-fn read(path: &std::path::Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("{}: the file cannot be read", path.display()))
 }
 
 pub(super) use arms::read_any as read_any_arms;

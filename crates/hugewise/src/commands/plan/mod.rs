@@ -3,6 +3,7 @@
 mod needs;
 
 use anyhow::Context;
+use host::Input;
 use model::plan::Plan;
 use tune::plan::goal::Goal;
 use tune::plan::{Host, Wanted, plan};
@@ -33,8 +34,8 @@ fn goals(typed: &[String]) -> anyhow::Result<Vec<Goal>> {
     let mut goals = Vec::new();
     for text in typed {
         if text.ends_with(".toml") && !text.contains(':') {
-            let file =
-                std::fs::read_to_string(text).with_context(|| format!("--for {text}: the file cannot be read"))?;
+            let file = Input::Goals.text(text.as_ref());
+            let file = file.with_context(|| format!("--for {text}"))?;
             goals.extend(Goal::from_toml(text, &file)?);
         } else {
             goals.push(text.parse::<Goal>().context("--for")?);

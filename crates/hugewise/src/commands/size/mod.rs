@@ -3,7 +3,7 @@
 pub(super) mod server;
 
 use anyhow::Context;
-use host::Snapshot;
+use host::{Input, Snapshot};
 use model::{Bytes, Doubt};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Jvm};
@@ -106,7 +106,9 @@ fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Doubt>)> {
     let mut doubts = Vec::new();
     if let Some(file) = &typed.file {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).with_context(|| format!("{name}: the file cannot be read"))?;
+        let text = Input::Configuration
+            .text(file)
+            .with_context(|| format!("size postgres {name}"))?;
         settings = Postgres::parse(&name, &text)?;
         if !typed.estimate && typed.shared_buffers.is_none() {
             match server::pages(file) {

@@ -7,6 +7,7 @@ use model::Envelope;
 
 use self::chart::Drawing;
 use super::heat::Heat;
+use super::long::Long;
 use super::provenance;
 use super::safe;
 use super::sheet::Sheet;
@@ -16,12 +17,14 @@ use crate::show::{Show, ShowError};
 /// The page of a result; everything in it that comes from the machine is escaped by the template.
 pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
     let drawings: Result<Vec<Drawing>, _> = result.data.figures().iter().map(chart::draw).collect();
+    let mut sheets = result.data.sheets();
+    sheets.extend(result.data.long().map(Long::sheet));
     let page = Page {
         title: &result.data.title(),
         headlines: &result.data.headlines(),
         lead: &result.data.lead(),
         drawings: &drawings?,
-        sheets: &result.data.sheets(),
+        sheets: &sheets,
         doubts: &provenance::doubts(result),
         provenance: &provenance::provenance(result),
         machine: &format!("{}, kernel {}", result.machine.cpu, result.machine.kernel),
@@ -30,7 +33,7 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
         palette: &palette(),
         style: include_str!("page.css"),
         script: include_str!("page.js"),
-        json: &embedded(&safe::json(serde_json::to_string(result)?)),
+        json: &embedded(&safe::json(&serde_json::to_string(result)?)),
     };
     Ok(safe::printable_lines(&page.render()?) + "\n")
 }

@@ -73,7 +73,7 @@ fn not_eligible(evidence: &Evidence) -> Answer {
 fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let own_choice = why == Why::AdvisedAgainst;
     let base = area.base().unwrap_or_default();
-    let flags = area.counted.as_ref().map_or("", |counted| counted.flags.as_str());
+    let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
     let case = Case::sure(format!(
         "{base} of {} cannot have transparent pages: {why}",
         program.title()

@@ -1,0 +1,235 @@
+//! Files that are named on the command line: one bounded reader for all of them, which opens no device and waits for no lease.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use model::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
+use rustix::io::Errno;
+
+/// How long a named pipe may stay silent. Pipes of a shell (`<(...)`, `/dev/stdin`) have no such limit: their writer runs.
+const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A wait for a pipe is looked at this often.
+const POLL_PERIOD: Duration = Duration::from_millis(100);
+/// How much of a pipe is read at a time: its usual capacity.
+const CHUNK: usize = 64 << 10;
+/// f_type of pipes without a name (linux/magic.h).
+const PIPEFS: u64 = 0x5049_5045;
+
+/// What a file on the command line is for, which decides how large it may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A result of an earlier run: `report`. That of `ps PID --vmas` has about 400 bytes for each mapping.
+    Result,
+    /// A plan: `apply`, `verify`.
+    Plan,
+    /// A captured machine: `--root FILE.tree`.
+    Archive,
+    /// Arms of a comparison: `--arms-file`.
+    Arms,
+    /// Finished runs of a comparison: `--resume`, which writes to it, too.
+    FinishedRuns,
+    /// Goals of a plan: `--for FILE.toml`.
+    Goals,
+    /// Configuration of a server or of a machine: `doctor --file`, `size postgres FILE`.
+    Configuration,
+    /// A text with metrics: `--metric`, after each run.
+    Metrics,
+    /// The program that a comparison starts.
+    Program,
+}
+
+/// Why a file on the command line was not read. The text leaves the file's name to the caller.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The system refused.
+    #[error("the file cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is a directory, a device or a socket.
+    #[error("it is {what}, expected {expected}")]
+    NotAFile {
+        /// With its article.
+        what: &'static str,
+        /// What would do.
+        expected: &'static str,
+    },
+    /// It is larger than any such file is.
+    #[error("it is larger than {limit}, the limit for {what}: check that it is the right file")]
+    TooLarge {
+        /// The limit.
+        limit: Bytes,
+        /// What such a file is, with its article.
+        what: &'static str,
+    },
+    /// Nothing came through a named pipe.
+    #[error(
+        "nothing was written to this named pipe for {} s: start its writer first, or name a regular file",
+        .0.as_secs()
+    )]
+    Silent(Duration),
+    /// A signal came while a pipe was waited for.
+    #[error("a signal interrupted reading it")]
+    Interrupted,
+    /// It is no text.
+    #[error("line {0} is not UTF-8 text")]
+    NotText(usize),
+}
+
+impl Input {
+    /// The largest file of that kind that is read.
+    pub fn most(self) -> Bytes {
+        match self {
+            Self::Arms | Self::Goals => Bytes::mib(1),
+            Self::Configuration => Bytes::mib(4),
+            Self::Plan | Self::Metrics => Bytes::mib(16),
+            Self::Result | Self::Archive | Self::FinishedRuns => Bytes::mib(256),
+            Self::Program => Bytes::gib(2),
+        }
+    }
+
+    /// With its article.
+    fn what(self) -> &'static str {
+        match self {
+            Self::Result => "a result",
+            Self::Plan => "a plan",
+            Self::Archive => "a .tree archive",
+            Self::Arms => "a file of arms",
+            Self::FinishedRuns => "a file of finished runs",
+            Self::Goals => "a file of goals",
+            Self::Configuration => "a configuration file",
+            Self::Metrics => "a text with metrics",
+            Self::Program => "a program",
+        }
+    }
+
+    /// May it come through a pipe? What is written to or started cannot.
+    fn may_be_piped(self) -> bool {
+        !matches!(self, Self::FinishedRuns | Self::Program)
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Self::Archive => "a regular file, a pipe, or a directory with proc/ and sys/ in it",
+            _ if self.may_be_piped() => "a regular file or a pipe",
+            _ => "a regular file",
+        }
+    }
+
+    /// Reads a whole file: a regular one, or what comes through a pipe. A signal without a handler ends the program while it
+    /// waits for a pipe, one with a handler ends the wait.
+    ///
+    /// # Errors
+    /// See [`InputError`].
+    pub fn read(self, path: &Path) -> Result<Vec<u8>, InputError> {
+        self.read_within(path, WRITER_TIMEOUT)
+    }
+
+    /// The same as text.
+    ///
+    /// # Errors
+    /// See [`InputError`].
+    pub fn text(self, path: &Path) -> Result<String, InputError> {
+        String::from_utf8(self.read(path)?).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            InputError::NotText(1 + valid.iter().filter(|&&byte| byte == b'\n').count())
+        })
+    }
+
+    fn read_within(self, path: &Path, timeout: Duration) -> Result<Vec<u8>, InputError> {
+        let (file, kind) = self.open(path)?;
+        let bytes = if kind == FileType::Fifo {
+            let is_named = u64::try_from(fstatfs(&file).map_err(io::Error::from)?.f_type) != Ok(PIPEFS);
+            self.piped(&file, is_named.then_some(timeout))?
+        } else {
+            let size = file.metadata()?.len();
+            self.check(size)?;
+            let mut bytes = Vec::with_capacity(size as usize);
+            file.take(self.most().0 + 1).read_to_end(&mut bytes)?;
+            bytes
+        };
+        self.check(bytes.len() as u64)?;
+        Ok(bytes)
+    }
+
+    /// Opens what is allowed by what it is, not by its name: opening a device may already do something.
+    fn open(self, path: &Path) -> Result<(File, FileType), InputError> {
+        let open = |path: &Path, flags: OFlags| -> io::Result<OwnedFd> {
+            Ok(openat(CWD, path, flags | OFlags::CLOEXEC, Mode::empty())?)
+        };
+        let place = open(path, OFlags::PATH)?;
+        let kind = FileType::from_raw_mode(fstat(&place).map_err(io::Error::from)?.st_mode);
+        if kind != FileType::RegularFile && !(kind == FileType::Fifo && self.may_be_piped()) {
+            return Err(InputError::NotAFile {
+                what: words(kind),
+                expected: self.expected(),
+            });
+        }
+        // A description of its own, so that the flags of another's pipe stay as they are.
+        let same = format!("/proc/self/fd/{}", place.as_raw_fd());
+        let file = open(same.as_ref(), OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        Ok((File::from(file), kind))
+    }
+
+    fn check(self, bytes: u64) -> Result<(), InputError> {
+        if bytes <= self.most().0 {
+            return Ok(());
+        }
+        Err(InputError::TooLarge {
+            limit: self.most(),
+            what: self.what(),
+        })
+    }
+
+    /// Until every writer has closed the pipe. The one that has no writer yet waits for one.
+    fn piped(self, mut pipe: &File, timeout: Option<Duration>) -> Result<Vec<u8>, InputError> {
+        let (mut bytes, mut chunk) = (Vec::new(), vec![0; CHUNK]);
+        let mut heard = Instant::now();
+        while bytes.len() as u64 <= self.most().0 {
+            if !is_ready(pipe)? {
+                match timeout {
+                    Some(timeout) if heard.elapsed() >= timeout => return Err(InputError::Silent(timeout)),
+                    _ => continue,
+                }
+            }
+            match pipe.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => bytes.extend_from_slice(&chunk[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+            heard = Instant::now();
+        }
+        Ok(bytes)
+    }
+}
+
+/// Is there something to read, or its end?
+fn is_ready(pipe: &File) -> Result<bool, InputError> {
+    let period = Timespec {
+        tv_sec: 0,
+        tv_nsec: POLL_PERIOD.subsec_nanos().into(),
+    };
+    match poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&period)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Err(InputError::Interrupted),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+fn words(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "a directory",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Socket => "a socket",
+        FileType::Fifo => "a pipe",
+        _ => "no regular file",
+    }
+}
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;
