@@ -1,11 +1,15 @@
 //! The verdict is honest about what was and was not shown.
 
+use model::latency::Latency;
 use model::{Bytes, PageKind};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
-use super::verdict;
+use super::{ends, surest, verdict};
 use crate::cli::typed::Sort;
+use crate::gain::{curves, gains};
 use crate::results::ProcessList;
-use crate::samples::{curve, machine, process_rows, unmeasured, usual};
+use crate::samples::{curve, machine, measured, process_rows, unmeasured, usual};
 
 #[test]
 fn a_shown_gain_names_size_kind_and_obstacle() {
@@ -122,4 +126,53 @@ fn nothing_measured_is_said_with_its_reason() {
     latency.points.push(unmeasured(PageKind::HUGETLB_2M, Bytes::mib(1)));
     let sentences = verdict(Ok(&latency), &machine(), None);
     assert!(sentences[0].contains("the pool is empty"), "{sentences:#?}");
+}
+
+/// A run of base pages and three larger kinds that all take `large` times their time, in eight rounds: each round moves all
+/// points by up to a tenth, and each visit its own by up to a twentieth.
+fn simulated(rng: &mut Pcg64Mcg, large: f64) -> Latency {
+    let kinds = [
+        PageKind::Base,
+        PageKind::Thp,
+        PageKind::HUGETLB_2M,
+        PageKind::HUGETLB_1G,
+    ];
+    let rounds: Vec<f64> = (0..8).map(|_| 1.0 + 0.2 * (rng.random::<f64>() - 0.5)).collect();
+    let mut latency = curve(PageKind::Base, |_| (1.0, 0.0));
+    latency.points.clear();
+    for kind in kinds {
+        for bytes in [Bytes::mib(64), Bytes::mib(256), Bytes::gib(1)] {
+            let truth = if kind.is_large() { 100.0 * large } else { 100.0 };
+            let mut point = measured(kind, bytes, (truth, 0.05));
+            let visit = |round: &f64| truth * round * (1.0 + 0.1 * (rng.random::<f64>() - 0.5));
+            point.visits = rounds.iter().map(visit).collect();
+            latency.points.push(point);
+        }
+    }
+    latency
+}
+
+#[test]
+fn the_interval_of_the_kind_that_is_chosen_holds_what_it_truly_saves() {
+    let mut rng = Pcg64Mcg::seed_from_u64(17);
+    let held = (0..1000).filter(|_| {
+        let latency = simulated(&mut rng, 0.8);
+        let gains = gains(&latency);
+        let best = surest(ends(&gains), curves(&gains)).expect("a kind");
+        let (low, high) = best.interval(curves(&gains)).expect("visits");
+        low <= 20.0 && 20.0 <= high
+    });
+    let held = held.count();
+    assert!(held >= 930, "{held} of 1000");
+}
+
+#[test]
+fn kinds_that_save_nothing_are_seldom_said_to_save_something() {
+    let mut rng = Pcg64Mcg::seed_from_u64(18);
+    let claims = (0..1000).filter(|_| {
+        let latency = simulated(&mut rng, 1.0);
+        verdict(Ok(&latency), &machine(), None)[0].starts_with("Large pages save")
+    });
+    let claims = claims.count();
+    assert!(claims <= 50, "{claims} of 1000");
 }
