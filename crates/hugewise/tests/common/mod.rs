@@ -168,3 +168,9 @@ pub fn alive(program: &Path) -> usize {
 pub fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
+
+/// Says what a test saw.
+#[allow(clippy::print_stderr)]
+pub fn noted(what: &str) {
+    eprintln!("note: {what}");
+}
