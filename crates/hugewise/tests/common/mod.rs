@@ -165,3 +165,9 @@ pub fn alive(program: &Path) -> usize {
 
 #[allow(unused_imports, reason = "not every program of tests can be skipped")]
 pub use testing::{missing, skipped};
+
+/// Says what a test saw.
+#[allow(clippy::print_stderr)]
+pub fn noted(what: &str) {
+    eprintln!("note: {what}");
+}

@@ -138,13 +138,13 @@ fn sysctl(line: &str) -> Line {
     if !settings::is_known(&path) {
         return Line::Other;
     }
-    let value = line.split_once('=').map(|(_, value)| value.trim());
-    known(
-        name,
-        value
-            .ok_or_else(|| "write NAME = VALUE".to_owned())
-            .and_then(|value| settings::check(&path, value)),
-    )
+    let is_whole = |key: &str| key.trim() == &line[..end];
+    let value = line.split_once('=').filter(|(key, _)| is_whole(key));
+    let value = value.map(|(_, value)| value.trim());
+    let right = value
+        .ok_or_else(|| "write NAME = VALUE".to_owned())
+        .and_then(|value| settings::check(&path, value));
+    known(name, right)
 }
 
 /// `oracle soft memlock 1048576`.

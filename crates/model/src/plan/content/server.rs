@@ -110,7 +110,8 @@ fn is_mysql(text: &str) -> bool {
 pub(super) fn postgres(line: &str) -> Line {
     let end = line.find(['=', ' ', '\t']).unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
-    let value = rest.trim_start().trim_start_matches('=').trim();
+    let rest = rest.trim_start();
+    let value = rest.strip_prefix('=').unwrap_or(rest).trim();
     match name.to_ascii_lowercase().as_str() {
         name @ "huge_pages" => known(
             name,

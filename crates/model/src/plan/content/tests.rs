@@ -142,6 +142,13 @@ fn anything_else_is_refused_with_its_line() {
             "vm.nr_hugepages = 1\nkernel.core_pattern = |/tmp/x\n",
             "line 2 of /etc/sysctl.d/60-hugewise.conf `kernel.core_pattern",
         ),
+        (SYSCTL, None, "vm.nr_hugepages && x = 8\n", "write NAME = VALUE"),
+        (
+            POSTGRES,
+            Some("work_mem = 1\n"),
+            "work_mem = 1\nhuge_pages == on\n",
+            "write on",
+        ),
         (SYSCTL, None, "vm.nr_hugepages = many\n", "takes a whole number from 0"),
         (SYSCTL, None, "vm.max_map_count = 1\n", "from 65530"),
         (SYSCTL, None, "# a\rkernel.core_pattern=x\n", "control characters"),
