@@ -135,10 +135,61 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
         stopped.err
     );
     let resumed = told(start("--resume").wait_with_output().expect("ends"));
-    assert_eq!((resumed.code, lines(&log)), (Some(0), 19), "{}", resumed.err);
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let kept = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
+    assert_eq!((resumed.code, kept("{\"arm\"")), (Some(0), 18), "{}", resumed.err);
     let result = valid(&resumed.out);
+    // What was spent on verdicts stands beside the runs, so that whoever goes on with them spends the rest.
+    let spent = result["data"]["design"]["spent"].as_array().map_or(0, Vec::len);
+    assert_eq!(kept("{\"look\""), spent);
+    assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/2\"") && text.contains("\"metrics\":[\"wall\"]"));
+    let other = [
+        "compare",
+        "--arms",
+        "base,system",
+        "--metric",
+        "cpu",
+        "--resume",
+        log_name,
+        "--",
+        "/bin/sleep",
+        "0.2",
+    ];
+    let refused = run(&other);
+    assert!(
+        refused.code == Some(2) && refused.err.contains("it judges wall"),
+        "{}",
+        refused.err
+    );
     assert_eq!(result["data"]["design"]["blocks"], 6);
     assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
+}
+
+#[test]
+fn a_ready_that_hangs_is_ended_and_named() {
+    let mark = format!("3600.{}", std::process::id());
+    let hangs = format!("sleep {mark}");
+    let first = ["compare", "--quiet", "--arms", "base,system", "--budget", "1s"];
+    let began = Instant::now();
+    let ended = run(&[
+        &first[..],
+        &["--ready", &hangs, "--load", "true", "--", "/bin/sleep", &mark],
+    ]
+    .concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    assert!(
+        ended
+            .err
+            .contains("--ready was still running after 1 s (its process group is ended)"),
+        "{}",
+        ended.err
+    );
+    assert!(began.elapsed() < Duration::from_secs(3600));
+    assert_eq!(
+        common::alive(std::path::Path::new(&mark)),
+        0,
+        "neither the question nor the server is left"
+    );
 }
 
 /// As in a container whose first process waits only for those that it started: who is orphaned comes to this process.

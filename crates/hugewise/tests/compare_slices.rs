@@ -46,7 +46,19 @@ fn every_slice_has_the_pages_of_its_arm_and_the_reference_is_there_twice() {
     let large = |run: &serde_json::Value| run["backing"]["thp"].as_u64().unwrap_or(0);
     let runs = |arm: usize| data["arms"][arm]["runs"].as_array().expect("runs").clone();
     assert!(runs(0).iter().all(|run| large(run) == 0), "{data}");
-    assert_eq!((runs(0).len(), runs(1).len()), (4, 2));
+    assert_eq!(
+        (runs(0).len(), runs(1).len()),
+        (16, 8),
+        "two starts, four slices of each program"
+    );
+    assert_eq!(
+        (&data["design"]["blocks"], &data["design"]["per_start"]),
+        (&2.into(), &4.into())
+    );
+    if data["arms"][1]["took_effect"] == true {
+        let why = data["verdicts"][0]["why"].as_str().unwrap_or_default();
+        assert!(why.contains("exploratory") && why.contains("started 2 times"), "{why}");
+    }
     assert!(
         runs(0)
             .iter()
@@ -124,7 +136,10 @@ fn begun(folder: &Path, program: &Path, log: &Path) -> Child {
         .spawn()
         .expect("starts");
     let began = Instant::now();
-    while lines(log) < 4 && began.elapsed() < Duration::from_secs(60) && child.try_wait().is_ok_and(|end| end.is_none())
+    // Programs are started anew every four slices: a moment at which all are there.
+    while (lines(log) < 4 || left(folder) != 6)
+        && began.elapsed() < Duration::from_secs(60)
+        && child.try_wait().is_ok_and(|end| end.is_none())
     {
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -1,6 +1,7 @@
 //! What a comparison of one program under several page policies found: runs, what backed them, and verdicts.
 
 mod metric;
+mod parts;
 
 use std::collections::BTreeMap;
 
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::metric::Metric;
+pub use self::parts::{Difference, Even, Parts};
 use crate::collapse::Refused;
 use crate::{Backing, Bytes, Estimate, PageKind, Reading, Unread};
 
@@ -24,6 +26,10 @@ pub struct Compare {
     pub verdicts: Vec<Judged>,
     /// The reference against itself, for each metric: the noise of this very comparison.
     pub controls: Vec<Control>,
+    /// Where wall, user and system time disagree: what an arm gained, what it cost, and from which run length on it pays; empty
+    /// where they agree, or differ by chance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Parts>,
     /// Why hardware counters are missing, or what they leave out; absent when there is nothing to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pmu_note: Option<String>,
@@ -46,12 +52,19 @@ pub struct Design {
     pub in_place: Option<InPlace>,
     /// The order within blocks.
     pub order: Order,
-    /// Blocks that were finished: each has every arm once, and the reference twice.
+    /// Blocks that were finished: each has every arm once, and the reference twice. In slices of several programs, starts of
+    /// all programs: the test exchanges processes, not their slices.
     pub blocks: u32,
+    /// Slices of each program between two starts; 1 in other designs.
+    #[serde(default = "one")]
+    pub per_start: u32,
     /// The most blocks that there could have been.
     pub most: u32,
-    /// Numbers of blocks after which it was looked whether to go on.
+    /// Numbers of blocks after which a look was planned whether to go on.
     pub looks: Vec<u32>,
+    /// Looks that were made, those of earlier sessions of `--resume` included, with what each might spend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent: Vec<Spent>,
     /// Runs of each arm before the first that counts.
     pub warm_up: u32,
     /// The smallest difference worth a verdict: 0.01 is 1 %.
@@ -64,6 +77,19 @@ pub struct Design {
     pub ended: Ended,
     /// Seconds from the first warm-up to the last run.
     pub seconds: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A look at the verdicts, after which runs may end or go on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spent {
+    /// Blocks that were finished.
+    pub blocks: u32,
+    /// The share of false verdicts that it might spend; all looks together spend no more than `alpha`.
+    pub level: f64,
 }
 
 /// How arms take turns. What a block holds of each is a [`Run`] in every method.
@@ -202,10 +228,10 @@ pub struct Run {
 pub struct Slice {
     /// What was done before it, and is not part of it.
     pub flip: Flip,
-    /// Memory on large pages at its beginning.
-    pub large_before: Bytes,
-    /// Memory on large pages at its end.
-    pub large_after: Bytes,
+    /// Memory on large pages at its beginning; `null` if that could not be read.
+    pub large_before: Option<Bytes>,
+    /// Memory on large pages at its end; `null` if that could not be read.
+    pub large_after: Option<Bytes>,
 }
 
 /// Memory of a living process turned to one page kind.
@@ -261,8 +287,9 @@ pub struct Judged {
     /// How many times better than the reference, whichever direction is better for this metric: 1.2 is 20 % more done in
     /// the same time. `null` if there is no pair of runs.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's 95 % interval: of all ratios that the test behind `p` does not reject at 5 % by itself, so that
-    /// 1 is outside wherever there is a verdict. `null` with fewer pairs than a verdict takes.
+    /// Lower end of the ratio's 95 % interval: of all ratios that the test behind `p` does not reject at what the last look might
+    /// spend, so that it holds at 95 % wherever the runs ended, and 1 is outside wherever there is a verdict. `null` with fewer
+    /// pairs than that takes.
     pub low: Option<f64>,
     /// Upper end of the ratio's 95 % interval.
     pub high: Option<f64>,
@@ -283,7 +310,7 @@ pub struct Control {
     pub metric: String,
     /// Its second run in a block as a ratio to its first in a random order; 1 but for noise. `null` without pairs.
     pub ratio: Option<f64>,
-    /// Lower end of the ratio's 95 % interval; `null` with few pairs.
+    /// Lower end of the ratio's 95 % interval, by itself: no run ends for it. `null` with few pairs.
     pub low: Option<f64>,
     /// Upper end of the ratio's 95 % interval.
     pub high: Option<f64>,

@@ -1,10 +1,11 @@
 //! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
 mod inplace;
+mod parts;
 mod runs;
 
 use lab::compare::bloat;
-use model::compare::{Arm, Compare, Control, Judged, Metric, Verdict};
+use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Verdict};
 use model::{Backing, Bytes, Estimate, Reading};
 
 use super::figure::Figure;
@@ -24,7 +25,8 @@ impl Show for Compare {
 
     fn headlines(&self) -> Vec<String> {
         let verdicts = self.verdicts.iter().map(|judged| headline(self, judged));
-        verdicts.chain(inplace::controls(self)).collect()
+        let parts = self.parts.iter().map(parts::sentence);
+        verdicts.chain(parts).chain(inplace::controls(self)).collect()
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -127,8 +129,21 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
             judged.why
         ),
         Verdict::NotInEffect => format!("{arm} {}: it was not compared.", judged.why),
+        Verdict::Unknown if judged.ratio.is_some() && judged.p.is_none() && is_in_effect(compare, arm) => {
+            format!(
+                "{arm} against {against} in {metric}: {gain}, no verdict: {}{covered}.",
+                judged.why
+            )
+        }
         Verdict::Unknown => format!("{arm} against {against} in {metric} cannot be told: {}.", judged.why),
     }
+}
+
+/// Did it get its pages, and the reference its own?
+fn is_in_effect(compare: &Compare, arm: &str) -> bool {
+    let both = [arm, reference(compare)];
+    let asked = compare.arms.iter().filter(|known| both.contains(&known.name.as_str()));
+    asked.into_iter().all(|arm| arm.took_effect == Reading::Known(true))
 }
 
 /// The memory that an arm costs beyond the reference's, if it is worth a word.
@@ -185,9 +200,17 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
     if compare.controls.first() != Some(control) {
         return sheet;
     }
-    sheet.note(design(compare));
+    let design = &compare.design;
+    sheet.note(self::design(compare));
     if let Some(how) = &compare.design.in_place {
         sheet.note(inplace::slices(how));
+    }
+    if design.spent.len() > 1 {
+        sheet.note(format!(
+            "the verdicts were looked at {} times: each look spends a part of the {:.0} % of false verdicts, and the intervals hold at 95 % over all looks",
+            design.spent.len(),
+            design.alpha * 100.0
+        ));
     }
     sheet.note("gain = how many times better, paired within blocks; the first row is the reference against itself: this comparison's own noise");
     sheet
@@ -223,11 +246,17 @@ fn design(compare: &Compare) -> String {
     } else {
         format!("; this design because {}", design.reason)
     };
+    let programs = compare.arms.len() + 1;
+    let blocks = match design.method {
+        Method::Slices => format!(
+            "{} starts of {programs}, {} slices of each",
+            design.blocks, design.per_start
+        ),
+        Method::Runs | Method::Flip => format!("{} blocks of {programs}", design.blocks),
+    };
     format!(
-        "{} in {} blocks of {} ({ended}), {:.0} s; differences below {:.1} % count as none{why}",
+        "{} in {blocks} ({ended}), {:.0} s; differences below {:.1} % count as none{why}",
         design.method.title(),
-        design.blocks,
-        compare.arms.len() + 1,
         design.seconds,
         design.smallest_effect * 100.0
     )

@@ -65,8 +65,10 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
             in_place: None,
             order: Order::Mirrored,
             blocks: 6,
+            per_start: 1,
             most: 6,
             looks: vec![6],
+            spent: Vec::new(),
             warm_up: 1,
             smallest_effect: 0.01,
             alpha: 0.05,
@@ -97,6 +99,7 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
             high: Some(0.996),
             p: Some(0.5),
         }],
+        parts: Vec::new(),
         pmu_note: None,
         restored: None,
     }
@@ -324,8 +327,8 @@ fn in_place() -> Compare {
                 collapses: None,
                 ..Flip::default()
             },
-            large_before: Bytes(0),
-            large_after: Bytes(0),
+            large_before: Some(Bytes(0)),
+            large_after: Some(Bytes(0)),
         });
     }
     let base: Backing = [(PageKind::Base, Bytes::gib(1))].into_iter().collect();

@@ -215,6 +215,14 @@ fn cut_short(compare: &Compare) -> Option<Doubt> {
     }
 }
 
+/// Runs before the first that counts, fewer than were asked for.
+pub(super) fn warm_up_cut(made: u32, asked: u32) -> Doubt {
+    let text = format!(
+        "{made} of {asked} warm-up runs of each arm were made: half of the time (--budget) is kept for runs that count"
+    );
+    Doubt::new("warm-up-cut", text)
+}
+
 #[cfg(test)]
 #[path = "doubts_tests.rs"]
 mod tests;

@@ -3,101 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::compare::{Arm, Compare, Design, Ended, InPlace, Method, Order, Run};
-use model::{Doubt, PageKind, Reading, Unread};
+use model::Doubt;
+use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
 
-use super::judge::{self, Rules, Wanted};
+use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
-use super::{Error, doubts};
+pub use super::spec::{Executor, Keep, Named, Spec, bare_run};
+use super::{Error, doubts, parts};
 use crate::progress::{Progress, time_left};
 
 /// Nobody reads faster; a run may take a millisecond, of which telling should be no part.
 const BETWEEN_TELLING: Duration = Duration::from_millis(100);
-
-/// Makes runs, and knows what time it is: a real one starts programs, one for tests needs neither programs nor a clock.
-pub trait Executor {
-    /// One run of an arm, by its index.
-    ///
-    /// # Errors
-    /// If the program could not be started or did not end well, or [`Error::Interrupted`].
-    fn run(&mut self, arm: usize) -> Result<Run, Error>;
-    /// The reference's second run in a block, by the reference's index: the comparison's own A/A.
-    ///
-    /// # Errors
-    /// As for [`Executor::run`].
-    fn again(&mut self, arm: usize) -> Result<Run, Error> {
-        self.run(arm)
-    }
-    /// How long it has been at work.
-    fn elapsed(&self) -> Duration;
-    /// Why its runs lack hardware counters, or what those leave out.
-    fn pmu_note(&self) -> Option<String> {
-        None
-    }
-}
-
-/// Where finished runs are kept at once, so that nothing is lost.
-pub trait Keep {
-    /// Keeps one run.
-    ///
-    /// # Errors
-    /// If it cannot be kept.
-    fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error>;
-}
-
-/// Nothing is kept.
-impl Keep for () {
-    fn keep(&mut self, _: Slot, _: &Run) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// What an arm is called and about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// Its name.
-    pub name: String,
-    /// How it is brought about.
-    pub technique: String,
-    /// The page kind that shows whether it took effect.
-    pub kind: Option<PageKind>,
-}
-
-/// The experiment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spec {
-    /// The program and its arguments, for the record.
-    pub program: Vec<String>,
-    /// How arms take turns: what the executor does, for the record.
-    pub method: Method,
-    /// Why this way, in a sentence.
-    pub reason: String,
-    /// The process and its slices, where pages change in place; for the record.
-    pub in_place: Option<InPlace>,
-    /// The arms, the reference first.
-    pub arms: Vec<Named>,
-    /// The metrics that are judged.
-    pub wanted: Vec<Wanted>,
-    /// The order within blocks.
-    pub order: Order,
-    /// The most blocks.
-    pub most: u32,
-    /// Make all of them, whatever they show?
-    pub all: bool,
-    /// Runs of each arm that do not count.
-    pub warm_up: u32,
-    /// The smallest difference worth a verdict, as a share.
-    pub smallest_effect: f64,
-    /// The share of false verdicts that is put up with.
-    pub alpha: f64,
-    /// The least share of memory on pages of an arm's kind.
-    pub least_coverage: f64,
-    /// Time for all runs.
-    pub budget: Option<Duration>,
-    /// The seed of every random choice.
-    pub seed: u64,
-}
 
 /// The result, and what to know before believing it.
 pub type Outcome = (Compare, Vec<Doubt>);
@@ -120,7 +37,7 @@ pub fn run(
         Err(Error::Gone { .. }) if experiment.whole_blocks() > 0 => Ended::ProgramEnded,
         other => other?,
     };
-    let (compare, doubts) = experiment.outcome(ended, executor.elapsed());
+    let (compare, doubts) = experiment.outcome(ended, executor.elapsed(), keep)?;
     let pmu_note = executor.pmu_note();
     Ok((Compare { pmu_note, ..compare }, doubts))
 }
@@ -131,8 +48,10 @@ struct Experiment<'a> {
     runs: Vec<(Slot, Run)>,
     /// Which runs those are.
     made: BTreeSet<Slot>,
-    /// Blocks from the first on that lack none.
+    /// Blocks from the first on that lack none; of slices, starts.
     whole: u32,
+    /// Runs of each arm that were made before the first that counts.
+    warmed: u32,
     /// When it was last told how far it is.
     told: Option<Duration>,
 }
@@ -141,10 +60,11 @@ impl<'a> Experiment<'a> {
     fn new(spec: &'a Spec, runs: Vec<(Slot, Run)>) -> Self {
         let mut experiment = Self {
             spec,
-            plan: looks(spec, spec.most),
+            plan: looks(spec, spec.most, &spec.looked),
             runs: Vec::new(),
             made: BTreeSet::new(),
             whole: 0,
+            warmed: 0,
             told: None,
         };
         runs.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
@@ -156,18 +76,32 @@ impl<'a> Experiment<'a> {
         if self.made.insert(slot) {
             self.runs.push((slot, run));
         }
-        while self.in_block(self.whole) == self.spec.arms.len() + 1 {
+        while self.in_start(self.whole) == self.per_start() as usize * self.slots() {
             self.whole += 1;
         }
     }
 
-    fn in_block(&self, block: u32) -> usize {
-        let first = |block| Slot {
-            block,
+    /// Runs in a block.
+    fn slots(&self) -> usize {
+        self.spec.arms.len() + 1
+    }
+
+    fn per_start(&self) -> u32 {
+        self.spec.per_start.max(1)
+    }
+
+    /// Do programs live on from slice to slice, each of them started anew now and then?
+    fn is_sliced(&self) -> bool {
+        self.spec.method == Method::Slices
+    }
+
+    fn in_start(&self, start: u32) -> usize {
+        let first = |start| Slot {
+            block: start * self.per_start(),
             arm: 0,
             again: false,
         };
-        self.made.range(first(block)..first(block + 1)).count()
+        self.made.range(first(start)..first(start + 1)).count()
     }
 
     fn go(
@@ -177,14 +111,23 @@ impl<'a> Experiment<'a> {
         progress: &mut dyn Progress,
     ) -> Result<Ended, Error> {
         self.warm_up(executor, progress)?;
-        self.fit_budget(executor.elapsed());
-        for block in 0..self.plan.most() {
-            if self.is_over(executor.elapsed()) {
-                return Ok(Ended::Budget);
+        self.fit_budget_by_warm_up(executor.elapsed());
+        self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
+        if self.is_settled_already() {
+            return Ok(Ended::Settled);
+        }
+        let mut start = 0;
+        while start < self.plan.most() {
+            if start >= self.whole {
+                if self.is_over(executor.elapsed()) {
+                    return Ok(Ended::Budget);
+                }
+                self.start(start, executor, keep, progress)?;
             }
-            self.block(block, executor, keep, progress)?;
-            let finished = block + 1;
-            if self.plan.is_look(finished) && !self.spec.all && self.is_settled(finished) {
+            start += 1;
+            // With further runs in hand an earlier look would not be one; of too few nothing is asked.
+            let is_look = start >= self.whole.max(LEAST) && self.plan.is_look(start) && !self.spec.all;
+            if is_look && self.look(start, keep)? {
                 return Ok(Ended::Settled);
             }
         }
@@ -195,8 +138,49 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    fn warm_up(&self, executor: &mut impl Executor, progress: &mut dyn Progress) -> Result<(), Error> {
-        for _ in 0..self.spec.warm_up {
+    /// The turns from a start of the programs to the next.
+    fn start(
+        &mut self,
+        start: u32,
+        executor: &mut impl Executor,
+        keep: &mut dyn Keep,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Error> {
+        let before = executor.elapsed();
+        executor.begin(start)?;
+        let first = start * self.per_start();
+        for block in first..first + self.per_start() {
+            self.block(block, executor, keep, progress)?;
+        }
+        self.fit_budget_by_start(executor.elapsed(), before);
+        Ok(())
+    }
+
+    /// What an earlier session found when it looked at the very same runs.
+    fn is_settled_already(&self) -> bool {
+        let was_looked_at = self.plan.made().iter().any(|look| look.blocks == self.whole);
+        was_looked_at && !self.spec.all && self.is_settled(self.whole)
+    }
+
+    /// Looks at the verdicts; is everything settled?
+    fn look(&mut self, blocks: u32, keep: &mut dyn Keep) -> Result<bool, Error> {
+        let level = self.plan.level(blocks);
+        self.spend(Spent { blocks, level }, keep)?;
+        Ok(self.is_settled(blocks))
+    }
+
+    fn spend(&mut self, look: Spent, keep: &mut dyn Keep) -> Result<(), Error> {
+        self.plan.make(look).map_or(Ok(()), |look| keep.look(look))
+    }
+
+    /// Half of the time at most: what counts comes after it. Programs of slices are warmed up at each of their starts.
+    fn warm_up(&mut self, executor: &mut impl Executor, progress: &mut dyn Progress) -> Result<(), Error> {
+        if self.is_sliced() {
+            self.warmed = self.spec.warm_up;
+            return Ok(());
+        }
+        let is_over = |spent: Duration| self.spec.budget.is_some_and(|budget| spent * 2 >= budget);
+        while self.warmed < self.spec.warm_up && !(self.warmed > 0 && is_over(executor.elapsed())) {
             for (index, arm) in self.spec.arms.iter().enumerate() {
                 progress.step(
                     0.0,
@@ -205,29 +189,44 @@ impl<'a> Experiment<'a> {
                 );
                 executor.run(index)?;
             }
+            self.warmed += 1;
         }
         Ok(())
     }
 
     /// Fewer blocks where the time is not enough for all, as the warm-up tells; so looks still come at a third of them.
-    fn fit_budget(&mut self, spent: Duration) {
+    fn fit_budget_by_warm_up(&mut self, spent: Duration) {
         let arms = self.spec.arms.len() as u32;
-        let warm = arms * self.spec.warm_up;
-        let Some(budget) = self.spec.budget.filter(|_| warm > 0) else {
-            return;
-        };
-        let block = spent.mul_f64(f64::from(arms + 1) / f64::from(warm));
-        let room = budget.saturating_sub(spent).as_secs_f64() / block.as_secs_f64().max(1e-9);
-        let done = self.whole_blocks();
-        self.plan = looks(
-            self.spec,
-            self.spec.most.min((room as u32).saturating_add(done).max(LEAST)),
-        );
+        let warm = arms * self.warmed;
+        if warm > 0 && !self.is_sliced() {
+            let block = spent.mul_f64(f64::from(arms + 1) / f64::from(warm));
+            self.fit_budget(spent, block, LEAST);
+        }
     }
 
-    /// The first blocks are made even if the time is over: without them nothing could be said at all.
+    /// Likewise fewer starts, as the first one tells; too few of them for a verdict are an exploration.
+    fn fit_budget_by_start(&mut self, spent: Duration, before: Duration) {
+        if self.is_sliced() {
+            self.fit_budget(spent, spent.saturating_sub(before), 1);
+        }
+    }
+
+    fn fit_budget(&mut self, spent: Duration, block: Duration, least: u32) {
+        let Some(budget) = self.spec.budget else { return };
+        let room = budget.saturating_sub(spent).as_secs_f64() / block.as_secs_f64().max(1e-9);
+        let done = self.whole_blocks();
+        let most = self.spec.most.min((room as u32).saturating_add(done).max(least));
+        // Only a plan of which no look was made yet may change.
+        if self.plan.made().len() == self.spec.looked.len() {
+            self.plan = looks(self.spec, most.max(done), self.plan.made());
+        }
+    }
+
+    /// The first blocks are made even if the time is over: without them nothing could be said at all. Six starts of a program
+    /// that takes a minute to load are more than was asked for; one is an exploration.
     fn is_over(&self, spent: Duration) -> bool {
-        self.whole_blocks() >= LEAST && self.spec.budget.is_some_and(|budget| spent >= budget)
+        let least = if self.is_sliced() { 1 } else { LEAST };
+        self.whole_blocks() >= least && self.spec.budget.is_some_and(|budget| spent >= budget)
     }
 
     fn block(
@@ -260,13 +259,14 @@ impl<'a> Experiment<'a> {
             return;
         }
         self.told = Some(spent);
-        let all = f64::from(self.plan.most()) * (self.spec.arms.len() + 1) as f64;
+        let blocks = self.plan.most() * self.per_start();
+        let all = f64::from(blocks) * self.slots() as f64;
         let done = self.runs.len() as f64 / all;
         let left = time_left(spent, done);
         let what = format!(
             "block {} of {} at most: {}",
             slot.block + 1,
-            self.plan.most(),
+            blocks,
             self.spec.arms[slot.arm].name
         );
         progress.step(done, left, &what);
@@ -294,6 +294,7 @@ impl<'a> Experiment<'a> {
         Rules {
             level,
             smallest_effect: self.spec.smallest_effect,
+            per_start: self.per_start(),
         }
     }
 
@@ -320,28 +321,40 @@ impl<'a> Experiment<'a> {
         self.spec.arms.iter().zip(runs_of).map(arm).collect()
     }
 
-    fn outcome(mut self, ended: Ended, elapsed: Duration) -> Outcome {
+    /// What this look may spend: an interruption is no end, since --resume goes on with the runs.
+    fn last_level(&self, ended: Ended, blocks: u32) -> f64 {
+        match ended {
+            Ended::Settled | Ended::Interrupted => self.plan.level(blocks),
+            Ended::Runs | Ended::Budget | Ended::ProgramEnded => self.plan.rest(blocks),
+        }
+    }
+
+    fn outcome(mut self, ended: Ended, elapsed: Duration, keep: &mut dyn Keep) -> Result<Outcome, Error> {
         let blocks = self.whole_blocks();
-        let settled = ended == Ended::Settled;
-        let level = if settled {
-            self.plan.level(blocks)
-        } else {
-            self.plan.rest(blocks)
-        };
+        let level = self.last_level(ended, blocks);
         let runs = std::mem::take(&mut self.runs);
         let arms = self.arms(runs);
         let (verdicts, controls) = judge::judge(&arms, &self.spec.wanted, self.rules(level));
+        if verdicts.iter().any(|judged| judged.p.is_some()) {
+            self.spend(Spent { blocks, level }, keep)?;
+        }
+        let parts = match self.spec.method {
+            Method::Runs if !self.spec.is_served => parts::of(&arms, level),
+            _ => Vec::new(),
+        };
         let compare = Compare {
             program: self.spec.program.clone(),
             design: self.design(ended, blocks, elapsed),
             arms,
             verdicts,
             controls,
+            parts,
             pmu_note: None,
             restored: None,
         };
         let doubts = doubts::all(&compare);
-        (compare, doubts)
+        let cut = (self.warmed < self.spec.warm_up).then(|| doubts::warm_up_cut(self.warmed, self.spec.warm_up));
+        Ok((compare, doubts.into_iter().chain(cut).collect()))
     }
 
     fn design(&self, ended: Ended, blocks: u32, elapsed: Duration) -> Design {
@@ -351,9 +364,11 @@ impl<'a> Experiment<'a> {
             in_place: self.spec.in_place.clone(),
             order: self.spec.order,
             blocks,
+            per_start: self.per_start(),
             most: self.plan.most(),
             looks: self.plan.at().to_vec(),
-            warm_up: self.spec.warm_up,
+            spent: self.plan.made().to_vec(),
+            warm_up: self.warmed,
             smallest_effect: self.spec.smallest_effect,
             alpha: self.spec.alpha,
             least_coverage: self.spec.least_coverage,
@@ -364,29 +379,22 @@ impl<'a> Experiment<'a> {
 }
 
 /// One look at the end, if all runs are made anyway.
-fn looks(spec: &Spec, most: u32) -> Plan {
+fn looks(spec: &Spec, most: u32, made: &[Spent]) -> Plan {
     if spec.all {
-        Plan::once(most, spec.alpha)
+        Plan::once(most, spec.alpha, made)
     } else {
-        Plan::new(most, spec.alpha)
-    }
-}
-
-/// A run of which nothing is known yet but its numbers.
-pub fn bare_run(metrics: impl IntoIterator<Item = (String, f64)>, backing: Result<model::Backing, Unread>) -> Run {
-    Run {
-        block: 0,
-        again: false,
-        turn: 0,
-        metrics: metrics.into_iter().collect(),
-        backing: Reading::from(backing),
-        text: None,
-        looks: model::compare::Looks::default(),
-        notes: Vec::new(),
-        slice: None,
+        Plan::new(most, spec.alpha, made)
     }
 }
 
 #[cfg(test)]
 #[path = "experiment_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "sliced_tests.rs"]
+mod sliced_tests;
+
+#[cfg(test)]
+#[path = "resumed_tests.rs"]
+mod resumed_tests;

@@ -28,9 +28,14 @@ pub(super) fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Res
     signal_group(root, Signal::STOP);
     loop {
         // New children may have come until the last of them was stopped, so all are asked again.
-        let all = tree::of(source, root);
-        told(&all);
-        let running: Vec<u32> = all.into_iter().filter(|&pid| is_running(source, pid)).collect();
+        let family = tree::of(source, root);
+        told(&family.pids);
+        if let Some(why) = family.not_whole {
+            return Err(io::Error::other(format!(
+                "which processes it started could not be read: {why}"
+            )));
+        }
+        let running: Vec<u32> = family.pids.into_iter().filter(|&pid| is_running(source, pid)).collect();
         let Some(first) = running.first() else { return Ok(()) };
         if Instant::now() >= until {
             let why = format!("process {first} does not stop (a device or a file system keeps it waiting?)");
@@ -45,6 +50,7 @@ pub(super) fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Res
 pub(super) fn go_on(source: &Source, root: u32) {
     // Children with groups of their own first, so that nobody waits for one that is stopped.
     tree::of(source, root)
+        .pids
         .into_iter()
         .skip(1)
         .for_each(|pid| signal(pid, Signal::CONT));
@@ -55,6 +61,7 @@ pub(super) fn go_on(source: &Source, root: u32) {
 pub(super) fn ask_to_end(source: &Source, root: u32) {
     for signal_of in [Signal::TERM, Signal::CONT] {
         tree::of(source, root)
+            .pids
             .into_iter()
             .skip(1)
             .for_each(|pid| signal(pid, signal_of));
@@ -68,7 +75,7 @@ pub(super) struct Descendants(Vec<OwnedFd>);
 
 impl Descendants {
     pub(super) fn of(source: &Source, root: u32) -> Self {
-        let all = tree::of(source, root).into_iter().skip(1).filter_map(by_number);
+        let all = tree::of(source, root).pids.into_iter().skip(1).filter_map(by_number);
         Self(
             all.filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
                 .collect(),

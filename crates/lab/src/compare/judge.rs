@@ -29,6 +29,8 @@ pub struct Rules {
     pub level: f64,
     /// The smallest difference worth a verdict, as a share.
     pub smallest_effect: f64,
+    /// Turns of each process that are one question: the slices that it makes from its start to its end.
+    pub per_start: u32,
 }
 
 /// The share of an arm's memory on pages of its kind, and whether that means that it took effect.
@@ -53,10 +55,11 @@ pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec
     let Some((reference, others)) = arms.split_first() else {
         return (Vec::new(), Vec::new());
     };
-    let controls: Vec<Control> = wanted.iter().map(|wanted| control(reference, wanted)).collect();
+    let of_wanted = |wanted| control(reference, wanted, rules.per_start);
+    let controls: Vec<Control> = wanted.iter().map(of_wanted).collect();
     let of_metric = |(wanted, control)| {
         let noise = noise(control);
-        let of_arm = move |arm| Compared::new(reference, arm, wanted, noise);
+        let of_arm = move |arm| Compared::new(reference, arm, wanted, noise, rules);
         others.iter().map(of_arm)
     };
     let compared: Vec<Compared<'_>> = wanted.iter().zip(&controls).flat_map(of_metric).collect();
@@ -75,10 +78,14 @@ fn noise(control: &Control) -> f64 {
     control.ratio.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
-/// The two runs of the reference in each block.
-fn control(reference: &Arm, wanted: &Wanted) -> Control {
-    let blocks = own_blocks(&references(reference, wanted));
-    let interval = paired::interval(&blocks);
+/// The two runs of the reference in each block. Its interval is that of one question: nothing ends for it.
+fn control(reference: &Arm, wanted: &Wanted, per_start: u32) -> Control {
+    let references = references(reference, wanted).into_iter();
+    let own = references.map(|(block, (first, second))| (block, [second, first]));
+    let blocks: Vec<Block> = by_start(own, per_start)
+        .map(|[own, peer]| Block { own, peers: vec![peer] })
+        .collect();
+    let interval = paired::interval(&blocks, paired::REJECTED);
     let [ratio, low, high] = ratios(interval);
     Control {
         metric: wanted.name.clone(),
@@ -99,13 +106,20 @@ fn ratios(interval: Option<Interval>) -> [Option<f64>; 3] {
     ]
 }
 
-/// The reference's second run with its first as the only peer.
-fn own_blocks(references: &BTreeMap<u32, (f64, f64)>) -> Vec<Block> {
-    let block = |&(first, second): &(f64, f64)| Block {
-        own: second,
-        peers: vec![first],
-    };
-    references.values().map(block).collect()
+/// What processes score from their start to their end: the means of their turns. Slices of one process share its luck, so that
+/// they are no more than one question; of whole runs each is a process.
+fn by_start<const N: usize>(
+    blocks: impl Iterator<Item = (u32, [f64; N])>,
+    per_start: u32,
+) -> impl Iterator<Item = [f64; N]> {
+    let mut starts: BTreeMap<u32, Vec<[f64; N]>> = BTreeMap::new();
+    for (block, scores) in blocks {
+        starts.entry(block / per_start.max(1)).or_default().push(scores);
+    }
+    starts.into_values().map(|turns| {
+        let mean = |at: usize| turns.iter().map(|scores| scores[at]).sum::<f64>() / turns.len() as f64;
+        std::array::from_fn(mean)
+    })
 }
 
 /// Logarithm of a metric, so that more is better; `None` where the run lacks it or it is no positive number.
@@ -141,23 +155,25 @@ struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, noise: f64) -> Self {
+    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, noise: f64, rules: Rules) -> Self {
         let references = references(reference, wanted);
-        let block = |run: &Run| {
+        let scores = |run: &Run| {
             let &(first, second) = references.get(&run.block)?;
-            Some(Block {
-                own: score(run, wanted)?,
+            Some((run.block, [score(run, wanted)?, first, second]))
+        };
+        let blocks: Vec<Block> = by_start(arm.runs.iter().filter_map(scores), rules.per_start)
+            .map(|[own, first, second]| Block {
+                own,
                 peers: vec![first, second],
             })
-        };
-        let blocks: Vec<Block> = arm.runs.iter().filter_map(block).collect();
+            .collect();
         let reference_took_effect = reference.took_effect == Reading::Known(true);
         let is_asked =
             reference_took_effect && arm.took_effect == Reading::Known(true) && blocks.len() >= LEAST as usize;
         Self {
             arm,
             wanted,
-            interval: paired::interval(&blocks),
+            interval: paired::interval(&blocks, rules.level),
             p: is_asked.then(|| paired::p_value(&blocks)),
             blocks,
             noise,
@@ -193,14 +209,19 @@ impl<'a> Compared<'a> {
         }
         match (self.interval, p) {
             (Some(interval), Some(p)) => difference(interval, p, self.noise, rules),
-            _ => (Verdict::Unknown, self.too_few()),
+            _ => (Verdict::Unknown, self.too_few(rules.per_start)),
         }
     }
 
-    fn too_few(&self) -> String {
+    fn too_few(&self, per_start: u32) -> String {
         let runs = self.arm.runs.len();
         let pairs = self.blocks.len();
-        if pairs < runs {
+        if per_start > 1 && pairs > 0 {
+            format!(
+                "exploratory, as every process has a speed of its own: each program was started {pairs} times, and a verdict takes \
+                 {LEAST} starts (more time: --budget)"
+            )
+        } else if pairs < runs {
             format!(
                 "{pairs} of {runs} runs have `{}` as a positive number beside the reference's",
                 self.wanted.name
@@ -255,6 +276,12 @@ fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict,
 
 /// Why a difference counts as chance: the interval by itself may say otherwise, as it is asked but one question.
 fn unlikely(interval: Interval, p: f64, level: f64) -> String {
+    if interval.ends.is_none() {
+        return format!(
+            "so few pairs cannot show a difference at the {:.2} % that this look may spend",
+            level * 100.0
+        );
+    }
     let Some((low, high)) = interval.ends.filter(|_| interval.holds_zero()) else {
         return format!(
             "its interval by itself leaves out none, but of all arms, metrics and looks together one may do so by chance: p is \

@@ -56,6 +56,7 @@ fn verdict(arms: &[Arm], higher: bool) -> (Verdict, String) {
     let rules = Rules {
         level: 0.05,
         smallest_effect: 0.01,
+        per_start: 1,
     };
     let (judged, _) = judge(arms, &wanted, rules);
     (judged[0].verdict, judged[0].why.clone())
@@ -87,6 +88,7 @@ fn what_is_chance_says_how_large_it_may_be_or_that_others_were_asked_too() {
     let rules = Rules {
         level: 0.02,
         smallest_effect: 0.01,
+        per_start: 1,
     };
     let why = |low| {
         let interval = Interval {

@@ -50,15 +50,15 @@ impl From {
         !matches!(self, Self::File(_))
     }
 
-    /// Its text now.
+    /// Its text now, waited for within a limit and until the user has had enough.
     ///
     /// # Errors
     /// Why there is none, with the place.
-    pub fn text(&self) -> Result<String, String> {
+    pub fn text(&self, stop: &dyn Fn() -> bool) -> Result<String, String> {
         match self {
             Self::File(path) => text::of_file(path),
             Self::Url(url) => text::of_url(url),
-            Self::Command(line) => text::of_command(line),
+            Self::Command(line) => text::of_command(line, stop),
         }
     }
 }
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(asked.from, Some(From::File("/tmp/x".to_owned())));
         let of_command: Asked = "up=([0-9]+),from=cmd:echo 5 {arm}".parse().expect("a metric");
         let place = of_command.from.expect("a place").of_arm("thp");
-        assert_eq!(place.text().as_deref(), Ok("5 thp\n"));
+        assert_eq!(place.text(&|| false).as_deref(), Ok("5 thp\n"));
         let pattern = asked.pattern.expect("a pattern");
         assert_eq!(find(&pattern, "a: 1\naa: 2.5\n"), Ok(2.5));
         assert!(

@@ -14,6 +14,7 @@ pub mod live;
 pub mod looks;
 pub mod metric;
 pub mod paired;
+mod parts;
 pub mod place;
 pub mod policy;
 pub mod program;
@@ -23,6 +24,7 @@ pub mod score;
 #[cfg(test)]
 mod simulated;
 pub mod slices;
+mod spec;
 pub mod technique;
 pub(crate) mod text;
 pub mod threads;
@@ -60,6 +62,16 @@ pub enum Error {
         arm: String,
         /// How it ended.
         status: String,
+        /// The end of what it wrote to standard error.
+        said: String,
+    },
+    /// A server or a command around it did not do its part.
+    #[error("arm {arm}: {what}{said}")]
+    Server {
+        /// The arm.
+        arm: String,
+        /// What happened, with the option that it is about.
+        what: String,
         /// The end of what it wrote to standard error.
         said: String,
     },

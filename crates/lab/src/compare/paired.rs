@@ -7,11 +7,13 @@
 
 mod ranks;
 
+use std::cmp::Ordering;
+
 use self::ranks::Ranks;
 use super::looks::LEAST;
 
-/// A shift is left out of the interval if the test gives it no more than this.
-const REJECTED: f64 = 0.05;
+/// What a 95 % interval leaves out, if it is asked for once.
+pub(super) const REJECTED: f64 = 0.05;
 /// Shifts are found to a millionth, as a ratio.
 const FINE: f64 = 1e-6;
 
@@ -29,7 +31,7 @@ pub struct Block {
 pub struct Interval {
     /// The estimate.
     pub center: f64,
-    /// Lower and upper end of the 95 % interval; `None` of so few blocks that it has none.
+    /// Lower and upper end; `None` of so few blocks that the test rejects no shift at all.
     pub ends: Option<(f64, f64)>,
 }
 
@@ -52,6 +54,11 @@ pub fn p_value(blocks: &[Block]) -> f64 {
     Ranks::of(blocks, 0.0).p_value()
 }
 
+/// Do the runs lie above their peers, or below, whether that is chance or not?
+pub fn lean(blocks: &[Block]) -> Ordering {
+    Ranks::of(blocks, 0.0).lean()
+}
+
 /// How far the runs lie above their peers: the middle of all shifts that leave them neither above nor below; `None` of nothing.
 fn center(blocks: &[Block]) -> Option<f64> {
     let (low, high) = reach(blocks)?;
@@ -61,15 +68,16 @@ fn center(blocks: &[Block]) -> Option<f64> {
     Some((from + to) / 2.0)
 }
 
-/// The estimate with its 95 % interval; `None` of nothing.
-pub fn interval(blocks: &[Block]) -> Option<Interval> {
+/// The estimate, with the interval of all shifts to which the test gives more than `rejected`; `None` of nothing.
+pub fn interval(blocks: &[Block], rejected: f64) -> Option<Interval> {
     let (low, high) = reach(blocks)?;
     let center = center(blocks)?;
-    let is_held = |shift| Ranks::of(blocks, shift).p_value() > REJECTED;
+    let is_held = |shift| Ranks::of(blocks, shift).p_value() > rejected;
+    let has_ends = blocks.len() >= LEAST as usize && !is_held(low - FINE) && !is_held(high + FINE);
     let ends = || (edge(center, low, is_held), edge(center, high, is_held));
     Some(Interval {
         center,
-        ends: (blocks.len() >= LEAST as usize).then(ends),
+        ends: has_ends.then(ends),
     })
 }
 

@@ -3,13 +3,17 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{Block, Interval, center, holm, interval, p_value};
+use super::{Block, Interval, center, holm, p_value};
 
 pub(super) fn block(own: f64, peers: &[f64]) -> Block {
     Block {
         own,
         peers: peers.to_vec(),
     }
+}
+
+fn interval(blocks: &[Block]) -> Option<Interval> {
+    super::interval(blocks, super::REJECTED)
 }
 
 pub(super) fn differences(values: &[f64]) -> Vec<Block> {

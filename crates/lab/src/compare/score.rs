@@ -50,14 +50,21 @@ impl Counter {
     /// Its value now; `output` is what the program wrote so far.
     ///
     /// # Errors
-    /// If the place cannot be read, or has no such number; names the metric and the arm.
-    pub fn read(&self, arm: &str, output: &dyn Fn() -> String) -> Result<f64, Error> {
+    /// If the place cannot be read, or has no such number; names the metric and the arm. [`Error::Interrupted`] if the user has
+    /// had enough meanwhile.
+    pub fn read(&self, arm: &str, output: &dyn Fn() -> String, stop: &dyn Fn() -> bool) -> Result<f64, Error> {
         let text = match &self.from {
-            Some(from) => from.text(),
+            Some(from) => from.text(stop),
             None => Ok(output()),
         };
         let value = text.and_then(|text| metric::find(&self.pattern, &text));
-        value.map_err(|why| self.error(arm, why))
+        value.map_err(|why| {
+            if stop() {
+                Error::Interrupted
+            } else {
+                self.error(arm, why)
+            }
+        })
     }
 
     fn error(&self, arm: &str, why: String) -> Error {
@@ -140,10 +147,10 @@ mod tests {
     #[test]
     fn each_arm_has_a_place_of_its_own_and_without_a_place_the_output_is_read() {
         let own = counter("ops=thp ([0-9]+),from=cmd:echo {arm} 17");
-        assert_eq!(own.read("thp", &String::new).expect("there"), 17.0);
-        let said = counter("ops=ops ([0-9]+)").read("thp", &|| "ops 3\nops 4".to_owned());
+        assert_eq!(own.read("thp", &String::new, &|| false).expect("there"), 17.0);
+        let said = counter("ops=ops ([0-9]+)").read("thp", &|| "ops 3\nops 4".to_owned(), &|| false);
         assert_eq!(said.expect("there"), 4.0);
-        let error = counter("ops=ops,from=/nonexistent/x").read("thp", &String::new);
+        let error = counter("ops=ops,from=/nonexistent/x").read("thp", &String::new, &|| false);
         assert!(
             error
                 .expect_err("nowhere")

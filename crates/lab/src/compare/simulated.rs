@@ -27,6 +27,9 @@ pub(super) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
         wanted: vec![wanted],
         order: Order::Mirrored,
         most: 30,
+        per_start: 1,
+        looked: Vec::new(),
+        is_served: false,
         all: true,
         warm_up: 0,
         smallest_effect: 0.01,
@@ -89,6 +92,70 @@ impl Executor for Simulated {
         let metrics =
             [(Metric::Wall, wall), (Metric::Cpu, cpu)].map(|(metric, value)| (metric.name().to_owned(), value));
         Ok(bare_run(metrics, Ok(backing)))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.clock
+    }
+}
+
+/// Slices of processes that differ: what a process draws at its start it keeps to its end.
+pub(super) struct Processes {
+    /// The standard deviation between processes, and that between slices of one.
+    sd: (f64, f64),
+    effects: Vec<f64>,
+    /// Of the arms' processes, and the reference's second.
+    speeds: Vec<f64>,
+    rng: Pcg64Mcg,
+    /// A start with its slices takes so long.
+    per_start: Duration,
+    clock: Duration,
+}
+
+impl Processes {
+    /// `effects` are the arms' rates as multiples of the reference's.
+    pub(super) fn new(effects: &[f64], sd: (f64, f64), seed: u64) -> Self {
+        Self {
+            sd,
+            effects: effects.to_vec(),
+            speeds: Vec::new(),
+            rng: Pcg64Mcg::seed_from_u64(seed),
+            per_start: Duration::from_secs(1),
+            clock: Duration::ZERO,
+        }
+    }
+
+    /// The same whose programs take so long from a start to the next.
+    pub(super) fn taking(self, per_start: Duration) -> Self {
+        Self { per_start, ..self }
+    }
+
+    /// Nearly normal, with a standard deviation of 1: the sum of twelve even draws.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.rng.random::<f64>()).sum::<f64>() - 6.0
+    }
+
+    fn slice(&mut self, process: usize) -> Run {
+        let arm = process % self.effects.len();
+        let rate = self.effects[arm] * (self.speeds[process] + self.sd.1 * self.normal()).exp();
+        let backing: Backing = [(PageKind::Base, Bytes::mib(100))].into_iter().collect();
+        bare_run([("ops".to_owned(), 1e6 * rate)], Ok(backing))
+    }
+}
+
+impl Executor for Processes {
+    fn begin(&mut self, _: u32) -> Result<(), Error> {
+        self.speeds = (0..=self.effects.len()).map(|_| self.sd.0 * self.normal()).collect();
+        self.clock += self.per_start;
+        Ok(())
+    }
+
+    fn run(&mut self, arm: usize) -> Result<Run, Error> {
+        Ok(self.slice(arm))
+    }
+
+    fn again(&mut self, _: usize) -> Result<Run, Error> {
+        Ok(self.slice(self.effects.len()))
     }
 
     fn elapsed(&self) -> Duration {

@@ -1,37 +1,50 @@
-//! Texts that metrics are looked for in, beside a program's own output.
+//! Texts that metrics are looked for in, beside a program's own output. None of them is waited for without end.
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::Input;
 
-/// A server that does not answer for this long will not.
-const PATIENCE: Duration = Duration::from_secs(10);
+use super::live::{Arm, command};
+
+/// What does not answer for this long will not: a server, and a command that asks one.
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most that is read of an answer.
 const MOST: u64 = 16 << 20;
 
-/// A file's text.
+/// A file's text. A pipe or a device is no file of results: reading it may have no end.
 pub(super) fn of_file(path: &str) -> Result<String, String> {
+    let is_file = std::fs::metadata(path).map(|about| about.is_file());
+    if !is_file.map_err(|error| format!("{path}: {error}"))? {
+        return Err(format!("{path}: it is not a regular file"));
+    }
     let bytes = Input::Metrics.read(path.as_ref());
     let bytes = bytes.map_err(|error| format!("{path}: {error}"))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What a command of the shell prints.
-pub(super) fn of_command(line: &str) -> Result<String, String> {
-    let mut command = Command::new("/bin/sh");
-    let done = command.args(["-c", line]).stdin(Stdio::null()).output();
-    let done = done.map_err(|error| format!("`{line}`: {error}"))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+/// What a command of the shell prints, within [`TIMEOUT`]; then its process group is ended.
+pub(super) fn of_command(line: &str, stop: &dyn Fn() -> bool) -> Result<String, String> {
+    of_command_within(line, TIMEOUT, stop)
+}
+
+fn of_command_within(line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<String, String> {
+    let done = command(&Arm::default(), line, time, stop);
+    let done = done.map_err(|error| format!("from=cmd: `{line}`: {error}"))?;
+    let Some(done) = done else {
+        return Err(format!(
+            "from=cmd: `{line}` was still running after {} s (its process group is ended)",
+            time.as_secs_f64()
+        ));
+    };
     if done.status.success() {
-        return Ok(text(&done.stdout));
+        return Ok(done.output);
     }
     Err(format!(
         "`{line}` ended with {}, {}",
         done.status,
-        super::metric::excerpt(&text(&done.stderr))
+        super::metric::excerpt(&done.errors)
     ))
 }
 
@@ -65,18 +78,34 @@ pub(crate) fn body(url: &str, answer: &str) -> Result<String, String> {
 fn ask(address: &str, question: &str) -> std::io::Result<String> {
     let nowhere = || std::io::Error::from(std::io::ErrorKind::NotFound);
     let place = address.to_socket_addrs()?.next().ok_or_else(nowhere)?;
-    let mut stream = TcpStream::connect_timeout(&place, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let until = Instant::now() + TIMEOUT;
+    let mut stream = TcpStream::connect_timeout(&place, TIMEOUT)?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     stream.write_all(question.as_bytes())?;
     let mut answer = Vec::new();
-    stream.take(MOST).read_to_end(&mut answer)?;
+    let mut piece = [0; 1 << 16];
+    // One that answers a byte at a time is no answer either.
+    while (answer.len() as u64) < MOST {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => answer.extend_from_slice(&piece[..read]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{of_command, of_file, of_url};
+    use super::{of_command, of_command_within, of_file, of_url};
     use std::io::{Read, Write};
+    use std::time::Duration;
 
     #[test]
     fn a_url_gives_the_body_of_its_answer_and_errors_name_the_place() {
@@ -98,7 +127,7 @@ mod tests {
         assert!(of_url(&url).expect_err("404").contains("404 Not Found"));
         server.join().expect("ended");
         assert!(
-            of_command("echo why >&2; exit 3")
+            of_command("echo why >&2; exit 3", &|| false)
                 .expect_err("fails")
                 .contains("exit status: 3, what ends with `why`")
         );
@@ -106,6 +135,40 @@ mod tests {
             of_file("/nonexistent/x")
                 .expect_err("nowhere")
                 .contains("/nonexistent/x")
+        );
+    }
+
+    #[test]
+    fn what_never_answers_ends_with_all_that_it_started_and_is_named() {
+        // The sleep is a child of the shell, in its group.
+        let name = format!("hugewise-hangs-{}", std::process::id());
+        let line = format!(": {name}; sleep 3600; :");
+        let error = of_command_within(&line, Duration::from_millis(100), &|| false).expect_err("it hangs");
+        assert!(
+            error.contains("from=cmd") && error.contains("still running after 0.1 s"),
+            "{error}"
+        );
+        let all = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let left = all.filter(|entry| {
+            let arguments = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).starts_with(&format!("/bin/sh\0-c\0: {name}"))
+        });
+        assert_eq!(left.count(), 0);
+        assert!(of_command("sleep 3600", &|| true).is_err(), "the user has had enough");
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let pipe = std::env::temp_dir().join(format!("hugewise-pipe-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|made| made.success()), "mkfifo");
+        let error = of_file(&pipe.display().to_string()).expect_err("a pipe");
+        std::fs::remove_file(&pipe).expect("removed");
+        assert!(error.contains("not a regular file"), "{error}");
+        assert!(
+            of_file("/dev/zero")
+                .expect_err("endless")
+                .contains("not a regular file")
         );
     }
 }

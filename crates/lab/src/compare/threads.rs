@@ -62,7 +62,11 @@ impl Threads {
     pub fn times(&self, source: &Source, root: u32) -> Result<Times, Unread> {
         let mut times = BTreeMap::new();
         let mut why_not = None;
-        for pid in tree::of(source, root) {
+        let family = tree::of(source, root);
+        if let Some(why) = family.not_whole {
+            return Err(why);
+        }
+        for pid in family.pids {
             for task in tree::tasks(source, pid) {
                 let folder = format!("/proc/{pid}/task/{task}");
                 if !self.is_meant(source, &folder) {

@@ -1,21 +1,78 @@
 //! A process and all that descend from it.
 
+use std::collections::BTreeMap;
+
 use host::Source;
+use model::{Cause, Reading, Unread};
+
+/// A process with its descendants.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    /// The process itself first.
+    pub(super) pids: Vec<u32>,
+    /// Why there may be more of them.
+    pub(super) not_whole: Option<Unread>,
+}
 
 /// The process itself first. Threads start processes, too, so every thread's children are asked for
-/// (`/proc/PID/task/TID/children`).
-pub(super) fn of(source: &Source, root: u32) -> Vec<u32> {
-    let mut tree = vec![root];
+/// (`/proc/PID/task/TID/children`). A kernel without that file (CONFIG_PROC_CHILDREN) tells of every process whose child it is.
+pub(super) fn of(source: &Source, root: u32) -> Family {
+    let mut family = Family {
+        pids: vec![root],
+        not_whole: None,
+    };
     let mut next = 0;
-    while let Some(&pid) = tree.get(next) {
+    while let Some(&pid) = family.pids.get(next) {
         next += 1;
         for task in tasks(source, pid) {
-            let children = source.text(&format!("/proc/{pid}/task/{task}/children"));
-            let pids = children.known().map(String::as_str).unwrap_or_default();
-            tree.extend(pids.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            let folder = format!("/proc/{pid}/task/{task}");
+            match source.text(&format!("{folder}/children")) {
+                Reading::Known(pids) => family.add(pids.split_whitespace().filter_map(|pid| pid.parse().ok())),
+                // It ended while it was looked at.
+                Reading::Unread(why) if why.unread == Cause::Absent && source.list(&folder).known().is_none() => {}
+                Reading::Unread(why) => match by_parents(source, root) {
+                    Some(pids) => return Family { pids, not_whole: None },
+                    None => family.not_whole = Some(why),
+                },
+            }
         }
     }
-    tree
+    family
+}
+
+impl Family {
+    fn add(&mut self, pids: impl Iterator<Item = u32>) {
+        for pid in pids {
+            if !self.pids.contains(&pid) {
+                self.pids.push(pid);
+            }
+        }
+    }
+}
+
+/// The same from what every process tells of its parent; `None` if some process does not.
+fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let names = source.list("/proc").into_result().ok()?;
+    for pid in names.iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let parent = match source.text(&format!("/proc/{pid}/stat")) {
+            // The name in parentheses may have some of its own; behind it are the state and the parent.
+            Reading::Known(stat) => stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?,
+            Reading::Unread(why) if why.unread == Cause::Absent => continue,
+            Reading::Unread(_) => return None,
+        };
+        children.entry(parent).or_default().push(pid);
+    }
+    let mut family = Family {
+        pids: vec![root],
+        not_whole: None,
+    };
+    let mut next = 0;
+    while let Some(pid) = family.pids.get(next) {
+        next += 1;
+        family.add(children.get(pid).into_iter().flatten().copied());
+    }
+    Some(family.pids)
 }
 
 /// The threads of a process; none of one that is gone.
@@ -41,8 +98,28 @@ mod tests {
         ] {
             machine = machine.file(&format!("/proc/{task}/children"), children);
         }
-        let mut found = of(&Source::from_tree("made", machine), 1);
+        let family = of(&Source::from_tree("made", machine), 1);
+        let mut found = family.pids;
         found.sort_unstable();
-        assert_eq!(found, [1, 2, 3, 4, 9]);
+        assert_eq!((found, family.not_whole), (vec![1, 2, 3, 4, 9], None));
+    }
+
+    /// A kernel without the file, as every process tells its parent.
+    #[test]
+    fn children_that_cannot_be_read_are_not_none() {
+        let with = |stats: &[(u32, u32)]| {
+            let mut machine = Tree::default();
+            for (pid, parent) in stats {
+                machine = machine.file(&format!("/proc/{pid}/stat"), format!("{pid} (a) b) S {parent} 1 1\n"));
+                machine = machine.file(&format!("/proc/{pid}/task/{pid}/stat"), "");
+            }
+            machine
+        };
+        let machine = with(&[(1, 0), (7, 1), (8, 7), (9, 8), (10, 1)]);
+        let family = of(&Source::from_tree("made", machine), 7);
+        assert_eq!((family.pids, family.not_whole), (vec![7, 8, 9], None));
+        let machine = with(&[(7, 1), (8, 7)]).file("/proc/8/stat", "garbled");
+        let family = of(&Source::from_tree("made", machine), 7);
+        assert!(family.not_whole.is_some(), "{:?}", family.pids);
     }
 }

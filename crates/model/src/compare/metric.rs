@@ -9,7 +9,7 @@ pub enum Metric {
     Cpu,
     /// The part of it outside of the kernel, seconds.
     User,
-    /// The part of it in the kernel, seconds.
+    /// The part of it in the kernel, seconds; with what collapsing its pages from outside took.
     System,
     /// The most memory that it had at once, hugetlb pages included, bytes.
     Memory,

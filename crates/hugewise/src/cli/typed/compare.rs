@@ -40,23 +40,24 @@ pub struct Compare {
     pub technique: Option<Technique>,
     /// What is judged (may be given again): wall, cpu, user, system, memory, faults, dtlb-misses, .., or a number that the program or
     /// the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]; in slices, what a program prints or has `from=` is a
-    /// counter, scored as its rate per CPU-second [default: wall]
+    /// counter, scored as its rate per CPU-second; cmd: and URL answer within 10 s [default: wall]
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
     /// How arms take turns: `runs` starts the program anew each time; `flip` starts it once and flips its memory between base and
-    /// thp, as --live does; `slices` keeps all arms alive, one running at a time. Both take counters
+    /// thp, as --live does; `slices` keeps all arms alive, one running at a time, and starts all anew after four slices of each.
+    /// Both take counters
     #[arg(long, value_enum, default_value = "auto")]
     pub design: Design,
     /// The smallest difference worth a verdict
     #[arg(long, value_name = "PERCENT", value_parser = crate::cli::meaning::percent, default_value = "1%")]
     pub smallest_effect: f64,
-    /// So many runs of each arm, whatever they show [default: as many as it takes, 30 at most]
+    /// So many runs of each arm (of slices, starts), whatever they show [default: as many as it takes, 30 at most]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
-    /// Time for all runs
+    /// Time for all runs, half of it at most for those that warm up; a server is waited for no longer
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, default_value = "10m")]
     pub budget: Duration,
-    /// Runs of each arm before the first that counts
+    /// Runs of each arm before the first that counts; of slices, after each start
     #[arg(long, value_name = "N", default_value = "1")]
     pub warm_up: u32,
     /// Order within blocks
@@ -90,7 +91,7 @@ pub struct Compare {
     /// A server: what to time while it runs, a command of the shell; in one process it is run once in every slice
     #[arg(long, value_name = "COMMAND")]
     pub load: Option<String>,
-    /// Ends well once the server is ready
+    /// Ends well once the server is ready; for 120 s at most, or as long as --budget
     #[arg(long, value_name = "COMMAND", requires = "load")]
     pub ready: Option<String>,
     /// Stops the server [default: SIGTERM]
@@ -99,7 +100,7 @@ pub struct Compare {
     /// Keep finished runs in this file, a line each
     #[arg(long, value_name = "FILE.jsonl")]
     pub log: Option<PathBuf>,
-    /// Go on with the finished runs of this file
+    /// Go on with the finished runs of this file; what earlier looks at its verdicts spent stays spent
     #[arg(long, value_name = "FILE.jsonl", conflicts_with = "log")]
     pub resume: Option<PathBuf>,
     /// Verdicts that make the exit code 1

@@ -64,6 +64,7 @@ pub(super) fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
         Err(
             error @ (Error::Gone { .. }
             | Error::Failed { .. }
+            | Error::Server { .. }
             | Error::Metric { .. }
             | Error::InPlace(_)
             | Error::Flip(_)),

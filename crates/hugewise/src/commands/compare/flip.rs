@@ -29,7 +29,7 @@ pub(super) fn compare(
     let pid = own.holder()?;
     let mut process = in_place.open(pid, stop)?.of(own);
     let spec = in_place.spec(pid, spec.clone());
-    let done = journal.take_whole_blocks(&spec)?;
+    let done = journal.take_whole_starts(&spec)?;
     let finished = inplace::run(&spec, done, in_place.plan(), &mut process, journal, &mut ui.progress());
     match (finished.compared.is_ok(), process.end()) {
         // The result is there, and the program was killed.

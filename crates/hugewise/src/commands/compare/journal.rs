@@ -9,29 +9,68 @@ use anyhow::{Context, bail};
 use host::Input;
 use lab::compare::technique::Setup;
 use lab::compare::{Error, Keep, Slot, Spec};
-use model::compare::{Method, Run};
+use model::compare::{Method, Run, Spent};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::typed;
 use crate::files::{Access, Existing, Target};
 use crate::ui::Ui;
 
-const SCHEMA: &str = "hugewise/compare-runs/1";
+/// The first one kept no looks: what they spent is not known.
+const SCHEMA: &str = "hugewise/compare-runs/2";
 
 /// The first line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Head {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Head {
     schema: String,
     seed: u64,
     program: Vec<String>,
     arms: Vec<String>,
+    /// What is judged, in its order: one metric more is one question more.
+    #[serde(default)]
+    metrics: Vec<String>,
+    /// What all looks may spend together.
+    #[serde(default)]
+    alpha: f64,
     #[serde(default)]
     design: Method,
 }
 
+/// What a comparison is of: finished runs of another do not go with it.
+pub(super) struct Subject {
+    pub(super) program: Vec<String>,
+    pub(super) arms: Vec<String>,
+    pub(super) metrics: Vec<String>,
+    pub(super) design: Method,
+}
+
+impl Head {
+    pub(super) fn new(seed: u64, alpha: f64, subject: Subject) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            seed,
+            program: subject.program,
+            arms: subject.arms,
+            metrics: subject.metrics,
+            alpha,
+            design: subject.design,
+        }
+    }
+}
+
 /// Every other line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line<'a> {
+#[serde(untagged)]
+enum Line<'a> {
+    /// A finished run.
+    Run(Finished<'a>),
+    /// A look at the verdicts.
+    Look { look: Spent },
+}
+
+/// A finished run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Finished<'a> {
     arm: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     way: Option<Cow<'a, Way>>,
@@ -61,7 +100,9 @@ pub(super) struct Journal {
     path: PathBuf,
     file: File,
     head: Head,
-    done: Vec<Line<'static>>,
+    done: Vec<Finished<'static>>,
+    /// Looks that were made.
+    looked: Vec<Spent>,
     /// Of each arm.
     ways: Vec<Option<Way>>,
     written: usize,
@@ -71,20 +112,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Opens the file to go on with, or begins one.
-    pub(super) fn open(
-        typed: &typed::Compare,
-        seed: u64,
-        program: Vec<String>,
-        arms: Vec<String>,
-        design: Method,
-    ) -> anyhow::Result<Self> {
-        let head = Head {
-            schema: SCHEMA.to_owned(),
-            seed,
-            program,
-            arms,
-            design,
-        };
+    pub(super) fn open(typed: &typed::Compare, head: Head) -> anyhow::Result<Self> {
         match &typed.resume {
             Some(path) => Self::resume(path, &head),
             None => Self::begin(typed.log.as_deref(), head),
@@ -117,6 +145,7 @@ impl Journal {
             file,
             head,
             done: Vec::new(),
+            looked: Vec::new(),
             ways: Vec::new(),
             written: 0,
             stays,
@@ -133,22 +162,9 @@ impl Journal {
             // It was killed before its first line.
             return Self::begun(path.to_owned(), file, wanted.clone(), true);
         }
-        let (head, done, kept) = parse(path, &text)?;
-        if (&head.schema, &head.program, &head.arms) != (&wanted.schema, &wanted.program, &wanted.arms) {
-            bail!(
-                "--resume {}: it is of `{}` with the arms {}: write the same arms and program",
-                path.display(),
-                head.program.join(" "),
-                head.arms.join(",")
-            );
-        }
-        if head.design != wanted.design {
-            bail!(
-                "--resume {}: it is of {}: write the same --design and metrics",
-                path.display(),
-                head.design.title()
-            );
-        }
+        let (head, lines, kept) = parse(path, &text)?;
+        must_match(path, &head, wanted)?;
+        let (done, looked) = split(lines);
         // A line that was cut by a crash makes way for the next.
         file.set_len(kept)
             .and_then(|()| file.seek(std::io::SeekFrom::End(0)))
@@ -160,6 +176,7 @@ impl Journal {
             ways: Vec::new(),
             written: done.len(),
             done,
+            looked,
             stays: true,
         })
     }
@@ -167,6 +184,11 @@ impl Journal {
     /// The seed of the runs in it, or the one it was begun with.
     pub(super) fn seed(&self) -> u64 {
         self.head.seed
+    }
+
+    /// The looks that were in it.
+    pub(super) fn looked(&self) -> &[Spent] {
+        &self.looked
     }
 
     /// How the runs of an arm that were in it got their pages.
@@ -185,19 +207,23 @@ impl Journal {
     /// If the file cannot be written.
     pub(super) fn begin_anew(&mut self, design: Method) -> Result<(), Error> {
         self.head.design = design;
+        // No verdict of another design was given.
+        self.looked.clear();
         self.rewrite(&[])
     }
 
-    /// The runs that were in it, of whole blocks only; the file forgets the others. Of a block that one process began, another
-    /// cannot make the rest.
+    /// The runs that were in it, of whole blocks only (of slices, of whole starts); the file forgets the others. Of a block that
+    /// one process began, another cannot make the rest.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn take_whole_blocks(&mut self, spec: &Spec) -> Result<Vec<(Slot, Run)>, Error> {
-        let slots = spec.arms.len() + 1;
-        let in_block = |block: u32| self.done.iter().filter(|line| line.run.block == block).count();
-        let is_whole = |line: &&Line| in_block(line.run.block) == slots;
-        let whole: Vec<Line<'static>> = self.done.iter().filter(is_whole).cloned().collect();
+    pub(super) fn take_whole_starts(&mut self, spec: &Spec) -> Result<Vec<(Slot, Run)>, Error> {
+        let per_start = spec.per_start.max(1);
+        let slots = (spec.arms.len() + 1) * per_start as usize;
+        let start = |line: &Finished<'_>| line.run.block / per_start;
+        let of_start = |wanted: u32| self.done.iter().filter(|line| start(line) == wanted).count();
+        let is_whole = |line: &&Finished<'static>| of_start(start(line)) == slots;
+        let whole: Vec<Finished<'static>> = self.done.iter().filter(is_whole).cloned().collect();
         if whole.len() < self.done.len() {
             self.rewrite(&whole)?;
         }
@@ -205,22 +231,22 @@ impl Journal {
     }
 
     /// The file with these runs, and no others; it is replaced whole.
-    fn rewrite(&mut self, lines: &[Line<'static>]) -> Result<(), Error> {
+    fn rewrite(&mut self, runs: &[Finished<'static>]) -> Result<(), Error> {
         let replaced = Target::open(&self.path, Access::Usual)
-            .and_then(|mut target| target.put(&text(&self.head, lines)?, Existing::Replace))
+            .and_then(|mut target| target.put(&text(&self.head, runs, &self.looked)?, Existing::Replace))
             .map_err(|error| Error::Keep(format!("{}: {error}", self.path.display())))?;
         // There is none of what is no regular file, and the one at hand goes on.
         if let Some(file) = replaced {
             self.file = file;
         }
-        self.done = lines.to_vec();
-        self.written = lines.len();
+        self.done = runs.to_vec();
+        self.written = runs.len();
         Ok(())
     }
 
     /// The runs that were in it.
     pub(super) fn take_done(&mut self, spec: &Spec) -> Vec<(Slot, Run)> {
-        let slot = |line: Line<'static>| {
+        let slot = |line: Finished<'static>| {
             let arm = spec.arms.iter().position(|arm| arm.name == line.arm)?;
             let (block, again) = (line.run.block, line.run.again);
             Some((Slot { block, arm, again }, line.run.into_owned()))
@@ -250,11 +276,15 @@ impl Journal {
 }
 
 /// All lines of a file.
-fn text(head: &Head, lines: &[Line<'static>]) -> std::io::Result<Vec<u8>> {
+fn text(head: &Head, runs: &[Finished<'static>], looked: &[Spent]) -> std::io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec(head)?;
-    for line in lines {
+    for run in runs {
         text.push(b'\n');
-        serde_json::to_writer(&mut text, line)?;
+        serde_json::to_writer(&mut text, run)?;
+    }
+    for &look in looked {
+        text.push(b'\n');
+        serde_json::to_writer(&mut text, &Line::Look { look })?;
     }
     text.push(b'\n');
     Ok(text)
@@ -269,7 +299,7 @@ fn write(mut file: &File, path: &Path, line: &impl Serialize) -> anyhow::Result<
 
 impl Keep for Journal {
     fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error> {
-        let line = Line {
+        let line = Finished {
             arm: Cow::Borrowed(self.head.arms.get(slot.arm).map_or("", String::as_str)),
             way: self.ways.get(slot.arm).and_then(Option::as_ref).map(Cow::Borrowed),
             run: Cow::Borrowed(run),
@@ -278,6 +308,54 @@ impl Keep for Journal {
         self.written += 1;
         Ok(())
     }
+
+    fn look(&mut self, look: Spent) -> Result<(), Error> {
+        let kept = write(&self.file, &self.path, &Line::Look { look });
+        kept.map_err(|error| Error::Keep(format!("{error:#}")))
+    }
+}
+
+fn split(lines: Vec<Line<'static>>) -> (Vec<Finished<'static>>, Vec<Spent>) {
+    let (mut done, mut looked) = (Vec::new(), Vec::new());
+    for line in lines {
+        match line {
+            Line::Run(run) => done.push(run),
+            Line::Look { look } => looked.push(look),
+        }
+    }
+    (done, looked)
+}
+
+/// Other arms, metrics or another error would be another question, asked of the same runs.
+fn must_match(path: &Path, head: &Head, wanted: &Head) -> anyhow::Result<()> {
+    let path = path.display();
+    if head.schema != wanted.schema {
+        bail!(
+            "--resume {path}: it was written by another version ({}, expected {SCHEMA}), whose looks are not known: begin anew \
+             with --log",
+            head.schema
+        );
+    }
+    if (&head.program, &head.arms) != (&wanted.program, &wanted.arms) {
+        bail!(
+            "--resume {path}: it is of `{}` with the arms {}: write the same arms and program",
+            head.program.join(" "),
+            head.arms.join(",")
+        );
+    }
+    if head.design != wanted.design {
+        bail!(
+            "--resume {path}: it is of {}: write the same --design and metrics",
+            head.design.title()
+        );
+    }
+    if head.metrics != wanted.metrics || (head.alpha - wanted.alpha).abs() > f64::EPSILON {
+        bail!(
+            "--resume {path}: it judges {}: write the same --metric",
+            head.metrics.join(", ")
+        );
+    }
+    Ok(())
 }
 
 /// By which design the runs were made that are gone on with; `None` if none are.
@@ -297,7 +375,7 @@ fn parse(path: &Path, text: &str) -> anyhow::Result<(Head, Vec<Line<'static>>, u
     let mut lines = whole.lines();
     let head = head(path, lines.next())?;
     let done: Result<Vec<Line<'static>>, _> = lines.map(serde_json::from_str).collect();
-    let done = done.with_context(|| format!("--resume {}: a line is not a run", path.display()))?;
+    let done = done.with_context(|| format!("--resume {}: a line is neither a run nor a look", path.display()))?;
     let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
     Ok((head, done, kept))
 }

@@ -8,7 +8,7 @@ use model::compare::Method;
 
 use super::inplace::InPlace;
 use super::journal::Journal;
-use super::{Desk, Stop, give, spec, wall};
+use super::{Desk, Stop, give, head, spec, wall};
 use crate::cli::typed::{self, Format};
 use crate::ui::{Outcome, Ui};
 
@@ -26,13 +26,15 @@ pub(super) fn run(
     let stopped = || stop.is_asked();
     let mut process = in_place.open(pid, &stopped)?;
     let identity = identity(desk, pid, process.started());
-    let mut journal = Journal::open(typed, desk.seed, identity, in_place.names(), Method::Flip)?;
+    let head = head(desk.seed, identity, in_place.names(), &asked, Method::Flip);
+    let mut journal = Journal::open(typed, head)?;
     desk.seed = journal.seed();
     let reason =
         "a process that runs already can be compared in place: no restart, the same data at the same addresses";
     let spec = Spec {
         program: words(desk, pid),
         reason: reason.to_owned(),
+        looked: journal.looked().to_vec(),
         ..spec(typed, &asked, desk.seed)
     };
     let spec = in_place.spec(pid, spec);
@@ -50,9 +52,12 @@ fn tell(ui: &Ui, pid: u32, finished: &Finished) {
         None => ui.say(&format!("process {pid} has ended by itself")),
         Some(Ok(restored)) if finished.compared.is_err() => {
             let (before, wrong) = (&restored.before, restored.wrong);
-            ui.say(&format!(
-                "process {pid} has the pages back that it had: {before}; {wrong} pieces are not as they were"
-            ));
+            ui.say(&match wrong {
+                0 => format!("process {pid} has the pages back that it had: {before}"),
+                _ => format!(
+                    "{wrong} pieces of process {pid} are not on the pages that they had; at first it had {before}"
+                ),
+            });
         }
         Some(Ok(_)) => {}
         Some(Err(error)) => ui.say(&format!(
@@ -78,7 +83,8 @@ fn words(desk: &Desk<'_>, pid: u32) -> Vec<String> {
 
 /// Slices of one process cannot be joined to those of another: its id and begin stand in front of its words.
 fn identity(desk: &Desk<'_>, pid: u32, started: Option<u64>) -> Vec<String> {
-    let started = started.map_or_else(|| "?".to_owned(), |ticks| ticks.to_string());
+    // Not known, it is another at each session.
+    let started = started.map_or_else(|| format!("? (seed {})", desk.seed), |ticks| ticks.to_string());
     let mut all = vec![format!("process {pid} begun {started} ticks after boot")];
     all.extend(words(desk, pid));
     all

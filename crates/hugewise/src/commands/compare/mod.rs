@@ -22,7 +22,7 @@ use lab::compare::inplace::Whose;
 use lab::compare::live::{Arm, Counting, Live, Patience, Server};
 use lab::compare::metric::Asked;
 use lab::compare::program;
-use lab::compare::slices::{Plan, Slices};
+use lab::compare::slices::{PER_START, Plan, Slices};
 use lab::compare::threads::Threads;
 use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
 use lab::flip::Span;
@@ -31,7 +31,7 @@ use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
 use self::design::{Choice, Made};
 use self::inplace::InPlace;
-use self::journal::Journal;
+use self::journal::{Head, Journal, Subject};
 use self::room::Room;
 use super::Desk;
 use super::stop::Stop;
@@ -40,6 +40,8 @@ use crate::ui::{Outcome, Ui};
 
 /// Blocks at most: as many pairs find an effect of 3 % in recorded noise of a busy machine.
 const MOST: u32 = 30;
+/// The share of false verdicts that is put up with, over all arms, metrics, looks and sessions together.
+const ALPHA: f64 = 0.05;
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
 /// A server may load its data before it is ready, and a program of which nothing is heard for longer may never end.
@@ -65,7 +67,10 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let mut arms = arms::resolve(typed, &task.command, &program, &snapshot)?;
     desk.ui
         .note(&format!("{} is {}", program.path.display(), program.memory.title()));
-    let mut journal = Journal::open(typed, desk.seed, task.words(), arms.names(), design.method)?;
+    let mut journal = Journal::open(
+        typed,
+        head(desk.seed, task.words(), arms.names(), &task.asked, design.method),
+    )?;
     arms.take_ways(&journal)?;
     desk.seed = journal.seed();
     let spec = Spec {
@@ -73,6 +78,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
         method: design.method,
         reason: design.reason,
         arms: arms.named.clone(),
+        per_start: per_start(design.method),
+        looked: journal.looked().to_vec(),
+        is_served: task.server.is_some(),
         ..spec(typed, &task.asked, desk.seed)
     };
     let compared = Comparison {
@@ -175,6 +183,10 @@ impl Task {
                 }),
             },
         };
+        if let Some(server) = &mut task.server {
+            // No server is waited for beyond the time of the whole comparison.
+            server.patience = PATIENCE.min(typed.budget);
+        }
         if !typed.metric.is_empty() {
             task.asked.clone_from(&typed.metric);
         }
@@ -212,14 +224,37 @@ fn spec(typed: &typed::Compare, asked: &[Asked], seed: u64) -> Spec {
             typed::Order::Random => Order::Random,
         },
         most: typed.runs.unwrap_or(MOST),
+        per_start: 1,
+        looked: Vec::new(),
+        is_served: false,
         all: typed.runs.is_some(),
         warm_up: typed.warm_up,
         smallest_effect: typed.smallest_effect,
-        alpha: 0.05,
+        alpha: ALPHA,
         least_coverage: typed.least_coverage,
         budget: typed.runs.is_none().then_some(typed.budget),
         seed,
     }
+}
+
+/// Slices of each program between two starts.
+fn per_start(method: Method) -> u32 {
+    match method {
+        Method::Slices => PER_START,
+        Method::Runs | Method::Flip => 1,
+    }
+}
+
+/// What finished runs are kept under.
+fn head(seed: u64, program: Vec<String>, arms: Vec<String>, asked: &[Asked], design: Method) -> Head {
+    let metrics = asked.iter().map(|asked| asked.wanted.name.clone()).collect();
+    let subject = Subject {
+        program,
+        arms,
+        metrics,
+        design,
+    };
+    Head::new(seed, ALPHA, subject)
 }
 
 /// What is compared, and how it was asked for.
@@ -265,6 +300,7 @@ impl Comparison<'_> {
     fn fall_back(&self, spec: &mut Spec, error: &Error, journal: &mut Journal) -> Result<(), Error> {
         spec.reason = format!("{} were tried: {error}", spec.method.title());
         spec.method = Method::Runs;
+        (spec.per_start, spec.looked) = (1, Vec::new());
         journal.begin_anew(Method::Runs)?;
         self.tell(spec);
         if self.task.server.is_none() && !design::has_ended(error) {
@@ -281,7 +317,7 @@ impl Comparison<'_> {
             }
             _ => {
                 let (arms, asked, counting) = (self.arms.clone(), self.task.asked.clone(), self.counting.clone());
-                let slices = Slices::new(arms, asked, counting, self.plan(), stop);
+                let slices = Slices::new(arms, asked, counting, self.plan(spec), stop);
                 slices::compare(self.ui, &self.room, spec, slices, journal)
             }
         }
@@ -291,11 +327,13 @@ impl Comparison<'_> {
         self.ui.note(&format!("by {}: {}", spec.method.title(), spec.reason));
     }
 
-    fn plan(&self) -> Plan {
+    fn plan(&self, spec: &Spec) -> Plan {
         Plan {
             slice: self.typed.slice.unwrap_or(SLICE),
             threads: self.typed.threads.clone(),
             patience: PATIENCE,
+            warm_up: self.typed.warm_up,
+            seed: spec.seed,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Slices of programs that are alive at once: started one by one, if memory is enough for all.
+//! Slices of programs that are alive at once: started one by one, if memory is enough for all, and anew after some slices of each.
 
 use lab::compare::slices::{Slices, Started};
 use lab::compare::{Error, Spec};
@@ -10,7 +10,8 @@ use super::journal::Journal;
 use super::room::Room;
 use crate::ui::Ui;
 
-/// Starts all programs, and lets them take turns. Whatever happens, borrowed pages are given back.
+/// Starts all programs once, which tells their memory and their ways to their pages, and lets them take turns. Whatever
+/// happens, borrowed pages are given back.
 pub(super) fn compare(
     ui: &Ui,
     room: &Room<'_>,
@@ -23,11 +24,13 @@ pub(super) fn compare(
         Ok(first) => first,
         Err(error) => return made(Err(error)),
     };
-    must_fit(slices.programs(), first.memory)?;
-    let loan = room.loan(ui, first.memory);
+    if let Some(each) = first.memory {
+        must_fit(slices.programs(), each)?;
+    }
+    let loan = room.loan(ui, first.memory.unwrap_or_default());
     let compared = all(ui, &mut spec, &mut slices, &loan).and_then(|()| {
         journal.note_ways(slices.setups());
-        let done = journal.take_done(&spec);
+        let done = journal.take_whole_starts(&spec)?;
         lab::compare::run(&spec, done, &mut slices, journal, &mut ui.progress())
     });
     // Pages that are in use cannot be given back.

@@ -24,7 +24,10 @@ pub(super) fn slices(how: &InPlace) -> String {
         names => format!("threads `{names}`"),
     };
     let settle = how.settle_seconds;
-    format!("{length}, {settle} s after each flip; counters are per CPU-second of {threads}")
+    format!(
+        "{length}, {settle} s after each flip; counters are per CPU-second of {threads}; the verdict is about this process: another start \
+         of the program may differ"
+    )
 }
 
 /// The comparison's own noise, a line for each metric.
@@ -69,14 +72,15 @@ fn row(arm: &Arm) -> [String; 9] {
         let sum: Option<u64> = slices.iter().map(|slice| of(&slice.flip)).sum();
         sum.map_or_else(|| "?".to_owned(), |sum| sum.to_string())
     };
-    let median = |of: &dyn Fn(&Slice) -> f64| {
-        let values: Vec<f64> = slices.iter().map(|slice| of(slice)).collect();
-        lab::stats::median(&values)
+    let median = |of: &dyn Fn(&Slice) -> Option<f64>| {
+        let values: Option<Vec<f64>> = slices.iter().map(|slice| of(slice)).collect();
+        lab::stats::median(&values?)
     };
-    let bytes = |of: &dyn Fn(&Slice) -> Bytes| {
-        median(&|slice| of(slice).0 as f64).map_or_else(|| "?".to_owned(), |bytes| Bytes(bytes as u64).to_string())
+    let bytes = |of: &dyn Fn(&Slice) -> Option<Bytes>| {
+        let bytes = median(&|slice| Some(of(slice)?.0 as f64));
+        bytes.map_or_else(|| "?".to_owned(), |bytes| Bytes(bytes as u64).to_string())
     };
-    let seconds = median(&|slice| slice.flip.seconds);
+    let seconds = median(&|slice| Some(slice.flip.seconds));
     [
         arm.name.clone(),
         slices.len().to_string(),

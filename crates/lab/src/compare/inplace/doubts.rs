@@ -12,10 +12,10 @@ const GREW: u64 = 50;
 
 /// khugepaged collapses what was cut, or new memory comes on other pages.
 pub(super) fn pages_changed(arm: &Arm) -> Option<Doubt> {
-    let gained = |slice: &Slice| slice.large_after.0 as f64 - slice.large_before.0 as f64;
+    let gained = |slice: &Slice| Some(slice.large_after?.0 as f64 - slice.large_before?.0 as f64);
     let shares = arm.runs.iter().filter_map(|run| {
         let memory = run.backing.known()?.total().0 as f64;
-        Some(gained(run.slice.as_ref()?) / memory.max(1.0))
+        Some(gained(run.slice.as_ref()?)? / memory.max(1.0))
     });
     let change = stats::median(&shares.collect::<Vec<_>>())?;
     let is_base = arm.kind == Some(PageKind::Base);
@@ -43,9 +43,10 @@ pub(super) fn of_restored(restored: &Restored) -> Vec<Doubt> {
         Doubt::new("not-restored", text)
     });
     let before = restored.before.total().0;
-    let after = restored.after.known().map_or(0, |backing| backing.total().0);
-    let grown = after > before + before / GREW;
-    let grown = grown.then(|| {
+    // What could not be read has not grown; the result says that it could not.
+    let after = restored.after.known().map(|backing| backing.total().0);
+    let grown = after.filter(|after| *after > before + before / GREW);
+    let grown = grown.map(|after| {
         let text = format!(
             "the process holds {} more than before: a large page is whole even where only a part was in use, or it grew by itself",
             Bytes(after - before)

@@ -12,7 +12,7 @@ pub(crate) mod stat;
 use std::time::Duration;
 
 use model::compare::{Flip, Looks, Metric, Restored, Run, Slice};
-use model::{Backing, Bytes, PageKind, Unread};
+use model::{Backing, PageKind, Unread};
 
 pub use self::own::Own;
 pub use self::process::Process;
@@ -213,7 +213,7 @@ impl<S: Subject> InPlace<'_, S> {
         let after = self.look();
         let passed = Passed { first, last, load };
         let metrics = slice::metrics(to.name(), &self.plan.asked, &counters, &passed)?;
-        let large = |look: &Look| look.backing.as_ref().map_or_else(|_| Bytes(0), Backing::large);
+        let large = |look: &Look| look.backing.as_ref().ok().map(Backing::large);
         let ends = [large(&before), large(&after)];
         let seconds = (before.took + after.took).as_secs_f64();
         let mut run = experiment::bare_run(metrics, slice::worse(kind(to), before.backing, after.backing));

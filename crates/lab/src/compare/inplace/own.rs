@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use chase::counters::program::Event;
 use host::Source;
 use host::processes::status::Status;
+use model::{Cause, Unread};
 
 use crate::compare::halt::{self, Descendants};
 use crate::compare::live::process::Process;
@@ -98,7 +99,7 @@ impl<'a> Own<'a> {
     }
 
     fn counts(&self, counters: &[Counter]) -> Result<Vec<f64>, Error> {
-        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.output());
+        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.output(), self.stop);
         counters.iter().map(read).collect()
     }
 
@@ -112,8 +113,13 @@ impl<'a> Own<'a> {
     /// # Errors
     /// If it is spread over several.
     pub fn holder(&self) -> Result<u32, Error> {
-        let sizes = tree::of(&self.source, self.id()).into_iter();
-        let sizes: Vec<(u32, u64)> = sizes.map(|pid| (pid, self.memory(pid))).collect();
+        let family = tree::of(&self.source, self.id());
+        let unread = |why: Unread| Error::InPlace(format!("where the program's memory is could not be read: {why}"));
+        if let Some(why) = family.not_whole {
+            return Err(unread(why));
+        }
+        let sizes = family.pids.into_iter().map(|pid| Ok((pid, self.memory(pid)?)));
+        let sizes: Vec<(u32, u64)> = sizes.collect::<Result<_, _>>().map_err(unread)?;
         let all: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
         let largest = sizes.iter().max_by_key(|(_, bytes)| *bytes);
         let (pid, most) = largest.copied().unwrap_or((self.id(), 0));
@@ -127,11 +133,16 @@ impl<'a> Own<'a> {
         )))
     }
 
-    fn memory(&self, pid: u32) -> u64 {
+    fn memory(&self, pid: u32) -> Result<u64, Unread> {
         let path = format!("/proc/{pid}/status");
-        let bytes = self.source.bytes(&path);
-        let status = bytes.known().map(|bytes| Status::parse(&path, bytes));
-        status.map_or(0, |status| status.rss_anon.known().map_or(0, |bytes| bytes.0))
+        let bytes = self.source.bytes(&path).into_result();
+        let size = bytes.and_then(|bytes| Status::parse(&path, &bytes).rss_anon.into_result());
+        match size {
+            Ok(bytes) => Ok(bytes.0),
+            // It has ended.
+            Err(why) if why.unread == Cause::Absent => Ok(0),
+            Err(why) => Err(why),
+        }
     }
 
     pub(super) fn id(&self) -> u32 {

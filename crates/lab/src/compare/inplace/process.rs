@@ -114,8 +114,8 @@ impl<'a> Process<'a> {
 }
 
 /// A file is empty for a moment while it is written anew.
-fn patiently(counter: &Counter, arm: &str, output: &dyn Fn() -> String) -> Result<f64, Error> {
-    let read = || counter.read(arm, output);
+fn patiently(counter: &Counter, arm: &str, output: &dyn Fn() -> String, stop: &dyn Fn() -> bool) -> Result<f64, Error> {
+    let read = || counter.read(arm, output, stop);
     for _ in 0..REREADS {
         match read() {
             Err(_) if matches!(counter.from, Some(From::File(_))) => thread::sleep(BREATH),
@@ -142,7 +142,9 @@ impl Subject for Process<'_> {
     fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
         let stat = self.stat();
         let output = || self.own.as_ref().map_or_else(String::new, Own::output);
-        let counts = counters.iter().map(|counter| patiently(counter, arm, &output));
+        let counts = counters
+            .iter()
+            .map(|counter| patiently(counter, arm, &output, self.stop));
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
         let counted = self.own.as_mut().map_or_else(Vec::new, Own::counted);
         let times = self.times()?;
@@ -229,12 +231,12 @@ mod tests {
             std::fs::write(written, "ops 17\n").expect("written");
         });
         // The writer may be kept waiting for longer than a reader is patient: then it is read once more.
-        let read = patiently(&counter, "thp", &String::new);
+        let read = patiently(&counter, "thp", &String::new, &|| false);
         writer.join().expect("ended");
-        let read = read.or_else(|_| patiently(&counter, "thp", &String::new));
+        let read = read.or_else(|_| patiently(&counter, "thp", &String::new, &|| false));
         std::fs::remove_file(&file).expect("removed");
         assert_eq!(read.expect("a number"), 17.0);
-        let error = patiently(&counter, "thp", &String::new)
+        let error = patiently(&counter, "thp", &String::new, &|| false)
             .expect_err("it is gone")
             .to_string();
         assert!(error.contains("--metric ops"), "{error}");

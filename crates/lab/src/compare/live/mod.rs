@@ -139,7 +139,7 @@ impl Live<'_> {
         self.wait_for_end(&mut process)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.ended, &done.outputs)?;
-        let mut run = run(done.wall, &done.ended, done.seen, arm);
+        let mut run = run(done.wall, &done.ended, done.seen, done.collapsing, arm);
         run.notes.extend(done.note);
         count(&mut run, &done.counts);
         let mut texts = Texts::default();
@@ -167,7 +167,7 @@ impl Live<'_> {
         let answers = self.answers(arm)?;
         server.stop(arm, &mut process, self.stop)?;
         let done = process.end()?;
-        let mut run = run(load.wall, &done.ended, done.seen, arm);
+        let mut run = run(load.wall, &done.ended, done.seen, done.collapsing, arm);
         run.notes.extend(done.note);
         count(&mut run, &done.counts);
         self.find(
@@ -201,10 +201,18 @@ impl Live<'_> {
         let living = places.filter(|(_, from)| from.asks_the_program());
         living
             .map(|(asked, from)| {
-                let text = from.of_arm(&arm.name).text();
-                text.map_err(|why| no_metric(arm, asked, why))
+                let text = from.of_arm(&arm.name).text(self.stop);
+                text.map_err(|why| self.no_metric(arm, asked, why))
             })
             .collect()
+    }
+
+    fn no_metric(&self, arm: &Arm, asked: &Asked, why: String) -> Error {
+        if (self.stop)() {
+            Error::Interrupted
+        } else {
+            no_metric(arm, asked, why)
+        }
     }
 
     fn find(&self, arm: &Arm, run: &mut Run, texts: &mut Texts) -> Result<(), Error> {
@@ -216,14 +224,35 @@ impl Live<'_> {
                 Some(from) if from.asks_the_program() => metric::find(pattern, &answers.next().unwrap_or_default()),
                 Some(from) => from
                     .of_arm(&arm.name)
-                    .text()
+                    .text(self.stop)
                     .and_then(|text| metric::find(pattern, &text)),
             };
-            let value = found.map_err(|why| no_metric(arm, asked, why))?;
+            let value = found.map_err(|why| self.no_metric(arm, asked, why))?;
             run.metrics.insert(asked.wanted.name.clone(), value);
         }
         Ok(())
     }
+}
+
+/// A command of the shell that has ended.
+pub(super) struct Answer {
+    pub(super) status: std::process::ExitStatus,
+    pub(super) output: String,
+    pub(super) errors: String,
+}
+
+/// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
+pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Answer>, Error> {
+    let mut process = Process::start(Spawned::shell(arm, line))?;
+    if !process.wait(Some(time), stop)? {
+        return Ok(None);
+    }
+    let done = process.end()?;
+    Ok(Some(Answer {
+        status: done.ended.status,
+        output: done.outputs.output(),
+        errors: done.outputs.errors(),
+    }))
 }
 
 /// A command of the shell before or after an arm's program.
@@ -265,24 +294,30 @@ fn said(errors: &str) -> String {
     }
 }
 
-fn run(wall: Duration, ended: &Ended, seen: Seen, arm: &Arm) -> Run {
-    let metrics = [
+/// What collapsing from outside took is the arm's: without it its pages would not be there.
+fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Arm) -> Run {
+    let system = ended.system + collapsing.as_secs_f64();
+    let mut metrics = vec![
         (Metric::Wall, wall.as_secs_f64()),
-        (Metric::Cpu, ended.user + ended.system),
+        (Metric::Cpu, ended.user + system),
         (Metric::User, ended.user),
-        (Metric::System, ended.system),
-        (Metric::Memory, seen.peak.0 as f64),
+        (Metric::System, system),
         (Metric::Faults, ended.faults as f64),
         (Metric::MajorFaults, ended.major_faults as f64),
         (Metric::Waits, ended.waits as f64),
         (Metric::Preemptions, ended.preemptions as f64),
-        (Metric::Migrations, seen.migrations as f64),
     ];
+    // Of a program that ended before it could be looked at, it is not known.
+    metrics.extend((seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64)));
+    metrics.extend(seen.migrations.map(|moves| (Metric::Migrations, moves as f64)));
+    let metrics = metrics
+        .into_iter()
+        .map(|(metric, value)| (metric.name().to_owned(), value));
     Run {
         block: 0,
         again: false,
         turn: 0,
-        metrics: metrics.map(|(metric, value)| (metric.name().to_owned(), value)).into(),
+        metrics: metrics.collect(),
         text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
         backing: seen.backing.into(),
         looks: seen.looks,

@@ -53,6 +53,8 @@ pub(super) struct Done {
     pub(super) outputs: Arc<Outputs>,
     pub(super) seen: Seen,
     pub(super) note: Option<String>,
+    /// CPU time of this process that went into collapsing its pages.
+    pub(super) collapsing: Duration,
     pub(super) counts: Vec<(Event, f64)>,
 }
 
@@ -204,7 +206,8 @@ impl Process {
         Ok(Done {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
             outputs: Arc::clone(&self.outputs),
-            note: self.note(),
+            note: self.note_with(", counted in as its system time"),
+            collapsing: self.squeeze.as_ref().map_or(Duration::ZERO, Squeeze::took),
             counts: self.counted(),
             ended,
             seen,
@@ -216,9 +219,14 @@ impl Process {
         self.attached.as_mut().map_or_else(Vec::new, Attached::read)
     }
 
-    /// What was done to it while it ran, in words.
+    /// What was done to it between slices, in words.
     pub(in crate::compare) fn note(&self) -> Option<String> {
-        let squeezed = self.squeeze.as_ref().map(Squeeze::to_string);
+        self.note_with(", which is in no slice")
+    }
+
+    /// What was done to it while it ran, in words, and where the time for that is.
+    fn note_with(&self, place: &str) -> Option<String> {
+        let squeezed = self.squeeze.as_ref().map(|squeeze| squeeze.told(place));
         let armed = self.armed.as_ref().map(|armed| match armed.report() {
             Ok(report) => served(&report),
             Err(error) => error.to_string(),

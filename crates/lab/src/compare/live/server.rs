@@ -67,7 +67,15 @@ impl Server {
         let until = Instant::now() + self.patience;
         loop {
             let mut question = Process::start(Spawned::shell(arm, ready).read(false))?;
-            question.wait(None, stop)?;
+            let left = until.saturating_duration_since(Instant::now());
+            if !question.wait(Some(left), stop)? {
+                // Dropped, it is ended with all that it started.
+                let what = format!(
+                    "--ready was still running after {} (its process group is ended)",
+                    time(self.patience)
+                );
+                return Err(failed(arm, &what, &question.output()));
+            }
             let answer = question.end()?;
             if answer.ended.status.success() {
                 return Ok(());
@@ -76,7 +84,7 @@ impl Server {
                 return Err(failed(arm, "the server ended before it was ready", ""));
             }
             if Instant::now() >= until {
-                let what = format!("--ready did not end well within {} s", self.patience.as_secs());
+                let what = format!("--ready did not end well within {}", time(self.patience));
                 return Err(failed(arm, &what, &answer.outputs.errors()));
             }
         }
@@ -99,7 +107,13 @@ impl Server {
             None => server.ask_to_end(),
             Some(line) => {
                 let mut command = Process::start(Spawned::shell(arm, line).read(false))?;
-                command.wait(None, stop)?;
+                if !command.wait(Some(STOPPING), stop)? {
+                    return Err(failed(
+                        arm,
+                        "--stop was still running after 30 s (its process group is ended)",
+                        "",
+                    ));
+                }
                 command.end()?;
             }
         }
@@ -111,10 +125,15 @@ impl Server {
     }
 }
 
-fn failed(arm: &Arm, status: &str, errors: &str) -> Error {
-    Error::Failed {
+/// `120 s`, `0.5 s`.
+fn time(time: Duration) -> String {
+    format!("{} s", (time.as_secs_f64() * 10.0).round() / 10.0)
+}
+
+fn failed(arm: &Arm, what: &str, errors: &str) -> Error {
+    Error::Server {
         arm: arm.name.clone(),
-        status: status.to_owned(),
+        what: what.to_owned(),
         said: said(errors),
     }
 }

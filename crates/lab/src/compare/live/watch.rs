@@ -42,7 +42,10 @@ pub(in crate::compare) struct Watch {
     seen_text: Backing,
     seen_memory: u64,
     why_not: Option<Unread>,
-    migrations: u64,
+    /// Why not all of its processes are known.
+    not_whole: Option<Unread>,
+    /// `None` where the kernel does not tell.
+    migrations: Option<u64>,
 }
 
 /// What a run is said to have had.
@@ -53,8 +56,8 @@ pub(in crate::compare) struct Seen {
     pub(in crate::compare) text: Backing,
     /// The most memory at any reading.
     pub(in crate::compare) peak: Bytes,
-    /// Moves between CPUs.
-    pub(in crate::compare) migrations: u64,
+    /// Moves between CPUs; `None` where the kernel does not tell.
+    pub(in crate::compare) migrations: Option<u64>,
     /// What looking took.
     pub(in crate::compare) looks: Looks,
 }
@@ -74,7 +77,8 @@ impl Watch {
             seen_text: Backing::new(),
             seen_memory: 0,
             why_not: None,
-            migrations: 0,
+            not_whole: None,
+            migrations: None,
         }
     }
 
@@ -88,12 +92,23 @@ impl Watch {
 
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
     pub(in crate::compare) fn tick(&mut self, root: u32) -> Vec<u32> {
-        let tree = tree::of(&self.source, root);
-        let memory: u64 = tree.iter().map(|&pid| self.memory(pid)).sum();
+        let family = tree::of(&self.source, root);
+        self.not_whole = self.not_whole.take().or(family.not_whole);
+        let tree = family.pids;
+        let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
+        let memory: u64 = sizes.iter().filter_map(|size| size.as_ref().ok()).sum();
+        // One that ended meanwhile has none.
+        let unread = sizes
+            .into_iter()
+            .filter_map(Result::err)
+            .find(|why| why.unread != Cause::Absent);
+        self.not_whole = self.not_whole.take().or(unread);
         self.peak = self.peak.max(memory);
-        self.migrations = self
-            .migrations
-            .max(tree.iter().map(|&pid| self.migrations_of(pid)).sum());
+        let moves: Option<u64> = tree
+            .iter()
+            .filter_map(|&pid| self.migrations_of(pid))
+            .reduce(|all, one| all + one);
+        self.migrations = self.migrations.max(moves);
         let grown = memory as f64 >= self.last_memory as f64 * GROWN;
         if (grown && self.may_look(memory)) || self.may_look_again(memory) {
             self.look(&tree, memory);
@@ -102,23 +117,28 @@ impl Watch {
         tree
     }
 
-    fn memory(&self, pid: u32) -> u64 {
+    /// Resident memory, hugetlb pages included; an error if the kernel does not tell.
+    fn memory(&self, pid: u32) -> Result<u64, Unread> {
         let path = format!("/proc/{pid}/status");
-        let bytes = self.source.bytes(&path);
-        let status = bytes.known().map(|bytes| Status::parse(&path, bytes));
-        status.map_or(0, |status| {
-            let of = |reading: &model::Reading<Bytes>| reading.known().map_or(0, |bytes| bytes.0);
-            of(&status.rss) + of(&status.hugetlb)
-        })
+        let status = Status::parse(&path, &self.source.bytes(&path).into_result()?);
+        match status.rss.into_result() {
+            Ok(rss) => Ok(rss.0
+                + status
+                    .hugetlb
+                    .into_result()
+                    .map_or_else(none_of_absent, |bytes| Ok(bytes.0))?),
+            // A process that has ended, and is not reaped yet, has no memory.
+            Err(why) => none_of_absent(why),
+        }
     }
 
-    fn migrations_of(&self, pid: u32) -> u64 {
+    fn migrations_of(&self, pid: u32) -> Option<u64> {
         let text = self.source.text(&format!("/proc/{pid}/sched"));
-        let line = |text: &String| {
-            let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
-            line.rsplit_once(':')?.1.trim().parse().ok()
-        };
-        text.known().and_then(line).unwrap_or(0)
+        let line = text
+            .known()?
+            .lines()
+            .find(|line| line.starts_with("se.nr_migrations"))?;
+        line.rsplit_once(':')?.1.trim().parse().ok()
     }
 
     /// A walk of more memory takes longer: at worst all that is new is on base pages.
@@ -148,7 +168,7 @@ impl Watch {
 
     fn look(&mut self, tree: &[u32], memory: u64) {
         let began = cpu_time();
-        let (mut own, mut text) = (Backing::new(), Backing::new());
+        let (mut own, mut text, mut why_not) = (Backing::new(), Backing::new(), None);
         for &pid in tree {
             match self.backing(pid) {
                 Ok((more, code)) => {
@@ -157,7 +177,7 @@ impl Watch {
                 }
                 // It ended while it was looked at.
                 Err(why) if why.unread == Cause::Absent => {}
-                Err(why) => self.why_not = Some(why),
+                Err(why) => why_not = Some(why),
             }
         }
         self.last = cpu_time().saturating_sub(began);
@@ -166,6 +186,7 @@ impl Watch {
         self.last_memory = memory;
         if memory as f64 >= STILL_THERE * self.seen_memory as f64 {
             (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
+            self.why_not = why_not;
         }
     }
 
@@ -185,14 +206,19 @@ impl Watch {
         Ok((own, text))
     }
 
-    /// What it comes to, given the largest resident set that the kernel tells at the end.
+    /// What it comes to, given the largest resident set that the kernel tells at the end. A program starts in the memory of this
+    /// process, which counts into that number, so that it tells something only beyond this process's own.
     pub(in crate::compare) fn finish(self, max_rss: u64) -> Seen {
-        let peak = self.peak.max(max_rss);
+        let peak = if max_rss > self.peak && self.own_peak().is_some_and(|own| max_rss > own) {
+            max_rss
+        } else {
+            self.peak
+        };
         let total = self.seen.total().0;
-        let near = total > 0 && Self::is_near(self.seen_memory, self.peak);
-        let backing = match (near, self.why_not) {
-            (true, _) => Ok(self.seen),
-            (false, Some(why)) => Err(why),
+        let near = total > 0 && Self::is_near(self.seen_memory, peak);
+        let backing = match (near, self.not_whole.or(self.why_not)) {
+            (true, None) => Ok(self.seen),
+            (_, Some(why)) => Err(why),
             (false, None) => Err(missed(self.looks.count, Bytes(self.seen_memory), Bytes(peak))),
         };
         Seen {
@@ -203,6 +229,18 @@ impl Watch {
             looks: self.looks,
         }
     }
+
+    /// The most memory that this process ever had.
+    fn own_peak(&self) -> Option<u64> {
+        let text = self.source.text("/proc/self/status").into_result().ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(Bytes::kib(kib).0)
+    }
+}
+
+fn none_of_absent(why: Unread) -> Result<u64, Unread> {
+    if why.unread == Cause::Absent { Ok(0) } else { Err(why) }
 }
 
 fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
@@ -215,7 +253,7 @@ fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
 }
 
 /// This thread's CPU time: what others do to it meanwhile is no cost of looking.
-fn cpu_time() -> Duration {
+pub(super) fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
@@ -259,6 +297,24 @@ mod tests {
     }
 
     #[test]
+    fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the_whole() {
+        let looked = || {
+            let mut watch = Watch::new();
+            watch.tick(std::process::id());
+            watch
+        };
+        let own = looked().own_peak().expect("this process has one");
+        // What this process itself ever had may be all that is in that number.
+        let seen = looked().finish(own);
+        assert!(seen.backing.is_ok(), "{:?}", seen.backing);
+        // Other tests' programs are this process's children.
+        let seen = looked().finish(64 * own);
+        let why = seen.backing.expect_err("half was not seen").to_string();
+        assert!(why.contains("when its page tables were last looked at"), "{why}");
+        assert_eq!(seen.peak.0, 64 * own);
+    }
+
+    #[test]
     fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
         let gib = Bytes::gib(1).0;
         let looked = |expected| {
@@ -284,7 +340,7 @@ mod tests {
         let backing = seen.backing.expect("one look");
         assert!(backing.total() >= Bytes(memory.len() as u64), "{backing}");
         assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
-        let why = Watch::new().finish(1 << 20).backing.expect_err("no look");
+        let why = Watch::new().finish(0).backing.expect_err("no look");
         assert!(why.to_string().contains("before it could be looked at"), "{why}");
     }
 }

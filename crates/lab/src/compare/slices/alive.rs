@@ -86,8 +86,8 @@ impl Alive {
             if self.process.wait(Some(ASKING), stop)? {
                 return Err(self.process.gone());
             }
-            let why_not = match self.counts() {
-                Ok(now) if rising.is_enough_with(&now) => return self.first_halt(&plan.threads),
+            let why_not = match self.counts(stop) {
+                Ok(now) if rising.is_enough_with(&now) => return self.first_halt(&plan.threads, stop),
                 Ok(_) => None,
                 Err(why) => Some(why),
             };
@@ -106,19 +106,19 @@ impl Alive {
     pub(super) fn slice(&mut self, plan: &Plan, stop: &dyn Fn() -> bool) -> Result<Run, Error> {
         self.process.squeeze();
         let awake = self.counters.iter().any(is_answered_by_the_program);
-        let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads)).transpose();
+        let asleep = |alive: &Self| (!awake).then(|| alive.mark(&plan.threads, stop)).transpose();
         let before = asleep(self)?;
         // What was counted before this slice is no part of it.
         self.process.counted();
         halt::go_on(&self.source, self.process.id());
         let began = Instant::now();
-        let from = before.map_or_else(|| self.mark(&plan.threads), Ok)?;
+        let from = before.map_or_else(|| self.mark(&plan.threads, stop), Ok)?;
         if self.process.rest(plan.slice, stop)? {
             return Err(self.process.gone());
         }
-        let to = awake.then(|| self.mark(&plan.threads)).transpose()?;
+        let to = awake.then(|| self.mark(&plan.threads, stop)).transpose()?;
         let to = to.map_or_else(
-            || self.halt_between_writes(&plan.threads),
+            || self.halt_between_writes(&plan.threads, stop),
             |to| self.halt().map(|()| to),
         )?;
         let wall = began.elapsed();
@@ -127,10 +127,10 @@ impl Alive {
     }
 
     /// Stopped while it writes its counter, it would show half of it until its next slice: then it goes on for a moment.
-    fn halt_between_writes(&self, threads: &Threads) -> Result<Mark, Error> {
+    fn halt_between_writes(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
         for tried in 0..TRIES {
             self.halt()?;
-            match self.mark(threads) {
+            match self.mark(threads, stop) {
                 Err(Error::Metric { .. }) => {}
                 other => return other,
             }
@@ -138,14 +138,14 @@ impl Alive {
             thread::sleep(MOMENT * (1 << tried));
         }
         self.halt()?;
-        self.mark(threads)
+        self.mark(threads, stop)
     }
 
-    fn first_halt(&self, threads: &Threads) -> Result<(), Error> {
+    fn first_halt(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         if self.counters.iter().any(is_answered_by_the_program) {
             self.halt()
         } else {
-            self.halt_between_writes(threads).map(drop)
+            self.halt_between_writes(threads, stop).map(drop)
         }
     }
 
@@ -158,7 +158,7 @@ impl Alive {
         })
     }
 
-    fn mark(&self, threads: &Threads) -> Result<Mark, Error> {
+    fn mark(&self, threads: &Threads, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
         let times = threads.times(&self.source, self.process.id());
         let times = times.map_err(|why| Error::Setup {
             arm: self.arm.name.clone(),
@@ -166,13 +166,13 @@ impl Alive {
             error: std::io::Error::other(why.to_string()),
         })?;
         Ok(Mark {
-            counts: self.counts()?,
+            counts: self.counts(stop)?,
             times,
         })
     }
 
-    fn counts(&self) -> Result<Vec<f64>, Error> {
-        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.output());
+    fn counts(&self, stop: &dyn Fn() -> bool) -> Result<Vec<f64>, Error> {
+        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.output(), stop);
         self.counters.iter().map(read).collect()
     }
 
@@ -181,11 +181,12 @@ impl Alive {
         let mut watch = Watch::new();
         watch.tick(self.process.id());
         let seen = watch.finish(0);
+        let memory = (seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64));
         let metrics = [
             (Metric::Wall, wall.as_secs_f64()),
             (Metric::Cpu, score.used.cpu.as_secs_f64()),
-            (Metric::Memory, seen.peak.0 as f64),
         ];
+        let metrics = metrics.into_iter().chain(memory);
         let metrics = metrics.map(|(metric, value)| (metric.name().to_owned(), value));
         let ended = (score.used.ended > 0).then(|| {
             format!(
@@ -197,7 +198,7 @@ impl Alive {
             text: (self.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
             notes: ended.into_iter().collect(),
-            ..experiment::bare_run(metrics.into_iter().chain(score.rates), seen.backing)
+            ..experiment::bare_run(metrics.chain(score.rates), seen.backing)
         };
         live::count(&mut run, &self.process.counted());
         // What kept the arm from its pages stands last, where a verdict looks for it.

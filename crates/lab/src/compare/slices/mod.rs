@@ -1,8 +1,9 @@
 //! All arms alive at once, one running at a time: slices of time of programs that are stopped and continued.
 //!
-//! No slice pays for a start, and what a busy machine does to one it does to its neighbours in time. As each arm is one
-//! process for the whole comparison, the luck of that process is in its score; so the reference is there twice, and the
-//! comparison's own A/A is between those two processes.
+//! What a busy machine does to one slice it does to its neighbours in time. But the slices of a process share the luck of that
+//! process: where its memory lies, how its hashes are seeded. So all programs are started anew after a few slices of each, in a
+//! random order; the process, not the slice, is what the test exchanges. The reference is there twice, and the comparison's own
+//! A/A is between those processes.
 
 mod alive;
 
@@ -20,6 +21,11 @@ use super::metric::Asked;
 use super::technique::Setup;
 use super::threads::Threads;
 use super::{Error, Executor};
+use crate::rounds;
+
+/// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
+/// would tell more of a process, but it is processes that differ.
+pub const PER_START: u32 = 4;
 
 /// What `{arm}` stands for in the second process of the reference, after the reference's name.
 const AGAIN: &str = "-again";
@@ -33,13 +39,17 @@ pub struct Plan {
     pub threads: Threads,
     /// How long a program may take until its counters go up.
     pub patience: Duration,
+    /// Slices of each program that do not count, after each of its starts; one at least.
+    pub warm_up: u32,
+    /// The seed of the order in which programs are started.
+    pub seed: u64,
 }
 
 /// A program that was started, and is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// The memory that it has.
-    pub memory: Bytes,
+    /// The memory that it has; `None` if that could not be read.
+    pub memory: Option<Bytes>,
     /// How its pages come about, in words, where that was found by trial.
     pub technique: Option<String>,
 }
@@ -52,7 +62,8 @@ pub struct Slices<'a> {
     counting: Counting,
     plan: Plan,
     stop: &'a dyn Fn() -> bool,
-    alive: Vec<Alive>,
+    /// In the order in which they were started, each with its arm.
+    alive: Vec<(usize, Alive)>,
     began: Instant,
 }
 
@@ -123,7 +134,7 @@ impl<'a> Slices<'a> {
         };
         self.take(arm, alive);
         Ok(Started {
-            memory: settled.memory().unwrap_or_default(),
+            memory: settled.memory(),
             technique: choice.map(|choice| choice.words),
         })
     }
@@ -131,7 +142,10 @@ impl<'a> Slices<'a> {
     fn start(&self, arm: &Arm) -> Result<(Alive, Run), Error> {
         let mut alive = Alive::start(arm, &self.asked, &self.counting, self.stop)?;
         alive.until_it_counts(&self.plan, self.stop)?;
-        let settled = alive.slice(&self.plan, self.stop)?;
+        let mut settled = alive.slice(&self.plan, self.stop)?;
+        for _ in 1..self.plan.warm_up {
+            settled = alive.slice(&self.plan, self.stop)?;
+        }
         Ok((alive, settled))
     }
 
@@ -141,30 +155,48 @@ impl<'a> Slices<'a> {
             twin.setup = arm.setup.clone();
             twin.others = Vec::new();
         }
-        self.arms[self.alive.len()].setup = arm.setup;
-        self.alive.push(alive);
+        let place = self.alive.len();
+        self.arms[place].setup = arm.setup;
+        self.alive.push((place, alive));
         self.began = Instant::now();
+    }
+
+    /// Ends all and starts all anew, each in the way that it was found to take. Which is first is left to chance: a machine
+    /// may treat the first one otherwise.
+    fn start_all(&mut self, start: u32) -> Result<(), Error> {
+        self.end();
+        for place in rounds::order(self.arms.len(), self.plan.seed, start) {
+            let (alive, _) = self.start(&self.arms[place])?;
+            self.alive.push((place, alive));
+        }
+        Ok(())
     }
 
     /// Ends all that were started; the next is the first again.
     pub fn end(&mut self) {
-        self.alive.iter_mut().for_each(Alive::ask_to_end);
+        self.alive.iter_mut().for_each(|(_, alive)| alive.ask_to_end());
         self.alive.clear();
     }
 
     fn slice(&mut self, program: usize) -> Result<Run, Error> {
-        self.alive[program].slice(&self.plan, self.stop)
+        let of_program = self.alive.iter_mut().find(|(place, _)| *place == program);
+        let (_, alive) = of_program.ok_or_else(|| Error::InPlace("no program of this arm was started".to_owned()))?;
+        alive.slice(&self.plan, self.stop)
     }
 }
 
 impl Executor for Slices<'_> {
+    fn begin(&mut self, start: u32) -> Result<(), Error> {
+        self.start_all(start)
+    }
+
     fn run(&mut self, arm: usize) -> Result<Run, Error> {
         self.slice(arm)
     }
 
     /// A slice of the other process of the reference.
     fn again(&mut self, _: usize) -> Result<Run, Error> {
-        self.slice(self.alive.len() - 1)
+        self.slice(self.arms.len() - 1)
     }
 
     fn elapsed(&self) -> Duration {

@@ -172,7 +172,7 @@ impl Slot {
             (true, None | Some(true)) => {
                 let _ = kill_process_group(pid, Signal::KILL);
             }
-            (false, Some(true)) => tree::of(source, number).into_iter().for_each(kill),
+            (false, Some(true)) => tree::of(source, number).pids.into_iter().for_each(kill),
             _ => {}
         }
     }

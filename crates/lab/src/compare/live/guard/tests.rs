@@ -47,7 +47,7 @@ fn what_a_process_started_ends_with_it_in_whatever_session() {
     let mut line = Command::new("sh");
     line.args(["-c", "setsid -w sleep 63.5; true"]).process_group(0);
     let child = line.spawn().expect("starts");
-    let all = || crate::compare::tree::of(&Source::live(), child.id());
+    let all = || crate::compare::tree::of(&Source::live(), child.id()).pids;
     while all().len() < 2 {
         sleep(Duration::from_millis(1));
     }

@@ -1,0 +1,125 @@
+//! Why wall, user and system time disagree, in sentences: the gain, the cost, and the run length from which on it pays.
+
+use model::compare::{Difference, Even, Metric, Parts};
+
+use super::value;
+
+/// `thp: the program's own work took 0.26 s less (95 % CI 0.24 s to 0.28 s), the kernel's part 0.51 s more (..), ..`
+pub(super) fn sentence(parts: &Parts) -> String {
+    let named = [
+        ("the program's own work (user time)", parts.user),
+        ("the kernel's part (system time)", parts.system),
+        ("the whole run (wall time)", parts.wall),
+    ];
+    let all: Vec<String> = named.iter().map(|(name, part)| difference(name, *part)).collect();
+    let all = all.join(", ");
+    let pays = parts.even.map_or_else(String::new, |even| pays(parts, even));
+    format!("{} against {}: {all}.{pays}", parts.arm, parts.against)
+}
+
+fn difference(name: &str, part: Difference) -> String {
+    let Difference { seconds, low, high } = part;
+    let size = |seconds: f64| time(seconds.abs());
+    match part.sign() {
+        0 => format!(
+            "{name} no difference detected (95 % CI {} to {})",
+            signed(low),
+            signed(high)
+        ),
+        1 => format!(
+            "{name} took {} more (95 % CI {} to {})",
+            size(seconds),
+            size(low),
+            size(high)
+        ),
+        _ => format!(
+            "{name} took {} less (95 % CI {} to {})",
+            size(seconds),
+            size(high),
+            size(low)
+        ),
+    }
+}
+
+fn time(seconds: f64) -> String {
+    value(Metric::Wall.name(), seconds)
+}
+
+fn signed(seconds: f64) -> String {
+    let sign = if seconds < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", time(seconds.abs()))
+}
+
+/// Where the two are even: user time goes on with the run, and what the kernel does at the first touch comes once.
+fn pays(parts: &Parts, even: Even) -> String {
+    let Even {
+        times,
+        low,
+        high,
+        cpu_seconds,
+    } = even;
+    let high = high.map_or_else(|| "unknown".to_owned(), |high| format!("{high:.2}"));
+    let length = format!(
+        "{times:.2} times the work of these runs (95 % CI {low:.2} to {high}), that is {} of CPU time of {}",
+        time(cpu_seconds),
+        parts.against
+    );
+    let arm = &parts.arm;
+    if parts.user.sign() < 0 {
+        format!(
+            " If the kernel's part comes once, at the start (first touch and zeroing of pages), {arm} pays in CPU time for runs \
+             longer than {length}."
+        )
+    } else {
+        format!(
+            " If the kernel's part comes once, at the start, {arm} pays in CPU time for runs shorter than {length}."
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+    use model::compare::{Difference, Even, Parts};
+
+    fn of(seconds: f64, half: f64) -> Difference {
+        Difference {
+            seconds,
+            low: seconds - half,
+            high: seconds + half,
+        }
+    }
+
+    #[test]
+    fn gain_cost_and_the_length_from_which_on_it_pays_stand_in_one_place() {
+        let mut parts = Parts {
+            arm: "thp".to_owned(),
+            against: "base".to_owned(),
+            wall: of(0.24, 0.02),
+            user: of(-0.26, 0.01),
+            system: of(0.51, 0.02),
+            even: Some(Even {
+                times: 1.96,
+                low: 1.8,
+                high: Some(2.2),
+                cpu_seconds: 3.73,
+            }),
+        };
+        let text = sentence(&parts);
+        for part in [
+            "user time) took 260 ms less (95 % CI 250 ms to 270 ms)",
+            "system time) took 510 ms more (95 % CI 490 ms to 530 ms)",
+            "thp pays in CPU time for runs longer than 1.96 times the work of these runs (95 % CI 1.80 to 2.20)",
+            "3.730 s of CPU time of base",
+        ] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        (parts.even, parts.system) = (None, of(0.001, 0.002));
+        let text = sentence(&parts);
+        assert!(
+            text.contains("system time) no difference detected (95 % CI -1.00 ms to +3.00 ms)")
+                && !text.contains("pays"),
+            "{text}"
+        );
+    }
+}
