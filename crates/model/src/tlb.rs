@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::{Bytes, Doubt, Estimate, PageKind};
 
 mod built;
+mod index;
 
 pub use built::built;
+pub use index::{Hash, Index};
 
 /// Everything that was told from timing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,35 +137,6 @@ impl fmt::Display for Ways {
             Self::Count(ways) => f.pad(&format!("{ways}-way")),
             Self::Full => f.pad("full"),
         }
-    }
-}
-
-/// How a page number chooses its set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Index {
-    /// Its lowest bits.
-    Linear,
-    /// Its lowest bits XORed with the ones above them.
-    Xor,
-}
-
-impl Index {
-    /// The set of a page number among `sets` (a power of two): its lowest bits, or all its bits folded by XOR.
-    // Called for every page of every probe of every fit: it must not cross a crate's border as a call.
-    #[inline]
-    pub fn set(self, page: u64, sets: u32) -> u32 {
-        let mask = u64::from(sets).saturating_sub(1);
-        let bits = mask.count_ones();
-        if self == Self::Linear || bits == 0 {
-            return (page & mask) as u32;
-        }
-        let (mut rest, mut folded) = (page, 0);
-        while rest != 0 {
-            folded ^= rest & mask;
-            rest >>= bits;
-        }
-        folded as u32
     }
 }
 

@@ -60,6 +60,7 @@ impl<O: Oracle> Search<'_, O> {
         let judged = |found: Found, shape: Option<Shape>| Judged {
             found,
             knee: view.knee.pages,
+            rise: view.knee.rise,
             shape,
         };
         let Some(fit) = self.narrowed(view, Replacement::Lru) else {
@@ -145,7 +146,7 @@ impl<O: Oracle> Search<'_, O> {
             .collect()
     }
 
-    fn sample(&self, view: View, probe: Probe, cost: f64) -> Sample {
+    pub(super) fn sample(&self, view: View, probe: Probe, cost: f64) -> Sample {
         Sample {
             layout: probe.layout,
             pages: probe.pages,
