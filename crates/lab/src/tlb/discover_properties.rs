@@ -45,7 +45,9 @@ impl Truth {
         let outside = |entries: model::tlb::Entries| !(entries.low..=entries.high).contains(&self.entries());
         told.entries.is_some_and(outside)
             || told.ways.is_some_and(|ways| ways != self.associativity())
-            || told.index.is_some_and(|index| index != self.hash.index() || self.sets == 1)
+            || told
+                .index
+                .is_some_and(|index| index != self.hash.index() || self.sets == 1)
     }
 }
 

@@ -75,7 +75,7 @@ fn fully_associative_arrays_of_any_replacement_are_told_or_not_named_beside_any_
         told.iter_mut().for_each(|level| level.widen(&[]));
         tally.count(seed, &[truth], &told);
     }
-    println_of(&tally);
+    show(&tally);
     assert_eq!(tally.wrong, [] as [String; 0]);
     assert!(2 * (tally.exact + tally.ranged) > tally.levels(), "{tally:?}");
 }
@@ -103,14 +103,17 @@ fn arrays_of_unknown_hashes_are_not_given_a_geometry_that_they_do_not_have() {
         told.iter_mut().for_each(|level| level.widen(&[]));
         tally.count(seed, &[truth], &told);
     }
-    println_of(&tally);
+    show(&tally);
     assert_eq!(tally.wrong, [] as [String; 0]);
 }
 
 #[allow(clippy::print_stderr)]
-fn println_of(tally: &Tally) {
+fn show(tally: &Tally) {
     let Tally {
         exact, ranged, unknown, ..
     } = tally;
-    eprintln!("{exact} exact, {ranged} a range, {unknown} unknown, {} wrong", tally.wrong.len());
+    eprintln!(
+        "{exact} exact, {ranged} a range, {unknown} unknown, {} wrong",
+        tally.wrong.len()
+    );
 }

@@ -335,11 +335,10 @@ impl Fit {
     /// The entries that rivals have: one number if they agree.
     pub fn entries(&self) -> Entries {
         let entries = || self.rivals.iter().map(|rival| rival.entries());
-        let value = self.shape.entries();
+        let best = self.shape.entries();
         Entries {
-            value,
-            low: entries().min().unwrap_or(value),
-            high: entries().max().unwrap_or(value),
+            low: entries().min().unwrap_or(best),
+            high: entries().max().unwrap_or(best),
         }
     }
 

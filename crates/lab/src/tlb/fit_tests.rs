@@ -73,7 +73,7 @@ fn hits_that_were_seen_count_more_than_misses_that_a_neighbour_may_have_made() {
             ..sample
         })
         .collect();
-    assert_eq!(found(&samples).entries().value, 64);
+    assert_eq!(found(&samples).shape.entries(), 64);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn where_misses_spread_gently_the_edges_alone_tell() {
     let samples: Vec<Sample> = (0..6).map(Layout::strided).flat_map(observe).collect();
     let edges = fit(&samples, Replacement::Any, (1500, 6000)).expect("observations");
     assert!(edges.rivals.contains(&truth), "{edges:?}");
-    assert_eq!(edges.entries().value, 3072, "{edges:?}");
+    assert_eq!(edges.shape.entries(), 3072, "{edges:?}");
     assert!(edges.misfit(&samples).explains());
     let lru = fit(&samples, Replacement::Lru, (1500, 6000)).expect("observations");
-    assert_ne!(lru.entries().value, 3072, "LRU has no such gentle knee: {lru:?}");
+    assert_ne!(lru.shape.entries(), 3072, "LRU has no such gentle knee: {lru:?}");
 }

@@ -88,7 +88,9 @@ pub(super) fn drawn_edges(sweep: Sweep, shape: Shape, layout: Layout, limits: Li
     let more = [1, edge / 16 + 1, edge / 4 + 1, edge / 2 + 1].map(|more| edge + more);
     let least = shape.shares(Replacement::Any, layout, more.into_iter());
     let over = more.into_iter().zip(least).find(|(_, shares)| shares.least > GOOD);
-    [edge].into_iter().chain(over.map(|(pages, _)| pages))
+    [edge]
+        .into_iter()
+        .chain(over.map(|(pages, _)| pages))
         .filter(move |&pages| limits.allow(layout, pages))
         .map(move |pages| Probe { sweep, layout, pages })
 }
@@ -148,7 +150,9 @@ fn keep(best: &mut Best, new: (f64, Option<Probe>)) {
 /// tells if a neighbour was ever away.
 pub(super) fn edges(sweep: Sweep, shape: Shape, limits: Limits, start: u32) -> Vec<Probe> {
     let wide = |layout: &Layout| SHARE * shape.capacity(*layout, limits.pages) >= shape.entries();
-    let (drawn, plain): (Vec<Layout>, Vec<Layout>) = layouts(sweep, limits).filter(wide).partition(|layout| layout.is_drawn());
+    let (drawn, plain): (Vec<Layout>, Vec<Layout>) = layouts(sweep, limits)
+        .filter(wide)
+        .partition(|layout| layout.is_drawn());
     let both = plain.into_iter().take(WIDE).chain(drawn).flat_map(|layout| {
         let edge = shape.capacity(layout, limits.pages);
         [short_of(edge), edge, beyond(edge)].map(|pages| Probe { sweep, layout, pages })

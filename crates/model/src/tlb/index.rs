@@ -53,6 +53,10 @@ impl Hash {
 
     /// The name of its family.
     pub fn index(self) -> Index {
-        if self == Self::Linear { Index::Linear } else { Index::Xor }
+        if self == Self::Linear {
+            Index::Linear
+        } else {
+            Index::Xor
+        }
     }
 }

@@ -8,11 +8,7 @@ fn tlb(value: u32, ways: Ways) -> Tlb {
         levels: vec![Level {
             kind: PageKind::Base,
             level: 1,
-            entries: Some(Entries {
-                value,
-                low: value,
-                high: value,
-            }),
+            entries: Some(Entries::exactly(value)),
             ways: Some(ways),
             index: Some(Index::Linear),
             miss_ns: None,
@@ -145,13 +141,9 @@ fn ways_are_a_number_or_the_word_full_and_verdicts_are_page_sizes() {
     let value = serde_json::to_value(tlb(96, Ways::Count(6))).expect("json");
     assert_eq!(value["host_backing"]["verdict"], "4K");
     assert_eq!(value["levels"][0]["entries"]["value"], 96);
-    assert_eq!(
-        Entries {
-            value: 71,
-            low: 68,
-            high: 73
-        }
-        .to_string(),
-        "71 (68-73)"
-    );
+    let range = Entries { low: 68, high: 73 };
+    assert_eq!((range.to_string(), range.value()), ("68-73".to_owned(), None));
+    let json = serde_json::to_value(range).expect("json");
+    assert_eq!(json, serde_json::json!({"value": null, "low": 68, "high": 73}));
+    assert_eq!(serde_json::from_value::<Entries>(json).expect("json"), range);
 }

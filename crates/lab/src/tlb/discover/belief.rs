@@ -92,7 +92,9 @@ impl<O: Oracle> Search<'_, O> {
         let expected = |probe: Probe| fit.shape.shares(fit.replacement, probe.layout, once(probe.pages))[0].least;
         let asked = draws(view.sweep, limits).flat_map(|layout| drawn_edges(view.sweep, fit.shape, layout, limits));
         asked.filter(|probe| probe.pages >= view.start).all(|probe| {
-            let Some(floor) = self.survey.floor(probe) else { return false };
+            let Some(floor) = self.survey.floor(probe) else {
+                return false;
+            };
             let sample = self.sample(view, probe, floor);
             match expected(probe) {
                 0.0 => sample.fits(),
@@ -103,7 +105,7 @@ impl<O: Oracle> Search<'_, O> {
 
     /// Do costs go on rising where all pages should miss already? What was taken for the cost of a miss is none then.
     fn is_uneven(&self, view: View, entries: Entries) -> bool {
-        let mut plateau = self.plateau(view, entries.value);
+        let mut plateau = self.plateau(view, entries.high);
         plateau.sort_unstable_by(f64::total_cmp);
         let quarter = plateau.len() / 4;
         let Some((low, high)) = plateau.get(quarter).zip(plateau.iter().rev().nth(quarter)) else {
@@ -254,5 +256,5 @@ fn uneven() -> Belief {
 }
 
 fn spread(entries: Entries) -> f64 {
-    f64::from(entries.high - entries.low) / f64::from(entries.value)
+    2.0 * f64::from(entries.high - entries.low) / f64::from(entries.high + entries.low)
 }

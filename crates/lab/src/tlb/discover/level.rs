@@ -163,7 +163,7 @@ impl<O: Oracle> Search<'_, O> {
             entries: Some(entries),
             ways: fit.ways(),
             index: fit.index(),
-            penalty: self.plateau(view, entries.value),
+            penalty: self.plateau(view, entries.high),
             not_told: fit
                 .ways()
                 .is_none()
@@ -177,7 +177,7 @@ impl<O: Oracle> Search<'_, O> {
             entries: Some(entries),
             ways: None,
             index: None,
-            penalty: self.plateau(view, entries.value),
+            penalty: self.plateau(view, entries.high),
             not_told: Some("the knee is soft: replacement is gentler than LRU, or a neighbour holds a part".to_owned()),
         }
     }
