@@ -8,10 +8,12 @@ use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 mod flush;
+mod prove;
 mod scan;
 mod tour;
 
 pub use flush::Flush;
+pub use prove::Proof;
 use tour::Order;
 pub use tour::{Tour, ring_bytes};
 
@@ -208,6 +210,31 @@ impl Span {
             steps: offsets.len() as u64,
             _span: std::marker::PhantomData,
         }
+    }
+
+    /// Proves the page size of a span that was not visited yet: visits one word in each of at most `most` regions all over it. A
+    /// region is as large as a page of the PMD level, or of the span where these are larger. `None` if the span is shorter.
+    ///
+    /// # Errors
+    /// If the kernel does not say which pages are present.
+    pub fn prove(&mut self, region: Bytes, most: u64) -> io::Result<Option<Proof>> {
+        let start = (self.address() as u64).next_multiple_of(region.0) - self.address() as u64;
+        let count = (self.len() as u64).saturating_sub(start) / region.0;
+        let sampled = most.min(count);
+        let offsets: Vec<u64> = (0..sampled).map(|n| start + n * count / sampled * region.0).collect();
+        for &offset in &offsets {
+            let word = self.word(offset);
+            // SAFETY: inside the span, which is borrowed mutably; pages of a span that is one page are only read.
+            unsafe {
+                match self.behind {
+                    Behind::Private => word.write_volatile(0),
+                    Behind::OnePage => drop(word.read_volatile()),
+                }
+            }
+        }
+        let places: Vec<u64> = offsets.iter().map(|offset| self.address() as u64 + offset).collect();
+        let proof = (!places.is_empty()).then(|| prove::prove(&prove::Running, &places, region.0));
+        proof.transpose()
     }
 
     /// How much of the present part of the first `bytes` is mapped by large page-table entries, 0 to 1.

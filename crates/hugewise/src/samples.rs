@@ -262,10 +262,10 @@ pub(crate) fn tlb() -> Tlb {
         high: 1.1 * median,
         samples: 12,
     };
-    let level = |level, [value, low, high]: [u32; 3], cycles: f64, not_told: Option<&str>| Level {
+    let level = |level, [low, high]: [u32; 2], cycles: f64, not_told: Option<&str>| Level {
         kind: PageKind::Base,
         level,
-        entries: Some(Entries { value, low, high }),
+        entries: Some(Entries { low, high }),
         ways: not_told.is_none().then_some(Ways::Full),
         index: None,
         miss_ns: Some(estimate(cycles / 3.7)),
@@ -275,14 +275,15 @@ pub(crate) fn tlb() -> Tlb {
     let point = |power: u32| CurvePoint {
         kind: PageKind::Base,
         stride: 1,
+        drawn_from: None,
         block: 1,
         pages: 1 << power,
         cycles: estimate(4.0 + f64::from(power)),
     };
     Tlb {
         levels: vec![
-            level(1, [72; 3], 7.0, None),
-            level(2, [3080, 2370, 4010], 34.0, Some("the knee is soft")),
+            level(1, [72; 2], 7.0, None),
+            level(2, [2370, 4010], 34.0, Some("the knee is soft")),
         ],
         walks: vec![Walk {
             kind: PageKind::Base,
@@ -290,6 +291,7 @@ pub(crate) fn tlb() -> Tlb {
             entry_bytes: Bytes::kib(32),
             cycles: estimate(30.0),
             ns: estimate(8.0),
+            converged: true,
         }],
         sharing: Vec::new(),
         host_backing: HostBacking {

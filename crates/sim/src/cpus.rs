@@ -17,6 +17,12 @@ pub struct Cpu {
     pub vendor: String,
     /// Microarchitecture.
     pub uarch: String,
+    /// CPU family as `/proc/cpuinfo` shows it; none on Arm, or where no source is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<u32>,
+    /// Models of that family, or Arm part numbers, with these TLBs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<u32>,
     /// Base clock, in MHz.
     pub clock_mhz: Option<f64>,
     /// Page sizes it can map.
@@ -185,17 +191,35 @@ pub fn by_id(id: &str) -> Option<&'static Cpu> {
     table().iter().find(|cpu| cpu.id == id)
 }
 
-/// The CPU that a machine's own model name means (`Intel(R) Xeon(R) Platinum 8452Y`): the one whose model number stands in
-/// it as a word.
-pub fn by_model_name(name: &str) -> Option<&'static Cpu> {
-    let words: Vec<String> = words_of(name);
-    table().iter().find(|cpu| {
-        cpu.id.split('-').next_back().is_some_and(|number| {
-            number.len() >= 4
-                && number.contains(|c: char| c.is_ascii_digit())
-                && words.iter().any(|word| word == number)
-        })
-    })
+/// What a machine says of its CPU, as `/proc/cpuinfo` has it; parts that it does not say are `None`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity<'a> {
+    /// `AuthenticAMD`, `GenuineIntel`, or an Arm implementer such as `0x41`.
+    pub vendor: Option<&'a str>,
+    /// Family (x86 only).
+    pub family: Option<u32>,
+    /// Model, or Arm part number.
+    pub model: Option<u32>,
+    /// The marketing name.
+    pub name: Option<&'a str>,
+}
+
+/// The CPU of the table that a machine has: by vendor, family and model, which all products of a core share. The number in the
+/// marketing name decides only between several rows of one model, and where no row has the model.
+pub fn of_machine(machine: Identity<'_>) -> Option<&'static Cpu> {
+    let words = words_of(machine.name.unwrap_or_default());
+    let same: Vec<&Cpu> = table().iter().filter(|cpu| cpu.is_of(machine)).collect();
+    let named = |cpu: &&&Cpu| cpu.is_named_in(&words);
+    match same[..] {
+        [] => table()
+            .iter()
+            .find(|cpu| cpu.models.is_empty() && cpu.is_named_in(&words)),
+        [only] => Some(only),
+        [first, ..] => {
+            let alike = same.iter().all(|cpu| cpu.tlb == first.tlb);
+            same.iter().find(named).copied().or(alike.then_some(first))
+        }
+    }
 }
 
 fn words_of(name: &str) -> Vec<String> {
@@ -205,6 +229,27 @@ fn words_of(name: &str) -> Vec<String> {
 }
 
 impl Cpu {
+    /// Does the row hold for the machine's vendor, family and model?
+    fn is_of(&self, machine: Identity<'_>) -> bool {
+        let vendor = match machine.vendor {
+            Some("AuthenticAMD") => "AMD",
+            Some("GenuineIntel") => "Intel",
+            Some("0x41") => "Arm",
+            _ => return false,
+        };
+        let model = machine.model.is_some_and(|model| self.models.contains(&model));
+        self.vendor == vendor && self.family == machine.family && model
+    }
+
+    /// Does the number of its id stand in a name as a word?
+    fn is_named_in(&self, words: &[String]) -> bool {
+        self.id.split('-').next_back().is_some_and(|number| {
+            number.len() >= 4
+                && number.contains(|c: char| c.is_ascii_digit())
+                && words.iter().any(|word| word == number)
+        })
+    }
+
     /// What the table says about the TLBs that serve loads of a page kind, to stand beside a measurement.
     pub fn known(&self, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Known> {
         let page = PageSize(kind.page_size(base, pmd));
@@ -237,7 +282,7 @@ impl Cpu {
 
 #[cfg(test)]
 mod tests {
-    use super::{by_id, by_model_name, parse, table};
+    use super::{Identity, by_id, of_machine, parse, table};
     use model::tlb::Ways;
     use model::{Bytes, PageKind};
 
@@ -286,12 +331,60 @@ mod tests {
     }
 
     #[test]
-    fn a_model_name_finds_its_cpu_and_a_masked_one_finds_none() {
-        let id = |name| by_model_name(name).map(|cpu| cpu.id.as_str());
-        assert_eq!(id("INTEL(R) XEON(R) PLATINUM 8452Y"), Some("xeon-8452y"));
-        assert_eq!(id("AMD EPYC 9654 96-Core Processor"), Some("epyc-9654"));
-        assert_eq!(id("AMD EPYC"), None);
-        assert_eq!(id(""), None);
+    fn vendor_family_and_model_find_a_cpu_whatever_its_product_is_called() {
+        let find = |vendor, family, model, name| {
+            let machine = Identity {
+                vendor: Some(vendor),
+                family,
+                model: Some(model),
+                name: Some(name),
+            };
+            of_machine(machine).map(|cpu| cpu.id.as_str())
+        };
+        let (amd, intel, arm) = ("AuthenticAMD", "GenuineIntel", "0x41");
+        assert_eq!(
+            find(amd, Some(25), 17, "AMD EPYC 9554 64-Core Processor"),
+            Some("epyc-9654")
+        );
+        assert_eq!(
+            find(amd, Some(25), 1, "AMD EPYC"),
+            Some("epyc-7713"),
+            "a guest's masked name"
+        );
+        assert_eq!(find(amd, Some(26), 2, "AMD EPYC"), Some("epyc-9655"));
+        assert_eq!(
+            find(intel, Some(6), 143, "Intel(R) Xeon(R) Platinum 8480+"),
+            Some("xeon-8452y")
+        );
+        assert_eq!(
+            find(intel, Some(6), 85, "Intel(R) Xeon(R) Gold 6248"),
+            Some("skylake-sp")
+        );
+        assert_eq!(
+            find(intel, Some(6), 26, "Intel(R) Xeon(R) CPU X5570 @ 2.93GHz"),
+            Some("xeon-x5570")
+        );
+        assert_eq!(find(arm, None, 0xd0c, "Neoverse-N1"), Some("neoverse-n1"));
+        assert_eq!(
+            find(intel, Some(25), 1, "AMD EPYC 9654"),
+            None,
+            "another vendor's model"
+        );
+        assert_eq!(
+            find(amd, Some(25), 97, "AMD EPYC 9654"),
+            None,
+            "a model that no row has"
+        );
+        assert_eq!(find(amd, Some(15), 33, "Dual Core AMD Opteron(tm) Processor 885"), None);
+        assert_eq!(of_machine(Identity::default()), None);
+    }
+
+    #[test]
+    fn every_row_with_known_tlbs_but_one_is_found_by_family_and_model() {
+        let lost = table()
+            .iter()
+            .filter(|cpu| !cpu.tlb.is_empty() && cpu.models.is_empty());
+        assert_eq!(lost.map(|cpu| cpu.id.as_str()).collect::<Vec<_>>(), ["opteron-885"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use model::Bytes;
-use model::tlb::Index;
+use model::tlb::Hash;
 
 /// Which entry of a full set goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +12,23 @@ pub enum Replacement {
     Lru,
     /// The one a binary tree of "other half" bits points at; for odd ways the missing leaves are skipped.
     TreePlru,
+    /// The first one that was not used since all others were: a bit for each way, cleared when the last one is set.
+    NotRecentlyUsed,
+    /// One of the older quarter, by a fixed generator: nearly LRU.
+    NearLru,
     /// Any, by a fixed generator.
     Random,
+}
+
+impl Replacement {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Lru,
+        Self::TreePlru,
+        Self::NotRecentlyUsed,
+        Self::NearLru,
+        Self::Random,
+    ];
 }
 
 /// One array of entries.
@@ -28,7 +43,7 @@ pub struct Array {
     /// Entries per set.
     pub ways: u32,
     /// How a page chooses its set.
-    pub index: Index,
+    pub hash: Hash,
     /// Which entry of a full set goes.
     pub replacement: Replacement,
     /// Core cycles it takes to find out that an entry is here rather than a level earlier.
@@ -43,7 +58,7 @@ impl Array {
             holds: vec![page],
             sets,
             ways,
-            index: Index::Linear,
+            hash: Hash::Linear,
             replacement: Replacement::Lru,
             cycles,
         }
@@ -52,7 +67,7 @@ impl Array {
     /// The same with pages scattered over its sets by XOR.
     pub fn hashed(self) -> Self {
         Self {
-            index: Index::Xor,
+            hash: Hash::Fold,
             ..self
         }
     }
@@ -68,10 +83,19 @@ pub struct Tlb {
 impl Tlb {
     /// An empty machine. A miss everywhere costs `walk_cycles` on top of the last level's cycles.
     pub fn new(arrays: &[Array], walk_cycles: f64) -> Self {
+        Self::beside(arrays, walk_cycles, |_, _| 0)
+    }
+
+    /// The same where somebody else holds so many entries of each set of an array and never lets go of them.
+    pub fn beside(arrays: &[Array], walk_cycles: f64, held: impl Fn(&Array, u32) -> u32) -> Self {
+        let set = |array: &Array, number: u32| {
+            let left = array.ways.saturating_sub(held(array, number));
+            Set::new(array.replacement, left, u64::from(number))
+        };
         let mut arrays: Vec<_> = arrays
             .iter()
             .map(|array| {
-                let sets = (0..array.sets).map(|n| Set::new(array, u64::from(n))).collect();
+                let sets = (0..array.sets).map(|number| set(array, number)).collect();
                 (array.clone(), sets)
             })
             .collect();
@@ -89,7 +113,7 @@ impl Tlb {
                 break;
             }
             cost += array.cycles;
-            let set = &mut sets[array.index.set(page, array.sets) as usize];
+            let set = &mut sets[array.hash.set(page, array.sets) as usize];
             // Two sizes never share a number: the tag carries the size.
             found = set.access((size.0.trailing_zeros().into(), page));
         }
@@ -110,10 +134,10 @@ enum Set {
 }
 
 impl Set {
-    fn new(array: &Array, seed: u64) -> Self {
-        match array.replacement {
-            Replacement::Lru if array.ways > WIDE => Self::Lru(Recency::new(array.ways)),
-            any => Self::Ways(Ways::new(array.ways, any, seed)),
+    fn new(replacement: Replacement, ways: u32, seed: u64) -> Self {
+        match replacement {
+            Replacement::Lru if ways > WIDE => Self::Lru(Recency::new(ways)),
+            any => Self::Ways(Ways::new(ways, any, seed)),
         }
     }
 
@@ -164,7 +188,8 @@ impl Recency {
 struct Ways {
     replacement: Replacement,
     tags: Vec<Option<Tag>>,
-    tree: Vec<bool>,
+    /// Which half of each pair of halves to leave; or which ways were used of late.
+    bits: Vec<bool>,
     random: u64,
 }
 
@@ -174,45 +199,62 @@ impl Ways {
         Self {
             replacement,
             tags: vec![None; ways],
-            tree: vec![false; ways.next_power_of_two()],
+            bits: vec![false; ways.next_power_of_two()],
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
     }
 
     fn access(&mut self, tag: Tag) -> bool {
+        if self.tags.is_empty() {
+            return false;
+        }
         let hit = self.tags.iter().position(|&held| held == Some(tag));
         let way = hit.unwrap_or_else(|| self.victim());
         self.tags[way] = Some(tag);
         match self.replacement {
             // In order of use, the latest first.
-            Replacement::Lru => self.tags[..=way].rotate_right(1),
+            Replacement::Lru | Replacement::NearLru => self.tags[..=way].rotate_right(1),
             Replacement::TreePlru => self.point_away_from(way),
+            Replacement::NotRecentlyUsed => self.mark(way),
             Replacement::Random => {}
         }
         hit.is_some()
     }
 
     fn victim(&mut self) -> usize {
+        let ways = self.tags.len();
         if let Some(empty) = self.tags.iter().position(Option::is_none) {
             return empty;
         }
         match self.replacement {
-            Replacement::Lru => self.tags.len() - 1,
+            Replacement::Lru => ways - 1,
+            Replacement::NearLru => ways - 1 - self.below(ways.div_ceil(4)),
             Replacement::TreePlru => self.pointed_at(),
-            Replacement::Random => {
-                self.random ^= self.random << 13;
-                self.random ^= self.random >> 7;
-                self.random ^= self.random << 17;
-                (self.random % self.tags.len() as u64) as usize
-            }
+            Replacement::NotRecentlyUsed => self.bits[..ways].iter().position(|used| !used).unwrap_or(0),
+            Replacement::Random => self.below(ways),
+        }
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % most as u64) as usize
+    }
+
+    fn mark(&mut self, way: usize) {
+        self.bits[way] = true;
+        if self.bits[..self.tags.len()].iter().all(|&used| used) {
+            self.bits.fill(false);
+            self.bits[way] = true;
         }
     }
 
     fn pointed_at(&self) -> usize {
-        let leaves = self.tree.len();
+        let leaves = self.bits.len();
         let mut node = 1;
         while node < leaves {
-            let wanted = 2 * node + usize::from(self.tree[node]);
+            let wanted = 2 * node + usize::from(self.bits[node]);
             let mut leftmost = wanted;
             while leftmost < leaves {
                 leftmost *= 2;
@@ -227,9 +269,9 @@ impl Ways {
     }
 
     fn point_away_from(&mut self, way: usize) {
-        let mut node = way + self.tree.len();
+        let mut node = way + self.bits.len();
         while node > 1 {
-            self.tree[node / 2] = node.is_multiple_of(2);
+            self.bits[node / 2] = node.is_multiple_of(2);
             node /= 2;
         }
     }
@@ -295,11 +337,27 @@ mod tests {
                 / 100.0
                 / pages as f64
         };
-        for replacement in [Replacement::Lru, Replacement::TreePlru, Replacement::Random] {
+        for replacement in Replacement::ALL {
             assert_eq!(cost(replacement, 24), 0.0, "{replacement:?}");
         }
         assert_eq!(cost(Replacement::Lru, 26), 1.0);
         assert!(cost(Replacement::TreePlru, 26) < 0.8);
         assert!(cost(Replacement::Random, 26) < 0.5);
+        assert!((0.05..0.9).contains(&cost(Replacement::NearLru, 26)));
+        assert!((0.05..0.9).contains(&cost(Replacement::NotRecentlyUsed, 26)));
+    }
+
+    #[test]
+    fn what_another_holds_of_a_set_is_not_there_whatever_is_replaced() {
+        for replacement in Replacement::ALL {
+            let array = Array {
+                replacement,
+                ..Array::new(1, BASE, 2, 8, 0.0)
+            };
+            let beside = |held: u32| Tlb::beside(std::slice::from_ref(&array), 1.0, |_, set| held * (1 - set));
+            assert_eq!(lap(&mut beside(3), BASE, 10, 1), 0.0, "{replacement:?}");
+            assert!(lap(&mut beside(3), BASE, 11, 1) > 0.0, "{replacement:?}");
+            assert_eq!(lap(&mut beside(8), BASE, 16, 1), 0.5, "{replacement:?}");
+        }
     }
 }

@@ -32,6 +32,20 @@ fn a_ring_and_a_list_visit_private_pages() {
 }
 
 #[test]
+fn base_pages_are_proved_to_be_none_that_large_entries_map() {
+    for behind in [Behind::Private, Behind::OnePage] {
+        let mut span = Span::reserve(PageKind::Base, BASE, 1 << 12, behind).expect("address space");
+        let proof = span
+            .prove(Bytes::mib(2), 4)
+            .expect("pagemap is readable")
+            .expect("16 MiB");
+        assert_eq!(proof.share, 0.0, "{behind:?} {proof:?}");
+    }
+    let mut short = Span::reserve(PageKind::Base, BASE, 8, Behind::Private).expect("address space");
+    assert_eq!(short.prove(Bytes::mib(2), 4).expect("nothing is asked"), None);
+}
+
+#[test]
 fn pages_that_are_one_page_take_no_memory_and_stay_readable() {
     let mut span = Span::reserve(PageKind::Base, BASE, 1 << 18, Behind::OnePage).expect("address space");
     let mut list = Span::reserve(PageKind::Base, BASE, 64, Behind::Private).expect("a little memory");

@@ -95,10 +95,14 @@ fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Kn
         entries: array.entries,
         ways: ways(array.ways, array.entries),
     });
-    let name = snapshot.cpu.model_name.known();
-    let by_table = name
-        .and_then(|name| sim::cpus::by_model_name(name))
-        .map(|cpu| cpu.known(kind, base, pmd));
+    let cpu = &snapshot.cpu;
+    let machine = sim::cpus::Identity {
+        vendor: cpu.vendor.known().map(String::as_str),
+        family: cpu.family.known().copied(),
+        model: cpu.model.known().copied(),
+        name: cpu.model_name.known().map(String::as_str),
+    };
+    let by_table = sim::cpus::of_machine(machine).map(|cpu| cpu.known(kind, base, pmd));
     by_cpuid.chain(by_table.unwrap_or_default()).collect()
 }
 

@@ -28,10 +28,10 @@ impl Show for GuestTlb {
     fn csv(&self) -> Lines {
         let head = vec![
             "kind",
-            "truth",
+            "leaf",
             "verdict",
             "confidence",
-            "right",
+            "consistent",
             "cycles_large",
             "cycles_apart",
             "cycles_row",
@@ -45,16 +45,22 @@ impl Show for GuestTlb {
     }
 }
 
-/// How many of the verdicts are right, in one sentence.
+/// For how many page kinds timing agrees with KVM, in one sentence.
 fn counted(guest: &GuestTlb) -> String {
-    let count = |right: Option<bool>| guest.behind.iter().filter(|behind| behind.right == right).count();
-    let (right, wrong) = (count(Some(true)), count(Some(false)));
-    let all = guest.behind.len();
-    let wrong = match wrong {
-        0 => "none is wrong".to_owned(),
-        wrong => format!("{wrong} wrong"),
+    let count = |consistent| {
+        guest
+            .behind
+            .iter()
+            .filter(|behind| behind.consistent == consistent)
+            .count()
     };
-    format!("Timing inside the guest names the host's pages rightly for {right} of {all} page kinds; {wrong}.")
+    let (agreed, contradicted) = (count(Some(true)), count(Some(false)));
+    let all = guest.behind.len();
+    let contradicted = match contradicted {
+        0 => "none contradicts them".to_owned(),
+        count => format!("{count} contradict{} them", if count == 1 { "s" } else { "" }),
+    };
+    format!("Timing inside the guest agrees with KVM's leaves for {agreed} of {all} page kinds; {contradicted}.")
 }
 
 fn readout(readout: &Readout) -> String {
@@ -81,10 +87,10 @@ fn verdicts(guest: &GuestTlb) -> Sheet {
         "Behind a guest's 2M pages: what timing says, and what KVM and the kernel say",
         [
             "chosen",
-            "true",
+            "KVM's leaves",
             "timing says",
             "#sure",
-            "right",
+            "consistent",
             "#cycles through 2M",
             "#as if splintered",
             "#as if not",
@@ -96,6 +102,10 @@ fn verdicts(guest: &GuestTlb) -> Sheet {
     for behind in &guest.behind {
         notes(behind).into_iter().for_each(|note| sheet.note(note));
     }
+    sheet.note(format!(
+        "timing shows the smallest page of all layers; natively, outside of any guest, it shows {}",
+        guest.native.verdict
+    ));
     sheet.note("4K: splintered; none: no splintering, the host gives at least 2M. Place: 0 costs as if held whole, 1 as if splintered");
     sheet.note(format!("{:.1} s on CPU {}", guest.seconds, guest.cpu));
     sheet
@@ -111,10 +121,10 @@ fn row(behind: &Behind) -> [String; 10] {
     let place = behind.walks.and_then(|walks| walks.share);
     [
         behind.kind.to_string(),
-        behind.truth.to_string(),
+        behind.leaf.to_string(),
         behind.verdict.verdict.to_string(),
         sure(&behind.verdict),
-        match behind.right {
+        match behind.consistent {
             Some(true) => "yes",
             Some(false) => "NO",
             None => "-",
@@ -186,10 +196,10 @@ fn csv_line(behind: &Behind) -> Vec<String> {
     let share = walks.and_then(|walks| walks.share);
     vec![
         behind.kind.to_string(),
-        behind.truth.to_string(),
+        behind.leaf.to_string(),
         behind.verdict.verdict.to_string(),
         behind.verdict.confidence.to_string(),
-        behind.right.map_or_else(String::new, |right| right.to_string()),
+        behind.consistent.map_or_else(String::new, |known| known.to_string()),
         text(walks.map(|walks| walks.large.median)),
         text(walks.map(|walks| walks.apart.median)),
         text(walks.map(|walks| walks.row.median)),

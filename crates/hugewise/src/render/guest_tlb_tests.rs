@@ -17,7 +17,7 @@ fn exactly(value: f64) -> Estimate {
     }
 }
 
-fn behind(kind: PageKind, truth: Verdict, verdict: Verdict) -> Behind {
+fn behind(kind: PageKind, leaf: Verdict, verdict: Verdict) -> Behind {
     let mut behind = Behind {
         kind,
         backing: Backed {
@@ -26,14 +26,14 @@ fn behind(kind: PageKind, truth: Verdict, verdict: Verdict) -> Behind {
             proof: "PAGEMAP_SCAN".to_owned(),
         },
         kvm: None,
-        truth,
+        leaf,
         verdict: HostBacking {
             verdict,
             confidence: 0.9,
             splintered: None,
             evidence: vec!["seen".to_owned()],
         },
-        right: None,
+        consistent: None,
         entries: None,
         walks: Some(Walks {
             lines: 4096,
@@ -46,7 +46,7 @@ fn behind(kind: PageKind, truth: Verdict, verdict: Verdict) -> Behind {
         levels: Vec::new(),
         not_measured: None,
     };
-    behind.right = behind.is_right();
+    behind.consistent = behind.is_consistent(Verdict::None);
     behind
 }
 
@@ -58,6 +58,7 @@ fn guest(readout: Readout) -> GuestTlb {
     };
     GuestTlb {
         mmu: Reading::Known("shadow-pvm".to_owned()),
+        native: behind(PageKind::Thp, Verdict::None, Verdict::None).verdict,
         behind: vec![
             behind(PageKind::Base, Verdict::Small, Verdict::Small),
             behind(PageKind::Thp, Verdict::None, Verdict::Small),
@@ -70,12 +71,12 @@ fn guest(readout: Readout) -> GuestTlb {
 }
 
 #[test]
-fn right_wrong_and_missing_are_told_apart() {
+fn agreement_contradiction_and_what_is_missing_are_told_apart() {
     let guest = guest(Readout::Blind {
         why: "shadow".to_owned(),
     });
     assert!(
-        guest.headlines()[0].contains("1 of 3 page kinds; 1 wrong"),
+        guest.headlines()[0].contains("1 of 3 page kinds; 1 contradicts them"),
         "{:?}",
         guest.headlines()
     );
@@ -104,13 +105,9 @@ fn a_readout_is_one_sentence_either_way() {
     });
     assert_eq!(blind.headlines()[1], "TLB content cannot be read out here: shadow.");
     let seen = guest(Readout::Seen {
-        entries: Entries {
-            value: 2048,
-            low: 2000,
-            high: 2100,
-        },
+        entries: Entries { low: 2000, high: 2100 },
         ways: Some(Ways::Count(16)),
         latest_first: true,
     });
-    assert!(seen.headlines()[1].contains("2048 (2000-2100) pages of 4K, 16-way; the latest"));
+    assert!(seen.headlines()[1].contains("2000-2100 pages of 4K, 16-way; the latest"));
 }

@@ -95,10 +95,12 @@ pub(super) fn levels(tlb: &Tlb) -> Sheet {
 }
 
 fn reach(level: &Level) -> String {
-    let bytes = |entries: Entries| Bytes(page(level.kind).0 * u64::from(entries.value));
-    level
-        .entries
-        .map_or_else(String::new, |entries| bytes(entries).to_string())
+    let bytes = |entries: u32| Bytes(page(level.kind).0 * u64::from(entries));
+    let text = |entries: Entries| match entries.value() {
+        Some(value) => bytes(value).to_string(),
+        None => format!("{} to {}", bytes(entries.low), bytes(entries.high)),
+    };
+    level.entries.map_or_else(String::new, text)
 }
 
 fn others(tlb: &Tlb, level: &Level) -> String {
@@ -132,8 +134,14 @@ fn walks(tlb: &Tlb) -> Sheet {
         entry_bytes,
         cycles,
         ns,
+        converged,
     } in &tlb.walks
     {
+        // A visit that had not converged in its time could only have become cheaper.
+        let spread = |estimate: Estimate| match *converged {
+            true => spread(estimate),
+            false => format!("at most {:.1}", estimate.high),
+        };
         sheet.row([
             kind.to_string(),
             pages.to_string(),
@@ -213,7 +221,7 @@ fn knee(level: &Level) -> Option<Mark> {
     let entries = level.entries?;
     Some(Mark {
         tone: Tone::of(level.kind),
-        at: page(level.kind).0 * u64::from(entries.value),
+        at: page(level.kind).0 * u64::from(entries.low),
         text: format!("{} level {}: {entries} entries", level.kind, level.level),
     })
 }
@@ -224,6 +232,7 @@ fn page(kind: PageKind) -> Bytes {
 
 fn dots(tlb: &Tlb, kind: PageKind) -> Vec<Dot> {
     let of_kind = || tlb.curves.iter().filter(|point| point.kind == kind);
+    let of_kind = || of_kind().filter(|point| point.drawn_from.is_none());
     let densest = of_kind().map(|point| point.stride).min();
     let page = page(kind).0;
     let mut points: Vec<&CurvePoint> = of_kind().filter(|point| Some(point.stride) == densest).collect();
@@ -256,7 +265,7 @@ fn csv(tlb: &Tlb) -> Lines {
         vec![
             level.kind.to_string(),
             level.level.to_string(),
-            text(level.entries.map(|entries| entries.value.to_string())),
+            text(level.entries.and_then(Entries::value).map(|value| value.to_string())),
             text(level.entries.map(|entries| entries.low.to_string())),
             text(level.entries.map(|entries| entries.high.to_string())),
             text(level.ways.map(|ways| ways.to_string())),

@@ -103,8 +103,9 @@ struct Place {
 /// A level, and the array behind it where that is certain.
 struct Judged {
     found: Found,
-    /// Pages from which on costs rise.
+    /// Pages from which on costs rise, and by how many cycles.
     knee: u32,
+    rise: f64,
     shape: Option<Shape>,
 }
 
@@ -209,10 +210,17 @@ impl<'a, O: Oracle> Search<'a, O> {
         let limits = self.oracle.limits(Sweep::Far);
         let flat = |search: &Self| search.before(Sweep::Far, start, start.saturating_mul(3) / 2);
         self.sweep(&far_dense(limits, start), flat);
-        let knee = self.knee(Sweep::Far, flat(self))?;
+        let knee = self.knee(Sweep::Far, flat(self)).filter(|knee| self.is_another(knee))?;
         // Hashed pages fill an array at any stride, others sooner.
         self.sweep(&far_strided(limits, start, knee.pages.saturating_mul(4) / 3), flat);
         Some(self.level(self.view(Sweep::Far, knee, start, before)))
+    }
+
+    /// Does the knee behind the first one belong to another level? Where entries are replaced gently, misses of the first go
+    /// on spreading far beyond it; and a walk is never cheaper than finding an entry in a second level.
+    fn is_another(&self, knee: &Knee) -> bool {
+        let first = self.near.level.as_ref().map_or(0.0, |near| near.rise);
+        knee.rise > first / 2.0
     }
 
     /// Asks all probes in some passes, unless that was done before, and in others those that do not clearly fit yet.
@@ -261,6 +269,9 @@ impl<'a, O: Oracle> Search<'a, O> {
 #[cfg(test)]
 #[path = "discover_properties.rs"]
 mod properties;
+#[cfg(test)]
+#[path = "discover_replacement.rs"]
+mod replacement;
 #[cfg(test)]
 #[path = "discover_tests.rs"]
 mod tests;

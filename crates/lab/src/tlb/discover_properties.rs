@@ -2,6 +2,7 @@
 
 use model::PageKind;
 use model::tlb::{Level, built};
+use sim::tlb::Array;
 
 use super::tests::{EFFORT, ROUNDS};
 use super::{Discovery, discover};
@@ -10,19 +11,19 @@ use crate::tlb::simulated::{Chance, HEAVY, Held, MODERATE, Noise, QUIET, SECOND,
 
 /// How levels were told, in all cases together.
 #[derive(Debug, Default)]
-struct Tally {
-    exact: usize,
-    ranged: usize,
-    unknown: usize,
-    wrong: Vec<String>,
+pub(super) struct Tally {
+    pub(super) exact: usize,
+    pub(super) ranged: usize,
+    pub(super) unknown: usize,
+    pub(super) wrong: Vec<String>,
 }
 
 impl Tally {
-    fn levels(&self) -> usize {
+    pub(super) fn levels(&self) -> usize {
         self.exact + self.ranged + self.unknown + self.wrong.len()
     }
 
-    fn count(&mut self, seed: u64, truths: &[Truth], told: &[Level]) {
+    pub(super) fn count(&mut self, seed: u64, truths: &[Truth], told: &[Level]) {
         let wrong = told.len() > truths.len() || truths.iter().zip(told).any(|(truth, level)| truth.is_denied(level));
         for at in 0..truths.len() {
             match told.get(at).and_then(|level| level.entries) {
@@ -44,20 +45,25 @@ impl Truth {
         let outside = |entries: model::tlb::Entries| !(entries.low..=entries.high).contains(&self.entries());
         told.entries.is_some_and(outside)
             || told.ways.is_some_and(|ways| ways != self.associativity())
-            || told.index.is_some_and(|index| index != self.index)
+            || told
+                .index
+                .is_some_and(|index| index != self.hash.index() || self.sets == 1)
     }
 }
 
 /// What is told of simulated levels.
 fn tell(truths: &[Truth], noise: Noise, seed: u64) -> Vec<Level> {
+    tell_by(truths, |arrays, walk| Simulated::new(arrays, walk, noise, seed))
+}
+
+/// The same by an oracle made of the arrays and the cost of a walk.
+pub(super) fn tell_by(truths: &[Truth], oracle: impl Fn(&[Array], f64) -> Simulated) -> Vec<Level> {
     let cycles = [0.0, SECOND];
     let arrays: Vec<_> = (1..)
         .zip(truths)
         .map(|(level, truth)| truth.array(level, cycles[usize::from(level) - 1]))
         .collect();
-    let found = discover(&mut Simulated::new(&arrays, WALK, noise, seed), EFFORT, ROUNDS, &|| {
-        false
-    });
+    let found = discover(&mut oracle(&arrays, WALK), EFFORT, ROUNDS, &|| false);
     levels(&found)
 }
 
@@ -138,7 +144,7 @@ fn beside_somebody(chance: &mut Chance) -> (Vec<Truth>, [Held; 2]) {
 }
 
 /// Does the part that somebody leaves look just as a TLB that is built?
-fn passes_for_built(truth: Truth, held: Held) -> bool {
+pub(super) fn passes_for_built(truth: Truth, held: Held) -> bool {
     let left = Truth {
         ways: truth.ways - held.ways,
         ..truth

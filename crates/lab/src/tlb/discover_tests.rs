@@ -1,6 +1,6 @@
 //! The discovery against simulated TLBs of any geometry, with the noise of real machines added.
 
-use model::tlb::{Index, Ways};
+use model::tlb::{Entries, Index, Ways};
 use sim::tlb::{Array, Replacement};
 
 use super::{Discovery, Effort, discover};
@@ -23,7 +23,7 @@ fn answer(discovery: &Discovery) -> Vec<(u32, Option<Ways>)> {
     discovery
         .levels
         .iter()
-        .map(|level| (level.entries.map_or(0, |entries| entries.value), level.ways))
+        .map(|level| (level.entries.and_then(Entries::value).unwrap_or(0), level.ways))
         .collect()
 }
 

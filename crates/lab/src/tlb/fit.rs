@@ -1,6 +1,6 @@
 //! Which array of entries explains the misses of all layouts at once: a robust joint fit, with the rivals it cannot rule out.
 
-use model::tlb::{Entries, Index, Ways};
+use model::tlb::{Entries, Hash, Index, Ways};
 
 use super::occupancy::{Histogram, capacity, fill, least_misses, misses};
 use super::probe::Layout;
@@ -68,16 +68,16 @@ pub struct Shape {
     /// Entries in a set.
     pub ways: u32,
     /// How a page finds its set.
-    pub index: Index,
+    pub hash: Hash,
 }
 
-/// What decides which pages share a set: sets and index.
-pub(super) type Row = (u32, Index);
+/// What decides which pages share a set: sets and hash.
+pub(super) type Row = (u32, Hash);
 
 impl Shape {
     /// Shapes of one row fill alike.
     pub(super) fn row(self) -> Row {
-        (self.sets, self.index)
+        (self.sets, self.hash)
     }
 
     /// Entries in all.
@@ -96,7 +96,7 @@ impl Shape {
 
     /// The most pages of a layout, up to `most`, that all fit.
     pub fn capacity(self, layout: Layout, most: u32) -> u32 {
-        capacity(layout, self.sets, self.ways, self.index, most)
+        capacity(layout, self.sets, self.ways, self.hash, most)
     }
 
     /// Share of accesses that miss under LRU at each of these numbers of pages, which ascend.
@@ -107,7 +107,7 @@ impl Shape {
 
     /// The same for any replacement.
     pub fn shares(self, replacement: Replacement, layout: Layout, pages: impl Iterator<Item = u32>) -> Vec<Shares> {
-        let filled = fill(layout, self.sets, self.index, pages);
+        let filled = fill(layout, self.sets, self.hash, pages);
         filled
             .iter()
             .map(|filled| replacement.shares(filled, self.ways))
@@ -117,26 +117,22 @@ impl Shape {
     /// Arrays that are easily taken for this one: a way more or less, the same entries in twice or half as many sets, and the
     /// other index.
     pub fn kin(self) -> impl Iterator<Item = Self> {
-        let other = if self.index == Index::Linear {
-            Index::Xor
-        } else {
-            Index::Linear
-        };
+        let others = hashes(self.sets).filter(move |&hash| hash != self.hash);
         let sized = |sets: u32, ways: u32| Self { sets, ways, ..self };
         [
             sized(self.sets, self.ways + 1),
             sized(self.sets, self.ways - 1),
             sized(self.sets * 2, self.ways.div_ceil(2)),
             sized((self.sets / 2).max(1), self.ways * 2),
-            Self { index: other, ..self },
         ]
         .into_iter()
+        .chain(others.map(move |hash| Self { hash, ..self }))
         .filter(|kin| kin.ways >= FEWEST_WAYS && kin.sets <= MOST_SETS && kin.is_plain())
     }
 
     /// One set alone has no index to speak of.
     fn is_plain(self) -> bool {
-        self.sets > 1 || self.index == Index::Linear
+        self.sets > 1 || self.hash == Hash::Linear
     }
 }
 
@@ -245,51 +241,60 @@ const CLEARLY: f64 = 6.0;
 
 /// Fits shapes with entries in `from..=to` to observations that ascend by layout and pages. `None` without any.
 pub fn fit(samples: &[Sample], replacement: Replacement, (from, to): (u32, u32)) -> Option<Fit> {
-    let rows = rows().map(|(sets, index)| (sets, index, from.div_ceil(sets).max(FEWEST_WAYS), to / sets));
+    let rows = rows().map(|(sets, hash)| (sets, hash, from.div_ceil(sets).max(FEWEST_WAYS), to / sets));
     judge(samples, replacement, rows)
 }
 
 /// The same among shapes near those that were left over before.
 pub fn again(samples: &[Sample], before: &Fit, (from, to): (u32, u32)) -> Option<Fit> {
-    let rows = rows().filter_map(|(sets, index)| {
+    let rows = rows().filter_map(|(sets, hash)| {
         let ways = || {
             let shapes = before.rivals.iter().copied().chain(before.shape.kin());
             shapes
-                .filter(move |shape| shape.row() == (sets, index))
+                .filter(move |shape| shape.row() == (sets, hash))
                 .map(|shape| shape.ways)
         };
         let (least, most) = (ways().min()?, ways().max()?);
         // Twice as wide as what was left, since later passes may show that more fits.
         let around = (most - least + 1).max(most / 16);
         let fewest = least.saturating_sub(around).max(from.div_ceil(sets)).max(FEWEST_WAYS);
-        Some((sets, index, fewest, (most + around).min(to / sets)))
+        Some((sets, hash, fewest, (most + around).min(to / sets)))
     });
     judge(samples, before.replacement, rows)
 }
 
-/// Sets and index functions that are tried.
+/// Sets and hashes that are tried.
 fn rows() -> impl Iterator<Item = Row> {
     let sets = (0..=MOST_SETS.ilog2()).map(|bits| 1 << bits);
-    sets.flat_map(|sets| [(sets, Index::Linear), (sets, Index::Xor)])
-        .filter(|&(sets, index)| sets > 1 || index == Index::Linear)
+    sets.flat_map(|sets| hashes(sets).map(move |hash| (sets, hash)))
 }
 
-/// Judges shapes, given as `(sets, index, fewest ways, most ways)`.
+/// The hashes that may spread pages over so many sets. There are more in the world: random draws of pages tell whether an array
+/// has one of these.
+fn hashes(sets: u32) -> impl Iterator<Item = Hash> {
+    let bits = sets.ilog2() as u8;
+    let shift = |by: u8| Hash::Shift { by, parts: 2 };
+    let xor = [Hash::Fold, shift(bits), shift(bits + 1)];
+    let xor = xor.into_iter().filter(move |_| bits > 0);
+    std::iter::once(Hash::Linear).chain(xor)
+}
+
+/// Judges shapes, given as `(sets, hash, fewest ways, most ways)`.
 fn judge(
     samples: &[Sample],
     replacement: Replacement,
-    rows: impl Iterator<Item = (u32, Index, u32, u32)>,
+    rows: impl Iterator<Item = (u32, Hash, u32, u32)>,
 ) -> Option<Fit> {
     if samples.is_empty() {
         return None;
     }
     let mut judged: Vec<(f64, Shape)> = Vec::new();
     let mut least = f64::INFINITY;
-    for (sets, index, fewest, most) in rows.filter(|&(.., fewest, most)| fewest <= most) {
-        for (ways, loss) in (fewest..).zip(losses(samples, replacement, (sets, index), (fewest, most))) {
+    for (sets, hash, fewest, most) in rows.filter(|&(.., fewest, most)| fewest <= most) {
+        for (ways, loss) in (fewest..).zip(losses(samples, replacement, (sets, hash), (fewest, most))) {
             least = least.min(loss);
             if loss <= least + CLEARLY {
-                judged.push((loss, Shape { sets, ways, index }));
+                judged.push((loss, Shape { sets, ways, hash }));
             }
         }
     }
@@ -304,17 +309,17 @@ fn judge(
     })
 }
 
-fn filled(samples: &[Sample], sets: u32, index: Index) -> Vec<Histogram> {
+fn filled(samples: &[Sample], sets: u32, hash: Hash) -> Vec<Histogram> {
     samples
         .chunk_by(|a, b| a.layout == b.layout)
-        .flat_map(|curve| fill(curve[0].layout, sets, index, curve.iter().map(|sample| sample.pages)))
+        .flat_map(|curve| fill(curve[0].layout, sets, hash, curve.iter().map(|sample| sample.pages)))
         .collect()
 }
 
 /// How much all observations together speak against each number of ways, from the fewest to the most.
-fn losses(samples: &[Sample], replacement: Replacement, (sets, index): Row, (fewest, most): (u32, u32)) -> Vec<f64> {
+fn losses(samples: &[Sample], replacement: Replacement, (sets, hash): Row, (fewest, most): (u32, u32)) -> Vec<f64> {
     let mut losses = vec![0.0; (most - fewest + 1) as usize];
-    for (sample, filled) in samples.iter().zip(filled(samples, sets, index)) {
+    for (sample, filled) in samples.iter().zip(filled(samples, sets, hash)) {
         let steps = replacement.steps(&filled, fewest, most);
         let ends = steps.iter().skip(1).copied().chain([most + 1]);
         for (&from, to) in steps.iter().zip(ends) {
@@ -330,11 +335,10 @@ impl Fit {
     /// The entries that rivals have: one number if they agree.
     pub fn entries(&self) -> Entries {
         let entries = || self.rivals.iter().map(|rival| rival.entries());
-        let value = self.shape.entries();
+        let best = self.shape.entries();
         Entries {
-            value,
-            low: entries().min().unwrap_or(value),
-            high: entries().max().unwrap_or(value),
+            low: entries().min().unwrap_or(best),
+            high: entries().max().unwrap_or(best),
         }
     }
 
@@ -349,11 +353,9 @@ impl Fit {
 
     /// Index, if all rivals agree and there is more than one set.
     pub fn index(&self) -> Option<Index> {
-        let same = self
-            .rivals
-            .iter()
-            .all(|rival| rival.index == self.shape.index && rival.sets > 1);
-        same.then_some(self.shape.index)
+        let index = self.shape.hash.index();
+        let same = |rival: &Shape| rival.hash.index() == index && rival.sets > 1;
+        self.rivals.iter().all(same).then_some(index)
     }
 
     /// Is there one explanation only?
@@ -366,7 +368,7 @@ impl Fit {
         /// Noise makes no more of a difference than this, whatever the slack: what is forgiven in a rival may still be no
         /// explanation.
         const NOISE: f64 = 0.15;
-        let filled = filled(samples, self.shape.sets, self.shape.index);
+        let filled = filled(samples, self.shape.sets, self.shape.hash);
         let shares = filled
             .iter()
             .map(|filled| self.replacement.shares(filled, self.shape.ways));

@@ -2,10 +2,10 @@
 
 use super::{Fit, Replacement, Sample, Shape, fit};
 use crate::tlb::probe::Layout;
-use model::tlb::{Index, Ways};
+use model::tlb::{Hash, Ways};
 
-fn shape(sets: u32, ways: u32, index: Index) -> Shape {
-    Shape { sets, ways, index }
+fn shape(sets: u32, ways: u32, hash: Hash) -> Shape {
+    Shape { sets, ways, hash }
 }
 
 fn observe(shape: Shape, strides: u32) -> Vec<Sample> {
@@ -31,11 +31,11 @@ fn found(samples: &[Sample]) -> Fit {
 #[test]
 fn a_clean_observation_has_one_explanation() {
     for shape in [
-        shape(16, 6, Index::Linear),
-        shape(8, 4, Index::Linear),
-        shape(1, 72, Index::Linear),
-        shape(16, 6, Index::Xor),
-        shape(4, 13, Index::Xor),
+        shape(16, 6, Hash::Linear),
+        shape(8, 4, Hash::Linear),
+        shape(1, 72, Hash::Linear),
+        shape(16, 6, Hash::Fold),
+        shape(4, 13, Hash::Fold),
     ] {
         let samples = observe(shape, 7);
         let fit = found(&samples);
@@ -48,7 +48,7 @@ fn a_clean_observation_has_one_explanation() {
 
 #[test]
 fn one_stride_alone_tells_entries_but_not_ways() {
-    let full = shape(1, 64, Index::Linear);
+    let full = shape(1, 64, Hash::Linear);
     let samples: Vec<Sample> = observe(full, 1)
         .into_iter()
         .filter(|sample| [1, 64, 128].contains(&sample.pages))
@@ -61,7 +61,7 @@ fn one_stride_alone_tells_entries_but_not_ways() {
 
 #[test]
 fn hits_that_were_seen_count_more_than_misses_that_a_neighbour_may_have_made() {
-    let samples: Vec<Sample> = observe(shape(1, 64, Index::Linear), 3)
+    let samples: Vec<Sample> = observe(shape(1, 64, Hash::Linear), 3)
         .into_iter()
         .map(|sample| Sample {
             // At two strides of three somebody holds a fifth of it.
@@ -73,13 +73,13 @@ fn hits_that_were_seen_count_more_than_misses_that_a_neighbour_may_have_made() {
             ..sample
         })
         .collect();
-    assert_eq!(found(&samples).entries().value, 64);
+    assert_eq!(found(&samples).shape.entries(), 64);
 }
 
 #[test]
 fn nonsense_fits_badly() {
     let noise: Vec<Sample> = (0..)
-        .zip(observe(shape(16, 6, Index::Linear), 5))
+        .zip(observe(shape(16, 6, Hash::Linear), 5))
         .map(|(n, sample): (u32, Sample)| Sample {
             height: f64::from(n * 7919 % 101) / 100.0,
             ..sample
@@ -90,7 +90,7 @@ fn nonsense_fits_badly() {
 
 #[test]
 fn where_misses_spread_gently_the_edges_alone_tell() {
-    let truth = shape(128, 24, Index::Linear);
+    let truth = shape(128, 24, Hash::Linear);
     let observe = |layout: Layout| {
         let pages = || (8..70).map(move |part| (truth.capacity(layout, 8000) * part / 32).max(1));
         let shares = truth.shares(Replacement::Any, layout, pages());
@@ -105,8 +105,8 @@ fn where_misses_spread_gently_the_edges_alone_tell() {
     let samples: Vec<Sample> = (0..6).map(Layout::strided).flat_map(observe).collect();
     let edges = fit(&samples, Replacement::Any, (1500, 6000)).expect("observations");
     assert!(edges.rivals.contains(&truth), "{edges:?}");
-    assert_eq!(edges.entries().value, 3072, "{edges:?}");
+    assert_eq!(edges.shape.entries(), 3072, "{edges:?}");
     assert!(edges.misfit(&samples).explains());
     let lru = fit(&samples, Replacement::Lru, (1500, 6000)).expect("observations");
-    assert_ne!(lru.entries().value, 3072, "LRU has no such gentle knee: {lru:?}");
+    assert_ne!(lru.shape.entries(), 3072, "LRU has no such gentle knee: {lru:?}");
 }

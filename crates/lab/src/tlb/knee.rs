@@ -53,8 +53,7 @@ pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
     };
     let (low, half) = (until(0.03)?, until(0.5)?);
     let high = half + half / 8;
-    let value = (f64::from(low) * f64::from(high)).sqrt() as u32;
-    Some(Entries { value, low, high })
+    Some(Entries { low, high })
 }
 
 /// The middle value; 0 of none.
@@ -90,6 +89,5 @@ mod tests {
         assert_eq!((found.pages, found.rise), (110, 10.0));
         let entries = soft(&curve, found).expect("a range");
         assert_eq!((entries.low, entries.high), (103, 149 + 149 / 8));
-        assert!((entries.low..entries.high).contains(&entries.value));
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use chase::clock::CoreClock;
-use chase::tlbwalk::{Behind, Flush, Span, Tour};
+use chase::tlbwalk::{Behind, Flush, Proof, Span, Tour};
 use model::tlb::{Memory, MemoryLayout};
 use model::{Bytes, PageKind};
 
@@ -71,9 +71,10 @@ impl<'a> Live<'a> {
     /// Makes spans for a kind and tests whether aliases can be trusted.
     ///
     /// # Errors
-    /// If memory or address space is refused, or a pool has no free page.
-    pub fn new(pages: Pages, base: Bytes, other: Pages, clock: &'a CoreClock) -> io::Result<Self> {
+    /// If memory or address space is refused, a pool has no free page, or the pages cannot be proved to be of that kind.
+    pub fn new(pages: Pages, base: Bytes, pmd: Bytes, other: Pages, clock: &'a CoreClock) -> io::Result<Self> {
         let large = pages.kind.is_large();
+        let region = pmd.max(pages.size);
         let small = Pages {
             kind: PageKind::Base,
             size: base,
@@ -82,6 +83,7 @@ impl<'a> Live<'a> {
         // On pages of the other size, or it would take entries from the pages that are counted.
         let bytes = Bytes(LIST * 8).round_up_to(other.size);
         let mut list = Span::reserve(other.kind, other.size, bytes.0 / other.size.0, Behind::Private)?;
+        let proof = proved(pages.kind, aliased.prove(region, SAMPLED)?)?;
         let (layout, evidence) = self_test(&mut aliased, &mut list, clock);
         let near_limits = if large { NEAR_LARGE } else { NEAR };
         let pool = pages.kind.pool().is_some();
@@ -92,6 +94,8 @@ impl<'a> Live<'a> {
         } else {
             Behind::OnePage
         };
+        let mut near = Span::reserve(pages.kind, pages.size, near_limits.span, behind)?;
+        proved(pages.kind, near.prove(region, SAMPLED)?)?;
         let far_limits = match (far_behind, large) {
             (Behind::OnePage, true) => FAR_LARGE,
             (Behind::Private, true) => NEAR_LARGE,
@@ -100,7 +104,7 @@ impl<'a> Live<'a> {
         Ok(Self {
             clock,
             page: pages.size.0,
-            near: Span::reserve(pages.kind, pages.size, near_limits.span, behind)?,
+            near,
             near_limits,
             far: if far_behind == Behind::OnePage {
                 aliased
@@ -120,26 +124,35 @@ impl<'a> Live<'a> {
             memory: Memory {
                 kind: pages.kind,
                 layout,
-                evidence,
+                evidence: format!("{evidence}; {proof}"),
             },
         })
     }
 
+    /// Were all visited pages of that kind to the end? Why not, else: the kernel may run out of large pages, or split them.
+    pub fn disproved(&self) -> Option<String> {
+        [(&self.near, self.near_limits), (&self.far, self.far_limits)]
+            .into_iter()
+            .find_map(|(span, limits)| {
+                // A kernel that has no such scan proved the pages in the beginning, by what was present.
+                let share = span.large_share(Bytes(self.page * limits.span)).ok()?;
+                denied(self.memory.kind, share).map(|why| format!("{why} when it ended"))
+            })
+    }
+
     /// How the pages lie, and what proves it.
     pub fn memory(&self) -> Memory {
-        let mut memory = self.memory.clone();
-        memory.evidence += &match self.far.large_share(Bytes(self.page * self.far_limits.span)) {
-            Ok(share) => format!("; {:.0} % of the pages are mapped large (PAGEMAP_SCAN)", 100.0 * share),
-            Err(error) => format!("; page sizes not proved (PAGEMAP_SCAN: {error})"),
-        };
-        memory
+        self.memory.clone()
     }
 
     fn visits(&self, probe: Probe, order: u64) -> Vec<u64> {
-        shuffled(probe.pages as usize, order)
-            .into_iter()
-            .map(|index| probe.layout.page(index as u32) * self.page + index as u64 % LINES * LINE)
-            .collect()
+        let pages = shuffled(probe.pages as usize, order);
+        let visit = |(turn, index): (u64, usize)| {
+            // Where a way predictor takes two pages for one, other orders give them lines that do not meet.
+            let line = if probe.layout.is_drawn() { turn } else { index as u64 };
+            probe.layout.page(index as u32) * self.page + line % LINES * LINE
+        };
+        (0..).zip(pages).map(visit).collect()
     }
 
     /// What the data alone costs: as many lines, on as few pages as hold them, a page at a time.
@@ -151,6 +164,39 @@ impl<'a> Live<'a> {
         let mut by_page = offsets;
         by_page.sort_by_key(|offset| offset / (LINES * LINE));
         self.dense.ring(&by_page).cycles(self.clock)
+    }
+}
+
+/// Regions of a span that are looked at before it is used.
+const SAMPLED: u64 = 4;
+/// Memory whose pages are all of one kind has this share of it at least.
+const ALL: f64 = 0.99;
+
+/// Why so large a share of large page-table entries does not prove this kind.
+fn denied(kind: PageKind, large: f64) -> Option<String> {
+    let percent = 100.0 * large;
+    match kind.is_large() {
+        true if large < ALL => Some(format!(
+            "expected {kind} pages, got {percent:.0} % mapped by large entries"
+        )),
+        false if large > 1.0 - ALL => Some(format!(
+            "expected {kind} pages, got {percent:.0} % mapped by large entries"
+        )),
+        _ => None,
+    }
+}
+
+/// The proof of a kind in words.
+///
+/// # Errors
+/// The reason why there is none.
+pub(crate) fn proved(kind: PageKind, proof: Option<Proof>) -> io::Result<String> {
+    let Some(Proof { share, by }) = proof else {
+        return Err(io::Error::other("too little memory to prove its page size"));
+    };
+    match denied(kind, share) {
+        Some(why) => Err(io::Error::other(format!("{why} (by {by})"))),
+        None => Ok(format!("{:.0} % mapped by large entries (by {by})", 100.0 * share)),
     }
 }
 
@@ -261,9 +307,10 @@ impl<'a> Sampled<'a> {
     /// Samples `count` large pages at steps of `small` pages.
     ///
     /// # Errors
-    /// If memory is refused.
+    /// If memory is refused, or this kernel does not map all of it by large entries.
     pub fn new(large: Pages, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let span = Span::reserve(large.kind, large.size, count, Behind::Private)?;
+        let mut span = Span::reserve(large.kind, large.size, count, Behind::Private)?;
+        proved(large.kind, span.prove(large.size, count)?)?;
         Self::on(span, large.size, small, lines, clock)
     }
 
@@ -283,23 +330,18 @@ impl<'a> Sampled<'a> {
     }
 
     fn on(large: Span, region: Bytes, small: Pages, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
+        let mut reference = Span::reserve(small.kind, small.size, lines, Behind::Private)?;
+        if small.kind.is_large() {
+            proved(small.kind, reference.prove(small.size, lines)?)?;
+        }
         Ok(Self {
             clock,
             large,
             region: region.0,
             step: small.size.0,
-            small: Span::reserve(small.kind, small.size, lines, Behind::Private)?,
+            small: reference,
             dense: Span::reserve(PageKind::Base, Bytes::kib(4), lines.div_ceil(LINES), Behind::Private)?,
         })
-    }
-
-    /// Share of the regions that the guest's own kernel maps large; brings them in first.
-    pub fn mapped_large(&mut self) -> Option<f64> {
-        let touched: Vec<u64> = (0..self.large.pages()).map(|page| page * self.large.page().0).collect();
-        let _ = self.large.ring(&touched);
-        self.large
-            .large_share(Bytes(self.large.page().0 * self.large.pages()))
-            .ok()
     }
 }
 

@@ -8,6 +8,8 @@ pub mod live;
 pub mod occupancy;
 mod plan;
 pub mod probe;
+#[cfg(test)]
+mod recorded;
 mod sharing;
 #[cfg(test)]
 mod simulated;
@@ -19,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{Known, Level, Tlb, Walk};
+use model::tlb::{Entries, Known, Level, Tlb, Walk};
 use model::{Bytes, Doubt, Estimate, PageKind};
 
 use crate::{Progress, stats};
@@ -176,7 +178,13 @@ impl<'a> Job<'a> {
     fn levels(&mut self, kind: PageKind) {
         self.cycles_per_tick
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
-        let live = match Live::new(self.pages(kind), self.spec.base_page, self.other(kind), self.clock) {
+        let live = match Live::new(
+            self.pages(kind),
+            self.spec.base_page,
+            self.spec.pmd_page,
+            self.other(kind),
+            self.clock,
+        ) {
             Ok(live) => live,
             Err(error) => return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
         };
@@ -239,6 +247,10 @@ impl<'a> Job<'a> {
 
     /// The end of a search: all that it measured, and what is to be doubted.
     fn close(&mut self, kind: PageKind, search: Search<'_, Live<'_>>) {
+        if let Some(why) = search.oracle.disproved() {
+            self.tlb.levels.retain(|level| level.kind != kind);
+            return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
+        }
         self.tlb.memory.push(search.oracle.memory());
         let found = search.found();
         self.tlb.dropped += found.survey.disturbed();
@@ -256,29 +268,37 @@ impl<'a> Job<'a> {
     }
 
     /// The entries of a level and what a miss adds, in cycles.
-    fn entries(&self, kind: PageKind, level: u8) -> Option<(u32, f64)> {
+    fn entries(&self, kind: PageKind, level: u8) -> Option<(Entries, f64)> {
         let level = self.tlb.level(kind, level)?;
-        Some((level.entries?.value, level.miss_cycles?.median))
+        Some((level.entries?, level.miss_cycles?.median))
     }
 
     fn walks(&mut self) {
         let thorough = !self.spec.quick;
         for &kind in &self.spec.kinds {
             let footprints = walks::footprints(kind, thorough);
-            let passes = if thorough { 15 } else { 7 };
-            match walks::walks(self.pages(kind), self.other(kind), &footprints, passes, self.clock) {
-                Ok(measured) => self.tlb.walks.extend(measured.into_iter().filter_map(|walk| {
-                    let cycles = stats::estimate(&walk.cycles)?;
-                    Some(Walk {
-                        kind,
-                        pages: walk.pages,
-                        entry_bytes: walk.entry_bytes,
-                        cycles,
-                        ns: cycles,
-                    })
-                })),
+            let rounds = if thorough { 12 } else { 6 };
+            let (pages, other) = (self.pages(kind), self.other(kind));
+            match walks::walks(pages, other, self.spec.pmd_page, &footprints, rounds, self.clock) {
+                Ok(measured) => self.keep_walks(kind, &measured),
                 Err(error) => self.doubt("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
             }
+        }
+    }
+
+    fn keep_walks(&mut self, kind: PageKind, measured: &[walks::Measured]) {
+        for walk in measured {
+            let Some(cycles) = stats::of_medians(&walk.visits) else {
+                continue;
+            };
+            self.tlb.walks.push(Walk {
+                kind,
+                pages: walk.pages,
+                entry_bytes: walk.entry_bytes,
+                cycles,
+                ns: cycles,
+                converged: walk.converged,
+            });
         }
     }
 
@@ -286,13 +306,13 @@ impl<'a> Job<'a> {
         let small = self.pages(PageKind::Base);
         let lines = self
             .entries(PageKind::Base, 1)
-            .map_or(LINES_ANYWAY, |(entries, _)| (entries * 3 / 2).min(256));
+            .map_or(LINES_ANYWAY, |(entries, _)| (entries.high * 3 / 2).min(256));
         let large = self.split(self.pages(PageKind::Thp), small, SAMPLED, lines);
         // 1 GiB pages only where the pool has one: taking one cannot be made up for.
         let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
             let lines = self
                 .entries(PageKind::Thp, 1)
-                .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries * 3 / 2).min(128));
+                .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries.high * 3 / 2).min(128));
             self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
         });
         self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
@@ -304,22 +324,14 @@ impl<'a> Job<'a> {
             Err(error) => {
                 self.doubt(
                     "tlb-backing",
-                    format!("{} pages could not be sampled: {error}", large.kind),
+                    format!(
+                        "{} pages were not sampled, host backing is not judged: {error}",
+                        large.kind
+                    ),
                 );
                 return None;
             }
         };
-        if let Some(share) = sampled.mapped_large().filter(|&share| share < 0.99) {
-            self.doubt(
-                "tlb-backing",
-                format!(
-                    "only {:.0} % of the sampled {} memory is mapped large by this kernel; host backing is not judged",
-                    share * 100.0,
-                    large.kind
-                ),
-            );
-            return None;
-        }
         let passes = if self.spec.quick { 16 } else { 48 };
         Some(backing::sample(&mut sampled, lines, passes, self.stop))
     }

@@ -1,6 +1,6 @@
 //! How many accesses miss when pages take turns: how full the sets are, and what true LRU makes of it.
 
-use model::tlb::Index;
+use model::tlb::Hash;
 
 use super::probe::Layout;
 
@@ -10,7 +10,7 @@ pub type Histogram = Vec<(u32, u32)>;
 /// The sets of one array while more and more pages of a layout are visited.
 struct Filling {
     layout: Layout,
-    index: Index,
+    hash: Hash,
     pages: u32,
     sets: Vec<u32>,
     /// How many sets hold so many pages.
@@ -20,10 +20,10 @@ struct Filling {
 }
 
 impl Filling {
-    fn new(layout: Layout, sets: u32, index: Index) -> Self {
+    fn new(layout: Layout, sets: u32, hash: Hash) -> Self {
         Self {
             layout,
-            index,
+            hash,
             pages: 0,
             sets: vec![0; sets as usize],
             holding: vec![sets],
@@ -33,7 +33,7 @@ impl Filling {
 
     /// Adds the next page and returns how many pages its set holds then.
     fn add(&mut self) -> u32 {
-        let set = self.index.set(self.layout.page(self.pages), self.sets.len() as u32);
+        let set = self.hash.set(self.layout.page(self.pages), self.sets.len() as u32);
         self.pages += 1;
         let held = &mut self.sets[set as usize];
         self.holding[*held as usize] -= 1;
@@ -61,8 +61,8 @@ impl Filling {
 }
 
 /// How full the sets are at each of these numbers of pages, which ascend.
-pub fn fill(layout: Layout, sets: u32, index: Index, pages: impl Iterator<Item = u32>) -> Vec<Histogram> {
-    let mut filling = Filling::new(layout, sets, index);
+pub fn fill(layout: Layout, sets: u32, hash: Hash, pages: impl Iterator<Item = u32>) -> Vec<Histogram> {
+    let mut filling = Filling::new(layout, sets, hash);
     pages
         .map(|pages| {
             while filling.pages < pages {
@@ -74,13 +74,13 @@ pub fn fill(layout: Layout, sets: u32, index: Index, pages: impl Iterator<Item =
 }
 
 /// The most pages of a layout, up to `most`, that all fit.
-pub fn capacity(layout: Layout, sets: u32, ways: u32, index: Index, most: u32) -> u32 {
-    capacities(layout, sets, index, std::iter::once(ways), most)[0]
+pub fn capacity(layout: Layout, sets: u32, ways: u32, hash: Hash, most: u32) -> u32 {
+    capacities(layout, sets, hash, std::iter::once(ways), most)[0]
 }
 
 /// The same for each of these numbers of ways, which ascend.
-pub fn capacities(layout: Layout, sets: u32, index: Index, ways: impl Iterator<Item = u32>, most: u32) -> Vec<u32> {
-    let mut filling = Filling::new(layout, sets, index);
+pub fn capacities(layout: Layout, sets: u32, hash: Hash, ways: impl Iterator<Item = u32>, most: u32) -> Vec<u32> {
+    let mut filling = Filling::new(layout, sets, hash);
     let mut fullest = 0;
     ways.map(|ways| {
         while fullest <= ways && filling.pages < most {
@@ -132,31 +132,31 @@ pub(super) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use model::Bytes;
-    use model::tlb::Index;
+    use model::tlb::Hash;
     use sim::tlb::{Array, Replacement, Tlb};
 
     use super::{Layout, capacity, fill, least_misses, misses, shuffled};
 
     #[test]
     fn one_page_too_many_overfills_one_set() {
-        let filled = fill(Layout::DENSE, 16, Index::Linear, [96, 97].into_iter());
+        let filled = fill(Layout::DENSE, 16, Hash::Linear, [96, 97].into_iter());
         assert_eq!(filled, [vec![(6, 16)], vec![(6, 15), (7, 1)]]);
         assert_eq!(misses(&filled[0], 6), 0.0);
         assert!((misses(&filled[1], 6) - 7.0 / 97.0).abs() < 1e-9);
-        let strided = fill(Layout::strided(4), 16, Index::Linear, [7].into_iter());
+        let strided = fill(Layout::strided(4), 16, Hash::Linear, [7].into_iter());
         assert_eq!(misses(&strided[0], 6), 1.0);
     }
 
     #[test]
     fn what_fits_halves_with_each_doubling_of_the_stride_until_one_set_is_left() {
-        let fitting = |index| [0, 1, 4, 5].map(|stride| capacity(Layout::strided(stride), 16, 6, index, 1000));
-        assert_eq!(fitting(Index::Linear), [96, 48, 6, 6]);
+        let fitting = |hash| [0, 1, 4, 5].map(|stride| capacity(Layout::strided(stride), 16, 6, hash, 1000));
+        assert_eq!(fitting(Hash::Linear), [96, 48, 6, 6]);
         assert_eq!(
-            fitting(Index::Xor),
+            fitting(Hash::Fold),
             [96; 4],
             "hashed pages spread over all sets at any stride"
         );
-        assert_eq!(capacity(Layout::DENSE, 16, 6, Index::Linear, 50), 50);
+        assert_eq!(capacity(Layout::DENSE, 16, 6, Hash::Linear, 50), 50);
     }
 
     /// Share of misses when so many pages of one set take turns, each lap in another order.
@@ -182,7 +182,7 @@ mod tests {
                 let least = least_misses(&vec![(pages, 1)], ways);
                 assert!(least <= misses(&vec![(pages, 1)], ways));
                 assert_eq!(least > 0.0, pages > ways);
-                for replacement in [Replacement::Lru, Replacement::TreePlru, Replacement::Random] {
+                for replacement in Replacement::ALL {
                     let seen = missed(replacement, ways, pages);
                     assert!(
                         seen > 0.6 * least || least == 0.0 && seen == 0.0,

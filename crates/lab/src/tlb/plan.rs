@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fit::{Fit, Row, Shape, Shares};
+use super::fit::{Fit, Replacement, Row, Shape, Shares};
 use super::occupancy::{Histogram, capacities, fill};
 use super::probe::{Layout, Limits, Probe, Sweep};
 
@@ -12,6 +12,13 @@ const NEAR_STRIDES: u32 = 8;
 const FAR_STRIDES: u32 = 10;
 /// Blocks, as powers of two of pages: they keep more pages than the first level holds in few sets of the second.
 const FAR_BLOCKS: [u32; 2] = [3, 5];
+/// Random draws of pages in each sweep.
+const DRAWS: u32 = 4;
+/// Those of them that the first look goes through at many numbers of pages.
+const SWEPT: u32 = 2;
+/// Base-2 logarithms of the pages that are drawn from. Second levels that hold page directories too must hold few of them.
+const NEAR_RANGE: u32 = 15;
+const FAR_RANGE: u32 = 14;
 /// Layouts of those that use most entries in which a neighbour is looked for.
 const WIDE: usize = 5;
 /// The least part of all entries that such a layout uses, as a divisor.
@@ -28,7 +35,8 @@ fn grid(from: u32, to: u32, step: f64) -> impl Iterator<Item = u32> {
 /// Few pages, at strides that use fewer and fewer sets.
 pub(super) fn near_probes(limits: Limits) -> Vec<Probe> {
     let step = |layout| if layout == Layout::DENSE { 1.06 } else { 1.1 };
-    layouts(Sweep::Near)
+    layouts(Sweep::Near, limits)
+        .filter(|layout| layout.draw <= SWEPT)
         .flat_map(|layout| probes(Sweep::Near, layout, limits, grid(1, limits.pages, step(layout))))
         .collect()
 }
@@ -40,21 +48,51 @@ pub(super) fn far_dense(limits: Limits, start: u32) -> Vec<Probe> {
 
 /// Pages from `start` to `most`, at strides and in blocks that use fewer and fewer sets.
 pub(super) fn far_strided(limits: Limits, start: u32, most: u32) -> Vec<Probe> {
-    layouts(Sweep::Far)
-        .filter(|&layout| layout != Layout::DENSE)
+    layouts(Sweep::Far, limits)
+        .filter(|&layout| layout != Layout::DENSE && layout.draw <= SWEPT)
         .flat_map(|layout| probes(Sweep::Far, layout, limits, grid(start, most, 1.16)))
         .collect()
 }
 
-fn layouts(sweep: Sweep) -> impl Iterator<Item = Layout> {
+fn layouts(sweep: Sweep, limits: Limits) -> impl Iterator<Item = Layout> {
     let (strides, blocks) = match sweep {
         Sweep::Near => (NEAR_STRIDES, &[][..]),
         Sweep::Far => (FAR_STRIDES, &FAR_BLOCKS[..]),
     };
-    let blocks = blocks
-        .iter()
-        .flat_map(move |&block| (block + 2..strides).map(move |stride| Layout { stride, block }));
-    (0..strides).map(Layout::strided).chain(blocks)
+    let blocks = blocks.iter().flat_map(move |&block| {
+        let strides = block + 2..strides;
+        strides.map(move |stride| Layout {
+            block,
+            ..Layout::strided(stride)
+        })
+    });
+    let plain = (0..strides).map(Layout::strided).chain(blocks);
+    plain.chain(draws(sweep, limits))
+}
+
+/// Random sets of pages.
+pub(super) fn draws(sweep: Sweep, limits: Limits) -> impl Iterator<Item = Layout> {
+    let range = match sweep {
+        Sweep::Near => NEAR_RANGE,
+        Sweep::Far => FAR_RANGE,
+    };
+    let range = limits.span.ilog2().min(range);
+    (1..=DRAWS).map(move |draw| Layout::drawn(range, draw))
+}
+
+/// As many random pages as just fit, and the fewest more of which a good part must miss.
+pub(super) fn drawn_edges(sweep: Sweep, shape: Shape, layout: Layout, limits: Limits) -> impl Iterator<Item = Probe> {
+    /// The share that neither a clock nor a gentle replacement hides.
+    const GOOD: f64 = 0.15;
+    let edge = shape.capacity(layout, limits.pages);
+    let more = [1, edge / 16 + 1, edge / 4 + 1, edge / 2 + 1].map(|more| edge + more);
+    let least = shape.shares(Replacement::Any, layout, more.into_iter());
+    let over = more.into_iter().zip(least).find(|(_, shares)| shares.least > GOOD);
+    [edge]
+        .into_iter()
+        .chain(over.map(|(pages, _)| pages))
+        .filter(move |&pages| limits.allow(layout, pages))
+        .map(move |pages| Probe { sweep, layout, pages })
 }
 
 fn probes(sweep: Sweep, layout: Layout, limits: Limits, pages: impl Iterator<Item = u32>) -> Vec<Probe> {
@@ -71,13 +109,13 @@ type Best = [(f64, Option<Probe>); 2];
 pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Vec<Probe> {
     let rivals = representatives(fit);
     let mut best: Vec<Best> = vec![[(0.0, None); 2]; rivals.len()];
-    for layout in layouts(sweep) {
+    for layout in layouts(sweep, limits) {
         let pages = borders(layout, fit.shape, &rivals, limits, start);
         let own = fit.shape.shares(fit.replacement, layout, pages.iter().copied());
         let mut best = best.iter_mut();
         for alike in rivals.chunk_by(|a, b| a.row() == b.row()) {
-            let (sets, index) = alike[0].row();
-            let filled = fill(layout, sets, index, pages.iter().copied());
+            let (sets, hash) = alike[0].row();
+            let filled = fill(layout, sets, hash, pages.iter().copied());
             for (rival, best) in alike.iter().zip(&mut best) {
                 let told = |((&pages, own), filled): ((&u32, &Shares), &Histogram)| {
                     let theirs = fit.replacement.shares(filled, rival.ways);
@@ -111,13 +149,17 @@ fn keep(best: &mut Best, new: (f64, Option<Probe>)) {
 /// What just fits, what fits easily and what does not in layouts that use most of the entries: whether the one fits about as often as the other
 /// tells if a neighbour was ever away.
 pub(super) fn edges(sweep: Sweep, shape: Shape, limits: Limits, start: u32) -> Vec<Probe> {
-    let wide = layouts(sweep).filter(|&layout| SHARE * shape.capacity(layout, limits.pages) >= shape.entries());
-    let both = wide.take(WIDE).flat_map(|layout| {
+    let wide = |layout: &Layout| SHARE * shape.capacity(*layout, limits.pages) >= shape.entries();
+    let (drawn, plain): (Vec<Layout>, Vec<Layout>) = layouts(sweep, limits)
+        .filter(wide)
+        .partition(|layout| layout.is_drawn());
+    let both = plain.into_iter().take(WIDE).chain(drawn).flat_map(|layout| {
         let edge = shape.capacity(layout, limits.pages);
         [short_of(edge), edge, beyond(edge)].map(|pages| Probe { sweep, layout, pages })
     });
-    both.filter(|probe| probe.pages >= start && limits.allow(probe.layout, probe.pages))
-        .collect()
+    let refuting = draws(sweep, limits).flat_map(|layout| drawn_edges(sweep, shape, layout, limits));
+    let both = both.filter(|probe| limits.allow(probe.layout, probe.pages));
+    both.chain(refuting).filter(|probe| probe.pages >= start).collect()
 }
 
 /// A few pages less than those that just fit.
@@ -134,8 +176,8 @@ pub(super) fn beyond(edge: u32) -> u32 {
 fn borders(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start: u32) -> Vec<u32> {
     let rows = rivals.chunk_by(|a, b| a.row() == b.row());
     let fitting = rows.flat_map(|alike| {
-        let (sets, index) = alike[0].row();
-        capacities(layout, sets, index, alike.iter().map(|rival| rival.ways), limits.pages)
+        let (sets, hash) = alike[0].row();
+        capacities(layout, sets, hash, alike.iter().map(|rival| rival.ways), limits.pages)
     });
     let mut pages: Vec<u32> = fitting
         .chain([shape.capacity(layout, limits.pages)])

@@ -28,7 +28,7 @@ impl Job<'_> {
         let [Some((ones, penalty)), Some((twos, _))] = kinds.map(|kind| self.entries(kind, level)) else {
             return;
         };
-        let kinds_and_entries = [(self.pages(kinds[0]), ones), (self.pages(kinds[1]), twos)];
+        let kinds_and_entries = [(self.pages(kinds[0]), ones.low), (self.pages(kinds[1]), twos.low)];
         let needed = walks::memory(kinds_and_entries);
         if needed > self.spec.memory {
             let why = format!(
@@ -74,7 +74,7 @@ impl Job<'_> {
     fn reconcile(&mut self, kinds: [PageKind; 2], number: u8) {
         let entries = kinds.map(|kind| self.tlb.level(kind, number).and_then(|level| level.entries));
         let [Some(one), Some(two)] = entries else { return };
-        let (fewer, most) = if one.value < two.value {
+        let (fewer, most) = if one.high < two.low {
             (kinds[0], two)
         } else {
             (kinds[1], one)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use model::Bytes;
-use model::tlb::{Index, Ways};
+use model::tlb::{Hash, Ways};
 use sim::tlb::{Array, Replacement, Tlb};
 
 use super::occupancy::shuffled;
@@ -136,7 +136,8 @@ impl Chance {
 pub(super) struct Truth {
     pub(super) sets: u32,
     pub(super) ways: u32,
-    pub(super) index: Index,
+    pub(super) hash: Hash,
+    pub(super) replacement: Replacement,
 }
 
 impl Truth {
@@ -145,7 +146,8 @@ impl Truth {
         let linear = Self {
             sets: 1,
             ways: chance.within(from, to),
-            index: Index::Linear,
+            hash: Hash::Linear,
+            replacement: Replacement::Lru,
         };
         if chance.next() < 0.25 {
             return linear;
@@ -154,7 +156,8 @@ impl Truth {
         Self {
             sets,
             ways: chance.within(from.div_ceil(sets).max(2), (to / sets).max(2)),
-            index: if chance.next() < 0.5 { Index::Xor } else { Index::Linear },
+            hash: if chance.next() < 0.5 { Hash::Fold } else { Hash::Linear },
+            ..linear
         }
     }
 
@@ -187,7 +190,8 @@ impl Truth {
 
     pub(super) fn array(self, level: u8, cycles: f64) -> Array {
         Array {
-            index: self.index,
+            hash: self.hash,
+            replacement: self.replacement,
             ..Array::new(level, PAGE, self.sets, self.ways, cycles)
         }
     }
@@ -199,6 +203,8 @@ pub(super) struct Simulated {
     noise: Noise,
     seed: u64,
     chance: Chance,
+    /// Pages in the second-level sweep at the most.
+    far: u32,
     /// Costs in passes without the one who comes and goes, with and without the steady one.
     quiet: HashMap<(Probe, bool), f64>,
 }
@@ -211,15 +217,21 @@ impl Simulated {
             noise,
             seed,
             chance: Chance::new(seed),
+            far: 9000,
             quiet: HashMap::new(),
         }
+    }
+
+    /// The same with no more pages than these in the second-level sweep.
+    pub(super) fn small(self, far: u32) -> Self {
+        Self { far, ..self }
     }
 
     fn clean(&self, probe: Probe, others: Others) -> f64 {
         if self.arrays.iter().all(|array| array.replacement == Replacement::Lru) {
             lap(&self.arrays, self.walk, probe, others)
         } else {
-            stepped(&self.arrays, self.walk, probe)
+            stepped(&self.arrays, self.walk, probe, others)
         }
     }
 
@@ -274,7 +286,7 @@ fn lap(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
     let mut total = 0.0;
     for array in arrays {
         total += array.cycles * asked.len() as f64;
-        let set = |page: u64| array.index.set(page, array.sets) as usize;
+        let set = |page: u64| array.hash.set(page, array.sets) as usize;
         let mut filled = vec![0; array.sets as usize];
         asked.iter().for_each(|&page| filled[set(page)] += 1);
         let overfull: Vec<bool> = filled
@@ -288,11 +300,16 @@ fn lap(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
 }
 
 /// The same by doing it, for any replacement.
-fn stepped(arrays: &[Array], walk: f64, probe: Probe) -> f64 {
-    let mut tlb = Tlb::new(arrays, walk);
+fn stepped(arrays: &[Array], walk: f64, probe: Probe, others: Others) -> f64 {
+    let mut tlb = Tlb::beside(arrays, walk, |array, set| others.take(array, set as usize));
     let order = shuffled(probe.pages as usize, u64::from(probe.pages));
     let lru = arrays.iter().all(|array| array.replacement == Replacement::Lru);
-    let (warm, laps) = if lru { (2, 1) } else { (8, 4) };
+    let (warm, laps) = match probe.pages {
+        _ if lru => (2, 1),
+        // Of very many pages each lap is a sample large enough.
+        1024.. => (2, 1),
+        _ => (8, 4),
+    };
     let mut total = 0.0;
     for lap in 0..warm + laps {
         for &index in &order {
@@ -311,7 +328,7 @@ impl Oracle for Simulated {
                 span: 1 << 15,
             },
             Sweep::Far => Limits {
-                pages: 9000,
+                pages: self.far,
                 span: 1 << 17,
             },
         }
@@ -348,14 +365,14 @@ fn the_cost_of_a_lap_is_what_stepping_through_it_costs() {
         let probe = Probe {
             sweep: Sweep::Near,
             layout: super::probe::Layout {
-                stride: chance.within(3, 6),
                 block: chance.within(0, 2),
+                ..super::probe::Layout::strided(chance.within(3, 6))
             },
             pages: chance.within(10, 400),
         };
         let (short, long) = (
             lap(&arrays, WALK, probe, Others::default()),
-            stepped(&arrays, WALK, probe),
+            stepped(&arrays, WALK, probe, Others::default()),
         );
         assert!(
             (short - long).abs() < 1e-9,

@@ -100,7 +100,12 @@ pub(super) fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
             let cycles = stats::estimate(found.survey.all(probe))?;
             Some(CurvePoint {
                 kind,
-                stride: 1 << probe.layout.stride,
+                stride: if probe.layout.is_drawn() {
+                    0
+                } else {
+                    1 << probe.layout.stride
+                },
+                drawn_from: probe.layout.is_drawn().then(|| 1 << probe.layout.stride),
                 block: 1 << probe.layout.block,
                 pages: probe.pages.into(),
                 cycles: Estimate {

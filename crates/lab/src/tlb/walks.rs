@@ -1,21 +1,30 @@
 //! What a page-table walk costs, by where the page-table entries are, and whether two kinds share TLB entries.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use chase::clock::CoreClock;
 use chase::tlbwalk::{Behind, Span};
 use model::{Bytes, PageKind};
 
-use super::live::Pages;
+use super::live::{Pages, proved};
 use super::occupancy::shuffled;
+use crate::stats;
 
 /// Page-table entries in one cache line: pages that far apart have entries in lines of their own.
 const APART: u64 = 8;
 const LINE: u64 = 64;
-/// Pages visited in all passes over one footprint, about: a walk to memory takes 100 ns, and each pass makes a few laps.
-const VISITS: u64 = 400_000;
-/// Passes over a footprint that alone exceeds that.
-const FEWEST_PASSES: u64 = 3;
+/// Regions that are looked at before they are used.
+const PROVED: u64 = 4;
+/// From so many pages on a lap takes milliseconds, and from so many on every other round visits them: theirs take half a second.
+const MANY: u64 = 1 << 16;
+const VERY_MANY: u64 = 1 << 19;
+/// Timed laps whose median stands for all of them.
+const GROUP: usize = 3;
+/// A group of laps that is cheaper than the one before by less than this share is no longer on its way.
+const ALIKE: f64 = 0.02;
+/// A visit ends after this time although laps still become cheaper.
+const LONGEST_VISIT: Duration = Duration::from_millis(400);
 
 /// Pages and added cycles per access, one value per undisturbed pass.
 pub struct Measured {
@@ -23,23 +32,30 @@ pub struct Measured {
     pub pages: u64,
     /// Lines of last-level page-table entries they need.
     pub entry_bytes: Bytes,
-    /// Cycles above a first-level hit.
-    pub cycles: Vec<f64>,
+    /// Core cycles above a first-level hit, one value for each visit: a stretch of laps that follows visits elsewhere.
+    pub visits: Vec<f64>,
+    /// Did each visit go on until its laps cost the same as those before? If not, a lap may cost less than this.
+    pub converged: bool,
 }
 
 /// Visits aliased pages whose page-table entries fill `entry_bytes` of cache lines.
 ///
+/// All footprints are visited in each round, so that a visit finds its page-table lines displaced by the others, and goes on
+/// until laps are alike: what a walk costs depends on which caches hold these lines, and only laps bring them back.
+///
 /// # Errors
-/// If address space is refused.
+/// If address space is refused, or the pages cannot be proved to be of that kind.
 pub fn walks(
     pages: Pages,
     other: Pages,
+    pmd: Bytes,
     entry_bytes: &[Bytes],
-    passes: u64,
+    rounds: u64,
     clock: &CoreClock,
 ) -> io::Result<Vec<Measured>> {
     let most = entry_bytes.iter().map(|bytes| bytes.0 / LINE).max().unwrap_or(0);
     let mut span = Span::reserve(pages.kind, pages.size, (most * APART).max(1), Behind::OnePage)?;
+    proved(pages.kind, span.prove(pmd.max(pages.size), PROVED)?)?;
     let list_bytes = Bytes(most * 8).round_up_to(other.size);
     let mut list = Span::reserve(
         other.kind,
@@ -47,27 +63,71 @@ pub fn walks(
         (list_bytes.0 / other.size.0).max(1),
         Behind::Private,
     )?;
-    let mut cost = |count: u64, pass: u64| {
-        let order = shuffled(count as usize, pass);
+    let mut visit = |count: u64, round: u64, budget: Duration| {
+        let order = shuffled(count as usize, round);
         let offsets: Vec<u64> = order.into_iter().map(|at| at as u64 * APART * pages.size.0).collect();
-        span.listed(&offsets, &mut list).cycles(clock)
+        let tour = span.listed(&offsets, &mut list);
+        // One lap of very many pages is a sample large enough.
+        let group = if count < MANY { GROUP } else { 1 };
+        converged(|| tour.cycles(clock), group, budget)
     };
     // Eight aliases hit everywhere and carry the constant, if any, that aliases cost.
-    let hit = (0..20).filter_map(|pass| cost(8, pass)).fold(f64::INFINITY, f64::min);
-    let measured = entry_bytes.iter().map(|&entry_bytes| {
-        let count = entry_bytes.0 / LINE;
-        let passes = (VISITS / count.max(1)).clamp(FEWEST_PASSES.min(passes), passes);
-        Measured {
-            pages: count,
+    let hits = (0..20).filter_map(|round| visit(8, round, Duration::ZERO));
+    let hit = hits.map(|lap| lap.cycles).fold(f64::INFINITY, f64::min);
+    let mut measured: Vec<Measured> = entry_bytes
+        .iter()
+        .map(|&entry_bytes| Measured {
+            pages: entry_bytes.0 / LINE,
             entry_bytes,
-            cycles: (0..passes)
-                // Long laps meet a changed clock more often: a few more tries.
-                .filter_map(|pass| (0..4).find_map(|_| cost(count, pass)))
-                .map(|cost| cost - hit)
-                .collect(),
+            visits: Vec::new(),
+            converged: true,
+        })
+        .collect();
+    for round in 0..rounds {
+        for point in measured
+            .iter_mut()
+            .filter(|point| point.pages < VERY_MANY || round % 2 == 0)
+        {
+            if let Some(lap) = visit(point.pages, round, LONGEST_VISIT) {
+                point.visits.push(lap.cycles - hit);
+                point.converged &= lap.converged;
+            }
         }
-    });
-    Ok(measured.collect())
+    }
+    Ok(measured)
+}
+
+/// What a visit came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Lap {
+    cycles: f64,
+    converged: bool,
+}
+
+/// Goes round until a group of laps costs no less than the group before, but for noise, or the time is over. `None` if all
+/// groups were disturbed.
+fn converged(mut lap: impl FnMut() -> Option<f64>, group: usize, budget: Duration) -> Option<Lap> {
+    let begun = Instant::now();
+    let mut next = || {
+        // Long laps meet a changed clock more often: a few more tries.
+        let laps: Vec<f64> = (0..4 * group).filter_map(|_| lap()).take(group).collect();
+        stats::median(&laps)
+    };
+    let mut before = next();
+    loop {
+        let after = next();
+        let settled = before
+            .zip(after)
+            .is_some_and(|(before, after)| after >= (1.0 - ALIKE) * before);
+        if settled || begun.elapsed() >= budget {
+            let cycles = after.or(before)?;
+            return Some(Lap {
+                cycles,
+                converged: settled,
+            });
+        }
+        before = after.or(before);
+    }
 }
 
 /// What two kinds cost together and alone.
@@ -108,6 +168,11 @@ pub fn together(kinds: [(Pages, u32); 2], passes: u64, clock: &CoreClock) -> io:
     let [(one, ones), (two, twos)] = taken(kinds);
     let mut first = Span::reserve(one.kind, one.size, ones.max(1), Behind::Private)?;
     let mut second = Span::reserve(two.kind, two.size, twos.max(1), Behind::Private)?;
+    for (pages, count, span) in [(one, ones, &mut first), (two, twos, &mut second)] {
+        if pages.kind.is_large() {
+            proved(pages.kind, span.prove(pages.size, count.max(1))?)?;
+        }
+    }
     let offsets = |page: Bytes, count: u64, skip: u64, pass: u64| -> Vec<u64> {
         let order = shuffled(count.max(1) as usize, pass);
         order
@@ -156,7 +221,9 @@ mod tests {
     use model::Bytes;
     use sim::tlb::{Array, Tlb};
 
-    use super::Together;
+    use std::time::Duration;
+
+    use super::{Lap, Together, converged};
 
     const SMALL: Bytes = Bytes::kib(4);
     const LARGE: Bytes = Bytes::mib(2);
@@ -220,5 +287,31 @@ mod tests {
             let own = vec![array(2, SMALL, 128, 12), array(2, LARGE, 128, 12)];
             assert_eq!(shared(&[first, own].concat(), 1536), Some(false));
         }
+    }
+
+    #[test]
+    fn a_visit_goes_on_until_laps_cost_no_less_and_says_if_they_never_did() {
+        let falling = |end: i32| {
+            let mut laps = 0;
+            move || {
+                laps += 1;
+                Some(f64::from((200 - 10 * laps).max(end)))
+            }
+        };
+        let lap = converged(falling(100), 3, Duration::from_secs(60)).expect("laps");
+        let settled = Lap {
+            cycles: 100.0,
+            converged: true,
+        };
+        assert_eq!(lap, settled);
+        let lap = converged(falling(0), 3, Duration::ZERO).expect("laps");
+        assert!(!lap.converged && lap.cycles < 200.0, "{lap:?}");
+        assert_eq!(converged(|| None, 3, Duration::ZERO), None);
+        let mut disturbed = 0;
+        let half = || {
+            disturbed += 1;
+            (disturbed % 2 == 0).then_some(7.0)
+        };
+        assert_eq!(converged(half, 1, Duration::ZERO).map(|lap| lap.cycles), Some(7.0));
     }
 }

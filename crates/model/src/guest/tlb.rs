@@ -15,6 +15,8 @@ use crate::{Estimate, PageKind, Reading};
 pub struct GuestTlb {
     /// How guest addresses are translated: `ept`, `npt`, `shadow-vmx`, `shadow-svm` or `shadow-pvm`.
     pub mmu: Reading<String>,
+    /// What timing says of this machine's own huge pages, outside of any guest: what layers below this machine make of them.
+    pub native: HostBacking,
     /// One entry for each page kind that was put behind the guest.
     pub behind: Vec<Behind>,
     /// What reading out the TLB by changed page-table entries gave, or why it cannot be done here.
@@ -34,12 +36,14 @@ pub struct Behind {
     pub backing: Backed,
     /// Page-table leaves that KVM made for the guest's large pages; `null` if it does not count them.
     pub kvm: Option<Leaves>,
-    /// What the verdict should be, by KVM's count, or by the kernel's account without one.
-    pub truth: Verdict,
-    /// What timing inside the guest says.
+    /// What KVM's own leaves are made of, by its count, or by the kernel's account without one. No program in the guest can
+    /// feel larger pages than these.
+    pub leaf: Verdict,
+    /// What timing inside the guest says of the host's pages; `entries` has what the TLBs hold, the smallest page of all layers.
     pub verdict: HostBacking,
-    /// Is that right? `null` if either is unknown.
-    pub right: Option<bool>,
+    /// Does that go together with the leaves and with what timing says natively? `null` if too little is known to tell, as
+    /// where a layer below this machine may splinter what KVM maps large.
+    pub consistent: Option<bool>,
     /// What the TLBs' own entries say: the smallest page of all layers, hosts of this machine included.
     pub entries: Option<HostBacking>,
     /// What walks cost.
@@ -52,10 +56,14 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Does the verdict name what was chosen? `None` if one of both is unknown.
-    pub fn is_right(&self) -> Option<bool> {
-        let known = self.truth != Verdict::Unknown && self.verdict.verdict != Verdict::Unknown;
-        known.then(|| self.truth == self.verdict.verdict)
+    /// Does what timing says go together with KVM's leaves, where timing says `native` of this machine's own huge pages?
+    pub fn is_consistent(&self, native: Verdict) -> Option<bool> {
+        match (self.leaf, self.verdict.verdict) {
+            (Verdict::Unknown, _) | (_, Verdict::Unknown) => None,
+            (Verdict::Small, effective) => Some(effective == Verdict::Small),
+            (_, Verdict::Small) if native != Verdict::None => None,
+            (_, effective) => Some(effective != Verdict::Small),
+        }
     }
 }
 
@@ -136,7 +144,7 @@ mod tests {
     use crate::tlb::{Entries, HostBacking, Verdict, Ways};
     use crate::{Backing, PageKind};
 
-    fn behind(truth: Verdict, verdict: Verdict) -> Behind {
+    fn behind(leaf: Verdict, verdict: Verdict) -> Behind {
         Behind {
             kind: PageKind::Base,
             backing: Backed {
@@ -145,14 +153,14 @@ mod tests {
                 proof: String::new(),
             },
             kvm: None,
-            truth,
+            leaf,
             verdict: HostBacking {
                 verdict,
                 confidence: 0.0,
                 splintered: None,
                 evidence: Vec::new(),
             },
-            right: None,
+            consistent: None,
             entries: None,
             walks: None,
             levels: Vec::new(),
@@ -161,28 +169,33 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_right_or_wrong_about_what_is_unknown() {
-        assert_eq!(behind(Verdict::Small, Verdict::Small).is_right(), Some(true));
-        assert_eq!(behind(Verdict::Small, Verdict::None).is_right(), Some(false));
-        assert_eq!(behind(Verdict::Small, Verdict::Unknown).is_right(), None);
-        assert_eq!(behind(Verdict::Unknown, Verdict::Small).is_right(), None);
+    fn the_effective_size_is_never_larger_than_a_leaf_and_smaller_only_where_a_layer_below_may_make_it_so() {
+        use Verdict::{None as Whole, Small, Unknown};
+        let consistent = |leaf, effective, native| behind(leaf, effective).is_consistent(native);
+        for native in [Whole, Small, Unknown] {
+            assert_eq!(consistent(Small, Small, native), Some(true));
+            assert_eq!(consistent(Small, Whole, native), Some(false));
+            assert_eq!(consistent(Whole, Whole, native), Some(true));
+            assert_eq!(consistent(Small, Unknown, native), None);
+            assert_eq!(consistent(Unknown, Small, native), None);
+        }
+        // A host on 4 KiB pages below this machine, seen on a Zen 5 cloud guest: KVM's leaves are large and no program feels it.
+        assert_eq!(consistent(Whole, Small, Small), None);
+        assert_eq!(consistent(Whole, Small, Unknown), None);
+        assert_eq!(consistent(Whole, Small, Whole), Some(false));
     }
 
     #[test]
     fn a_readout_is_told_by_its_state() {
         let seen = Readout::Seen {
-            entries: Entries {
-                value: 72,
-                low: 70,
-                high: 74,
-            },
+            entries: Entries { low: 70, high: 74 },
             ways: Some(Ways::Count(4)),
             latest_first: true,
         };
         let json = serde_json::to_string(&seen).expect("writes");
         assert_eq!(
             json,
-            r#"{"state":"seen","entries":{"value":72,"low":70,"high":74},"ways":4,"latest_first":true}"#
+            r#"{"state":"seen","entries":{"value":null,"low":70,"high":74},"ways":4,"latest_first":true}"#
         );
         assert_eq!(serde_json::from_str::<Readout>(&json).expect("reads"), seen);
     }

@@ -1,6 +1,6 @@
 //! What the TLB shapes answer about themselves.
 
-use super::{Entries, HostBacking, Index, Known, Level, Tlb, Verdict, Ways};
+use super::{Entries, Hash, HostBacking, Index, Known, Level, Tlb, Verdict, Ways};
 use crate::PageKind;
 
 fn tlb(value: u32, ways: Ways) -> Tlb {
@@ -8,11 +8,7 @@ fn tlb(value: u32, ways: Ways) -> Tlb {
         levels: vec![Level {
             kind: PageKind::Base,
             level: 1,
-            entries: Some(Entries {
-                value,
-                low: value,
-                high: value,
-            }),
+            entries: Some(Entries::exactly(value)),
             ways: Some(ways),
             index: Some(Index::Linear),
             miss_ns: None,
@@ -120,13 +116,18 @@ fn a_number_that_nobody_else_knows_is_told_with_what_timing_alone_cannot_tell() 
 
 #[test]
 fn xor_spreads_a_stride_that_linear_puts_into_one_set() {
-    assert!((0..64).all(|n| Index::Linear.set(n * 128, 128) == 0));
-    let mut seen: Vec<u32> = (0..128).map(|n| Index::Xor.set(n * 128, 128)).collect();
-    seen.sort_unstable();
-    seen.dedup();
-    assert_eq!(seen.len(), 128);
-    assert_eq!(Index::Xor.set(77, 1), 0);
-    assert_eq!(Index::Xor.set(0b101_011, 8), 0b110);
+    assert!((0..64).all(|n| Hash::Linear.set(n * 128, 128) == 0));
+    let shift = Hash::Shift { by: 7, parts: 2 };
+    for hash in [Hash::Fold, shift] {
+        let mut seen: Vec<u32> = (0..128).map(|n| hash.set(n * 128, 128)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 128, "{hash:?}");
+        assert_eq!((hash.set(77, 1), hash.index()), (0, Index::Xor));
+    }
+    assert_eq!(Hash::Fold.set(0b101_011, 8), 0b110);
+    // Two terms leave out what a fold would still take in.
+    assert_ne!(Hash::Fold.set(1 << 14, 128), shift.set(1 << 14, 128));
 }
 
 #[test]
@@ -140,13 +141,9 @@ fn ways_are_a_number_or_the_word_full_and_verdicts_are_page_sizes() {
     let value = serde_json::to_value(tlb(96, Ways::Count(6))).expect("json");
     assert_eq!(value["host_backing"]["verdict"], "4K");
     assert_eq!(value["levels"][0]["entries"]["value"], 96);
-    assert_eq!(
-        Entries {
-            value: 71,
-            low: 68,
-            high: 73
-        }
-        .to_string(),
-        "71 (68-73)"
-    );
+    let range = Entries { low: 68, high: 73 };
+    assert_eq!((range.to_string(), range.value()), ("68-73".to_owned(), None));
+    let json = serde_json::to_value(range).expect("json");
+    assert_eq!(json, serde_json::json!({"value": null, "low": 68, "high": 73}));
+    assert_eq!(serde_json::from_value::<Entries>(json).expect("json"), range);
 }

@@ -31,7 +31,7 @@ pub(super) const EXTENDED: u32 = 0x8000_0000;
 
 /// What is recorded: leaf, and the number of its subleaves. Leaf 3 is left out, for it can hold a serial number.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-const RECORDED: [(u32, u32); 24] = [
+const RECORDED: [(u32, u32); 25] = [
     (BASIC, 1),
     (0x1, 1),
     (0x2, 1),
@@ -56,6 +56,7 @@ const RECORDED: [(u32, u32); 24] = [
     (EXTENDED + 0xa, 1),
     (EXTENDED + 0x19, 1),
     (EXTENDED + 0x1d, 8),
+    (EXTENDED + 0x21, 1),
 ];
 
 impl Registers {
@@ -129,6 +130,15 @@ impl Leaves {
     pub fn covers(&self, leaf: u32) -> bool {
         let range = leaf & 0xf000_0000;
         self.get(range, 0).is_some_and(|registers| leaf <= registers.eax)
+    }
+
+    /// Family and model, as leaf 1 puts them together from base and extended parts.
+    pub fn family_and_model(&self) -> Option<(u32, u32)> {
+        let eax = self.get(1, 0)?.eax;
+        let (base, extended) = (eax >> 8 & 0xf, eax >> 20 & 0xff);
+        let family = if base == 0xf { base + extended } else { base };
+        let upper = if base == 6 || base == 0xf { eax >> 12 & 0xf0 } else { 0 };
+        Some((family, upper | eax >> 4 & 0xf))
     }
 
     /// The vendor's twelve letters, such as `GenuineIntel`.

@@ -76,6 +76,44 @@ fn zen_4_tells_by_extended_leaves() {
     assert_eq!((stlb.ways, stlb.leaf.as_str()), (8, "0x80000006"));
 }
 
+/// Zen 5 (family 26, model 2) counts its second level by 32 and says so by bit 14 of leaf 0x80000021's EAX. Hypervisors that do
+/// not know the bit clear it: EAX 0x204 was seen.
+#[test]
+fn zen_5_counts_its_second_level_by_32_whether_or_not_a_hypervisor_hides_the_unit() {
+    let told = |family: &str, bits: &str| {
+        let rest = format!(
+            "00000001.0 {family} 0 0 0\n80000005.0 ff60ff40 ff60ff40 0 0\n80000006.0 50805040 60806040 0 0\n80000021.0 {bits} 0 0 0\n"
+        );
+        tlb::read(&leaves(AMD, &rest)).expect("a TLB")
+    };
+    let leaf = |tlb: &super::Tlb| {
+        tlb.arrays
+            .iter()
+            .find(|array| array.level == 2)
+            .map(|array| array.leaf.clone())
+    };
+    let (plain, masked, before) = (
+        told("00b00f21", "4204"),
+        told("00b00f21", "204"),
+        told("00a00f11", "204"),
+    );
+    assert_eq!(plain.load_entries(2, KIB4), Some(4096));
+    assert_eq!(leaf(&plain).as_deref(), Some("0x80000006"));
+    assert_eq!(masked.load_entries(2, KIB4), Some(4096));
+    assert!(leaf(&masked).is_some_and(|leaf| leaf.contains("hypervisor hides")));
+    assert_eq!(masked.load_entries(1, KIB4), Some(96));
+    assert_eq!(before.load_entries(2, KIB4), Some(128), "Zen 3 counts single entries");
+}
+
+#[test]
+fn family_and_model_are_put_together_from_their_parts() {
+    let of = |eax: &str| leaves(AMD, &format!("00000001.0 {eax} 0 0 0\n")).family_and_model();
+    assert_eq!(of("00a00f11"), Some((25, 1)));
+    assert_eq!(of("00b00f21"), Some((26, 2)));
+    assert_eq!(of("000806f8"), Some((6, 0x8f)));
+    assert_eq!(leaves(AMD, "").family_and_model(), None);
+}
+
 #[test]
 fn zeros_are_a_mask_and_not_a_size() {
     let one = leaves(AMD, "80000005.0 ff48ff40 ff48ff40 0 0\n80000019.0 0 0 0 0\n");

@@ -29,7 +29,7 @@ pub struct TlbArray {
     pub entries: u32,
     /// Ways; as many as entries if it is fully associative. 0 if not told.
     pub ways: u32,
-    /// The CPUID leaf that says so.
+    /// The CPUID leaf that says so, and what it leaves out.
     pub leaf: String,
 }
 
@@ -223,10 +223,58 @@ const AMD: [AmdField; 6] = [
     },
 ];
 
+/// What the entries of AMD's second level are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// Single entries.
+    One,
+    /// 32 of them: CPUID leaf 0x8000_0021, EAX bit 14, `L2TlbSizeX32` (AMD64 Architecture Programmer's Manual volume 3).
+    Told32,
+    /// The same, although the hypervisor clears that bit: family and model say so.
+    Hidden32,
+}
+
+/// The first AMD family whose second level is counted by 32: Zen 5.
+const COUNTED_BY_32: u32 = 26;
+
+impl Unit {
+    fn of(leaves: &Leaves) -> Self {
+        let by_32 = leaves.get(EXTENDED + 0x21, 0).is_some_and(|of| of.eax >> 14 & 1 == 1);
+        let family = leaves.family_and_model().map_or(0, |(family, _)| family);
+        match by_32 {
+            true => Self::Told32,
+            false if family >= COUNTED_BY_32 => Self::Hidden32,
+            false => Self::One,
+        }
+    }
+
+    /// Entries of so many units. A number that is large already was multiplied by the hypervisor, or is none of units.
+    fn entries(self, count: u32) -> (u32, Self) {
+        /// No CPU has so many units of 32.
+        const MANY: u32 = 1024;
+        match self {
+            Self::Told32 => (count * 32, self),
+            Self::Hidden32 if count < MANY => (count * 32, self),
+            _ => (count, Self::One),
+        }
+    }
+
+    fn note(self) -> &'static str {
+        match self {
+            Self::Hidden32 => {
+                ", counted in units of 32 as this CPU's family does; the hypervisor hides the bit that says so (leaf 0x80000021)"
+            }
+            Self::One | Self::Told32 => "",
+        }
+    }
+}
+
 fn amd(leaves: &Leaves) -> Vec<Told> {
     let mut told: Vec<Told> = Vec::new();
+    let unit = Unit::of(leaves);
     for field in &AMD {
-        let arrays = ask(leaves, field.leaf).map(|registers| field.arrays(registers));
+        let unit = if field.level == 2 { unit } else { Unit::One };
+        let arrays = ask(leaves, field.leaf).map(|registers| field.arrays(registers, unit));
         // A masked leaf has several fields and is named once.
         if !told.contains(&arrays) || arrays.is_ok() {
             told.push(arrays);
@@ -236,31 +284,32 @@ fn amd(leaves: &Leaves) -> Vec<Told> {
 }
 
 impl AmdField {
-    fn arrays(&self, registers: Registers) -> Vec<TlbArray> {
+    fn arrays(&self, registers: Registers, unit: Unit) -> Vec<TlbArray> {
         let word = (self.register)(registers);
         let halves = [(TlbHolds::Data, word >> 16), (TlbHolds::Instruction, word & 0xffff)];
         halves
             .into_iter()
-            .filter_map(|(holds, half)| self.array(holds, half))
+            .filter_map(|(holds, half)| self.array(holds, half, unit))
             .collect()
     }
 
     /// Leaf 5 has eight bits each for ways and entries; the others four for a code and twelve for entries.
-    fn array(&self, holds: TlbHolds, half: u32) -> Option<TlbArray> {
+    fn array(&self, holds: TlbHolds, half: u32, unit: Unit) -> Option<TlbArray> {
         let (entries, ways) = if self.leaf == EXTENDED + 5 {
             let entries = half & 0xff;
             (entries, if half >> 8 == 0xff { entries } else { half >> 8 })
         } else {
-            let entries = half & 0xfff;
+            let entries = unit.entries(half & 0xfff).0;
             (entries, ways_of_code(half >> 12, entries))
         };
+        let note = unit.entries(half & 0xfff).1.note();
         (entries > 0).then(|| TlbArray {
             level: self.level,
             holds,
             pages: self.pages.to_vec(),
             entries,
             ways,
-            leaf: format!("{:#x}", self.leaf),
+            leaf: format!("{:#x}{note}", self.leaf),
         })
     }
 }

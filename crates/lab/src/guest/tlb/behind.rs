@@ -64,7 +64,7 @@ impl Job<'_> {
         if (self.stop)() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// The verdict, and the truth beside it.
+    /// The effective size, and the leaves beside it.
     fn judge(&self, behind: &mut Behind, arena: &mut Arena) -> Result<(), Error> {
         let course = Course::new(LARGE_PAGES);
         let windows = course.windows();
@@ -79,11 +79,11 @@ impl Job<'_> {
         let entries = verdict::by_entries(entries::split(&mut visits, self.stop)?);
         self.go_on()?;
         behind.walks = costs.judge(course.count());
-        behind.truth = verdict::truth(behind.kvm, &behind.backing);
+        behind.leaf = verdict::leaf(behind.kvm, &behind.backing);
         let mmu = self.spec.mmu.known().copied();
         behind.verdict = verdict::decide(mmu, &self.native, behind.walks.as_ref(), &entries);
         behind.entries = Some(entries);
-        behind.right = behind.is_right();
+        behind.consistent = behind.is_consistent(self.native.verdict);
         behind.not_measured = None;
         Ok(())
     }
@@ -160,9 +160,9 @@ fn not_measured(backing: Backed, why: String) -> Behind {
         kind: backing.asked,
         backing,
         kvm: None,
-        truth: Verdict::Unknown,
+        leaf: Verdict::Unknown,
         verdict: verdict::unknown("nothing was measured".to_owned()),
-        right: None,
+        consistent: None,
         entries: None,
         walks: None,
         levels: Vec::new(),

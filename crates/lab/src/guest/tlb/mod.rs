@@ -78,6 +78,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     }
     let guest = GuestTlb {
         mmu: spec.mmu.as_ref().map(|mmu| mmu.name().to_owned()),
+        native: job.native,
         behind,
         readout: readout(&hypervisor, spec, stop)?,
         cpu: pinned.cpu(),
@@ -112,14 +113,10 @@ fn native(spec: &Spec, stop: &dyn Fn() -> bool) -> HostBacking {
         LINES.into(),
         &clock,
     );
-    let large = sampled.ok().and_then(|mut sampled| {
-        let mapped = sampled.mapped_large().is_some_and(|share| share > 0.99);
-        mapped.then(|| backing::sample(&mut sampled, LINES, PASSES, stop))
-    });
-    large.map_or_else(
-        || verdict::unknown("no large pages natively".to_owned()),
-        verdict::by_entries,
-    )
+    match sampled {
+        Ok(mut sampled) => verdict::by_entries(backing::sample(&mut sampled, LINES, PASSES, stop)),
+        Err(why) => verdict::unknown(format!("no huge pages natively: {why}")),
+    }
 }
 
 /// What the TLB holds, read out by changed page-table entries, on a little memory of base pages.
@@ -145,12 +142,19 @@ fn doubts(guest: &GuestTlb) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     for behind in &guest.behind {
         let kind = behind.kind;
-        if behind.right == Some(false) {
+        if behind.consistent == Some(false) {
             doubts.push(Doubt::new(
                 "wrong-backing",
                 format!(
-                    "timing says {} of a guest on {kind}, which is wrong ({} is true): distrust such verdicts on this machine",
-                    behind.verdict.verdict, behind.truth
+                    "timing says {} of a guest on {kind}, which contradicts KVM's leaves ({}): distrust such verdicts on this machine",
+                    behind.verdict.verdict, behind.leaf
+                ),
+            ));
+        } else if (behind.leaf, behind.verdict.verdict) == (Verdict::None, Verdict::Small) {
+            doubts.push(Doubt::new(
+                "splintered-below",
+                format!(
+                    "on {kind}: KVM maps the guest's huge pages by leaves of 2M, timing shows 4K: a layer below this machine splinters them, or a noisy neighbor disturbed the timing"
                 ),
             ));
         } else if behind.verdict.verdict == Verdict::Unknown && behind.not_measured.is_none() {

@@ -98,7 +98,6 @@ fn counted(share: f64, visited: u64) -> Entries {
     };
     let entries = |share: f64| (share.clamp(0.0, 1.0) * all).round() as u32;
     Entries {
-        value: entries(share),
         low: entries(share - half),
         high: entries(share + half),
     }

@@ -1,4 +1,5 @@
-//! Real guests on this machine's KVM: the verdict is right or missing, in quiet and beside spinning threads.
+//! Real guests on this machine's KVM, whatever it is: independent evidence goes together; recorded evidence is replayed in
+//! `verdict_tests.rs`, which is where verdicts are held against what is true.
 #![allow(clippy::print_stderr)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,12 +33,12 @@ fn mmu() -> Reading<Mmu> {
     Snapshot::take(&Source::live()).kvm.mmu
 }
 
-/// Runs it, and checks that no backing got a wrong name and that what was measured agrees with KVM.
-fn never_wrong(spec: &Spec) {
+/// Runs it, and checks what holds on every machine: what KVM counts goes together with what the kernel says, and every kind has
+/// figures or a reason. What timing makes of them depends on layers below and on neighbors, so it is shown and not asserted.
+fn goes_together(spec: &Spec) {
     let (guest, doubts) = run(spec, &mut (), &|| false).expect("measures");
     assert_eq!(guest.behind.len(), 2);
     for behind in &guest.behind {
-        assert_ne!(behind.right, Some(false), "{behind:#?}");
         let Some(why) = &behind.not_measured else {
             let leaves = behind.kvm.expect("KVM counts its leaves");
             assert!(leaves.large == 0 || behind.kind == PageKind::Thp, "{leaves}");
@@ -45,9 +46,10 @@ fn never_wrong(spec: &Spec) {
                 leaves.large + leaves.small / 32 >= leaves.visited,
                 "all were visited: {leaves}"
             );
+            assert_eq!(behind.consistent, behind.is_consistent(guest.native.verdict));
             eprintln!(
-                "{}: {} ({:?})",
-                behind.kind, behind.verdict.verdict, behind.verdict.evidence
+                "{}: leaves {}, timing says {}, natively {} ({:?})",
+                behind.kind, behind.leaf, behind.verdict.verdict, guest.native.verdict, behind.verdict.evidence
             );
             continue;
         };
@@ -57,16 +59,17 @@ fn never_wrong(spec: &Spec) {
             "{why}"
         );
     }
-    assert!(doubts.iter().all(|doubt| doubt.code != "wrong-backing"));
+    let contradicted = guest.behind.iter().any(|behind| behind.consistent == Some(false));
+    assert_eq!(contradicted, doubts.iter().any(|doubt| doubt.code == "wrong-backing"));
 }
 
 #[test]
-fn no_backing_gets_a_wrong_name() {
-    spec().iter().for_each(never_wrong);
+fn what_is_measured_of_a_guest_goes_together() {
+    spec().iter().for_each(goes_together);
 }
 
 #[test]
-fn no_backing_gets_a_wrong_name_beside_spinning_threads() {
+fn what_is_measured_of_a_guest_goes_together_beside_spinning_threads() {
     let Some(spec) = spec() else { return };
     let done = AtomicBool::new(false);
     let memory = vec![1u64; 4 << 20];
@@ -81,14 +84,14 @@ fn no_backing_gets_a_wrong_name_beside_spinning_threads() {
                 }
             });
         }
-        let checked = std::panic::catch_unwind(|| never_wrong(&spec));
+        let checked = std::panic::catch_unwind(|| goes_together(&spec));
         done.store(true, Ordering::Relaxed);
         checked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
 }
 
 #[test]
-fn a_wrong_name_and_a_missing_one_are_doubts() {
+fn a_contradiction_a_missing_name_and_a_layer_below_are_warnings() {
     let Some(spec) = spec() else { return };
     let none = Spec {
         kinds: vec![PageKind::Hugetlb(Bytes::mib(8))],
@@ -99,8 +102,11 @@ fn a_wrong_name_and_a_missing_one_are_doubts() {
     let behind = &mut guest.behind[0];
     behind.not_measured = None;
     assert_eq!(super::doubts(&guest)[0].code, "backing-unknown");
-    guest.behind[0].right = Some(false);
+    guest.behind[0].consistent = Some(false);
     assert_eq!(super::doubts(&guest)[0].code, "wrong-backing");
+    let behind = &mut guest.behind[0];
+    (behind.leaf, behind.verdict.verdict, behind.consistent) = (Verdict::None, Verdict::Small, None);
+    assert_eq!(super::doubts(&guest)[0].code, "splintered-below");
 }
 
 #[test]
@@ -111,7 +117,7 @@ fn memory_that_cannot_be_had_gives_a_reason_and_a_stop_is_heeded() {
         ..spec.clone()
     };
     let (guest, _) = run(&none, &mut (), &|| false).expect("tells what it could not measure");
-    assert!(guest.behind[0].not_measured.is_some() && guest.behind[0].right.is_none());
+    assert!(guest.behind[0].not_measured.is_some() && guest.behind[0].consistent.is_none());
     assert!(matches!(run(&spec, &mut (), &|| true), Err(Error::Interrupted)));
     let nothing = Spec {
         kinds: Vec::new(),

@@ -109,8 +109,8 @@ pub(super) fn unknown(why: String) -> HostBacking {
     }
 }
 
-/// What the verdict should be: by the leaves that KVM made, else by what the kernel says lies behind.
-pub(super) fn truth(leaves: Option<Leaves>, backing: &Backed) -> Verdict {
+/// What KVM's leaves are: by its count, else by what the kernel says lies behind.
+pub(super) fn leaf(leaves: Option<Leaves>, backing: &Backed) -> Verdict {
     let large = match leaves {
         Some(leaves) if leaves.visited > 0 => Some(leaves.large as f64 / leaves.visited as f64),
         _ => backing.got.coverage(),

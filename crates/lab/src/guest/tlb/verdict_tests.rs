@@ -8,7 +8,7 @@ use model::{Backing, Bytes, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{decide, truth};
+use super::{decide, leaf};
 use crate::guest::tlb::walks::Costs;
 
 fn said(verdict: Verdict) -> HostBacking {
@@ -91,7 +91,7 @@ fn walks_tell_under_shadow_paging_and_entries_under_nested_paging() {
 }
 
 #[test]
-fn the_truth_is_what_kvm_counted_and_else_what_the_kernel_says() {
+fn leaves_are_what_kvm_counted_and_else_what_the_kernel_says() {
     let backed = |kind| Backed {
         asked: kind,
         got: [(kind, Bytes::mib(256))].into_iter().collect::<Backing>(),
@@ -104,9 +104,9 @@ fn the_truth_is_what_kvm_counted_and_else_what_the_kernel_says() {
             large,
         })
     };
-    assert_eq!(truth(leaves(128), &backed(PageKind::Base)), Verdict::None);
-    assert_eq!(truth(leaves(0), &backed(PageKind::Thp)), Verdict::Small);
-    assert_eq!(truth(leaves(64), &backed(PageKind::Thp)), Verdict::Unknown);
-    assert_eq!(truth(None, &backed(PageKind::HUGETLB_2M)), Verdict::None);
-    assert_eq!(truth(None, &backed(PageKind::Base)), Verdict::Small);
+    assert_eq!(leaf(leaves(128), &backed(PageKind::Base)), Verdict::None);
+    assert_eq!(leaf(leaves(0), &backed(PageKind::Thp)), Verdict::Small);
+    assert_eq!(leaf(leaves(64), &backed(PageKind::Thp)), Verdict::Unknown);
+    assert_eq!(leaf(None, &backed(PageKind::HUGETLB_2M)), Verdict::None);
+    assert_eq!(leaf(None, &backed(PageKind::Base)), Verdict::Small);
 }

@@ -8,7 +8,7 @@ use super::Search;
 use super::level::View;
 use crate::tlb::fit::{Fit, Replacement, Shape};
 use crate::tlb::knee::{median, soft};
-use crate::tlb::plan::{SHARE, beyond, short_of};
+use crate::tlb::plan::{SHARE, beyond, drawn_edges, draws, short_of};
 use crate::tlb::probe::{Layout, Oracle, Probe};
 
 /// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
@@ -78,12 +78,34 @@ impl<O: Oracle> Search<'_, O> {
         if self.is_uneven(view, entries) {
             return uneven();
         }
+        if !self.survives_draws(view, fit) {
+            return self.gentle(view);
+        }
         Belief::Sure(fitting.edge)
+    }
+
+    /// Do random pages behave as this shape says, wherever they could have refuted it? As many as fit by it must have fitted,
+    /// and where a good part must miss, a part must have missed. A hash that is none of those a fit knows fails here, and so
+    /// does a single set that is taken for several.
+    fn survives_draws(&self, view: View, fit: &Fit) -> bool {
+        let limits = self.oracle.limits(view.sweep);
+        let expected = |probe: Probe| fit.shape.shares(fit.replacement, probe.layout, once(probe.pages))[0].least;
+        let asked = draws(view.sweep, limits).flat_map(|layout| drawn_edges(view.sweep, fit.shape, layout, limits));
+        asked.filter(|probe| probe.pages >= view.start).all(|probe| {
+            let Some(floor) = self.survey.floor(probe) else {
+                return false;
+            };
+            let sample = self.sample(view, probe, floor);
+            match expected(probe) {
+                0.0 => sample.fits(),
+                missing => sample.height > missing / 2.0,
+            }
+        })
     }
 
     /// Do costs go on rising where all pages should miss already? What was taken for the cost of a miss is none then.
     fn is_uneven(&self, view: View, entries: Entries) -> bool {
-        let mut plateau = self.plateau(view, entries.value);
+        let mut plateau = self.plateau(view, entries.high);
         plateau.sort_unstable_by(f64::total_cmp);
         let quarter = plateau.len() / 4;
         let Some((low, high)) = plateau.get(quarter).zip(plateau.iter().rev().nth(quarter)) else {
@@ -234,5 +256,5 @@ fn uneven() -> Belief {
 }
 
 fn spread(entries: Entries) -> f64 {
-    f64::from(entries.high - entries.low) / f64::from(entries.value)
+    2.0 * f64::from(entries.high - entries.low) / f64::from(entries.high + entries.low)
 }

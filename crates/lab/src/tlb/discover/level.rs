@@ -60,6 +60,7 @@ impl<O: Oracle> Search<'_, O> {
         let judged = |found: Found, shape: Option<Shape>| Judged {
             found,
             knee: view.knee.pages,
+            rise: view.knee.rise,
             shape,
         };
         let Some(fit) = self.narrowed(view, Replacement::Lru) else {
@@ -145,7 +146,7 @@ impl<O: Oracle> Search<'_, O> {
             .collect()
     }
 
-    fn sample(&self, view: View, probe: Probe, cost: f64) -> Sample {
+    pub(super) fn sample(&self, view: View, probe: Probe, cost: f64) -> Sample {
         Sample {
             layout: probe.layout,
             pages: probe.pages,
@@ -162,7 +163,7 @@ impl<O: Oracle> Search<'_, O> {
             entries: Some(entries),
             ways: fit.ways(),
             index: fit.index(),
-            penalty: self.plateau(view, entries.value),
+            penalty: self.plateau(view, entries.high),
             not_told: fit
                 .ways()
                 .is_none()
@@ -176,7 +177,7 @@ impl<O: Oracle> Search<'_, O> {
             entries: Some(entries),
             ways: None,
             index: None,
-            penalty: self.plateau(view, entries.value),
+            penalty: self.plateau(view, entries.high),
             not_told: Some("the knee is soft: replacement is gentler than LRU, or a neighbour holds a part".to_owned()),
         }
     }
