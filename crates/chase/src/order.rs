@@ -57,6 +57,37 @@ impl Order {
         }
     }
 
+    /// The node whose line begins at that offset: the way back from [`Self::offset`].
+    pub fn index(&self, offset: u64) -> u64 {
+        match self.pattern {
+            Pattern::RandomLine | Pattern::PageRandom => offset / LINE,
+            Pattern::LinePerPage => offset / PAGE,
+            Pattern::Stride(step) => offset / step.0,
+        }
+    }
+
+    /// Calls `visit` with each of the next `steps` nodes after `index`, in the order of the tour, and returns the last.
+    pub fn follow(&self, index: u64, steps: u64, mut visit: impl FnMut(u64)) -> u64 {
+        let mut last = index;
+        let mut go = |node| {
+            visit(node);
+            last = node;
+        };
+        match self.pattern {
+            Pattern::RandomLine | Pattern::LinePerPage => {
+                self.shuffle.after(index).take(steps as usize).for_each(&mut go);
+            }
+            Pattern::Stride(_) | Pattern::PageRandom => {
+                let mut node = index;
+                for _ in 0..steps {
+                    node = self.successor(node);
+                    go(node);
+                }
+            }
+        }
+        last
+    }
+
     /// The node after `index`.
     pub fn successor(&self, index: u64) -> u64 {
         match self.pattern {
@@ -109,10 +140,15 @@ mod tests {
             let Some(order) = Order::new(pattern, bytes, seed) else { return Ok(()) };
             let mut seen = vec![false; order.nodes() as usize];
             let mut at = 0;
-            for _ in 0..order.nodes() {
+            let mut followed = Vec::new();
+            let last = order.follow(0, order.nodes(), |node| followed.push(node));
+            prop_assert_eq!(last, 0);
+            for next in followed {
                 prop_assert!(order.offset(at) + 8 <= bytes.0);
+                prop_assert_eq!(order.index(order.offset(at)), at);
                 prop_assert!(!std::mem::replace(&mut seen[at as usize], true));
                 at = order.successor(at);
+                prop_assert_eq!(at, next);
             }
             prop_assert_eq!(at, 0);
         }
