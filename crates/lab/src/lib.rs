@@ -10,7 +10,7 @@ pub mod latency;
 pub mod preload;
 mod progress;
 mod rounds;
-pub mod stats;
 pub mod tlb;
 
 pub use progress::Progress;
+pub use stats;

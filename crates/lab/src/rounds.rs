@@ -11,7 +11,8 @@ pub(crate) fn order(points: usize, seed: u64, round: u32) -> Vec<usize> {
     order
 }
 
-/// How far the medians of visits to one point lie apart, as a share of the smallest; 0 of fewer than two.
+/// How far the medians of visits to one point lie apart, as a share of the smallest; 0 of fewer than two. It grows with the
+/// number of visits: `stats::disagreement` does not, and replaces it where it is still used.
 pub(crate) fn disagreement(medians: &[f64]) -> f64 {
     let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
     let high = medians.iter().copied().fold(0.0, f64::max);

@@ -1,0 +1,75 @@
+//! Medians, intervals that hold when visits differ, and when to stop sampling. Pure.
+//!
+//! | what was measured | what to ask |
+//! |---|---|
+//! | visits to a point, each with samples | [`of_visits`], [`of_medians`] |
+//! | values that are independent of each other | [`estimate`] |
+//! | one thing over another, visited in the same rounds | [`ratio`] |
+//! | is it enough? | [`is_enough`] |
+//! | do visits agree? | [`disagreement`] |
+
+mod interval;
+mod ratio;
+mod stop;
+mod visits;
+
+use model::Estimate;
+
+pub use interval::{CONFIDENCE, ranks};
+pub use ratio::{confidence, ratio};
+pub use stop::{LEAST_VISITS, is_enough};
+pub use visits::{disagreement, medians, of_medians, of_visits};
+
+/// The quantile `q` (0 to 1) of sorted values, interpolated; `None` of nothing.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let last = sorted.len().checked_sub(1)?;
+    let at = q.clamp(0.0, 1.0) * last as f64;
+    let below = sorted[at.floor() as usize];
+    let above = sorted[at.ceil() as usize];
+    Some(below + (above - below) * at.fract())
+}
+
+/// The median of values in any order; `None` of nothing.
+pub fn median(values: &[f64]) -> Option<f64> {
+    quantile(&sorted(values), 0.5)
+}
+
+/// The values in ascending order.
+pub fn sorted(values: &[f64]) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The median of independent values with its 95 % interval. For samples of visits ask [`of_visits`]: they are not independent.
+/// From 6 values on no distribution is assumed; of 2 to 5 values their logarithms are taken to be normal (the values
+/// themselves, where one is not above zero). One value is its own estimate, with `samples` 1 and without a spread: its
+/// [`Estimate::relative_error`] is infinite. `None` of nothing.
+pub fn estimate(values: &[f64]) -> Option<Estimate> {
+    let one = |&value: &f64| Estimate {
+        median: value,
+        low: value,
+        high: value,
+        samples: 1,
+    };
+    visits::at(values, CONFIDENCE).or_else(|| values.first().map(one))
+}
+
+/// As [`estimate`], by medians of batches of consecutive samples. Kept for `lab::latency` alone, which is to ask [`of_visits`]:
+/// batches of one visit are not independent. Goes with that last use.
+pub fn batched(values: &[f64], batch: usize) -> Option<Estimate> {
+    let medians: Vec<f64> = values.chunks(batch.max(1)).filter_map(median).collect();
+    let interval = estimate(&medians)?;
+    let median = median(values)?;
+    Some(Estimate {
+        median,
+        low: interval.low.min(median),
+        high: interval.high.max(median),
+        samples: values.len() as u64,
+    })
+}
+
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;
