@@ -48,6 +48,8 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
         pattern: Pattern::RandomLine,
         access: Access::Read,
         ns: Some(estimate),
+        bound: None,
+        convergence: None,
         cycles: (bytes < Bytes::mib(1)).then_some(Estimate {
             median: 5.0,
             low: 4.9,

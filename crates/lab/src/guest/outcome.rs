@@ -235,6 +235,8 @@ fn point(
         pattern: spec.pattern,
         access: spec.access,
         ns,
+        bound: None,
+        convergence: None,
         cycles: None,
         quiet: None,
         backing: backed.clone(),

@@ -111,6 +111,8 @@ mod tests {
                 pattern: Pattern::RandomLine,
                 access: Access::Read,
                 ns: Some(estimate(ns)),
+                bound: None,
+                convergence: None,
                 cycles: None,
                 quiet: None,
                 backing: Backed {
