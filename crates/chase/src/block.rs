@@ -66,6 +66,11 @@ impl Block {
         (before - after).abs() > CLOCK_CHANGE * before.max(after)
     }
 
+    /// Is it of no use: switched out, migrated, or under a core clock that changed?
+    pub fn is_disturbed(&self) -> bool {
+        self.switched || self.migrated || self.clock_changed()
+    }
+
     /// Core cycles per tick, the mean of both ends.
     pub fn clock(&self) -> f64 {
         (self.clock[0] + self.clock[1]) / 2.0

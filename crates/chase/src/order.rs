@@ -18,6 +18,7 @@ pub struct Order {
     nodes: u64,
     seed: u64,
     shuffle: Shuffle,
+    start: u64,
 }
 
 impl Order {
@@ -39,7 +40,18 @@ impl Order {
             nodes,
             seed,
             shuffle: Shuffle::new(shuffled, seed),
+            start: 0,
         })
+    }
+
+    /// The same tour through memory that begins so far (whole pages) into the arena.
+    ///
+    /// # Panics
+    /// If that is not a multiple of 4 KiB.
+    pub fn beginning_at(mut self, start: Bytes) -> Self {
+        assert!(start.0.is_multiple_of(PAGE), "working sets begin on a page");
+        self.start = start.0;
+        self
     }
 
     /// How many nodes the tour has.
@@ -49,12 +61,45 @@ impl Order {
 
     /// Byte offset of the line of node `index`, indices in order of address.
     pub fn offset(&self, index: u64) -> u64 {
-        match self.pattern {
+        let within = match self.pattern {
             Pattern::RandomLine | Pattern::PageRandom => index * LINE,
             // A different line in each page, or all nodes would fight for a few cache sets.
             Pattern::LinePerPage => index * PAGE + self.scatter(index) * LINE,
             Pattern::Stride(step) => index * step.0,
+        };
+        self.start + within
+    }
+
+    /// The node whose line begins at that offset: the way back from [`Self::offset`].
+    pub fn index(&self, offset: u64) -> u64 {
+        let within = offset - self.start;
+        match self.pattern {
+            Pattern::RandomLine | Pattern::PageRandom => within / LINE,
+            Pattern::LinePerPage => within / PAGE,
+            Pattern::Stride(step) => within / step.0,
         }
+    }
+
+    /// Calls `visit` with each of the next `steps` nodes after `index`, in the order of the tour, and returns the last.
+    pub fn follow(&self, index: u64, steps: u64, mut visit: impl FnMut(u64)) -> u64 {
+        let mut last = index;
+        let mut go = |node| {
+            visit(node);
+            last = node;
+        };
+        match self.pattern {
+            Pattern::RandomLine | Pattern::LinePerPage => {
+                self.shuffle.after(index).take(steps as usize).for_each(&mut go);
+            }
+            Pattern::Stride(_) | Pattern::PageRandom => {
+                let mut node = index;
+                for _ in 0..steps {
+                    node = self.successor(node);
+                    go(node);
+                }
+            }
+        }
+        last
     }
 
     /// The node after `index`.
@@ -104,15 +149,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_tour_is_closed_and_visits_each_node_once_inside_the_working_set(pattern in patterns(), kib in 4u64..400, seed: u64) {
+        fn every_tour_is_closed_and_visits_each_node_once_inside_the_working_set(pattern in patterns(), kib in 4u64..400, seed: u64, start in 0u64..3) {
             let bytes = Bytes::kib(kib);
             let Some(order) = Order::new(pattern, bytes, seed) else { return Ok(()) };
+            let start = Bytes::kib(4 * start);
+            let order = order.beginning_at(start);
             let mut seen = vec![false; order.nodes() as usize];
             let mut at = 0;
-            for _ in 0..order.nodes() {
-                prop_assert!(order.offset(at) + 8 <= bytes.0);
+            let mut followed = Vec::new();
+            let last = order.follow(0, order.nodes(), |node| followed.push(node));
+            prop_assert_eq!(last, 0);
+            for next in followed {
+                prop_assert!((start.0..=start.0 + bytes.0 - 8).contains(&order.offset(at)));
+                prop_assert_eq!(order.index(order.offset(at)), at);
                 prop_assert!(!std::mem::replace(&mut seen[at as usize], true));
                 at = order.successor(at);
+                prop_assert_eq!(at, next);
             }
             prop_assert_eq!(at, 0);
         }

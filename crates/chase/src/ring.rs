@@ -31,8 +31,15 @@ impl Slot {
 #[derive(Debug)]
 pub struct Rings {
     arena: Arena,
-    /// Where each slot's ring was left; `None` where none stands.
-    cursors: [Option<Cursor>; SLOTS],
+    /// The ring of each slot; `None` where there is none.
+    standing: [Option<Standing>; SLOTS],
+}
+
+/// A ring that was laid, and where its walk was left.
+#[derive(Clone, Debug)]
+struct Standing {
+    order: Order,
+    cursor: Cursor,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +53,7 @@ impl Rings {
     pub fn new(arena: Arena) -> Self {
         Self {
             arena,
-            cursors: [None; SLOTS],
+            standing: [const { None }; SLOTS],
         }
     }
 
@@ -83,23 +90,55 @@ impl Rings {
             }
         }
         for (slot, order) in rings {
-            self.cursors[slot.0] = Some(Cursor(address(*slot, order, 0) as *const u8));
+            let cursor = Cursor(address(*slot, order, 0) as *const u8);
+            let order = order.clone();
+            self.standing[slot.0] = Some(Standing { order, cursor });
         }
     }
 
     /// Goes `steps` (rounded up to a multiple of [`kernel::UNROLL`]) on along the ring in that slot. Nothing if none stands.
     #[inline]
     pub fn walk(&mut self, slot: Slot, access: Access, steps: u64) {
-        if let Some(Cursor(node)) = self.cursors[slot.0] {
+        if let Some(Standing {
+            cursor: Cursor(node), ..
+        }) = &mut self.standing[slot.0]
+        {
             // SAFETY: a cursor is a node of the closed ring that `lay` put into this slot of the arena we own; rings in
             // other slots never touch its pointers, and laying another ring here replaces the cursor.
-            self.cursors[slot.0] = Some(Cursor(unsafe { kernel::walk(access, node, steps) }));
+            *node = unsafe { kernel::walk(access, *node, steps) };
         }
+    }
+
+    /// Goes on by `steps` as [`Self::walk`] does, about ten times faster: the order is computed, so no load waits for the
+    /// one before it, and many misses are in flight. It leaves caches, TLBs and page-table lines as a walk of so many
+    /// steps would that loses nothing to other users of the cache meanwhile: a *parallel warm-up*.
+    ///
+    /// A walk that follows approaches its converged time from below, and one without a warm-up from above; where both
+    /// arrive at the same time, the walk has converged. Nothing if no ring stands.
+    pub fn preload(&mut self, slot: Slot, access: Access, steps: u64) {
+        let base = self.arena.address() + slot.offset();
+        let Some(Standing { order, cursor }) = &mut self.standing[slot.0] else {
+            return;
+        };
+        let touch = |node: u64| {
+            let line = (base + order.offset(node) as usize) as *mut usize;
+            // SAFETY: a node of the ring that `lay` put into this slot of the arena we own (checked there), borrowed
+            // mutably; what is written is what stands there.
+            unsafe {
+                let next = line.read_volatile();
+                if access == Access::Write {
+                    line.write_volatile(next);
+                }
+            }
+        };
+        let here = order.index((cursor.0 as usize - base) as u64);
+        let there = order.follow(here, steps, touch);
+        cursor.0 = (base + order.offset(there) as usize) as *const u8;
     }
 
     /// Address of the node where the ring in that slot was left.
     pub fn position(&self, slot: Slot) -> Option<usize> {
-        self.cursors[slot.0].map(|cursor| cursor.0 as usize)
+        self.standing[slot.0].as_ref().map(|ring| ring.cursor.0 as usize)
     }
 }
 
@@ -141,6 +180,13 @@ mod tests {
                 assert_eq!(rings.position(*slot), start, "{slot:?} {order:?}");
                 rings.walk(*slot, access, UNROLL);
                 assert_eq!(rings.position(*slot) == start, order.nodes() == UNROLL);
+                // A warm-up goes the same way: what it steps over is what a walk would have stepped over.
+                rings.preload(*slot, access, order.nodes() - UNROLL);
+                assert_eq!(rings.position(*slot), start, "{slot:?} {order:?}");
+                rings.preload(*slot, access, 3 * UNROLL);
+                rings.walk(*slot, access, order.nodes());
+                rings.walk(*slot, access, order.nodes() - 3 * UNROLL % order.nodes());
+                assert_eq!(rings.position(*slot), start, "{slot:?} {order:?}");
             }
         }
     }
@@ -150,6 +196,7 @@ mod tests {
         let arena = Arena::new(&Want::plain(PageKind::Base, Bytes::kib(64))).expect("64 KiB of base pages");
         let mut rings = Rings::new(arena);
         rings.walk(Slot::SCRATCH, Access::Read, 16);
+        rings.preload(Slot::SCRATCH, Access::Read, 16);
         assert_eq!(rings.position(Slot::SCRATCH), None);
     }
 }

@@ -44,6 +44,13 @@ impl Shuffle {
         }
     }
 
+    /// All elements after `x`, for ever. Unlike a chain of [`Self::successor`], no element waits for the one before it.
+    pub(crate) fn after(&self, x: u64) -> impl Iterator<Item = u64> {
+        let first = self.rank(x).wrapping_add(1);
+        let ranks = (0..).map(move |step: u64| first.wrapping_add(step) & self.mask);
+        ranks.map(|rank| self.element(rank)).filter(|&element| element < self.n)
+    }
+
     /// The element at a rank of the padded cycle; may be `>= n`.
     pub(crate) fn element(&self, rank: u64) -> u64 {
         let mut x = rank.wrapping_add(self.offset) & self.mask;
@@ -95,6 +102,7 @@ mod tests {
             let mut x = 0;
             for _ in 0..n {
                 prop_assert!(!std::mem::replace(&mut seen[x as usize], true));
+                prop_assert_eq!(shuffle.after(x).next(), Some(shuffle.successor(x)));
                 x = shuffle.successor(x);
             }
             prop_assert_eq!(x, 0);

@@ -49,6 +49,8 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
         access: Access::Read,
         ns: Some(estimate),
         visits: visits(kind, median, half),
+        bound: None,
+        convergence: None,
         cycles: (bytes < Bytes::mib(1)).then_some(Estimate {
             median: 5.0,
             low: 4.9,

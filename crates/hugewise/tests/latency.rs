@@ -28,9 +28,18 @@ fn every_point_has_a_spread_and_a_proof() {
     let points = result["data"]["points"].as_array().expect("points");
     assert_eq!(points.len(), 3);
     for point in points {
-        let ns = &point["ns"];
-        let ends = ["low", "median", "high"].map(|name| ns[name].as_f64().expect("a number"));
-        assert!(ends[0] > 0.0 && ends[0] <= ends[1] && ends[1] <= ends[2], "{point}");
+        // A machine that is busy may not let it converge; then there is a bound, and never both.
+        assert_ne!(point["ns"].is_object(), point["bound"].is_object(), "{point}");
+        let ends: Vec<f64> = match point["ns"].is_object() {
+            true => ["low", "median", "high"]
+                .map(|name| point["ns"][name].as_f64().expect("a number"))
+                .to_vec(),
+            false => ["low", "high"]
+                .iter()
+                .filter_map(|name| point["bound"][name].as_f64())
+                .collect(),
+        };
+        assert!(ends[0] > 0.0 && ends.is_sorted(), "{point}");
         assert_eq!(point["backing"]["asked"], "base");
         assert_eq!(point["backing"]["got"]["base"], point["bytes"], "{point}");
     }

@@ -151,11 +151,18 @@ pub struct Point {
     pub pattern: Pattern,
     /// Loads only, or loads and stores.
     pub access: Access,
-    /// Time of one step, in ns; `null` when the backing asked for was not obtained.
+    /// Time of one step in its converged state, in ns; `null` when the backing asked for was not obtained, or when the
+    /// point did not converge within its budget (then there is a `bound`).
     pub ns: Option<Estimate>,
     /// Median of each visit in ns, in order of time.
     #[serde(default)]
     pub visits: Vec<f64>,
+    /// Between which ns the converged time lies, of a point that did not converge within its budget; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// What shows that the point has converged, or that it has not; absent when nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
     /// Core cycles of one step; `null` where the core clock could not be told or memory dominates.
     pub cycles: Option<Estimate>,
     /// What a step costs while nobody else uses the core's caches; `null` beyond them, or when nothing was measured.
@@ -163,7 +170,7 @@ pub struct Point {
     pub quiet: Option<Quiet>,
     /// What was asked for and what the kernel's accounts prove.
     pub backing: Backed,
-    /// Why `ns` is `null`, in one sentence that says what to do.
+    /// Why there is neither `ns` nor `bound`, in one sentence that says what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
     /// Why sampling ended.
@@ -184,6 +191,35 @@ pub struct Quiet {
     pub cycles: f64,
     /// Share of the kept samples that were within 3 % of these cycles: how much of the time it was quiet.
     pub share: f64,
+}
+
+/// Limits of a time that did not converge. They are no 95 % interval: the time may be anywhere between them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bound {
+    /// No less than this many ns; `null` where no visit tells.
+    pub low: Option<f64>,
+    /// No more than this many ns; `null` where no visit tells.
+    pub high: Option<f64>,
+}
+
+/// Two approaches to the state that a long walk is in: after a parallel warm-up, which leaves more in the caches than the
+/// walk itself does, and from cold caches. The converged time lies between where they arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Convergence {
+    /// Do both arrive at the same time, within 5 % or what visits differ by chance?
+    pub converged: bool,
+    /// ns of a step at the end of visits that begin with a warm-up, their median.
+    pub warm_ns: f64,
+    /// ns of a step at the end of visits that begin cold, their median.
+    pub cold_ns: f64,
+    /// Visits that begin with a warm-up.
+    pub warm_visits: u64,
+    /// Visits that begin cold, the longest ones.
+    pub cold_visits: u64,
+    /// Time walked in a visit that begins with a warm-up, in ms; the last half of it is reported.
+    pub warm_ms: f64,
+    /// The longest time walked in a visit that begins cold, in ms.
+    pub cold_ms: f64,
 }
 
 /// Asked and got.
@@ -252,6 +288,8 @@ mod tests {
             access: Access::Read,
             ns: None,
             visits: vec![1.5, 2.5],
+            bound: None,
+            convergence: None,
             cycles: None,
             quiet: None,
             backing: Backed {

@@ -55,20 +55,6 @@ pub fn estimate(values: &[f64]) -> Option<Estimate> {
     visits::at(values, CONFIDENCE).or_else(|| values.first().map(one))
 }
 
-/// As [`estimate`], by medians of batches of consecutive samples. Kept for `lab::latency` alone, which is to ask [`of_visits`]:
-/// batches of one visit are not independent. Goes with that last use.
-pub fn batched(values: &[f64], batch: usize) -> Option<Estimate> {
-    let medians: Vec<f64> = values.chunks(batch.max(1)).filter_map(median).collect();
-    let interval = estimate(&medians)?;
-    let median = median(values)?;
-    Some(Estimate {
-        median,
-        low: interval.low.min(median),
-        high: interval.high.max(median),
-        samples: values.len() as u64,
-    })
-}
-
 #[cfg(test)]
 mod simulated;
 #[cfg(test)]

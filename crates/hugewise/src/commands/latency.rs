@@ -62,7 +62,8 @@ impl Wish {
 
     /// The same with what the machine must tell.
     pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
-        let private = snapshot.cpu.data_cache(2).and_then(|cache| cache.size.known().copied());
+        let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
+        let last = (2..=4).filter_map(level).max();
         Ok(Spec {
             kinds: self.kinds,
             sizes: self.sizes,
@@ -76,7 +77,8 @@ impl Wish {
             base_page: snapshot.base_page().into_result().context("the size of base pages")?,
             // Without transparent pages no kind needs it; the value only has to be a size.
             pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
-            private_cache: private,
+            private_cache: level(2),
+            last_cache: last,
             available: available(snapshot)?,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::latency::{Access, Latency, Pattern, Point, Stopped};
+use model::latency::{Access, Bound, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Scale, number};
@@ -58,9 +58,9 @@ pub fn brief_sheets(latency: &Latency) -> Vec<Sheet> {
         let points = points_of(latency, view);
         let mut sheet = table(&points, view, few);
         for kind in kinds_of(&points) {
-            missing(&own(&points, kind))
-                .into_iter()
-                .for_each(|note| sheet.note(note));
+            let own = own(&points, kind);
+            let notes = missing(&own).into_iter().chain(not_converged(&own));
+            notes.for_each(|note| sheet.note(note));
         }
         sheet
     };
@@ -86,6 +86,11 @@ pub fn csv(latency: &Latency) -> Lines {
         "ns_median",
         "ns_low",
         "ns_high",
+        "bound_low",
+        "bound_high",
+        "converged",
+        "warm_ns",
+        "cold_ns",
         "samples",
         "cycles_median",
         "cycles_low",
@@ -135,6 +140,7 @@ fn sheet(latency: &Latency, view: View) -> Sheet {
     for kind in kinds_of(&points) {
         let own = own(&points, kind);
         missing(&own).into_iter().for_each(|note| sheet.note(note));
+        not_converged(&own).into_iter().for_each(|note| sheet.note(note));
         if let Some(note) = backing(&own) {
             sheet.note(note);
         }
@@ -168,10 +174,31 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
 
 fn cell(point: &Point) -> String {
     match (point.ns, point.cycles) {
-        (None, _) => "not obtained".to_owned(),
+        (None, _) => point.bound.map_or_else(|| "not obtained".to_owned(), limits),
         (Some(ns), None) => spread(ns),
         (Some(ns), Some(cycles)) => format!("{} ({:.1}{})", spread(ns), cycles.median, disturbed(point)),
     }
+}
+
+/// `180 to 335 ?`: a bound is no interval, and is not to be taken for one.
+fn limits(bound: Bound) -> String {
+    match (bound.low.map(number), bound.high.map(number)) {
+        (Some(low), Some(high)) => format!("{low} to {high} ?"),
+        (None, Some(high)) => format!("at most {high} ?"),
+        (Some(low), None) => format!("at least {low} ?"),
+        (None, None) => "not converged".to_owned(),
+    }
+}
+
+/// Which points of one kind have a bound only.
+fn not_converged(points: &[&Point]) -> Option<String> {
+    let open: Vec<&&Point> = points.iter().filter(|point| point.bound.is_some()).collect();
+    let sizes: Vec<Bytes> = open.iter().map(|point| point.bytes).collect();
+    let kind = open.first()?.kind;
+    Some(format!(
+        "?: not converged within the budget: {kind} at {}; the time lies between these limits, which are no 95 % interval; give more time with --budget",
+        extent(&sizes)
+    ))
 }
 
 /// What it costs when nobody disturbs, if that differs.
@@ -266,9 +293,14 @@ fn how(latency: &Latency) -> String {
 fn curves(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
     let points = points_of(latency, view);
-    let series = kinds_of(&points).into_iter().map(|kind| {
-        let of_kind = points.iter().filter(|point| point.kind == kind);
-        Series::of_kind(kind, of_kind.filter_map(|point| dot(point)).collect())
+    let series = kinds_of(&points).into_iter().flat_map(|kind| {
+        let own = own(&points, kind);
+        let measured = Series::of_kind(kind, own.iter().filter_map(|point| dot(point)).collect());
+        let bounded = Series {
+            name: format!("{kind}, not converged (upper limit)"),
+            ..Series::of_kind(kind, own.iter().filter_map(|point| limit_dot(point)).collect())
+        };
+        [measured, bounded]
     });
     Figure {
         id: format!("latency-{pattern}-{access}"),
@@ -280,6 +312,24 @@ fn curves(latency: &Latency, view: View) -> Figure {
         marks: Vec::new(),
         numbers: None,
     }
+}
+
+/// A point with a bound only stands at its upper limit.
+fn limit_dot(point: &Point) -> Option<Dot> {
+    let high = point.bound?.high?;
+    Some(Dot {
+        at: point.bytes.0,
+        value: high,
+        low: point.bound?.low.unwrap_or(high),
+        high,
+        tip: format!(
+            "{} at {}: not converged, {} ns; backed by {}",
+            point.kind,
+            point.bytes,
+            limits(point.bound?).trim_end_matches(" ?"),
+            point.backing.got
+        ),
+    })
 }
 
 pub(super) fn dot(point: &Point) -> Option<Dot> {
@@ -358,6 +408,9 @@ fn csv_line(point: &Point) -> Vec<String> {
     let [quiet_ns, quiet_cycles, quiet_share] = point.quiet.map_or_else(Default::default, |quiet| {
         [quiet.ns, quiet.cycles, quiet.share].map(|value| value.to_string())
     });
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let limit = |of: fn(Bound) -> Option<f64>| number(point.bound.and_then(of));
+    let shown = point.convergence;
     let stopped = point.stopped.map_or("", |stopped| match stopped {
         Stopped::Interval => "interval",
         Stopped::Budget => "budget",
@@ -370,6 +423,11 @@ fn csv_line(point: &Point) -> Vec<String> {
         ns_median,
         ns_low,
         ns_high,
+        limit(|bound| bound.low),
+        limit(|bound| bound.high),
+        shown.map_or_else(String::new, |shown| shown.converged.to_string()),
+        number(shown.map(|shown| shown.warm_ns)),
+        number(shown.map(|shown| shown.cold_ns)),
         point.ns.map_or(0, |ns| ns.samples).to_string(),
         cycles_median,
         cycles_low,

@@ -4,7 +4,7 @@ use super::{csv, figures, sheets, spread};
 use crate::render::look::Look;
 use crate::samples::usual;
 use model::Estimate;
-use model::latency::{Latency, Quiet};
+use model::latency::{Bound, Latency, Quiet};
 
 const PLAIN: Look = Look {
     width: 100,
@@ -54,6 +54,36 @@ fn csv_has_a_line_for_every_point_and_a_reason_instead_of_a_number() {
         (last[4].as_str(), last.last().map(String::as_str)),
         ("", Some("the pool is empty; run without --no-pool"))
     );
+}
+
+#[test]
+fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere() {
+    let mut latency = usual();
+    latency.points[16].ns = None;
+    latency.points[16].bound = Some(Bound {
+        low: Some(180.2),
+        high: Some(334.6),
+    });
+    let text = sheets(&latency)[0].text(PLAIN);
+    assert!(text.contains("180 to 335 ?"), "{text}");
+    assert!(
+        text.contains("?: not converged within the budget: base at 1G;"),
+        "{text}"
+    );
+    let (head, lines) = csv(&latency);
+    let at = |name: &str| head.iter().position(|head| *head == name).expect("a column");
+    let line = &lines[16];
+    assert_eq!(
+        (line[at("ns_median")].as_str(), line[at("bound_low")].as_str()),
+        ("", "180.2")
+    );
+    let figure = &figures(&latency)[0];
+    let bounded = figure
+        .series
+        .iter()
+        .find(|series| series.name == "base, not converged (upper limit)");
+    assert_eq!(bounded.map(|series| series.dots[0].value), Some(334.6));
+    assert_eq!(figure.series[0].dots.len(), 16);
 }
 
 #[test]

@@ -279,6 +279,8 @@ fn point(
         access: spec.access,
         ns: clock.of_turns(visits),
         visits: stats::medians(visits).iter().map(|ticks| ticks / clock.0).collect(),
+        bound: None,
+        convergence: None,
         cycles: None,
         quiet: None,
         backing: backed.clone(),

@@ -112,6 +112,8 @@ mod tests {
                 access: Access::Read,
                 ns: Some(estimate(ns)),
                 visits: Vec::new(),
+                bound: None,
+                convergence: None,
                 cycles: None,
                 quiet: None,
                 backing: Backed {

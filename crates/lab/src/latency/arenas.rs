@@ -11,11 +11,16 @@ use chase::thread::Pinned;
 use host::processes::{self, Proof};
 use model::latency::{Backed, Pattern};
 use model::{Bytes, PageKind, Reading};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 use super::{Spec, plan};
 
 /// A number is only given under a kind's name if at least this share of its working set is of that kind.
 pub(super) const ENOUGH: f64 = 0.95;
+
+/// Working sets begin on a base page.
+const PLACE: Bytes = Bytes::kib(4);
 
 /// How often to look how much memory there is by now.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -27,6 +32,8 @@ pub(super) type RingKey = (Pattern, Bytes);
 pub(super) struct Field {
     pub(super) rings: Rings,
     standing: Vec<(RingKey, Slot)>,
+    /// Private cache: working sets that nearly fill it are laid in another place at each visit.
+    private_cache: Option<Bytes>,
 }
 
 /// What was obtained for one kind.
@@ -85,8 +92,16 @@ impl Arenas {
 }
 
 impl Held {
-    /// Proves what backs the first `bytes`; the reason in words if it is not what was asked for.
+    /// Proves what backs the first `bytes`, and wherever else a working set of that size is laid; the reason in words if it
+    /// is not what was asked for.
     pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<String>) {
+        let (backed, why) = self.prove_first(bytes);
+        let reach = self.field.as_ref().map_or(bytes, |field| field.reach(bytes));
+        let why = why.or_else(|| self.prove_first(reach).1);
+        (backed, why)
+    }
+
+    fn prove_first(&self, bytes: Bytes) -> (Backed, Option<String>) {
         let unproved = |proof: &str| Backed {
             asked: self.kind,
             got: Default::default(),
@@ -154,27 +169,39 @@ impl Field {
         Ok(Self {
             rings,
             standing: standing.into_iter().map(|(key, slot, _)| (key, slot)).collect(),
+            private_cache: spec.private_cache,
         })
     }
 
+    /// Over how much memory a working set is moved.
+    fn reach(&self, bytes: Bytes) -> Bytes {
+        let reach = plan::reach(self.private_cache, bytes);
+        reach.min(Bytes(self.rings.arena().len() as u64)).max(bytes)
+    }
+
     /// Where the ring stands; one that has no slot of its own is laid anew into the shared one. A standing ring goes on
-    /// where its last visit left it: at the lines not seen for longest.
-    pub(super) fn ring(&mut self, key: RingKey, order: &Order) -> Slot {
+    /// where its last visit left it: at the lines not seen for longest. `draw` decides the place of one that is moved.
+    pub(super) fn ring(&mut self, key: RingKey, order: &Order, draw: u64) -> Slot {
         if let Some((_, slot)) = self.standing.iter().find(|(standing, _)| *standing == key) {
             return *slot;
         }
-        self.rings.lay(&[(Slot::SCRATCH, order.clone())]);
+        let (_, bytes) = key;
+        let places = (self.reach(bytes).0 - bytes.0) / PLACE.0 + 1;
+        let place = Pcg64Mcg::seed_from_u64(draw).random_range(0..places);
+        let order = order.clone().beginning_at(Bytes(place * PLACE.0));
+        self.rings.lay(&[(Slot::SCRATCH, order)]);
         Slot::SCRATCH
     }
 }
 
-/// The rings with most nodes get slots of their own: laying them is dear, and they would be laid at every visit.
+/// The rings with most nodes get slots of their own: laying them is expensive, and they would be laid at every visit.
 fn standing(spec: &Spec) -> Vec<(RingKey, Slot, Order)> {
     let keys = spec
         .patterns
         .iter()
         .flat_map(|&pattern| spec.sizes.iter().map(move |&bytes| (pattern, bytes)));
     let mut orders: Vec<(RingKey, Order)> = keys
+        .filter(|(_, bytes)| plan::reach(spec.private_cache, *bytes) == *bytes)
         .filter_map(|key| Some((key, Order::new(key.0, key.1, spec.seed)?)))
         .collect();
     orders.sort_by_key(|(key, order)| (std::cmp::Reverse(order.nodes()), *key));

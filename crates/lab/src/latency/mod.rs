@@ -1,9 +1,12 @@
 //! Latency by working set and page kind: which points, in which order, until when, on proved memory.
 
 mod arenas;
+mod converge;
 mod outcome;
 mod plan;
 mod sampling;
+#[cfg(test)]
+mod simulated_tests;
 mod sweep;
 #[cfg(test)]
 mod sweep_tests;
@@ -19,8 +22,9 @@ pub use plan::sizes;
 use crate::progress::{Progress, time_left};
 use arenas::Arenas;
 use outcome::Outcome;
+use plan::Target;
 use sweep::Sweep;
-use visit::Live;
+use visit::{Caches, Live};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -33,7 +37,7 @@ pub struct Spec {
     pub patterns: Vec<Pattern>,
     /// Loads only, loads and stores, or both.
     pub accesses: Vec<Access>,
-    /// Time for everything, set-up included; `None`: [`TIME_PER_POINT`] for each point. At least a third of it goes to
+    /// Time for everything, set-up included; `None`: by the weight of its points, set-up not included. At least a third of it goes to
     /// sampling, so that it is overdrawn where bringing pages in is slow.
     pub budget: Option<Duration>,
     /// Seed of every random choice.
@@ -50,12 +54,17 @@ pub struct Spec {
     pub pmd_page: Bytes,
     /// Private cache (L2): up to here core cycles say more than nanoseconds.
     pub private_cache: Option<Bytes>,
+    /// Last-level cache: decides how long a warm-up is, and what clears the caches.
+    pub last_cache: Option<Bytes>,
     /// Memory that can be had without harm (MemAvailable).
     pub available: Bytes,
 }
 
-/// Time for one point if no budget is given: set-up included, a curve of 35 points and two kinds stays under 8 s.
-pub const TIME_PER_POINT: Duration = Duration::from_millis(80);
+/// Time to sample each unit of weight of the points if no budget is given: with set-up, a curve of 35 points of one kind takes
+/// 10 s. A point has the same time alone and among others, however long set-up takes.
+const TIME_PER_WEIGHT: Duration = Duration::from_millis(40);
+/// The least time that is taken if no budget is given: small working sets converge at once, but their visits are to be spread.
+const LEAST_BUDGET: Duration = Duration::from_secs(1);
 
 /// Why a measurement could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +102,8 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     if points.is_empty() {
         return Err(Error::Nothing("give at least one page kind, size and pattern"));
     }
-    let budget = spec.budget.unwrap_or(TIME_PER_POINT * points.len() as u32);
+    let usual = LEAST_BUDGET.max(TIME_PER_WEIGHT.mul_f64(points.iter().map(Target::weight).sum()));
+    let budget = spec.budget.unwrap_or(usual);
     let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = chase::clock::Calibration::start();
     let mut outcome = Outcome::default();
@@ -102,8 +112,8 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         let end = budget.mul_f64((done + 1) as f64 / shifts.len() as f64);
         let largest = spec.sizes.iter().copied().max().unwrap_or_default();
         let whole = Bytes(largest.0.saturating_mul(kinds.len() as u64));
-        // However long set-up takes, a third of the time goes to sampling.
-        let least = budget / shifts.len() as u32 / 3;
+        // However long set-up takes, a third of the time that was given goes to sampling, and all of it if none was given.
+        let least = budget / shifts.len() as u32 / if spec.budget.is_some() { 3 } else { 1 };
         let taking = Instant::now();
         let mut arenas = Arenas::take(spec, kinds, &pinned, &mut |taken| {
             let what = format!("taking memory: {taken} of {whole}");
@@ -121,10 +131,17 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
             .copied()
             .filter(|point| kinds.contains(&point.kind))
             .collect();
-        let mut live = Live::new(&mut arenas, &mine, spec.seed);
+        let caches = Caches {
+            private: spec.private_cache,
+            last: spec.last_cache,
+        };
+        let mut live = Live::new(&mut arenas, &mine, caches, spec.seed);
         let sweep = Sweep {
             points: &mine,
-            budget: end.saturating_sub(begun.elapsed()).max(least),
+            budget: match spec.budget {
+                Some(_) => end.saturating_sub(begun.elapsed()).max(least),
+                None => least,
+            },
             seed: spec.seed,
         };
         let sampled = sweep.run(&mut live, progress, stop)?;

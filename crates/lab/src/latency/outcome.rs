@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use model::latency::{Point, Stopped};
+use model::latency::{Bound, Convergence, Point, Stopped};
 use model::{Bytes, Doubt, Estimate};
 
 use super::arenas::Arenas;
 use super::plan::Target;
 use super::sampling::Samples;
 use super::sweep::Sampled;
-use crate::stats;
 
 /// Above this share of dropped samples the machine was busy with something else.
 const BUSY: f64 = 0.2;
-/// Visits to one point that differ by more than this were not under the same conditions.
+/// Two visits to one point that differ by more than this on average were not under the same conditions.
 const UNSTEADY: f64 = 0.1;
 
 /// What the shifts gave so far.
@@ -85,6 +84,7 @@ impl Outcome {
         [
             self.busy(),
             self.unsteady(),
+            self.not_converged(budget),
             self.unsettled(budget),
             self.swappable(),
             apart.then(kinds_apart),
@@ -108,24 +108,39 @@ impl Outcome {
     }
 
     fn unsteady(&self) -> Option<Doubt> {
-        let unsteady: Vec<&Measured> = self
-            .points
-            .iter()
-            .filter(|point| point.samples.disagreement() > UNSTEADY)
-            .collect();
-        let worst = unsteady
-            .iter()
-            .max_by(|a, b| a.samples.disagreement().total_cmp(&b.samples.disagreement()))?;
+        let apart = |point: &&Measured| point.samples.disagreement();
+        let unsteady: Vec<&Measured> = self.points.iter().filter(|point| apart(point) > UNSTEADY).collect();
+        let worst = unsteady.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
         Some(Doubt::new(
             "rounds-disagree",
             format!(
-                "{} of {} points differ by more than {:.0} % between rounds, most of all {} at {} ({:.0} %): neighbours share its caches or memory",
+                "at {} of {} points two visits differ by more than {:.0} % on average, most of all {} at {} ({:.0} %): other users of its caches or memory change what a step costs",
                 unsteady.len(),
                 self.points.len(),
                 UNSTEADY * 100.0,
                 worst.target.kind,
                 worst.target.bytes,
                 worst.samples.disagreement() * 100.0
+            ),
+        ))
+    }
+
+    fn not_converged(&self, budget: Duration) -> Option<Doubt> {
+        let open: Vec<&Measured> = self
+            .points
+            .iter()
+            .filter(|point| point.samples.bound().is_some())
+            .collect();
+        let first = open.first()?;
+        Some(Doubt::new(
+            "not-converged",
+            format!(
+                "{} of {} points did not converge in {:.1} s, such as {} at {}: they have a bound and no number; give more time with --budget",
+                open.len(),
+                self.points.len(),
+                budget.as_secs_f64(),
+                first.target.kind,
+                first.target.bytes
             ),
         ))
     }
@@ -222,6 +237,15 @@ impl Measured {
                 .filter(|_| given)
                 .map(|ticks| ticks / ticks_per_ns)
                 .collect(),
+            bound: self.samples.bound().filter(|_| given).map(|Bound { low, high }| Bound {
+                low: low.map(|ticks| ticks / ticks_per_ns),
+                high: high.map(|ticks| ticks / ticks_per_ns),
+            }),
+            convergence: self.samples.convergence().filter(|_| given).map(|ticks| Convergence {
+                warm_ns: ticks.warm_ns / ticks_per_ns,
+                cold_ns: ticks.cold_ns / ticks_per_ns,
+                ..ticks
+            }),
             cycles: self.samples.cycles().filter(|_| given && in_core),
             quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),

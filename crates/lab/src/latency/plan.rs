@@ -14,6 +14,16 @@ pub(super) struct Target {
     pub(super) bytes: Bytes,
 }
 
+/// Working sets up to twice this many bytes take the same time, larger ones more.
+const SMALL: f64 = 262_144.0;
+
+impl Target {
+    /// Its part of the time: a large working set takes longer to converge, and its blocks hold fewer steps.
+    pub(super) fn weight(&self) -> f64 {
+        (self.bytes.0 as f64 / SMALL).log2().clamp(1.0, 12.0)
+    }
+}
+
 /// Working sets from `from` to `to`, two per octave (a power of two and one and a half of it), ends included.
 pub fn sizes(from: Bytes, to: Bytes) -> Vec<Bytes> {
     let line = chase::order::LINE;
@@ -52,13 +62,25 @@ pub(super) fn points(spec: &Spec) -> Vec<Target> {
 /// fills a cache to its last line (seen: L1 of 32 KiB, 4.4 cycles instead of 4.0); it is to be equal for all kinds.
 const LEAST_ARENA: Bytes = Bytes::mib(2);
 
+/// Places for a small working set, as a multiple of its size.
+const PLACES: u64 = 16;
+
+/// Over how much memory a working set is moved from visit to visit; its own size if it is not. Which physical pages it lies on
+/// decides how well it fits into a cache as small as the private one, and differs from run to run: each visit draws others,
+/// so that the interval holds what that makes. In larger caches it averages out.
+pub(super) fn reach(private_cache: Option<Bytes>, bytes: Bytes) -> Bytes {
+    let moves = private_cache.is_some_and(|cache| bytes.0 <= 2 * cache.0);
+    Bytes(if moves { PLACES * bytes.0 } else { bytes.0 })
+}
+
 /// The memory that a kind's working sets lie in, one over the other.
 pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-    let pages = largest.round_up_to(kind.page_size(spec.base_page, spec.pmd_page));
+    let reaches = spec.sizes.iter().map(|&bytes| reach(spec.private_cache, bytes));
+    let page = kind.page_size(spec.base_page, spec.pmd_page);
     match kind.pool() {
-        Some(_) => pages,
-        None => pages.max(LEAST_ARENA),
+        Some(_) => largest.round_up_to(page),
+        None => reaches.max().unwrap_or_default().round_up_to(page).max(LEAST_ARENA),
     }
 }
 
@@ -95,7 +117,7 @@ pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{arena, points, shifts, sizes};
+    use super::{arena, points, reach, shifts, sizes};
     use crate::latency::{Error, Spec};
     use model::latency::{Access, Pattern};
     use model::{Bytes, PageKind};
@@ -114,6 +136,7 @@ mod tests {
             base_page: Bytes::kib(4),
             pmd_page: Bytes::mib(2),
             private_cache: None,
+            last_cache: None,
             available,
         }
     }
@@ -134,6 +157,17 @@ mod tests {
         small.sizes = vec![Bytes::kib(32)];
         assert_eq!(arena(&small, PageKind::Base), Bytes::mib(2));
         assert_eq!(arena(&small, PageKind::Hugetlb(Bytes::kib(64))), Bytes::kib(64));
+    }
+
+    #[test]
+    fn working_sets_of_a_private_cache_have_room_to_move_and_larger_ones_stay() {
+        let mut small = spec(Vec::new(), Bytes::gib(8));
+        small.sizes = vec![Bytes::kib(256), Bytes::mib(4)];
+        small.private_cache = Some(Bytes::kib(512));
+        assert_eq!(reach(small.private_cache, Bytes::kib(256)), Bytes::mib(4));
+        assert_eq!(reach(small.private_cache, Bytes::mib(4)), Bytes::mib(4));
+        small.sizes = vec![Bytes::mib(1)];
+        assert_eq!(arena(&small, PageKind::Base), Bytes::mib(16));
     }
 
     #[test]

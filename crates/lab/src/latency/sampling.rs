@@ -1,20 +1,18 @@
 //! What was sampled at one point so far, and whether it is enough. Pure.
 
+use std::time::Duration;
+
 use chase::block::Block;
 use chase::counters::Counts;
 use model::Estimate;
-use model::latency::{Counters, Dropped, Quiet, Stopped};
+use model::latency::{Bound, Convergence, Counters, Dropped, Quiet, Stopped};
 
-use crate::{rounds, stats};
+use super::converge::{Approach, Arrival, CLOSE, Meeting, fell, tail};
 
-/// A point is settled when half the 95 % interval of its median is within this share of it.
-const NARROW: f64 = 0.01;
-/// Visits before a point may be called settled: neighbours and clocks change slower than a visit lasts.
-const LEAST_VISITS: usize = 3;
-/// Consecutive blocks whose median counts as one independent value.
-const BATCH: usize = 8;
-/// Batches before an interval means anything.
-const LEAST_BATCHES: usize = 8;
+/// A warm-up that is so many times as long as fills the caches, and still too short, will not do at any length.
+const MOST_BOOST: u32 = 8;
+/// Visits without a single undisturbed block, after which a point is given up.
+const MOST_EMPTY: u32 = 6;
 
 /// This share of the samples, the shortest ones, is taken to be undisturbed.
 const QUIET: f64 = 0.005;
@@ -29,60 +27,203 @@ const NEARBY: usize = 20;
 const FASTEST: f64 = 0.9;
 
 /// What one visit to a point gave.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Visit {
+    pub(super) approach: Approach,
+    /// All blocks, from the first step on.
     pub(super) blocks: Vec<Block>,
+    /// Time walked.
+    pub(super) walked: Duration,
     /// A counted stretch and its steps, where there is a PMU.
     pub(super) counted: Option<(Counts, u64)>,
+}
+
+/// The part of a visit that is kept: the undisturbed blocks of its tail.
+#[derive(Clone, Debug)]
+struct Kept {
+    approach: Approach,
+    walked: Duration,
+    arrival: Arrival,
+    ticks: Vec<f64>,
+    cycles: Vec<f64>,
 }
 
 /// All samples of one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    ticks: Vec<f64>,
-    cycles: Vec<f64>,
+    visits: Vec<Kept>,
     clocks: Vec<f64>,
-    visits: Vec<f64>,
     dropped: Dropped,
     counts: Counts,
     counted_steps: u64,
     stopped: Option<Stopped>,
+    course: Course,
+    empty: u32,
+}
+
+/// How a point is visited next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Course {
+    /// How often the warm-up was doubled, as a factor.
+    pub(super) boost: u32,
+    /// Visits after a warm-up walk at least so long; zero before the first.
+    pub(super) walk: Duration,
+    /// The approach from above.
+    pub(super) above: Approach,
+}
+
+impl Default for Course {
+    fn default() -> Self {
+        Self {
+            boost: 1,
+            walk: Duration::ZERO,
+            above: Approach::Cool,
+        }
+    }
 }
 
 impl Samples {
     /// Takes the undisturbed blocks of a visit in, and counts the others.
     pub(super) fn add(&mut self, visit: &Visit) {
-        let before = self.ticks.len();
-        for block in &visit.blocks {
-            if block.migrated {
-                self.dropped.migrations += 1;
-            } else if block.switched {
-                self.dropped.switches += 1;
-            } else if block.clock_changed() {
-                self.dropped.clock += 1;
-            } else {
-                self.ticks.push(block.ticks);
-                self.clocks.push(block.clock());
-            }
-        }
-        let clocks = unhurried(&self.clocks[before..]);
-        let by_clock = self.ticks[before..].iter().zip(clocks);
-        self.cycles.extend(by_clock.map(|(ticks, clock)| ticks * clock));
-        self.visits.extend(stats::median(&self.ticks[before..]));
+        let kept: Vec<&Block> = visit.blocks.iter().filter(|block| self.keeps(block)).collect();
+        let ticks: Vec<f64> = kept.iter().map(|block| block.ticks).collect();
+        let clocks: Vec<f64> = kept.iter().map(|block| block.clock()).collect();
+        let cycles: Vec<f64> = ticks
+            .iter()
+            .zip(unhurried(&clocks))
+            .map(|(t, clock)| t * clock)
+            .collect();
+        self.clocks.extend(clocks);
         if let Some((counts, steps)) = visit.counted {
             self.counts.instructions += counts.instructions;
             self.counts.dtlb_misses += counts.dtlb_misses;
             self.counted_steps += steps;
         }
+        let Some(arrival) = Arrival::of(&ticks) else {
+            self.empty += 1;
+            if self.empty >= MOST_EMPTY {
+                self.close();
+            }
+            return;
+        };
+        if visit.approach == Approach::Cool && !fell(&ticks) {
+            self.course.above = Approach::Cold;
+            return;
+        }
+        self.visits.push(Kept {
+            approach: visit.approach,
+            walked: visit.walked,
+            arrival,
+            ticks: tail(&ticks).to_vec(),
+            cycles: tail(&cycles).to_vec(),
+        });
+        self.steer(visit);
         if self.is_settled() {
             self.stopped = Some(Stopped::Interval);
         }
     }
 
+    fn keeps(&mut self, block: &Block) -> bool {
+        let reason = if block.migrated {
+            &mut self.dropped.migrations
+        } else if block.switched {
+            &mut self.dropped.switches
+        } else if block.clock_changed() {
+            &mut self.dropped.clock
+        } else {
+            return true;
+        };
+        *reason += 1;
+        false
+    }
+
+    /// Learns from a visit how the next ones are to be. Visits that began otherwise no longer count.
+    fn steer(&mut self, visit: &Visit) {
+        if !visit.approach.is_from_above() {
+            self.course.walk = self.course.walk.max(visit.walked);
+        }
+        let Some(meeting) = self.meeting() else { return };
+        let before = self.course;
+        // The longest cold visit is flat: visits after a warm-up need not be longer than that.
+        let is_short = self.course.walk < self.longest_cold();
+        let is_below = self.counting(false).count() > 1 && meeting.is_apart() && self.cold_is_flat();
+        if meeting.falls() && self.course.boost < MOST_BOOST {
+            self.course.boost *= 2;
+        } else if is_short && (meeting.rises() || is_below) {
+            self.course.walk *= 2;
+        }
+        if self.course != before {
+            let course = self.course;
+            self.visits
+                .retain(|visit| visit.approach.is_from_above() || visit.follows(course));
+        }
+    }
+
+    /// The last cold visit stopped falling; if it is above the others, it is those that have not arrived.
+    fn cold_is_flat(&self) -> bool {
+        let last = self.counting(true).last();
+        last.is_some_and(|visit| visit.arrival.trend.is_some_and(|trend| trend.is_flat()))
+    }
+
+    /// Would a longer cold visit arrive nearer to the others?
+    pub(super) fn may_go_on_cold(&self) -> bool {
+        !self.cold_is_flat() && self.meeting().is_some_and(|meeting| meeting.gap() > CLOSE)
+    }
+
+    /// How it is visited next.
+    pub(super) fn course(&self) -> Course {
+        self.course
+    }
+
+    /// Where visits of one approach arrived; of cold ones only the longest, since the others are known to have been on their way.
+    fn arrivals(&self, cold: bool) -> Vec<Arrival> {
+        self.counting(cold).map(|visit| visit.arrival).collect()
+    }
+
+    fn counting(&self, cold: bool) -> impl Iterator<Item = &Kept> {
+        let of = move |visit: &&Kept| visit.approach.is_from_above() == cold;
+        let longest = self
+            .visits
+            .iter()
+            .filter(of)
+            .map(|visit| visit.walked)
+            .max()
+            .unwrap_or_default();
+        self.visits
+            .iter()
+            .filter(of)
+            .filter(move |visit| !cold || 2 * visit.walked > longest)
+    }
+
+    /// Time walked in visits of one approach.
+    pub(super) fn walked(&self, cold: bool) -> Duration {
+        self.counting(cold).map(|visit| visit.walked).sum()
+    }
+
+    /// The longest cold visit.
+    pub(super) fn longest_cold(&self) -> Duration {
+        self.counting(true).map(|visit| visit.walked).max().unwrap_or_default()
+    }
+
+    /// Where visits after a warm-up arrive.
+    pub(super) fn warm_level(&self) -> Option<f64> {
+        let levels: Vec<f64> = self.arrivals(false).iter().map(|arrival| arrival.level).collect();
+        stats::median(&levels)
+    }
+
+    /// What both approaches say together; `None` until there is a visit of each.
+    pub(super) fn meeting(&self) -> Option<Meeting> {
+        Meeting::of(&self.arrivals(false), &self.arrivals(true))
+    }
+
+    /// Did both approaches arrive at the same time?
+    pub(super) fn is_met(&self) -> bool {
+        self.meeting().is_some_and(|meeting| meeting.is_met())
+    }
+
     fn is_settled(&self) -> bool {
-        self.visits.len() >= LEAST_VISITS
-            && self.ticks.len() >= BATCH * LEAST_BATCHES
-            && self.ticks().is_some_and(|estimate| estimate.relative_error() <= NARROW)
+        let medians = stats::medians(&self.converged(|visit| &visit.ticks));
+        stats::is_enough(&medians, CLOSE) && self.ticks().is_some_and(|estimate| estimate.relative_error() <= CLOSE)
     }
 
     /// Its budget is spent.
@@ -100,25 +241,75 @@ impl Samples {
         self.stopped
     }
 
-    /// Ticks of the time stamp counter per step.
+    /// Ticks of the time stamp counter per step; `None` where it has not converged.
     pub(super) fn ticks(&self) -> Option<Estimate> {
-        stats::batched(&self.ticks, BATCH)
+        let meeting = self.meeting().filter(Meeting::is_met)?;
+        let estimate = stats::of_visits(&self.converged(|visit| &visit.ticks))?;
+        // Between both approaches lies the truth, whatever the spread of either.
+        let (warm, cold) = meeting.arrivals();
+        Some(Estimate {
+            low: estimate.low.min(warm).min(cold),
+            high: estimate.high.max(warm).max(cold),
+            ..estimate
+        })
     }
 
-    /// Core cycles per step.
+    /// Core cycles per step; `None` where it has not converged.
     pub(super) fn cycles(&self) -> Option<Estimate> {
-        stats::batched(&self.cycles, BATCH)
+        self.meeting().filter(Meeting::is_met)?;
+        stats::of_visits(&self.converged(|visit| &visit.cycles))
+    }
+
+    /// Samples of all visits after a warm-up, and of the cold ones if those are no slower; in order of time.
+    fn converged<'a>(&'a self, of: impl Fn(&'a Kept) -> &'a Vec<f64>) -> Vec<Vec<f64>> {
+        let cold_too = self.meeting().is_some_and(|meeting| meeting.gap().abs() <= CLOSE);
+        let longest = self.longest_cold();
+        let counts = |visit: &&Kept| !visit.approach.is_from_above() || (cold_too && 2 * visit.walked > longest);
+        self.visits
+            .iter()
+            .filter(counts)
+            .map(|visit| of(visit).clone())
+            .collect()
+    }
+
+    /// Between which ticks a step lies that has not converged; `None` where it has, or nothing was sampled.
+    pub(super) fn bound(&self) -> Option<Bound> {
+        if self.ticks().is_some() {
+            return None;
+        }
+        let (low, high) = match self.meeting() {
+            Some(meeting) => meeting.ends(),
+            None => (self.warm_level(), None),
+        };
+        (low.is_some() || high.is_some()).then_some(Bound { low, high })
+    }
+
+    /// What shows that it has converged, or that it has not; in ticks.
+    pub(super) fn convergence(&self) -> Option<Convergence> {
+        let meeting = self.meeting()?;
+        let [warm, cold] = [false, true].map(|cold| self.counting(cold).count() as u64);
+        Some(Convergence {
+            converged: meeting.is_met(),
+            warm_ns: meeting.warm,
+            cold_ns: meeting.cold,
+            warm_visits: warm,
+            cold_visits: cold,
+            warm_ms: self.course.walk.as_secs_f64() * 1e3,
+            cold_ms: self.longest_cold().as_secs_f64() * 1e3,
+        })
     }
 
     /// What a step costs while nobody disturbs; `ticks_per_ns` as of the time stamp counter.
     pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
-        let ticks = stats::quantile(&stats::sorted(&self.ticks), QUIET)?;
-        let cycles = stats::quantile(&stats::sorted(&self.cycles), QUIET)?;
-        let alike = self.cycles.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
+        let all = |of: fn(&Kept) -> &Vec<f64>| self.visits.iter().flat_map(of).copied().collect::<Vec<f64>>();
+        let every = all(|visit| &visit.cycles);
+        let ticks = stats::quantile(&stats::sorted(&all(|visit| &visit.ticks)), QUIET)?;
+        let cycles = stats::quantile(&stats::sorted(&every), QUIET)?;
+        let alike = every.iter().filter(|&&other| other <= cycles * (1.0 + AS_QUIET));
         Some(Quiet {
             ns: ticks / ticks_per_ns,
             cycles,
-            share: alike.count() as f64 / self.cycles.len() as f64,
+            share: alike.count() as f64 / every.len() as f64,
         })
     }
 
@@ -132,9 +323,10 @@ impl Samples {
         self.dropped
     }
 
-    /// Ticks per step in the median, visit by visit.
-    pub(super) fn medians(&self) -> &[f64] {
-        &self.visits
+    /// Ticks per step in the median, visit by visit in order of time; none where it has not converged.
+    pub(super) fn medians(&self) -> Vec<f64> {
+        let converged = self.is_met().then(|| self.converged(|visit| &visit.ticks));
+        stats::medians(&converged.unwrap_or_default())
     }
 
     /// Visits that gave samples.
@@ -142,9 +334,10 @@ impl Samples {
         self.visits.len()
     }
 
-    /// How far the medians of the visits lie apart, as a share of the smallest.
+    /// How far two visits to this point differ on average, as a share.
     pub(super) fn disagreement(&self) -> f64 {
-        rounds::disagreement(&self.visits)
+        let medians = stats::medians(&self.converged(|visit| &visit.ticks));
+        stats::disagreement(&medians).unwrap_or(0.0)
     }
 
     /// Hardware counters per step.
@@ -159,6 +352,13 @@ impl Samples {
     }
 }
 
+impl Kept {
+    /// Was it made as visits after a warm-up are to be made now?
+    fn follows(&self, course: Course) -> bool {
+        self.walked >= course.walk && self.approach == (Approach::Warm { boost: course.boost })
+    }
+}
+
 /// The clock of each block, by its reading and those nearby.
 fn unhurried(readings: &[f64]) -> impl Iterator<Item = f64> + '_ {
     (0..readings.len()).map(|at| {
@@ -168,138 +368,5 @@ fn unhurried(readings: &[f64]) -> impl Iterator<Item = f64> + '_ {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{NEARBY, Samples, Visit};
-    use chase::block::Block;
-    use chase::counters::Counts;
-    use model::latency::Stopped;
-
-    fn block(ticks: f64) -> Block {
-        Block {
-            ticks,
-            clock: [1.0, 1.0],
-            switched: false,
-            migrated: false,
-        }
-    }
-
-    fn visit(values: impl IntoIterator<Item = f64>) -> Visit {
-        Visit {
-            blocks: values.into_iter().map(block).collect(),
-            counted: None,
-        }
-    }
-
-    #[test]
-    fn disturbed_blocks_are_counted_and_never_used() {
-        let mut samples = Samples::default();
-        let blocks = vec![
-            block(10.0),
-            Block {
-                switched: true,
-                ..block(99.0)
-            },
-            Block {
-                migrated: true,
-                ..block(99.0)
-            },
-            Block {
-                clock: [1.0, 0.5],
-                ..block(99.0)
-            },
-        ];
-        samples.add(&Visit { blocks, counted: None });
-        let dropped = samples.dropped();
-        assert_eq!((dropped.switches, dropped.migrations, dropped.clock), (1, 1, 1));
-        assert_eq!(samples.ticks().expect("one sample").median, 10.0);
-    }
-
-    #[test]
-    fn quiet_samples_settle_after_three_visits_and_not_before() {
-        let mut samples = Samples::default();
-        for round in 1..=3 {
-            samples.add(&visit((0..200).map(|n| 100.0 + f64::from(n % 3) * 0.1)));
-            assert_eq!(samples.is_closed(), round == 3);
-        }
-        assert_eq!(samples.stopped(), Some(Stopped::Interval));
-    }
-
-    #[test]
-    fn wild_samples_never_settle_and_say_that_the_budget_ended_them() {
-        let mut samples = Samples::default();
-        for _ in 0..5 {
-            samples.add(&visit((0..100).map(|n| if (n / 8) % 2 == 0 { 100.0 } else { 150.0 })));
-        }
-        assert!(!samples.is_closed());
-        samples.close();
-        assert_eq!(samples.stopped(), Some(Stopped::Budget));
-    }
-
-    #[test]
-    fn a_neighbour_moves_the_median_but_not_the_quiet_step() {
-        let mut samples = Samples::default();
-        samples.add(&visit(
-            (0..1000).map(|n| if n % 10 == 0 { 4.0 } else { 5.0 + f64::from(n % 7) }),
-        ));
-        let quiet = samples.quiet(2.0).expect("samples");
-        assert_eq!((quiet.ns, quiet.cycles, quiet.share), (2.0, 4.0, 0.1));
-        assert!(samples.cycles().expect("samples").median > 7.0);
-    }
-
-    #[test]
-    fn a_clock_that_was_slowed_while_it_was_read_makes_no_step_look_shorter() {
-        let slowed = |n: usize| if n.is_multiple_of(3) { 0.9 } else { 1.0 };
-        let blocks = (0..300).map(|n| Block {
-            clock: [slowed(n); 2],
-            ..block(4.0)
-        });
-        let mut samples = Samples::default();
-        samples.add(&Visit {
-            blocks: blocks.collect(),
-            counted: None,
-        });
-        assert_eq!(samples.quiet(1.0).expect("samples").cycles, 4.0);
-        assert_eq!(samples.cycles().expect("samples").median, 4.0);
-    }
-
-    #[test]
-    fn cycles_follow_a_clock_that_changes_during_a_visit() {
-        let slow = 20 * NEARBY;
-        let blocks = (0..2 * slow).map(|n| Block {
-            clock: [if n < slow { 0.5 } else { 1.0 }; 2],
-            ..block(if n < slow { 8.0 } else { 4.0 })
-        });
-        let mut samples = Samples::default();
-        samples.add(&Visit {
-            blocks: blocks.collect(),
-            counted: None,
-        });
-        let quiet = samples.quiet(1.0).expect("samples");
-        assert_eq!(quiet.cycles, 4.0);
-        assert!(quiet.share > 0.95, "{}", quiet.share);
-    }
-
-    #[test]
-    fn visits_that_disagree_say_by_how_much() {
-        let mut samples = Samples::default();
-        samples.add(&visit([100.0; 20]));
-        samples.add(&visit([130.0; 20]));
-        assert!((samples.disagreement() - 0.3).abs() < 1e-9);
-    }
-
-    #[test]
-    fn counters_are_per_step_and_the_miss_rate_per_instruction() {
-        let mut samples = Samples::default();
-        let counts = Counts {
-            instructions: 1125,
-            dtlb_misses: 900,
-        };
-        samples.add(&Visit {
-            blocks: vec![block(1.0)],
-            counted: Some((counts, 1000)),
-        });
-        let counters = samples.counters().expect("counted");
-        assert!((counters.dtlb_misses - 0.9).abs() < 1e-9);
-        assert!((counters.miss_rate - 0.8).abs() < 1e-9);
-    }
-}
+#[path = "sampling_tests.rs"]
+mod tests;

@@ -1,8 +1,12 @@
-//! The sweep: visits all points in rounds of seeded random order until each is settled or the time is spent.
+//! The sweep: visits all points in rounds of seeded random order until each has converged and is settled, or the time is spent.
 
 use std::time::Duration;
 
+use chase::block::Block;
+use chase::counters::Counts;
+
 use super::Error;
+use super::converge::{self, Approach};
 use super::plan::Target;
 use super::sampling::{Samples, Visit};
 use crate::{Progress, rounds};
@@ -11,19 +15,20 @@ use crate::{Progress, rounds};
 pub(super) trait Bench {
     /// Time since some start.
     fn now(&self) -> Duration;
-    /// Samples a point for about `slice`; empty if it cannot be measured.
-    fn visit(&mut self, point: usize, slice: Duration) -> Visit;
+    /// Begins a visit. `false` if the point cannot be measured.
+    fn enter(&mut self, point: usize, approach: Approach) -> bool;
+    /// Walks on for about that long, all of it timed.
+    fn walk(&mut self, point: usize, time: Duration) -> Vec<Block>;
+    /// Ends a visit; a counted stretch and its steps, where there is a PMU.
+    fn leave(&mut self, point: usize) -> Option<(Counts, u64)>;
 }
 
-/// The rounds among which time is divided at first. More follow while time is left and points are unsettled.
-const ROUNDS: u32 = 3;
-/// Below this a visit is mostly warm-up.
-const SHORTEST: Duration = Duration::from_millis(3);
-/// Beyond this a visit gains less than another one later.
-const LONGEST: Duration = Duration::from_millis(100);
-
-/// Working sets up to twice this many bytes take the same time, larger ones more.
-const SMALL: f64 = 262_144.0;
+/// The first look at a trend comes after so long; visits go on from there by doubling.
+const SHORTEST: Duration = Duration::from_millis(4);
+/// Visits after a warm-up that a point's time is to suffice for, beside a cold one that takes as long as all of them.
+const VISITS: f64 = 8.0;
+/// A cold visit that did not arrive is repeated only if it may take so many times as long.
+const LONGER: f64 = 1.5;
 
 /// Points, time and seed of a sweep.
 pub(super) struct Sweep<'a> {
@@ -39,8 +44,15 @@ pub(super) struct Sampled {
     pub(super) rounds: u32,
 }
 
+/// A visit to be made: how it begins, how long it walks at first and at most.
+struct Next {
+    approach: Approach,
+    first: Duration,
+    most: Duration,
+}
+
 impl Sweep<'_> {
-    /// Runs it. Every point is visited at least once, even when the time is too short for that.
+    /// Runs it. Every point is approached from both sides at least once, even when the time is too short for that.
     pub(super) fn run(
         &self,
         bench: &mut dyn Bench,
@@ -52,47 +64,41 @@ impl Sweep<'_> {
             samples: vec![Samples::default(); self.points.len()],
             rounds: 0,
         };
-        loop {
-            let order = self.open(&sampled);
-            let left = end.saturating_sub(bench.now());
-            if order.is_empty() || (sampled.rounds > 0 && left < SHORTEST) {
-                break;
-            }
-            self.round(&order, end, &mut sampled, bench, progress, stop)?;
+        while self.round(end, &mut sampled, bench, progress, stop)? > 0 {
             sampled.rounds += 1;
         }
         sampled.samples.iter_mut().for_each(Samples::close);
         Ok(sampled)
     }
 
+    /// Visits every open point that time is left for, and returns how many those were.
     fn round(
         &self,
-        order: &[usize],
         end: Duration,
         sampled: &mut Sampled,
         bench: &mut dyn Bench,
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        let rounds_after = f64::from(ROUNDS.saturating_sub(sampled.rounds + 1));
-        for (done, &point) in order.iter().enumerate() {
+    ) -> Result<u32, Error> {
+        let mut visits = 0;
+        for point in self.open(sampled) {
             if stop() {
                 return Err(Error::Interrupted);
             }
             let left = end.saturating_sub(bench.now());
-            if sampled.rounds > 0 && left < SHORTEST {
-                return Ok(());
-            }
+            let share = left.mul_f64(self.weight(&[point]) / self.weight(&self.open(sampled)));
+            let samples = &mut sampled.samples[point];
+            let Some(next) = next(samples, share, left) else {
+                continue;
+            };
             progress.step(self.done(left), left, &self.describe(point));
-            let ahead = self.weight(&order[done..]) + self.weight(order) * rounds_after;
-            let slice = left.mul_f64(self.weight(&[point]) / ahead).clamp(SHORTEST, LONGEST);
-            let visit = bench.visit(point, slice);
-            if visit.blocks.is_empty() {
-                sampled.samples[point].close();
+            visits += 1;
+            match visit(point, &next, samples.warm_level(), bench) {
+                Some(visit) => samples.add(&visit),
+                None => samples.close(),
             }
-            sampled.samples[point].add(&visit);
         }
-        Ok(())
+        Ok(visits)
     }
 
     fn open(&self, sampled: &Sampled) -> Vec<usize> {
@@ -101,10 +107,9 @@ impl Sweep<'_> {
         order
     }
 
-    /// How the time is shared out: a large working set takes longer to warm, and its blocks hold fewer steps.
+    /// The sum of the points' weights.
     fn weight(&self, points: &[usize]) -> f64 {
-        let weight = |&point: &usize| (self.points[point].bytes.0 as f64 / SMALL).log2().clamp(1.0, 12.0);
-        points.iter().map(weight).sum()
+        points.iter().map(|&point| self.points[point].weight()).sum()
     }
 
     fn done(&self, left: Duration) -> f64 {
@@ -117,4 +122,72 @@ impl Sweep<'_> {
         } = self.points[point];
         format!("{kind}, {bytes}, {pattern}")
     }
+}
+
+/// The visit that a point needs most: one after a warm-up, a cold one, then the approach that has had less time. `share` is
+/// the point's part of the time that is `left`. `None` where that does not suffice for what it needs.
+fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
+    let course = samples.course();
+    let warm = Approach::Warm { boost: course.boost };
+    if samples.walked(false).is_zero() {
+        let most = share.div_f64(2.0 * VISITS).max(SHORTEST);
+        let first = course.walk.max(SHORTEST);
+        // Only the first one looks how long it takes; what comes after goes by that.
+        let most = if course.walk.is_zero() { most } else { first };
+        return Some(Next {
+            approach: warm,
+            first,
+            most,
+        });
+    }
+    let cold = Next {
+        approach: course.above,
+        first: SHORTEST,
+        most: (share / 2).max(SHORTEST),
+    };
+    let longest = samples.longest_cold();
+    let is_longer = samples.may_go_on_cold() && cold.most > longest.mul_f64(LONGER);
+    let is_due = samples.is_met() && samples.walked(true) + longest <= samples.walked(false) && longest <= left;
+    if longest.is_zero() || is_longer || is_due {
+        return Some(cold);
+    }
+    let walk = course.walk;
+    let walked = samples.walked(false).as_secs_f64() / walk.as_secs_f64();
+    let is_useful = walked < VISITS || samples.is_met();
+    (walked < 2.0 || (is_useful && walk <= left)).then_some(Next {
+        approach: warm,
+        first: walk,
+        most: walk,
+    })
+}
+
+/// Makes a visit: walks until it has arrived, or as long as it may. `None` if the point cannot be measured.
+fn visit(point: usize, next: &Next, warm: Option<f64>, bench: &mut dyn Bench) -> Option<Visit> {
+    if !bench.enter(point, next.approach) {
+        return None;
+    }
+    let warm = warm.filter(|_| next.approach.is_from_above());
+    let (mut blocks, mut walked) = (Vec::new(), Duration::ZERO);
+    let mut more = next.first;
+    loop {
+        blocks.extend(bench.walk(point, more));
+        walked += more;
+        let times = next.most.as_secs_f64() / walked.as_secs_f64();
+        if walked >= next.most || converge::is_done(&ticks(&blocks), warm, times) {
+            break;
+        }
+        more = walked.min(next.most - walked);
+    }
+    Some(Visit {
+        approach: next.approach,
+        counted: bench.leave(point),
+        blocks,
+        walked,
+    })
+}
+
+/// The undisturbed ones, in order.
+fn ticks(blocks: &[Block]) -> Vec<f64> {
+    let undisturbed = blocks.iter().filter(|block| !block.is_disturbed());
+    undisturbed.map(|block| block.ticks).collect()
 }

@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chase::block::Block;
+use chase::counters::Counts;
 use model::latency::{Access, Pattern, Stopped};
 use model::{Bytes, PageKind};
 
 use super::Error;
+use super::converge::Approach;
 use super::plan::Target;
-use super::sampling::Visit;
 use super::sweep::{Bench, Sweep};
 
-/// A machine where a visit takes just its slice, and a block a tenth of a millisecond.
+/// A machine whose caches are always full, where a block takes 50 microseconds.
 struct False {
     now: Duration,
-    visits: Vec<usize>,
+    visits: Vec<(usize, Approach)>,
     noise: BTreeMap<usize, f64>,
     dead: Vec<usize>,
 }
@@ -37,31 +38,27 @@ impl Bench for False {
         self.now
     }
 
-    fn visit(&mut self, point: usize, slice: Duration) -> Visit {
-        self.visits.push(point);
-        if self.dead.contains(&point) {
-            return Visit::default();
-        }
-        self.now += slice;
+    fn enter(&mut self, point: usize, approach: Approach) -> bool {
+        self.visits.push((point, approach));
+        !self.dead.contains(&point)
+    }
+
+    fn walk(&mut self, point: usize, time: Duration) -> Vec<Block> {
+        self.now += time;
         let noise = self.noise.get(&point).copied().unwrap_or(0.0);
-        let blocks = slice.as_micros() as usize / 100;
-        let block = |n: usize| {
-            let swing = if (n / 8 + self.visits.len()).is_multiple_of(2) {
-                1.0
-            } else {
-                -1.0
-            };
-            Block {
-                ticks: 100.0 + noise * swing,
-                clock: [1.0, 1.0],
-                switched: false,
-                migrated: false,
-            }
+        // Visits to a point differ, in an order that has nothing to do with rounds.
+        let swing = (self.visits.len() as f64 * 1.7).sin();
+        let block = |n: usize| Block {
+            ticks: 100.0 + noise * swing + (n % 3) as f64 * 0.1,
+            clock: [1.0, 1.0],
+            switched: false,
+            migrated: false,
         };
-        Visit {
-            blocks: (0..blocks).map(block).collect(),
-            counted: None,
-        }
+        (0..time.as_micros() as usize / 50).map(block).collect()
+    }
+
+    fn leave(&mut self, _: usize) -> Option<(Counts, u64)> {
+        None
     }
 }
 
@@ -86,13 +83,22 @@ fn sweep(points: &[Target], budget: Duration) -> Sweep<'_> {
 const LONG: Duration = Duration::from_secs(20);
 
 #[test]
-fn quiet_points_take_three_rounds_and_leave_the_rest_of_the_time() {
+fn quiet_points_take_six_visits_from_both_sides_and_leave_the_rest_of_the_time() {
     let (points, mut machine) = (points(10), False::new());
     let sampled = sweep(&points, LONG)
         .run(&mut machine, &mut (), &|| false)
         .expect("runs");
-    assert_eq!(sampled.rounds, 3);
-    assert_eq!(machine.visits.len(), 30);
+    assert_eq!(sampled.rounds, 7);
+    // One of each point shows that a cool approach does not begin above, so that the others begin cold.
+    let of = |wanted: Approach| {
+        machine
+            .visits
+            .iter()
+            .filter(|(_, approach)| *approach == wanted)
+            .count()
+    };
+    let all = [Approach::Warm { boost: 1 }, Approach::Cool, Approach::Cold].map(of);
+    assert_eq!(all, [30, 10, 30]);
     assert!(machine.now < LONG / 4);
     assert!(
         sampled
@@ -109,19 +115,19 @@ fn the_time_that_quiet_points_leave_goes_to_the_wild_one() {
     let sampled = sweep(&points, LONG)
         .run(&mut machine, &mut (), &|| false)
         .expect("runs");
-    let wild = machine.visits.iter().filter(|&&point| point == 4).count();
+    let wild = machine.visits.iter().filter(|(point, _)| *point == 4).count();
     assert!(wild > 50, "{wild}");
     assert_eq!(sampled.samples[4].stopped(), Some(Stopped::Budget));
     assert!(machine.now <= LONG + Duration::from_millis(100));
 }
 
 #[test]
-fn each_point_is_visited_once_even_without_time() {
+fn each_point_is_approached_from_both_sides_even_without_time() {
     let (points, mut machine) = (points(40), False::new());
     let sampled = sweep(&points, Duration::ZERO)
         .run(&mut machine, &mut (), &|| false)
         .expect("runs");
-    assert_eq!(machine.visits.len(), 40);
+    assert_eq!(machine.visits.len(), 160, "warm, cool, cold, warm");
     assert!(sampled.samples.iter().all(|samples| samples.ticks().is_some()));
 }
 
@@ -132,7 +138,7 @@ fn a_point_that_cannot_be_measured_is_asked_once_and_has_no_number() {
     let sampled = sweep(&points, LONG)
         .run(&mut machine, &mut (), &|| false)
         .expect("runs");
-    assert_eq!(machine.visits.iter().filter(|&&point| point == 2).count(), 1);
+    assert_eq!(machine.visits.iter().filter(|(point, _)| *point == 2).count(), 1);
     assert!(sampled.samples[2].ticks().is_none());
 }
 
@@ -142,8 +148,9 @@ fn no_two_rounds_go_in_the_same_order() {
     sweep(&points, LONG)
         .run(&mut machine, &mut (), &|| false)
         .expect("runs");
-    assert_ne!(machine.visits[..12], machine.visits[12..24]);
-    assert_ne!(machine.visits[..12], (0..12).collect::<Vec<_>>()[..]);
+    let visited: Vec<usize> = machine.visits.iter().map(|(point, _)| *point).collect();
+    assert_ne!(visited[..12], visited[12..24]);
+    assert_ne!(visited[..12], (0..12).collect::<Vec<_>>()[..]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub struct Latency {
     /// What a step does to its line
     #[arg(long, value_enum, default_value = "read")]
     pub access: Access,
-    /// Time for all points together, such as 30s [default: 80 ms for each point]
+    /// Time for all points together, such as 30s [default: 10 s for a curve of one page kind]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
     pub budget: Option<std::time::Duration>,
     /// Where it runs, and whose pages it takes
