@@ -104,11 +104,11 @@ pub(crate) fn files() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for (which, tree) in TREES.iter().enumerate() {
         for (nth, path) in paths(tree).enumerate() {
-            let of_path = |(at, node)| match node {
-                &Node::File(ref bytes) if at == path => Some(bytes),
+            let file = tree.iter().find_map(|(at, node)| match node {
+                Node::File(bytes) if at == path => Some(bytes.as_slice()),
                 _ => None,
-            };
-            let content = tree.iter().find_map(of_path).map(Vec::as_slice).unwrap_or_default();
+            });
+            let content = file.unwrap_or_default();
             // Settings of one short line are many and alike.
             if (24..3000).contains(&content.len()) {
                 seeds.push([&[which as u8, nth as u8, (nth >> 8) as u8], content].concat());

@@ -330,7 +330,7 @@ fn must_be_known_lines(path: &str, change: &Change) {
         let begins =
             |word: &&str| line.starts_with(*word) || line.trim_start_matches('-').replace('/', ".").starts_with(*word);
         assert!(
-            is_fill || is_limit || BEGINNINGS.iter().any(|word| begins(word)) || is_postgres(line),
+            is_fill || is_limit || BEGINNINGS.iter().any(begins) || is_postgres(line),
             "{path}: {line:?}"
         );
         let is_comment = line.starts_with(['#', ';']);
