@@ -10,6 +10,7 @@ mod parse;
 pub mod processes;
 pub mod programs;
 pub mod record;
+pub mod room;
 pub mod snapshot;
 pub mod source;
 mod syscall;

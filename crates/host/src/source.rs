@@ -1,15 +1,19 @@
 //! Where the machine's files come from: the running system, a directory, or an archive.
 
 mod directory;
+mod foreign;
 mod hugetlb_files;
+mod open;
+mod patience;
 mod pieces;
 mod synthetic;
+mod walk;
 
 #[cfg(test)]
 mod tests;
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -18,14 +22,14 @@ use model::{Bytes, Cause, Reading, Unread};
 use crate::input::{Input, InputError};
 use crate::tree::{Tree, TreeError};
 use directory::Directory;
+use foreign::Foreign;
+use patience::Reader;
 
 pub(crate) use pieces::whole_lines;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
 /// A file of /proc or /sys that is larger than this is not what it claims to be.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
-/// Most files of a process fit into this, and are read at one go: an empty buffer would grow with a system call for each step.
-const MOST_FILES: Bytes = Bytes::kib(4);
 
 /// A machine to ask. Paths are absolute, as on the machine itself: `/proc/meminfo`.
 ///
@@ -131,6 +135,12 @@ impl Source {
         matches!(self.root, Root::Live)
     }
 
+    /// May a path that a process names be looked up in the machine's own root, where its own is not there? Not by root on the
+    /// running machine: the link may since lead elsewhere, and root may read everything.
+    pub(crate) fn follows_processes(&self) -> bool {
+        !(self.is_live() && rustix::process::geteuid().is_root())
+    }
+
     /// Where it came from, for provenance: `this machine` or the path of the capture.
     pub fn name(&self) -> &str {
         &self.name
@@ -146,9 +156,9 @@ impl Source {
         let result = match &self.root {
             Root::Live => match synthetic::read(path) {
                 Some(reading) => return reading,
-                None => from_io(path, fs::File::open(path).and_then(|file| read_bounded(file, limit))),
+                None => live(path, limit),
             },
-            Root::Directory(root) => from_io(path, root.open_file(path).and_then(|file| read_bounded(file, limit))),
+            Root::Directory(root) => from_io(path, root.file(path).and_then(|file| file.bytes(limit))),
             Root::Tree(tree) => tree
                 .bytes(path)
                 .map(|bytes| Some(bytes).filter(|bytes| bytes.len() as u64 <= limit.0)),
@@ -211,6 +221,7 @@ impl Source {
         let names = match &self.root {
             Root::Live => match synthetic::list(path) {
                 Some(names) => return Reading::Known(names),
+                None if Foreign::parse(path).is_some() => Err(not_followed(path)),
                 None => from_io(path, fs::read_dir(path).and_then(directory::names)),
             },
             Root::Directory(root) => from_io(path, root.list(path)),
@@ -222,6 +233,7 @@ impl Source {
     /// Where a symbolic link points to, as written.
     pub fn link(&self, path: &str) -> Reading<String> {
         let target = match &self.root {
+            Root::Live if Foreign::parse(path).is_some() => return Reading::Unread(not_followed(path)),
             Root::Live => fs::read_link(path),
             Root::Directory(root) => root.target(path),
             Root::Tree(tree) => return tree.target(path),
@@ -230,14 +242,47 @@ impl Source {
     }
 }
 
-fn read_bounded(file: fs::File, limit: Bytes) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::with_capacity(MOST_FILES.as_usize());
-    file.take(limit.0 + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
+/// Nothing needs the directories and links of processes, and following them would need the care that their files get.
+fn not_followed(path: &str) -> Unread {
+    Unread::new(Cause::Failed, path, "only files are read below the root of a process")
+}
+
+/// A file of the running machine: the kernel's, one that a process names, or one of the machine's own configuration.
+fn live(path: &str, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
+    if let Some(foreign) = Foreign::parse(path) {
+        return foreign.bytes(limit);
+    }
+    if waits_for_a_process(path) {
+        let answer = READER.within(patience::MEMORY, (path.to_owned(), limit), |(path, limit)| {
+            open::kernel_file(&path).and_then(|file| file.bytes(limit))
+        });
+        let failed = |why| Unread::new(Cause::Failed, path, why);
+        return answer.map_err(failed).and_then(|read| from_io(path, read));
+    }
+    let is_the_kernel_s = path.starts_with("/proc/") || path.starts_with("/sys/");
+    let file = if is_the_kernel_s {
+        open::kernel_file(path)
+    } else {
+        open::own_file(path)
+    };
+    from_io(path, file.and_then(|file| file.bytes(limit)))
+}
+
+/// Reads what needs the memory lock of a process, or its pages, which it can make wait for good.
+static READER: Reader<(String, Bytes), io::Result<Option<Vec<u8>>>> = Reader::new();
+
+fn waits_for_a_process(path: &str) -> bool {
+    const FILES: [&str; 6] = ["cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps"];
+    let name = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/'));
+    name.is_some_and(|(_, name)| FILES.contains(&name))
 }
 
 fn from_io<T>(path: &str, result: io::Result<T>) -> Result<T, Unread> {
-    result.map_err(|error| match error.kind() {
+    result.map_err(|error| unread(path, &error))
+}
+
+fn unread(path: &str, error: &io::Error) -> Unread {
+    match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unread::new(Cause::Absent, path, ""),
         io::ErrorKind::PermissionDenied => Unread::new(Cause::Denied, path, ""),
         // A process that ends between two reads answers ESRCH.
@@ -245,5 +290,5 @@ fn from_io<T>(path: &str, result: io::Result<T>) -> Result<T, Unread> {
             Unread::new(Cause::Absent, path, "the process has ended")
         }
         _ => Unread::new(Cause::Failed, path, error.to_string()),
-    })
+    }
 }

@@ -1,12 +1,48 @@
-//! The one system call that the libraries lack: PAGEMAP_SCAN, an ioctl of /proc/PID/pagemap (Linux 6.7 and later).
+//! System calls that the libraries lack: PAGEMAP_SCAN, an ioctl of /proc/PID/pagemap (Linux 6.7 and later), and setfsuid.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::fs::File;
 use std::ops::Range;
 
+use rustix::fs::Gid;
 use rustix::io;
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, ioctl, opcode};
+
+/// The user and the groups that decide which files may be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rights {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) groups: Vec<u32>,
+}
+
+/// From here on this thread opens files with the rights of another user, if it has more than those now. Only those for files
+/// change (setfsuid, setfsgid, setgroups): the user gains no power over this process, and other threads keep theirs. They do not
+/// come back, so the thread should end.
+///
+/// # Errors
+/// In words, if the rights cannot be given up.
+pub(crate) fn take_rights(rights: &Rights) -> Result<(), String> {
+    let own = rustix::process::geteuid();
+    if rights.uid == own.as_raw() || !own.is_root() {
+        return Ok(());
+    }
+    let groups: Vec<Gid> = rights.groups.iter().map(|&gid| Gid::from_raw(gid)).collect();
+    let refused = |what: &str| format!("{what} of user {} could not be taken", rights.uid);
+    rustix::thread::set_thread_groups(&groups).map_err(|_| refused("the groups"))?;
+    // SAFETY: both calls take a number and touch no memory; glibc and musl make them for the calling thread alone. An invalid
+    // number changes nothing and returns what holds.
+    let (gid, uid) = unsafe {
+        libc::setfsgid(rights.gid);
+        libc::setfsuid(rights.uid);
+        (libc::setfsgid(u32::MAX), libc::setfsuid(u32::MAX))
+    };
+    match (u32::try_from(gid), u32::try_from(uid)) {
+        (Ok(gid), Ok(uid)) if gid == rights.gid && uid == rights.uid => Ok(()),
+        _ => Err(refused("the rights")),
+    }
+}
 
 /// A page that is in memory.
 const PAGE_IS_PRESENT: u64 = 1 << 3;

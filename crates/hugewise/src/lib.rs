@@ -4,10 +4,12 @@ pub mod cli;
 pub mod commands;
 pub mod files;
 pub mod gain;
+pub(crate) mod helper;
 pub mod render;
 pub mod results;
 #[cfg(test)]
 pub(crate) mod samples;
 pub mod show;
+pub(crate) mod trusted;
 pub mod ui;
 pub mod verdict;

@@ -29,7 +29,7 @@ const BAD_NEWS: u8 = 1;
 /// Could not do it.
 const FAILED: u8 = 2;
 /// Interrupted, all restored.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,8 +46,10 @@ fn in_name(path: &str) -> Option<(u32, u32)> {
 fn of_file(source: &Source, pid: u32, path: &str) -> Reading<(u32, u32)> {
     let inside = format!("/proc/{pid}/root{path}");
     let bytes = match source.bytes_within(&inside, Bytes::mib(16)) {
-        // A capture has no such links; on a live machine the file may have been replaced since.
-        Reading::Unread(why) if why.unread == Cause::Absent => source.bytes_within(path, Bytes::mib(16)),
+        // A capture has no such links.
+        Reading::Unread(why) if why.unread == Cause::Absent && source.follows_processes() => {
+            source.bytes_within(path, Bytes::mib(16))
+        }
         other => other,
     };
     let bytes = bytes.into_result();

@@ -161,15 +161,17 @@ fn library(areas: &[Area]) -> Option<&str> {
 }
 
 /// The `release` file beside the library, in the process's own root and in the machine's.
-pub(crate) fn release_files(pid: u32, areas: &[Area]) -> Option<[String; 2]> {
+pub(crate) fn release_files(source: &Source, pid: u32, areas: &[Area]) -> Option<Vec<String>> {
     let (home, _) = library(areas)?.rsplit_once("/lib/")?;
-    Some([format!("/proc/{pid}/root{home}/release"), format!("{home}/release")])
+    let inside = format!("/proc/{pid}/root{home}/release");
+    let outside = source.follows_processes().then(|| format!("{home}/release"));
+    Some([inside].into_iter().chain(outside).collect())
 }
 
 /// From the `release` file, the environment of the official images, or the path's name.
 fn version(source: &Source, program: &Program, areas: Option<&[Area]>) -> Option<u32> {
     let areas = areas?;
-    let told = release_files(program.pid(), areas).and_then(|files| {
+    let told = release_files(source, program.pid(), areas).and_then(|files| {
         files
             .iter()
             .find_map(|path| source.text(path).known().and_then(|text| in_release(text)))

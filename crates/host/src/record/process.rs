@@ -205,7 +205,10 @@ impl<'r, 'a> Closer<'r, 'a> {
                 settings::record_postgres(self.recorder, &format!("/proc/{pid}/root{path}"));
             }
         }
-        for path in jvm::release_files(pid, areas).into_iter().flatten() {
+        for path in jvm::release_files(self.recorder.source, pid, areas)
+            .into_iter()
+            .flatten()
+        {
             self.recorder.file(&path, LARGEST_FILE, settings::java_version);
         }
         if let Some(path) = glibc::library(areas) {

@@ -5,9 +5,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags};
 
-/// An open root. Absolute links and `..` are resolved inside it, as in a chroot (openat2, Linux 5.6).
+use super::open::{self, Opened};
+
+/// An open root. Absolute links and `..` are resolved inside it, as in a chroot (`open::below`).
 #[derive(Debug)]
 pub(super) struct Directory {
     root: OwnedFd,
@@ -20,14 +22,12 @@ impl Directory {
         Ok(Self { root })
     }
 
-    pub(super) fn open_file(&self, path: &str) -> io::Result<fs::File> {
-        // A pipe in a foreign directory must not block the reader.
-        self.open_inside(path, OFlags::RDONLY | OFlags::NONBLOCK)
-            .map(fs::File::from)
+    pub(super) fn file(&self, path: &str) -> io::Result<Opened> {
+        open::file_below(&self.root, path)
     }
 
     pub(super) fn list(&self, path: &str) -> io::Result<Vec<String>> {
-        let fd = self.open_inside(path, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let fd = open::below(&self.root, path, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut found = Vec::new();
         for entry in rustix::fs::Dir::read_from(&fd)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
@@ -40,15 +40,9 @@ impl Directory {
     }
 
     pub(super) fn target(&self, path: &str) -> io::Result<PathBuf> {
-        let fd = self.open_inside(path, OFlags::PATH | OFlags::NOFOLLOW)?;
+        let fd = open::below(&self.root, path, OFlags::PATH | OFlags::NOFOLLOW)?;
         let target = rustix::fs::readlinkat(&fd, "", Vec::new())?;
         Ok(PathBuf::from(String::from_utf8_lossy(target.as_bytes()).into_owned()))
-    }
-
-    fn open_inside(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
-        let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        let flags = flags | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve)?)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Files that may be very long, such as smaps of a process with hundreds of thousands of mappings: read piece by piece.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 use model::{Bytes, Cause, Unread};
 
-use super::{Root, Source, from_io};
+use super::patience::{self, Reader};
+use super::{Root, Source, from_io, open};
 
 /// How much is read before it is looked at.
 const PIECE: usize = 256 << 10;
@@ -64,8 +65,11 @@ impl Source {
     /// A file that is not read at once. An archive's is in memory.
     fn long_file(&self, path: &str) -> Result<Box<dyn Read + '_>, Unread> {
         match &self.root {
-            Root::Live => Ok(Box::new(from_io(path, std::fs::File::open(path))?)),
-            Root::Directory(root) => Ok(Box::new(from_io(path, root.open_file(path))?)),
+            Root::Live => Ok(Box::new(Patient {
+                next: Some(Next::At(path.to_owned())),
+                ready: Cursor::default(),
+            })),
+            Root::Directory(root) => Ok(from_io(path, root.file(path))?.reader()),
             Root::Tree(tree) => Ok(Box::new(tree.content(path)?)),
         }
     }
@@ -84,6 +88,44 @@ impl Pieces<'_> {
     fn goes_on(&mut self) -> io::Result<bool> {
         Ok(self.file.read(&mut [0])? > 0)
     }
+}
+
+/// A file of the running kernel that needs the memory lock of a process: each piece is read by another thread, and waited for
+/// within a bound.
+struct Patient {
+    next: Option<Next>,
+    ready: Cursor<Vec<u8>>,
+}
+
+/// Where the next piece comes from.
+enum Next {
+    At(String),
+    Of(Box<dyn Read + Send>),
+}
+
+static READER: Reader<Next, io::Result<(Next, Vec<u8>)>> = Reader::new();
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.ready.position() == self.ready.get_ref().len() as u64 {
+            let gone = || io::Error::other("it could not be read before");
+            let next = self.next.take().ok_or_else(gone)?;
+            let read = READER.within(patience::MEMORY, next, piece);
+            let (next, bytes) = read.map_err(io::Error::other)??;
+            (self.next, self.ready) = (Some(next), Cursor::new(bytes));
+        }
+        self.ready.read(into)
+    }
+}
+
+fn piece(next: Next) -> io::Result<(Next, Vec<u8>)> {
+    let mut file = match next {
+        Next::At(path) => open::kernel_file(&path)?.reader(),
+        Next::Of(file) => file,
+    };
+    let mut bytes = Vec::with_capacity(PIECE);
+    file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)?;
+    Ok((Next::Of(file), bytes))
 }
 
 /// The end of the last whole line.

@@ -4,6 +4,8 @@ use model::{Cause, Reading, Unread};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
+use super::patience;
+
 /// CPUID leaves of one logical CPU: a line `LEAF.SUBLEAF EAX EBX ECX EDX` each, in hex.
 pub const CPUID: &str = "/hugewise/cpuid";
 /// The base page in bytes, as a decimal number.
@@ -22,7 +24,10 @@ pub(super) fn read(path: &str) -> Option<Reading<Vec<u8>>> {
         CPUID => cpuid(),
         PAGE_SIZE => Reading::Known(format!("{}\n", rustix::param::page_size())),
         DEV_KVM => dev_kvm(),
-        HUGETLB_FILES => super::hugetlb_files::read(),
+        HUGETLB_FILES => match patience::within(patience::MEMORY, super::hugetlb_files::read) {
+            Ok(reading) => reading,
+            Err(why) => Reading::Unread(Unread::new(Cause::Failed, HUGETLB_FILES, why)),
+        },
         other => {
             let ours = other.strip_prefix(DIRECTORY).is_some_and(|rest| rest.starts_with('/'));
             return ours.then(|| Reading::absent(other));

@@ -37,11 +37,18 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let mut files = Files::open(&typed.report)?;
     let stop = Stop::on_signals()?;
     desk.ui.note("reading the machine");
-    let snapshot = Snapshot::take(&desk.source);
     let mut parts = Parts::default();
-    let doctor = parts.read("doctor", doctor(desk, typed));
-    let processes = parts.read("ps", processes(desk, typed));
-    let vms = processes.is_some().then(|| VmList::of(&desk.source));
+    let read = stop.while_reading(|| {
+        let snapshot = Snapshot::take(&desk.source);
+        let doctor = parts.read("doctor", doctor(desk, typed));
+        let processes = parts.read("ps", processes(desk, typed));
+        let vms = processes.is_some().then(|| VmList::of(&desk.source));
+        (snapshot, doctor, processes, vms)
+    });
+    if stop.is_asked() {
+        return Ok(Outcome::Interrupted);
+    }
+    let (snapshot, doctor, processes, vms) = read;
     let Some(latency) = parts.measured("latency", latency(desk, typed, &snapshot, &stop)) else {
         return Ok(Outcome::Interrupted);
     };

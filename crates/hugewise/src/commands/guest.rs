@@ -12,7 +12,7 @@ use model::{Bytes, Doubt, PageKind};
 
 use super::Desk;
 use super::guest_tlb;
-use super::latency::{available, room};
+use super::latency::{available, note_limit, room};
 use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
@@ -114,6 +114,7 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyho
     // Before pages are borrowed for nothing.
     lab::guest::can_run().map_err(Coded)?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    note_limit(ui);
     ui.note(&format!(
         "measuring {} guest page sizes on {} page kinds at {} working sets",
         spec.guest_pages.len(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use host::Snapshot;
+use host::{Snapshot, Source};
 use lab::latency::{Error, Spec};
 use model::latency::{Access, Latency, Pattern};
 use model::{Bytes, Doubt, PageKind};
@@ -96,9 +96,22 @@ pub(super) fn room(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
     Ok(Bytes(available(snapshot)?.0 / 4))
 }
 
+/// The least of what the machine has and what the limits of this process leave: control groups, and those of `ulimit`.
 pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
-    let available = snapshot.memory.get("MemAvailable").into_result();
-    available.context("how much memory can be had")
+    let machine = snapshot.memory.get("MemAvailable").into_result();
+    let machine = machine.context("how much memory can be had")?;
+    let room = host::room::own(&Source::live()).into_result();
+    Ok(room.context("how much memory a limit leaves")?.within(machine))
+}
+
+/// Says which limit decides how much memory is taken, if it is not the machine.
+pub(super) fn note_limit(ui: &Ui) {
+    if let Some(limit) = host::room::own(&Source::live())
+        .known()
+        .and_then(|room| room.least.clone())
+    {
+        ui.note(&format!("{} leaves {} of memory", limit.set_by, limit.left));
+    }
 }
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
@@ -110,6 +123,7 @@ pub(super) fn measure(
     no_pool: bool,
 ) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+    note_limit(ui);
     ui.note(&format!(
         "measuring {} page kinds at {} working sets",
         spec.kinds.len(),

@@ -26,6 +26,8 @@ mod undo;
 mod verify;
 mod vm;
 
+pub(crate) use stop::watch as watch_signals;
+
 use std::path::Path;
 
 use anyhow::bail;

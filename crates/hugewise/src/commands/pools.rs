@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use host::Source;
 use model::{Bytes, PageKind};
 use tune::{Door, LiveSink, PoolLease};
 
@@ -68,6 +69,11 @@ impl Loan {
         let mut loan = Self::none();
         for (kind, bytes) in rooms {
             let Some(page) = kind.pool() else { continue };
+            if let Some(why) = beyond_limit(page, bytes) {
+                ui.say(&why);
+                loan.short.push((kind, why));
+                continue;
+            }
             let (lease, why) = lease(ui, &door, page, bytes);
             loan.leases.extend(lease);
             loan.short.extend(why.map(|why| (kind, why)));
@@ -110,6 +116,18 @@ impl Loan {
             }
         }
     }
+}
+
+/// Why pages of a pool would be of no use: a control group does not let this process have so many.
+fn beyond_limit(page: Bytes, bytes: Bytes) -> Option<String> {
+    let limit = host::room::own_hugetlb(&Source::live(), page).into_result().ok()??;
+    let (set_by, left) = (limit.set_by, limit.left);
+    (left < bytes).then(|| {
+        format!(
+            "{set_by} leaves {left} of pages of {}, and {bytes} are needed",
+            page.exact()
+        )
+    })
 }
 
 /// A loan if there is one, and what is missing in it.

@@ -39,7 +39,7 @@ fn watch(desk: &mut Desk<'_>, typed: &typed::Ps, every: Duration) -> anyhow::Res
     desk.ui.watch();
     while !stop.is_asked() && !desk.ui.is_gone() {
         let began = Instant::now();
-        once(desk, typed)?;
+        stop.while_reading(|| once(desk, typed))?;
         while began.elapsed() < every && !stop.is_asked() {
             std::thread::sleep(NAP.min(every));
         }

@@ -1,27 +1,88 @@
-//! Ctrl-C and friends as a flag that is looked at between samples, so that everything can be put back first.
+//! Ctrl-C and friends: a flag that is looked at between samples, so that everything can be put back first, and an end within a
+//! second where nothing has to be.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+use crate::helper;
+use crate::ui::INTERRUPTED;
+
+/// Longer than a command that only reads needs between two looks at the flag, unless something holds it up.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How the program ends when it is told to.
+static MANNER: AtomicU8 = AtomicU8::new(AT_ONCE);
+const AT_ONCE: u8 = 0;
+const AFTER_GRACE: u8 = 1;
+const IN_ORDER: u8 = 2;
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+static WATCHED: OnceLock<bool> = OnceLock::new();
 
 /// Set once the user, the terminal or the system wants the program to end.
-#[derive(Clone, Debug)]
-pub(super) struct Stop(Arc<AtomicBool>);
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop(());
 
 impl Stop {
     /// From here on the signals set the flag instead of killing the program.
     pub(super) fn on_signals() -> anyhow::Result<Self> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::flag::register(signal, Arc::clone(&flag)).context("cannot watch for Ctrl-C")?;
-        }
-        Ok(Self(flag))
+        watch()?;
+        MANNER.store(IN_ORDER, Ordering::SeqCst);
+        Ok(Self(()))
     }
 
     /// Has it been asked for?
-    pub(super) fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub(super) fn is_asked(self) -> bool {
+        ASKED.load(Ordering::Relaxed)
+    }
+
+    /// Does what changes nothing and may be held up by others, such as reading what belongs to other processes. A signal ends
+    /// the program soon, whatever this waits for.
+    pub(super) fn while_reading<T>(self, read: impl FnOnce() -> T) -> T {
+        MANNER.store(AFTER_GRACE, Ordering::SeqCst);
+        let read = read();
+        MANNER.store(IN_ORDER, Ordering::SeqCst);
+        read
+    }
+}
+
+/// Starts the thread that takes the signals, once. Unless [`Stop`] says otherwise a signal then ends the program as it did
+/// before, but for the helpers, which end with it.
+///
+/// # Errors
+/// If signals cannot be watched.
+pub(crate) fn watch() -> anyhow::Result<()> {
+    if WATCHED.get().is_some() {
+        return Ok(());
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
+    let take = move || signals.forever().for_each(take);
+    let thread = thread::Builder::new().name("signals".to_owned()).spawn(take);
+    thread.context("cannot watch for Ctrl-C")?;
+    WATCHED.get_or_init(|| true);
+    Ok(())
+}
+
+fn take(signal: i32) {
+    ASKED.store(true, Ordering::SeqCst);
+    helper::end_all();
+    if MANNER.load(Ordering::SeqCst) == AFTER_GRACE {
+        thread::sleep(GRACE);
+    }
+    match MANNER.load(Ordering::SeqCst) {
+        IN_ORDER => {}
+        // Nothing was changed, so there is nothing to put back.
+        AFTER_GRACE => std::process::exit(INTERRUPTED.into()),
+        _ => {
+            // Does not come back.
+            let _ = emulate_default_handler(signal);
+        }
     }
 }

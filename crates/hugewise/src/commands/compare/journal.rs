@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::typed;
 use crate::files::{Access, Existing, Target};
+use crate::trusted::{Use, own_directory};
 use crate::ui::Ui;
 
 /// The first one kept no looks: what they spent is not known.
@@ -120,11 +121,10 @@ impl Journal {
     }
 
     fn begin(asked: Option<&Path>, head: Head) -> anyhow::Result<Self> {
-        let path = asked.map_or_else(|| usual(head.seed), Path::to_owned);
-        if let Some(folder) = path.parent().filter(|_| asked.is_none()) {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("{}: finished runs cannot be kept there", folder.display()))?;
-        }
+        let path = match asked {
+            Some(path) => path.to_owned(),
+            None => usual(head.seed)?,
+        };
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.with_context(|| {
             format!(
@@ -405,9 +405,7 @@ fn head(path: &Path, line: Option<&str>) -> anyhow::Result<Head> {
 }
 
 /// Where finished runs are kept unless told otherwise: the user's state directory (XDG base directories).
-fn usual(seed: u64) -> PathBuf {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).or_else(home);
-    let folder = state.unwrap_or_else(std::env::temp_dir).join("hugewise");
-    folder.join(format!("compare-{}-{seed}.jsonl", std::process::id()))
+fn usual(seed: u64) -> anyhow::Result<PathBuf> {
+    let folder = own_directory(Use::State).context("finished runs cannot be kept (--log FILE names another place)")?;
+    Ok(folder.join(format!("compare-{}-{seed}.jsonl", std::process::id())))
 }

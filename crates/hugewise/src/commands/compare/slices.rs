@@ -85,10 +85,15 @@ fn start(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, E
 
 /// Programs that do not fit would be swapped, or killed.
 fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
-    let available = host::Snapshot::take(&host::Source::live()).memory.get("MemAvailable");
-    let Some(&available) = available.known() else {
+    let source = host::Source::live();
+    let machine = host::Snapshot::take(&source).memory.get("MemAvailable");
+    let Some(&machine) = machine.known() else {
         return Ok(());
     };
+    // They run in the control group of this program, and under its limits.
+    let available = host::room::own(&source)
+        .known()
+        .map_or(machine, |room| room.within(machine));
     let needed = Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64));
     if needed <= available {
         return Ok(());

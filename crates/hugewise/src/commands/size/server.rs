@@ -1,68 +1,225 @@
 //! Asks PostgreSQL's own program how many pages it takes, without starting a server.
 
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use host::Source;
+use rustix::fs::OFlags;
+
+use crate::helper::{self, Ended, Place, User};
+use crate::trusted::changed_only_by;
 
 const SETTING: &str = "shared_memory_size_in_huge_pages";
+/// Where distributions put the program, beside PATH: Debian's and PostgreSQL's own packages.
+const HOMES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
+/// It answers within a tenth of a second; libraries that it loads may take longer.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where distributions put the program, beside PATH.
-const HOMES: [&str; 2] = ["/usr/lib/postgresql", "/usr"];
+/// What servers said in this run, so that each is asked once.
+static SAID: Mutex<BTreeMap<PathBuf, Result<u64, String>>> = Mutex::new(BTreeMap::new());
 
-/// Pages for the server whose configuration file this is. Runs as the owner of the file's directory: the program loads
-/// the libraries that the file names, which must never happen as root for somebody else's file.
+/// Pages for the server whose configuration file this is.
 ///
 /// # Errors
-/// In words: no program, no owner, or what the program said.
+/// In words: no program, no owner that it could run as, or what the program said.
 pub(crate) fn pages(file: &Path) -> Result<u64, String> {
-    let directory = file.parent().filter(|directory| directory.is_absolute());
-    let directory = directory.ok_or("the file is not named by its whole path")?;
-    let owner = directory
-        .metadata()
-        .map_err(|error| format!("{}: {error}", directory.display()))?;
-    let mut said = "no postgres program is in PATH, /usr/lib/postgresql or /usr/pgsql-*".to_owned();
-    for program in programs() {
-        match ask(&program, file, directory, (owner.uid(), owner.gid())) {
-            Ok(pages) => return Ok(pages),
-            Err(why) => said = why,
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    said.entry(file.to_owned())
+        .or_insert_with(|| Server::of(file)?.pages())
+        .clone()
+}
+
+/// A server that can be asked.
+struct Server {
+    program: PathBuf,
+    file: PathBuf,
+    directory: PathBuf,
+    /// As whom, if not as the user of this program.
+    user: Option<User>,
+}
+
+impl Server {
+    /// The program loads the libraries that the file names. So it runs as the file's owner, if nobody else can change what it
+    /// reads, and never as root.
+    fn of(file: &Path) -> Result<Self, String> {
+        if !file.is_absolute() {
+            return Err("the file is not named by its whole path".to_owned());
         }
+        let uid = |path: &Path| {
+            let metadata = path
+                .metadata()
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok::<u32, String>(metadata.uid())
+        };
+        let real = file
+            .canonicalize()
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let directory = real.parent().ok_or("the file is in no directory")?.to_owned();
+        let own = rustix::process::geteuid().as_raw();
+        let owner = owner(own, [uid(&real)?, uid(&directory)?])?;
+        let file = changed_only_by(&real, &[owner])?;
+        let program = program(version(&directory))
+            .ok_or("no postgres program is in PATH, /usr/lib/postgresql or /usr/pgsql-*")?;
+        let program = changed_only_by(&program, &[owner])?;
+        let user = (owner != own).then(|| user(owner)).transpose()?;
+        Ok(Self {
+            program,
+            file,
+            directory,
+            user,
+        })
     }
-    Err(said)
+
+    fn pages(&self) -> Result<u64, String> {
+        let mut file = OsString::from("config_file=");
+        file.push(&self.file);
+        let arguments = [
+            "-D".into(),
+            self.directory.clone().into(),
+            "-C".into(),
+            SETTING.into(),
+            "-c".into(),
+            file,
+        ];
+        let place = Place {
+            directory: Path::new("/"),
+            environment: vec![("LC_ALL", "C".into())],
+            user: self.user,
+            timeout: TIMEOUT,
+        };
+        let ended = helper::run(&self.program, &arguments, &place)?;
+        let said = String::from_utf8_lossy(&ended.stdout);
+        let pages = said.trim().parse().ok().filter(|_| ended.status.success());
+        pages.ok_or_else(|| format!("{}: {}", self.program.display(), complaint(&ended)))
+    }
 }
 
-/// PATH's program first, then the newest.
-fn programs() -> Vec<PathBuf> {
+/// The line that says why it ended, or else the first.
+fn complaint(ended: &Ended) -> String {
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let is_why = |line: &&str| ["FATAL:", "PANIC:", "ERROR:"].iter().any(|word| line.contains(word));
+    let line = said.lines().find(is_why).or_else(|| said.lines().next());
+    line.map_or_else(|| ended.status.to_string(), |line| line.trim().to_owned())
+}
+
+/// As whom the program may run. Whoever owns the file or its directory chooses the libraries that are loaded, so that must be one
+/// user (and perhaps root); and for an ordinary user it must be himself.
+fn owner(own: u32, owners: [u32; 2]) -> Result<u32, String> {
+    let mut others = owners.into_iter().filter(|owner| *owner != 0);
+    let one = others.next();
+    if others.any(|other| Some(other) != one) {
+        return Err("the file and its directory belong to different users".to_owned());
+    }
+    match (own, one) {
+        (0, None) => Err("the file belongs to root, and a server's program is never run as root".to_owned()),
+        (0, Some(one)) => Ok(one),
+        (own, None) => Ok(own),
+        (own, Some(one)) if own == one => Ok(own),
+        (_, Some(one)) => Err(format!(
+            "the file belongs to user {one}, whose libraries would run as you"
+        )),
+    }
+}
+
+/// A user with the main group that the accounts give it. The group of a file is its owner's choice.
+fn user(uid: u32) -> Result<User, String> {
+    let accounts = Source::live()
+        .text("/etc/passwd")
+        .into_result()
+        .map_err(|why| why.to_string())?;
+    let group = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        let is_wanted = fields.next()?.parse() == Ok(uid);
+        is_wanted.then(|| fields.next()?.parse().ok()).flatten()
+    });
+    let gid = group.ok_or_else(|| format!("user {uid} has no account in /etc/passwd"))?;
+    Ok(User { uid, gid })
+}
+
+/// The version of the server that a data directory is of, or that the path names (`/etc/postgresql/15/main`).
+fn version(directory: &Path) -> Option<u32> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(directory.join("PG_VERSION"));
+    let written = file
+        .ok()
+        .filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
+        .and_then(|file| {
+            let mut text = String::new();
+            file.take(16).read_to_string(&mut text).ok()?;
+            text.trim().parse().ok()
+        });
+    let named = || {
+        let mut parts = directory.iter().skip_while(|part| *part != "postgresql").skip(1);
+        parts.next()?.to_str()?.parse().ok()
+    };
+    written.or_else(named)
+}
+
+/// The program of that version; else PATH's, and else the newest.
+fn program(version: Option<u32>) -> Option<PathBuf> {
+    let of_version = version.and_then(|version| {
+        let mut homes = HOMES
+            .iter()
+            .map(|(home, prefix)| Path::new(home).join(format!("{prefix}{version}")));
+        homes.find_map(|home| is_file(home.join("bin/postgres")))
+    });
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|directory| directory.join("postgres"));
-    let mut installed: Vec<PathBuf> = HOMES
-        .iter()
-        .filter_map(|home| std::fs::read_dir(home).ok())
-        .flat_map(|entries| entries.flatten().map(|entry| entry.path().join("bin/postgres")))
-        .collect();
-    installed.sort();
-    in_path
-        .chain(installed.into_iter().rev())
-        .filter(|program| program.is_file())
-        .collect()
+    let in_path = || {
+        let mut directories = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+        directories.find_map(|directory| is_file(directory.join("postgres")))
+    };
+    of_version.or_else(in_path).or_else(newest)
 }
 
-fn ask(program: &Path, file: &Path, directory: &Path, (uid, gid): (u32, u32)) -> Result<u64, String> {
-    let mut command = Command::new(program);
-    command.arg("-D").arg(directory).arg("-C").arg(SETTING);
-    command.arg("-c").arg(format!("config_file={}", file.display()));
-    command.env_clear().stdin(Stdio::null());
-    if rustix::process::geteuid().is_root() {
-        command.uid(uid).gid(gid);
+fn newest() -> Option<PathBuf> {
+    let installed = HOMES.iter().flat_map(|(home, prefix)| {
+        let names = std::fs::read_dir(home).into_iter().flatten().flatten();
+        names.filter_map(move |entry| {
+            let version: u32 = entry.file_name().to_str()?.strip_prefix(prefix)?.parse().ok()?;
+            Some((version, is_file(entry.path().join("bin/postgres"))?))
+        })
+    });
+    installed.max().map(|(_, program)| program)
+}
+
+fn is_file(path: PathBuf) -> Option<PathBuf> {
+    path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{owner, version};
+    use std::path::Path;
+
+    #[test]
+    fn a_server_runs_as_the_one_user_who_owns_its_files_and_never_as_root() {
+        assert_eq!(owner(0, [101, 101]), Ok(101));
+        assert_eq!(owner(0, [101, 0]), Ok(101));
+        assert_eq!(owner(0, [0, 101]), Ok(101));
+        assert!(owner(0, [0, 0]).expect_err("root").contains("never run as root"));
+        assert!(owner(0, [101, 1000]).expect_err("two").contains("different users"));
+        assert_eq!(owner(1000, [1000, 1000]), Ok(1000));
+        assert_eq!(owner(1000, [0, 1000]), Ok(1000));
+        assert_eq!(owner(1000, [0, 0]), Ok(1000));
+        assert!(owner(1000, [101, 101]).expect_err("another's").contains("run as you"));
     }
-    let output = command
-        .output()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let pages = said.trim().parse().ok().filter(|_| output.status.success());
-    pages.ok_or_else(|| {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        let complaint = complaint.lines().next().unwrap_or_default().trim();
-        format!("{}: {complaint}", program.display())
-    })
+
+    #[test]
+    fn the_version_is_the_data_directory_s_or_the_path_s() {
+        let temp = tempfile::tempdir().expect("a directory");
+        assert_eq!(version(temp.path()), None);
+        std::fs::write(temp.path().join("PG_VERSION"), "15\n").expect("written");
+        assert_eq!(version(temp.path()), Some(15));
+        assert_eq!(version(Path::new("/nonexistent/postgresql/16/main")), Some(16));
+        assert_eq!(version(Path::new("/nonexistent/pgsql/data")), None);
+    }
 }

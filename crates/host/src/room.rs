@@ -1,0 +1,106 @@
+//! How much memory limits leave to a process: those of all control groups above it, v1 and v2, and its own (`ulimit`).
+
+mod groups;
+#[cfg(test)]
+mod tests;
+
+use model::{Bytes, Cause, Reading, Unread};
+
+use crate::Source;
+use groups::Hierarchy;
+
+/// A limit, and what it leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The file of the limit, or its name.
+    pub set_by: String,
+    /// What may still be taken.
+    pub left: Bytes,
+}
+
+/// What limits leave of memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// The limit that leaves least; none if there is no limit.
+    pub least: Option<Left>,
+}
+
+impl Room {
+    /// What can be had where the machine has so much.
+    pub fn within(&self, machine: Bytes) -> Bytes {
+        self.least.as_ref().map_or(machine, |least| least.left.min(machine))
+    }
+}
+
+/// What limits leave to this process.
+pub fn own(source: &Source) -> Reading<Room> {
+    room(source).into()
+}
+
+/// What control groups leave to this process of a size of hugetlb pages; `None` without a limit.
+pub fn own_hugetlb(source: &Source, page: Bytes) -> Reading<Option<Left>> {
+    hugetlb(source, page).into()
+}
+
+fn room(source: &Source) -> Result<Room, Unread> {
+    let mut lefts = Vec::new();
+    for hierarchy in Hierarchy::all(source, "memory")? {
+        for directory in hierarchy.directories() {
+            lefts.extend(hierarchy.memory_left(source, &directory)?);
+        }
+    }
+    lefts.extend(rlimits(source)?);
+    let least = lefts.into_iter().min_by_key(|left| left.left);
+    Ok(Room { least })
+}
+
+fn hugetlb(source: &Source, page: Bytes) -> Result<Option<Left>, Unread> {
+    let mut lefts = Vec::new();
+    for hierarchy in Hierarchy::all(source, "hugetlb")? {
+        for directory in hierarchy.directories() {
+            lefts.extend(hierarchy.hugetlb_left(source, &directory, page)?);
+        }
+    }
+    Ok(lefts.into_iter().min_by_key(|left| left.left))
+}
+
+/// The limits of this process's address space and of its private memory, each with its use.
+const RLIMITS: [(&str, &str, &str); 2] = [
+    ("Max address space", "VmSize:", "ulimit -v"),
+    ("Max data size", "VmData:", "ulimit -d"),
+];
+
+fn rlimits(source: &Source) -> Result<Vec<Left>, Unread> {
+    let (limits, status) = ("/proc/self/limits", "/proc/self/status");
+    let Some(text) = optional(source.text(limits))? else {
+        return Ok(Vec::new());
+    };
+    let mut lefts = Vec::new();
+    for (name, used, set_by) in RLIMITS {
+        let soft = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+        let Some(limit) = soft.and_then(|soft| soft.parse::<u64>().ok()) else {
+            continue;
+        };
+        let text = source.text(status).into_result()?;
+        let kib = text
+            .lines()
+            .find_map(|line| line.strip_prefix(used)?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        let kib = kib.ok_or_else(|| Unread::new(Cause::Absent, status, format!("no {used} line")))?;
+        lefts.push(Left {
+            set_by: set_by.to_owned(),
+            left: Bytes(limit.saturating_sub(kib.saturating_mul(1024))),
+        });
+    }
+    Ok(lefts)
+}
+
+/// What is not there is no limit; what cannot be read is not known.
+fn optional<T>(reading: Reading<T>) -> Result<Option<T>, Unread> {
+    match reading {
+        Reading::Known(value) => Ok(Some(value)),
+        Reading::Unread(why) if why.unread == Cause::Absent => Ok(None),
+        Reading::Unread(why) => Err(why),
+    }
+}

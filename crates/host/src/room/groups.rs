@@ -1,0 +1,207 @@
+//! The control groups of this process in one hierarchy, and what each leaves.
+
+use model::{Bytes, Cause, Reading, Unread};
+
+use super::{Left, optional};
+use crate::{Source, parse};
+
+const MOUNTS: &str = "/proc/self/mountinfo";
+const GROUPS: &str = "/proc/self/cgroup";
+/// v1 writes the largest number of whole pages for no limit.
+const NO_LIMIT: u64 = 0x7fff_ffff_0000_0000;
+
+/// A hierarchy with a controller, where it is mounted, and this process's place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hierarchy {
+    is_v1: bool,
+    mount: String,
+    /// Below the mount; empty for its own top.
+    group: String,
+}
+
+/// A mount of a hierarchy.
+struct Mount {
+    is_v1: bool,
+    /// The group that is the top of the mount.
+    top: String,
+    target: String,
+}
+
+impl Hierarchy {
+    /// Those that have the controller, or may have it; none where no control groups are mounted.
+    pub(super) fn all(source: &Source, controller: &str) -> Result<Vec<Self>, Unread> {
+        let Some(mounts) = optional(source.text(MOUNTS))? else {
+            return Ok(Vec::new());
+        };
+        let Some(groups) = optional(source.text(GROUPS))? else {
+            return Ok(Vec::new());
+        };
+        let found = mounts
+            .lines()
+            .filter_map(|line| mount(line, controller))
+            .filter_map(|mount| {
+                let path = path(&groups, mount.is_v1.then_some(controller))?;
+                let rest = path.strip_prefix(mount.top.trim_end_matches('/'));
+                // A group outside of the mount: only the mount's own top is known to hold for it.
+                let group = rest
+                    .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+                    .unwrap_or_default();
+                Some(Self {
+                    is_v1: mount.is_v1,
+                    group: group.trim_end_matches('/').to_owned(),
+                    mount: mount.target,
+                })
+            });
+        Ok(found.collect())
+    }
+
+    /// The group's directory and those of all groups above it.
+    pub(super) fn directories(&self) -> Vec<String> {
+        let mut directories = Vec::new();
+        let mut rest = self.group.as_str();
+        loop {
+            directories.push(format!("{}{rest}", self.mount));
+            match rest.rsplit_once('/') {
+                Some((above, _)) => rest = above,
+                None => return directories,
+            }
+        }
+    }
+
+    /// What a group leaves of memory, if it has a limit: the limit less what is in use, but for file pages that make way.
+    pub(super) fn memory_left(&self, source: &Source, directory: &str) -> Result<Option<Left>, Unread> {
+        let limits: &[&str] = if self.is_v1 {
+            &["memory.limit_in_bytes"]
+        } else {
+            &["memory.max", "memory.high"]
+        };
+        let (usage, files) = if self.is_v1 {
+            ("memory.usage_in_bytes", ["total_inactive_file ", "total_active_file "])
+        } else {
+            ("memory.current", ["inactive_file ", "active_file "])
+        };
+        let mut least: Option<(u64, String)> = None;
+        for name in limits {
+            let file = format!("{directory}/{name}");
+            let limit = limit(source, &file)?.map(|limit| (limit, file));
+            least = least.into_iter().chain(limit).min();
+        }
+        if self.is_v1 {
+            least = least.into_iter().chain(inherited(source, directory)?).min();
+        }
+        let Some((limit, set_by)) = least else { return Ok(None) };
+        let used = number(source, &format!("{directory}/{usage}"))?;
+        let stat = source
+            .text(&format!("{directory}/memory.stat"))
+            .into_result()
+            .unwrap_or_default();
+        let reclaimable: u64 = files.iter().filter_map(|name| count(&stat, name)).sum();
+        let left = Bytes(limit.saturating_sub(used.saturating_sub(reclaimable)));
+        Ok(Some(Left { set_by, left }))
+    }
+
+    /// What a group leaves of hugetlb pages of a size, if it limits them: by use, and by reservation.
+    pub(super) fn hugetlb_left(&self, source: &Source, directory: &str, page: Bytes) -> Result<Option<Left>, Unread> {
+        let mut least: Option<Left> = None;
+        for part in ["", ".rsvd"] {
+            let of = format!("{directory}/hugetlb.{}B{part}", page.exact());
+            let (max, usage) = if self.is_v1 {
+                (format!("{of}.limit_in_bytes"), format!("{of}.usage_in_bytes"))
+            } else {
+                (format!("{of}.max"), format!("{of}.current"))
+            };
+            let Some(limit) = limit(source, &max)? else { continue };
+            let left = Bytes(limit.saturating_sub(number(source, &usage)?));
+            let left = Left { set_by: max, left };
+            least = least.into_iter().chain([left]).min_by_key(|left| left.left);
+        }
+        Ok(least)
+    }
+}
+
+/// v1 tells the least limit of all groups above, of those too that a container does not see.
+fn inherited(source: &Source, directory: &str) -> Result<Option<(u64, String)>, Unread> {
+    let file = format!("{directory}/memory.stat");
+    let Some(stat) = optional(source.text(&file))? else {
+        return Ok(None);
+    };
+    let limit = count(&stat, "hierarchical_memory_limit ").filter(|limit| *limit < NO_LIMIT);
+    Ok(limit.map(|limit| (limit, format!("hierarchical_memory_limit in {file}"))))
+}
+
+/// A limit, or none: without the file, with `max`, or with v1's number for none.
+fn limit(source: &Source, file: &str) -> Result<Option<u64>, Unread> {
+    let Some(line) = optional(source.line(file))? else {
+        return Ok(None);
+    };
+    if line == "max" {
+        return Ok(None);
+    }
+    let limit = parse::value::<u64>(file, 0, "", "bytes or `max`", &line)?;
+    Ok((limit < NO_LIMIT).then_some(limit))
+}
+
+fn number(source: &Source, file: &str) -> Result<u64, Unread> {
+    match source.number(file) {
+        Reading::Known(number) => Ok(number),
+        // Without it a limit says nothing.
+        Reading::Unread(why) => Err(Unread::new(
+            Cause::Failed,
+            file,
+            format!("there is a limit, but its use is {why}"),
+        )),
+    }
+}
+
+fn count(stat: &str, name: &str) -> Option<u64> {
+    stat.lines()
+        .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+/// A line of mountinfo: `36 35 98:0 /TOP /TARGET OPTIONS [TAGS...] - KIND SOURCE SUPER`, if it is a hierarchy with the controller;
+/// which controllers v2 has, its files tell.
+fn mount(line: &str, controller: &str) -> Option<Mount> {
+    let (own, kind) = line.split_once(" - ")?;
+    let mut own = own.split(' ').skip(3);
+    let (top, target) = (own.next()?, own.next()?);
+    let mut kind = kind.split(' ');
+    let is_v1 = match kind.next()? {
+        "cgroup" if kind.nth(1)?.split(',').any(|option| option == controller) => true,
+        "cgroup2" => false,
+        _ => return None,
+    };
+    Some(Mount {
+        is_v1,
+        top: unescape(top),
+        target: unescape(target),
+    })
+}
+
+/// The path in a line `N:CONTROLLERS:PATH`; v2 has no controllers there.
+fn path<'a>(groups: &'a str, controller: Option<&str>) -> Option<&'a str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let is_it = match controller {
+            Some(controller) => controllers.split(',').any(|name| name == controller),
+            None => controllers.is_empty(),
+        };
+        is_it.then_some(path)
+    })
+}
+
+/// Spaces and the like in paths are written in octal: `\040`.
+fn unescape(path: &str) -> String {
+    let mut pieces = path.split('\\');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                plain.push(char::from(byte));
+                plain += &piece[3..];
+            }
+            None => plain = format!("{plain}\\{piece}"),
+        }
+    }
+    plain
+}

@@ -1,0 +1,137 @@
+//! Opens files that others may have put there: below a root, regular files only, and never so that opening or reading waits.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use model::Bytes;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, makedev, openat, openat2};
+use rustix::io::Errno;
+
+use super::walk::{self, Mounts};
+
+/// For every opening: a pipe does not wait for its other end, and no terminal becomes ours.
+const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// Most files of a process fit into this, and are read at one go: an empty buffer would grow with a system call for each step.
+const MOST_FILES: Bytes = Bytes::kib(4);
+/// f_type of file systems whose files are interfaces of the kernel (linux/magic.h): reading `/proc/kmsg` or `trace_pipe` waits
+/// for events and takes them from others. Regular files all the same.
+const INTERFACES: [i64; 12] = [
+    0x9fa0,                 // proc
+    0x6265_6572,            // sysfs
+    0x6462_6720,            // debugfs
+    0x7472_6163,            // tracefs
+    0x0027_e0eb,            // cgroup
+    0x6367_7270,            // cgroup2
+    0x7363_6673,            // securityfs
+    0x6265_6570,            // configfs
+    0xcafe_4a11_u32 as i64, // bpf
+    0xde5e_81e4_u32 as i64, // efivarfs
+    0x1980_0202,            // mqueue
+    0x1cd1,                 // devpts
+];
+
+/// What a path led to.
+pub(super) enum Opened {
+    /// A regular file.
+    File(File),
+    /// `/dev/null`, which stands for an empty file wherever configuration is masked.
+    Nothing,
+}
+
+/// A file of the kernel, whose name is ours but for a process id. Links to what a process has open are not followed.
+pub(super) fn kernel_file(path: &str) -> io::Result<Opened> {
+    let flags = OFlags::RDONLY | CAREFUL;
+    let file = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
+        Err(Errno::NOSYS | Errno::PERM) => openat(CWD, path, flags, Mode::empty())?,
+        file => file?,
+    };
+    match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(Opened::File(File::from(file))),
+        other => Err(not_regular(other)),
+    }
+}
+
+/// A file of the machine's own configuration, in directories that belong to root.
+pub(super) fn own_file(path: &str) -> io::Result<Opened> {
+    for_reading(&openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// A file below a root, out of which no link leads.
+pub(super) fn file_below(root: &OwnedFd, path: &str) -> io::Result<Opened> {
+    for_reading(&below(root, path, OFlags::PATH)?)
+}
+
+/// The same, where others chose the path, the file and what is mounted: interfaces of the kernel are refused, and file systems
+/// in user space are not entered.
+pub(super) fn plain_file_below(root: &OwnedFd, path: &str, mounts: &Mounts) -> io::Result<Opened> {
+    let found = walk::below(root, path, OFlags::PATH, &|step| mounts.may_enter(step))?;
+    if is_interface(&found)? {
+        return Err(io::Error::other("it is a file of the kernel, not of the process"));
+    }
+    for_reading(&found)
+}
+
+/// Opens a path below a root, as in a chroot, and follows no link of /proc to what a process has open. Where the kernel lacks
+/// openat2 (before Linux 5.6) or a filter of system calls refuses it, one component is opened at a time.
+pub(super) fn below(root: &OwnedFd, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    match openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => walk::below(root, path, flags, &|_| Ok(())),
+        found => Ok(found?),
+    }
+}
+
+/// Is it on a file system of the kernel's own?
+pub(super) fn is_interface(file: &OwnedFd) -> io::Result<bool> {
+    Ok(INTERFACES.contains(&fstatfs(file)?.f_type))
+}
+
+/// Looked at before it is opened for reading: opening a pipe waits, and opening a device can do anything.
+fn for_reading(found: &OwnedFd) -> io::Result<Opened> {
+    let stat = fstat(found)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+            let file = openat(CWD, again, OFlags::RDONLY | CAREFUL, Mode::empty())?;
+            Ok(Opened::File(File::from(file)))
+        }
+        FileType::CharacterDevice if stat.st_rdev == makedev(1, 3) => Ok(Opened::Nothing),
+        other => Err(not_regular(other)),
+    }
+}
+
+fn not_regular(kind: FileType) -> io::Error {
+    let what = match kind {
+        FileType::Directory => return Errno::ISDIR.into(),
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "something else",
+    };
+    io::Error::other(format!("it is {what}, not a regular file"))
+}
+
+impl Opened {
+    /// What it holds, from the beginning.
+    pub(super) fn reader(self) -> Box<dyn Read + Send> {
+        match self {
+            Self::File(file) => Box::new(file),
+            Self::Nothing => Box::new(io::empty()),
+        }
+    }
+
+    /// All of it; `None` if it is longer than `limit`.
+    pub(super) fn bytes(self, limit: Bytes) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = Vec::new();
+        if let Self::File(file) = self {
+            bytes.reserve(MOST_FILES.as_usize());
+            file.take(limit.0 + 1).read_to_end(&mut bytes)?;
+        }
+        Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
+    }
+}
+
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;

@@ -1,0 +1,143 @@
+//! Reads that another process can hold up for good (a file system in user space, a lock on its memory): each is waited for within
+//! a bound, and all of them together within another.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// For a file that a process names: local disks answer within milliseconds, a busy network file system within a second.
+pub(super) const FILE: Duration = Duration::from_secs(1);
+/// For accounts of a process's memory: the kernel needs its lock, and walks 60 GiB of base pages in about a second.
+pub(super) const MEMORY: Duration = Duration::from_secs(5);
+
+/// Time that may be lost to reads that do not answer; afterwards each is waited for no longer than [`SHORT`].
+const LOST: Duration = Duration::from_secs(6);
+const SHORT: Duration = Duration::from_millis(50);
+/// Threads that wait for an answer until the program ends; with so many nothing more is tried.
+const MOST_STUCK: u32 = 64;
+/// A thread that reads a file needs little.
+const STACK: usize = 128 << 10;
+
+static LOST_SO_FAR: AtomicU64 = AtomicU64::new(0);
+static STUCK: AtomicU32 = AtomicU32::new(0);
+
+/// What a thread of its own answers within `limit`; else why not. A thread that does not answer is left behind: the kernel ends
+/// it with the program, whatever it waits for.
+pub(super) fn within<T: Send + 'static>(
+    limit: Duration,
+    ask: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    let limit = allowed(limit)?;
+    let (sender, answer) = channel();
+    let work = move || {
+        // The receiver may have gone: then nobody wants it any more.
+        let _ = sender.send(ask());
+    };
+    let started = thread::Builder::new().stack_size(STACK).spawn(work);
+    started.map_err(|error| format!("no thread could be started: {error}"))?;
+    wait(&answer, limit)
+}
+
+/// One thread that reads one file after the other, as long as it answers; a thread for each would cost more than most reads.
+pub(super) struct Reader<Q, A>(Mutex<Option<Line<Q, A>>>);
+
+struct Line<Q, A> {
+    ask: Sender<Q>,
+    answer: Receiver<A>,
+}
+
+impl<Q: Send + 'static, A: Send + 'static> Reader<Q, A> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// The answer to a question within `limit`; else why not.
+    pub(super) fn within(&self, limit: Duration, question: Q, work: fn(Q) -> A) -> Result<A, String> {
+        let limit = allowed(limit)?;
+        let mut line = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.is_none() {
+            *line = Some(Line::start(work)?);
+        }
+        let answer = line.as_ref().ok_or("no thread could be started").and_then(|line| {
+            line.ask.send(question).map_err(|_| "the thread that reads has ended")?;
+            Ok(wait(&line.answer, limit))
+        });
+        let answer = answer.unwrap_or_else(|why| Err(why.to_owned()));
+        if answer.is_err() {
+            *line = None;
+        }
+        answer
+    }
+}
+
+impl<Q: Send + 'static, A: Send + 'static> Line<Q, A> {
+    fn start(work: fn(Q) -> A) -> Result<Self, String> {
+        let (ask, questions) = channel();
+        let (answers, answer) = channel();
+        let serve = move || {
+            while let Ok(question) = questions.recv() {
+                if answers.send(work(question)).is_err() {
+                    return;
+                }
+            }
+        };
+        let started = thread::Builder::new().stack_size(STACK).spawn(serve);
+        started.map_err(|error| format!("no thread could be started: {error}"))?;
+        Ok(Self { ask, answer })
+    }
+}
+
+fn allowed(limit: Duration) -> Result<Duration, String> {
+    if STUCK.load(Ordering::Relaxed) >= MOST_STUCK {
+        return Err(format!("left out: {MOST_STUCK} reads before it got no answer"));
+    }
+    let lost = Duration::from_nanos(LOST_SO_FAR.load(Ordering::Relaxed));
+    Ok(if lost < LOST { limit } else { limit.min(SHORT) })
+}
+
+fn wait<T>(answer: &Receiver<T>, limit: Duration) -> Result<T, String> {
+    let began = Instant::now();
+    answer.recv_timeout(limit).map_err(|error| match error {
+        RecvTimeoutError::Timeout => {
+            STUCK.fetch_add(1, Ordering::Relaxed);
+            LOST_SO_FAR.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
+            format!("no answer within {limit:?}")
+        }
+        RecvTimeoutError::Disconnected => "the thread that reads has ended".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Reader, within};
+
+    #[test]
+    fn what_answers_is_answered_and_what_does_not_is_left_behind() {
+        assert_eq!(within(Duration::from_secs(30), || 7), Ok(7));
+        let never = || loop {
+            thread::park();
+        };
+        let error = within::<()>(Duration::from_millis(5), never).expect_err("no answer");
+        assert!(error.starts_with("no answer within "), "{error}");
+    }
+
+    #[test]
+    fn a_reader_that_got_stuck_is_replaced() {
+        static READER: Reader<u32, u32> = Reader::new();
+        let work = |question: u32| match question {
+            0 => loop {
+                thread::park();
+            },
+            other => other * 2,
+        };
+        let ask = |question, limit| READER.within(limit, question, work);
+        assert_eq!(ask(4, Duration::from_secs(30)), Ok(8));
+        assert!(ask(0, Duration::from_millis(5)).is_err());
+        assert_eq!(ask(5, Duration::from_secs(30)), Ok(10));
+    }
+}
