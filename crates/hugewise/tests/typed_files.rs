@@ -100,6 +100,8 @@ fn endless_output_of_a_pipe_is_refused_at_the_limit() {
             .stdin(endless.stdout.take().expect("its output"))
             .output()
             .expect("ends");
+        // It holds an end of the pipe, too.
+        drop(command);
         endless.wait().expect("cat ends when its reader does");
         let why = String::from_utf8_lossy(&run.stderr);
         assert_eq!(run.status.code(), Some(2), "{way}: {why}");

@@ -112,8 +112,9 @@ pub(crate) fn each_named(
     mut visit: impl FnMut(&Mapping<'_>) -> Result<(), Unread>,
 ) -> Result<(), Unread> {
     source.pieces(path, LARGEST, whole_lines, |before, piece| {
-        let mut lines = lines_after(path, before, piece);
-        lines.try_for_each(|line| header(&line)?.map_or(Ok(()), |mapping| visit(&mapping)))
+        // `AnonHugePages:` begins like an address.
+        let mut headers = lines_after(path, before, piece).filter(|line| line.key_value().is_none());
+        headers.try_for_each(|line| header(&line)?.map_or(Ok(()), |mapping| visit(&mapping)))
     })
 }
 
