@@ -179,6 +179,86 @@ fn unsafe_stays_in_its_rooms() {
     }
 }
 
+/// Files that hold one of the words, below the crates' sources.
+fn holders(words: &[&str]) -> BTreeSet<String> {
+    let mut holders = BTreeSet::new();
+    for name in crates() {
+        for (path, text) in sources_of(&name) {
+            if !is_test(&path) && words.iter().any(|word| code(&text).contains(word)) {
+                let from = root().join("crates");
+                holders.insert(path.strip_prefix(from).expect("below").display().to_string());
+            }
+        }
+    }
+    holders
+}
+
+fn expected<const N: usize>(files: [&str; N]) -> BTreeSet<String> {
+    files.map(str::to_owned).into()
+}
+
+const TABLE: &str = "a new place needs a guard and its line in the table of ARCHITECTURE.md";
+
+#[test]
+fn programs_are_started_in_these_places_only() {
+    let words = [
+        "Command::new",
+        "libc::fork",
+        "libc::execv",
+        "posix_spawn(",
+        "libc::system",
+        "libc::popen",
+    ];
+    let known = [
+        // Helpers, shut in.
+        "hugewise/src/helper.rs",
+        // The user's own program and commands.
+        "lab/src/compare/live/spawn/syscall.rs",
+        "lab/src/compare/text.rs",
+        // Ourselves.
+        "lab/src/compare/live/guard/syscall.rs",
+        "lab/src/kernelops/crew.rs",
+    ];
+    assert_eq!(holders(&words), expected(known), "{TABLE}");
+}
+
+#[test]
+fn shared_directories_are_used_in_these_places_only() {
+    let known = ["hugewise/src/commands/pools.rs"];
+    assert_eq!(
+        holders(&["temp_dir()", "\"/tmp", "\"/var/tmp"]),
+        expected(known),
+        "{TABLE}"
+    );
+}
+
+#[test]
+fn host_opens_files_in_these_places_only() {
+    let mut opens = holders(&[
+        "File::open",
+        "fs::read(",
+        "read_to_string(",
+        "openat(",
+        "openat2(",
+        "fs::read_dir",
+    ]);
+    opens.retain(|path| path.starts_with("host/"));
+    let known = [
+        // Our own and other processes' page tables: files of the kernel.
+        "host/src/processes/folios.rs",
+        "host/src/processes/proof.rs",
+        "host/src/processes/scan.rs",
+        // The guarded ways.
+        "host/src/source.rs",
+        "host/src/source/directory.rs",
+        "host/src/source/foreign.rs",
+        "host/src/source/hugetlb_files.rs",
+        "host/src/source/open.rs",
+        "host/src/source/walk.rs",
+    ];
+    assert_eq!(opens, expected(known), "{TABLE}");
+}
+
 #[test]
 fn only_ui_prints() {
     // `testing` is no part of the program.

@@ -1,0 +1,243 @@
+//! What processes of other users name: files that do not answer, that are none, or that their users could not read.
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{compiled, hugewise, sent, skipped};
+
+/// Nobody's, on all distributions.
+const NOBODY: u32 = 65534;
+/// Far more than any command takes here, and an end to those that would wait for good.
+const FOR_GOOD: Duration = Duration::from_secs(120);
+
+/// Files of root's and of nobody's, which a server of nobody's names.
+struct Stage {
+    temp: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl Stage {
+    /// `None` without root.
+    fn set() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            skipped("a process of another user needs root");
+            return None;
+        }
+        let temp = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(temp.path(), Permissions::from_mode(0o755)).expect("chmod");
+        // A shell of that name.
+        let program = temp.path().join("postgres");
+        fs::copy("/bin/sh", &program).expect("a copy");
+        Some(Self { temp, program })
+    }
+
+    /// A data directory of nobody's.
+    fn data(&self, name: &str) -> PathBuf {
+        let data = self.temp.path().join(name);
+        fs::create_dir(&data).expect("a directory");
+        chown(&data, Some(NOBODY), Some(NOBODY)).expect("chown");
+        data
+    }
+
+    fn serves(&self, data: &Path, uid: u32) -> Server {
+        let mut command = Command::new(&self.program);
+        command
+            .args(["-c", "echo up; read nothing", "postgres", "-D"])
+            .arg(data)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .uid(uid)
+            .gid(uid);
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("its output");
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        assert_eq!(line, "up\n");
+        Server(child)
+    }
+
+    /// The capture that is taken beside such a server: what it says of the server's file.
+    fn captured(&self, server: &Server, data: &Path) -> String {
+        let file = self.temp.path().join("capture.tree");
+        let mut command = hugewise(&["snapshot", file.to_str().expect("a plain path"), "--yes"]);
+        assert!(ended(command.stderr(Stdio::null())).success());
+        let wanted = format!("/proc/{}/root{}/postgresql.conf", server.0.id(), data.display());
+        let text = fs::read_to_string(file).expect("a capture");
+        let said = text.split_once(&wanted).map(|(before, after)| {
+            let kind = before.rsplit('\n').next().unwrap_or_default();
+            let content = after.split("\nline /").next().unwrap_or_default();
+            let content = content.split("\nfile /").next().unwrap_or_default();
+            let content = content.split("\ndenied /").next().unwrap_or_default();
+            format!("{kind}{content}")
+        });
+        said.unwrap_or_default()
+    }
+}
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().expect("it can be ended");
+        self.0.wait().expect("it ends");
+    }
+}
+
+/// How it ends, which it must.
+fn ended(command: &mut Command) -> ExitStatus {
+    let mut child = command.stdout(Stdio::null()).spawn().expect("it starts");
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a status") {
+            return status;
+        }
+        if began.elapsed() > FOR_GOOD {
+            child.kill().expect("killed");
+            child.wait().expect("it ends");
+            panic!("it waits for good");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn what_is_no_file_is_not_opened_and_nothing_waits_for_it() {
+    let Some(stage) = Stage::set() else { return };
+    let pipe = stage.data("pipe");
+    let made = Command::new("mkfifo").arg(pipe.join("postgresql.conf")).status();
+    assert!(made.expect("mkfifo").success());
+    let linked = |name: &str, target: &str| {
+        let data = stage.data(name);
+        symlink(target, data.join("postgresql.conf")).expect("a link");
+        data
+    };
+    let terminal = linked("terminal", "/dev/tty");
+    let zeros = linked("zeros", "/dev/zero");
+    let messages = linked("messages", "/proc/kmsg");
+    let own = linked("own", "/proc/self/fd/0");
+    let cases = [
+        (pipe, "it is a pipe"),
+        (terminal, "it is a device"),
+        (zeros, "it is a device"),
+        (messages, "it is a file of the kernel"),
+        (own, ""),
+    ];
+    for (data, why) in cases {
+        let server = stage.serves(&data, NOBODY);
+        assert!(ended(hugewise(&["doctor"]).stderr(Stdio::null())).code().is_some());
+        let said = stage.captured(&server, &data);
+        assert!(
+            said.contains("failed") && said.contains(why),
+            "{}: {said}",
+            data.display()
+        );
+    }
+}
+
+#[test]
+fn a_file_that_its_user_could_not_read_is_not_read_for_him() {
+    let Some(stage) = Stage::set() else { return };
+    let secret = stage.temp.path().join("secret");
+    fs::write(&secret, "huge_pages = leaked1\n").expect("a file");
+    fs::set_permissions(&secret, Permissions::from_mode(0o600)).expect("chmod");
+    let linked = stage.data("linked");
+    symlink(&secret, linked.join("postgresql.conf")).expect("a link");
+    // Below a directory that only root may enter.
+    let closed = stage.temp.path().join("closed");
+    fs::create_dir(&closed).expect("a directory");
+    fs::set_permissions(&closed, Permissions::from_mode(0o700)).expect("chmod");
+    fs::write(closed.join("file"), "huge_pages = leaked2\n").expect("a file");
+    let below = stage.data("below");
+    symlink(closed.join("file"), below.join("postgresql.conf")).expect("a link");
+    for data in [&linked, &below] {
+        let server = stage.serves(data, NOBODY);
+        let said = stage.captured(&server, data);
+        assert!(said.starts_with("denied ") && !said.contains("leaked"), "{said}");
+    }
+    // Its own file, and a file of root's that all may read, are read; so is root's own for a server of root's.
+    let own = stage.data("own");
+    fs::write(own.join("postgresql.conf"), "huge_pages = seen\n").expect("a file");
+    fs::set_permissions(own.join("postgresql.conf"), Permissions::from_mode(0o600)).expect("chmod");
+    chown(own.join("postgresql.conf"), Some(NOBODY), Some(NOBODY)).expect("chown");
+    let said = stage.captured(&stage.serves(&own, NOBODY), &own);
+    assert!(said.contains("huge_pages = seen"), "{said}");
+    let said = stage.captured(&stage.serves(&linked, 0), &linked);
+    assert!(said.contains("leaked1"), "root may read it: {said}");
+}
+
+/// A mount that is taken away again.
+struct Mounted(PathBuf, Child);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-l"]).arg(&self.0).status();
+        let _ = self.1.kill();
+        let _ = self.1.wait();
+    }
+}
+
+/// A file system that does not answer; `None` where there can be none.
+fn silent(stage: &Stage) -> Option<Mounted> {
+    let program = stage.temp.path().join("silent");
+    compiled("foreign/silent.c", &program)?;
+    let data = stage.data("silent-data");
+    let mut child = Command::new(&program)
+        .arg(&data)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut line = String::new();
+    let out = child.stdout.take().expect("its output");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    let mounted = Mounted(data, child);
+    if line != "ready\n" {
+        skipped("no file system in user space can be mounted here");
+        return None;
+    }
+    Some(mounted)
+}
+
+#[test]
+fn a_file_system_that_does_not_answer_holds_nothing_up() {
+    let Some(stage) = Stage::set() else { return };
+    let Some(mounted) = silent(&stage) else { return };
+    let server = stage.serves(&mounted.0, NOBODY);
+    let said = stage.captured(&server, &mounted.0);
+    assert!(
+        said.contains("failed") && said.contains("file system in user space (fuse.silent)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_signal_ends_a_checkup_while_it_reads() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let args = [
+        "checkup", "--skip", "latency", "--skip", "tlb", "--skip", "guest", "--report",
+    ];
+    let mut command = hugewise(&args);
+    let report = temp.path().join("report.html");
+    let started = command.arg(report).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = started.expect("starts");
+    let mut err = BufReader::new(child.stderr.take().expect("stderr"));
+    let mut line = String::new();
+    while !line.contains("reading the machine") {
+        line.clear();
+        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it reads the machine");
+    }
+    sent("-TERM", &child);
+    let status = child.wait().expect("it ends");
+    if status.success() {
+        skipped("it had read the machine before the signal came");
+        return;
+    }
+    assert_eq!(status.code(), Some(130), "interrupted");
+}
