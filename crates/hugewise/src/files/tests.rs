@@ -248,7 +248,7 @@ fn devices_and_pipes_are_written_straight() {
     let full = put(Path::new("/dev/full"), b"too much", Access::Usual).expect_err("full");
     assert_eq!(full.kind(), io::ErrorKind::StorageFull);
     let (mut reader, writer) = io::pipe().expect("a pipe");
-    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+    let path = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
     put(Path::new(&path), b"through", Access::Usual).expect("written");
     drop(writer);
     let mut text = String::new();
