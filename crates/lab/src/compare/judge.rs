@@ -217,8 +217,13 @@ impl<'a> Compared<'a> {
         let runs = self.arm.runs.len();
         let pairs = self.blocks.len();
         if per_start > 1 && pairs > 0 {
+            let started = if pairs == 1 {
+                "once".to_owned()
+            } else {
+                format!("{pairs} times")
+            };
             format!(
-                "exploratory, as every process has a speed of its own: each program was started {pairs} times, and a verdict takes \
+                "exploratory, as every process has a speed of its own: each program was started {started}, and a verdict takes \
                  {LEAST} starts (more time: --budget)"
             )
         } else if pairs < runs {
