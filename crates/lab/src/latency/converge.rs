@@ -155,8 +155,8 @@ pub(super) struct Meeting {
     pub(super) cold: f64,
     /// Standard error of their difference as a share of `warm`.
     pub(super) error: f64,
-    /// Standard errors of both by the samples within visits alone.
-    own: [f64; 2],
+    /// Standard errors of both, in ticks.
+    errors: [f64; 2],
     /// Change over the tail of visits after a warm-up, with its standard error.
     pub(super) drift: Trend,
 }
@@ -171,14 +171,16 @@ impl Meeting {
             let errors = visits.iter().map(|arrival| arrival.error.powi(2)).sum::<f64>();
             errors.sqrt() / visits.len() as f64
         });
+        let between = deviation(&warm_levels).max(deviation(&cold_levels));
+        let errors = [0, 1].map(|side| own[side].max(between / ([warm, cold][side].len() as f64).sqrt()));
         let within = warm.iter().chain(cold).map(|arrival| arrival.error).fold(0.0, f64::max);
-        let spread = deviation(&warm_levels).max(deviation(&cold_levels)).max(within) / at_warm;
+        let spread = between.max(within) / at_warm;
         let error = spread * (1.0 / warm.len() as f64 + 1.0 / cold.len() as f64).sqrt();
         Some(Self {
             warm: at_warm,
             cold: at_cold,
             error,
-            own,
+            errors,
             drift: drift(warm),
         })
     }
@@ -188,9 +190,9 @@ impl Meeting {
         self.cold / self.warm - 1.0
     }
 
-    /// Where both arrive, each moved outwards by what it is not known better than by its own samples.
+    /// Where both arrive, each moved outwards by two of its standard errors.
     pub(super) fn arrivals(&self) -> (f64, f64) {
-        let [warm, cold] = self.own.map(|error| 2.0 * error);
+        let [warm, cold] = self.errors.map(|error| 2.0 * error);
         let outwards = if self.gap() > 0.0 { 1.0 } else { -1.0 };
         (self.warm - outwards * warm, self.cold + outwards * cold)
     }

@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 use super::converge::{Approach, COOL};
 use super::plan::Target;
 use super::sampling::Samples;
-use super::sweep::{Bench, Sampled, Sweep};
+use super::sweep::{Bench, Sweep};
 
 /// What a simulated machine is like.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,8 @@ struct Simulated {
     nature: Nature,
     now: f64,
     state: Vec<(f64, f64)>,
+    /// When each point was first and last visited.
+    spans: Vec<(f64, f64)>,
     level: f64,
     random: Pcg64Mcg,
 }
@@ -70,6 +72,7 @@ impl Simulated {
             nature,
             now: 0.0,
             state: vec![(0.0, 0.0); points],
+            spans: vec![(f64::INFINITY, 0.0); points],
             level: 1.0,
             random: Pcg64Mcg::seed_from_u64(seed),
         }
@@ -114,6 +117,7 @@ impl Bench for Simulated {
         state = 1.0 - (1.0 - state) * (-times).exp();
         self.now += returns * times / pace;
         self.state[point] = (state, self.now);
+        self.spans[point].0 = self.spans[point].0.min(self.now);
         self.level = 1.0 + between * self.normal();
         true
     }
@@ -130,6 +134,7 @@ impl Bench for Simulated {
         });
         let blocks = blocks.collect();
         self.state[point] = (state, self.now);
+        self.spans[point].1 = self.now;
         blocks
     }
 
@@ -149,8 +154,8 @@ fn targets() -> Vec<Target> {
     (24..=31).map(target).collect()
 }
 
-/// A sweep with the usual time for each point, and the middle of its run.
-fn swept(nature: Nature, seed: u64) -> (Sampled, f64) {
+/// A sweep with the usual time for each point, and the truth of each in the middle of its visits.
+fn swept(nature: Nature, seed: u64) -> Vec<(Samples, f64)> {
     let targets = targets();
     let mut bench = Simulated::new(nature, targets.len(), seed);
     let sweep = Sweep {
@@ -159,7 +164,9 @@ fn swept(nature: Nature, seed: u64) -> (Sampled, f64) {
         seed,
     };
     let sampled = sweep.run(&mut bench, &mut (), &|| false).expect("runs");
-    (sampled, bench.now / 2.0)
+    let middles = bench.spans.iter().map(|(first, last)| f64::midpoint(*first, *last));
+    let truths = middles.map(|middle| nature.truth(middle));
+    sampled.samples.into_iter().zip(truths).collect()
 }
 
 /// Is the truth where a point says it is: within `share` of its number, or inside its bound?
@@ -184,11 +191,10 @@ fn what_is_reported_is_the_converged_time_or_a_bound_that_holds() {
                     between: 0.005,
                     ..CALM
                 };
-                let (sampled, middle) = swept(nature, 11);
-                for samples in &sampled.samples {
+                for (samples, truth) in &swept(nature, 11) {
                     all += 1;
                     numbers += usize::from(samples.ticks().is_some() && returns <= 0.03);
-                    if !holds(samples, nature.truth(middle), 0.03) {
+                    if !holds(samples, *truth, 0.03) {
                         wrong.push((nature, samples.convergence(), samples.ticks()));
                     }
                 }
@@ -213,9 +219,8 @@ fn intervals_hold_the_truth_whatever_lies_between_visits() {
             };
             let (mut held, mut all) = (0, 0);
             for seed in 0..25 {
-                let (sampled, middle) = swept(nature, seed);
-                let truth = nature.truth(middle);
-                for ticks in sampled.samples.iter().filter_map(Samples::ticks) {
+                for (samples, truth) in swept(nature, seed) {
+                    let Some(ticks) = samples.ticks() else { continue };
                     all += 1;
                     held += usize::from((ticks.low..=ticks.high).contains(&truth));
                 }
