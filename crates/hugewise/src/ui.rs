@@ -106,14 +106,17 @@ impl Ui {
             .with_context(|| format!("--output {}", path.display()))
     }
 
-    /// The same of a result that writes itself, piece by piece where it goes to standard output alone. It is written to memory
-    /// first where it has to be whole.
+    /// The same of a result that writes itself, piece by piece. It is written to memory first where it has to be shown at once.
     pub fn result_by(&mut self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
-        if self.file.is_some() || self.is_watch {
+        if self.is_watch {
             let mut bytes = Vec::new();
             write(&mut bytes)?;
             return self.result(&bytes);
         }
+        if let Some((path, target)) = &mut self.file {
+            return put_by(target, write).with_context(|| format!("--output {}", path.display()));
+        }
+        stdout_is_open().context("standard output")?;
         let mut out = Leaving {
             out: io::BufWriter::with_capacity(BUFFER, io::stdout().lock()),
             is_gone: false,
@@ -327,6 +330,20 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
         .chain(lines)
         .collect::<Vec<_>>()
         .concat()
+}
+
+/// Writes a result into its file. Why it could not be made is kept apart from why it could not be written.
+fn put_by(target: &mut Target, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut failed = None;
+    let written = target.put_by(Existing::Replace, |out| {
+        write(out).map_err(|error| {
+            let kind = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+            let kind = kind.map_or(io::ErrorKind::Other, io::Error::kind);
+            failed = Some(error);
+            kind.into()
+        })
+    });
+    ignore_gone(written.map(drop)).map_err(|error| failed.unwrap_or_else(|| error.into()))
 }
 
 fn ignore_gone(written: io::Result<()>) -> io::Result<()> {

@@ -30,7 +30,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Resul
         processes: !typed.no_processes,
     };
     let Capture { tree, left_out } = capture(&desk.source, options);
-    out.put(tree.to_text().as_ref(), existing)
+    out.put_by(existing, |out| tree.write_to(out))
         .with_context(|| path.to_string())?;
     summary(&left_out).iter().for_each(|line| desk.ui.note(line));
     desk.ui.note(&format!(

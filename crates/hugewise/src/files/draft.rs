@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags};
@@ -68,7 +68,7 @@ impl<'a> Draft<'a> {
         Ok(is_named.then_some(Self { place, name, file }))
     }
 
-    fn file(&self) -> io::Result<&File> {
+    pub(super) fn file(&self) -> io::Result<&File> {
         self.file.as_ref().ok_or_else(|| Errno::BADF.into())
     }
 
@@ -84,10 +84,6 @@ impl<'a> Draft<'a> {
             copy_access_list(self.place, file)?;
         }
         Ok(())
-    }
-
-    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file()?.write_all(bytes)
     }
 
     /// Gives it the target's name once all of it is on disk.

@@ -8,7 +8,7 @@ mod draft;
 mod place;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use draft::Draft;
@@ -31,6 +31,9 @@ pub enum Existing {
     /// It stays, and the write fails.
     Refuse,
 }
+
+/// Bytes that are written at a time.
+const BUFFER: usize = 64 << 10;
 
 /// Where a result goes; it could be written when this was made.
 #[derive(Debug)]
@@ -72,19 +75,42 @@ impl Target {
     /// # Errors
     /// If it could not be written; a regular file is then as it was.
     pub fn put(&mut self, bytes: &[u8], existing: Existing) -> io::Result<Option<File>> {
+        self.put_by(existing, |out| out.write_all(bytes))
+    }
+
+    /// The same of what writes itself, piece by piece; the file keeps its old content until all of it is there.
+    ///
+    /// # Errors
+    /// As [`Target::put`], and what `write` answers.
+    pub fn put_by(
+        &mut self,
+        existing: Existing,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<Option<File>> {
         match &mut self.0 {
-            To::Whole(place, access) => replace(place, bytes, *access, existing).map(Some),
-            To::Stream(file) => file.write_all(bytes).and_then(|()| file.flush()).map(|()| None),
+            To::Whole(place, access) => replace(place, write, *access, existing).map(Some),
+            To::Stream(file) => buffered(file, write).map(|()| None),
         }
     }
 }
 
 /// The one way to a file's new content.
-fn replace(place: &Place, bytes: &[u8], access: Access, existing: Existing) -> io::Result<File> {
+fn replace(
+    place: &Place,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    access: Access,
+    existing: Existing,
+) -> io::Result<File> {
     draft::sweep(place);
-    let mut draft = Draft::begin(place, access).map_err(|error| beside(&error))?;
-    draft.write(bytes)?;
+    let draft = Draft::begin(place, access).map_err(|error| beside(&error))?;
+    buffered(draft.file()?, write)?;
     draft.publish(existing)
+}
+
+fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(BUFFER, file);
+    write(&mut out)?;
+    out.flush()
 }
 
 /// A refusal of the directory, in words that name the cause.

@@ -52,7 +52,7 @@ impl Caches {
     }
 
     /// Memory whose lines replace most of what is in the last level, and never so much that it hurts.
-    fn to_clear(&self) -> Bytes {
+    fn to_clear(self) -> Bytes {
         Bytes(self.last().0 / 2 * 3).min(Bytes::mib(768))
     }
 
