@@ -5,32 +5,8 @@
 pub(super) enum Approach {
     /// After a parallel warm-up, `boost` times as long as fills the caches: the walk begins at or below its converged time.
     Warm { boost: u32 },
-    /// With empty caches and a small part of a warm-up: the walk begins above its converged time if it is seen to fall, and
-    /// gets there sooner than from empty caches.
-    Cool,
     /// With empty caches: the walk begins above its converged time.
     Cold,
-}
-
-/// The part of a warm-up that a cool approach makes.
-pub(super) const COOL: u64 = 16;
-
-impl Approach {
-    /// Is it one from above?
-    pub(super) fn is_from_above(self) -> bool {
-        !matches!(self, Self::Warm { .. })
-    }
-}
-
-/// Did a visit begin above where it arrived, so that it shows an approach from above?
-pub(super) fn fell(ticks: &[f64]) -> bool {
-    let begin = &ticks[..(ticks.len() / HEAD).max(1).min(ticks.len())];
-    match (level(begin), level(tail(ticks))) {
-        (Some((begun, before)), Some((arrived, after))) => {
-            begun - arrived > (CLOSE * arrived).max(CHANCE * (before.powi(2) + after.powi(2)).sqrt())
-        }
-        _ => false,
-    }
 }
 
 /// Two times that differ by no more than this share are the same for the stop rule.
@@ -40,8 +16,6 @@ pub(super) const CLOSE: f64 = 0.01;
 pub(super) const MEET: f64 = 0.05;
 /// A trend over the last half of a visit that is known to be smaller than this share is none.
 const FLAT: f64 = 0.02;
-/// The beginning of a visit is one part in so many.
-const HEAD: usize = 16;
 /// Consecutive stretches of a quarter of a visit whose spread shows how well its median is known.
 const STRETCHES: usize = 8;
 /// Blocks of such a stretch, at least.

@@ -7,7 +7,7 @@ use chase::counters::Counts;
 use model::Estimate;
 use model::latency::{Bound, Convergence, Counters, Dropped, Quiet, Stopped};
 
-use super::converge::{Approach, Arrival, CLOSE, Meeting, fell, tail};
+use super::converge::{Approach, Arrival, CLOSE, Meeting, tail};
 
 /// A warm-up that is so many times as long as fills the caches, and still too short, will not do at any length.
 const MOST_BOOST: u32 = 8;
@@ -68,8 +68,6 @@ pub(super) struct Course {
     pub(super) boost: u32,
     /// Visits after a warm-up walk at least so long; zero before the first.
     pub(super) walk: Duration,
-    /// The approach from above.
-    pub(super) above: Approach,
 }
 
 impl Default for Course {
@@ -77,7 +75,6 @@ impl Default for Course {
         Self {
             boost: 1,
             walk: Duration::ZERO,
-            above: Approach::Cool,
         }
     }
 }
@@ -106,10 +103,6 @@ impl Samples {
             }
             return;
         };
-        if visit.approach == Approach::Cool && !fell(&ticks) {
-            self.course.above = Approach::Cold;
-            return;
-        }
         self.visits.push(Kept {
             approach: visit.approach,
             walked: visit.walked,
@@ -139,7 +132,7 @@ impl Samples {
 
     /// Learns from a visit how the next ones are to be. Visits that began otherwise no longer count.
     fn steer(&mut self, visit: &Visit) {
-        if !visit.approach.is_from_above() {
+        if visit.approach != Approach::Cold {
             self.course.walk = self.course.walk.max(visit.walked);
         }
         let Some(meeting) = self.meeting() else { return };
@@ -155,7 +148,7 @@ impl Samples {
         if self.course != before {
             let course = self.course;
             self.visits
-                .retain(|visit| visit.approach.is_from_above() || visit.follows(course));
+                .retain(|visit| visit.approach == Approach::Cold || visit.follows(course));
         }
     }
 
@@ -181,7 +174,7 @@ impl Samples {
     }
 
     fn counting(&self, cold: bool) -> impl Iterator<Item = &Kept> {
-        let of = move |visit: &&Kept| visit.approach.is_from_above() == cold;
+        let of = move |visit: &&Kept| (visit.approach == Approach::Cold) == cold;
         let longest = self
             .visits
             .iter()

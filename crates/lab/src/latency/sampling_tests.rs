@@ -160,18 +160,6 @@ fn a_point_whose_blocks_are_all_disturbed_is_given_up() {
 }
 
 #[test]
-fn an_approach_that_was_not_seen_to_fall_shows_nothing_from_above_and_the_next_is_colder() {
-    let mut samples = Samples::default();
-    samples.add(&visit(WARM, [100.0; 400]));
-    samples.add(&visit(Approach::Cool, [100.0; 400]));
-    assert_eq!((samples.course().above, samples.meeting()), (Approach::Cold, None));
-    let mut samples = Samples::default();
-    samples.add(&visit(WARM, [100.0; 400]));
-    samples.add(&visit(Approach::Cool, [130.0; 40].into_iter().chain([100.0; 360])));
-    assert!(samples.is_met() && samples.course().above == Approach::Cool);
-}
-
-#[test]
 fn a_neighbour_moves_the_median_but_not_the_quiet_step() {
     let mut samples = Samples::default();
     both(

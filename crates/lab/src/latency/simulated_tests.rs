@@ -9,7 +9,7 @@ use model::{Bytes, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::converge::{Approach, COOL};
+use super::converge::Approach;
 use super::plan::Target;
 use super::sampling::Samples;
 use super::sweep::{Bench, Sweep};
@@ -105,13 +105,12 @@ impl Bench for Simulated {
         let Nature { returns, between, .. } = self.nature;
         let (mut state, left) = self.state[point];
         state *= (-(self.now - left) / ELSEWHERE).exp();
-        if approach.is_from_above() {
+        if approach == Approach::Cold {
             state = 0.0;
             self.now += 0.005;
         }
         let (pace, times) = match approach {
             Approach::Cold => (WARM_UP.0, 0.0),
-            Approach::Cool => (WARM_UP.0, WARM_UP.1 / COOL as f64),
             Approach::Warm { boost } => (WARM_UP.0, WARM_UP.1 * f64::from(boost)),
         };
         state = 1.0 - (1.0 - state) * (-times).exp();

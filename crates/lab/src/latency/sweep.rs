@@ -141,7 +141,7 @@ fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
         });
     }
     let cold = Next {
-        approach: course.above,
+        approach: Approach::Cold,
         first: SHORTEST,
         most: (share / 2).max(SHORTEST),
     };
@@ -166,7 +166,7 @@ fn visit(point: usize, next: &Next, warm: Option<f64>, bench: &mut dyn Bench) ->
     if !bench.enter(point, next.approach) {
         return None;
     }
-    let warm = warm.filter(|_| next.approach.is_from_above());
+    let warm = warm.filter(|_| next.approach == Approach::Cold);
     let (mut blocks, mut walked) = (Vec::new(), Duration::ZERO);
     let mut more = next.first;
     loop {

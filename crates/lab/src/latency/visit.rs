@@ -12,7 +12,7 @@ use model::Bytes;
 use model::latency::Access;
 
 use super::arenas::Arenas;
-use super::converge::{Approach, COOL};
+use super::converge::Approach;
 use super::plan::Target;
 use super::sweep::Bench;
 
@@ -130,10 +130,9 @@ impl<'a> Live<'a> {
         let slot = field.ring((target.pattern, target.bytes), &order, draw);
         let steps = match approach {
             Approach::Cold => 0,
-            Approach::Cool => self.caches.warm_up(&order, 1) / COOL,
             Approach::Warm { boost } => self.caches.warm_up(&order, boost),
         };
-        if approach.is_from_above() {
+        if approach == Approach::Cold {
             self.clear(target.bytes);
         }
         self.rings(point)?.preload(slot, target.access, steps);
