@@ -257,7 +257,7 @@ impl Samples {
     fn converged<'a>(&'a self, of: impl Fn(&'a Kept) -> &'a Vec<f64>) -> Vec<Vec<f64>> {
         let cold_too = self.meeting().is_some_and(|meeting| meeting.gap().abs() <= CLOSE);
         let longest = self.longest_cold();
-        let counts = |visit: &&Kept| !visit.approach.is_from_above() || (cold_too && 2 * visit.walked > longest);
+        let counts = |visit: &&Kept| visit.approach != Approach::Cold || (cold_too && 2 * visit.walked > longest);
         self.visits
             .iter()
             .filter(counts)
