@@ -52,7 +52,7 @@ impl Caches {
     }
 
     /// Memory whose lines replace most of what is in the last level, and never so much that it hurts.
-    fn to_clear(self) -> Bytes {
+    fn clearing(&self) -> Bytes {
         Bytes(self.last().0 / 2 * 3).min(Bytes::mib(768))
     }
 
@@ -94,7 +94,7 @@ impl<'a> Live<'a> {
         };
         let measurable = targets.iter().map(&mut backed).collect();
         // Written, or all of it would be the one page of zeros.
-        let elsewhere = vec![1; caches.to_clear().as_usize()];
+        let elsewhere = vec![1; caches.clearing().as_usize()];
         Self {
             arenas,
             targets,
