@@ -104,11 +104,13 @@ fn root_leaves_a_file_with_its_owner() {
     assert_eq!((meta.uid(), meta.gid()), (65534, 65534));
 }
 
+type Step<'s> = &'s dyn Fn(&mut Draft<'_>) -> io::Result<()>;
+
 /// How far a writer came before it was killed.
 fn killed_after(step: usize, path: &Path) {
     let (place, _) = find(path).expect("a place");
     let mut draft = Draft::begin(&place, Access::Usual).expect("begun");
-    let steps: [&dyn Fn(&mut Draft<'_>) -> io::Result<()>; 4] = [
+    let steps: [Step<'_>; 4] = [
         &|draft| draft.write(b"new and "),
         &|draft| draft.write(b"whole"),
         &|draft| draft.sync(),
