@@ -128,20 +128,29 @@ pub(super) fn counted(source: &Source, pid: u32) -> Reading<Vec<Area>> {
 
 /// Mappings without their bytes: cheap, whatever the size of the process.
 pub(super) fn named(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    named_where(source, pid, |_| true)
+}
+
+fn named_where(source: &Source, pid: u32, keeps: impl Fn(&MapsLine<'_>) -> bool) -> Reading<Vec<Area>> {
     let path = format!("/proc/{pid}/maps");
     let (mut areas, mut texts) = (Vec::new(), Texts::default());
     let read = source.pieces(&path, LARGEST_MAPS, whole_lines, |before, piece| {
-        add_maps(&path, before, piece, &mut texts, &mut areas)
+        add_maps(&path, before, piece, &mut texts, &mut areas, &keeps)
     });
     read.map(|()| areas).into()
 }
 
-/// Names of mappings, from whichever of the two files is there.
-pub(crate) fn any(source: &Source, pid: u32) -> Reading<Vec<Area>> {
-    match named(source, pid) {
+/// Mappings of files, of which there are few, from whichever of the two files is there.
+pub(crate) fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
+    let named = named_where(source, pid, |line| line.name.starts_with('/'));
+    let areas = match named {
         Reading::Unread(why) if why.unread == Cause::Absent => counted(source, pid),
         named => named,
-    }
+    };
+    areas.map(|mut areas| {
+        areas.retain(|area| area.name.starts_with('/'));
+        areas
+    })
 }
 
 fn area(path: &str, mapping: &smaps::Mapping<'_>, texts: &mut Texts) -> Result<Area, Unread> {
@@ -175,17 +184,26 @@ fn shared(path: &str, texts: &mut Texts, text: &str) -> Result<Arc<str>, Unread>
 /// A line that is not `START-END PERMS OFFSET DEVICE INODE NAME`.
 pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
     let mut areas = Vec::new();
-    add_maps(path, 0, bytes, &mut Texts::default(), &mut areas).map(|()| areas)
+    add_maps(path, 0, bytes, &mut Texts::default(), &mut areas, &|_| true).map(|()| areas)
 }
 
 /// Adds the lines of a piece of a maps file that has so many lines before it.
-fn add_maps(path: &str, before: usize, bytes: &[u8], texts: &mut Texts, areas: &mut Vec<Area>) -> Result<(), Unread> {
+fn add_maps(
+    path: &str,
+    before: usize,
+    bytes: &[u8],
+    texts: &mut Texts,
+    areas: &mut Vec<Area>,
+    keeps: &impl Fn(&MapsLine<'_>) -> bool,
+) -> Result<(), Unread> {
     let text = String::from_utf8_lossy(bytes);
     (before..).zip(text.lines()).try_for_each(|(index, line)| {
         let wanted = "START-END PERMS OFFSET DEVICE INODE NAME";
         let fields =
             MapsLine::read(line).ok_or_else(|| crate::parse::garbled(path, index, "the line", wanted, line))?;
-        areas.push(fields.area(path, texts)?);
+        if keeps(&fields) {
+            areas.push(fields.area(path, texts)?);
+        }
         Ok(())
     })
 }

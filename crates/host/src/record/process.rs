@@ -185,7 +185,7 @@ impl<'r, 'a> Closer<'r, 'a> {
         if !is_counted {
             self.file("maps", whole);
         }
-        let areas = areas::any(self.recorder.source, self.program.pid());
+        let areas = areas::of_files(self.recorder.source, self.program.pid());
         areas.into_result().unwrap_or_default()
     }
 

@@ -19,6 +19,7 @@
 //! editors cannot lose it, and a space in a path. `end` proves that the archive is whole.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use super::{Node, Tree, normalize};
 
@@ -64,20 +65,29 @@ impl Tree {
 
     /// The archive as text; [`Tree::parse`] reads it back.
     pub fn to_text(&self) -> String {
-        let mut text = format!("{HEADER}\n");
+        let mut text = Vec::new();
+        // Writing to memory cannot fail, and what is no UTF-8 is escaped.
+        let _ = self.write_to(&mut text);
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// The same, written as it is made: the text of a large machine has tens of megabytes.
+    ///
+    /// # Errors
+    /// What `out` answers.
+    pub fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{HEADER}")?;
         for (path, node) in self.iter() {
             let path = escape_path(path);
-            // Writing to a String cannot fail.
-            let _ = match node {
-                Node::File(bytes) => write_file(&mut text, &path, bytes),
-                Node::Link(target) => writeln!(text, "link {path} {}", escape(target.as_bytes())),
-                Node::Dir => writeln!(text, "dir {path}"),
-                Node::Denied => writeln!(text, "denied {path}"),
-                Node::Failed(why) => writeln!(text, "failed {path} {}", escape(why.as_bytes())),
-            };
+            match node {
+                Node::File(bytes) => write_file(out, &path, bytes),
+                Node::Link(target) => writeln!(out, "link {path} {}", escape(target.as_bytes())),
+                Node::Dir => writeln!(out, "dir {path}"),
+                Node::Denied => writeln!(out, "denied {path}"),
+                Node::Failed(why) => writeln!(out, "failed {path} {}", escape(why.as_bytes())),
+            }?;
         }
-        text.push_str("end\n");
-        text
+        writeln!(out, "end")
     }
 }
 
@@ -178,7 +188,7 @@ impl Parser {
     }
 }
 
-fn write_file(text: &mut String, path: &str, bytes: &[u8]) -> std::fmt::Result {
+fn write_file(text: &mut dyn Write, path: &str, bytes: &[u8]) -> io::Result<()> {
     let lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
     match lines.as_slice() {
         [line, []] if !line.is_empty() => return writeln!(text, "line {path} {}", escape(line)),

@@ -1,8 +1,8 @@
 //! `hugewise snapshot`: a machine in one file.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
 
 use anyhow::{Context, bail};
 use host::record::{Capture, CaptureOptions, LEFT_OUT, capture};
@@ -34,9 +34,13 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Resul
         processes: !typed.no_processes,
     };
     let Capture { tree, left_out } = capture(&desk.source, options);
-    out.set_len(0)
-        .and_then(|()| out.write_all(tree.to_text().as_ref()))
-        .with_context(|| path.to_string())?;
+    let write = |out: &mut File| {
+        out.set_len(0)?;
+        let mut out = BufWriter::new(out);
+        tree.write_to(&mut out)?;
+        out.flush()
+    };
+    write(&mut out).with_context(|| path.to_string())?;
     summary(&left_out).iter().for_each(|line| desk.ui.note(line));
     desk.ui.note(&format!(
         "{path}: {} files of {}; look through it before you give it away",

@@ -8,6 +8,9 @@ use super::sheet::{Column, Sheet, escaped, printable};
 /// Tables up to here are arranged like all others, with long cells wrapped; that takes some 4 KiB of memory for each row.
 const MOST_ARRANGED: usize = 1000;
 
+/// What stands between two cells of text.
+const GAP: &str = "   ";
+
 /// Rows, made one by one.
 pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 
@@ -47,13 +50,14 @@ impl<'a> Long<'a> {
         let widths = self.widths(&|text| printable(text));
         writeln!(out, "{}", self.head.title)?;
         let names = self.head.columns.iter().map(|column| column.name.clone());
-        let names = aligned(names, &self.head.columns, &widths).join("  ");
+        let names = aligned(names, &self.head.columns, &widths).join(GAP);
         let (bold, plain) = if look.color { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
         writeln!(out, "{bold} {}{plain}", names.trim_end())?;
-        writeln!(out, "{}", "─".repeat(widths.iter().map(|width| width + 2).sum()))?;
+        let rule = widths.iter().sum::<usize>() + widths.len().saturating_sub(1) * GAP.len() + 2;
+        writeln!(out, "{}", "─".repeat(rule))?;
         for row in (self.rows)() {
             let cells = row.iter().map(|cell| printable(cell));
-            let line = aligned(cells, &self.head.columns, &widths).join("  ");
+            let line = aligned(cells, &self.head.columns, &widths).join(GAP);
             writeln!(out, " {}", line.trim_end())?;
         }
         self.head.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
