@@ -194,7 +194,7 @@ fn add_maps(
     bytes: &[u8],
     texts: &mut Texts,
     areas: &mut Vec<Area>,
-    keeps: &dyn Fn(&MapsLine<'_>) -> bool,
+    keeps: &impl Fn(&MapsLine<'_>) -> bool,
 ) -> Result<(), Unread> {
     let text = String::from_utf8_lossy(bytes);
     (before..).zip(text.lines()).try_for_each(|(index, line)| {
