@@ -11,6 +11,9 @@ use crate::tlb::probe::{Oracle, Probe, Sweep};
 
 /// Closer looks at a knee, at the fewest in the first round and at the most.
 const LOOKS: std::ops::RangeInclusive<u32> = 2..=8;
+/// Random pages need more page directories and more lines of page-table entries than neighbors do, which costs a little by
+/// itself, as a share of what a miss adds. One set too full of the few dozen of a first level costs several times that.
+const SCATTERED: f64 = 0.02;
 /// Why a shape that misses explain is not told.
 const DISAGREED: &str = "where misses begin and how they spread speak for different arrays; measure again";
 
@@ -147,11 +150,12 @@ impl<O: Oracle> Search<'_, O> {
     }
 
     pub(super) fn sample(&self, view: View, probe: Probe, cost: f64) -> Sample {
+        let scattered = if probe.layout.is_drawn() { SCATTERED } else { 0.0 };
         Sample {
             layout: probe.layout,
             pages: probe.pages,
             height: view.knee.height(cost).clamp(0.0, 1.0),
-            slack: view.blur * cost.min(view.knee.before + view.knee.rise) / view.knee.rise,
+            slack: view.blur * cost.min(view.knee.before + view.knee.rise) / view.knee.rise + scattered,
             passes: self.survey.all(probe).len() as u32,
         }
     }
