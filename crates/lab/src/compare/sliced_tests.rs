@@ -45,7 +45,6 @@ fn of_1000_comparisons_of_a_program_with_itself_at_most_50_give_a_verdict_howeve
                 has_verdict(&compared(&spec, Processes::new(&[1.0, 1.0], (sd, WITHIN), seed)))
             });
             let wrong = wrong.count();
-            println!("{sd}, {most} starts: {wrong} of 1000");
             assert!(wrong <= 50, "{sd}, {most} starts: {wrong}");
         }
     }
@@ -95,7 +94,6 @@ fn the_interval_holds_a_known_effect_in_at_least_930_of_1000_comparisons_that_ma
             low <= 1.05 && 1.05 <= high
         });
         let held = held.count();
-        println!("{sd}: {held} of 1000");
         assert!(held >= 930, "{sd}: {held}");
     }
 }

@@ -1,12 +1,11 @@
 //! Texts that metrics are looked for in, beside a program's own output. None of them is waited for without end.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 
 use super::live::{Arm, command};
 
@@ -17,9 +16,9 @@ const MOST: u64 = 16 << 20;
 
 /// The end of a file's text. A pipe or a device is no file of results: reading it may have no end.
 pub(super) fn of_file(path: &str) -> Result<String, String> {
-    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    let text = file.and_then(|file| end_of(&file));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).map_err(std::io::Error::from);
+    let text = file.and_then(|file| end_of(&File::from(file)));
     text.map_err(|error| format!("{path}: {error}"))
 }
 

@@ -61,7 +61,7 @@ impl Head {
 #[serde(untagged)]
 enum Line<'a> {
     /// A finished run.
-    Run(Finished<'a>),
+    Run(Box<Finished<'a>>),
     /// A look at the verdicts.
     Look { look: Spent },
 }
@@ -309,7 +309,7 @@ fn split(lines: Vec<Line<'static>>) -> (Vec<Finished<'static>>, Vec<Spent>) {
     let (mut done, mut looked) = (Vec::new(), Vec::new());
     for line in lines {
         match line {
-            Line::Run(run) => done.push(run),
+            Line::Run(run) => done.push(*run),
             Line::Look { look } => looked.push(look),
         }
     }

@@ -41,9 +41,8 @@ pub(in crate::compare) struct Watch {
     seen: Backing,
     seen_text: Backing,
     seen_memory: u64,
+    /// Why that is not all that there was.
     why_not: Option<Unread>,
-    /// Why not all of its processes are known.
-    not_whole: Option<Unread>,
     /// `None` where the kernel does not tell.
     migrations: Option<u64>,
 }
@@ -77,7 +76,6 @@ impl Watch {
             seen_text: Backing::new(),
             seen_memory: 0,
             why_not: None,
-            not_whole: None,
             migrations: None,
         }
     }
@@ -93,7 +91,6 @@ impl Watch {
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
     pub(in crate::compare) fn tick(&mut self, root: u32) -> Vec<u32> {
         let family = tree::of(&self.source, root);
-        self.not_whole = self.not_whole.take().or(family.not_whole);
         let tree = family.pids;
         let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
         let memory: u64 = sizes.iter().filter_map(|size| size.as_ref().ok()).sum();
@@ -102,7 +99,7 @@ impl Watch {
             .into_iter()
             .filter_map(Result::err)
             .find(|why| why.unread != Cause::Absent);
-        self.not_whole = self.not_whole.take().or(unread);
+        let not_whole = family.not_whole.or(unread);
         self.peak = self.peak.max(memory);
         let moves: Option<u64> = tree
             .iter()
@@ -111,7 +108,7 @@ impl Watch {
         self.migrations = self.migrations.max(moves);
         let grown = memory as f64 >= self.last_memory as f64 * GROWN;
         if (grown && self.may_look(memory)) || self.may_look_again(memory) {
-            self.look(&tree, memory);
+            self.look(&tree, memory, not_whole);
         }
         self.read_memory = memory;
         tree
@@ -166,9 +163,9 @@ impl Watch {
             && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
     }
 
-    fn look(&mut self, tree: &[u32], memory: u64) {
+    fn look(&mut self, tree: &[u32], memory: u64, not_whole: Option<Unread>) {
         let began = cpu_time();
-        let (mut own, mut text, mut why_not) = (Backing::new(), Backing::new(), None);
+        let (mut own, mut text, mut why_not) = (Backing::new(), Backing::new(), not_whole);
         for &pid in tree {
             match self.backing(pid) {
                 Ok((more, code)) => {
@@ -184,7 +181,9 @@ impl Watch {
         self.looks.count += 1;
         self.looks.seconds += self.last.as_secs_f64();
         self.last_memory = memory;
-        if memory as f64 >= STILL_THERE * self.seen_memory as f64 {
+        // A look that missed something, as at the program's end, does not replace one that did not.
+        let is_better = why_not.is_none() || self.seen_memory == 0;
+        if is_better && memory as f64 >= STILL_THERE * self.seen_memory as f64 {
             (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
             self.why_not = why_not;
         }
@@ -216,7 +215,7 @@ impl Watch {
         };
         let total = self.seen.total().0;
         let near = total > 0 && Self::is_near(self.seen_memory, peak);
-        let backing = match (near, self.not_whole.or(self.why_not)) {
+        let backing = match (near, self.why_not) {
             (true, None) => Ok(self.seen),
             (_, Some(why)) => Err(why),
             (false, None) => Err(missed(self.looks.count, Bytes(self.seen_memory), Bytes(peak))),
