@@ -96,6 +96,12 @@ def measure(typed, pid):
             print(f"| {name} | {cells} | {max(memory) * 1024 / 1e6:.0f} MB |", flush=True)
 
 
+def interrupted(*_):
+    """Ends the run once; what follows is cleaning up."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit("interrupted")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hugewise", default="target/release/hugewise")
@@ -104,7 +110,7 @@ def main():
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--only", help="only commands whose name holds this text")
     typed = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))
+    signal.signal(signal.SIGTERM, interrupted)
     children = []
     with open(MOST_MAPPINGS) as file:
         before = file.read()
