@@ -100,11 +100,7 @@ fn a_helper_that_prints_without_end_is_ended() {
 #[test]
 fn a_helper_of_another_user_has_none_of_root_s_groups() {
     if !rustix::process::geteuid().is_root() {
-        #[allow(clippy::print_stderr)]
-        {
-            eprintln!("skipped: running as another user needs root");
-        }
-        return;
+        return testing::skipped("running as another user needs root");
     }
     let place = Place {
         directory: Path::new("/"),
