@@ -270,7 +270,7 @@ impl<'a, O: Oracle> Search<'a, O> {
 #[path = "discover_properties.rs"]
 mod properties;
 #[cfg(test)]
-#[path = "discover_replacement.rs"]
+#[path = "discover_replacement_tests.rs"]
 mod replacement;
 #[cfg(test)]
 #[path = "discover_tests.rs"]

@@ -9,6 +9,7 @@ pub mod occupancy;
 mod plan;
 pub mod probe;
 #[cfg(test)]
+#[path = "recorded_tests.rs"]
 mod recorded;
 mod sharing;
 #[cfg(test)]

@@ -12,8 +12,10 @@ const NEAR_STRIDES: u32 = 8;
 const FAR_STRIDES: u32 = 10;
 /// Blocks, as powers of two of pages: they keep more pages than the first level holds in few sets of the second.
 const FAR_BLOCKS: [u32; 2] = [3, 5];
-/// Random draws of pages in each sweep.
-const DRAWS: u32 = 4;
+/// Random draws of pages. By luck one of five spreads as many pages as there are entries evenly over two sets of eight; it takes
+/// a dozen to leave no doubt. Where there are many sets, no draw is ever that lucky.
+const NEAR_DRAWS: u32 = 12;
+const FAR_DRAWS: u32 = 4;
 /// Those of them that the first look goes through at many numbers of pages.
 const SWEPT: u32 = 2;
 /// Base-2 logarithms of the pages that are drawn from. Second levels that hold page directories too must hold few of them.
@@ -72,12 +74,12 @@ fn layouts(sweep: Sweep, limits: Limits) -> impl Iterator<Item = Layout> {
 
 /// Random sets of pages.
 pub(super) fn draws(sweep: Sweep, limits: Limits) -> impl Iterator<Item = Layout> {
-    let range = match sweep {
-        Sweep::Near => NEAR_RANGE,
-        Sweep::Far => FAR_RANGE,
+    let (range, draws) = match sweep {
+        Sweep::Near => (NEAR_RANGE, NEAR_DRAWS),
+        Sweep::Far => (FAR_RANGE, FAR_DRAWS),
     };
     let range = limits.span.ilog2().min(range);
-    (1..=DRAWS).map(move |draw| Layout::drawn(range, draw))
+    (1..=draws).map(move |draw| Layout::drawn(range, draw))
 }
 
 /// As many random pages as just fit, and the fewest more of which a good part must miss.

@@ -68,7 +68,7 @@ impl Level {
     /// Takes a number that no TLB is built with for the least of a range, unless somebody says so many, or more.
     fn doubt_oddity(&mut self, known: &[Known]) {
         let Some(entries) = self.entries else { return };
-        let bounded = |known: &Known| known.is_of(self.kind, self.level) && known.entries >= entries.high;
+        let bounded = |known: &Known| known.is_of(self.kind, self.level) && known.entries >= entries.low;
         let built = built(entries.high, self.ways);
         if built > entries.high && !known.iter().any(bounded) {
             let ways = self.ways.map_or_else(String::new, |ways| format!(" {ways}"));
