@@ -24,7 +24,9 @@ impl Tally {
     }
 
     pub(super) fn count(&mut self, seed: u64, truths: &[Truth], told: &[Level]) {
-        let wrong = told.len() > truths.len() || truths.iter().zip(told).any(|(truth, level)| truth.is_denied(level));
+        // A level that is not there may be suspected behind a gentle first one; it must not be given entries.
+        let beyond = told.iter().skip(truths.len()).any(|level| level.entries.is_some());
+        let wrong = beyond || truths.iter().zip(told).any(|(truth, level)| truth.is_denied(level));
         for at in 0..truths.len() {
             match told.get(at).and_then(|level| level.entries) {
                 None => self.unknown += 1,

@@ -43,6 +43,20 @@ pub(super) fn knee(curve: &[(u32, f64)], before: f64) -> Option<Knee> {
     })
 }
 
+/// The share of misses that a disturbed clock may make of none.
+const FEW: f64 = 0.03;
+/// Of so many pages, as a divisor, one page more than there are entries may miss no more often than that: a random entry goes, or
+/// one of a tree that leaves out branches, and of 73 pages in 72 entries 2.7 % miss.
+const HIDDEN: u32 = 32;
+
+/// The same down to the fewest entries beyond which a gentle replacement may still hide the first misses.
+pub(super) fn hidden(entries: Entries) -> Entries {
+    Entries {
+        low: entries.low - entries.low / HIDDEN - 1,
+        ..entries
+    }
+}
+
 /// The range between where misses begin and a little beyond where they are half of all accesses: whatever replaces entries,
 /// hardly any miss before all are in use, and LRU comes to half of all soonest, by a third at the most.
 pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
@@ -51,9 +65,9 @@ pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
         let below = |&&(_, cost): &&(u32, f64)| knee.height(cost) < share;
         curve.iter().rev().find(below).map(|&(pages, _)| pages)
     };
-    let (low, half) = (until(0.03)?, until(0.5)?);
+    let (low, half) = (until(FEW)?, until(0.5)?);
     let high = half + half / 8;
-    Some(Entries { low, high })
+    Some(hidden(Entries { low, high }))
 }
 
 /// The middle value; 0 of none.
@@ -88,6 +102,6 @@ mod tests {
         let found = knee(&curve, 5.0).expect("a knee");
         assert_eq!((found.pages, found.rise), (110, 10.0));
         let entries = soft(&curve, found).expect("a range");
-        assert_eq!((entries.low, entries.high), (103, 149 + 149 / 8));
+        assert_eq!((entries.low, entries.high), (103 - 3 - 1, 149 + 149 / 8));
     }
 }

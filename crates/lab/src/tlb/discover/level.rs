@@ -5,7 +5,7 @@ use model::tlb::Entries;
 use super::belief::Belief;
 use super::{Found, Judged, LEAST_BLUR, Search};
 use crate::tlb::fit::{self, Fit, Replacement, Sample, Shape};
-use crate::tlb::knee::{Knee, median};
+use crate::tlb::knee::{Knee, hidden, median};
 use crate::tlb::plan::{edges, telling};
 use crate::tlb::probe::{Oracle, Probe, Sweep};
 
@@ -161,17 +161,20 @@ impl<O: Oracle> Search<'_, O> {
     }
 
     fn sure(&self, view: View, fit: &Fit, free: f64) -> Found {
-        let entries = fit.entries();
+        let gentle = fit.replacement == Replacement::Any && fit.shape.sets == 1;
+        let entries = if gentle { hidden(fit.entries()) } else { fit.entries() };
+        let not_told = match fit.ways() {
+            None => Some("several associativities explain it"),
+            Some(_) if gentle => Some("replacement is gentler than LRU: a few pages too many hardly ever miss"),
+            Some(_) => None,
+        };
         Found {
             free: Some(free),
             entries: Some(entries),
             ways: fit.ways(),
             index: fit.index(),
             penalty: self.plateau(view, entries.high),
-            not_told: fit
-                .ways()
-                .is_none()
-                .then(|| "several associativities explain it".to_owned()),
+            not_told: not_told.map(str::to_owned),
         }
     }
 
