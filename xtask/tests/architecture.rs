@@ -223,7 +223,11 @@ fn programs_are_started_in_these_places_only() {
 
 #[test]
 fn no_shared_directory_is_used() {
-    assert_eq!(holders(&["temp_dir()", "\"/tmp", "\"/var/tmp"]), expected([]), "{TABLE}");
+    assert_eq!(
+        holders(&["temp_dir()", "\"/tmp", "\"/var/tmp"]),
+        expected([]),
+        "{TABLE}"
+    );
 }
 
 #[test]

@@ -73,6 +73,12 @@ pub struct Entries {
     pub high: u32,
 }
 
+impl From<u32> for Entries {
+    fn from(number: u32) -> Self {
+        Self::exactly(number)
+    }
+}
+
 /// A number of entries as JSON has it.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Entries")]

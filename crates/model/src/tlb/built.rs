@@ -35,12 +35,19 @@ fn raised(number: u32, is_usual: impl Fn(u32) -> bool) -> u32 {
         .unwrap_or(number)
 }
 
-/// The entries of the largest TLB of which a steady neighbour may have left these: the same number where it is one that TLBs are
-/// built with, which then may still be a rest, but need not.
-pub fn built(entries: u32, ways: Option<Ways>) -> u32 {
+/// The entries of the largest TLB of which steady contention may have left these: the same number where it is one that TLBs are
+/// built with, which then may still be a rest, but need not. Of a range without ways, the other half may have been held: one
+/// way of two.
+pub fn built(entries: impl Into<Entries>, ways: Option<Ways>) -> u32 {
+    let entries = entries.into();
     match ways {
-        Some(Ways::Count(ways)) => entries / ways.max(1) * raised(ways, is_usual),
-        Some(Ways::Full) | None => raised(entries, is_usual_full),
+        Some(Ways::Count(ways)) => entries.high / ways.max(1) * raised(ways, is_usual),
+        None if entries.low < entries.high => {
+            let twice = entries.high.saturating_mul(2);
+            let usual = (entries.high..=twice).rev().find(|&larger| is_usual_full(larger));
+            usual.unwrap_or(twice)
+        }
+        Some(Ways::Full) | None => raised(entries.high, is_usual_full),
     }
 }
 
@@ -69,7 +76,7 @@ impl Level {
     fn doubt_oddity(&mut self, known: &[Known]) {
         let Some(entries) = self.entries else { return };
         let bounded = |known: &Known| known.is_of(self.kind, self.level) && known.entries >= entries.low;
-        let built = built(entries.high, self.ways);
+        let built = built(entries, self.ways);
         if built > entries.high && !known.iter().any(bounded) {
             let ways = self.ways.map_or_else(String::new, |ways| format!(" {ways}"));
             let next = format!("which no known TLB is built with, but one with up to {built} is");
@@ -87,7 +94,13 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ways, built};
+    use super::{Entries, Ways, built};
+
+    #[test]
+    fn of_a_range_without_ways_the_other_half_may_have_been_held() {
+        let range = Entries { low: 256, high: 367 };
+        assert_eq!(built(range, None), 512);
+    }
 
     #[test]
     fn what_is_built_stays_and_what_is_not_goes_up_to_the_next() {
