@@ -7,8 +7,10 @@ Peers walk one working set and nothing else for seconds, so their caches and pag
   independent  chase.c of this folder, its median after 4 M steps of warm-up
   multichase   (google/multichase) if it is on PATH, stride 64, -T the whole size, best of three samples of half a second;
                smaps of the running process must say that its memory is on the page kind that was asked for
-A turn is calm if a long walk on huge pages at 256M takes no more than 10 % longer than one at 64M: else other users of the
-last-level cache leave nothing in it, and a visit that is too short would not show. Only calm turns count.
+Peers walk before and after hugewise by turns, so that a machine whose pace changes from minute to minute changes it for all.
+A turn is calm if a long walk on base pages at 256M takes no more than 10 % longer than one at 64M: else other users of the
+last-level cache leave no page-table lines in it, and a visit that is too short would not show. Only calm turns count; the
+table has the others, too.
 With --checkup: the values of a whole `hugewise checkup`, beside those of `measure latency --sizes` alone, above L2.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, threading, time
@@ -37,18 +39,18 @@ def independent(program, text, kind, seconds):
     return float(run([program, str(size(text)), kind, str(seconds)]).split()[0])
 
 
-def on_huge_pages(pid, least):
-    """The share of a process's largest mapping that smaps counts as AnonHugePages; None while there is none so large."""
-    largest, huge, current = 0, 0, 0
+def on_huge_pages(pid, size):
+    """The share of a process's mapping of that size that smaps counts as AnonHugePages; None while none is resident."""
+    resident = 0
     try:
         for line in open(f"/proc/{pid}/smaps"):
             if line.startswith("Rss:"):
-                current = int(line.split()[1]) << 10
-            elif line.startswith("AnonHugePages:") and current > largest:
-                largest, huge = current, int(line.split()[1]) << 10
+                resident = int(line.split()[1]) << 10
+            elif line.startswith("AnonHugePages:") and resident == size:
+                return (int(line.split()[1]) << 10) / size
     except OSError:
-        return None
-    return huge / largest if largest >= least else None
+        pass
+    return None
 
 
 def multichase(program, text, kind):
@@ -57,7 +59,7 @@ def multichase(program, text, kind):
     child = subprocess.Popen([program, "-m", str(size(text)), "-s", "64", "-T", str(size(text)), "-n", "3", *huge], stdout=subprocess.PIPE, text=True)
     share = None
     while child.poll() is None:
-        seen = on_huge_pages(child.pid, 0.9 * size(text))
+        seen = on_huge_pages(child.pid, size(text))
         share = seen if seen is not None else share
         time.sleep(0.05)
     out = child.stdout.read()
@@ -67,17 +69,19 @@ def multichase(program, text, kind):
 
 
 def a_turn(tools, asked, sizes, kinds):
+    """Figures of all tools, one of independent before and one after the others, and the ratio that says whether it was calm."""
+    walk = lambda kind, text: independent(tools["independent"], text, kind, asked.seconds)
+    before = {(kind, text): walk(kind, text) for kind in kinds for text in sizes}
     seen = {("hugewise", *key): value for key, value in hugewise(tools["hugewise"], sizes, kinds).items()}
-    for kind in kinds:
-        for text in sizes:
-            seen["independent", kind, size(text)] = independent(tools["independent"], text, kind, asked.seconds)
-            if tools["multichase"]:
-                value, why = multichase(tools["multichase"], text, kind)
-                if why:
-                    print(f"left out: {why}", flush=True)
-                else:
-                    seen["multichase", kind, size(text)] = value
-    walks = [independent(tools["independent"], text, "thp", asked.seconds) for text in ("64M", "256M")]
+    for (kind, text), first in before.items():
+        if tools["multichase"]:
+            value, why = multichase(tools["multichase"], text, kind)
+            if why:
+                print(f"left out: {why}", flush=True)
+            else:
+                seen["multichase", kind, size(text)] = value
+        seen["independent", kind, size(text)] = statistics.mean([first, walk(kind, text)])
+    walks = [walk("base", text) for text in ("64M", "256M")]
     return seen, walks[1] / walks[0]
 
 
@@ -85,24 +89,25 @@ def lines_of(turns):
     """Ratios of each turn, and over calm turns."""
     yield "| turn | 256M / 64M | pages | size | hugewise | independent | multichase | hugewise / median of peers | peers apart |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    calm = {}
+    ratios = {"calm": {}, "contested": {}}
     for number, (seen, ratio) in enumerate(turns, 1):
         state = "calm" if ratio <= CALM else "contested"
         for (tool, kind, bytes), (ns, bound, _) in ((k, v) for k, v in seen.items() if k[0] == "hugewise"):
             peers = [seen[name, kind, bytes] for name in ("independent", "multichase") if (name, kind, bytes) in seen]
             middle, apart = statistics.median(peers), max(peers) / min(peers) - 1
             shown = f"{ns:.1f}" if ns else f"bound {bound}"
-            if ns and state == "calm":
-                calm.setdefault((kind, bytes), []).append((ns / middle, apart))
+            if ns:
+                ratios[state].setdefault((kind, bytes), []).append((ns / middle, apart))
             told = [f"{seen[name, kind, bytes]:.1f}" if (name, kind, bytes) in seen else "-" for name in ("independent", "multichase")]
             yield f"| {number} {state} | {ratio:.2f} | {kind} | {bytes >> 20}M | {shown} | {told[0]} | {told[1]} | {f'{ns / middle:.3f}' if ns else '-'} | {apart:.1%} |"
     yield ""
     yield f"calm turns: {sum(ratio <= CALM for _, ratio in turns)} of {len(turns)}"
-    for (kind, bytes), ratios in calm.items():
-        middle = statistics.median(ratio for ratio, _ in ratios)
-        apart = statistics.median(apart for _, apart in ratios)
-        verdict = "within" if abs(middle - 1) <= max(0.04, apart) else "BEYOND"
-        yield f"{kind} {bytes >> 20}M: median ratio {middle:.3f}, peers {apart:.1%} apart: {verdict} max(4 %, the peers' distance)"
+    for state, points in ratios.items():
+        for (kind, bytes), seen in points.items():
+            middle = statistics.median(ratio for ratio, _ in seen)
+            apart = statistics.median(apart for _, apart in seen)
+            verdict = "within" if abs(middle - 1) <= max(0.04, apart) else "BEYOND"
+            yield f"{state}: {kind} {bytes >> 20}M: median ratio {middle:.3f} of {len(seen)}, peers {apart:.1%} apart: {verdict} max(4 %, the peers' distance)"
 
 
 def checkup(program, folder):

@@ -7,6 +7,15 @@ pub(super) enum Approach {
     Warm { boost: u32 },
     /// With empty caches: the walk begins above its converged time.
     Cold,
+    /// With empty caches, then after half of the warm-up: does its length still matter?
+    Half { boost: u32 },
+}
+
+impl Approach {
+    /// From empty caches?
+    pub(super) fn is_cold(self) -> bool {
+        !matches!(self, Self::Warm { .. })
+    }
 }
 
 /// Two times that differ by no more than this share are the same for the stop rule.
@@ -59,6 +68,11 @@ impl Trend {
     /// The largest fall that it may be.
     fn fall(&self) -> f64 {
         2.0 * self.error - self.change
+    }
+
+    /// The largest rise that it may be, if it goes on as in this quarter of a visit for `times` as long as the visit.
+    pub(super) fn rise(&self, times: f64) -> f64 {
+        (self.change + 2.0 * self.error).max(0.0) * QUARTERS * times
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod arenas;
 mod converge;
+#[cfg(test)]
+mod lap_tests;
 mod outcome;
 mod plan;
 mod sampling;

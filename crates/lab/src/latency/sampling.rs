@@ -34,6 +34,8 @@ pub(super) struct Visit {
     pub(super) blocks: Vec<Block>,
     /// Time walked.
     pub(super) walked: Duration,
+    /// The same in laps of the ring; endless where no cache keeps a line from lap to lap.
+    pub(super) laps: f64,
     /// A counted stretch and its steps, where there is a PMU.
     pub(super) counted: Option<(Counts, u64)>,
 }
@@ -43,6 +45,7 @@ pub(super) struct Visit {
 struct Kept {
     approach: Approach,
     walked: Duration,
+    laps: f64,
     arrival: Arrival,
     ticks: Vec<f64>,
     cycles: Vec<f64>,
@@ -58,6 +61,8 @@ pub(super) struct Samples {
     counted_steps: u64,
     stopped: Option<Stopped>,
     course: Course,
+    /// Where cold visits were that saw less than a lap, once those no longer count: the truth is no more.
+    plateau: Option<f64>,
     empty: u32,
 }
 
@@ -68,6 +73,8 @@ pub(super) struct Course {
     pub(super) boost: u32,
     /// Visits after a warm-up walk at least so long; zero before the first.
     pub(super) walk: Duration,
+    /// Cold visits begin after half of a warm-up: without one they see nothing of what is kept from lap to lap.
+    pub(super) after_half: bool,
 }
 
 impl Default for Course {
@@ -75,6 +82,7 @@ impl Default for Course {
         Self {
             boost: 1,
             walk: Duration::ZERO,
+            after_half: false,
         }
     }
 }
@@ -106,6 +114,7 @@ impl Samples {
         self.visits.push(Kept {
             approach: visit.approach,
             walked: visit.walked,
+            laps: visit.laps,
             arrival,
             ticks: tail(&ticks).to_vec(),
             cycles: tail(&cycles).to_vec(),
@@ -132,7 +141,7 @@ impl Samples {
 
     /// Learns from a visit how the next ones are to be. Visits that began otherwise no longer count.
     fn steer(&mut self, visit: &Visit) {
-        if visit.approach != Approach::Cold {
+        if !visit.approach.is_cold() {
             self.course.walk = self.course.walk.max(visit.walked);
         }
         let Some(meeting) = self.meeting() else { return };
@@ -140,16 +149,29 @@ impl Samples {
         // The longest cold visit is flat: visits after a warm-up need not be longer than that.
         let is_short = self.course.walk < self.longest_cold();
         let is_below = self.counting(false).count() > 1 && meeting.is_apart() && self.cold_is_flat();
-        if meeting.falls() && self.course.boost < MOST_BOOST {
+        let is_too_little = meeting.falls() || (before.after_half && meeting.is_apart());
+        if is_too_little && before.boost < MOST_BOOST {
             self.course.boost *= 2;
         } else if is_short && (meeting.rises() || is_below) {
             self.course.walk *= 2;
+        } else if is_below && !before.after_half && self.laps(true) < 1.0 {
+            self.plateau = Some(meeting.cold);
+            self.course.after_half = true;
         }
         if self.course != before {
             let course = self.course;
-            self.visits
-                .retain(|visit| visit.approach == Approach::Cold || visit.follows(course));
+            self.visits.retain(|visit| visit.follows(course));
         }
+    }
+
+    /// Do both approaches arrive alike as far as chance allows to say?
+    fn is_alike(&self) -> bool {
+        self.meeting().is_some_and(|meeting| !meeting.is_apart())
+    }
+
+    /// Laps of the longest visit of an approach.
+    fn laps(&self, cold: bool) -> f64 {
+        self.counting(cold).map(|visit| visit.laps).fold(0.0, f64::max)
     }
 
     /// The last cold visit stopped falling; if it is above the others, it is those that have not arrived.
@@ -174,7 +196,7 @@ impl Samples {
     }
 
     fn counting(&self, cold: bool) -> impl Iterator<Item = &Kept> {
-        let of = move |visit: &&Kept| (visit.approach == Approach::Cold) == cold;
+        let of = move |visit: &&Kept| visit.approach.is_cold() == cold;
         let longest = self
             .visits
             .iter()
@@ -242,9 +264,19 @@ impl Samples {
         let (warm, cold) = meeting.arrivals();
         Some(Estimate {
             low: estimate.low.min(warm).min(cold),
-            high: estimate.high.max(warm).max(cold),
+            high: estimate.high.max(warm).max(cold).max(self.later(&meeting)),
             ..estimate
         })
+    }
+
+    /// Where visits would be after a whole lap, at most, if they are parts of one and cold visits saw no whole one either:
+    /// then nothing came from above.
+    fn later(&self, meeting: &Meeting) -> f64 {
+        let laps = self.laps(false);
+        match self.plateau {
+            Some(plateau) if laps < 1.0 => plateau.min(meeting.warm * (1.0 + meeting.drift.rise(1.0 / laps))),
+            _ => 0.0,
+        }
     }
 
     /// Core cycles per step; `None` where it has not converged.
@@ -257,7 +289,7 @@ impl Samples {
     fn converged<'a>(&'a self, of: impl Fn(&'a Kept) -> &'a Vec<f64>) -> Vec<Vec<f64>> {
         let cold_too = self.meeting().is_some_and(|meeting| meeting.gap().abs() <= CLOSE);
         let longest = self.longest_cold();
-        let counts = |visit: &&Kept| visit.approach != Approach::Cold || (cold_too && 2 * visit.walked > longest);
+        let counts = |visit: &&Kept| !visit.approach.is_cold() || (cold_too && 2 * visit.walked > longest);
         self.visits
             .iter()
             .filter(counts)
@@ -274,6 +306,9 @@ impl Samples {
             Some(meeting) => meeting.ends(),
             None => (self.warm_level(), None),
         };
+        // Within a lap, only two warm-ups of different length that arrive alike say that a longer one changes nothing.
+        let is_low = self.laps(false) >= 1.0 || (self.course.after_half && self.is_alike());
+        let (low, high) = (low.filter(|_| is_low), self.plateau.or(high));
         (low.is_some() || high.is_some()).then_some(Bound { low, high })
     }
 
@@ -346,9 +381,15 @@ impl Samples {
 }
 
 impl Kept {
-    /// Was it made as visits after a warm-up are to be made now?
+    /// Was it made as visits of its approach are to be made now?
     fn follows(&self, course: Course) -> bool {
-        self.walked >= course.walk && self.approach == (Approach::Warm { boost: course.boost })
+        let Course { boost, after_half, .. } = course;
+        let is_long = self.walked >= course.walk;
+        match self.approach {
+            Approach::Cold => !after_half,
+            Approach::Half { boost: mine } => after_half && is_long && mine == boost,
+            Approach::Warm { boost: mine } => is_long && mine == boost,
+        }
     }
 }
 

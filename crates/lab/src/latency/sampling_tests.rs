@@ -26,6 +26,7 @@ fn of_blocks(approach: Approach, blocks: Vec<Block>) -> Visit {
         approach,
         blocks,
         walked: WALKED,
+        laps: f64::INFINITY,
         counted: None,
     }
 }

@@ -19,6 +19,8 @@ pub(super) trait Bench {
     fn enter(&mut self, point: usize, approach: Approach) -> bool;
     /// Walks on for about that long, all of it timed.
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block>;
+    /// Of how many laps so many blocks are; endless where no cache keeps a line of the ring from lap to lap.
+    fn laps(&self, point: usize, blocks: usize) -> f64;
     /// Ends a visit; a counted stretch and its steps, where there is a PMU.
     fn leave(&mut self, point: usize) -> Option<(Counts, u64)>;
 }
@@ -140,13 +142,20 @@ fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
             most,
         });
     }
-    let cold = Next {
-        approach: Approach::Cold,
-        first: SHORTEST,
-        most: (share / 2).max(SHORTEST),
+    let cold = match course.after_half {
+        false => Next {
+            approach: Approach::Cold,
+            first: SHORTEST,
+            most: (share / 2).max(SHORTEST),
+        },
+        true => Next {
+            approach: Approach::Half { boost: course.boost },
+            first: course.walk,
+            most: course.walk,
+        },
     };
     let longest = samples.longest_cold();
-    let is_longer = samples.may_go_on_cold() && cold.most > longest.mul_f64(LONGER);
+    let is_longer = !course.after_half && samples.may_go_on_cold() && cold.most > longest.mul_f64(LONGER);
     let is_due = samples.is_met() && samples.walked(true) + longest <= samples.walked(false) && longest <= left;
     if longest.is_zero() || is_longer || is_due {
         return Some(cold);
@@ -180,6 +189,7 @@ fn visit(point: usize, next: &Next, warm: Option<f64>, bench: &mut dyn Bench) ->
     }
     Some(Visit {
         approach: next.approach,
+        laps: bench.laps(point, blocks.len()),
         counted: bench.leave(point),
         blocks,
         walked,

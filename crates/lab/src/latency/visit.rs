@@ -30,8 +30,9 @@ const PACE_STEPS: u64 = 512;
 const PACES: u32 = 4;
 /// Steps of the stretch that hardware counters count, apart from the timed ones.
 const COUNTED_STEPS: u64 = 16_384;
-/// A warm-up of so many laps leaves a ring that fits into a cache in it.
-const LAPS: u64 = 2;
+/// A line comes up once in a lap, so what the last level keeps of a ring shows after whole laps only. A ring of up to so many
+/// times its lines is warmed up by so many laps. What it keeps of larger rings is too little to show.
+const LAPS: [(u64, u64); 2] = [(4, 2), (8, 1)];
 
 /// The caches that decide how long a warm-up has to be, and what a cold approach has to clear.
 #[derive(Clone, Copy, Debug)]
@@ -60,10 +61,26 @@ impl Caches {
         self.private.is_none_or(|private| bytes > private)
     }
 
-    /// As many lines as the last level holds leave nothing of what was there before; a small ring is full after fewer.
-    fn warm_up(&self, order: &Order, boost: u32) -> u64 {
-        let fills = (self.last().0 / LINE).saturating_mul(u64::from(boost));
-        fills.min(order.nodes() * LAPS).next_multiple_of(UNROLL)
+    /// Laps of the warm-up of a ring of which the last level may keep a share from lap to lap; `None` for larger ones.
+    fn laps(&self, nodes: u64) -> Option<u64> {
+        let fits = |&&(times, _): &&(u64, u64)| nodes <= times * (self.last().0 / LINE);
+        LAPS.iter().find(fits).map(|&(_, laps)| laps)
+    }
+
+    /// Steps of the parallel warm-up before a visit to a ring of so many nodes.
+    pub(super) fn steps(&self, nodes: u64, approach: Approach) -> u64 {
+        let whole = self.laps(nodes).map_or(self.last().0 / LINE, |laps| laps * nodes);
+        let steps = match approach {
+            Approach::Cold => 0,
+            Approach::Warm { boost } => whole.saturating_mul(boost.into()),
+            Approach::Half { boost } => whole.saturating_mul(boost.into()) / 2,
+        };
+        steps.next_multiple_of(UNROLL)
+    }
+
+    /// Of how many laps so many steps are; endless for a ring of which nothing is kept from lap to lap.
+    pub(super) fn share_of_lap(&self, nodes: u64, steps: u64) -> f64 {
+        self.laps(nodes).map_or(f64::INFINITY, |_| steps as f64 / nodes as f64)
     }
 }
 
@@ -128,11 +145,8 @@ impl<'a> Live<'a> {
         let draw = self.seed ^ self.visits << 32;
         let field = self.arenas.of(target.kind)?.field.as_mut().ok()?;
         let slot = field.ring((target.pattern, target.bytes), &order, draw);
-        let steps = match approach {
-            Approach::Cold => 0,
-            Approach::Warm { boost } => self.caches.warm_up(&order, boost),
-        };
-        if approach == Approach::Cold {
+        let steps = self.caches.steps(order.nodes(), approach);
+        if approach.is_cold() {
             self.clear(target.bytes);
         }
         self.rings(point)?.preload(slot, target.access, steps);
@@ -185,6 +199,15 @@ impl Bench for Live<'_> {
             blocks.push(Block::time(rings, slot, access, steps, &clock));
         }
         blocks
+    }
+
+    fn laps(&self, point: usize, blocks: usize) -> f64 {
+        let target = self.targets[point];
+        let order = Order::new(target.pattern, target.bytes, self.seed);
+        let (Some(order), Some((_, steps))) = (order, self.slots[point]) else {
+            return f64::INFINITY;
+        };
+        self.caches.share_of_lap(order.nodes(), steps * blocks as u64)
     }
 
     fn leave(&mut self, point: usize) -> Option<(Counts, u64)> {
