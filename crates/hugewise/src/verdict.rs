@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::Snapshot;
 use host::snapshot::Pool;
 use model::latency::Latency;
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use crate::gain::{Curve, Gain, curves, gains};
 use crate::render::axis::number;
@@ -237,7 +237,7 @@ fn in_the_way(snapshot: &Snapshot, totals: Option<&Totals>) -> String {
 fn policy(snapshot: &Snapshot) -> String {
     let thp = match &snapshot.thp {
         Reading::Known(thp) => thp,
-        Reading::Unread(why) => return format!("there are no transparent large pages ({why})"),
+        Reading::Unread(why) => return missing("transparent large pages", why),
     };
     match &thp.enabled {
         Reading::Unread(why) => format!("the policy for transparent pages could not be read ({why})"),
@@ -250,11 +250,22 @@ fn policy(snapshot: &Snapshot) -> String {
     }
 }
 
+/// A kernel without something, or one that does not let it be read.
+fn missing(what: &str, why: &Unread) -> String {
+    match why.unread {
+        Cause::Absent => format!("there are no {what} ({why})"),
+        _ => format!("whether there are {what} could not be read ({why})"),
+    }
+}
+
 fn pools(pools: &Reading<Vec<Pool>>) -> String {
     let pools = match pools {
         Reading::Known(pools) => pools,
-        Reading::Unread(why) => return format!("there are no hugetlb pools ({why})"),
+        Reading::Unread(why) => return missing("hugetlb pools", why),
     };
+    if let Some(why) = pools.iter().find_map(|pool| pool.nr.unread()) {
+        return format!("how many pages the hugetlb pools have could not be read ({why})");
+    }
     let filled: Vec<String> = pools.iter().filter_map(filled).collect();
     if filled.is_empty() {
         "no hugetlb pool has any page".to_owned()

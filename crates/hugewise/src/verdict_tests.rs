@@ -1,7 +1,8 @@
 //! The verdict is honest about what was and was not shown.
 
+use host::Snapshot;
 use model::latency::Latency;
-use model::{Bytes, PageKind};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -175,4 +176,26 @@ fn kinds_that_save_nothing_are_seldom_said_to_save_something() {
     });
     let claims = claims.count();
     assert!(claims <= 50, "{claims} of 1000");
+}
+
+#[test]
+fn pools_that_could_not_be_read_are_neither_absent_nor_empty() {
+    let denied = || Unread::new(Cause::Denied, "/sys/kernel/mm/hugepages", "");
+    let said = |machine: &Snapshot| verdict(Ok(&usual()), machine, None).remove(2);
+    let mut unread = machine();
+    unread.pools = Reading::Unread(denied());
+    assert!(
+        said(&unread).contains("whether there are hugetlb pools could not be read"),
+        "{}",
+        said(&unread)
+    );
+    let mut uncounted = machine();
+    if let Reading::Known(pools) = &mut uncounted.pools {
+        pools[0].nr = Reading::Unread(denied());
+    }
+    let said = said(&uncounted);
+    assert!(
+        said.contains("how many pages the hugetlb pools have could not be read"),
+        "{said}"
+    );
 }

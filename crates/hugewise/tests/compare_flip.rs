@@ -223,9 +223,18 @@ fn a_program_that_ends_or_counts_at_its_end_is_run_anew_and_the_reason_is_told()
 /// Two processes share its memory, so that it cannot be flipped in one; and neither ends.
 #[test]
 fn that_whole_runs_wait_for_a_program_which_may_never_end_is_said_with_quiet_too() {
+    ends_with_all_its_processes("");
+}
+
+#[test]
+fn after_ctrl_c_a_process_in_a_session_of_its_own_has_ended_too() {
+    ends_with_all_its_processes("setsid ");
+}
+
+fn ends_with_all_its_processes(session: &str) {
     let Some(bench) = Bench::set_up() else { return };
     let (program, steps) = (&bench.program, bench.name("steps"));
-    let line = format!("{program} 16 {steps} & exec {program} 16 -");
+    let line = format!("{session}{program} 16 {steps} & exec {program} 16 -");
     let metric = format!("steps=steps ([0-9]+),from={steps}");
     let words = ["compare", "--quiet", "--metric", &metric, "--", "/bin/sh", "-c", &line];
     let said = bench.file("said");

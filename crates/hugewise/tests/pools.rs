@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Begun, begun, hugewise, skipped, told};
+use common::{Begun, begun_until, hugewise, skipped, told};
 
 const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
 
@@ -20,7 +20,13 @@ fn borrowing(state: &Path) -> Option<Begun> {
         "--budget",
         "120s",
     ];
-    let mut running = begun(hugewise(&args).env("HUGEWISE_STATE_DIR", state));
+    // What comes of the loan is said after what is measured: how the pages were had, or why there are none.
+    let is_told = |line: &str| {
+        line.contains("for this measurement: ")
+            || line.contains("no pages of 2M on loan")
+            || line.contains("are needed")
+    };
+    let mut running = begun_until(hugewise(&args).env("HUGEWISE_STATE_DIR", state), is_told);
     if !running.said.iter().any(|line| line.contains("raised")) {
         running.child.kill().expect("killed");
         running.child.wait().expect("ended");

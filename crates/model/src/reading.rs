@@ -39,6 +39,8 @@ pub enum Cause {
     Garbled,
     /// The CPU or the hypervisor answers with zeros on purpose.
     Masked,
+    /// Reading it takes longer than it may.
+    Timeout,
     /// Reading it failed in another way.
     Failed,
 }
@@ -50,6 +52,7 @@ impl fmt::Display for Cause {
             Self::Denied => "denied",
             Self::Garbled => "garbled",
             Self::Masked => "masked",
+            Self::Timeout => "timeout",
             Self::Failed => "failed",
         })
     }
@@ -172,7 +175,13 @@ mod tests {
     fn only_what_is_not_there_counts_as_nothing() {
         assert_eq!(Reading::Known(7).or_if_absent(0), Ok(7));
         assert_eq!(Reading::absent("/proc/1/smaps").or_if_absent(0), Ok(0));
-        for cause in [Cause::Denied, Cause::Garbled, Cause::Masked, Cause::Failed] {
+        for cause in [
+            Cause::Denied,
+            Cause::Garbled,
+            Cause::Masked,
+            Cause::Timeout,
+            Cause::Failed,
+        ] {
             let why = Unread::new(cause, "/proc/1/smaps", "");
             assert_eq!(Reading::Unread(why.clone()).or_if_absent(0), Err(why));
         }

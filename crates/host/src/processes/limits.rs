@@ -84,7 +84,7 @@ impl Limits {
 
 /// Has this kernel no call for steps?
 pub(super) fn is_without_steps(why: &Unread) -> bool {
-    why.unread == Cause::Failed && !why.why.contains(Deadline::STOPPED)
+    why.unread == Cause::Failed
 }
 
 /// The end of a walk in steps.
@@ -95,8 +95,6 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    const STOPPED: &str = "stopped after";
-
     /// Asked between two steps; the error says how far the walk came.
     pub(super) fn check(self, path: &str, done: u64, all: u64) -> Result<(), Unread> {
         if self.began.elapsed() < self.most {
@@ -104,11 +102,10 @@ impl Deadline {
         }
         let (done, all) = (Bytes(done), Bytes(all));
         let why = format!(
-            "{} {:?}: {done} of {all} of its address space was walked",
-            Self::STOPPED,
+            "stopped after {:?}: {done} of {all} of its address space was walked",
             self.most
         );
-        Err(Unread::new(Cause::Failed, path, why))
+        Err(Unread::new(Cause::Timeout, path, why))
     }
 }
 
@@ -145,10 +142,12 @@ mod tests {
         let mapped = mappings_within(&source, pid, NOTHING);
         for why in [row.backing.unread(), alone.backing.unread(), mapped.unread()] {
             let why = why.expect("cut short");
-            assert_eq!(why.unread, Cause::Failed);
             // Before Linux 6.7 there are no steps, and all of it is left out.
-            let stopped = why.why.contains("stopped after 0ns: 0B of ");
-            assert!(stopped || why.why.contains("would hold up the process"), "{why}");
+            let said = match why.unread {
+                Cause::Timeout => "stopped after 0ns: 0B of ",
+                _ => "would hold up the process",
+            };
+            assert!(why.why.contains(said), "{why}");
         }
         assert!(row.resident.known().is_some(), "what costs nothing is still told");
     }

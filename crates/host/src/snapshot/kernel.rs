@@ -32,14 +32,6 @@ impl Kernel {
         let mut parts = self.release.known()?.split(|c: char| !c.is_ascii_digit());
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
-
-    /// The values of a boot parameter, in order: `hugepages` may be given once per size.
-    pub fn parameters<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let words = self.command_line.known().map(String::as_str).unwrap_or_default();
-        words
-            .split_whitespace()
-            .filter_map(move |word| word.strip_prefix(name)?.strip_prefix('='))
-    }
 }
 
 /// As told; else 4 KiB where `/proc/cpuinfo` is of the x86 form, which knows no other base page.

@@ -63,13 +63,22 @@ pub struct Begun {
 
 /// Starts a measurement and waits until it says that it measures.
 pub fn begun(command: &mut Command) -> Begun {
+    begun_until(command, |line| line.contains("measuring"))
+}
+
+/// Starts a measurement and waits until it says a line of that sort.
+pub fn begun_until(command: &mut Command, is_last: impl Fn(&str) -> bool) -> Begun {
     let started = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = started.expect("starts");
     let mut err = BufReader::new(child.stderr.take().expect("stderr"));
     let mut said: Vec<String> = Vec::new();
-    while !said.last().is_some_and(|line| line.contains("measuring")) {
+    while !said.last().is_some_and(|line| is_last(line)) {
         let mut line = String::new();
-        assert_ne!(err.read_line(&mut line).expect("a line"), 0, "it says that it measures");
+        assert_ne!(
+            err.read_line(&mut line).expect("a line"),
+            0,
+            "it ended before: {said:?}"
+        );
         said.push(line);
     }
     Begun { child, err, said }

@@ -1,14 +1,13 @@
 //! Stopping and continuing a program with everything that it started.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Source;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::handles::Handles;
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
@@ -71,35 +70,17 @@ pub(super) fn ask_to_end(source: &Source, root: u32) {
 
 /// Processes that a program started, in groups of their own or not.
 #[derive(Default)]
-pub(super) struct Descendants(Vec<OwnedFd>);
+pub(super) struct Descendants(Handles);
 
 impl Descendants {
     pub(super) fn of(source: &Source, root: u32) -> Self {
-        let all = tree::of(source, root).pids.into_iter().skip(1).filter_map(by_number);
-        Self(
-            all.filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-                .collect(),
-        )
+        Self(Handles::of(tree::of(source, root).pids.into_iter().skip(1)))
     }
 
     /// Waits until they have ended as they were asked, and ends those that do not.
     pub(super) fn end(&self) {
-        let until = Instant::now() + GRACE;
-        for process in &self.0 {
-            if !has_ended(process, until.saturating_duration_since(Instant::now())) {
-                let _ = pidfd_send_signal(process, Signal::KILL);
-                has_ended(process, GRACE);
-            }
-        }
+        self.0.end_by(Instant::now() + GRACE);
     }
-}
-
-fn has_ended(process: &OwnedFd, within: Duration) -> bool {
-    let timeout = Timespec {
-        tv_sec: within.as_secs().cast_signed(),
-        tv_nsec: within.subsec_nanos().into(),
-    };
-    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout)).is_ok_and(|ready| ready > 0)
 }
 
 /// Is any thread of it neither stopped nor dead?

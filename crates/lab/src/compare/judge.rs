@@ -37,7 +37,10 @@ pub struct Rules {
 pub fn effect(kind: Option<PageKind>, runs: &[Run], least: f64) -> (Reading<Estimate>, Reading<bool>) {
     let shares: Vec<Result<f64, Unread>> = runs.iter().map(|run| run.coverage(kind)).collect();
     let known: Vec<f64> = shares.iter().filter_map(|share| share.as_ref().ok().copied()).collect();
-    let coverage: Reading<Estimate> = match (stats::estimate(&known), shares.into_iter().find_map(Result::err)) {
+    let coverage: Reading<Estimate> = match (
+        stats::estimate(&known).map(share),
+        shares.into_iter().find_map(Result::err),
+    ) {
         (Some(estimate), _) => Reading::Known(estimate),
         (None, Some(why)) => Reading::Unread(why),
         (None, None) => Reading::Unread(Unread::new(Cause::Absent, "page kinds", "there was no run")),
@@ -48,6 +51,15 @@ pub fn effect(kind: Option<PageKind>, runs: &[Run], least: f64) -> (Reading<Esti
         Some(kind) => coverage.as_ref().map(|coverage| coverage.median >= enough(kind)),
     };
     (coverage, took_effect)
+}
+
+/// As a share, which lies between none and all. Of few runs the interval is Student's t, which knows no such ends.
+fn share(estimate: Estimate) -> Estimate {
+    Estimate {
+        low: estimate.low.clamp(0.0, 1.0),
+        high: estimate.high.clamp(0.0, 1.0),
+        ..estimate
+    }
 }
 
 /// Judges every arm but the first against the first, by every metric; and the first against itself.

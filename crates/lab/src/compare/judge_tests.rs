@@ -124,3 +124,24 @@ fn what_could_not_be_looked_at_is_unknown_and_not_zero() {
     assert_eq!(verdict, Verdict::Unknown);
     assert!(why.contains("absent: /proc/1/smaps"), "{why}");
 }
+
+#[test]
+fn an_interval_of_shares_ends_at_none_and_at_all() {
+    let runs = |shares: &[f64]| -> Vec<Run> {
+        let backing = |share: &f64| -> Backing {
+            let thp = (share * 1000.0) as u64;
+            let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
+            parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect()
+        };
+        let one = |share| bare_run([(Metric::Wall.name().to_owned(), 1.0)], Ok(backing(share)));
+        shares.iter().map(one).collect()
+    };
+    for shares in [[0.999, 0.9, 0.999], [0.001, 0.1, 0.001]] {
+        let free = crate::stats::estimate(&shares).expect("an interval");
+        assert!(free.high > 1.0, "the logarithms know no upper end: {free:?}");
+        let (coverage, _) = effect(Some(PageKind::Thp), &runs(&shares), 0.5);
+        let coverage = coverage.into_result().expect("known");
+        assert!(0.0 <= coverage.low && coverage.high <= 1.0, "{coverage:?}");
+        assert!(coverage.low <= coverage.median && coverage.median <= coverage.high);
+    }
+}

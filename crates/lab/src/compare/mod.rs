@@ -8,6 +8,7 @@ mod code;
 mod doubts;
 pub mod experiment;
 mod halt;
+mod handles;
 pub mod inplace;
 pub mod judge;
 pub mod live;

@@ -1,6 +1,6 @@
 //! A process and all that descend from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::Source;
 use model::{Cause, Reading, Unread};
@@ -75,6 +75,20 @@ fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
     Some(family.pids)
 }
 
+/// The members of a process group, those that have ended and wait for their parents among them; `None` if that cannot be read.
+pub(super) fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
+    let names = source.list("/proc").into_result().ok()?;
+    let pids = names.iter().filter_map(|name| name.parse::<u32>().ok());
+    let is_member = |pid: &u32| {
+        let stat = source.text(&format!("/proc/{pid}/stat"));
+        let fields = stat.known().and_then(|stat| Some(stat.rsplit_once(')')?.1));
+        // Behind the name are the state, the parent and the group.
+        let group = fields.and_then(|fields| fields.split_whitespace().nth(2));
+        group.is_some_and(|group| group.parse() == Ok(leader))
+    };
+    Some(pids.filter(is_member).collect())
+}
+
 /// The threads of a process; none of one that is gone.
 pub(super) fn tasks(source: &Source, pid: u32) -> Vec<u32> {
     let tasks = source.list(&format!("/proc/{pid}/task")).into_result();
@@ -84,7 +98,7 @@ pub(super) fn tasks(source: &Source, pid: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{group, of};
     use host::{Source, Tree};
 
     #[test]
@@ -121,5 +135,16 @@ mod tests {
         let machine = with(&[(7, 1), (8, 7)]).file("/proc/8/stat", "garbled");
         let family = of(&Source::from_tree("made", machine), 7);
         assert!(family.not_whole.is_some(), "{:?}", family.pids);
+    }
+
+    #[test]
+    fn members_of_a_group_are_found_whatever_their_names() {
+        let mut machine = Tree::default();
+        for (pid, rest) in [(7, "(a) S 1 7 7"), (8, "(b) 7 7) Z 1 7 7"), (9, "(c) S 7 9 7")] {
+            machine = machine.file(&format!("/proc/{pid}/stat"), format!("{pid} {rest}\n"));
+        }
+        let members = group(&Source::from_tree("made", machine), 7);
+        assert_eq!(members, Some([7, 8].into()));
+        assert_eq!(group(&Source::from_tree("made", Tree::default()), 7), None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use host::snapshot::Pool;
 use model::plan::{Layer, Risk, Taken, Value};
-use model::{Bytes, Reading};
+use model::{Bytes, Reading, Unread};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line};
@@ -44,7 +44,13 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &[Wanted]) -> Result<(), Pl
             without_directory(drafts, goal, page, node, &demand)?;
             continue;
         };
-        let pages = pages(pool, node, &demand);
+        let pages = pages(pool, node, &demand).map_err(|unread| {
+            let why = format!(
+                "how many pages of {} are in use could not be read: {unread}",
+                page.exact()
+            );
+            PlanningError::new(goal, why)
+        })?;
         check_memory(drafts, goal, page, pages)?;
         let why = why(pool, &demand, pages);
         let parts = parts(pool, node, pages).map_err(|why| PlanningError::new(goal, why))?;
@@ -78,30 +84,41 @@ fn demands(wanted: &[Wanted]) -> BTreeMap<Place, Demand<'_>> {
 }
 
 /// Persistent pages that the pool shall have: those in use are not taken from whoever uses them.
-fn pages(pool: &Pool, node: Option<u32>, demand: &Demand<'_>) -> u64 {
+fn pages(pool: &Pool, node: Option<u32>, demand: &Demand<'_>) -> Result<u64, Unread> {
     if demand.more == 0 {
-        return demand.total;
+        return Ok(demand.total);
     }
-    demand.total.max(in_use(pool, node).saturating_add(demand.more))
+    Ok(demand.total.max(in_use(pool, node)?.saturating_add(demand.more)))
 }
 
-fn in_use(pool: &Pool, node: Option<u32>) -> u64 {
-    let part = |node| pool.nodes.known()?.iter().find(|part| part.node == node);
-    let used = match node {
-        Some(node) => part(node).and_then(|part| Some(part.nr.known()?.saturating_sub(*part.free.known()?))),
-        None => pool
-            .nr
-            .known()
-            .copied()
-            .zip(pool.available())
-            .map(|(all, free)| all.saturating_sub(free)),
+/// Pages that are mapped or promised. Of a node the kernel does not tell which are promised.
+fn in_use(pool: &Pool, node: Option<u32>) -> Result<u64, Unread> {
+    let Some(node) = node else {
+        let promised = *pool.reserved.as_ref().into_result()?;
+        return Ok(used(&pool.nr, &pool.free)?.saturating_add(promised));
     };
-    used.unwrap_or(0)
+    let nodes = pool.nodes.as_ref().into_result()?;
+    let part = nodes.iter().find(|part| part.node == node);
+    // A node without such a pool has none of its pages in use.
+    part.map_or(Ok(0), |part| used(&part.nr, &part.free))
+}
+
+fn used(all: &Reading<u64>, free: &Reading<u64>) -> Result<u64, Unread> {
+    Ok(all
+        .as_ref()
+        .into_result()?
+        .saturating_sub(*free.as_ref().into_result()?))
 }
 
 fn why(pool: &Pool, demand: &Demand<'_>, pages: u64) -> String {
     let mut why = demand.how.join("; ");
-    let used = pool.used().unwrap_or(0);
+    let used = match used(&pool.nr, &pool.free) {
+        Ok(used) => used,
+        Err(unread) => {
+            why += &format!("; how many pages are in use now could not be read ({unread})");
+            return why;
+        }
+    };
     if demand.more > 0 && used > 0 {
         why += &format!("; {used} pages in use now stay (stop what uses them first if it is the same application)");
     }

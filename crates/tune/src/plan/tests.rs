@@ -114,6 +114,25 @@ fn applications_share_a_pool_and_pages_in_use_stay() {
 }
 
 #[test]
+fn a_pool_whose_pages_in_use_cannot_be_read_is_not_planned_as_if_none_were() {
+    let pool = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+    for file in ["free_hugepages", "resv_hugepages"] {
+        let source = Source::from_tree("test", small().file(&format!("{pool}/{file}"), "garbled\n"));
+        let why = failed(&source, &[wanted("vm:1G", &[(TWO, 512)])]);
+        assert!(why.contains("in use could not be read") && why.contains(file), "{why}");
+        let all = planned(&source, &[wanted("pool:2M=1027", &[])]);
+        let change = change(&all, &format!("{pool}/nr_hugepages"));
+        assert_eq!(
+            change.after,
+            Value::Pages(1027),
+            "what is asked for in all needs no such number"
+        );
+        let says = change.why.contains("in use now could not be read");
+        assert_eq!(says, file == "free_hugepages", "{}", change.why);
+    }
+}
+
+#[test]
 fn nodes_get_equal_parts_and_a_unit_fills_them_at_boot() {
     let plan = planned(&fixture("two-node-smt"), &[wanted("pool:2M=1027", &[])]);
     for (node, pages) in [(0, 514), (1, 513)] {

@@ -4,7 +4,7 @@ use host::Snapshot;
 use lab::compare::Spec;
 use lab::compare::program::{Memory, Program};
 use model::compare::Method;
-use model::{Bytes, PageKind};
+use model::{Bytes, PageKind, Unread};
 
 use super::super::pools::Loan;
 use super::arms::Arms;
@@ -67,6 +67,12 @@ impl<'a> Room<'a> {
         if self.is_forbidden {
             return Loan::forbidden(self.kinds.iter().map(|(kind, _)| *kind));
         }
+        if let Some(why) = self.unknown_heap() {
+            ui.say(&format!(
+                "the heap that a Java virtual machine takes by default could not be read, so no huge pages are borrowed for it: {why} \
+                 (write -Xmx, or --pool)"
+            ));
+        }
         let rooms = self
             .kinds
             .iter()
@@ -74,17 +80,25 @@ impl<'a> Room<'a> {
         Loan::take(ui, rooms)
     }
 
+    /// What a Java virtual machine takes: as typed, or a quarter of the memory; `None` for other programs.
+    fn jvm_heap(&self) -> Option<Result<Bytes, Unread>> {
+        let quarter = || {
+            let total = self.snapshot.memory.get("MemTotal").into_result();
+            total.map(|total| Bytes(total.0 / 4))
+        };
+        (self.program.memory == Memory::Jvm).then(|| self.heap.map_or_else(quarter, Ok))
+    }
+
+    /// Why the heap is not known although the number of pages depends on it.
+    fn unknown_heap(&self) -> Option<Unread> {
+        let is_needed = self.is_borrowed() && self.pool.is_none();
+        self.jvm_heap().filter(|_| is_needed)?.err()
+    }
+
     /// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory if not told.
     fn each(&self, kind: PageKind, memory: Bytes) -> Bytes {
-        let quarter = || {
-            let total = self.snapshot.memory.get("MemTotal");
-            total.known().map_or(Bytes(0), |total| Bytes(total.0 / 4))
-        };
-        let heap = if self.program.memory == Memory::Jvm {
-            self.heap.unwrap_or_else(quarter)
-        } else {
-            Bytes(0)
-        };
+        // One that could not be read was reported by `loan`.
+        let heap = self.jvm_heap().and_then(Result::ok).unwrap_or_default();
         let spare = SPARE_BYTES.max(kind.pool().unwrap_or_default());
         let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + spare.0);
         self.pool.unwrap_or(needed)

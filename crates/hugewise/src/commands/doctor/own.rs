@@ -12,8 +12,12 @@ use crate::commands::{Desk, pools};
 pub(in crate::commands) fn evidence(desk: &Desk<'_>) -> Evidence {
     let mut evidence = Evidence::gather(&desk.source);
     if desk.source.is_live() {
-        let loans = pools::door().loans().unwrap_or_default();
-        loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages));
+        match pools::door().loans() {
+            Ok(loans) => loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages)),
+            Err(error) => desk.ui.say(&format!(
+                "which huge pages runs of hugewise have on loan could not be read, so they count as the pool's own: {error}"
+            )),
+        }
         evidence.applied = since_boot(&evidence.uptime);
     }
     evidence

@@ -92,7 +92,9 @@ fn of_vm(goal: &VmGoal) -> anyhow::Result<Vec<Need>> {
         return Ok(Vec::new());
     }
     let sizing = machine::vm(goal.memory, goal.count, 1, goal.page)?;
-    let pages = sizing.whole("pages").unwrap_or(0);
+    let pages = sizing
+        .whole("pages")
+        .context("the number of pages was not calculated")?;
     let how = format!("{}: {pages}", sizing.about);
     Ok(vec![Need {
         page: goal.page,
@@ -150,7 +152,9 @@ fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Re
     let mut settings = Innodb::parse(&text);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
     let sizing = database::innodb(&settings, page)?;
-    let pages = sizing.whole("pages").unwrap_or(0);
+    let pages = sizing
+        .whole("pages")
+        .context("the number of pages was not calculated")?;
     let how = format!("{}: {pages}", sizing.about);
     Ok(vec![Need {
         page,

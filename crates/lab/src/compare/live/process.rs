@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
-use rustix::process::{Pid, Signal};
+use host::Source;
+use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 
 use super::guard::Place;
 use super::outputs::Outputs;
@@ -16,7 +18,8 @@ use super::squeeze::Squeeze;
 use super::syscall::{self, Ended};
 use super::waiting;
 use super::watch::{Seen, Watch};
-use crate::compare::Error;
+use crate::compare::handles::{self, ENDING, Handles};
+use crate::compare::{Error, tree};
 use crate::preload::{Armed, Report};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
@@ -41,6 +44,7 @@ pub(in crate::compare) struct Process {
     armed: Option<Armed>,
     attached: Option<Attached>,
     pause: Duration,
+    may_leave_servers: bool,
     /// The group and those that descend from it, as the guardian knows them.
     _group: Place,
     descendants: RefCell<BTreeMap<u32, Place>>,
@@ -76,6 +80,7 @@ impl Process {
             armed: what.armed,
             attached: attached.and_then(|(counting, files)| counting.attached(files)),
             pause: FIRST,
+            may_leave_servers: what.may_leave_servers,
             _group: started.place,
             descendants: RefCell::default(),
         })
@@ -193,15 +198,18 @@ impl Process {
         let _ = rustix::process::kill_process(self.pid, Signal::TERM);
     }
 
-    /// Its accounts. What it started and left behind ends with it.
+    /// Its accounts. What it started and left behind ends with it, and has ended when this returns.
     pub(super) fn end(mut self) -> Result<Done, Error> {
-        self.kill_group();
-        let ended = syscall::wait(self.pid).map_err(|error| Error::Setup {
+        let outside = if self.may_leave_servers {
+            Handles::default()
+        } else {
+            self.outside(&Source::live())
+        };
+        let ended = self.kill_with(&outside).map_err(|error| Error::Setup {
             arm: self.arm.clone(),
             what: "its accounts".to_owned(),
             error,
         })?;
-        self.reaped = true;
         let seen = self.watch.take().unwrap_or_else(Watch::new).finish(ended.max_rss);
         Ok(Done {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
@@ -234,22 +242,57 @@ impl Process {
         squeezed.or(armed)
     }
 
-    /// The group is there as long as its leader has not been waited for, so the number cannot mean anybody else.
-    fn kill_group(&self) {
-        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+    /// Those that descend from it, as far as that is known, and have left its group.
+    fn outside(&self, source: &Source) -> Handles {
+        let known = self.descendants.borrow();
+        let mut found = Handles::default();
+        for (&pid, place) in known.iter().filter(|(pid, _)| self.is_outside(**pid)) {
+            found.extend(Handles::with_descendants(source, pid, || place.is_same(source, pid)));
+        }
+        let now = tree::of(source, self.id()).pids.into_iter();
+        found.extend(Handles::of(
+            now.filter(|pid| !known.contains_key(pid) && self.is_outside(*pid)),
+        ));
+        found
+    }
+
+    fn is_outside(&self, pid: u32) -> bool {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let group = pid.and_then(|pid| getpgid(Some(pid)).ok());
+        group.is_some_and(|group| group != self.pid)
+    }
+
+    /// Kills all of it, waits until all have ended, and gives the accounts of the first. The group is there as long as its leader
+    /// has not been waited for, so that its number means no other.
+    fn kill_with(&mut self, outside: &Handles) -> io::Result<Ended> {
+        handles::kill_group(self.pid);
+        outside.signal(Signal::KILL);
+        let ended = syscall::wait(self.pid)?;
+        self.reaped = true;
+        let until = Instant::now() + ENDING;
+        handles::group_has_ended_by(&Source::live(), self.pid, until);
+        outside.have_ended_by(until);
+        Ok(ended)
     }
 }
 
 impl Drop for Process {
-    /// On every way out: asked to end first, so that it can put its own things back.
+    /// On every way out: asked to end first, so that all of them can put their own things back.
     fn drop(&mut self) {
         if self.reaped {
             return;
         }
-        let _ = rustix::process::kill_process_group(self.pid, Signal::TERM);
+        let source = Source::live();
+        let until = Instant::now() + GRACE;
+        let mut outside = self.outside(&source);
+        let _ = kill_process_group(self.pid, Signal::TERM);
+        outside.signal(Signal::TERM);
         let _ = self.wait(Some(GRACE), &|| false);
-        self.kill_group();
-        let _ = syscall::wait(self.pid);
+        handles::group_has_ended_by(&source, self.pid, until);
+        outside.have_ended_by(until);
+        // Those that came meanwhile.
+        outside.extend(self.outside(&source));
+        let _ = self.kill_with(&outside);
     }
 }
 

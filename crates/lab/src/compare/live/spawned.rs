@@ -29,6 +29,8 @@ pub(in crate::compare) struct Spawned<'a> {
     is_read: bool,
     /// The memory that it had when it ran before; 0 if that is not known.
     pub(super) expected: Bytes,
+    /// May processes with sessions of their own outlive it, as a server that a command of the user's starts?
+    pub(super) may_leave_servers: bool,
 }
 
 impl<'a> Spawned<'a> {
@@ -52,6 +54,7 @@ impl<'a> Spawned<'a> {
             counting: None,
             is_read: true,
             expected: Bytes::default(),
+            may_leave_servers: false,
         })
     }
 
@@ -127,6 +130,7 @@ impl<'a> Spawned<'a> {
             counting: None,
             is_read: true,
             expected: Bytes::default(),
+            may_leave_servers: true,
         }
     }
 }

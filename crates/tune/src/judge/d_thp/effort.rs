@@ -91,18 +91,21 @@ fn bloat(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let collapsed = vmstat(evidence, "thp_collapse_alloc")?;
-    let underused = vmstat(evidence, "thp_underused_split_page").unwrap_or(0);
-    let matters = underused >= 1000 || collapsed >= 50_000;
+    // Counted since Linux 6.12; before, it is not known.
+    let underused = vmstat(evidence, "thp_underused_split_page").ok();
+    let matters = underused.is_some_and(|pages| pages >= 1000) || collapsed >= 50_000;
+    let split = underused.map_or_else(
+        || "how many were split again as unused is not counted here".to_owned(),
+        |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
+    );
     let case = Case::hint(format!(
-        "khugepaged may turn one used base page into a large one: it made {} since boot, {} were split again as unused",
+        "khugepaged may turn one used base page into a large one: it made {} since boot, {split}",
         Bytes(pmd.0.saturating_mul(collapsed)),
-        Bytes(pmd.0.saturating_mul(underused))
     ))
     .severity(if matters { Severity::Warning } else { Severity::Info })
     .seen(thp_file("khugepaged/max_ptes_none"), "", none)
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
-    .seen("/proc/vmstat", "thp_underused_split_page", underused)
     .fix(format!("echo 64 > {}", thp_file("khugepaged/max_ptes_none")))
     .fix(format!(
         "Linux 6.12 and later: echo 1 > {}",

@@ -12,21 +12,21 @@ use std::fmt;
 use std::io::{self, PipeWriter};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::Source;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::syscall::wait;
+use crate::compare::handles::{self, ENDING, Handles};
 use crate::compare::inplace::stat;
-use crate::compare::tree;
 
 /// Processes and groups that can be told at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
-/// A guardian that is dismissed needs a millisecond, unless somebody stopped it.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
+const DISMISSAL: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
 /// Nobody is told in it.
 const FREE: i32 = 0;
 /// Somebody is about to be.
@@ -91,6 +91,11 @@ impl Place {
         pid.inspect(|pid| self.tell(pid.as_raw_nonzero().get())).is_some()
     }
 
+    /// Is the process of this number still the one that was told?
+    pub(super) fn is_same(&self, source: &Source, pid: u32) -> bool {
+        is_same(source, pid, self.0.since.load(Ordering::Relaxed)) == Some(true)
+    }
+
     fn tell(&self, target: i32) {
         self.0.since.store(now(), Ordering::Relaxed);
         self.0.target.store(target, Ordering::Release);
@@ -125,7 +130,7 @@ impl Guard {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(alive) = alive else { return };
         drop(alive);
-        if self.has_ended_within(PATIENCE) {
+        if self.has_ended_within(DISMISSAL) {
             // Fails only if somebody else has waited for it.
             let _ = wait(self.pid);
         }
@@ -154,33 +159,49 @@ fn keep_watch(slots: &[Slot]) {
         .is_ok_and(|read| read > 0)
     {}
     let source = Source::live();
-    slots.iter().for_each(|slot| slot.end(&source));
-}
-
-impl Slot {
-    fn end(&self, source: &Source) {
-        let target = self.target.load(Ordering::Acquire);
-        if matches!(target, FREE | TAKEN) {
-            return;
-        }
-        let (Some(pid), Ok(number)) = (Pid::from_raw(target.abs()), u32::try_from(target.abs())) else {
-            return;
-        };
-        let is_same = is_same(source, number, self.since.load(Ordering::Relaxed));
-        match (target < 0, is_same) {
-            // Without its leader, a group that still has members keeps the number to itself.
-            (true, None | Some(true)) => {
-                let _ = kill_process_group(pid, Signal::KILL);
-            }
-            (false, Some(true)) => tree::of(source, number).pids.into_iter().for_each(kill),
-            _ => {}
-        }
+    let killed: Vec<Killed> = slots.iter().filter_map(|slot| slot.end(&source)).collect();
+    let until = Instant::now() + ENDING;
+    for killed in killed {
+        killed.wait(&source, until);
     }
 }
 
-fn kill(pid: u32) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        let _ = kill_process(pid, Signal::KILL);
+/// What is to end with this process.
+enum Killed {
+    Group(Pid),
+    Processes(Handles),
+}
+
+impl Killed {
+    /// Until it has ended, and no longer than that.
+    fn wait(&self, source: &Source, until: Instant) {
+        match self {
+            Self::Group(leader) => handles::group_has_ended_by(source, *leader, until),
+            Self::Processes(all) => all.have_ended_by(until),
+        };
+    }
+}
+
+impl Slot {
+    /// Kills what is told in it.
+    fn end(&self, source: &Source) -> Option<Killed> {
+        let target = self.target.load(Ordering::Acquire);
+        if matches!(target, FREE | TAKEN) {
+            return None;
+        }
+        let (pid, number) = (Pid::from_raw(target.abs())?, u32::try_from(target.abs()).ok()?);
+        let since = self.since.load(Ordering::Relaxed);
+        if target > 0 {
+            let is_same = || is_same(source, number, since) == Some(true);
+            let all = Handles::with_descendants(source, number, is_same);
+            all.signal(Signal::KILL);
+            return Some(Killed::Processes(all));
+        }
+        // Without its leader, a group that still has members keeps the number to itself.
+        (is_same(source, number, since) != Some(false)).then(|| {
+            handles::kill_group(pid);
+            Killed::Group(pid)
+        })
     }
 }
 
