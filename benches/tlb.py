@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How often `hugewise measure tlb` is exact, unknown or wrong, quiet and beside a compile-like load on another CPU.
+"""How often `hugewise measure tlb` is exact, unknown or wrong, quiet and beside loads on another CPU.
 
-    benches/tlb.py target/release/hugewise [--quick-runs 10] [--full-runs 3] [--write benches/results/tlb-NAME.md]
+    benches/tlb.py target/release/hugewise [--quick-runs 10] [--full-runs 3] [--alone-runs 20] [--write benches/results/tlb-NAME.md]
 
 The truth is what the CPU table, or else CPUID, says of entries (the `known` part of the result). A level is `exact` if the one
 number given is the truth, `range` if the truth lies inside, `unknown` if nothing is claimed, else `wrong`. lmbench's `tlb`
@@ -19,10 +19,19 @@ import time
 from collections import Counter
 
 
-def load(cpu):
-    """A process that does what compilers do to a core: branches, allocations and walks over fresh memory."""
-    program = "import random\nwhile True:\n d={random.random():[n]*50 for n in range(200000)}\n sorted(d)\n"
-    return subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", program])
+# What keeps another CPU busy, by name.
+LOADS = {
+    # As compilers do: branches, allocations and walks over fresh memory.
+    "compile": "import random\nwhile True:\n d={random.random():[n]*50 for n in range(200000)}\n sorted(d)\n",
+    "spin": "while True: pass\n",
+    # Writes to 512 MiB, a page apart, over and over.
+    "memory": "memory=bytearray(512<<20)\nwhile True:\n for at in range(0,len(memory),4096): memory[at]=1\n",
+}
+
+
+def load(cpu, kind):
+    """A process that keeps a CPU busy."""
+    return subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", LOADS[kind]])
 
 
 def measure(binary, quick, cpu):
@@ -53,8 +62,8 @@ def judge(data, tally, ways):
         ways.setdefault(place, Counter())[str(level["ways"])] += 1
 
 
-def series(binary, runs, quick, cpu, busy):
-    other = load(busy) if busy is not None else None
+def series(binary, runs, quick, cpu, busy, kind="compile"):
+    other = load(busy, kind) if busy is not None else None
     tally, ways, times, backing = {}, {}, [], Counter()
     try:
         for _ in range(runs):
@@ -99,7 +108,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--quick-runs", type=int, default=10)
-    parser.add_argument("--full-runs", type=int, default=3)
+    parser.add_argument("--full-runs", type=int, default=3, help="default runs beside each kind of load")
+    parser.add_argument("--alone-runs", type=int, default=0, help="default runs without added load")
     parser.add_argument("--cpu", type=int, help="measure on this CPU; another one is kept busy")
     parser.add_argument("--write")
     typed = parser.parse_args()
@@ -117,8 +127,12 @@ def main():
     text += rows(f"{typed.quick_runs} x `--quick`, no load added", series(typed.binary, typed.quick_runs, True, cpu, None))
     if busy is not None:
         text += rows(f"{typed.quick_runs} x `--quick`, other CPU busy", series(typed.binary, typed.quick_runs, True, cpu, busy))
-    if typed.full_runs:
-        text += rows(f"{typed.full_runs} x default, other CPU busy", series(typed.binary, typed.full_runs, False, cpu, busy))
+    if typed.alone_runs:
+        text += rows(f"{typed.alone_runs} x default, no load added", series(typed.binary, typed.alone_runs, False, cpu, None))
+    if typed.full_runs and busy is not None:
+        for kind in LOADS:
+            name = f"{typed.full_runs} x default, other CPU busy ({kind})"
+            text += rows(name, series(typed.binary, typed.full_runs, False, cpu, busy, kind))
     text += ["", lmbench(), ""]
     print("\n".join(text))
     if typed.write:

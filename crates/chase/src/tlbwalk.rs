@@ -87,7 +87,7 @@ impl Span {
             (PageKind::Hugetlb(_), Behind::OnePage) => return self.map_one_pool_page(),
             (PageKind::Hugetlb(_), Behind::Private) => return self.map_pool_pages(),
         };
-        // SAFETY: the range lies in a mapping we own and nobody uses yet. A kernel without transparent pages refuses the
+        // SAFETY: the range lies in a mapping we own and nothing uses yet. A kernel without transparent pages refuses the
         // advice; base pages remain, which `large_share` will tell.
         let _ = unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len(), advice) };
         Ok(())
@@ -95,7 +95,7 @@ impl Span {
 
     fn map_pool_pages(&self) -> io::Result<()> {
         let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | MapFlags::FIXED | self.size_flag();
-        // SAFETY: replaces pages of a mapping we own and nobody uses yet.
+        // SAFETY: replaces pages of a mapping we own and nothing uses yet.
         unsafe {
             rustix::mm::mmap_anonymous(
                 self.start.as_ptr().cast(),
@@ -118,7 +118,7 @@ impl Span {
         let file = rustix::fs::memfd_create("hugewise-tlb", flags)?;
         rustix::fs::ftruncate(&file, self.page.0)?;
         for page in 0..self.pages {
-            // SAFETY: replaces one page of a mapping we own and nobody uses yet.
+            // SAFETY: replaces one page of a mapping we own and nothing uses yet.
             unsafe {
                 rustix::mm::mmap(
                     self.start.as_ptr().add((page * self.page.0) as usize).cast(),

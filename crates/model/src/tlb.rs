@@ -295,7 +295,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What somebody else says about a level.
+/// What another source says about a level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Known {
     /// Who says it: `cpuid 0x80000005`, `cpu table: epyc-9654`.
@@ -358,7 +358,7 @@ impl Tlb {
         }
     }
 
-    /// The doubt about levels told as one number by timing alone. Somebody who holds a whole part of all ways from the first pass
+    /// The doubt about levels told as one number by timing alone. Contention that holds a whole part of all ways from the first pass
     /// to the last leaves a smaller TLB that could have been built: only what others say could tell.
     pub fn unconfirmed(&self) -> Option<Doubt> {
         let alone = |level: &&Level| {
@@ -370,7 +370,8 @@ impl Tlb {
             Doubt::new(
                 "tlb-unconfirmed",
                 format!(
-                    "neither CPUID nor the CPU table says what {} hold{}: by timing alone, somebody on the core who held a third or a                      quarter of all ways from the first pass to the last cannot be told from a smaller TLB",
+                    "neither CPUID nor the CPU table says what {} hold{}: by timing alone, contention that held a third or a quarter \
+                     of all ways from the first pass to the last cannot be told from a smaller TLB",
                     levels.join(" and "),
                     if levels.len() == 1 { "s" } else { "" }
                 ),

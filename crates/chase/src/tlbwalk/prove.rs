@@ -48,7 +48,7 @@ impl Kernel for Running {
 
 /// Proves what maps the regions of `region` bytes at these addresses, in each of which one word was visited and nothing else.
 ///
-/// A kernel with PAGEMAP_SCAN (Linux 6.7) says it. Before that, pages that nobody visited give it away: a large entry makes all
+/// A kernel with PAGEMAP_SCAN (Linux 6.7) says it. Before that, pages that were never visited give it away: a large entry makes all
 /// base pages of its region present at once. Where only some are, neither size is proved, which counts as not large.
 pub(super) fn prove(kernel: &dyn Kernel, regions: &[u64], region: u64) -> io::Result<Proof> {
     let mean = |shares: io::Result<Vec<f64>>, by| -> io::Result<Proof> {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn without_pagemap_scan_pages_that_nobody_visited_give_a_large_entry_away() {
+    fn without_pagemap_scan_pages_that_were_never_visited_give_a_large_entry_away() {
         assert_eq!(share(Some(1.0), None).ok(), Some(1.0));
         assert_eq!(share(Some(0.0), Some(512)).ok(), Some(0.0), "a scan comes first");
         for (present, large) in [(512, 1.0), (1, 0.0), (16, 0.0), (511, 0.0)] {

@@ -123,7 +123,7 @@ struct Cut {
 
 /// For steps of a few cycles.
 const USUAL: Cut = Cut { steps: 512, blocks: 8 };
-/// For steps of tens of cycles: who needs a gap in what a neighbour does finds short ones sooner.
+/// For steps of tens of cycles: short gaps in the contention of a neighbor come sooner than long ones.
 const SHORT: Cut = Cut { steps: 128, blocks: 32 };
 /// A core clock that differs by more than this share between the two ends of a timing has changed in between.
 const CLOCK_CHANGE: f64 = 0.01;

@@ -172,10 +172,15 @@ impl<'a, O: Oracle> Search<'a, O> {
         }
     }
 
-    /// The levels so far, first level first.
+    /// The levels so far, first level first. Behind a first level of unknown extent a knee may be its own misses spreading on: a
+    /// second level is named there only if it has entries of its own to show.
     pub fn levels(&self) -> impl Iterator<Item = &Found> {
-        let places = [&self.near, &self.far].into_iter();
-        places
+        let found = |place: &Place| place.level.as_ref().is_some_and(|level| level.found.entries.is_some());
+        let first_is_open = self.near.level.is_some() && !found(&self.near);
+        let far = (!first_is_open || found(&self.far)).then_some(&self.far);
+        [Some(&self.near), far]
+            .into_iter()
+            .flatten()
             .filter_map(|place| place.level.as_ref())
             .map(|level| &level.found)
     }

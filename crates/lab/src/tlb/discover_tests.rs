@@ -118,7 +118,7 @@ fn a_level_that_a_neighbour_hid_is_told_in_later_rounds() {
     );
     assert!(
         patient.levels[0].free.is_some_and(|free| free < 0.9),
-        "he was seen: {}",
+        "contention was seen: {}",
         told(&patient)
     );
 }

@@ -163,7 +163,7 @@ impl Sample {
         let most = match off {
             // Where few misses may be all that an overfull set shows, few must count.
             _ if off > 0.0 && replacement == Replacement::Any => seen / 2.0,
-            // A neighbour who makes a few accesses miss is likelier than one who makes all miss.
+            // A neighbor that makes a few accesses miss is likelier than one that makes all miss.
             _ if off > 0.0 => seen * (2.0 * (self.height - share)).clamp(0.25, 1.0),
             _ if self.fits() => IMPOSSIBLE,
             _ => LUCKY,
@@ -234,7 +234,7 @@ const MOST_SETS: u32 = 1024;
 const IMPOSSIBLE: f64 = 8.0;
 /// Fewer misses than a shape allows, but some: real replacement is not quite LRU, and an order of visits may be lucky.
 const LUCKY: f64 = 4.0;
-/// Passes beyond which another one that saw misses adds nothing: whoever disturbed all of them disturbs that one too.
+/// Passes beyond which another one that saw misses adds nothing: what disturbed all of them disturbs that one too.
 const MOST_PASSES: u32 = 32;
 /// A rival is ruled out when it is less likely than the best by this logarithm of odds: one in four hundred.
 const CLEARLY: f64 = 6.0;

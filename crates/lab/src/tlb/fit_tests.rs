@@ -64,7 +64,7 @@ fn hits_that_were_seen_count_more_than_misses_that_a_neighbour_may_have_made() {
     let samples: Vec<Sample> = observe(shape(1, 64, Hash::Linear), 3)
         .into_iter()
         .map(|sample| Sample {
-            // At two strides of three somebody holds a fifth of it.
+            // At two strides of three contention holds a fifth of it.
             height: if sample.layout.stride > 0 && sample.pages > 51 {
                 1.0
             } else {

@@ -8,9 +8,7 @@ pub mod live;
 pub mod occupancy;
 mod plan;
 pub mod probe;
-#[cfg(test)]
-#[path = "recorded_tests.rs"]
-mod recorded;
+pub mod recording;
 mod sharing;
 #[cfg(test)]
 mod simulated;

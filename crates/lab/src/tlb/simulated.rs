@@ -1,4 +1,4 @@
-//! A machine on paper as an oracle: levels of any geometry, a neighbour who takes entries, clocks that err and spikes.
+//! A machine on paper as an oracle: levels of any geometry, a neighbor that takes entries, clocks that err and spikes.
 
 use std::collections::HashMap;
 
@@ -31,20 +31,20 @@ pub(super) struct Noise {
     pub(super) takes: f64,
     /// The pass in which the neighbour goes for good, if ever.
     pub(super) leaves: Option<u32>,
-    /// Another one, who always holds the same.
+    /// Another one, which always holds the same.
     pub(super) steady: Steady,
 }
 
-/// A neighbour who holds the same entries in all passes, or in all but a few.
+/// A neighbor that holds the same entries in all passes, or in all but a few.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steady {
-    /// What he holds of each level.
+    /// What it holds of each level.
     pub(super) holds: [Held; 2],
-    /// Share of passes in which he is away.
+    /// Share of passes in which it is away.
     pub(super) away: f64,
 }
 
-/// What somebody holds of one level.
+/// What a neighbor holds of one level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
     /// Ways of every set: of a fully associative array as many entries.
@@ -61,46 +61,46 @@ impl Held {
         self.ways + each + u32::from(lucky < f64::from(more))
     }
 
-    /// Is a whole number of ways all that he holds?
+    /// Is a whole number of ways all that it holds?
     pub(super) fn is_whole(self) -> bool {
         self.scattered == 0
     }
 }
 
 /// No steady neighbour.
-const NOBODY: Steady = Steady {
+const ABSENT: Steady = Steady {
     holds: [Held { ways: 0, scattered: 0 }; 2],
     away: 0.0,
 };
 
-/// A neighbour in half of all passes, who holds up to half of everything.
+/// A neighbor in half of all passes, which holds up to half of everything.
 pub(super) const MODERATE: Noise = Noise {
     jitter: 0.03,
     spikes: 0.05,
     polluted: 0.5,
     takes: 0.5,
     leaves: None,
-    steady: NOBODY,
+    steady: ABSENT,
 };
 
-/// Nobody but a clock that errs.
+/// Nothing but a clock that errs.
 pub(super) const QUIET: Noise = Noise {
     jitter: 0.03,
     spikes: 0.05,
     polluted: 0.0,
     takes: 0.0,
     leaves: None,
-    steady: NOBODY,
+    steady: ABSENT,
 };
 
-/// A neighbour who is always there, holding now more and now less.
+/// A neighbor that is always there, holding now more and now less.
 pub(super) const HEAVY: Noise = Noise {
     jitter: 0.3,
     spikes: 0.3,
     polluted: 1.0,
     takes: 0.5,
     leaves: None,
-    steady: NOBODY,
+    steady: ABSENT,
 };
 
 /// Numbers that look random and are the same in each run.
@@ -205,7 +205,7 @@ pub(super) struct Simulated {
     chance: Chance,
     /// Pages in the second-level sweep at the most.
     far: u32,
-    /// Costs in passes without the one who comes and goes, with and without the steady one.
+    /// Costs in passes without the one that comes and goes, with and without the steady one.
     quiet: HashMap<(Probe, bool), f64>,
 }
 
@@ -248,7 +248,7 @@ impl Simulated {
     }
 }
 
-/// Who is there in a pass.
+/// The neighbors that are there in a pass.
 #[derive(Clone, Copy, Default)]
 struct Others {
     passing: Option<Passing>,
@@ -265,7 +265,7 @@ impl Others {
     }
 }
 
-/// Who comes and goes, and holds a share of every level.
+/// A neighbor that comes and goes, and holds a share of every level.
 #[derive(Clone, Copy)]
 struct Passing {
     share: f64,
@@ -273,7 +273,7 @@ struct Passing {
 }
 
 impl Passing {
-    /// Entries that he holds of a set.
+    /// Entries that it holds of a set.
     fn takes(self, array: &Array, set: usize) -> u32 {
         let luck = Chance::new(self.seed << 20 ^ set as u64).next();
         (self.share * f64::from(array.ways) + luck) as u32

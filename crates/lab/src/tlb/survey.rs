@@ -1,4 +1,4 @@
-//! Costs collected over passes that are spread out in time, so that a neighbour who disturbs one pass spares another.
+//! Costs collected over passes that are spread out in time, so that a neighbor that disturbs one pass spares another.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl Survey {
         self.disturbed
     }
 
-    /// What a probe costs when nobody disturbs it: disturbance only adds.
+    /// What a probe costs undisturbed: disturbance only adds.
     pub fn floor(&self, probe: Probe) -> Option<f64> {
         let costs = self.all(probe);
         let left_out = if costs.len() < ENOUGH {

@@ -40,14 +40,14 @@ pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
-/// The doubt about a level whose entries somebody else held for a good part of the time.
+/// The doubt about a level whose entries a noisy neighbor held for a good part of the time.
 pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Doubt> {
     const OFTEN: f64 = 0.75;
     let (free, entries) = found.free.filter(|&free| free < OFTEN).zip(found.entries)?;
     let text = format!(
-        "{kind} pages, level {level}: the {entries} entries that timing shows were all free in {:.0} % of the passes only; somebody on \
-         the same core (a hidden SMT twin, another guest, an interrupt) held some in the others, and programs here get fewer as long as \
-         that lasts",
+        "{kind} pages, level {level}: the {entries} entries that timing shows were all free in {:.0} % of the passes only; contention on \
+         the same core (a hidden SMT sibling, another guest, an interrupt) held some in the others, and programs here get fewer as \
+         long as that lasts",
         100.0 * free
     );
     Some(Doubt::new("tlb-neighbour", text))

@@ -1,7 +1,7 @@
 //! Which numbers of ways and entries TLBs are built with: what a measured number that is none of them may really be.
 //!
-//! Somebody who holds the same entries from the first pass of a measurement to the last makes a TLB seem smaller, and nothing
-//! in the timing tells him from a TLB that is smaller. The number that is left does, mostly: 23 ways are 24 without one.
+//! Contention that holds the same entries from the first pass of a measurement to the last makes a TLB seem smaller, and nothing
+//! in the timing tells it from a TLB that is smaller. The number that is left does, mostly: 23 ways are 24 without one.
 //!
 //! What TLBs are built with is taken from the CPU table (`sim`'s `cpus.json`, which states its sources; a test of `lab` holds
 //! this rule against every CPU of it): sets by powers of two, and ways, or entries of fully associative ones, that are a power of
@@ -10,7 +10,7 @@
 
 use super::{Entries, Known, Level, Ways};
 
-/// What somebody who always holds the same may hold, at the most, of what is left: a quarter of all is a third of that.
+/// What contention that always holds the same may hold, at the most, of what is left: a quarter of all is a third of that.
 const HELD: f64 = 1.0 / 3.0;
 
 /// A power of two, or three times one?
@@ -53,7 +53,7 @@ pub fn built(entries: impl Into<Entries>, ways: Option<Ways>) -> u32 {
 
 impl Level {
     /// Takes the level for no more than a lower bound where others say that it holds more, or where no TLB is built with what
-    /// timing shows: somebody on the core can make a TLB seem smaller for as long as a measurement lasts, and nothing can make
+    /// timing shows: contention on the core can make a TLB seem smaller for as long as a measurement lasts, and nothing can make
     /// it seem larger.
     pub fn widen(&mut self, known: &[Known]) {
         self.doubt_fewer(known);
@@ -72,7 +72,7 @@ impl Level {
         }
     }
 
-    /// Takes a number that no TLB is built with for the least of a range, unless somebody says so many, or more.
+    /// Takes a number that no TLB is built with for the least of a range, unless a source names so many, or more.
     fn doubt_oddity(&mut self, known: &[Known]) {
         let Some(entries) = self.entries else { return };
         let bounded = |known: &Known| known.is_of(self.kind, self.level) && known.entries >= entries.low;
@@ -86,7 +86,7 @@ impl Level {
 
     /// There may be more entries than was seen.
     fn raise(&mut self, high: u32, why: &str) {
-        let why = format!("{why}: somebody on the core may have held the others all the time");
+        let why = format!("{why}: contention on the core may have held the others all the time");
         self.entries = self.entries.map(|entries| Entries { high, ..entries });
         (self.ways, self.index, self.not_told) = (None, None, Some(why));
     }

@@ -68,7 +68,7 @@ fn a_level_that_others_know_to_hold_more_is_a_range_and_one_that_holds_more_than
 }
 
 #[test]
-fn a_number_that_no_tlb_is_built_with_is_a_range_unless_somebody_says_it_or_the_range_holds_one() {
+fn a_number_that_no_tlb_is_built_with_is_a_range_unless_a_source_names_it_or_the_range_holds_one() {
     let widened = |value, ways, said: &[u32]| {
         let mut tlb = tlb(value, ways);
         tlb.known = said
@@ -104,7 +104,7 @@ fn a_number_that_no_tlb_is_built_with_is_a_range_unless_somebody_says_it_or_the_
 }
 
 #[test]
-fn a_number_that_nobody_else_knows_is_told_with_what_timing_alone_cannot_tell() {
+fn a_number_that_no_source_names_is_told_with_what_timing_alone_cannot_tell() {
     let mut tlb = tlb(96, Ways::Count(6));
     assert_eq!(tlb.unconfirmed(), None);
     tlb.known.clear();

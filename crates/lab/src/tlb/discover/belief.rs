@@ -13,7 +13,7 @@ use crate::tlb::probe::{Layout, Oracle, Probe};
 
 /// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
 const SOFT: f64 = 1.4;
-/// Fewer of the passes than that fit just below the edge, and a neighbour may have been there all the time: what the fewest
+/// Fewer of the passes than that fit just below the edge, and a neighbor may have been there all the time: what the fewest
 /// passes saw is then no edge but luck.
 const SELDOM: f64 = 0.3;
 /// The same where the shape does not explain all that was seen.
@@ -38,7 +38,7 @@ pub(super) enum Belief {
     Soft(Entries),
     /// The fit explains too little of what was seen, and why no more can be told.
     Unexplained(String),
-    /// Somebody was there all the time, or nothing can be told for another reason that no other fit removes.
+    /// A neighbor was there all the time, or nothing can be told for another reason that no other fit removes.
     Unknown(String),
 }
 
@@ -115,7 +115,7 @@ impl<O: Oracle> Search<'_, O> {
         *high > UNEVEN * low
     }
 
-    /// Replacement that is far from LRU, or a neighbour who always holds a part: a range, if passes agree on the curve.
+    /// Replacement that is far from LRU, or a neighbor that always holds a part: a range, if passes agree on the curve.
     fn gentle(&self, view: View) -> Belief {
         let curve = self.survey.curve(view.sweep, Layout::DENSE);
         let apart = self.disagreement(view);
@@ -187,7 +187,7 @@ impl<O: Oracle> Search<'_, O> {
         self.survey.points(view.sweep).filter_map(rim).collect()
     }
 
-    /// Was there a pass in which more fit than by this shape can? A clock errs once; somebody who is away is away from all probes.
+    /// Was there a pass in which more fit than by this shape can? A clock errs once; a neighbor that is away is away from all probes.
     fn more_fit_once(&self, rims: &[Rim]) -> bool {
         let too_many = rims.iter().filter(|rim| rim.side >= 2 && rim.missing > TELLING);
         let fitting = too_many.flat_map(|rim| {
@@ -242,7 +242,7 @@ struct Fitting {
 }
 
 impl Fitting {
-    /// Does a neighbour who comes and goes explain it? When he is away all entries are free at once; one who is always there
+    /// Does a neighbor that comes and goes explain it? When it is away all entries are free at once; one that is always there
     /// leaves now more and now less, so that a few less pages fit far more often.
     fn has_pauses(self) -> bool {
         const FEWEST: f64 = 0.1;
@@ -252,7 +252,7 @@ impl Fitting {
 }
 
 fn uneven() -> Belief {
-    let why = "what a miss adds goes on rising behind the knee: somebody may hold a part of some sets; measure again";
+    let why = "what a miss adds goes on rising behind the knee: contention may hold a part of some sets; measure again";
     Belief::Unknown(why.to_owned())
 }
 

@@ -52,7 +52,7 @@ impl<O: Oracle> Search<'_, O> {
             start,
             before,
             flat,
-            // Just before the knee a neighbour shows who takes an entry now and then in all passes.
+            // Just before the knee a neighbor shows that takes an entry now and then in all passes.
             blur: flat.max(2.0 * off(knee.pages * 4 / 5, knee.pages - 1)),
         }
     }
