@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::stall::{Ending, Reference, Took};
+use common::stall::{Ending, Reference, Took, interrupt};
 use common::{compiled, hugewise, left_behind, noted, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -210,7 +210,7 @@ impl Crowd {
 
     /// A run of a command, struck or not: its exit code, and how long it took to end after the signal.
     fn run(&self, round: u64, reference: &Reference) -> Done {
-        let signal = [None, Some(Signal::INT), Some(Signal::TERM)][(round / COMMANDS.len() as u64 % 3) as usize];
+        let signal = [None, Some(interrupt()), Some(Signal::TERM)][(round / COMMANDS.len() as u64 % 3) as usize];
         let words = self.words(round);
         let what = format!("round {round}, {signal:?} to {words:?}");
         let mut command = hugewise(&words.iter().map(String::as_str).collect::<Vec<_>>());

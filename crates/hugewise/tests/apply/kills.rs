@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::stall::{Ending, Reference, Took};
+use crate::common::stall::{Ending, Reference, Took, interrupt};
 use crate::common::{left_behind, noted, skipped};
 use crate::machine::Bench;
 
@@ -76,7 +76,7 @@ const VICTIMS: [Victim; 9] = [
 fn signal(round: u64) -> Signal {
     match (round / VICTIMS.len() as u64) % 4 {
         0 | 2 => Signal::KILL,
-        1 => Signal::INT,
+        1 => interrupt(),
         _ => Signal::TERM,
     }
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 /// Between two trials.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -70,6 +72,19 @@ pub fn waited(pid: u32) -> Option<Duration> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
     let nanoseconds = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(nanoseconds))
+}
+
+/// SIGINT, or SIGTERM where this process and so its children ignore SIGINT, as a shell makes those that it starts in the background.
+pub fn interrupt() -> Signal {
+    let status = fs::read_to_string("/proc/self/status").expect("a status");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored
+        .and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
+        .expect("a set");
+    match ignored >> (Signal::INT.as_raw() - 1) & 1 {
+        0 => Signal::INT,
+        _ => Signal::TERM,
+    }
 }
 
 /// How long a process took to end after a signal, and how much of that the machine kept it waiting.
