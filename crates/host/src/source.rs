@@ -216,7 +216,7 @@ impl Source {
         value.into()
     }
 
-    /// The names in a directory, in order.
+    /// The names in a directory, in order; of one with more than a million of them none, and the reason.
     pub fn list(&self, path: &str) -> Reading<Vec<String>> {
         let names = match &self.root {
             Root::Live => match synthetic::list(path) {

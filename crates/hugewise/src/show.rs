@@ -104,9 +104,6 @@ pub enum ShowError {
     /// It is no plan.
     #[error("this result is no plan (`hugewise plan` makes them)")]
     NoPlan,
-    /// The page could not be filled in.
-    #[error("the report could not be written: {0}")]
-    Page(#[from] askama::Error),
     /// A value has no JSON form.
     #[error("the result could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -149,7 +146,7 @@ pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mu
         Format::Markdown => return markdown(result, out),
         Format::Svg => svg(&picture::svg(&heat_maps(data), &charts(data)?)?),
         Format::Png => picture::png(&heat_maps(data), &charts(data)?)?,
-        Format::Html => report::page(result)?.into_bytes(),
+        Format::Html => return report::write(result, out),
         Format::Sarif => return json(&sarif::log(result, findings(data)?), out),
         Format::Prometheus => safe::printable_lines(&prometheus::text(result, findings(data)?)).into_bytes(),
         Format::Shell | Format::Ansible => {

@@ -217,6 +217,45 @@ fn a_file_system_that_does_not_answer_holds_nothing_up() {
     );
 }
 
+/// The kernel reads arguments out of anonymous memory only (CVE-2018-1120, Linux 4.17); before, it would wait for the file.
+#[test]
+fn arguments_in_a_file_that_does_not_answer_hold_nothing_up_nor_does_a_signal_wait_for_them() {
+    let Some(stage) = Stage::set() else { return };
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release");
+    let numbers: Vec<u32> = release
+        .split(['.', '-'])
+        .take(2)
+        .filter_map(|part| part.trim().parse().ok())
+        .collect();
+    if numbers < vec![4, 17] {
+        return skipped("before Linux 4.17 such arguments are waited for");
+    }
+    let Some(mounted) = silent(&stage) else { return };
+    let program = stage.temp.path().join("arguments");
+    if compiled("foreign/arguments.c", &program).is_none() {
+        return;
+    }
+    let mut command = Command::new(&program);
+    command
+        .arg(mounted.0.join("postgresql.conf"))
+        .arg("a".repeat(4 * rustix::param::page_size()));
+    let mut server = Server(command.stdout(Stdio::piped()).spawn().expect("starts"));
+    let mut line = String::new();
+    let out = server.0.stdout.take().expect("its output");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    assert_eq!(line, "up\n");
+    for words in [&["vm"][..], &["doctor"], &["snapshot", "--yes", "/dev/null"]] {
+        assert!(
+            ended(hugewise(words).stderr(Stdio::null())).code().is_some(),
+            "{words:?}"
+        );
+        let started = hugewise(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = started.expect("starts");
+        sent("-TERM", &child);
+        child.wait().expect("ends");
+    }
+}
+
 #[test]
 fn a_signal_ends_a_checkup_while_it_reads() {
     let temp = tempfile::tempdir().expect("a directory");

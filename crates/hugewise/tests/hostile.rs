@@ -12,7 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{compiled, hugewise, noted, skipped};
+use common::stall::{Ending, Reference, Took, interrupt};
+use common::{compiled, hugewise, left_behind, noted, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -22,8 +23,16 @@ const RUNS: u64 = 12;
 const SEED: u64 = 41;
 /// A command that has not ended by then hangs.
 const HANGS: Duration = Duration::from_secs(60);
-/// What a signal may take to end a command, where HUGEWISE_TEST_HOSTILE asks for many: quiet machines only.
+/// What a signal may take to end a command, where HUGEWISE_TEST_HOSTILE asks for many; without what the machine kept it waiting.
 const PROMPT: Duration = Duration::from_secs(1);
+/// How long anything may take to end after its parent.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
+/// What belongs to a run carries this variable, descendants included.
+const MARK: &str = "HUGEWISE_TEST_BESIDE";
+const MOST_MAPPINGS: &str = "/proc/sys/vm/max_map_count";
+/// Of the process with many mappings, and what the kernel must allow for that; it allows 65,530 by default.
+const MAPPINGS: u64 = 100_000;
+const ALLOWED: u64 = MAPPINGS + 1000;
 /// Some moment before that a command gets a signal.
 const WITHIN: Duration = Duration::from_millis(1500);
 const CGROUPS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"];
@@ -54,7 +63,7 @@ struct Crowd {
 
 impl Crowd {
     /// `None` where there is no compiler for them.
-    fn gather() -> Option<Self> {
+    fn gather(is_asked: bool) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a directory");
         compiled("hostile/hostile.c", &folder.path().join("plain"))?;
         let mut crowd = Self {
@@ -62,9 +71,10 @@ impl Crowd {
             children: Vec::new(),
             groups: Vec::new(),
         };
-        for mode in ["name", "mappings", "no-thp", "vanish", "zombie", "stopped"] {
+        for mode in ["name", "no-thp", "vanish", "zombie", "stopped"] {
             crowd.start("plain", mode, &[]);
         }
+        crowd.many_mappings(is_asked);
         for name in [
             "\u{1b}]0;x\u{7}\u{1b}[31m",
             "a\nb: c",
@@ -77,6 +87,31 @@ impl Crowd {
         crowd.servers();
         crowd.deep_group();
         Some(crowd)
+    }
+
+    /// A process with as many mappings as the kernel lets it have, or with all of them: the limit is for making them, so it is
+    /// put back as soon as they are there.
+    fn many_mappings(&mut self, all: bool) {
+        let before = fs::read_to_string(MOST_MAPPINGS).expect("a setting");
+        let is_raised = all && before.trim().parse().is_ok_and(|most: u64| most < ALLOWED);
+        if is_raised && let Err(error) = fs::write(MOST_MAPPINGS, ALLOWED.to_string()) {
+            skipped(&format!("{MOST_MAPPINGS}: {error}: fewer than {MAPPINGS} mappings"));
+        }
+        let maps = format!("/proc/{}/maps", self.start("plain", "mappings", &[]));
+        let count = || fs::read_to_string(&maps).unwrap_or_default().lines().count();
+        let mut latest = 0;
+        for _ in 0..200 {
+            thread::sleep(Duration::from_millis(300));
+            let now = count();
+            if now == latest && now > 1000 {
+                break;
+            }
+            latest = now;
+        }
+        if is_raised {
+            fs::write(MOST_MAPPINGS, before).expect("put back");
+        }
+        noted(&format!("one process has {latest} mappings"));
     }
 
     /// Database servers whose files are a FIFO, devices, and links that lead elsewhere or in a circle.
@@ -174,51 +209,30 @@ impl Crowd {
     }
 
     /// A run of a command, struck or not: its exit code, and how long it took to end after the signal.
-    fn run(&self, round: u64) -> (String, Option<i32>, Duration) {
-        let words = COMMANDS[(round % COMMANDS.len() as u64) as usize];
-        let pid = self.children[(round as usize / COMMANDS.len()) % self.children.len()]
-            .id()
-            .to_string();
-        let file = |ending: &str| {
-            self.folder
-                .path()
-                .join(format!("{round}.{ending}"))
-                .display()
-                .to_string()
-        };
-        let folder = tempfile::tempdir_in(self.folder.path()).expect("a directory").keep();
-        let (tree, report) = (file("tree"), folder.join("report.html").display().to_string());
-        let word = |word: &&'static str| match *word {
-            "PID" => pid.clone(),
-            "FILE" => tree.clone(),
-            "REPORT" => report.clone(),
-            word => word.to_owned(),
-        };
-        let words: Vec<String> = words.iter().map(word).collect();
-        let signal = [None, Some(Signal::INT), Some(Signal::TERM)][(round / COMMANDS.len() as u64 % 3) as usize];
+    fn run(&self, round: u64, reference: &Reference) -> Done {
+        let signal = [None, Some(interrupt()), Some(Signal::TERM)][(round / COMMANDS.len() as u64 % 3) as usize];
+        let words = self.words(round);
         let what = format!("round {round}, {signal:?} to {words:?}");
         let mut command = hugewise(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("starts");
-        let began = Instant::now();
+        command.env(MARK, std::process::id().to_string());
+        let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let (mut child, began) = (started.expect("starts"), Instant::now());
         let strikes_at = WITHIN.mul_f64(share(round));
-        let mut struck = None;
+        let mut ending = None;
         loop {
             if let Some(status) = child.try_wait().expect("a child") {
-                return (
-                    what,
-                    status.code(),
-                    struck.map_or(Duration::ZERO, |struck: Instant| struck.elapsed()),
-                );
+                let took = ending.map(|ending: Ending| ending.over(reference));
+                let code = status.code();
+                return Done { what, code, took };
             }
-            if let (Some(signal), None) = (signal, struck)
+            if let (Some(signal), None) = (signal, &ending)
                 && began.elapsed() > strikes_at
             {
+                ending = Some(Ending::begin(child.id()));
                 kill_process(Pid::from_child(&child), signal).expect("struck");
-                struck = Some(Instant::now());
+            }
+            if let Some(ending) = &mut ending {
+                ending.look(child.id());
             }
             if began.elapsed() > HANGS {
                 child.kill().expect("killed");
@@ -228,6 +242,28 @@ impl Crowd {
             thread::sleep(Duration::from_millis(2));
         }
     }
+
+    fn words(&self, round: u64) -> Vec<String> {
+        let nth = round as usize / COMMANDS.len();
+        let pid = self.children[nth % self.children.len()].id().to_string();
+        let folder = tempfile::tempdir_in(self.folder.path()).expect("a directory").keep();
+        let file = |name: &str| folder.join(name).display().to_string();
+        let word = |word: &&'static str| match *word {
+            "PID" => pid.clone(),
+            "FILE" => file("machine.tree"),
+            "REPORT" => file("report.html"),
+            word => word.to_owned(),
+        };
+        COMMANDS[round as usize % COMMANDS.len()].iter().map(word).collect()
+    }
+}
+
+/// A run that is over.
+struct Done {
+    what: String,
+    code: Option<i32>,
+    /// From the signal on; `None` if it ended by itself.
+    took: Option<Took>,
 }
 
 impl Drop for Crowd {
@@ -255,25 +291,52 @@ fn share(round: u64) -> f64 {
 
 #[test]
 fn beside_hostile_processes_every_command_ends_well() {
-    let Some(crowd) = Crowd::gather() else { return };
     let asked = std::env::var("HUGEWISE_TEST_HOSTILE")
         .ok()
         .and_then(|text| text.parse::<u64>().ok());
-    let mut slowest = (Duration::ZERO, String::new());
+    let Some(crowd) = Crowd::gather(asked.is_some()) else {
+        return;
+    };
+    let reference = Reference::start();
+    noted(&format!("beside {} hostile processes", crowd.children.len()));
+    let mut slowest = (Took::default(), String::new());
+    let (mut runs, mut struck) = ([0; COMMANDS.len()], [0; COMMANDS.len()]);
     for round in 0..asked.unwrap_or(RUNS) {
-        let (what, code, took) = crowd.run(round);
+        let done = crowd.run(round, &reference);
+        let (what, code) = (done.what, done.code);
         // Ended by the signal itself, before or after the program watched for it; or findings, or not all could be read.
         assert!(
             code.is_none_or(|code| matches!(code, 0..=3 | 130 | 143)),
             "{what}: {code:?}"
         );
-        if took > slowest.0 {
+        let began = Instant::now();
+        while !left_behind(MARK).is_empty() {
+            assert!(
+                began.elapsed() < GONE_WITHIN,
+                "{what}: left behind: {:?}",
+                left_behind(MARK)
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+        let nth = round as usize % COMMANDS.len();
+        runs[nth] += 1;
+        struck[nth] += u64::from(done.took.is_some());
+        if let Some(took) = done.took.filter(|took| took.own() >= slowest.0.own()) {
             slowest = (took, what);
         }
     }
+    for (nth, words) in COMMANDS.iter().enumerate() {
+        noted(&format!(
+            "{}: {} of {} ended by a signal",
+            words.join(" "),
+            struck[nth],
+            runs[nth]
+        ));
+    }
+    let Took { wall, held_up } = slowest.0;
     noted(&format!(
-        "the slowest end after a signal took {:?} ({})",
-        slowest.0, slowest.1
+        "the slowest end after a signal took {wall:?}, of which the machine kept it waiting {held_up:?} ({})",
+        slowest.1
     ));
-    assert!(asked.is_none() || slowest.0 < PROMPT, "{slowest:?}");
+    assert!(asked.is_none() || slowest.0.own() < PROMPT, "{slowest:?}");
 }

@@ -2,20 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use model::{Bytes, PageKind, Reading};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::keep::Kept;
 use super::table::{memory_mounts, whole};
 use super::{Recorder, accounts, secrets, settings};
-use crate::Membership;
 use crate::programs::{self, Area, Kind, MOST_TABLES, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
 use crate::snapshot::Cgroup;
+use crate::source::whole_lines;
 use crate::tree::Node;
+use crate::vms;
+use crate::{Membership, Source};
 
 /// Files of every process with memory of its own that are kept whole.
 const FILES: [&str; 6] = ["status", "stat", "comm", "limits", "cgroup", "oom_score_adj"];
 /// A file of one process; smaps of a process with 10,000 mappings has about 12 MiB.
 const LARGEST_FILE: Bytes = Bytes::mib(16);
+/// With more mappings smaps is longer than that: one has 500 bytes at least.
+const MOST_COUNTED: usize = LARGEST_FILE.as_usize() / 512;
 /// A C library, of which one sentence is kept.
 const LARGEST_LIBRARY: Bytes = Bytes::mib(16);
 /// Arguments of one process; class paths are long.
@@ -129,20 +133,18 @@ fn environment(bytes: &[u8]) -> Kept {
 
 /// Only that a process holds a machine of KVM.
 fn record_open_files(recorder: &mut Recorder<'_>, pid: u32) {
-    let directory = format!("/proc/{pid}/fd");
-    let Reading::Known(names) = recorder.source.list(&directory) else {
+    let Reading::Known(found) = vms::kvm_descriptors(recorder.source, pid) else {
         return;
     };
-    for name in names {
-        let path = format!("{directory}/{name}");
-        if recorder
-            .source
-            .link(&path)
-            .known()
-            .is_some_and(|target| target == "anon_inode:kvm-vm")
-        {
-            recorder.tree.insert(&path, Node::Link("anon_inode:kvm-vm".to_owned()));
-        }
+    for path in &found.kvm {
+        recorder.tree.insert(path, Node::Link(vms::KVM.to_owned()));
+    }
+    if found.left_out > 0 {
+        let what = format!(
+            "the last {} of its open files, which were not looked at",
+            found.left_out
+        );
+        recorder.leave_out(&format!("/proc/{pid}/fd"), &what);
     }
 }
 
@@ -171,16 +173,26 @@ impl<'r, 'a> Closer<'r, 'a> {
         self.recorder.tree.is_file(&path)
     }
 
+    fn leave_out(&mut self, name: &str, what: &str) {
+        self.recorder.leave_out(&self.program.file(name), what);
+    }
+
     /// With counts where that holds nobody up, otherwise the names of what is mapped.
     fn mappings(&mut self) -> Vec<Area> {
         let mut is_counted = false;
-        if is_affordable(self.recorder, self.program) {
+        if !is_affordable(self.recorder, self.program) {
+            self.leave_out(
+                "smaps",
+                "all of it, because reading it would hold up so large a process",
+            );
+        } else if has_more_mappings(self.recorder.source, &self.program.file("maps"), MOST_COUNTED) {
+            let why = format!("all of it, because the process has more than {MOST_COUNTED} mappings");
+            ["smaps", "numa_maps"]
+                .iter()
+                .for_each(|name| self.leave_out(name, &why));
+        } else {
             is_counted = self.file("smaps", counts_that_count);
             self.file("numa_maps", whole);
-        } else {
-            let path = self.program.file("smaps");
-            self.recorder
-                .leave_out(&path, "all of it, because reading it would hold up so large a process");
         }
         if !is_counted {
             self.file("maps", whole);
@@ -223,6 +235,17 @@ impl<'r, 'a> Closer<'r, 'a> {
     }
 }
 
+/// Would its smaps be longer than what is kept of a process? Writing it would take the kernel seconds, to be thrown away. That
+/// of a capture was kept already.
+fn has_more_mappings(source: &Source, maps: &str, most: usize) -> bool {
+    let enough = || Unread::new(Cause::Failed, maps, "");
+    let count = |before: usize, piece: &[u8]| {
+        let lines = before + piece.iter().filter(|&&byte| byte == b'\n').count();
+        if lines > most { Err(enough()) } else { Ok(()) }
+    };
+    source.is_live() && source.pieces(maps, Bytes::gib(1), whole_lines, count) == Err(enough())
+}
+
 /// smaps without the counts that are zero; every mapping keeps its Rss.
 fn counts_that_count(bytes: &[u8]) -> Kept {
     let counts = |line: &&[u8]| !line.ends_with(b" 0 kB\n") || line.starts_with(b"Rss:");
@@ -255,7 +278,8 @@ fn record_groups(recorder: &mut Recorder<'_>, programs: &[Program]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, arguments, counts_that_count, environment};
+    use super::{Kind, arguments, counts_that_count, environment, has_more_mappings};
+    use crate::Source;
 
     fn texts(bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).replace('\0', "|")
@@ -302,6 +326,18 @@ mod tests {
         assert_eq!(
             kept.left_out,
             ["variables that are no known tunables (2)", "the value of -Dapi_key"]
+        );
+    }
+
+    #[test]
+    fn a_process_with_more_mappings_than_can_be_kept_is_known_before_smaps_is_read() {
+        let own = "/proc/self/maps";
+        let some = std::fs::read_to_string(own).expect("maps").lines().count();
+        assert!(has_more_mappings(&Source::live(), own, some / 2));
+        assert!(!has_more_mappings(&Source::live(), own, some * 2 + 1000));
+        assert!(
+            !has_more_mappings(&Source::live(), "/proc/0/maps", 0),
+            "that none can be counted is no answer"
         );
     }
 

@@ -5,9 +5,15 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use model::Bytes;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::open::{self, Opened};
+
+/// As many as an archive may have paths.
+const MOST_NAMES: usize = 1 << 20;
+/// Their bytes in all; the names of /proc on a machine with a million processes have 7 MiB.
+const LONGEST_NAMES: Bytes = Bytes::mib(64);
 
 /// An open root. Absolute links and `..` are resolved inside it, as in a chroot (`open::below`).
 #[derive(Debug)]
@@ -28,15 +34,8 @@ impl Directory {
 
     pub(super) fn list(&self, path: &str) -> io::Result<Vec<String>> {
         let fd = open::below(&self.root, path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let mut found = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&fd)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            if name != "." && name != ".." {
-                found.push(name);
-            }
-        }
-        found.sort_unstable();
-        Ok(found)
+        let names = rustix::fs::Dir::read_from(&fd)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+        sorted(names.filter(|name| !name.as_ref().is_ok_and(|name| name == "." || name == "..")))
     }
 
     pub(super) fn target(&self, path: &str) -> io::Result<PathBuf> {
@@ -48,9 +47,44 @@ impl Directory {
 
 /// The names of a directory, in order.
 pub(super) fn names(entries: fs::ReadDir) -> io::Result<Vec<String>> {
-    let mut names = entries
-        .map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()))
-        .collect::<io::Result<Vec<_>>>()?;
-    names.sort_unstable();
-    Ok(names)
+    sorted(entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())))
+}
+
+fn sorted(names: impl Iterator<Item = io::Result<String>>) -> io::Result<Vec<String>> {
+    let (mut all, mut text) = (Vec::new(), 0);
+    for name in names {
+        let name = name?;
+        text += name.len() as u64;
+        if all.len() == MOST_NAMES || text > LONGEST_NAMES.0 {
+            let why = format!("it has more than {MOST_NAMES} names, or more than {LONGEST_NAMES} of them");
+            return Err(io::Error::other(why));
+        }
+        all.push(name);
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONGEST_NAMES, MOST_NAMES, sorted};
+
+    #[test]
+    fn a_directory_with_too_many_or_too_long_names_is_given_up_and_never_cut() {
+        let all = |count: usize, length: usize| {
+            let names = (0..count).rev().map(|nth| Ok(format!("{nth:0length$}")));
+            sorted(names)
+                .map(|names| names.len())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            sorted(["b", "a"].into_iter().map(|name| Ok(name.to_owned()))).expect("names"),
+            ["a", "b"]
+        );
+        assert_eq!(all(MOST_NAMES, 1), Ok(MOST_NAMES));
+        let why = Err("it has more than 1048576 names, or more than 64M of them".to_owned());
+        assert_eq!(all(MOST_NAMES + 1, 1), why);
+        let most = LONGEST_NAMES.as_usize() / 255;
+        assert_eq!((all(most, 255), all(most + 1, 255)), (Ok(most), why));
+    }
 }

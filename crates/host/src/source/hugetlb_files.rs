@@ -5,84 +5,108 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use model::Reading;
+use model::{Bytes, Cause, Reading, Unread};
 use rustix::fs::{major, minor, statfs};
 
-use super::Source;
+use super::{HUGETLB_FILES, Source};
 use crate::snapshot::mounts;
 
 /// f_type of hugetlbfs (linux/magic.h).
 const HUGETLBFS: i64 = 0x9584_58f6;
 /// Directories below a mount that are looked into.
 const DEPTH: u32 = 4;
-/// Lines, and so entries of a directory tree that are visited: a mount with more holds something else than pages.
-const MOST: usize = 4096;
+/// Entries of those directories: as many files of one 2M page each fill 128 GiB.
+const MOST_ENTRIES: u64 = 1 << 16;
+/// Descriptors of all processes: as many as one process may have open by default (`fs.nr_open`).
+const MOST_DESCRIPTORS: u64 = 1 << 20;
+/// The text in all, as of any other file that is read whole.
+const LONGEST: Bytes = super::LARGEST_FILE;
 
 /// What this user may see, root everything: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` for each; `PID` is 0 for a file that was found in its mount.
+/// Sums over a part would be wrong, so where there is more than a bound it is nothing but the reason.
 pub(super) fn read() -> Reading<String> {
     let mounts = mounts::all(&Source::live());
-    mounts.map(|mounts| {
-        let mut found = Found::default();
-        let mounts: Vec<String> = mounts
-            .into_iter()
-            .filter(|mount| mount.kind == "hugetlbfs")
-            .map(|mount| mount.target)
-            .collect();
-        for mount in &mounts {
-            found.directory(Path::new(mount), DEPTH);
-        }
-        found.open_files(&mounts);
-        found.lines
-    })
+    let lines = mounts.into_result().and_then(|mounts| {
+        let mounts = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
+        let mounts: Vec<String> = mounts.map(|mount| mount.target).collect();
+        Found::default()
+            .all(&mounts)
+            .map_err(|why| Unread::new(Cause::Failed, HUGETLB_FILES, why))
+    });
+    lines.into()
 }
 
-#[derive(Default)]
+/// What was found, and how much more may be looked at.
 struct Found {
     lines: String,
-    visited: usize,
+    entries: u64,
+    descriptors: u64,
+    longest: Bytes,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self {
+            lines: String::new(),
+            entries: MOST_ENTRIES,
+            descriptors: MOST_DESCRIPTORS,
+            longest: LONGEST,
+        }
+    }
 }
 
 impl Found {
-    /// Refusals leave their part out: what is not allowed to be seen is not known to be there.
-    fn directory(&mut self, path: &Path, depth: u32) {
-        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            self.visited += 1;
-            let Ok(metadata) = entry.metadata() else { continue };
-            let path = entry.path();
-            if self.visited > MOST {
-                return;
-            } else if metadata.is_file() {
-                self.line("file", &metadata, 0, &path.to_string_lossy());
-            } else if metadata.is_dir() && depth > 0 {
-                self.directory(&path, depth - 1);
-            }
+    fn all(mut self, mounts: &[String]) -> Result<String, String> {
+        for mount in mounts {
+            self.directory(Path::new(mount), DEPTH)?;
         }
+        let processes = Source::live().list("/proc").into_result().unwrap_or_default();
+        for pid in processes.iter().filter_map(|name| name.parse().ok()) {
+            self.open_files(pid, mounts)?;
+        }
+        Ok(self.lines)
     }
 
-    /// What processes hold open: memfds, and files of the mounts whose names are gone.
-    fn open_files(&mut self, mounts: &[String]) {
-        let processes = Source::live().list("/proc").into_result().unwrap_or_default();
-        for pid in processes.iter().filter_map(|name| name.parse::<u32>().ok()) {
-            for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-                let path = entry.path();
-                let Ok(target) = fs::read_link(&path) else { continue };
-                let target = target.to_string_lossy();
-                let is_memfd = target.starts_with("/memfd:");
-                let is_gone =
-                    target.ends_with(" (deleted)") && mounts.iter().any(|mount| target.starts_with(mount.as_str()));
-                if (is_memfd || is_gone) && is_on_hugetlbfs(&path) {
-                    let kind = if is_memfd { "memfd" } else { "file" };
-                    let metadata = fs::metadata(&path);
-                    metadata
-                        .iter()
-                        .for_each(|metadata| self.line(kind, metadata, pid, &target));
-                }
+    /// Refusals leave their part out: what is not allowed to be seen is not known to be there.
+    fn directory(&mut self, path: &Path, depth: u32) -> Result<(), String> {
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            let why = || format!("directories on hugetlbfs have more than {MOST_ENTRIES} entries");
+            self.entries = self.entries.checked_sub(1).ok_or_else(why)?;
+            let Ok(metadata) = entry.metadata() else { continue };
+            let path = entry.path();
+            if metadata.is_file() {
+                self.line("file", &metadata, 0, &path.to_string_lossy())?;
+            } else if metadata.is_dir() && depth > 0 {
+                self.directory(&path, depth - 1)?;
             }
         }
+        Ok(())
+    }
+
+    /// What a process holds open: memfds, and files of the mounts whose names are gone.
+    fn open_files(&mut self, pid: u32, mounts: &[String]) -> Result<(), String> {
+        for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+            let why = || format!("processes have more than {MOST_DESCRIPTORS} files open");
+            self.descriptors = self.descriptors.checked_sub(1).ok_or_else(why)?;
+            let path = entry.path();
+            let Ok(target) = fs::read_link(&path) else { continue };
+            let target = target.to_string_lossy();
+            let is_memfd = target.starts_with("/memfd:");
+            let is_gone =
+                target.ends_with(" (deleted)") && mounts.iter().any(|mount| target.starts_with(mount.as_str()));
+            if (is_memfd || is_gone)
+                && is_on_hugetlbfs(&path)
+                && let Ok(metadata) = fs::metadata(&path)
+            {
+                let kind = if is_memfd { "memfd" } else { "file" };
+                self.line(kind, &metadata, pid, &target)?;
+            }
+        }
+        Ok(())
     }
 
     /// A block of `st_blksize` is one page of the pool there, and `st_blocks` counts the pages that are in the file.
-    fn line(&mut self, kind: &str, metadata: &Metadata, pid: u32, path: &str) {
+    fn line(&mut self, kind: &str, metadata: &Metadata, pid: u32, path: &str) -> Result<(), String> {
         let (page, bytes) = (metadata.blksize(), metadata.blocks().saturating_mul(512));
         let (device, inode, uid) = (metadata.dev(), metadata.ino(), metadata.uid());
         let path = path.replace('\n', "\\n");
@@ -93,9 +117,55 @@ impl Found {
             major(device),
             minor(device)
         );
+        match self.lines.len() as u64 <= self.longest.0 {
+            true => Ok(()),
+            false => Err(format!("the names of files on hugetlbfs have more than {LONGEST}")),
+        }
     }
 }
 
 fn is_on_hugetlbfs(path: &Path) -> bool {
     statfs(path).is_ok_and(|stat| stat.f_type == HUGETLBFS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn within(found: Found) -> Result<usize, String> {
+        let folder = tempfile::tempdir().expect("a directory");
+        fs::create_dir(folder.path().join("below")).expect("a directory");
+        for name in ["a", "b", "below/c"] {
+            fs::write(folder.path().join(name), "x").expect("a file");
+        }
+        let mounts = [folder.path().display().to_string()];
+        let count = |lines: String| lines.lines().filter(|line| line.contains(mounts[0].as_str())).count();
+        found.all(&mounts).map(count)
+    }
+
+    #[test]
+    fn what_is_more_than_a_bound_is_a_reason_and_no_part() {
+        assert_eq!(within(Found::default()), Ok(3));
+        let entries = Found {
+            entries: 3,
+            ..Found::default()
+        };
+        let text = Found {
+            longest: Bytes(100),
+            ..Found::default()
+        };
+        // The test itself has that many files open.
+        let descriptors = Found {
+            descriptors: 2,
+            ..Found::default()
+        };
+        let reasons = [
+            (entries, "directories on hugetlbfs have more than 65536 entries"),
+            (text, "the names of files on hugetlbfs have more than 16M"),
+            (descriptors, "processes have more than 1048576 files open"),
+        ];
+        for (found, why) in reasons {
+            assert_eq!(within(found), Err(why.to_owned()));
+        }
+    }
 }

@@ -25,6 +25,10 @@ pub(crate) mod asked {
 
 /// KVM's own accounts: a directory `PID-FD` for each machine.
 const DEBUGFS: &str = "/sys/kernel/debug/kvm";
+/// What the descriptor of a machine leads to.
+pub(crate) const KVM: &str = "anon_inode:kvm-vm";
+/// Descriptors of one process that are looked at, each by a system call; a process may have a million.
+const MOST_DESCRIPTORS: usize = 4096;
 /// smaps of a large process.
 const LONGEST_SMAPS: Bytes = Bytes::gib(1);
 
@@ -139,14 +143,42 @@ fn asked(source: &Source, pid: u32, program: Option<Program>, argv: &[String]) -
     }
 }
 
-/// A descriptor of a KVM machine among the open files.
+/// A descriptor of a KVM machine among the open files. A program opens its machine early, so it has one of the lower numbers.
 fn holds_kvm(source: &Source, pid: u32) -> Reading<bool> {
+    let found = kvm_descriptors(source, pid).into_result();
+    let holds = found.and_then(|found| match found {
+        Descriptors { kvm, .. } if !kvm.is_empty() => Ok(true),
+        Descriptors { left_out: 0, .. } => Ok(false),
+        Descriptors { left_out, .. } => {
+            let why = format!("{left_out} of its open files were not looked at");
+            Err(Unread::new(Cause::Failed, format!("/proc/{pid}/fd"), why))
+        }
+    });
+    holds.into()
+}
+
+/// The paths of a process's descriptors that are machines of KVM, and how many were not looked at.
+pub(crate) struct Descriptors {
+    pub(crate) kvm: Vec<String>,
+    pub(crate) left_out: usize,
+}
+
+/// Looks at the lowest [`MOST_DESCRIPTORS`] of a process.
+pub(crate) fn kvm_descriptors(source: &Source, pid: u32) -> Reading<Descriptors> {
     let place = format!("/proc/{pid}/fd");
     source.list(&place).map(|names| {
-        let links = names.iter().map(|name| source.link(&format!("{place}/{name}")));
-        links
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        let left_out = numbers.len().saturating_sub(MOST_DESCRIPTORS);
+        let paths = numbers
             .into_iter()
-            .any(|link| link.known().is_some_and(|target| target == "anon_inode:kvm-vm"))
+            .take(MOST_DESCRIPTORS)
+            .map(|number| format!("{place}/{number}"));
+        let is_kvm = |path: &String| source.link(path).known().is_some_and(|target| target == KVM);
+        Descriptors {
+            kvm: paths.filter(is_kvm).collect(),
+            left_out,
+        }
     })
 }
 

@@ -8,7 +8,7 @@ use model::vms::{KvmPages, Region};
 use model::{Bytes, Cause, PageKind, Reading};
 
 use super::configured::{Asked, From};
-use super::{Vm, cloud_hypervisor, firecracker, list, qemu, vm, words};
+use super::{KVM, Vm, cloud_hypervisor, firecracker, holds_kvm, list, qemu, vm, words};
 use crate::{Source, Tree};
 
 fn argv(text: &str) -> Vec<String> {
@@ -330,4 +330,23 @@ fn a_capture_tells_of_mounts_by_the_machine_s_own_and_admits_what_was_left_out()
         Some(Cause::Absent),
         "not QEMU's default of 128M"
     );
+}
+
+#[test]
+fn of_a_process_with_very_many_open_files_the_first_are_looked_at_and_the_rest_is_no_answer() {
+    let with = |machine: u32| {
+        let others = (0..5000).filter(|number| *number != machine);
+        let tree = others.fold(Tree::new(), |tree, number| {
+            tree.link(&format!("/proc/7/fd/{number}"), "socket:[1]")
+        });
+        Source::from_tree("made", tree.link(&format!("/proc/7/fd/{machine}"), KVM))
+    };
+    assert_eq!(holds_kvm(&with(4095), 7), Reading::Known(true));
+    let why = holds_kvm(&with(4096), 7);
+    let why = why.unread().expect("it was not looked at");
+    assert_eq!(
+        (why.unread, why.why.as_str()),
+        (Cause::Failed, "904 of its open files were not looked at")
+    );
+    assert_eq!(why.place, "/proc/7/fd");
 }

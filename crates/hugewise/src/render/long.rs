@@ -39,6 +39,25 @@ impl<'a> Long<'a> {
         self.count > MOST_ARRANGED
     }
 
+    /// Has it no rows?
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Its title, columns and notes.
+    pub fn head(&self) -> &Sheet {
+        &self.head
+    }
+
+    /// Its rows with the CSS class of each cell: `n` for numbers.
+    pub fn classed_rows(&self) -> impl Iterator<Item = Vec<(&'static str, String)>> + '_ {
+        let class = |column: &Column| if column.numeric { "n" } else { "" };
+        (self.rows)().map(move |row| {
+            let cells = row.into_iter().map(|cell| printable(&cell));
+            self.head.columns.iter().map(class).zip(cells).collect()
+        })
+    }
+
     /// With all its rows, as any other table.
     pub fn sheet(self) -> Sheet {
         let mut sheet = self.head;

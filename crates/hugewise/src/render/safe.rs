@@ -113,6 +113,24 @@ impl<W: Write> Write for Json<W> {
     }
 }
 
+/// [`printable_lines`] for what is written piece by piece: each piece is whole characters.
+pub struct Lines<W>(pub W);
+
+impl<W: Write> Write for Lines<W> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        match text.chars().any(|c| steers(c) && c != '\n') {
+            true => self.0.write_all(printable_lines(text).as_bytes())?,
+            false => self.0.write_all(piece)?,
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Does a text anywhere in a result steer? Ends of lines and tabs do not count: files of configuration have them.
 ///
 /// # Errors

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{noted, skipped};
+use crate::common::stall::{Ending, Reference, Took, interrupt};
+use crate::common::{left_behind, noted, skipped};
 use crate::machine::Bench;
 
 /// Strikes of the usual run: each command once by each of two signals.
@@ -23,7 +24,7 @@ const MARK: &str = "HUGEWISE_TEST_STRUCK";
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 /// A command that has not ended by then hangs.
 const HANGS: Duration = Duration::from_secs(60);
-/// What a signal may take to end a command, where HUGEWISE_TEST_KILLS asks for many: quiet machines only.
+/// What a signal may take to end a command, where HUGEWISE_TEST_KILLS asks for many; without what the machine kept it waiting.
 const PROMPT: Duration = Duration::from_secs(1);
 const POOLS: &str = "/sys/kernel/mm/hugepages";
 
@@ -47,7 +48,7 @@ const VICTIMS: [Victim; 9] = [
     victim(&["measure", "latency", "--sizes", "16K,8M,32M", "--budget", "2s"], 3000),
     victim(&["measure", "guest", "--sizes", "1M,16M", "--budget", "1s"], 3000),
     victim(&["measure", "guest", "--tlb", "--quick"], 3000),
-    victim(&["measure", "tlb", "--quick", "--budget", "2s"], 3000),
+    victim(&["measure", "tlb", "--quick"], 3000),
     victim(
         &[
             "compare",
@@ -75,7 +76,7 @@ const VICTIMS: [Victim; 9] = [
 fn signal(round: u64) -> Signal {
     match (round / VICTIMS.len() as u64) % 4 {
         0 | 2 => Signal::KILL,
-        1 => Signal::INT,
+        1 => interrupt(),
         _ => Signal::TERM,
     }
 }
@@ -111,26 +112,6 @@ fn pools() -> Vec<(String, u64, u64)> {
     pools
 }
 
-/// Processes, running or stopped, that carry the mark.
-fn left_behind() -> Vec<String> {
-    let mark = format!("{MARK}={}", std::process::id());
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let marked = processes.filter(|process| {
-        let variables = fs::read(process.path().join("environ")).unwrap_or_default();
-        variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())
-    });
-    marked
-        .map(|process| {
-            let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
-            format!(
-                "{}: {}",
-                process.path().display(),
-                String::from_utf8_lossy(&words).replace('\0', " ")
-            )
-        })
-        .collect()
-}
-
 fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     while !is_so() {
@@ -143,26 +124,66 @@ fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {
 }
 
 /// How it ended, and how long that took; a command that hangs is killed, and the test fails.
-fn ended(child: &mut Child, what: &str) -> (ExitStatus, Duration) {
-    let began = Instant::now();
+fn ended(child: &mut Child, reference: &Reference, what: &str) -> (ExitStatus, Took) {
+    let mut ending = Ending::begin(child.id());
     loop {
         if let Some(status) = child.try_wait().expect("a child") {
-            return (status, began.elapsed());
+            return (status, ending.over(reference));
         }
-        if began.elapsed() > HANGS {
+        if ending.elapsed() > HANGS {
             child.kill().expect("killed");
             panic!("{what}: it does not end");
         }
+        ending.look(child.id());
         thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What became of one command's strikes.
+#[derive(Default)]
+struct Tally {
+    started: u64,
+    struck: u64,
+    slowest: Took,
+    what: String,
+}
+
+impl Tally {
+    fn add(&mut self, is_struck: bool, took: Took, what: &str) {
+        self.started += 1;
+        self.struck += u64::from(is_struck);
+        if took.own() >= self.slowest.own() {
+            (self.slowest, self.what) = (took, what.to_owned());
+        }
+    }
+
+    /// In words; and whether a signal took longer than it may.
+    fn told(&self) -> (String, bool) {
+        let Took { wall, held_up } = self.slowest;
+        let line = format!(
+            "{} of {} struck while they ran; the slowest end took {wall:?}, of which the machine kept it waiting {held_up:?} ({})",
+            self.struck, self.started, self.what
+        );
+        (line, self.slowest.own() >= PROMPT)
+    }
+}
+
+/// Files of a checkup that was struck: each is whole, or not there.
+fn assert_whole(report: &Path, what: &str) {
+    let is_report = |text: &str| text.trim_end().ends_with("</html>");
+    let is_result = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+    let result = report.with_file_name("result.json");
+    for (file, is_whole) in [(report, &is_report as &dyn Fn(&str) -> bool), (&result, &is_result)] {
+        if let Ok(text) = fs::read_to_string(file) {
+            assert!(is_whole(&text), "{what}: {} has {} bytes", file.display(), text.len());
+        }
     }
 }
 
 impl Bench {
     /// The command, ready to be struck.
-    fn victim(&self, victim: &Victim) -> Command {
+    fn victim(&self, victim: &Victim, report: &Path) -> Command {
         let plan = self.plan(self.quiet_layers());
-        let folder = tempfile::tempdir_in(self.directory()).expect("a directory").keep();
-        let report = folder.join("report.html");
         let report = report.to_str().expect("a plain path");
         let word = |word: &&'static str| match *word {
             "PLAN" => plan.clone(),
@@ -220,28 +241,26 @@ fn whatever_is_struck_at_any_moment_leaves_everything_as_before() {
     let Some(bench) = Bench::set_up() else { return };
     let (strikes, is_asked) = strikes();
     let (before, pools_before) = (bench.picture(), pools());
-    let (mut slowest, mut struck) = ((Duration::ZERO, String::new()), 0);
+    let reference = Reference::start();
+    let mut tallies: [Tally; VICTIMS.len()] = std::array::from_fn(|_| Tally::default());
     for round in 0..strikes {
-        let victim = VICTIMS[(round % VICTIMS.len() as u64) as usize];
-        let signal = signal(round);
+        let nth = (round % VICTIMS.len() as u64) as usize;
+        let (victim, signal) = (VICTIMS[nth], signal(round));
         let what = format!("round {round}, {signal:?} to {:?}", victim.words);
-        let mut child = bench.victim(&victim).spawn().expect("starts");
+        let folder = tempfile::tempdir_in(bench.directory()).expect("a directory");
+        let report = folder.path().join("report.html");
+        let mut child = bench.victim(&victim, &report).spawn().expect("starts");
         thread::sleep(victim.within.mul_f64(share(round)));
-        let is_over = child.try_wait().expect("a child").is_some();
-        if !is_over {
+        let is_struck = child.try_wait().expect("a child").is_none();
+        if is_struck {
             kill_process(Pid::from_child(&child), signal).expect("struck");
-            struck += 1;
         }
-        let (status, took) = ended(&mut child, &what);
+        let (status, took) = ended(&mut child, &reference, &what);
         assert!(is_sane(status, signal), "{what}: {status:?}");
-        if took > slowest.0 {
-            slowest = (took, what.clone());
-        }
-        assert!(
-            within(GONE_WITHIN, || left_behind().is_empty()),
-            "{what}: left behind: {:?}",
-            left_behind()
-        );
+        tallies[nth].add(is_struck, took, &what);
+        let is_alone = within(GONE_WITHIN, || left_behind(MARK).is_empty());
+        assert!(is_alone, "{what}: left behind: {:?}", left_behind(MARK));
+        assert_whole(&report, &what);
         bench.mended(&victim, signal);
         assert_eq!(bench.changed_since(&before), [""; 0], "{what}");
         if !within(GONE_WITHIN, || pools() == pools_before) {
@@ -251,10 +270,11 @@ fn whatever_is_struck_at_any_moment_leaves_everything_as_before() {
             ));
         }
     }
-    noted(&format!(
-        "{struck} of {strikes} commands were struck while they ran; the slowest end took {:?} ({})",
-        slowest.0, slowest.1
-    ));
-    assert!(struck > 0, "every command ended before it was struck");
-    assert!(!is_asked || slowest.0 < PROMPT, "{slowest:?}");
+    let told = tallies.each_ref().map(Tally::told);
+    for (victim, (line, _)) in VICTIMS.iter().zip(&told) {
+        noted(&format!("{}: {line}", victim.words.join(" ")));
+    }
+    let is_any = tallies.iter().any(|tally| tally.struck > 0);
+    assert!(is_any, "every command ended before it was struck");
+    assert!(!is_asked || told.iter().all(|(_, is_slow)| !is_slow), "{told:?}");
 }

@@ -7,6 +7,8 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use serde_json::Value;
 
+pub mod stall;
+
 /// The program with its settings kept away from the machine's own.
 pub fn hugewise(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hugewise"));
@@ -170,6 +172,26 @@ pub fn alive(program: &Path) -> usize {
         arguments.starts_with(program)
     })
     .count()
+}
+
+/// Processes, running or stopped, in whose environment a variable has the number of this test.
+pub fn left_behind(mark: &str) -> Vec<String> {
+    let mark = format!("{mark}={}", std::process::id());
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let marked = processes.filter(|process| {
+        let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())
+    });
+    marked
+        .map(|process| {
+            let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            format!(
+                "{}: {}",
+                process.path().display(),
+                String::from_utf8_lossy(&words).replace('\0', " ")
+            )
+        })
+        .collect()
 }
 
 #[allow(unused_imports, reason = "not every program of tests can be skipped")]

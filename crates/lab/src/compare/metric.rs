@@ -5,6 +5,7 @@ use std::str::FromStr;
 use model::compare::Metric;
 use regex_lite::Regex;
 
+use super::live::KEPT;
 use super::{Wanted, text};
 
 /// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]`.
@@ -124,7 +125,15 @@ fn built_in(name: &str) -> Result<Asked, String> {
 /// If nothing matches, or what matches is no number; says what to look at.
 pub fn find(pattern: &Regex, text: &str) -> Result<f64, String> {
     let found = pattern.captures_iter(text).last();
-    let found = found.ok_or_else(|| format!("`{pattern}` is nowhere in {}", excerpt(text)))?;
+    let found = found.ok_or_else(|| {
+        let is_long = text.len() as u64 >= KEPT.0;
+        let bound = if is_long {
+            format!(" (of an output only the last {KEPT} is searched)")
+        } else {
+            String::new()
+        };
+        format!("`{pattern}` is nowhere in {}{bound}", excerpt(text))
+    })?;
     let number = found.get(1).or_else(|| found.get(0)).map_or("", |part| part.as_str());
     number
         .trim()

@@ -5,13 +5,14 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use host::Input;
+use model::Bytes;
 
 use super::live::{Arm, command};
 
 /// What does not answer for this long will not: a server, and a command that asks one.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most that is read of an answer.
-const MOST: u64 = 16 << 20;
+const MOST: Bytes = Bytes::mib(16);
 
 /// A file's text. A pipe or a device is no file of results: reading it may have no end.
 pub(super) fn of_file(path: &str) -> Result<String, String> {
@@ -85,7 +86,10 @@ fn ask(address: &str, question: &str) -> std::io::Result<String> {
     let mut answer = Vec::new();
     let mut piece = [0; 1 << 16];
     // One that answers a byte at a time is no answer either.
-    while (answer.len() as u64) < MOST {
+    loop {
+        if answer.len() as u64 > MOST.0 {
+            return Err(std::io::Error::other(format!("its answer is larger than {MOST}")));
+        }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(std::io::ErrorKind::TimedOut.into());
@@ -155,6 +159,28 @@ mod tests {
         });
         assert_eq!(left.count(), 0);
         assert!(of_command("sleep 3600", &|| true).is_err(), "the user has had enough");
+    }
+
+    #[test]
+    fn an_answer_without_end_is_given_up_and_of_an_output_without_end_the_last_part_is_searched() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a question");
+            let mut sent = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\n");
+            while sent.is_ok() {
+                sent = stream.write_all(&[b'x'; 1 << 16]);
+            }
+        });
+        let why = of_url(&format!("http://127.0.0.1:{port}/")).expect_err("endless");
+        assert!(why.ends_with("its answer is larger than 16M"), "{why}");
+        server.join().expect("ended");
+        let long = of_command("echo first 1; head -c 40000000 /dev/zero; echo last 2", &|| false).expect("an output");
+        let find =
+            |name: &str| super::super::metric::find(&format!("{name} ([0-9])").parse().expect("a pattern"), &long);
+        assert_eq!(find("last"), Ok(2.0));
+        let why = find("first").expect_err("not kept");
+        assert!(why.ends_with("(of an output only the last 1M is searched)"), "{why}");
     }
 
     #[test]

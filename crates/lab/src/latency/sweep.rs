@@ -27,6 +27,8 @@ pub(super) trait Bench {
 
 /// The first look at a trend comes after so long; visits go on from there by doubling.
 const SHORTEST: Duration = Duration::from_millis(4);
+/// The longest walk between two questions whether to stop.
+pub(super) const UNASKED: Duration = Duration::from_millis(200);
 /// Visits after a warm-up that a point's time is to suffice for, beside a cold one that takes as long as all of them.
 const VISITS: f64 = 8.0;
 /// A cold visit that did not arrive is repeated only if it may take so many times as long.
@@ -95,7 +97,7 @@ impl Sweep<'_> {
             };
             progress.step(self.done(left), left, &self.describe(point));
             visits += 1;
-            match visit(point, &next, samples.warm_level(), bench) {
+            match visit(point, &next, samples.warm_level(), bench, stop)? {
                 Some(visit) => samples.add(&visit),
                 None => samples.close(),
             }
@@ -171,15 +173,21 @@ fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
 }
 
 /// Makes a visit: walks until it has arrived, or as long as it may. `None` if the point cannot be measured.
-fn visit(point: usize, next: &Next, warm: Option<f64>, bench: &mut dyn Bench) -> Option<Visit> {
+fn visit(
+    point: usize,
+    next: &Next,
+    warm: Option<f64>,
+    bench: &mut dyn Bench,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Visit>, Error> {
     if !bench.enter(point, next.approach) {
-        return None;
+        return Ok(None);
     }
     let warm = warm.filter(|_| next.approach == Approach::Cold);
     let (mut blocks, mut walked) = (Vec::new(), Duration::ZERO);
     let mut more = next.first;
     loop {
-        blocks.extend(bench.walk(point, more));
+        walk(point, more, &mut blocks, bench, stop)?;
         walked += more;
         let times = next.most.as_secs_f64() / walked.as_secs_f64();
         if walked >= next.most || converge::is_done(&ticks(&blocks), warm, times) {
@@ -187,13 +195,33 @@ fn visit(point: usize, next: &Next, warm: Option<f64>, bench: &mut dyn Bench) ->
         }
         more = walked.min(next.most - walked);
     }
-    Some(Visit {
+    Ok(Some(Visit {
         approach: next.approach,
         laps: bench.laps(point, blocks.len()),
         counted: bench.leave(point),
         blocks,
         walked,
-    })
+    }))
+}
+
+/// Walks for that long; whether to stop is asked in between, since a visit may take seconds.
+fn walk(
+    point: usize,
+    time: Duration,
+    blocks: &mut Vec<Block>,
+    bench: &mut dyn Bench,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    let mut left = time;
+    while !left.is_zero() {
+        if stop() {
+            return Err(Error::Interrupted);
+        }
+        let part = left.min(UNASKED);
+        blocks.extend(bench.walk(point, part));
+        left -= part;
+    }
+    Ok(())
 }
 
 /// The undisturbed ones, in order.

@@ -12,7 +12,7 @@ use model::{Bytes, PageKind};
 use super::Error;
 use super::converge::Approach;
 use super::plan::Target;
-use super::sweep::{Bench, Sweep};
+use super::sweep::{Bench, Sweep, UNASKED};
 
 /// A machine whose caches are always full, where a block takes 50 microseconds.
 struct False {
@@ -20,6 +20,7 @@ struct False {
     visits: Vec<(usize, Approach)>,
     noise: BTreeMap<usize, f64>,
     dead: Vec<usize>,
+    longest: Duration,
 }
 
 impl False {
@@ -29,6 +30,7 @@ impl False {
             visits: Vec::new(),
             noise: BTreeMap::new(),
             dead: Vec::new(),
+            longest: Duration::ZERO,
         }
     }
 }
@@ -45,6 +47,7 @@ impl Bench for False {
 
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block> {
         self.now += time;
+        self.longest = self.longest.max(time);
         let noise = self.noise.get(&point).copied().unwrap_or(0.0);
         // Visits to a point differ, in an order that has nothing to do with rounds.
         let swing = (self.visits.len() as f64 * 1.7).sin();
@@ -156,14 +159,32 @@ fn no_two_rounds_go_in_the_same_order() {
 }
 
 #[test]
-fn an_interrupt_is_noticed_before_the_next_visit() {
-    let (points, mut machine) = (points(12), False::new());
-    let asked = Cell::new(0);
-    let stop = || {
-        asked.set(asked.get() + 1);
-        asked.get() > 5
+fn an_interrupt_is_noticed_before_and_within_a_visit() {
+    for answers in 1..40 {
+        let (points, mut machine) = (points(12), False::new());
+        let asked = Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() > answers
+        };
+        let result = sweep(&points, LONG).run(&mut machine, &mut (), &stop);
+        assert!(matches!(result, Err(Error::Interrupted)));
+        assert_eq!(asked.get(), answers + 1, "nothing goes on after the answer");
+    }
+}
+
+#[test]
+fn whether_to_stop_is_asked_between_short_walks_however_long_a_visit_is() {
+    let (points, mut machine) = (points(1), False::new());
+    machine.noise.insert(0, 50.0);
+    let most = Cell::new(0);
+    let count = || {
+        most.set(most.get() + 1);
+        false
     };
-    let result = sweep(&points, LONG).run(&mut machine, &mut (), &stop);
-    assert!(matches!(result, Err(Error::Interrupted)));
-    assert_eq!(machine.visits.len(), 5);
+    sweep(&points, 10 * LONG)
+        .run(&mut machine, &mut (), &count)
+        .expect("runs");
+    assert!(machine.longest <= UNASKED, "{:?}", machine.longest);
+    assert!(most.get() > 3 * machine.visits.len(), "visits of several walks");
 }

@@ -1,4 +1,9 @@
 //! Files and directories below a root: no symbolic link is followed, and nothing is ever there by half.
+//!
+//! Results have another way to a file's new content (`files` of the program), because the two ask for opposite things. A result
+//! goes where a user points, through links, and several writers may be at work, so its draft has a random name and a lock. A
+//! setting goes below a root through no link at all, with the mode, owner and attributes that the plan says, under a lock that
+//! the caller holds; its draft has a fixed name, so that the next command removes what a kill left. What they share is four system calls.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

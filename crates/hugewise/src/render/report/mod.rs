@@ -2,8 +2,12 @@
 
 mod chart;
 
+use std::fmt;
+use std::io::{self, Write};
+
 use askama::Template;
 use model::Envelope;
+use serde::Serialize;
 
 use self::chart::Drawing;
 use super::heat::Heat;
@@ -14,17 +18,17 @@ use super::sheet::Sheet;
 use super::tone::{TONES, Tone};
 use crate::show::{Show, ShowError};
 
-/// The page of a result; everything in it that comes from the machine is escaped by the template.
-pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
+/// Writes the page of a result; everything in it that comes from the machine is escaped by the template. Long tables and the
+/// result itself are written as they are made.
+pub fn write<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), ShowError> {
     let drawings: Result<Vec<Drawing>, _> = result.data.figures().iter().map(chart::draw).collect();
-    let mut sheets = result.data.sheets();
-    sheets.extend(result.data.long().map(Long::sheet));
     let page = Page {
         title: &result.data.title(),
         headlines: &result.data.headlines(),
         lead: &result.data.lead(),
         drawings: &drawings?,
-        sheets: &sheets,
+        sheets: &result.data.sheets(),
+        long: &result.data.long(),
         doubts: &provenance::doubts(result),
         provenance: &provenance::provenance(result),
         machine: &format!("{}, kernel {}", result.machine.cpu, result.machine.kernel),
@@ -33,19 +37,21 @@ pub fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
         palette: &palette(),
         style: include_str!("page.css"),
         script: include_str!("page.js"),
-        json: &embedded(&safe::json(&serde_json::to_string(result)?)),
+        json: &Embedded(result),
     };
-    Ok(safe::printable_lines(&page.render()?) + "\n")
+    page.write_into(&mut safe::Lines(&mut *out))?;
+    Ok(out.write_all(b"\n")?)
 }
 
 #[derive(Template)]
 #[template(path = "page.html")]
-struct Page<'a> {
+struct Page<'a, 'r> {
     title: &'a str,
     headlines: &'a [String],
     lead: &'a Option<Sheet>,
     drawings: &'a [Drawing],
     sheets: &'a [Sheet],
+    long: &'a Option<Long<'r>>,
     doubts: &'a Option<Sheet>,
     provenance: &'a Sheet,
     machine: &'a str,
@@ -54,12 +60,36 @@ struct Page<'a> {
     palette: &'a str,
     style: &'a str,
     script: &'a str,
-    json: &'a str,
+    json: &'a dyn fmt::Display,
 }
 
-/// JSON that cannot end the script element it stands in.
-fn embedded(json: &str) -> String {
-    json.replace('<', "\\u003c")
+/// A result as JSON that cannot end the script element it stands in.
+struct Embedded<'a, T>(&'a Envelope<T>);
+
+impl<T: Serialize> fmt::Display for Embedded<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        serde_json::to_writer(safe::Json(InScript(f)), self.0).map_err(|_| fmt::Error)
+    }
+}
+
+struct InScript<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl Write for InScript<'_, '_> {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        let mut parts = text.split('<');
+        self.0
+            .write_str(parts.next().unwrap_or_default())
+            .map_err(io::Error::other)?;
+        for part in parts {
+            write!(self.0, "\\u003c{part}").map_err(io::Error::other)?;
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The colours of page kinds and of heat maps as CSS variables, on light and on dark ground.

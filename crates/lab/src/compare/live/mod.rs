@@ -22,6 +22,7 @@ use model::Bytes;
 use model::compare::{Metric, Run};
 
 pub use self::counted::Counting;
+pub(super) use self::outputs::KEPT;
 use self::outputs::Outputs;
 use self::process::Process;
 pub use self::server::Server;

@@ -2,13 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use model::Bytes;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
 /// The end of an output is kept up to this size: programs sum up at their end.
-const KEPT: u64 = 1 << 20;
+pub(in crate::compare) const KEPT: Bytes = Bytes::mib(1);
+/// With more than that in memory, all but the end is given back.
+const MOST: Bytes = Bytes::mib(16);
+/// `st_blocks` counts these, whatever the file system (stat(2)).
+const BLOCK: u64 = 512;
 
 /// Standard output and error of one program.
 #[derive(Debug)]
@@ -54,6 +59,12 @@ impl Outputs {
     pub(super) fn all(&self) -> String {
         self.output() + &self.errors()
     }
+
+    /// Gives back the memory of all but the ends, where they became long. Was there any? Then more may come soon.
+    pub(super) fn shorten(&self) -> bool {
+        let [output, errors] = [&self.output, &self.errors].map(shorten);
+        output || errors
+    }
 }
 
 fn memory(name: &str) -> io::Result<File> {
@@ -69,12 +80,23 @@ fn empty(mut file: &File) -> io::Result<()> {
     Ok(())
 }
 
+fn length(file: &File) -> u64 {
+    file.metadata().map_or(0, |about| about.len())
+}
+
+/// A hole in place of what is not kept: length and position stay, so a program that writes on notices nothing.
+fn shorten(file: &File) -> bool {
+    let Ok(about) = file.metadata() else { return false };
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    about.blocks() * BLOCK > MOST.0 && fallocate(file, hole, 0, about.len().saturating_sub(KEPT.0)).is_ok()
+}
+
 /// The end of what was written; a text that cannot be read is empty. The program writes where this file's own position is,
 /// so that it must stay where it is.
 fn tail(file: &File) -> String {
-    let len = file.metadata().map_or(0, |about| about.len());
-    let mut bytes = vec![0; len.min(KEPT) as usize];
-    match file.read_exact_at(&mut bytes, len.saturating_sub(KEPT)) {
+    let len = length(file);
+    let mut bytes = vec![0; len.min(KEPT.0) as usize];
+    match file.read_exact_at(&mut bytes, len.saturating_sub(KEPT.0)) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(_) => String::new(),
     }
@@ -107,8 +129,25 @@ mod tests {
     #[test]
     fn of_a_long_text_the_end_is_told() {
         let outputs = Outputs::own().expect("files");
-        let text = "x".repeat(KEPT as usize) + "end";
+        let text = "x".repeat(KEPT.as_usize()) + "end";
         (&outputs.output).write_all(text.as_bytes()).expect("written");
         assert_eq!(outputs.output(), text[3..]);
+    }
+
+    #[test]
+    fn a_long_text_gives_its_memory_back_and_is_written_on() {
+        let outputs = Outputs::own().expect("files");
+        let piece = vec![b'x'; 1 << 20];
+        let held = || outputs.output.metadata().expect("about it").blocks() * BLOCK;
+        let mut is_shorter = false;
+        for written in 1..=64 {
+            (&outputs.output).write_all(&piece).expect("written");
+            is_shorter |= outputs.shorten();
+            assert!(held() <= MOST.0, "{written}M");
+        }
+        assert!(is_shorter);
+        (&outputs.output).write_all(b"end").expect("written");
+        assert_eq!(outputs.output(), "x".repeat(KEPT.as_usize() - 3) + "end");
+        assert_eq!(outputs.errors(), "");
     }
 }

@@ -146,8 +146,9 @@ impl Process {
             if stop() {
                 return Err(Error::Interrupted);
             }
+            let look = if self.outputs.shorten() { FIRST } else { SELDOM };
             let left = due.saturating_duration_since(Instant::now());
-            let ended = waiting::has_ended_within(self.pid, left.min(SELDOM)).map_err(|error| Error::Setup {
+            let ended = waiting::has_ended_within(self.pid, left.min(look)).map_err(|error| Error::Setup {
                 arm: self.arm.clone(),
                 what: "waiting for it".to_owned(),
                 error,
