@@ -68,6 +68,15 @@ impl Rings {
     /// # Panics
     /// If an order reaches beyond the arena.
     pub fn lay(&mut self, rings: &[(Slot, Order)]) {
+        self.lay_while(rings, &mut || true);
+    }
+
+    /// As [`Self::lay`], for memory that takes long; `go_on` is asked again and again. Once it says no, nothing is laid, what stood
+    /// in those slots is gone, and the answer is `false`.
+    ///
+    /// # Panics
+    /// If an order reaches beyond the arena.
+    pub fn lay_while(&mut self, rings: &[(Slot, Order)], go_on: &mut dyn FnMut() -> bool) -> bool {
         let base = self.arena.address();
         for (_, order) in rings {
             let end = order.offset(order.nodes() - 1) + LINE;
@@ -76,9 +85,14 @@ impl Rings {
         let address = |slot: Slot, order: &Order, node: u64| base + order.offset(node) as usize + slot.offset();
         // In strips of a few pages, so that a line is still in the cache when the next ring comes to it.
         const STRIP: u64 = 32 << 10;
+        const ASKED: u64 = 1 << 20;
+        rings.iter().for_each(|(slot, _)| self.standing[slot.0] = None);
         let mut next = vec![0u64; rings.len()];
         let mut limit = 0;
         while rings.iter().zip(&next).any(|((_, order), &node)| node < order.nodes()) {
+            if limit % ASKED == 0 && !go_on() {
+                return false;
+            }
             limit += STRIP;
             for ((slot, order), node) in rings.iter().zip(&mut next) {
                 while *node < order.nodes() && order.offset(*node) < limit {
@@ -94,6 +108,7 @@ impl Rings {
             let order = order.clone();
             self.standing[slot.0] = Some(Standing { order, cursor });
         }
+        true
     }
 
     /// Goes `steps` (rounded up to a multiple of [`kernel::UNROLL`]) on along the ring in that slot. Nothing if none stands.

@@ -165,7 +165,7 @@ impl Field {
         let standing = standing(spec);
         let orders: Vec<(Slot, Order)> = standing.iter().map(|(_, slot, order)| (*slot, order.clone())).collect();
         let mut rings = Rings::new(arena);
-        rings.lay(&orders);
+        rings.lay_while(&orders, &mut || go_on(Bytes(0)));
         Ok(Self {
             rings,
             standing: standing.into_iter().map(|(key, slot, _)| (key, slot)).collect(),
@@ -181,16 +181,17 @@ impl Field {
 
     /// Where the ring stands; one that has no slot of its own is laid anew into the shared one. A standing ring goes on
     /// where its last visit left it: at the lines not seen for longest. `draw` decides the place of one that is moved.
-    pub(super) fn ring(&mut self, key: RingKey, order: &Order, draw: u64) -> Slot {
+    /// `None` if it was not laid to its end because of `stop`.
+    pub(super) fn ring(&mut self, key: RingKey, order: &Order, draw: u64, stop: &dyn Fn() -> bool) -> Option<Slot> {
         if let Some((_, slot)) = self.standing.iter().find(|(standing, _)| *standing == key) {
-            return *slot;
+            return Some(*slot);
         }
         let (_, bytes) = key;
         let places = (self.reach(bytes).0 - bytes.0) / PLACE.0 + 1;
         let place = Pcg64Mcg::seed_from_u64(draw).random_range(0..places);
         let order = order.clone().beginning_at(Bytes(place * PLACE.0));
-        self.rings.lay(&[(Slot::SCRATCH, order)]);
-        Slot::SCRATCH
+        let is_laid = self.rings.lay_while(&[(Slot::SCRATCH, order)], &mut || !stop());
+        is_laid.then_some(Slot::SCRATCH)
     }
 }
 

@@ -137,7 +137,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
             private: spec.private_cache,
             last: spec.last_cache,
         };
-        let mut live = Live::new(&mut arenas, &mine, caches, spec.seed);
+        let mut live = Live::new(&mut arenas, &mine, caches, spec.seed, stop);
         let sweep = Sweep {
             points: &mine,
             budget: match spec.budget {

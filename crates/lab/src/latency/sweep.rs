@@ -15,7 +15,7 @@ use crate::{Progress, rounds};
 pub(super) trait Bench {
     /// Time since some start.
     fn now(&self) -> Duration;
-    /// Begins a visit. `false` if the point cannot be measured.
+    /// Begins a visit. `false` if the point cannot be measured, or it was stopped meanwhile.
     fn enter(&mut self, point: usize, approach: Approach) -> bool;
     /// Walks on for about that long, all of it timed.
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block>;
@@ -181,7 +181,7 @@ fn visit(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Visit>, Error> {
     if !bench.enter(point, next.approach) {
-        return Ok(None);
+        return if stop() { Err(Error::Interrupted) } else { Ok(None) };
     }
     let warm = warm.filter(|_| next.approach == Approach::Cold);
     let (mut blocks, mut walked) = (Vec::new(), Duration::ZERO);

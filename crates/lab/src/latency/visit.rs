@@ -24,6 +24,8 @@ const BLOCK: Duration = Duration::from_micros(30);
 const LARGE_BLOCK: Duration = Duration::from_micros(120);
 /// Fewer blocks are no walk, whatever time it has.
 const LEAST_BLOCKS: usize = 8;
+/// Steps of a warm-up between two questions whether to stop.
+const UNASKED_STEPS: u64 = 1 << 18;
 /// Steps of a stretch by which the pace is found.
 const PACE_STEPS: u64 = 512;
 /// Stretches of so many steps whose shortest tells the pace.
@@ -88,6 +90,7 @@ impl Caches {
 pub(super) struct Live<'a> {
     arenas: &'a mut Arenas,
     targets: &'a [Target],
+    stop: &'a dyn Fn() -> bool,
     measurable: Vec<bool>,
     seed: u64,
     clock: CoreClock,
@@ -103,7 +106,13 @@ pub(super) struct Live<'a> {
 
 impl<'a> Live<'a> {
     /// Points whose working set is not backed as asked are never visited.
-    pub(super) fn new(arenas: &'a mut Arenas, targets: &'a [Target], caches: Caches, seed: u64) -> Self {
+    pub(super) fn new(
+        arenas: &'a mut Arenas,
+        targets: &'a [Target],
+        caches: Caches,
+        seed: u64,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Self {
         let mut backed = |target: &Target| {
             arenas
                 .of(target.kind)
@@ -115,6 +124,7 @@ impl<'a> Live<'a> {
         Self {
             arenas,
             targets,
+            stop,
             measurable,
             seed,
             clock: CoreClock::new(),
@@ -144,12 +154,12 @@ impl<'a> Live<'a> {
         self.visits += 1;
         let draw = self.seed ^ self.visits << 32;
         let field = self.arenas.of(target.kind)?.field.as_mut().ok()?;
-        let slot = field.ring((target.pattern, target.bytes), &order, draw);
+        let slot = field.ring((target.pattern, target.bytes), &order, draw, self.stop)?;
         let steps = self.caches.steps(order.nodes(), approach);
         if approach.is_cold() {
             self.clear(target.bytes);
         }
-        self.rings(point)?.preload(slot, target.access, steps);
+        self.preload(point, slot, steps)?;
         let steps = match self.slots[point] {
             Some((_, steps)) => steps,
             None => {
@@ -162,6 +172,22 @@ impl<'a> Live<'a> {
             }
         };
         self.slots[point] = Some((slot, steps));
+        Some(())
+    }
+
+    /// The parallel warm-up; `None` if it was stopped.
+    fn preload(&mut self, point: usize, slot: Slot, steps: u64) -> Option<()> {
+        let (access, stop) = (self.targets[point].access, self.stop);
+        let rings = self.rings(point)?;
+        let mut left = steps;
+        while left > 0 {
+            if stop() {
+                return None;
+            }
+            let part = left.min(UNASKED_STEPS);
+            rings.preload(slot, access, part);
+            left -= part;
+        }
         Some(())
     }
 
