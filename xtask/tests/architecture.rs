@@ -273,7 +273,7 @@ fn only_ui_prints() {
 }
 
 /// Where a count that could not be read may stand for none, and why.
-const AS_ZERO: [(&str, &str); 6] = [
+const AS_ZERO: [(&str, &str); 5] = [
     (
         "processes/list.rs",
         "sums over the rows where it is known, as their documentation says",
@@ -286,10 +286,6 @@ const AS_ZERO: [(&str, &str); 6] = [
     (
         "setup/verify.rs",
         "a note beside the reading itself, which has the reason",
-    ),
-    (
-        "plan/pools.rs",
-        "a note; the plan's own reading of the pool has the reason, and no script changes what was not read",
     ),
     ("d_thp/advice.rs", "an order among findings"),
 ];
