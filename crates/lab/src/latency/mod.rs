@@ -148,7 +148,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         };
         let sampled = sweep.run(&mut live, progress, stop)?;
         let no_pmu = live.no_pmu();
-        outcome.add(&mine, sampled, &mut arenas, no_pmu);
+        outcome.add(&mine, sampled, &mut arenas, no_pmu, stop)?;
     }
     let mut doubts = outcome.doubts(shifts.len() > 1, budget);
     let ticks_per_ns = calibration.ticks_per_ns();

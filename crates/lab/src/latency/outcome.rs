@@ -5,6 +5,7 @@ use std::time::Duration;
 use model::latency::{Bound, Convergence, Point, Stopped};
 use model::{Bytes, Doubt, Estimate};
 
+use super::Error;
 use super::arenas::Arenas;
 use super::plan::Target;
 use super::sampling::Samples;
@@ -33,8 +34,19 @@ struct Measured {
 
 impl Outcome {
     /// Takes in a shift. The backing is proved again here: pages may have been split or collapsed while they were timed.
-    pub(super) fn add(&mut self, targets: &[Target], sampled: Sampled, arenas: &mut Arenas, no_pmu: Option<String>) {
+    pub(super) fn add(
+        &mut self,
+        targets: &[Target],
+        sampled: Sampled,
+        arenas: &mut Arenas,
+        no_pmu: Option<String>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
         for (&target, samples) in targets.iter().zip(sampled.samples) {
+            // A proof of gigabytes takes its time.
+            if stop() {
+                return Err(Error::Interrupted);
+            }
             let Some(held) = arenas.of(target.kind) else { continue };
             let (backed, reason) = held.prove(target.bytes);
             let reason = reason.or_else(|| no_samples(&samples));
@@ -48,6 +60,7 @@ impl Outcome {
         self.unlocked.extend(arenas.unlocked().iter().map(ToString::to_string));
         self.no_pmu = self.no_pmu.take().or(no_pmu);
         self.rounds = self.rounds.max(sampled.rounds);
+        Ok(())
     }
 
     /// Rounds of the longest shift.

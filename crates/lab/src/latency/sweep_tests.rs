@@ -21,6 +21,9 @@ struct False {
     noise: BTreeMap<usize, f64>,
     dead: Vec<usize>,
     longest: Duration,
+    /// A visit never converges.
+    is_slow: bool,
+    entered: Duration,
 }
 
 impl False {
@@ -31,6 +34,8 @@ impl False {
             noise: BTreeMap::new(),
             dead: Vec::new(),
             longest: Duration::ZERO,
+            is_slow: false,
+            entered: Duration::ZERO,
         }
     }
 }
@@ -42,17 +47,27 @@ impl Bench for False {
 
     fn enter(&mut self, point: usize, approach: Approach) -> bool {
         self.visits.push((point, approach));
+        self.entered = self.now;
         !self.dead.contains(&point)
     }
 
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block> {
+        let before = (self.now - self.entered).as_secs_f64();
+        // Changes by as much in each doubling.
+        let rise = |n: usize| {
+            if self.is_slow {
+                (before + n as f64 * 50e-6).sqrt() * 1e3
+            } else {
+                0.0
+            }
+        };
         self.now += time;
         self.longest = self.longest.max(time);
         let noise = self.noise.get(&point).copied().unwrap_or(0.0);
         // Visits to a point differ, in an order that has nothing to do with rounds.
         let swing = (self.visits.len() as f64 * 1.7).sin();
         let block = |n: usize| Block {
-            ticks: 100.0 + noise * swing + (n % 3) as f64 * 0.1,
+            ticks: 100.0 + rise(n) + noise * swing + (n % 3) as f64 * 0.1,
             clock: [1.0, 1.0],
             switched: false,
             migrated: false,
@@ -176,15 +191,13 @@ fn an_interrupt_is_noticed_before_and_within_a_visit() {
 #[test]
 fn whether_to_stop_is_asked_between_short_walks_however_long_a_visit_is() {
     let (points, mut machine) = (points(1), False::new());
-    machine.noise.insert(0, 50.0);
+    machine.is_slow = true;
     let most = Cell::new(0);
     let count = || {
         most.set(most.get() + 1);
         false
     };
-    sweep(&points, 10 * LONG)
-        .run(&mut machine, &mut (), &count)
-        .expect("runs");
+    sweep(&points, LONG).run(&mut machine, &mut (), &count).expect("runs");
     assert!(machine.longest <= UNASKED, "{:?}", machine.longest);
     assert!(most.get() > 3 * machine.visits.len(), "visits of several walks");
 }

@@ -114,9 +114,8 @@ impl<'a> Live<'a> {
         stop: &'a dyn Fn() -> bool,
     ) -> Self {
         let mut backed = |target: &Target| {
-            arenas
-                .of(target.kind)
-                .is_some_and(|held| held.prove(target.bytes).1.is_none())
+            let held = arenas.of(target.kind).filter(|_| !stop());
+            held.is_some_and(|held| held.prove(target.bytes).1.is_none())
         };
         let measurable = targets.iter().map(&mut backed).collect();
         // Written, or all of it would be the one page of zeros.

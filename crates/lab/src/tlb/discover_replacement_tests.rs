@@ -105,7 +105,9 @@ fn fully_associative_arrays_of_any_replacement_are_told_or_not_named_beside_any_
     }
     let tally = families.all();
     assert_eq!(tally.wrong, [] as [String; 0]);
-    assert!(2 * (tally.exact + tally.ranged) > tally.levels(), "{tally:?}");
+    // About half of these are named (191 of 372 with four sets of seeds), the others stay unknown: of sixty, a third is three
+    // standard errors below that.
+    assert!(3 * (tally.exact + tally.ranged) > tally.levels(), "{tally:?}");
 }
 
 /// Sets found by shifts that no shape of a fit has: how many there are may be told, not how they are found.
