@@ -194,7 +194,6 @@ fn what_a_long_walk_keeps_in_the_last_level_is_found_or_lies_inside_the_bound() 
                 }
                 (None, Some(bound)) => {
                     let holds = bound.low.is_none_or(|low| low <= truth) && bound.high.is_none_or(|high| truth <= high);
-                    println!("{at:?} {bound:?}");
                     if !holds {
                         wrong.push(format!("{at:?} {bound:?} {:?}", samples.convergence()));
                     }
