@@ -39,7 +39,9 @@ impl Job<'_> {
             pmd_page: self.spec.pmd_page,
             node: self.spec.node,
         };
-        let mut arena = match Arena::new(&want) {
+        let arena = Arena::watched(&want, &mut |_| !(self.stop)());
+        self.go_on()?;
+        let mut arena = match arena {
             Ok(arena) => arena,
             Err(why) => return Ok(not_measured(unproved(kind, "never mapped"), why.to_string())),
         };
@@ -69,7 +71,9 @@ impl Job<'_> {
         let course = Course::new(LARGE_PAGES);
         let windows = course.windows();
         let mut visits = Visits::new(self.hypervisor, Memory::of_arena(arena)?, &windows)?;
+        self.go_on()?;
         behind.kvm = leaves(&mut visits, &course)?;
+        self.go_on()?;
         let suffice = |costs: &Costs| {
             let share = costs.judge(course.count()).and_then(|walks| walks.share);
             share.and_then(verdict::settled).is_some()
@@ -91,6 +95,7 @@ impl Job<'_> {
     fn levels(&self, behind: &mut Behind, arena: &mut Arena, page: GuestPage) -> Result<(), Error> {
         let window = oracle::window(page, MEMORY);
         let mut guest = InGuest::new(self.hypervisor, Memory::of_arena(arena)?, &window)?;
+        self.go_on()?;
         let found = discover(&mut guest, Effort::QUICK, ROUNDS, self.stop);
         self.go_on()?;
         if let Some(error) = guest.failed {
