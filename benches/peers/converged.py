@@ -40,17 +40,17 @@ def independent(program, text, kind, seconds):
 
 
 def on_huge_pages(pid, size):
-    """The share of a process's mapping of that size that smaps counts as AnonHugePages; None while none is resident."""
-    resident = 0
+    """AnonHugePages of a process as a share of that size; None while no mapping is as large. Mappings beside each other may be one."""
+    huge, is_there = 0, False
     try:
         for line in open(f"/proc/{pid}/smaps"):
             if line.startswith("Rss:"):
-                resident = int(line.split()[1]) << 10
-            elif line.startswith("AnonHugePages:") and resident == size:
-                return (int(line.split()[1]) << 10) / size
+                is_there |= int(line.split()[1]) << 10 >= 0.95 * size
+            elif line.startswith("AnonHugePages:"):
+                huge += int(line.split()[1]) << 10
     except OSError:
-        pass
-    return None
+        return None
+    return huge / size if is_there else None
 
 
 def multichase(program, text, kind):
