@@ -308,7 +308,7 @@ impl Samples {
         };
         // Within a lap, only two warm-ups of different length that arrive alike say that a longer one changes nothing.
         let is_low = self.laps(false) >= 1.0 || (self.course.after_half && self.is_alike());
-        let (low, high) = (low.filter(|_| is_low), self.plateau.or(high));
+        let (low, high) = (low.filter(|&low| is_low && low > 0.0), self.plateau.or(high));
         (low.is_some() || high.is_some()).then_some(Bound { low, high })
     }
 
