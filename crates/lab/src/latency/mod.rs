@@ -62,8 +62,8 @@ pub struct Spec {
     pub available: Bytes,
 }
 
-/// Time to sample each unit of weight of the points if no budget is given: with set-up, a curve of 35 points of one kind takes
-/// 10 s. A point has the same time alone and among others, however long set-up takes.
+/// Time to sample each unit of weight of the points if no budget is given: a curve of 35 points of one kind aims at 10 s;
+/// warm-ups can exceed that. A point has the same time alone and among others, however long set-up takes.
 const TIME_PER_WEIGHT: Duration = Duration::from_millis(37);
 /// The least time that is taken if no budget is given: small working sets converge at once, but their visits are to be spread.
 const LEAST_BUDGET: Duration = Duration::from_secs(1);
