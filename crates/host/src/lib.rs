@@ -13,6 +13,7 @@ pub mod record;
 pub mod room;
 pub mod snapshot;
 pub mod source;
+mod spread;
 mod syscall;
 pub mod tree;
 pub mod vms;

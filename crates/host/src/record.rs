@@ -13,12 +13,14 @@ mod table;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::snapshot::Cgroup;
 use crate::tree::{Node, Tree};
-use crate::{Source, snapshot};
+use crate::{Source, snapshot, spread};
 use keep::Kept;
 
 /// Where a capture keeps the list of what was left out of it: a line `PATH: WHAT` each.
@@ -71,7 +73,8 @@ pub fn capture(source: &Source, options: CaptureOptions) -> Capture {
 struct Recorder<'a> {
     source: &'a Source,
     tree: Tree,
-    left: u64,
+    /// Bytes that still fit, for all parts of the capture together.
+    left: Arc<AtomicU64>,
     left_out: BTreeSet<String>,
 }
 
@@ -82,8 +85,26 @@ impl<'a> Recorder<'a> {
         Self {
             source,
             tree: Tree::new(),
-            left: LARGEST_CAPTURE.0,
+            left: Arc::new(AtomicU64::new(LARGEST_CAPTURE.0)),
             left_out: before.lines().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Records something of each of the items, of several at once.
+    fn each<T: Sync>(&mut self, items: &[T], record: impl Fn(&mut Self, &T) + Sync) {
+        let parts = spread::over(self.source, items, |item| {
+            let mut part = Self {
+                source: self.source,
+                tree: Tree::new(),
+                left: Arc::clone(&self.left),
+                left_out: BTreeSet::new(),
+            };
+            record(&mut part, item);
+            (part.tree, part.left_out)
+        });
+        for (tree, left_out) in parts {
+            self.tree.extend(tree);
+            self.left_out.extend(left_out);
         }
     }
 
@@ -105,9 +126,13 @@ impl<'a> Recorder<'a> {
     }
 
     fn file(&mut self, path: &str, limit: Bytes, keep: impl Fn(&[u8]) -> Kept) {
-        let node = match self.source.bytes_within(path, limit) {
-            Reading::Known(bytes) => {
-                let kept = keep(&bytes);
+        self.put(path, self.source.bytes_within(path, limit).map(|bytes| keep(&bytes)));
+    }
+
+    /// What is kept of a file that was read already.
+    fn put(&mut self, path: &str, read: Reading<Kept>) {
+        let node = match read {
+            Reading::Known(kept) => {
                 if kept.is_idle {
                     return;
                 }
@@ -136,12 +161,10 @@ impl<'a> Recorder<'a> {
     }
 
     fn within_budget(&mut self, path: &str, bytes: Vec<u8>) -> Node {
-        match self.left.checked_sub(bytes.len() as u64) {
-            Some(left) => {
-                self.left = left;
-                Node::File(bytes)
-            }
-            None => {
+        let take = |left: u64| left.checked_sub(bytes.len() as u64);
+        match self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Node::File(bytes),
+            Err(_) => {
                 self.leave_out(path, "all of it, because the capture is full");
                 Node::Failed("left out: the capture is full".to_owned())
             }

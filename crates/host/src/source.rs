@@ -253,9 +253,9 @@ fn live(path: &str, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
         return foreign.bytes(limit);
     }
     if waits_for_a_process(path) {
-        let answer = READER.within(patience::MEMORY, (path.to_owned(), limit), |(path, limit)| {
-            open::kernel_file(&path).and_then(|file| file.bytes(limit))
-        });
+        let read = |(path, limit): (String, Bytes)| open::kernel_file(&path).and_then(|file| file.bytes(limit));
+        let question = (path.to_owned(), limit);
+        let answer = READER.with(|reader| reader.within(patience::MEMORY, question, read));
         let failed = |why| Unread::new(Cause::Failed, path, why);
         return answer.map_err(failed).and_then(|read| from_io(path, read));
     }
@@ -269,7 +269,10 @@ fn live(path: &str, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
 }
 
 /// Reads what needs the memory lock of a process, or its pages, which it can make wait for good.
-static READER: Reader<(String, Bytes), io::Result<Option<Vec<u8>>>> = Reader::new();
+type MemoryReader = Reader<(String, Bytes), io::Result<Option<Vec<u8>>>>;
+thread_local! {
+    static READER: MemoryReader = const { Reader::new() };
+}
 
 fn waits_for_a_process(path: &str) -> bool {
     const FILES: [&str; 6] = ["cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps"];

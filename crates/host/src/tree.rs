@@ -57,6 +57,11 @@ impl Tree {
         }
     }
 
+    /// Puts all nodes of another tree into this one.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// With a file of these bytes.
     #[must_use]
     pub fn file(mut self, path: &str, content: impl AsRef<[u8]>) -> Self {

@@ -8,7 +8,7 @@ use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::one::{hugetlb_by_size, joined, row};
 use super::smaps::Counts;
 use super::status::Status;
-use crate::Source;
+use crate::{Source, spread};
 
 /// How much a listing may cost the processes that it looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,8 @@ pub fn list(source: &Source, options: &ListOptions) -> Reading<Processes> {
         let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
         pids.sort_unstable();
         let survey = Survey::new(source, options);
-        let rows: Vec<ProcessPages> = pids.into_iter().filter_map(|pid| survey.process(pid)).collect();
+        let found = spread::over(source, &pids, |&pid| survey.process(pid));
+        let rows: Vec<ProcessPages> = found.into_iter().flatten().collect();
         let totals = Totals::of(&rows);
         Processes { rows, totals }
     })

@@ -13,7 +13,7 @@ use super::groups::Groups;
 use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, postgres};
 use crate::config::{Unit, unit};
 use crate::processes::{self, ListOptions};
-use crate::{Snapshot, Source, snapshot};
+use crate::{Snapshot, Source, snapshot, spread};
 
 /// Processes from this size on are looked into, whatever they are.
 const LARGE: Bytes = Bytes::mib(64);
@@ -56,7 +56,7 @@ fn survey(source: &Source, rows: Vec<ProcessPages>) -> Result<Candidates, Unread
             "no process is in this capture",
         ));
     }
-    let programs: Vec<Program> = rows.into_iter().map(|row| cheap(source, row)).collect();
+    let programs: Vec<Program> = spread::over(source, &rows, |row| cheap(source, row.clone()));
     let kinds: BTreeMap<u32, Kind> = programs
         .iter()
         .filter_map(|program| Some((program.pid(), (*program.kind.known()?)?)))

@@ -32,14 +32,14 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
     let Reading::Known(candidates) = programs::candidates(recorder.source) else {
         return;
     };
-    for program in &candidates.programs {
+    recorder.each(&candidates.programs, |recorder, program| {
         for name in FILES {
             recorder.file(&program.file(name), LARGEST_FILE, whole);
         }
         record_open_files(recorder, program.pid());
         record_words(recorder, program);
         record_sum(recorder, program);
-    }
+    });
     for &at in &candidates.closer {
         Closer::new(recorder, &candidates.programs[at]).record();
     }
@@ -79,8 +79,8 @@ fn record_sum(recorder: &mut Recorder<'_>, program: &Program) {
 /// Arguments and environment, of which most stay out.
 fn record_words(recorder: &mut Recorder<'_>, program: &Program) {
     let kind = program.kind.known().copied().flatten();
-    let keep = |bytes: &[u8]| arguments(&zero_ended(bytes), kind);
-    recorder.file(&program.file("cmdline"), LARGEST_FILE, keep);
+    let told = program.arguments.as_ref().map(|told| arguments(told, kind));
+    recorder.put(&program.file("cmdline"), told);
     recorder.file(&program.file("environ"), LARGEST_FILE, environment);
 }
 

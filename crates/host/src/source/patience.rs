@@ -1,9 +1,9 @@
 //! Reads that another process can hold up for good (a file system in user space, a lock on its memory): each is waited for within
 //! a bound, and all of them together within another.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,8 @@ pub(super) fn within<T: Send + 'static>(
     wait(&answer, limit)
 }
 
-/// One thread that reads one file after the other, as long as it answers; a thread for each would cost more than most reads.
-pub(super) struct Reader<Q, A>(Mutex<Option<Line<Q, A>>>);
+/// A thread that reads one file after the other, as long as it answers; a thread for each would cost more than most reads.
+pub(super) struct Reader<Q, A>(RefCell<Option<Line<Q, A>>>);
 
 struct Line<Q, A> {
     ask: Sender<Q>,
@@ -50,13 +50,13 @@ struct Line<Q, A> {
 
 impl<Q: Send + 'static, A: Send + 'static> Reader<Q, A> {
     pub(super) const fn new() -> Self {
-        Self(Mutex::new(None))
+        Self(RefCell::new(None))
     }
 
     /// The answer to a question within `limit`; else why not.
     pub(super) fn within(&self, limit: Duration, question: Q, work: fn(Q) -> A) -> Result<A, String> {
         let limit = allowed(limit)?;
-        let mut line = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut line = self.0.borrow_mut();
         if line.is_none() {
             *line = Some(Line::start(work)?);
         }
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn a_reader_that_got_stuck_is_replaced() {
-        static READER: Reader<u32, u32> = Reader::new();
+        let reader: Reader<u32, u32> = Reader::new();
         let work = |question: u32| match question {
             0 => loop {
                 thread::park();
             },
             other => other * 2,
         };
-        let ask = |question, limit| READER.within(limit, question, work);
+        let ask = |question, limit| reader.within(limit, question, work);
         assert_eq!(ask(4, Duration::from_secs(30)), Ok(8));
         assert!(ask(0, Duration::from_millis(5)).is_err());
         assert_eq!(ask(5, Duration::from_secs(30)), Ok(10));

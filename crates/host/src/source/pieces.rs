@@ -103,14 +103,16 @@ enum Next {
     Of(Box<dyn Read + Send>),
 }
 
-static READER: Reader<Next, io::Result<(Next, Vec<u8>)>> = Reader::new();
+thread_local! {
+    static READER: Reader<Next, io::Result<(Next, Vec<u8>)>> = const { Reader::new() };
+}
 
 impl Read for Patient {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.ready.position() == self.ready.get_ref().len() as u64 {
             let gone = || io::Error::other("it could not be read before");
             let next = self.next.take().ok_or_else(gone)?;
-            let read = READER.within(patience::MEMORY, next, piece);
+            let read = READER.with(|reader| reader.within(patience::MEMORY, next, piece));
             let (next, bytes) = read.map_err(io::Error::other)??;
             (self.next, self.ready) = (Some(next), Cursor::new(bytes));
         }

@@ -12,9 +12,9 @@ mod tests;
 use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, Reading, Unread};
 
-use crate::Source;
 use crate::processes::smaps;
 use crate::snapshot::mounts;
+use crate::{Source, spread};
 use configured::{Asked, HugeMounts};
 
 /// Command lines that no process runs yet.
@@ -64,8 +64,9 @@ impl Program {
 /// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM.
 pub fn list(source: &Source) -> Reading<Vec<Vm>> {
     source.list("/proc").map(|names| {
-        let pids = names.iter().filter_map(|name| name.parse().ok());
-        pids.filter_map(|pid| vm(source, pid)).collect()
+        let pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+        let found = spread::over(source, &pids, |&pid| vm(source, pid));
+        found.into_iter().flatten().collect()
     })
 }
 
