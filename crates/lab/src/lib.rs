@@ -12,6 +12,7 @@ pub mod latency;
 pub mod preload;
 mod progress;
 mod rounds;
+mod settling;
 pub mod tlb;
 
 pub use progress::Progress;

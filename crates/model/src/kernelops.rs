@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::latency::Backed;
+use crate::latency::{Backed, Bound};
 use crate::{Bytes, Estimate, PageKind};
 
 /// One operation of the kernel. The first four names are those of the microbenchmarks in VMware's study of EPT.
@@ -204,8 +204,11 @@ pub struct Point {
     pub op: Op,
     /// Processes that do it at the same time, each pinned to a CPU (or two) of its own.
     pub workers: u32,
-    /// Time of one operation as a worker sees it, in ns; `null` if it could not be done as named.
+    /// Time of one operation as a worker sees it, in ns; `null` if it could not be done as named, or had not converged.
     pub ns: Option<Estimate>,
+    /// Between which ns the converged time lies, of a point that did not converge within its visits; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
     /// `true`: the 95 % interval came within 2 % of the median; `false`: its time was spent first.
     pub settled: bool,
     /// Operations that were timed.
@@ -217,7 +220,7 @@ pub struct Point {
     pub backing: Option<Backed>,
     /// Samples thrown away because the worker was switched out.
     pub dropped: u64,
-    /// Why `ns` is `null`, in one sentence that says what to do.
+    /// Why there is neither `ns` nor `bound`, in one sentence that says what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
 }
@@ -245,6 +248,7 @@ mod tests {
             op,
             workers: 2,
             ns: None,
+            bound: None,
             settled: false,
             operations: 0,
             per_operation: [("faults".to_owned(), 1.0)].into(),

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::guest::{Guest, GuestPage, GuestPoint};
+use model::latency::Bound;
 use model::{Bytes, PageKind};
 
-use super::axis::Scale;
+use super::axis::{Scale, number};
 use super::figure::{Along, Figure, Series};
 use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
-use super::words::bounds;
+use super::words::{NOT_CONVERGED, bounds, limits};
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Lines, Show};
@@ -52,6 +53,8 @@ impl Show for Guest {
             "ns_median",
             "ns_low",
             "ns_high",
+            "bound_low",
+            "bound_high",
             "samples",
             "ratio_median",
             "ratio_low",
@@ -130,6 +133,9 @@ fn matrix(guest: &Guest, bytes: Bytes) -> Sheet {
     }
     sheet.note(legend("the fastest"));
     missing(guest).into_iter().for_each(|note| sheet.note(note));
+    if guest.points.iter().any(|point| point.point.bound.is_some()) {
+        sheet.note(NOT_CONVERGED);
+    }
     sheet.note(how(guest));
     sheet
 }
@@ -137,7 +143,10 @@ fn matrix(guest: &Guest, bytes: Bytes) -> Sheet {
 /// `218 ± 3 (1.04x)`.
 fn cell(point: &GuestPoint) -> String {
     match (point.point.ns, point.ratio) {
-        (None, _) => "not obtained".to_owned(),
+        (None, _) => point
+            .point
+            .bound
+            .map_or_else(|| "not obtained".to_owned(), |bound| limits(bound, number)),
         (Some(ns), None) => spread(ns),
         (Some(ns), Some(ratio)) => format!("{} ({:.2}x)", spread(ns), ratio.median),
     }
@@ -145,7 +154,8 @@ fn cell(point: &GuestPoint) -> String {
 
 /// Every working set; guest pages and kinds of which nothing was obtained are left to the matrix.
 fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
-    let obtained: Vec<&GuestPoint> = guest.points.iter().filter(|point| point.point.ns.is_some()).collect();
+    let is_told = |point: &&GuestPoint| point.point.ns.is_some() || point.point.bound.is_some();
+    let obtained: Vec<&GuestPoint> = guest.points.iter().filter(is_told).collect();
     let kinds: BTreeSet<PageKind> = obtained.iter().map(|point| point.point.kind).collect();
     let pages: BTreeSet<Option<GuestPage>> = obtained.iter().map(|point| point.guest_page).collect();
     let heads = ["#size", "guest page"].map(str::to_owned).into_iter();
@@ -238,6 +248,7 @@ fn csv_line(point: &GuestPoint) -> Vec<String> {
     let [ns_median, ns_low, ns_high] = bounds(point.point.ns);
     let [ratio_median, ratio_low, ratio_high] = bounds(point.ratio);
     let inner = &point.point;
+    let limit = |of: fn(Bound) -> Option<f64>| inner.bound.and_then(of).map_or_else(String::new, |ns| ns.to_string());
     vec![
         called(point.guest_page),
         inner.kind.to_string(),
@@ -247,6 +258,8 @@ fn csv_line(point: &GuestPoint) -> Vec<String> {
         ns_median,
         ns_low,
         ns_high,
+        limit(|bound| bound.low),
+        limit(|bound| bound.high),
         inner.ns.map_or(0, |ns| ns.samples).to_string(),
         ratio_median,
         ratio_low,

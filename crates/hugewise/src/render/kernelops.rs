@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use model::kernelops::{KernelOps, Op, Point};
-use model::latency::Backed;
+use model::latency::{Backed, Bound};
 use model::{Estimate, PageKind};
 
 use super::axis::number;
 use super::sheet::Sheet;
+use super::words::{NOT_CONVERGED, limits};
 use crate::cli::typed::Format;
 use crate::show::{Lines, Show, TABLES};
 
@@ -70,7 +71,8 @@ fn many(workers: u32) -> String {
 }
 
 fn cell(point: &Point) -> String {
-    point.ns.map_or_else(|| "-".to_owned(), spread)
+    let bound = || point.bound.map_or_else(|| "-".to_owned(), |bound| limits(bound, time));
+    point.ns.map_or_else(bound, spread)
 }
 
 /// `1.63 µs ± 2 %`.
@@ -104,7 +106,13 @@ fn notes(result: &KernelOps) -> Vec<String> {
         let why = point.not_measured.as_deref()?;
         Some(format!("not measured: {} by {}: {why}", point.op, many(point.workers)))
     });
-    missing.chain(backing(result)).chain([how(result)]).collect()
+    let open = result.points.iter().any(|point| point.bound.is_some());
+    let open = open.then(|| NOT_CONVERGED.to_owned());
+    missing
+        .chain(open)
+        .chain(backing(result))
+        .chain([how(result)])
+        .collect()
 }
 
 /// What the kernel's accounts prove, at the least. Reads of the page of zeros have no memory of their own.
@@ -203,6 +211,8 @@ fn csv(result: &KernelOps) -> Lines {
         "ns_median",
         "ns_low",
         "ns_high",
+        "bound_low",
+        "bound_high",
         "samples",
         "settled",
         "operations",
@@ -223,6 +233,7 @@ fn csv(result: &KernelOps) -> Lines {
 
 fn csv_line(point: &Point) -> Vec<String> {
     let value = |of: fn(Estimate) -> f64| point.ns.map_or_else(String::new, |ns| of(ns).to_string());
+    let limit = |of: fn(Bound) -> Option<f64>| point.bound.and_then(of).map_or_else(String::new, |ns| ns.to_string());
     let count = |name: &str| {
         point
             .per_operation
@@ -237,6 +248,8 @@ fn csv_line(point: &Point) -> Vec<String> {
         value(|ns| ns.median),
         value(|ns| ns.low),
         value(|ns| ns.high),
+        limit(|bound| bound.low),
+        limit(|bound| bound.high),
         value(|ns| ns.samples as f64),
         point.settled.to_string(),
         point.operations.to_string(),
@@ -274,6 +287,7 @@ mod tests {
             op,
             workers,
             ns: ns.map(estimate),
+            bound: None,
             settled: true,
             operations: 1000,
             per_operation: [("faults".to_owned(), 1.0)].into(),

@@ -8,7 +8,7 @@ use model::{Bytes, Estimate, PageKind};
 use super::axis::{Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
 use super::sheet::Sheet;
-use super::words::bounds;
+use super::words::{bounds, limits};
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
 use crate::show::{CHARTS, Lines, Show};
@@ -174,19 +174,11 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
 
 fn cell(point: &Point) -> String {
     match (point.ns, point.cycles) {
-        (None, _) => point.bound.map_or_else(|| "not obtained".to_owned(), limits),
+        (None, _) => point
+            .bound
+            .map_or_else(|| "not obtained".to_owned(), |bound| limits(bound, number)),
         (Some(ns), None) => spread(ns),
         (Some(ns), Some(cycles)) => format!("{} ({:.1}{})", spread(ns), cycles.median, disturbed(point)),
-    }
-}
-
-/// `180 to 335 ?`: a bound is no interval, and is not to be taken for one.
-fn limits(bound: Bound) -> String {
-    match (bound.low.map(number), bound.high.map(number)) {
-        (Some(low), Some(high)) => format!("{low} to {high} ?"),
-        (None, Some(high)) => format!("at most {high} ?"),
-        (Some(low), None) => format!("at least {low} ?"),
-        (None, None) => "not converged".to_owned(),
     }
 }
 
@@ -326,7 +318,7 @@ fn limit_dot(point: &Point) -> Option<Dot> {
             "{} at {}: not converged, {} ns; backed by {}",
             point.kind,
             point.bytes,
-            limits(point.bound?).trim_end_matches(" ?"),
+            limits(point.bound?, number).trim_end_matches(" ?"),
             point.backing.got
         ),
     })

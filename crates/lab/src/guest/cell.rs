@@ -14,6 +14,7 @@ use vm::stats::Stats;
 
 use super::field::{Field, Place, SMALLEST, places};
 use super::{Error, Spec};
+use crate::settling::{self, Moving};
 use crate::stats;
 
 /// Turns that both sides take; each gives one pair for the ratio. Those of one point follow each other, so that each finds the state
@@ -70,6 +71,14 @@ pub(super) struct Turns {
 }
 
 impl Turns {
+    /// Are both sides at rest? A ratio of one that is not would be a ratio of that moment. `candidates` is the number of sides
+    /// that are asked about together.
+    pub(super) fn are_at_rest(&self, candidates: usize) -> bool {
+        [&self.native, &self.guest]
+            .into_iter()
+            .all(|side| moving(side, candidates).is_none())
+    }
+
     /// Guest / native of each round.
     pub(super) fn ratios(&self) -> Vec<f64> {
         let pairs = self.guest.iter().zip(&self.native);
@@ -77,6 +86,12 @@ impl Turns {
             .filter_map(|(guest, native)| Some(stats::median(guest)? / stats::median(native)?))
             .collect()
     }
+}
+
+/// What shows in these turns of one side that they had not come to rest.
+pub(super) fn moving(turns: &[Vec<f64>], candidates: usize) -> Option<Moving> {
+    let (early, late): (Vec<&[f64]>, Vec<&[f64]>) = turns.iter().map(|turn| turn.split_at(turn.len() / 2)).unzip();
+    settling::moving(&stats::medians(&early), &stats::medians(&late), candidates)
 }
 
 impl Cell {

@@ -8,16 +8,13 @@ use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
 use model::latency::{Backed, Dropped, Point};
 use model::{Bytes, Doubt, Estimate, PageKind};
 
-use super::cell::{Cell, Counted, SANITY, Turns};
+use super::cell::{self, Cell, Counted, SANITY, Turns};
 use super::operations::Measured;
 use super::{Spec, readings};
 use crate::stats;
 
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
 const SANE: f64 = 0.03;
-
-/// Where the second half of turns differs from the first by more than this for sure, their state was still coming back.
-const MOVING: f64 = 0.02;
 
 /// All that was measured.
 #[derive(Default)]
@@ -71,9 +68,13 @@ impl Outcome {
     }
 
     fn points(&self, spec: &Spec, clock: &Clock) -> Vec<GuestPoint> {
+        let sides = self.sides();
         let guests = self.cells.iter().flat_map(|cell| {
             let sized = cell.sized.iter();
-            sized.map(move |(bytes, backed, turns)| guest_point(spec, clock, cell, *bytes, backed, turns))
+            sized.map(move |(bytes, backed, turns)| {
+                let ours = || point(spec, cell.kind, *bytes, backed, clock);
+                guest_point(cell, ours, turns, sides)
+            })
         });
         let kinds = spec
             .kinds
@@ -94,7 +95,7 @@ impl Outcome {
         let native: Vec<Vec<f64>> = turns.flat_map(|turns| turns.native.iter().cloned()).collect();
         let (_, backed, first) = sized.first()?;
         let reason = first.as_ref().err().filter(|_| native.is_empty()).cloned();
-        let point = point(spec, kind, bytes, backed, clock, (&native, reason));
+        let point = point(spec, kind, bytes, backed, clock).of(&native, reason, self.sides());
         Some(GuestPoint {
             guest_page: None,
             point,
@@ -137,6 +138,12 @@ impl Outcome {
         self.cells.iter().filter_map(|cell| cell.guest.as_ref())
     }
 
+    /// Sides of measured points: each is asked whether it was at rest.
+    fn sides(&self) -> usize {
+        let points = self.cells.iter().flat_map(|cell| &cell.sized);
+        2 * points.filter(|(.., turns)| turns.is_ok()).count()
+    }
+
     /// What weakens the result.
     pub(super) fn doubts(&self, guest: &Guest) -> Vec<Doubt> {
         let mut doubts = Vec::new();
@@ -158,53 +165,39 @@ impl Outcome {
                 cold.join(", ")
             )));
         }
-        doubts.extend(self.moving());
+        doubts.extend(moving(guest));
         doubts
     }
-
-    /// Points whose turns had not come to a lasting state: the number is then one of the way there.
-    fn moving(&self) -> Option<Doubt> {
-        let all: Vec<(String, &Turns)> = self.cells.iter().flat_map(named).collect();
-        // Each point is asked about its guest and about its native side.
-        let halves = all.iter().flat_map(|(name, turns)| {
-            let sides = [("guest", &turns.guest), ("native", &turns.native)];
-            sides.map(|(side, turns)| (name, side, settling(turns, 2 * all.len())))
-        });
-        let is_moving = |half: &Estimate| half.high < 1.0 - MOVING || half.low > 1.0 + MOVING;
-        let moving: Vec<String> = halves
-            .filter_map(|(name, side, half)| Some((name, side, half.filter(is_moving)?)))
-            .map(|(name, side, half)| format!("{name} ({side} side, {:+.0} %)", (half.median - 1.0) * 100.0))
-            .collect();
-        (!moving.is_empty()).then(|| {
-            Doubt::new(
-                "not-converged",
-                format!(
-                    "the second half of a turn still differs from the first: {}; longer turns would give other numbers (--budget)",
-                    moving.join(", ")
-                ),
-            )
-        })
-    }
 }
 
-/// A cell's measured points, each with what it is.
-fn named(cell: &Cell) -> impl Iterator<Item = (String, &Turns)> {
-    let turns = cell
-        .sized
+/// Points whose turns had not come to rest: they have a bound, and no number.
+fn moving(guest: &Guest) -> Option<Doubt> {
+    let open: Vec<String> = guest
+        .points
         .iter()
-        .filter_map(|(bytes, _, turns)| Some((bytes, turns.as_ref().ok()?)));
-    turns.map(|(bytes, turns)| (format!("{bytes} of {} on {}", cell.page, cell.kind), turns))
-}
-
-/// What the second half of a turn takes as a multiple of the first.
-fn settling(turns: &[Vec<f64>], candidates: usize) -> Option<Estimate> {
-    let (early, late): (Vec<&[f64]>, Vec<&[f64]>) = turns.iter().map(|turn| turn.split_at(turn.len() / 2)).unzip();
-    stats::ratio(&stats::medians(&late), &stats::medians(&early), candidates)
+        .filter(|point| point.point.bound.is_some())
+        .map(|point| {
+            let page = point
+                .guest_page
+                .map_or_else(|| "native".to_owned(), |page| page.to_string());
+            format!("{} of {page} on {}", point.point.bytes, point.point.kind)
+        })
+        .collect();
+    (!open.is_empty()).then(|| {
+        Doubt::new(
+            "not-converged",
+            format!(
+                "the second half of a turn still differs from the first: {}; these points have a bound instead of a number: longer turns would tell (--budget)",
+                open.join(", ")
+            ),
+        )
+    })
 }
 
 /// A guest that does not run on the bare core has no latency that means anything.
 fn claim_nothing(point: &mut GuestPoint) {
-    if point.guest_page.is_some() && point.point.ns.take().is_some() {
+    if point.guest_page.is_some() && point.point.not_measured.is_none() {
+        (point.point.ns, point.point.bound) = (None, None);
         point.point.visits.clear();
         point.ratio = None;
         point.point.not_measured = Some("the guest is emulated: see the doubt of that name".to_owned());
@@ -240,54 +233,73 @@ impl Clock {
     }
 }
 
-fn guest_point(
-    spec: &Spec,
-    clock: &Clock,
+/// What is published of a point of the matrix; `sides` were asked whether they were at rest.
+fn guest_point<'a>(
     cell: &Cell,
-    bytes: Bytes,
-    backed: &Backed,
+    ours: impl FnOnce() -> Draft<'a>,
     turns: &Result<Turns, String>,
+    sides: usize,
 ) -> GuestPoint {
     let (guest, ratio, reason) = match turns {
-        Ok(turns) => (turns.guest.as_slice(), stats::of_medians(&turns.ratios()), None),
+        Ok(turns) => {
+            let ratio = stats::of_medians(&turns.ratios()).filter(|_| turns.are_at_rest(sides));
+            (turns.guest.as_slice(), ratio, None)
+        }
         Err(why) => (&[][..], None, Some(why.clone())),
     };
     let counted =
         |stats: fn(&Counted) -> &BTreeMap<String, i64>| cell.guest.as_ref().map(stats).cloned().unwrap_or_default();
     GuestPoint {
         guest_page: Some(cell.page),
-        point: point(spec, cell.kind, bytes, backed, clock, (guest, reason)),
+        point: ours().of(guest, reason, sides),
         ratio,
         warm_stats: counted(|counted| &counted.warm_stats),
         timed_stats: counted(|counted| &counted.timed_stats),
     }
 }
 
-/// A point of these visits, or why there are none.
-fn point(
-    spec: &Spec,
-    kind: PageKind,
-    bytes: Bytes,
-    backed: &Backed,
-    clock: &Clock,
-    (visits, not_measured): (&[Vec<f64>], Option<String>),
-) -> Point {
-    Point {
+/// A point without its visits.
+struct Draft<'a> {
+    point: Point,
+    clock: &'a Clock,
+}
+
+fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: &'a Clock) -> Draft<'a> {
+    let point = Point {
         kind,
         bytes,
         pattern: spec.pattern,
         access: spec.access,
-        ns: clock.of_turns(visits),
-        visits: stats::medians(visits).iter().map(|ticks| ticks / clock.0).collect(),
+        ns: None,
+        visits: Vec::new(),
         bound: None,
         convergence: None,
         cycles: None,
         quiet: None,
         backing: backed.clone(),
-        not_measured,
+        not_measured: None,
         stopped: None,
         dropped: Dropped::default(),
         counters: None,
+    };
+    Draft { point, clock }
+}
+
+impl Draft<'_> {
+    /// With these visits, or why there are none. Where they had not come to rest, they tell a bound and no number.
+    fn of(self, visits: &[Vec<f64>], not_measured: Option<String>, sides: usize) -> Point {
+        let bound = cell::moving(visits, sides).map(|moving| moving.bound_in(self.clock.0));
+        let ns = self.clock.of_turns(visits).filter(|_| bound.is_none());
+        Point {
+            ns,
+            bound,
+            visits: stats::medians(visits)
+                .iter()
+                .map(|ticks| ticks / self.clock.0)
+                .collect(),
+            not_measured,
+            ..self.point
+        }
     }
 }
 

@@ -141,7 +141,7 @@ fn faults_while_it_was_timed_are_a_doubt() {
 }
 
 #[test]
-fn turns_whose_halves_differ_are_a_doubt_and_those_that_only_scatter_are_not() {
+fn turns_whose_halves_differ_have_a_bound_and_those_that_only_scatter_a_number() {
     let mut moving = outcome(2.0, 0);
     moving.cells[0].sized[0].2 = Ok(Turns {
         native: (0..6).map(|turn| vec![400.0 + f64::from(turn % 3); 10]).collect(),
@@ -153,14 +153,26 @@ fn turns_whose_halves_differ_are_a_doubt_and_those_that_only_scatter_are_not() {
             })
             .collect(),
     });
-    let doubts = moving.doubts(&publish(&moving));
+    let guest = publish(&moving);
+    let doubts = moving.doubts(&guest);
     assert_eq!(doubts.len(), 1, "{doubts:?}");
     assert_eq!(doubts[0].code, "not-converged");
     assert!(
-        doubts[0].text.contains("64M of 4K on base (guest side, -12 %)"),
+        doubts[0].text.contains("64M of 4K on base") && !doubts[0].text.contains("native"),
         "{doubts:?}"
     );
-    assert!(!doubts[0].text.contains("native side"), "{doubts:?}");
+    let inside = guest
+        .points
+        .iter()
+        .find(|point| point.guest_page.is_some())
+        .expect("a point");
+    let bound = inside.point.bound.expect("a bound");
+    assert_eq!((inside.point.ns, inside.ratio, bound.low), (None, None, None));
+    assert!(
+        bound.high.is_some_and(|high| (175.0..190.0).contains(&high)),
+        "{bound:?}"
+    );
+    assert!(ns(&guest, None).is_some(), "the native side is at rest");
 }
 
 #[test]

@@ -15,8 +15,6 @@ use super::sweep::Sampled;
 const BUSY: f64 = 0.1;
 /// Where two visits to one point differ by more than this on average, they were not under the same conditions.
 const UNSTEADY: f64 = 0.15;
-/// Where the second half of visits differs from the first by more than this for sure, their state was still coming back.
-const MOVING: f64 = 0.02;
 /// At least this share of the memory must be of the kind asked for.
 const ENOUGH: f64 = 0.99;
 /// So many faults more than there should be are allowed: a stack or a counter may fault too.
@@ -24,23 +22,27 @@ const MORE_FAULTS: f64 = 0.05;
 
 /// The points as they are published.
 pub(super) fn points(targets: &[Target], sampled: &Sampled, ticks_per_ns: f64) -> Vec<Point> {
-    let publish = |(target, samples)| point(target, samples, ticks_per_ns);
+    let candidates = measured(targets, sampled).len();
+    let publish = |(target, samples)| point(target, samples, candidates, ticks_per_ns);
     targets.iter().zip(&sampled.samples).map(publish).collect()
 }
 
-fn point(target: &Target, samples: &Samples, ticks_per_ns: f64) -> Point {
+/// `candidates` is the number of points that are asked whether they were at rest.
+fn point(target: &Target, samples: &Samples, candidates: usize, ticks_per_ns: f64) -> Point {
     let Target { op, workers } = *target;
     let backing = op.kind().map(|kind| backed(kind, samples));
     let reason = reason(op, samples, backing.as_ref());
     let given = reason.is_none();
+    let moving = samples.moving(candidates).filter(|_| given);
     Point {
         op,
         workers,
         ns: samples
             .ticks()
-            .filter(|_| given)
+            .filter(|_| given && moving.is_none())
             .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
-        settled: given && samples.is_settled(),
+        bound: moving.map(|moving| moving.bound_in(ticks_per_ns)),
+        settled: given && moving.is_none() && samples.is_settled(),
         operations: samples.operations(),
         per_operation: per_operation(samples),
         backing,
@@ -166,24 +168,23 @@ fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
     Some(Doubt::new("rounds-disagree", text))
 }
 
-/// Points whose visits had not come to a lasting state: the number is then one of the way there.
+/// Points whose visits had not come to rest: they have a bound, and no number.
 fn moving(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
     let all = measured(targets, sampled);
-    let halves = all
+    let moving: Vec<(&Target, f64)> = all
         .iter()
-        .filter_map(|(target, samples)| Some((*target, samples.settling(all.len())?)));
-    let is_moving = |half: &Estimate| half.high < 1.0 - MOVING || half.low > 1.0 + MOVING;
-    let moving: Vec<_> = halves.filter(|(_, half)| is_moving(half)).collect();
-    let by = |half: &Estimate| (half.median - 1.0).abs();
-    let (target, half) = moving.iter().max_by(|a, b| by(&a.1).total_cmp(&by(&b.1)))?;
+        .filter_map(|(target, samples)| Some((*target, samples.moving(all.len())?.ratio)))
+        .collect();
+    let by = |ratio: f64| (ratio - 1.0).abs();
+    let (target, ratio) = moving.iter().max_by(|a, b| by(a.1).total_cmp(&by(b.1)))?;
     let text = format!(
         "{} of {} points had not converged: the second half of their visits differs from the first, most of all {} by {} \
-         workers ({:+.0} %), so that longer visits would give other numbers; give more time with --budget",
+         workers ({:+.0} %): they have a bound instead of a number; give more time with --budget",
         moving.len(),
         targets.len(),
         target.op,
         target.workers,
-        (half.median - 1.0) * 100.0
+        (ratio - 1.0) * 100.0
     );
     Some(Doubt::new("not-converged", text))
 }
@@ -319,6 +320,12 @@ mod tests {
         let (targets, sampled) = of(Op::Segv, vec![Ok(vec![moving]); 6]);
         let doubts = doubts(&targets, &sampled, Duration::from_secs(1), None);
         assert_eq!(doubts.len(), 1, "{doubts:?}");
+        let point = points(&targets, &sampled, 2.0).remove(0);
+        let high = point.bound.and_then(|bound| bound.high).expect("a bound");
+        assert!(
+            point.ns.is_none() && !point.settled && (130.0..150.0).contains(&high),
+            "{point:?}"
+        );
         assert!(
             doubts[0].code == "not-converged" && doubts[0].text.contains("-7 %"),
             "{doubts:?}"

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{Backing, Estimate, Reading, Unread};
 
 use super::worker::{Proved, Taken};
+use crate::settling::{self, Moving};
 
 /// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
 /// ([`stats::is_enough`]): other processes, other page tables, other neighbours.
@@ -89,10 +90,10 @@ impl Samples {
         stats::of_medians(&self.visits).map(|ticks| Estimate { samples, ..ticks })
     }
 
-    /// What the second half of a visit takes as a multiple of the first: 1 where the state that the operation depends on
-    /// (caches, lists of free pages) is as it stays. `candidates` is the number of points that are asked.
-    pub(super) fn settling(&self, candidates: usize) -> Option<Estimate> {
-        stats::ratio(&self.late, &self.early, candidates)
+    /// Was the state that the operation depends on (caches, lists of free pages) still changing? `candidates` is the number of
+    /// points that are asked.
+    pub(super) fn moving(&self, candidates: usize) -> Option<Moving> {
+        settling::moving(&self.early, &self.late, candidates)
     }
 
     /// Why it could not be done.
@@ -187,9 +188,9 @@ mod tests {
             still.add(Ok(vec![taken((0..40).map(|n| 100.0 + noise + f64::from(n % 5)))]));
             moving.add(Ok(vec![taken((0..40).map(|n| 100.0 + noise + f64::from(40 - n)))]));
         }
-        let (still, moving) = (still.settling(1).expect("visits"), moving.settling(1).expect("visits"));
-        assert!(still.low <= 1.0 && 1.0 <= still.high, "{still:?}");
-        assert!(moving.high < 0.9, "{moving:?}");
+        assert_eq!(still.moving(1), None);
+        let ratio = moving.moving(1).expect("it falls").ratio;
+        assert!(ratio < 0.9, "{ratio}");
     }
 
     #[test]
