@@ -124,8 +124,9 @@ def main():
         "| runs | level | entries | ways | seconds, median (most) |",
         "|---|---|---|---|---|",
     ]
-    text += rows(f"{typed.quick_runs} x `--quick`, no load added", series(typed.binary, typed.quick_runs, True, cpu, None))
-    if busy is not None:
+    if typed.quick_runs:
+        text += rows(f"{typed.quick_runs} x `--quick`, no load added", series(typed.binary, typed.quick_runs, True, cpu, None))
+    if typed.quick_runs and busy is not None:
         text += rows(f"{typed.quick_runs} x `--quick`, other CPU busy", series(typed.binary, typed.quick_runs, True, cpu, busy))
     if typed.alone_runs:
         text += rows(f"{typed.alone_runs} x default, no load added", series(typed.binary, typed.alone_runs, False, cpu, None))
