@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -14,11 +14,15 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("stats", &["model"]),
     ("lab", &["model", "stats", "host", "chase", "vm", "preload-abi"]),
     ("sim", &["model"]),
+    ("plan", &["model", "host"]),
     ("tune", &["model", "host"]),
-    ("hugewise", &["model", "stats", "host", "lab", "sim", "tune"]),
+    ("hugewise", &["model", "stats", "host", "lab", "sim", "plan", "tune"]),
     // Of tests alone.
     ("testing", &[]),
-    ("parsers", &["model", "host", "vm", "lab", "sim", "tune", "hugewise"]),
+    (
+        "parsers",
+        &["model", "host", "vm", "lab", "sim", "plan", "tune", "hugewise"],
+    ),
 ];
 
 fn root() -> PathBuf {
@@ -150,7 +154,7 @@ fn host_never_writes() {
 
 #[test]
 fn only_tune_writes_settings() {
-    for name in ["model", "chase", "vm", "lab", "sim"] {
+    for name in ["model", "chase", "vm", "lab", "sim", "plan"] {
         assert_eq!(offenders(name, &WRITING, |_| false), Vec::<String>::new(), "{name}");
     }
     // The program writes result files, and only where it was told to: never under /proc or /sys.
@@ -301,7 +305,7 @@ fn what_could_not_be_read_is_no_zero() {
         ".used().unwrap_or(0)",
     ];
     let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
-    for name in ["host", "tune", "sim", "hugewise", "lab"] {
+    for name in ["host", "plan", "tune", "sim", "hugewise", "lab"] {
         for (path, text) in sources_of(name) {
             // What a comparison does not know of a run is held by its own tests.
             if is_test(&path) || path.components().any(|part| part.as_os_str() == "compare") {

@@ -14,7 +14,6 @@ mod lease;
 mod line_file;
 mod owner;
 mod place;
-pub mod plan;
 mod pool;
 pub mod setup;
 mod sink;
