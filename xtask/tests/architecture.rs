@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -14,14 +14,20 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("stats", &["model"]),
     ("lab", &["model", "stats", "host", "chase", "vm", "preload-abi"]),
     ("sim", &["model"]),
+    ("doctor", &["model", "host"]),
     ("plan", &["model", "host"]),
     ("tune", &["model", "host"]),
-    ("hugewise", &["model", "stats", "host", "lab", "sim", "plan", "tune"]),
+    (
+        "hugewise",
+        &["model", "stats", "host", "lab", "sim", "doctor", "plan", "tune"],
+    ),
     // Of tests alone.
     ("testing", &[]),
     (
         "parsers",
-        &["model", "host", "vm", "lab", "sim", "plan", "tune", "hugewise"],
+        &[
+            "model", "host", "vm", "lab", "sim", "doctor", "plan", "tune", "hugewise",
+        ],
     ),
 ];
 
@@ -154,7 +160,7 @@ fn host_never_writes() {
 
 #[test]
 fn only_tune_writes_settings() {
-    for name in ["model", "chase", "vm", "lab", "sim", "plan"] {
+    for name in ["model", "chase", "vm", "lab", "sim", "doctor", "plan"] {
         assert_eq!(offenders(name, &WRITING, |_| false), Vec::<String>::new(), "{name}");
     }
     // The program writes result files, and only where it was told to: never under /proc or /sys.
@@ -291,7 +297,7 @@ const AS_ZERO: [(&str, &str); 5] = [
         "setup/verify.rs",
         "a note beside the reading itself, which has the reason",
     ),
-    ("d_thp/advice.rs", "an order among findings"),
+    ("thp/advice.rs", "an order among findings"),
 ];
 
 /// Invariant 8: `Reading::or_if_absent` is the way to add up what may not be there.
@@ -305,7 +311,7 @@ fn what_could_not_be_read_is_no_zero() {
         ".used().unwrap_or(0)",
     ];
     let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
-    for name in ["host", "plan", "tune", "sim", "hugewise", "lab"] {
+    for name in ["host", "doctor", "plan", "tune", "sim", "hugewise", "lab"] {
         for (path, text) in sources_of(name) {
             // What a comparison does not know of a run is held by its own tests.
             if is_test(&path) || path.components().any(|part| part.as_os_str() == "compare") {

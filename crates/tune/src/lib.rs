@@ -8,7 +8,6 @@ mod door;
 mod error;
 mod gave_back;
 mod journal;
-pub mod judge;
 mod knob;
 mod lease;
 mod line_file;
