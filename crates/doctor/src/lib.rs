@@ -9,6 +9,7 @@ mod facts;
 mod files;
 mod jvm;
 mod limits;
+mod numa;
 mod pools;
 mod rule;
 mod thp;
@@ -21,6 +22,7 @@ mod machines;
 mod tests;
 
 use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 use host::Evidence;
 use model::findings::Diagnosis;
@@ -28,9 +30,10 @@ use model::findings::Diagnosis;
 pub use files::{judge_files, judge_with_files};
 pub use rule::{Rule, Verdict};
 
-/// The rules by group, in order of id.
-pub const RULES: [&[Rule]; 8] = [
+/// The rules by topic.
+const RULES: [&[Rule]; 9] = [
     pools::RULES,
+    numa::RULES,
     limits::RULES,
     cgroups::RULES,
     thp::RULES,
@@ -40,9 +43,14 @@ pub const RULES: [&[Rule]; 8] = [
     tools::RULES,
 ];
 
-/// Every rule, in order of id.
+/// Every rule, in order of id, whatever its topic: results are in this order.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    RULES.into_iter().flatten()
+    static BY_ID: LazyLock<Vec<&Rule>> = LazyLock::new(|| {
+        let mut rules: Vec<&Rule> = RULES.into_iter().flatten().collect();
+        rules.sort_unstable_by_key(|rule| rule.id);
+        rules
+    });
+    BY_ID.iter().copied()
 }
 
 /// Applies every rule to a machine.

@@ -3,7 +3,6 @@
 pub(super) mod asked;
 pub(super) mod boot;
 mod memory;
-mod nodes;
 mod path;
 mod size;
 mod used;
@@ -24,8 +23,6 @@ pub(super) const RULES: &[Rule] = &[
     size::A06,
     size::A07,
     size::A08,
-    nodes::A09,
-    nodes::A10,
     asked::A12,
     boot::A13,
     boot::A14,

@@ -6,8 +6,8 @@ use host::snapshot::{NodePool, Pool};
 use model::Bytes;
 use model::findings::Severity;
 
-use super::HUGETLBPAGE;
 use crate::facts::{each, is_own, known, node_file, pool_file, pools, programs};
+use crate::pools::HUGETLBPAGE;
 use crate::rule::{Answer, Case, Reason, Rule};
 
 pub(super) const A09: Rule = Rule {
