@@ -1,4 +1,4 @@
-//! The one trait through which `tune` reads and writes the machine, and the live machine behind it.
+//! The one trait through which `settings` reads and writes the machine, and the live machine behind it.
 
 mod mounting;
 mod rooted;

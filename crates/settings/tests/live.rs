@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use model::Bytes;
 use rustix::process::{Pid, Signal};
-use tune::{Door, LiveSink};
+use settings::{Door, LiveSink};
 
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 const PAGE: Bytes = Bytes::mib(2);
