@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -14,11 +14,21 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("stats", &["model"]),
     ("lab", &["model", "stats", "host", "chase", "vm", "preload-abi"]),
     ("sim", &["model"]),
-    ("tune", &["model", "host"]),
-    ("hugewise", &["model", "stats", "host", "lab", "sim", "tune"]),
+    ("doctor", &["model", "host"]),
+    ("plan", &["model", "host"]),
+    ("settings", &["model", "host"]),
+    (
+        "hugewise",
+        &["model", "stats", "host", "lab", "sim", "doctor", "plan", "settings"],
+    ),
     // Of tests alone.
     ("testing", &[]),
-    ("parsers", &["model", "host", "vm", "lab", "sim", "tune", "hugewise"]),
+    (
+        "parsers",
+        &[
+            "model", "host", "vm", "lab", "sim", "doctor", "plan", "settings", "hugewise",
+        ],
+    ),
 ];
 
 fn root() -> PathBuf {
@@ -130,6 +140,8 @@ fn model_does_no_io() {
     assert_eq!(offenders("model", &words, |_| false), Vec::<String>::new());
     assert_eq!(offenders("sim", &words, |_| false), Vec::<String>::new());
     assert_eq!(offenders("stats", &words, |_| false), Vec::<String>::new());
+    assert_eq!(offenders("doctor", &words, |_| false), Vec::<String>::new());
+    assert_eq!(offenders("plan", &words, |_| false), Vec::<String>::new());
 }
 
 const WRITING: [&str; 8] = [
@@ -149,8 +161,8 @@ fn host_never_writes() {
 }
 
 #[test]
-fn only_tune_writes_settings() {
-    for name in ["model", "chase", "vm", "lab", "sim"] {
+fn only_settings_changes_the_machine() {
+    for name in ["model", "chase", "vm", "lab", "sim", "doctor", "plan"] {
         assert_eq!(offenders(name, &WRITING, |_| false), Vec::<String>::new(), "{name}");
     }
     // The program writes result files, and only where it was told to: never under /proc or /sys.
@@ -287,7 +299,7 @@ const AS_ZERO: [(&str, &str); 5] = [
         "setup/verify.rs",
         "a note beside the reading itself, which has the reason",
     ),
-    ("d_thp/advice.rs", "an order among findings"),
+    ("thp/advice.rs", "an order among findings"),
 ];
 
 /// Invariant 8: `Reading::or_if_absent` is the way to add up what may not be there.
@@ -301,7 +313,7 @@ fn what_could_not_be_read_is_no_zero() {
         ".used().unwrap_or(0)",
     ];
     let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
-    for name in ["host", "tune", "sim", "hugewise", "lab"] {
+    for name in ["host", "doctor", "plan", "settings", "sim", "hugewise", "lab"] {
         for (path, text) in sources_of(name) {
             if is_test(&path) {
                 continue;

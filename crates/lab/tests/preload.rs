@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use lab::preload::Report;
 use model::{Bytes, PageKind};
-use tune::{Door, LiveSink};
+use settings::{Door, LiveSink};
 
 use self::armed::{armed, calls, missing, run, skipped};
 

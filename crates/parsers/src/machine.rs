@@ -87,7 +87,7 @@ pub(crate) fn machine(bytes: &[u8]) {
     let source = Source::from_tree("fuzz", tree.clone().file(path, content));
     ask(&source);
     let evidence = Evidence::gather(&source);
-    let _ = tune::judge::judge(&evidence);
+    let _ = doctor::judge(&evidence);
     let _ = host::vms::list(&source);
     let processes = host::processes::list(&source, &ListOptions::default());
     for process in processes.known().into_iter().flat_map(|all| &all.rows).take(4) {

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use host::{Source, Tree};
 use model::plan::{Change, Plan, Target, Value};
 use model::{Bytes, Envelope, Reading};
-use tune::plan::goal::Goal;
-use tune::plan::{Host, Need, Wanted};
+use plan::goal::Goal;
+use plan::{Host, Need, Wanted};
 
 use crate::{choosing, chosen};
 
@@ -64,7 +64,7 @@ pub(crate) fn planned(goal: Goal) -> Option<Plan> {
         pages: 8,
         how,
     }];
-    tune::plan::plan(&Host::look(&MACHINE), &[Wanted { goal, needs }]).ok()
+    plan::plan(&Host::look(&MACHINE), &[Wanted { goal, needs }]).ok()
 }
 
 /// A goal, or a file of goals: refused, or a plan within the rules.
@@ -208,7 +208,7 @@ pub(crate) fn contents() -> Vec<Vec<u8>> {
 
 /// The journals that `undo` and the next command read.
 pub(crate) fn journal(bytes: &[u8]) {
-    tune::foreign::journals(bytes);
+    settings::foreign::journals(bytes);
 }
 
 pub(crate) fn journals() -> Vec<Vec<u8>> {

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use host::{Input, Snapshot};
 use model::plan::Plan;
 use model::setup::{Applied, End};
-use tune::setup::{How, Setup, SetupError};
+use settings::setup::{How, Setup, SetupError};
 
 use super::stop::Stop;
 use super::{Desk, pools};

@@ -5,11 +5,11 @@ mod own;
 use std::cmp::Reverse;
 
 use anyhow::{Context, anyhow, bail};
+use doctor::Rule;
 use host::config::Given;
 use host::{Input, Snapshot, Source, Tree};
 use model::Doubt;
 use model::findings::Severity;
-use tune::judge::{self, Rule};
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
@@ -84,7 +84,7 @@ fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Resul
 
 fn explain(desk: &mut Desk<'_>, id: &str) -> anyhow::Result<Outcome> {
     desk.global.form(Format::Text, &[Format::Text])?;
-    let Some(rule) = judge::explain(id) else {
+    let Some(rule) = doctor::explain(id) else {
         bail!("--explain {id}: there is no such rule (the nearest are {})", near(id));
     };
     let text = explanation(rule, desk.ui.look());
@@ -94,7 +94,7 @@ fn explain(desk: &mut Desk<'_>, id: &str) -> anyhow::Result<Outcome> {
 
 /// The rules whose id or name is most like `typed`.
 fn near(typed: &str) -> String {
-    let mut rules: Vec<&Rule> = judge::rules().collect();
+    let mut rules: Vec<&Rule> = doctor::rules().collect();
     rules.sort_by_key(|rule| Reverse(likeness(rule, typed)));
     let names = rules.iter().take(NEAR);
     let names = names.map(|rule| format!("{} {}", rule.id, rule.name));

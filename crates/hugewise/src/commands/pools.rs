@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use host::Source;
 use model::{Bytes, PageKind};
-use tune::{Door, LiveSink, PoolLease};
+use settings::{Door, LiveSink, PoolLease};
 
 use crate::ui::Ui;
 

@@ -3,7 +3,7 @@
 //! A write goes to a new file beside the target, which is synced and then renamed over it. A kill at any moment leaves the
 //! old content or the new, and at most a temporary file `.NAME.<16 hex digits>.hugewise`, which the next write of the same
 //! file removes. What is no regular file (a terminal, a pipe, `/dev/null`) is written straight. Settings of the machine are
-//! `tune`'s, whose `sink/rooted.rs` says why it has a way of its own.
+//! `settings`'s, whose `sink/rooted.rs` says why it has a way of its own.
 
 mod draft;
 mod place;

@@ -20,7 +20,7 @@ pub struct Doctor {
 
 impl From<Diagnosis> for Doctor {
     fn from(diagnosis: Diagnosis) -> Self {
-        let rules = tune::judge::rules().count();
+        let rules = doctor::rules().count();
         Self { rules, diagnosis }
     }
 }
@@ -28,17 +28,17 @@ impl From<Diagnosis> for Doctor {
 impl Doctor {
     /// Applies every rule to a machine.
     pub fn of(evidence: &Evidence) -> Self {
-        Self::from(tune::judge::judge(evidence))
+        Self::from(doctor::judge(evidence))
     }
 
     /// Applies every rule to files alone.
     pub fn of_files(given: &Given) -> Self {
-        Self::from(tune::judge::judge_files(given))
+        Self::from(doctor::judge_files(given))
     }
 
     /// Applies every rule to a machine and to files that are to hold on it.
     pub fn with_files(evidence: &Evidence, given: &Given) -> Self {
-        Self::from(tune::judge::judge_with_files(evidence, given))
+        Self::from(doctor::judge_with_files(evidence, given))
     }
 
     /// Findings of one severity.

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::machine::Bench;
 
-/// Kills at random moments; every write of an apply and of an undo has its own test with a made machine in `tune`.
+/// Kills at random moments; every write of an apply and of an undo has its own test with a made machine in `settings`.
 const KILLS: u32 = 100;
 const INTERRUPTS: u32 = 6;
 

@@ -5,8 +5,8 @@ mod needs;
 use anyhow::Context;
 use host::Input;
 use model::plan::Plan;
-use tune::plan::goal::Goal;
-use tune::plan::{Host, Wanted, plan};
+use plan::goal::Goal;
+use plan::{Host, Wanted, plan};
 
 use super::Desk;
 use crate::cli::typed::{self, Format};

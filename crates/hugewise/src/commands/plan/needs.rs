@@ -5,12 +5,12 @@ use std::path::Path;
 use anyhow::Context;
 use host::Source;
 use model::{Bytes, Doubt};
+use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmGoal, Want};
+use plan::{Host, Need};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Collector, Jvm};
 use sim::size::postgres::{self, Postgres};
 use sim::size::{Sizing, machine, pages};
-use tune::plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmGoal, Want};
-use tune::plan::{Host, Need};
 
 use super::super::size::{estimated, server};
 

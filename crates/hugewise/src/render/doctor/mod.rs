@@ -164,5 +164,5 @@ fn csv_line(finding: &Finding) -> Vec<String> {
 
 /// The name of a rule, where this version knows it.
 fn rule_name(id: &str) -> &'static str {
-    tune::judge::explain(id).map_or("", |rule| rule.name)
+    doctor::explain(id).map_or("", |rule| rule.name)
 }

@@ -1,9 +1,9 @@
 //! A diagnosis as SARIF 2.1.0, for code scanning in CI. Places are files of the machine that was looked at.
 
+use doctor::Rule;
 use model::Envelope;
 use model::findings::{Finding, NotJudged, Proof, Severity};
 use serde_json::{Map, Value, json};
-use tune::judge::{self, Rule};
 
 use crate::results::Doctor;
 
@@ -20,7 +20,7 @@ pub fn log<T>(result: &Envelope<T>, doctor: &Doctor) -> Value {
             "tool": {"driver": {
                 "name": result.tool.name,
                 "version": result.tool.version,
-                "rules": judge::rules().map(descriptor).collect::<Vec<_>>(),
+                "rules": doctor::rules().map(descriptor).collect::<Vec<_>>(),
             }},
             "originalUriBaseIds": {BASE: {
                 "uri": "file:///",
@@ -61,7 +61,7 @@ fn descriptor(rule: &Rule) -> Value {
 
 /// Place of a rule in the driver's list; a result of another version may have a rule that is not there.
 fn index(id: &str) -> Option<usize> {
-    judge::rules().position(|rule| rule.id == id)
+    doctor::rules().position(|rule| rule.id == id)
 }
 
 fn found(finding: &Finding) -> Value {

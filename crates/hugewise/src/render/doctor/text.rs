@@ -1,8 +1,8 @@
 //! A diagnosis to be read from top to bottom: the worst first, evidence and commands on lines of their own.
 
 use anstyle::{AnsiColor, Style};
+use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
-use tune::judge::Rule;
 
 use super::{headline, reasons};
 use crate::render::look::Look;

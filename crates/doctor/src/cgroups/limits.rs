@@ -1,0 +1,230 @@
+//! Limits of hugetlb pages by control group.
+
+use host::Evidence;
+use host::programs::{HugetlbLimit, JvmKind, Kind, Limit, Program};
+use model::findings::Severity;
+use model::{Bytes, Cause};
+
+use super::CGROUP;
+use crate::facts::{each, known, looked_into, persistent, pools, programs};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const C01: Rule = Rule {
+    id: "C01",
+    name: "hugetlb-cgroup-limit",
+    severity: Severity::Error,
+    holds: "kernels with the hugetlb controller, cgroup v1 and v2",
+    text: "A control group allows a program less hugetlb memory than it maps. The mapping itself succeeds (unless the reservation \
+           limit is set too); the first touch above the limit ends in SIGBUS, however many pages the pool has. Kubernetes gives a pod \
+           a limit of 0 unless it asks for hugepages-2Mi or hugepages-1Gi. hugetlb.SIZE.events counts the refusals.",
+    link: CGROUP,
+    look: limit,
+};
+
+pub(super) const C02: Rule = Rule {
+    id: "C02",
+    name: "rsvd-unlimited",
+    severity: Severity::Error,
+    holds: "Linux 5.7 and later, which have reservation limits; container run-times that do not set them",
+    text: "The container may not have more hugetlb pages than its limit, but it may reserve any number: reservations are not limited \
+           (rsvd.max is `max`). Programs that try large pages and fall back, as PostgreSQL with huge_pages=try and JVMs do, see their \
+           mapping succeed and die of SIGBUS at the first touch. Newer run-times set both limits; or tell the program not to \
+           try.",
+    link: "https://github.com/opencontainers/runc/pull/4073",
+    look: reservation,
+};
+
+pub(super) const C03: Rule = Rule {
+    id: "C03",
+    name: "no-hugetlb-controller",
+    severity: Severity::Info,
+    holds: "every kernel with control groups",
+    text: "Containers run beside a hugetlb pool, and the hugetlb controller is not there or not switched on: any of them can take \
+           all pages of the pool. Kernels are built with CONFIG_CGROUP_HUGETLB by most distributions; with cgroup v2 the \
+           controller has to be in cgroup.subtree_control too.",
+    link: CGROUP,
+    look: no_controller,
+};
+
+fn limit(evidence: &Evidence) -> Answer {
+    let pools = pools(evidence)?;
+    each(looked_into(evidence)?, |program| {
+        let program = program?;
+        let Some(groups) = program.cgroup()? else {
+            return Ok(None);
+        };
+        for pool in pools {
+            let need = need(program, pool.size)?;
+            for limit in groups.limits(pool.size) {
+                if let Some(case) = too_low(program, limit, need)? {
+                    return Ok(Some(case));
+                }
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// What it maps of a page size by itself, or was told to put there.
+fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
+    if let Some(jvm) = program.jvm()?
+        && jvm.wants_hugetlb()
+        && jvm.page_size.is_none_or(|size| size == page)
+        && let Some(heap) = jvm.heap_max
+    {
+        return Ok(heap);
+    }
+    let of_page = program.areas()?.iter().filter(|area| {
+        area.is_hugetlb()
+            && area
+                .counted
+                .as_ref()
+                .is_some_and(|counted| counted.kernel_page == Some(page))
+    });
+    Ok(Bytes(of_page.map(|area| area.size().0).fold(0, u64::saturating_add)))
+}
+
+fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Option<Case>, Reason> {
+    let refused = match &limit.refused {
+        model::Reading::Unread(why) if why.unread == Cause::Absent => 0,
+        other => *known(other)?,
+    };
+    let Limit::Bytes(max) = *known(&limit.max)? else {
+        return Ok(None);
+    };
+    if refused == 0 && need.0 <= max {
+        return Ok(None);
+    }
+    let what = if refused > 0 {
+        format!(
+            "{} was refused hugetlb pages {refused} times: each is a SIGBUS, or a mapping that failed",
+            program.title()
+        )
+    } else {
+        format!(
+            "{} wants {need} of hugetlb memory and its group may have {}: touching more is a SIGBUS",
+            program.title(),
+            Bytes(max)
+        )
+    };
+    let case = if refused > 0 {
+        Case::sure(what)
+    } else {
+        Case::likely(what)
+    };
+    Ok(Some(
+        case.seen(&limit.file, "", Bytes(max))
+            .seen(limit.file.replace(".max", ".events"), "max", refused)
+            .seen(program.file("smaps"), "hugetlb wanted", need)
+            .fix(format!(
+                "Kubernetes: ask for hugepages-{}i in the pod's resources",
+                limit.page.exact()
+            ))
+            .fix(format!("elsewhere: echo {} > {}", need.0.max(max), limit.file))
+            .fix("or tell the program not to use them (PostgreSQL huge_pages=off, -XX:-UseLargePages)"),
+    ))
+}
+
+fn reservation(evidence: &Evidence) -> Answer {
+    let mut filled = Vec::new();
+    for pool in pools(evidence)? {
+        if persistent(pool)? > 0 {
+            filled.push(pool.size);
+        }
+    }
+    if filled.is_empty() {
+        return Ok(Vec::new());
+    }
+    each(looked_into(evidence)?, |program| {
+        let program = program?;
+        let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container) else {
+            return Ok(None);
+        };
+        if !may_draw(program)? {
+            return Ok(None);
+        }
+        for &page in &filled {
+            let limits: Vec<&HugetlbLimit> = groups.limits(page).collect();
+            if let Some(limit) = open_above(&limits)? {
+                return Ok(Some(open_case(program, limit)?));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// The tightest limit, if more than that can be reserved: the tightest of all levels holds, for each of the two.
+fn open_above<'a>(limits: &[&'a HugetlbLimit]) -> Result<Option<&'a HugetlbLimit>, Reason> {
+    let (mut tightest, mut reserved) = (None, Limit::Unlimited);
+    for &limit in limits {
+        let max = *known(&limit.max)?;
+        if tightest.is_none_or(|(least, _)| max < least) {
+            tightest = Some((max, limit));
+        }
+        // Before Linux 5.7 there was no limit of reservations.
+        if let Ok(max) = known(&limit.reserved_max) {
+            reserved = reserved.min(*max);
+        }
+    }
+    Ok(tightest
+        .filter(|(max, _)| *max < Limit::Unlimited && reserved > *max)
+        .map(|(_, limit)| limit))
+}
+
+/// Does it use hugetlb pages, or try to?
+fn may_draw(program: &Program) -> Result<bool, Reason> {
+    if program.hugetlb()?.0 > 0 {
+        return Ok(true);
+    }
+    let off = || {
+        program
+            .details
+            .as_ref()
+            .and_then(|details| details.setting.known().cloned().flatten())
+            .as_deref()
+            == Some("off")
+    };
+    Ok(match known(&program.kind)? {
+        Some(Kind::Postgres) => !off(),
+        Some(Kind::Jvm) => program
+            .jvm()?
+            .is_some_and(|jvm| jvm.wants_hugetlb() || jvm.kind == JvmKind::OpenJ9),
+        _ => false,
+    })
+}
+
+fn open_case(program: &Program, limit: &HugetlbLimit) -> Result<Case, Reason> {
+    let (max, page) = (*known(&limit.max)?, limit.page.exact());
+    let reserved = limit.file.replace(".max", ".rsvd.max");
+    Ok(Case::sure(format!(
+        "{} can reserve more pages of {page} than the {max} that it may touch: what is above ends in SIGBUS instead of a clean fallback",
+        program.title()
+    ))
+    .seen(&limit.file, "", max)
+    .seen(&reserved, "", &limit.reserved_max)
+    .fix("update the container run-time to one that sets rsvd limits (runc, containerd, Incus: see the link)")
+    .fix(format!("until then: cat {} > {reserved}", limit.file))
+    .fix("or tell the program not to try (PostgreSQL huge_pages=off)"))
+}
+
+fn no_controller(evidence: &Evidence) -> Answer {
+    if *known(&evidence.snapshot.cgroup.hugetlb)? {
+        return Ok(Vec::new());
+    }
+    let mut pages = 0_u64;
+    for pool in pools(evidence)? {
+        pages = persistent(pool)?.saturating_add(pages);
+    }
+    let container = programs(evidence)?.iter().find_map(|program| {
+        let groups = program.cgroup().ok()??;
+        groups.is_container.then_some((program, groups))
+    });
+    let Some((program, groups)) = container.filter(|_| pages > 0) else {
+        return Ok(Vec::new());
+    };
+    let case = Case::sure("any container can take all pages of the pools: hugetlb pages cannot be limited here")
+        .seen("/sys/fs/cgroup/cgroup.controllers", "hugetlb", "not there")
+        .seen(program.file("cgroup"), "", &groups.path)
+        .fix("echo +hugetlb > /sys/fs/cgroup/cgroup.subtree_control, if the kernel has the controller (CONFIG_CGROUP_HUGETLB)");
+    Ok(vec![case])
+}

@@ -1,0 +1,61 @@
+//! Memory limits that keep large pages from being charged.
+
+use host::Evidence;
+use host::programs::Limit;
+use model::Bytes;
+use model::findings::Severity;
+
+use crate::facts::programs;
+use crate::rule::{Answer, Case, Rule};
+
+pub(super) const C09: Rule = Rule {
+    id: "C09",
+    name: "memcg-blocks-thp",
+    severity: Severity::Warning,
+    holds: "Linux 5.8 and later, which count charges that fail",
+    text: "Page faults that could have had a large page got base pages because the control group had no room to be charged 2 MiB at \
+           once. That happens to containers that run close to memory.max: outside of them the same program gets its large \
+           pages. The counter is since boot and for the whole machine; the groups near their limit are the suspects. \
+           Leave some headroom in memory.max.",
+    link: "https://docs.kernel.org/admin-guide/mm/transhuge.html",
+    look: blocked,
+};
+
+fn blocked(evidence: &Evidence) -> Answer {
+    let memory = &evidence.snapshot.memory;
+    let refused = memory.count("thp_fault_fallback_charge").into_result()?;
+    let given = memory.count("thp_fault_alloc").into_result()?;
+    if refused < 100 || refused.saturating_mul(100) < given {
+        return Ok(Vec::new());
+    }
+    let mut full: Vec<(&str, Bytes, Bytes)> = Vec::new();
+    for program in programs(evidence)? {
+        let Ok(Some(groups)) = program.cgroup() else { continue };
+        for level in &groups.levels {
+            let (Some(Limit::Bytes(max)), Some(now)) = (level.memory_max.known(), level.memory_current.known()) else {
+                continue;
+            };
+            if now.0 as f64 >= *max as f64 * 0.95 && !full.iter().any(|(directory, ..)| *directory == level.directory) {
+                full.push((&level.directory, *now, Bytes(*max)));
+            }
+        }
+    }
+    let confidence = if full.is_empty() { Case::hint } else { Case::likely };
+    let case = confidence(format!(
+        "{refused} page faults since boot got base pages because a memory limit had no room for a large one"
+    ))
+    .severity(if full.is_empty() {
+        Severity::Info
+    } else {
+        Severity::Warning
+    })
+    .seen("/proc/vmstat", "thp_fault_fallback_charge", refused)
+    .seen("/proc/vmstat", "thp_fault_alloc", given);
+    let case = full.iter().take(4).fold(case, |case, (directory, now, max)| {
+        case.seen(format!("{directory}/memory.current"), "", now)
+            .seen(format!("{directory}/memory.max"), "", max)
+    });
+    Ok(vec![case.fix(
+        "raise memory.max of the groups that run close to it by a tenth, or make the program smaller",
+    )])
+}

@@ -1,0 +1,123 @@
+//! Each rule of `cgroups` where it fires and where it must not.
+
+use host::Tree;
+use model::findings::Severity;
+
+use crate::machines::*;
+
+const POD: &str = "/kubepods.slice/pod-db";
+
+/// A pool in use, and a pod with limits of the 2M pool in bytes.
+fn node(max: &str, reserved: &str, refused: u64) -> Tree {
+    let at = format!("/sys/fs/cgroup{POD}");
+    pool(machine(), "2048kB", 512, 256, 0)
+        .line(&format!("{at}/hugetlb.2MB.max"), max)
+        .line(&format!("{at}/hugetlb.2MB.rsvd.max"), reserved)
+        .line(&format!("{at}/hugetlb.2MB.events"), format!("max {refused}"))
+        .line("/sys/fs/cgroup/kubepods.slice/hugetlb.2MB.max", 1_u64 << 30)
+        .line("/sys/fs/cgroup/kubepods.slice/hugetlb.2MB.rsvd.max", "max")
+        .line("/sys/fs/cgroup/kubepods.slice/hugetlb.2MB.events", "max 0")
+}
+
+fn database(mib: u64) -> Process {
+    process(70, "worker").cgroup(POD).area(hugetlb(mib, 2048))
+}
+
+#[test]
+fn c01_a_group_that_may_have_less_than_it_maps() {
+    found("C01", database(512).on(node("268435456", "268435456", 0)));
+    let refused = found("C01", database(100).on(node("536870912", "536870912", 7)));
+    assert!(refused.consequence.contains("7 times"), "{}", refused.consequence);
+    clear("C01", database(512).on(node("536870912", "536870912", 0)));
+    clear("C01", database(512).on(node("max", "max", 0)));
+    not_judged(
+        "C01",
+        database(512).on(node("max", "max", 0)).denied("/proc/70/cgroup"),
+        "denied",
+    );
+    let java = process(71, "java")
+        .arg("-XX:+UseLargePages")
+        .arg("-Xmx1g")
+        .arg("Main")
+        .cgroup(POD);
+    found("C01", java.on(node("0", "0", 0)));
+}
+
+#[test]
+fn c02_reservations_without_a_limit() {
+    let postgres = || process(72, "postgres").cgroup(POD);
+    found("C02", postgres().on(node("0", "max", 0)));
+    clear("C02", postgres().on(node("0", "0", 0)));
+    clear(
+        "C02",
+        postgres().arg("-c").arg("huge_pages=off").on(node("0", "max", 0)),
+    );
+    clear(
+        "C02",
+        process(73, "nginx")
+            .cgroup(POD)
+            .area(anonymous(100))
+            .on(node("0", "max", 0)),
+    );
+    clear("C02", postgres().on(machine()));
+}
+
+#[test]
+fn c03_containers_beside_a_pool_without_the_controller() {
+    let without = |tree: Tree| tree.line("/sys/fs/cgroup/cgroup.controllers", "cpu memory");
+    let container = || process(74, "app").cgroup("/docker/0123").area(anonymous(100));
+    found("C03", container().on(without(pool(machine(), "2048kB", 10, 1, 0))));
+    clear("C03", container().on(pool(machine(), "2048kB", 10, 1, 0)));
+    clear("C03", container().on(without(machine())));
+}
+
+#[test]
+fn c04_a_container_that_looks_for_a_mount() {
+    let dpdk = || process(75, "dpdk-testpmd").cgroup("/docker/0123");
+    found("C04", dpdk().on(machine()));
+    let mounted = dpdk()
+        .on(machine())
+        .file("/proc/75/mounts", "none /dev/hugepages hugetlbfs rw,pagesize=2M 0 0\n");
+    clear("C04", mounted);
+    clear("C04", process(75, "dpdk-testpmd").on(machine()));
+    clear("C04", dpdk().arg("--in-memory").on(machine()));
+}
+
+#[test]
+fn c05_a_kubelet_that_counted_before_the_pool_changed() {
+    let with = |max: u64| {
+        let tree = process(80, "kubelet").on(database(100).on(node("max", "max", 0)));
+        tree.line("/sys/fs/cgroup/kubepods.slice/hugetlb.2MB.max", max)
+    };
+    found("C05", with(512 << 20));
+    clear("C05", with(1 << 30));
+    clear(
+        "C05",
+        database(100)
+            .on(node("max", "max", 0))
+            .line("/sys/fs/cgroup/kubepods.slice/hugetlb.2MB.max", 5),
+    );
+}
+
+#[test]
+fn c09_limits_without_room_for_a_large_page() {
+    let refused = || {
+        vmstat(
+            machine(),
+            &[("thp_fault_alloc", 10_000), ("thp_fault_fallback_charge", 2_000)],
+        )
+    };
+    assert_eq!(found("C09", refused()).severity, Severity::Info);
+    let full = database(100)
+        .on(refused())
+        .line(&format!("/sys/fs/cgroup{POD}/memory.max"), 1000)
+        .line(&format!("/sys/fs/cgroup{POD}/memory.current"), 990);
+    let finding = found("C09", full);
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(
+        finding.evidence.iter().any(|proof| proof.source.contains("pod-db")),
+        "{finding:?}"
+    );
+    clear("C09", machine());
+    not_judged("C09", machine().denied("/proc/vmstat"), "denied");
+}

@@ -1,0 +1,61 @@
+//! Each rule of `databases` where it fires and where it must not.
+
+use model::findings::Severity;
+
+use crate::machines::*;
+
+fn postmaster(mib: u64) -> Process {
+    process(100, "postgres")
+        .arg("-D")
+        .arg("/var/lib/pg")
+        .area(shared(mib, "/dev/zero (deleted)").resident(10))
+}
+
+#[test]
+fn f01_shared_buffers_on_base_pages() {
+    assert_eq!(found("F01", postmaster(256).on(machine())).severity, Severity::Info);
+    assert_eq!(found("F01", postmaster(4096).on(machine())).severity, Severity::Warning);
+    let small_pool = pool(machine(), "2048kB", 10, 10, 0);
+    assert_eq!(found("F01", postmaster(256).on(small_pool)).severity, Severity::Warning);
+    let conf = |text: &str| {
+        postmaster(256)
+            .on(machine())
+            .file("/proc/100/root/var/lib/pg/postgresql.conf", text)
+    };
+    assert_eq!(found("F01", conf("huge_pages = try # x\n")).severity, Severity::Warning);
+    clear("F01", conf("#huge_pages = try\nhuge_pages = off\n"));
+    let large = process(100, "postgres").area(hugetlb(256, 2048).perms("rw-s").not_there());
+    clear("F01", large.on(machine()));
+    not_judged(
+        "F01",
+        conf("").denied("/proc/100/root/var/lib/pg/postgresql.conf"),
+        "denied",
+    );
+}
+
+#[test]
+fn f01_asks_the_postmaster_alone() {
+    let session = process(101, "postgres")
+        .parent(100)
+        .area(shared(4096, "/dev/zero (deleted)"));
+    let quiet = process(100, "postgres").area(hugetlb(256, 2048).perms("rw-s"));
+    clear("F01", session.on(quiet.on(machine())));
+}
+
+#[test]
+fn f03_oracle_with_automatic_memory_management() {
+    let oracle = |name: &str| process(102, "ora_pmon_ORCL").area(shared(1024, name));
+    let idle = || pool(machine(), "2048kB", 600, 600, 0);
+    found("F03", oracle("/dev/shm/ora_ORCL_0").on(idle()));
+    clear("F03", oracle("/SYSV00000000 (deleted)").on(idle()));
+    clear("F03", oracle("/dev/shm/ora_ORCL_0").on(machine()));
+}
+
+#[test]
+fn f05_mysql_without_the_pages_it_asked_for() {
+    let mysql = |option: &str| process(103, "mysqld").arg(option).area(anonymous(512));
+    found("F05", mysql("--large-pages").on(machine()));
+    clear("F05", mysql("--large-pages=0").on(machine()));
+    clear("F05", mysql("--port=1").on(machine()));
+    clear("F05", mysql("--large-pages").area(hugetlb(512, 2048)).on(machine()));
+}

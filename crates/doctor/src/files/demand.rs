@@ -1,0 +1,273 @@
+//! What files ask of the pools, against what files (or the machine at hand) give them.
+
+use std::collections::BTreeMap;
+
+use host::Evidence;
+use host::config::Given;
+use host::config::given::{FileKind, Server};
+use model::{Bytes, Unread};
+
+use super::Scope;
+use crate::facts::{default_size, known, persistent, pool_file, pools};
+use crate::rule::{Case, Reason};
+
+/// Somebody who is to have hugetlb pages.
+pub(super) struct Demand {
+    pub(super) asker: FileKind,
+    /// Who, for users.
+    pub(super) who: String,
+    /// Where it is written, which field, what it says.
+    pub(super) seen: (String, String, String),
+    /// The page size; `None` is the default size.
+    pub(super) page: Option<Bytes>,
+    /// Does it fail, rather than fall back to base pages?
+    pub(super) strict: bool,
+    /// At least so much.
+    pub(super) bytes: Result<Bytes, Reason>,
+}
+
+/// A demand that the pool cannot meet.
+pub(super) struct Shortage {
+    pub(super) demand: Demand,
+    pub(super) page: Bytes,
+    /// Pages that it needs.
+    pub(super) need: u64,
+    /// Pages that are left after those before it.
+    pub(super) left: u64,
+    /// Pages of the whole pool, and where that is written.
+    pool: (u64, String),
+}
+
+impl Shortage {
+    /// A case with what both sides say.
+    pub(super) fn case(&self, case: Case) -> Case {
+        let (place, field, value) = &self.demand.seen;
+        let size = self.page.exact();
+        let case = case.seen(place, field, value);
+        let case = case.seen(&self.pool.1, format!("pages of {size}"), self.pool.0);
+        let asked = self.pool.0.saturating_sub(self.left).saturating_add(self.need);
+        case.fix(format!(
+            "ask for {asked} pages of {size} or more: {}",
+            ask(self.page, asked)
+        ))
+    }
+
+    /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
+    pub(super) fn text(&self) -> String {
+        let beside = match self.left < self.pool.0 {
+            true => format!(", {} of them left beside the others", self.left),
+            false => String::new(),
+        };
+        let (need, size, pool) = (self.need, self.page.exact(), self.pool.0);
+        format!("needs at least {need} pages of {size}, and {pool} are set aside{beside}")
+    }
+}
+
+fn ask(page: Bytes, pages: u64) -> String {
+    match page >= Bytes::gib(1) {
+        true => format!("hugepagesz={} hugepages={pages} on the boot command line", page.exact()),
+        false => format!("vm.nr_hugepages = {pages} in /etc/sysctl.d"),
+    }
+}
+
+/// What a pool has, and where that is written.
+pub(super) struct Room {
+    pub(super) default: Bytes,
+    pools: BTreeMap<Bytes, (u64, String)>,
+}
+
+impl Room {
+    /// The pools that there will be.
+    pub(super) fn of(scope: &Scope<'_>) -> Result<Self, Reason> {
+        match scope.machine {
+            Some(evidence) => Self::of_machine(evidence),
+            None => Self::of_files(scope.given),
+        }
+    }
+
+    /// Pages of one size.
+    pub(super) fn pages(&self, page: Bytes) -> u64 {
+        self.pools.get(&page).map_or(0, |(pages, _)| *pages)
+    }
+
+    /// Sizes that have pages.
+    pub(super) fn filled(&self) -> impl Iterator<Item = (Bytes, &(u64, String))> {
+        self.pools
+            .iter()
+            .filter(|(_, (pages, _))| *pages > 0)
+            .map(|(page, pool)| (*page, pool))
+    }
+
+    fn of_machine(evidence: &Evidence) -> Result<Self, Reason> {
+        let mut room = BTreeMap::new();
+        for pool in pools(evidence)? {
+            let pages = persistent(pool)?.saturating_add(*known(&pool.overcommit)?);
+            room.insert(pool.size, (pages, pool_file(pool, "nr_hugepages")));
+        }
+        let default = default_size(evidence)?;
+        Ok(Self { default, pools: room })
+    }
+
+    /// sysctl files are applied after boot, for the default size.
+    pub(super) fn of_files(given: &Given) -> Result<Self, Reason> {
+        if !given.has(FileKind::Sysctl) && !given.has(FileKind::Cmdline) {
+            return Err(
+                "no file says how large the pools are (give the sysctl file or the kernel's command line too)".into(),
+            );
+        }
+        let mut pools = BTreeMap::new();
+        let boots = || given.boot.iter().rev();
+        // 2M is the default on x86-64 and on arm64 with pages of 4K.
+        let default = boots().find_map(|line| line.boot.default_size).unwrap_or(Bytes::mib(2));
+        for line in &given.boot {
+            for pool in &line.boot.pools {
+                pools.insert(pool.size.unwrap_or(default), (pool.pages.total(), line.place.clone()));
+            }
+        }
+        let setting = given.sysctl.number("vm.nr_hugepages")?;
+        let overcommit = given.sysctl.number("vm.nr_overcommit_hugepages")?;
+        if let Some((pages, line)) = setting.or(overcommit) {
+            let more = overcommit.filter(|_| setting.is_some()).map_or(0, |(more, _)| more);
+            pools.insert(default, (pages.saturating_add(more), line.place.clone()));
+        }
+        let silent = || (0, "the files given".to_owned());
+        pools.entry(default).or_insert_with(silent);
+        Ok(Self { default, pools })
+    }
+}
+
+/// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
+pub(super) fn shortages(scope: &Scope<'_>, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
+    let room = Room::of(scope)?;
+    let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(|(page, (pages, _))| (*page, *pages)).collect();
+    let mut short = Vec::new();
+    for demand in demands(scope.given) {
+        let bytes = match &demand.bytes {
+            Ok(bytes) => *bytes,
+            Err(reason) if demand.asker == asker => return Err(reason.clone()),
+            Err(_) => continue,
+        };
+        let page = demand.page.unwrap_or(room.default);
+        let need = bytes.0.div_ceil(page.0.max(1));
+        let left = left.entry(page).or_default();
+        if need <= *left {
+            *left -= need;
+        } else if demand.asker == asker {
+            let nowhere = || (0, "the files given".to_owned());
+            let pool = room.pools.get(&page).cloned().unwrap_or_else(nowhere);
+            short.push(Shortage {
+                demand,
+                page,
+                need,
+                left: *left,
+                pool,
+            });
+        }
+    }
+    Ok(short)
+}
+
+fn demands(given: &Given) -> Vec<Demand> {
+    let postgres = given.postgres.iter().filter_map(postgres);
+    let mysql = given
+        .mysql
+        .iter()
+        .filter(|server| server.mysql_is_on("large_pages"))
+        .map(mysql);
+    let java = given
+        .java
+        .iter()
+        .filter(|java| java.jvm.wants_hugetlb())
+        .map(|java| Demand {
+            asker: FileKind::Java,
+            who: format!("the JVM of {}", java.path),
+            seen: (
+                java.path.clone(),
+                "heap".to_owned(),
+                java.argument("-Xmx").unwrap_or("no -Xmx").to_owned(),
+            ),
+            page: java.jvm.page_size,
+            strict: false,
+            bytes: java
+                .jvm
+                .heap_max
+                .ok_or_else(|| format!("{}: no -Xmx says how large the heap is", java.path).into()),
+        });
+    let guests = given.guests.iter().flat_map(|guest| {
+        guest.hugetlb().map(|(size, page)| Demand {
+            asker: FileKind::Libvirt,
+            who: guest.name.clone(),
+            seen: (guest.place.clone(), "memory".to_owned(), size.to_string()),
+            page,
+            strict: true,
+            bytes: Ok(size),
+        })
+    });
+    let containers = given
+        .pods
+        .iter()
+        .flat_map(|pod| pod.containers.iter().map(move |container| (pod, container)));
+    let pods = containers.flat_map(|(pod, container)| {
+        container.hugetlb().into_iter().map(|(page, quantity)| Demand {
+            asker: FileKind::Pod,
+            who: format!("{} of the pod {}", container.name, pod.name),
+            seen: (
+                quantity.place.clone(),
+                quantity.resource.clone(),
+                quantity.written.clone(),
+            ),
+            page: Some(page),
+            strict: true,
+            bytes: Ok(Bytes(quantity.amount)),
+        })
+    });
+    postgres.chain(mysql).chain(java).chain(guests).chain(pods).collect()
+}
+
+/// PostgreSQL's blocks, in which sizes without a unit count.
+const BLOCK: Bytes = Bytes::kib(8);
+
+/// Its shared buffers, which are most of its shared memory; `None` if it is told not to try.
+fn postgres(server: &Server) -> Option<Demand> {
+    let said = |name: &str| server.settings.last(name);
+    if said("huge_pages").is_some_and(|line| line.value == "off") {
+        return None;
+    }
+    let buffers = server.postgres_bytes("shared_buffers", BLOCK);
+    // Without a unit, huge_page_size counts kB; 0 is the default size.
+    let page = server.postgres_bytes("huge_page_size", Bytes::kib(1)).ok().flatten();
+    let line = said("shared_buffers");
+    Some(Demand {
+        asker: FileKind::Postgres,
+        who: format!("the server of {}", server.path),
+        seen: (
+            line.map_or(&server.path, |line| &line.place).clone(),
+            "shared_buffers".to_owned(),
+            line.map_or("128MB (default)", |line| &line.value).to_owned(),
+        ),
+        page: page.filter(|page| page.0 > 0),
+        strict: said("huge_pages").is_some_and(|line| line.value == "on"),
+        bytes: or_default(buffers, Bytes::mib(128)),
+    })
+}
+
+fn mysql(server: &Server) -> Demand {
+    let name = "innodb_buffer_pool_size";
+    let line = server.settings.last(name);
+    Demand {
+        asker: FileKind::Mysql,
+        who: format!("the server of {}", server.path),
+        seen: (
+            line.map_or(&server.path, |line| &line.place).clone(),
+            name.to_owned(),
+            line.map_or("128M (default)", |line| &line.value).to_owned(),
+        ),
+        page: None,
+        strict: false,
+        bytes: or_default(server.mysql_bytes(name), Bytes::mib(128)),
+    }
+}
+
+fn or_default(bytes: Result<Option<Bytes>, Unread>, default: Bytes) -> Result<Bytes, Reason> {
+    Ok(bytes?.unwrap_or(default))
+}

@@ -1,0 +1,320 @@
+//! Each check on files where it fires and on files where it must not.
+
+use host::Evidence;
+use host::Source;
+use host::config::Given;
+use model::findings::{Diagnosis, Finding, Severity};
+
+use super::{CHECKS, judge_files, judge_with_files};
+use crate::explain;
+use crate::machines::{machine, pool};
+
+fn given(files: &[(&str, &str)]) -> Given {
+    let mut given = Given::default();
+    for (path, text) in files {
+        given
+            .add(path, text.as_bytes(), None)
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+    assert_eq!(given.garbled, []);
+    given
+}
+
+fn judged(files: &[(&str, &str)]) -> Diagnosis {
+    judge_files(&given(files))
+}
+
+/// The first finding of a rule.
+#[track_caller]
+fn found(id: &str, files: &[(&str, &str)]) -> Finding {
+    let diagnosis = judged(files);
+    let finding = diagnosis
+        .of(id)
+        .next()
+        .cloned()
+        .unwrap_or_else(|| panic!("{id}: {diagnosis:#?}"));
+    assert!(!finding.evidence.is_empty() && !finding.fix.is_empty(), "{finding:?}");
+    let place = |proof: &model::findings::Proof| files.iter().any(|(path, _)| proof.source.starts_with(path));
+    assert!(finding.evidence.iter().any(place), "{finding:?}");
+    finding
+}
+
+/// The rule looked, and found nothing.
+#[track_caller]
+fn clear(id: &str, files: &[(&str, &str)]) {
+    let diagnosis = judged(files);
+    assert_eq!(diagnosis.of(id).count(), 0, "{id}: {diagnosis:#?}");
+    assert!(
+        diagnosis.not_judged.iter().all(|not| not.id != id),
+        "{id}: {diagnosis:#?}"
+    );
+}
+
+/// The rule could not tell, and why.
+#[track_caller]
+fn unjudged(id: &str, files: &[(&str, &str)], why: &str) {
+    let diagnosis = judged(files);
+    let reason = diagnosis
+        .not_judged
+        .iter()
+        .find(|not| not.id == id)
+        .map(|not| not.reason.as_str());
+    assert!(reason.is_some_and(|reason| reason.contains(why)), "{id}: {reason:?}");
+}
+
+const POOL: (&str, &str) = ("sysctl.conf", "vm.nr_hugepages = 512\n");
+const NO_POOL: (&str, &str) = ("sysctl.conf", "vm.swappiness = 1\n");
+
+#[test]
+fn every_check_is_of_a_rule_and_each_rule_has_one_at_most() {
+    let ids: Vec<&str> = CHECKS.into_iter().flatten().map(|check| check.id).collect();
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len());
+    assert!(ids.iter().all(|id| explain(id).is_some()), "{ids:?}");
+}
+
+#[test]
+fn files_that_say_nothing_wrong_are_well_and_the_rest_is_named_once() {
+    let well = judged(&[POOL]);
+    assert_eq!(well.findings, []);
+    let mut reasons: Vec<&str> = well.not_judged.iter().map(|not| not.reason.as_str()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    assert!(reasons.len() <= 12, "grouped: {reasons:#?}");
+    unjudged("A03", &[POOL], "running machine");
+}
+
+#[test]
+fn pools_of_boot_and_sysctl() {
+    let boot = |line| ("cmdline", line);
+    let one_g = "root=/dev/sda default_hugepagesz=1G hugepagesz=2M hugepages=512";
+    found("A05", &[boot(one_g)]);
+    clear("A05", &[boot("root=/dev/sda default_hugepagesz=2M hugepages=512")]);
+    found("A08", &[("sysctl.conf", "vm.nr_overcommit_hugepages = 512\n")]);
+    clear(
+        "A08",
+        &[("sysctl.conf", "vm.nr_overcommit_hugepages = 512\nvm.nr_hugepages = 5\n")],
+    );
+    let two = found("A12", &[POOL, ("a/sysctl.d/99.conf", "vm.nr_hugepages = 4\n")]);
+    assert_eq!(two.evidence.len(), 2);
+    found("A12", &[boot("root=/dev/sda hugepages=9"), POOL]);
+    clear("A12", &[boot("root=/dev/sda hugepages=512"), POOL]);
+    found("A13", &[boot("root=/dev/sda hugepagesz=3M hugepages=4")]);
+    clear("A13", &[boot(one_g)]);
+    found("A14", &[boot("root=/dev/sda hugepages=1 hugepagesz=2M hugepages=4")]);
+    clear("A14", &[boot(one_g)]);
+    found(
+        "B05",
+        &[("sysctl.conf", "vm.nr_hugepages = 512\nkernel.shmmax = 33554432\n")],
+    );
+    clear(
+        "B05",
+        &[(
+            "sysctl.conf",
+            "vm.nr_hugepages = 512\nkernel.shmmax = 18446744073692774399\n",
+        )],
+    );
+    unjudged("A12", &[("sysctl.conf", "vm.nr_hugepages = lots\n")], "sysctl.conf:1");
+}
+
+#[test]
+fn services_and_limits() {
+    let limits = ("limits.conf", "oracle soft memlock unlimited\n");
+    found("B03", &[limits, ("db.service", "[Service]\nUser=oracle\n")]);
+    clear(
+        "B03",
+        &[
+            limits,
+            ("db.service", "[Service]\nUser=oracle\nLimitMEMLOCK=infinity\n"),
+        ],
+    );
+    clear("B03", &[limits, ("db.service", "[Service]\nUser=scott\n")]);
+    unjudged("B03", &[limits], "unit");
+    found("D12", &[("db.service", "[Service]\nMemoryTHP=madvise\n")]);
+    clear("D12", &[("db.service", "[Service]\nMemoryTHP=inherit\n")]);
+    let tunables = |value: &str| format!("[Service]\nEnvironment=GLIBC_TUNABLES={value}\n");
+    let two = tunables("glibc.malloc.hugetlb=2");
+    found("D15", &[("db.service", &two), NO_POOL]);
+    clear("D15", &[("db.service", &two), POOL]);
+    unjudged("D15", &[("db.service", &two)], "sysctl");
+    found("D16", &[("db.service", &tunables("glibc.malloc.hugetlb=1"))]);
+    clear(
+        "D16",
+        &[(
+            "db.service",
+            &tunables("glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1"),
+        )],
+    );
+    found(
+        "D18",
+        &[("db.service", "[Service]\nEnvironment=HUGETLB_MORECORE=yes\n")],
+    );
+    clear("D18", &[("db.service", "[Service]\nEnvironment=HOME=/\n")]);
+    let writes = "[Service]\nExecStart=/bin/sh -c 'echo never > /sys/kernel/mm/transparent_hugepage/enabled'\n";
+    found(
+        "D22",
+        &[
+            ("thp.service", writes),
+            ("cmdline", "root=/ transparent_hugepage=always"),
+        ],
+    );
+    clear(
+        "D22",
+        &[
+            ("thp.service", writes),
+            ("cmdline", "root=/ transparent_hugepage=never"),
+        ],
+    );
+}
+
+#[test]
+fn java_and_the_pool() {
+    let java = ("start.sh", "java -XX:+UseLargePages -Xmx2g Main\n");
+    let short = found("E01", &[java, POOL]);
+    assert!(
+        short.consequence.contains("1024 pages of 2M, and 512"),
+        "{}",
+        short.consequence
+    );
+    assert!(short.fix[0].contains("1024 pages"), "{:?}", short.fix);
+    clear("E01", &[java, ("sysctl.conf", "vm.nr_hugepages = 1200\n")]);
+    clear("E01", &[("start.sh", "java -Xmx2g Main\n"), NO_POOL]);
+    unjudged("E01", &[java], "how large the pools are");
+    unjudged("E01", &[("start.sh", "java -XX:+UseLargePages Main\n"), POOL], "-Xmx");
+    found(
+        "E03",
+        &[("start.sh", "java -XX:+UseLargePages -XX:LargePageSizeInBytes=2 Main\n")],
+    );
+    clear("E03", &[java]);
+    let transparent = ("start.sh", "java -XX:+UseTransparentHugePages Main\n");
+    found("E05", &[transparent, ("cmdline", "root=/ transparent_hugepage=never")]);
+    clear(
+        "E05",
+        &[transparent, ("cmdline", "root=/ transparent_hugepage=madvise")],
+    );
+    found("E13", &[("start.sh", "java -XX:+UseSHM Main\n")]);
+    clear("E13", &[java]);
+}
+
+#[test]
+fn databases_share_one_pool_in_turn() {
+    let postgres = |text| ("postgresql.conf", text);
+    assert_eq!(
+        found("F01", &[postgres("shared_buffers = 8GB\n"), POOL]).severity,
+        Severity::Warning
+    );
+    assert_eq!(
+        found("F01", &[postgres("shared_buffers = 256MB\n"), NO_POOL]).severity,
+        Severity::Info
+    );
+    clear("F01", &[postgres("shared_buffers = 512MB\n"), POOL]);
+    clear("F01", &[postgres("huge_pages = off\nshared_buffers = 8GB\n"), NO_POOL]);
+    found("F02", &[postgres("huge_pages = on\nshared_buffers = 2GB\n"), POOL]);
+    clear("F02", &[postgres("huge_pages = on\nshared_buffers = 512MB\n"), POOL]);
+    unjudged("F01", &[postgres("shared_buffers = much\n"), POOL], "postgresql.conf:1");
+    let mysql = ("my.cnf", "[mysqld]\nlarge-pages\ninnodb_buffer_pool_size = 1G\n");
+    found("F05", &[mysql, NO_POOL]);
+    clear("F05", &[mysql, POOL]);
+    let second = found("F05", &[postgres("shared_buffers = 512MB\n"), mysql, POOL]);
+    assert!(
+        second.consequence.contains("256 of them left beside"),
+        "{}",
+        second.consequence
+    );
+}
+
+const SPEC: &str =
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    resources:\n";
+
+#[test]
+fn pods_that_kubernetes_does_not_take() {
+    let pod = |resources: &str, rest: &str| format!("{SPEC}      {resources}\n{rest}");
+    let volume = "    volumeMounts: [{name: h}]\n  volumes: [{name: h, emptyDir: {medium: HugePages-2Mi}}]\n";
+    let good = pod("limits: {memory: 1Gi, hugepages-2Mi: 64Mi}", volume);
+    clear("C06", &[("p.yaml", &good)]);
+    clear("C04", &[("p.yaml", &good)]);
+    for bad in [
+        pod(
+            "{limits: {memory: 1Gi, hugepages-2Mi: 64Mi}, requests: {hugepages-2Mi: 32Mi}}",
+            "",
+        ),
+        pod("requests: {memory: 1Gi, hugepages-2Mi: 64Mi}", ""),
+        pod("limits: {hugepages-2Mi: 64Mi}", ""),
+        pod("limits: {memory: 1Gi, hugepages-2Mi: 3Mi}", ""),
+        pod("limits: {memory: 1Gi}", volume),
+        pod("limits: {memory: 1Gi, hugepages-1Gi: 1Gi}", volume),
+    ] {
+        assert_eq!(found("C06", &[("p.yaml", &bad)]).severity, Severity::Error, "{bad}");
+    }
+    found(
+        "C04",
+        &[("p.yaml", &pod("limits: {memory: 1Gi, hugepages-2Mi: 64Mi}", ""))],
+    );
+    clear("C06", &[("p.yaml", &good), POOL]);
+    assert_eq!(found("C06", &[("p.yaml", &good), NO_POOL]).severity, Severity::Warning);
+}
+
+#[test]
+fn guests_of_every_sort() {
+    let domain = |memory: u64, backing: &str| {
+        format!(
+            "<domain><name>db</name><memory unit='MiB'>{memory}</memory><memoryBacking>{backing}</memoryBacking></domain>"
+        )
+    };
+    let pages = "<hugepages><page size='2' unit='M'/></hugepages>";
+    found("G02", &[("a.xml", &domain(8192, ""))]);
+    clear("G02", &[("a.xml", &domain(8192, pages))]);
+    found("G04", &[("a.xml", &domain(8192, pages)), POOL]);
+    clear("G04", &[("a.xml", &domain(1024, pages)), POOL]);
+    found("G05", &[("a.xml", &domain(1025, pages))]);
+    clear("G05", &[("a.xml", &domain(1024, pages))]);
+    let qemu = |more: &str| {
+        format!("qemu-system-x86_64 -m 1G -object memory-backend-memfd,id=m,size=1G,hugetlb=on,hugetlbsize=2M{more}\n")
+    };
+    found("G03", &[("run.sh", &qemu(",reserve=off"))]);
+    clear("G03", &[("run.sh", &qemu(",reserve=off,prealloc=on"))]);
+    clear("G03", &[("run.sh", &qemu(""))]);
+}
+
+#[test]
+fn vmware_settings() {
+    let vmx =
+        |min: u32| format!("memSize = \"65536\"\nsched.mem.lpage.enable1GPage = \"TRUE\"\nsched.mem.min = \"{min}\"\n");
+    found("G06", &[("db.vmx", &vmx(1024))]);
+    clear("G06", &[("db.vmx", &vmx(65536))]);
+    clear("G06", &[("db.vmx", "memSize = \"4096\"\n")]);
+    unjudged(
+        "G06",
+        &[("db.vmx", "sched.mem.lpage.enable1GPage = \"TRUE\"\n")],
+        "memSize",
+    );
+    unjudged("G06", &[POOL], "vmware");
+    found("G07", &[("esx.txt", "/Mem/AllocGuestLargePage = 0\n")]);
+    found(
+        "G07",
+        &[("db.vmx", "monitor_control.disable_mmu_largepages = \"TRUE\"\n")],
+    );
+    clear("G07", &[("esx.txt", "Mem.AllocGuestLargePage = 1\n")]);
+}
+
+#[test]
+fn files_are_held_against_the_machine_that_is_given_too() {
+    let files = given(&[("start.sh", "java -XX:+UseLargePages -Xmx1g Main\n")]);
+    let on = |pages| {
+        let evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "2048kB", pages, pages, 0)));
+        judge_with_files(&evidence, &files)
+    };
+    let short = on(100);
+    let finding = short.of("E01").next().expect("a finding");
+    assert!(
+        finding
+            .evidence
+            .iter()
+            .any(|proof| proof.source.ends_with("nr_hugepages")),
+        "{finding:?}"
+    );
+    assert_eq!(short.of("A02").count(), 1, "the machine's own findings are there too");
+    assert_eq!(on(600).of("E01").count(), 0);
+}

@@ -1,0 +1,141 @@
+//! JVMs that were told to use hugetlb pages.
+
+use host::Evidence;
+use host::programs::{Jvm, Program};
+use model::findings::Severity;
+use model::{Bytes, PageKind};
+
+use crate::facts::{each, known, pool_file, programs};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
+
+pub(super) const E01: Rule = Rule {
+    id: "E01",
+    name: "jvm-silent-fallback",
+    severity: Severity::Error,
+    holds: "HotSpot and OpenJ9 of every version",
+    text: "The JVM was told to use large pages and its heap is on base pages. HotSpot reserves the heap at start as a whole: if the \
+           pool cannot hold it, the JVM prints one warning at most (`Failed to reserve and commit memory using large pages`, or \
+           `UseLargePages disabled, no large pages configured and available on the system`) and goes on without. The \
+           options are read from the command line and from JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS and _JAVA_OPTIONS. Size the pool for \
+           the heap plus a tenth for code cache and collector tables, then restart the JVM.",
+    link: JAVA,
+    look: fallback,
+};
+
+pub(super) const E02: Rule = Rule {
+    id: "E02",
+    name: "jvm-step-down",
+    severity: Severity::Warning,
+    holds: "HotSpot since JDK 17, which tries smaller sizes in turn",
+    text: "The JVM was told to use pages of one size (-XX:LargePageSizeInBytes) and took smaller ones. It tries each \
+           smaller size in turn and says so only with -Xlog:pagesize. The pool of the size that was asked for must hold the whole heap, \
+           and the heap must be a multiple of that size.",
+    link: JAVA,
+    look: step_down,
+};
+
+/// A heap smaller than this does not show where it is.
+const WORTH: Bytes = Bytes::mib(64);
+
+fn fallback(evidence: &Evidence) -> Answer {
+    each(programs(evidence)?, |program| {
+        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
+            return Ok(None);
+        };
+        let has = program.hugetlb()?;
+        let base = if has.0 == 0 {
+            Some(*known(&program.pages.rss)?)
+        } else {
+            heap_on_base(program, jvm, has)?
+        };
+        Ok(base.map(|base| fallback_case(evidence, program, jvm, has, base)))
+    })
+}
+
+/// The largest private mapping on base pages, if hugetlb pages hold less than the heap and it may be the rest.
+fn heap_on_base(program: &Program, jvm: &Jvm, has: Bytes) -> Result<Option<Bytes>, Reason> {
+    if jvm.heap_max.is_some_and(|heap| has >= heap) {
+        return Ok(None);
+    }
+    let areas = program
+        .areas()?
+        .iter()
+        .filter(|area| area.is_private_data() && area.is_anonymous());
+    let unknown = program.areas()?.iter().any(|area| area.counted.is_none());
+    if unknown {
+        return Err(format!(
+            "{}: its mappings were not walked, because that would hold up a process of this size",
+            program.file("smaps")
+        )
+        .into());
+    }
+    let largest = areas.filter_map(|area| area.base()).max().unwrap_or_default();
+    Ok((largest >= WORTH && largest.0 >= has.0 / 3).then_some(largest))
+}
+
+fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, base: Bytes) -> Case {
+    let heap = jvm.heap_max.unwrap_or(Bytes(has.0.saturating_add(base.0)));
+    let share = 100.0 * base.0 as f64 / (base.0.saturating_add(has.0)).max(1) as f64;
+    let page = jvm
+        .page_size
+        .or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
+        .unwrap_or(Bytes::mib(2));
+    let pages = heap.0.saturating_add(heap.0 / 10).div_ceil(page.0.max(1));
+    let case = Case::sure(format!(
+        "{} was told to use large pages, and {share:.0} % of its heap ({base}) is on base pages",
+        program.title()
+    ))
+    .seen(program.file("cmdline"), "large pages", "asked for")
+    .seen(program.file("status"), "HugetlbPages", has);
+    let pools = evidence.snapshot.pools.known().into_iter().flatten();
+    let case = pools.fold(case, |case, pool| {
+        case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
+            .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+    });
+    case.fix(format!(
+        "make the pool large enough for a heap of {heap} and a tenth more: {pages} pages of {}",
+        page.exact()
+    ))
+    .fix("then restart the JVM; -Xlog:pagesize shows what it got")
+    .fix("or use transparent pages: -XX:+UseTransparentHugePages with the policy `madvise`")
+}
+
+fn step_down(evidence: &Evidence) -> Answer {
+    each(programs(evidence)?, |program| {
+        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
+            return Ok(None);
+        };
+        let Some(asked) = jvm.page_size else { return Ok(None) };
+        if program.hugetlb()?.0 == 0 {
+            return Ok(None);
+        }
+        let backing = known(&program.pages.backing)?;
+        if backing.of(PageKind::Hugetlb(asked)).0 > 0 {
+            return Ok(None);
+        }
+        let got = backing
+            .iter()
+            .filter_map(|(kind, bytes)| Some((kind.pool()?, bytes)))
+            .max_by_key(|(_, bytes)| *bytes);
+        let Some((got, bytes)) = got.filter(|(got, _)| *got < asked) else {
+            return Ok(None);
+        };
+        let case = Case::sure(format!(
+            "{} asked for pages of {} and took {bytes} of {}, without a word",
+            program.title(),
+            asked.exact(),
+            got.exact()
+        ))
+        .seen(program.file("cmdline"), "-XX:LargePageSizeInBytes", asked.exact())
+        .seen(program.file("smaps"), "KernelPageSize", got.exact())
+        .fix(format!(
+            "a pool of {} pages that holds the whole heap, and -Xmx as a multiple of {}",
+            asked.exact(),
+            asked.exact()
+        ))
+        .fix("then restart the JVM with -Xlog:pagesize");
+        Ok(Some(case))
+    })
+}

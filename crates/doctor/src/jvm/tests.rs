@@ -1,0 +1,171 @@
+//! Each rule of `jvm` where it fires and where it must not.
+
+use crate::machines::*;
+
+fn java(options: &[&str]) -> Process {
+    options
+        .iter()
+        .fold(process(90, "java"), |process, option| process.arg(option))
+        .arg("-cp")
+        .arg("/opt/app")
+        .arg("Main")
+}
+
+fn version(process: Process, home: &str) -> Process {
+    process.area(
+        anonymous(2)
+            .named(&format!("{home}/lib/server/libjvm.so"))
+            .perms("r-xp"),
+    )
+}
+
+#[test]
+fn e01_a_heap_on_base_pages() {
+    let large = || java(&["-XX:+UseLargePages", "-Xmx1g"]);
+    let finding = found("E01", large().area(anonymous(1024)).on(machine()));
+    assert!(finding.consequence.contains("100 %"), "{}", finding.consequence);
+    assert!(finding.fix[0].contains("564 pages of 2M"), "{:?}", finding.fix);
+    let part = large()
+        .area(anonymous(1024))
+        .area(hugetlb(256, 2048))
+        .on(pool(machine(), "2048kB", 128, 0, 0));
+    assert!(found("E01", part).consequence.contains("80 %"));
+    clear(
+        "E01",
+        large()
+            .area(hugetlb(1024, 2048))
+            .area(anonymous(100))
+            .on(pool(machine(), "2048kB", 512, 0, 0)),
+    );
+    clear("E01", java(&["-Xmx1g"]).area(anonymous(1024)).on(machine()));
+    clear(
+        "E01",
+        java(&["-XX:+UseLargePages", "-XX:+UseTransparentHugePages"])
+            .area(anonymous(1024))
+            .on(machine()),
+    );
+    clear(
+        "E01",
+        java(&["-XX:+UseLargePages", "-XX:-UseLargePages"])
+            .area(anonymous(1024))
+            .on(machine()),
+    );
+}
+
+#[test]
+fn e01_options_from_the_environment() {
+    found(
+        "E01",
+        java(&[])
+            .env("JAVA_TOOL_OPTIONS=-Xmx1g -XX:+UseLargePages")
+            .area(anonymous(512))
+            .on(machine()),
+    );
+    let taken_back = java(&["-XX:+UseLargePages"]).env("_JAVA_OPTIONS=-XX:-UseLargePages");
+    clear("E01", taken_back.area(anonymous(512)).on(machine()));
+    // What comes after the main class is the program's own.
+    clear(
+        "E01",
+        java(&[]).arg("-XX:+UseLargePages").area(anonymous(512)).on(machine()),
+    );
+    not_judged(
+        "E01",
+        process(90, "java").area(anonymous(512)).on(machine()),
+        "no arguments",
+    );
+    not_judged("E01", java(&[]).on(machine()).denied("/proc/90/cmdline"), "denied");
+}
+
+#[test]
+fn e02_smaller_pages_than_asked() {
+    let asked = || java(&["-XX:+UseLargePages", "-XX:LargePageSizeInBytes=1g", "-Xmx1g"]);
+    found(
+        "E02",
+        asked()
+            .area(hugetlb(1024, 2048))
+            .on(pool(machine(), "2048kB", 512, 0, 0)),
+    );
+    clear(
+        "E02",
+        asked()
+            .area(hugetlb(1024, 1 << 20))
+            .on(pool(machine(), "1048576kB", 1, 0, 0)),
+    );
+    clear("E02", asked().area(anonymous(1024)).on(machine()));
+}
+
+#[test]
+fn e05_and_e06_transparent_pages_that_are_off() {
+    let never = "always madvise [never]";
+    let shmem_never = "always within_size advise [never] deny force";
+    let transparent = || java(&["-XX:+UseTransparentHugePages"]).area(anonymous(512));
+    found("E05", transparent().on(thp(machine(), "enabled", never)));
+    clear("E05", transparent().on(machine()));
+    let zgc = || java(&["-XX:+UseZGC", "-XX:+UseTransparentHugePages"]).area(shared(512, "/memfd:java_heap (deleted)"));
+    found("E06", zgc().on(thp(machine(), "shmem_enabled", shmem_never)));
+    clear("E06", zgc().on(machine()));
+    clear("E06", transparent().on(thp(machine(), "shmem_enabled", shmem_never)));
+}
+
+#[test]
+fn e07_stacks_on_large_pages() {
+    let old = || thp(machine(), "enabled", "[always] madvise never").line("/proc/sys/kernel/osrelease", "5.15.0");
+    let jvm = |home: &str| version(java(&[]).threads(300).area(anonymous(512)), home);
+    found("E07", jvm("/usr/lib/jvm/java-17-openjdk-amd64").on(old()));
+    clear("E07", jvm("/opt/jdk-21.0.2").on(old()));
+    clear(
+        "E07",
+        jvm("/opt/jdk-17.0.2").on(old().line("/proc/sys/kernel/osrelease", "6.8.0")),
+    );
+    found(
+        "E07",
+        jvm("/opt/jdk-17.0.2").on(old().line("/proc/sys/kernel/osrelease", "6.7.0")),
+    );
+    clear(
+        "E07",
+        jvm("/opt/jdk-17.0.2").on(machine().line("/proc/sys/kernel/osrelease", "5.15.0")),
+    );
+    not_judged("E07", java(&[]).threads(300).on(old()), "version");
+    let told = jvm("/opt/java").on(old());
+    found(
+        "E07",
+        told.file("/opt/java/release", "IMPLEMENTOR=\"X\"\nJAVA_VERSION=\"11.0.20\"\n"),
+    );
+}
+
+#[test]
+fn e08_pretouch_that_breaks_the_heap_up() {
+    let jvm = |home: &str, thp| {
+        version(
+            java(&["-XX:+AlwaysPreTouch", "-XX:+UseTransparentHugePages"]).area(anonymous(1024).thp(thp)),
+            home,
+        )
+    };
+    found("E08", jvm("/opt/jdk-17.0.2", 100).on(machine()));
+    clear("E08", jvm("/opt/jdk-17.0.2", 1000).on(machine()));
+    clear("E08", jvm("/opt/jdk-25", 100).on(machine()));
+}
+
+#[test]
+fn e03_a_size_that_is_none() {
+    let java = |size: &str| process(90, "java").arg("-XX:+UseLargePages").arg(size).arg("Main");
+    found("E03", java("-XX:LargePageSizeInBytes=2").on(machine()));
+    clear("E03", java("-XX:LargePageSizeInBytes=2m").on(machine()));
+    clear(
+        "E03",
+        process(90, "java")
+            .arg("-XX:LargePageSizeInBytes=2")
+            .arg("Main")
+            .on(machine()),
+    );
+}
+
+#[test]
+fn e13_options_of_other_times() {
+    let java = |option: &str| process(90, "java").arg(option).arg("Main");
+    for old in ["-XX:+UseSHM", "-XX:+UseHugeTLBFS", "-XlargePages", "-Xlp"] {
+        found("E13", java(old).on(machine()));
+    }
+    clear("E13", java("-XX:+UseLargePages").on(machine()));
+    clear("E13", java("-Xlp:objectheap:pagesize=2M").on(machine()));
+}

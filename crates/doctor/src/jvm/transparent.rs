@@ -1,0 +1,173 @@
+//! JVMs and transparent pages.
+
+use host::Evidence;
+use host::programs::{Collector, JvmKind};
+use model::Bytes;
+use model::findings::Severity;
+
+use crate::facts::{each, kernel, known, policy, programs, thp, thp_file};
+use crate::rule::{Answer, Case, Rule};
+
+const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
+const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
+
+pub(super) const E05: Rule = Rule {
+    id: "E05",
+    name: "jvm-thp-disabled-by-os",
+    severity: Severity::Warning,
+    holds: "HotSpot of every version",
+    text: "The JVM was told to use transparent pages (-XX:+UseTransparentHugePages) and the machine's policy is `never`. The JVM looks at \
+           the policy once, at start, prints a warning and goes on without; changing the policy later does not help it. With the policy \
+           `madvise` exactly such JVMs are served.",
+    link: JAVA,
+    look: disabled,
+};
+
+pub(super) const E06: Rule = Rule {
+    id: "E06",
+    name: "zgc-shmem",
+    severity: Severity::Warning,
+    holds: "ZGC of every version: its heap is shared memory",
+    text: "The JVM runs ZGC with -XX:+UseTransparentHugePages. ZGC keeps its heap in a memfd, so the policy for shared memory \
+           counts, not the one for anonymous memory, and that is `never` or `deny` here. The JVM warns once (`Shared memory transparent \
+           huge pages are not enabled in the OS`). Set shmem_enabled to `advise`.",
+    link: "https://wiki.openjdk.org/display/zgc/Main",
+    look: zgc,
+};
+
+pub(super) const E07: Rule = Rule {
+    id: "E07",
+    name: "jvm-stack-thp-bloat",
+    severity: Severity::Warning,
+    holds: "JDK before 21 (JDK-8303215, JDK-8312182), Linux before 6.8, which takes MAP_STACK for VM_NOHUGEPAGE (c4608d1bf7c6; the later stable releases of 6.7 do too)",
+    text: "With the policy `always`, thread stacks whose size is a multiple of a large page, or that lie next to each other, are backed by large \
+           pages: each thread then takes up to 2 MiB instead of some 100 KiB. JDK 21 and later keep stacks unaligned, and so \
+           do backports; Linux 6.8 and later do not use large pages for stacks that are mapped with MAP_STACK, as glibc's are. Use `madvise`, or -Xss2040k.",
+    link: "https://bugs.openjdk.org/browse/JDK-8303215",
+    look: stacks,
+};
+
+pub(super) const E08: Rule = Rule {
+    id: "E08",
+    name: "pretouch-fragments",
+    severity: Severity::Warning,
+    holds: "JDK 17 to 21 without JDK-8315923",
+    text: "The JVM runs with -XX:+AlwaysPreTouch and -XX:+UseTransparentHugePages, and most of its heap is on base pages: several threads \
+           pretouch the heap page by page before it can become large, which leaves about a tenth on large pages. JDK 22 and later \
+           populate it in one go (MADV_POPULATE_WRITE). Upgrade, or leave one of the two options out.",
+    link: "https://bugs.openjdk.org/browse/JDK-8315923",
+    look: pretouch,
+};
+
+fn disabled(evidence: &Evidence) -> Answer {
+    let policy = policy(evidence)?;
+    each(programs(evidence)?, |program| {
+        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.transparent) else {
+            return Ok(None);
+        };
+        if policy != "never" || (jvm.collector == Collector::Z && jvm.kind == JvmKind::HotSpot) {
+            return Ok(None);
+        }
+        let rss = *known(&program.pages.rss)?;
+        let case = Case::sure(format!(
+            "{} was told to use transparent pages, and all its {rss} is on base pages: the policy is `never`",
+            program.title()
+        ))
+        .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
+        .seen(thp_file("enabled"), "", &policy)
+        .fix(format!("echo madvise > {}, then restart the JVM", thp_file("enabled")));
+        Ok(Some(case))
+    })
+}
+
+fn zgc(evidence: &Evidence) -> Answer {
+    let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
+    each(programs(evidence)?, |program| {
+        let zgc = program
+            .jvm()?
+            .is_some_and(|jvm| jvm.transparent && jvm.collector == Collector::Z);
+        if !zgc || !matches!(shmem.as_str(), "never" | "deny") {
+            return Ok(None);
+        }
+        let case = Case::sure(format!(
+            "the heap of {} is shared memory, which may not have transparent pages here",
+            program.title()
+        ))
+        .seen(
+            program.file("cmdline"),
+            "-XX:+UseZGC -XX:+UseTransparentHugePages",
+            "set",
+        )
+        .seen(thp_file("shmem_enabled"), "", shmem)
+        .fix(format!(
+            "echo advise > {}, then restart the JVM",
+            thp_file("shmem_enabled")
+        ));
+        Ok(Some(case))
+    })
+}
+
+fn stacks(evidence: &Evidence) -> Answer {
+    let policy = policy(evidence)?;
+    let kernel = kernel(evidence)?;
+    each(programs(evidence)?, |program| {
+        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.kind == JvmKind::HotSpot) else {
+            return Ok(None);
+        };
+        if policy != "always" || kernel >= (6, 8) {
+            return Ok(None);
+        }
+        let threads = *known(&program.threads)?;
+        let version = jvm
+            .version
+            .ok_or_else(|| format!("{}: the JVM's version could not be told", program.file("maps")))?;
+        if threads < 50 || version >= 21 {
+            return Ok(None);
+        }
+        let most = Bytes(threads.saturating_mul(Bytes::mib(2).0));
+        let case = Case::likely(format!(
+            "the {threads} stacks of {} (JDK {version}) can grow to {most} on large pages",
+            program.title()
+        ))
+        .seen(thp_file("enabled"), "", &policy)
+        .seen(program.file("status"), "Threads", threads)
+        .seen(program.file("smaps_rollup"), "AnonHugePages", program.thp()?)
+        .fix(format!("echo madvise > {}", thp_file("enabled")))
+        .fix(format!("or -Xss2040k, or JDK 21 and later: {BUGS}8303215"));
+        Ok(Some(case))
+    })
+}
+
+fn pretouch(evidence: &Evidence) -> Answer {
+    let policy = policy(evidence)?;
+    each(programs(evidence)?, |program| {
+        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.pretouch && jvm.transparent) else {
+            return Ok(None);
+        };
+        if policy == "never" {
+            return Ok(None);
+        }
+        let (huge, rss) = (program.thp()?, *known(&program.pages.rss)?);
+        let version = jvm
+            .version
+            .ok_or_else(|| format!("{}: the JVM's version could not be told", program.file("maps")))?;
+        if !(17..=21).contains(&version) || rss < Bytes::mib(128) || huge.0 >= rss.0 / 2 {
+            return Ok(None);
+        }
+        let share = 100.0 * huge.0 as f64 / rss.0.max(1) as f64;
+        let case = Case::likely(format!(
+            "{share:.0} % of {} is on large pages: pretouching broke the heap into base pages",
+            program.title()
+        ))
+        .seen(
+            program.file("cmdline"),
+            "-XX:+AlwaysPreTouch -XX:+UseTransparentHugePages",
+            "set",
+        )
+        .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
+        .seen(program.file("status"), "VmRSS", rss)
+        .fix("JDK 22 and later, or leave out -XX:+AlwaysPreTouch")
+        .fix(format!("at once: hugewise collapse {}", program.pid()));
+        Ok(Some(case))
+    })
+}

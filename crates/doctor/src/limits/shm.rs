@@ -1,0 +1,156 @@
+//! System V shared memory on hugetlb pages: who may have it, and how much.
+
+use host::Evidence;
+use host::programs::{Kind, Program};
+use model::Bytes;
+use model::findings::Severity;
+
+use crate::facts::{bytes, each_that_can, kernel, known, persistent, pools, programs};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const B01: Rule = Rule {
+    id: "B01",
+    name: "shm-hugetlb-eperm",
+    severity: Severity::Error,
+    holds: "Linux 5.16 and later (83c1fd763b32); before, RLIMIT_MEMLOCK decided, see B02",
+    text: "The program takes large pages through System V shared memory (shmget with SHM_HUGETLB), and since Linux 5.16 that needs \
+           CAP_IPC_LOCK or membership of the group in vm.hugetlb_shm_group: an unlimited memlock no longer helps, although most \
+           guides still say so. It gets EPERM and falls back or stops. mmap with MAP_HUGETLB and memfd_create with MFD_HUGETLB \
+           need neither.",
+    link: "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html",
+    look: eperm,
+};
+
+pub(super) const B05: Rule = Rule {
+    id: "B05",
+    name: "shmmax-shmall-too-small",
+    severity: Severity::Error,
+    holds: "every kernel; the defaults have been as good as unlimited since Linux 3.16",
+    text: "A limit of System V shared memory is smaller than the hugetlb pool: kernel.shmmax bounds one segment in bytes, \
+           kernel.shmall all segments together in base pages. A segment for the pool then fails with EINVAL or ENOSPC, and the \
+           program falls back. Old tuning guides lowered these values on machines where the default was fine; taking the lines \
+           out is the best fix. It is an error where such a program runs.",
+    link: "https://docs.kernel.org/admin-guide/sysctl/kernel.html",
+    look: too_small,
+};
+
+pub(super) const B06: Rule = Rule {
+    id: "B06",
+    name: "shm-group-invalid",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb",
+    text: "vm.hugetlb_shm_group names a group id that does not exist on this machine, so it lets nobody in. It is written as a \
+           number and survives the group's removal or a copy to another machine. Groups of a directory service are not in \
+           /etc/group; with one of those this is not a fault.",
+    link: "https://docs.kernel.org/admin-guide/sysctl/vm.html",
+    look: group_invalid,
+};
+
+/// Why a program is known to use System V segments on large pages; `None` if it does not.
+pub(super) fn shm_user(program: &Program) -> Result<Option<&'static str>, Reason> {
+    if program.is(Kind::Oracle)? && program.details.is_some() {
+        return Ok(Some("Oracle's SGA"));
+    }
+    if program.is(Kind::Jvm)? {
+        let uses = program.jvm()?.is_some_and(|jvm| jvm.shm && jvm.large_pages);
+        return Ok(uses.then_some("-Xlp or -XX:+UseSHM"));
+    }
+    let asked = program.tunable("HUGETLB_SHM")? == Some("yes");
+    Ok(asked.then_some("HUGETLB_SHM=yes"))
+}
+
+/// Is there anything to draw from?
+pub(super) fn has_pool(evidence: &Evidence) -> Result<bool, Reason> {
+    for pool in pools(evidence)? {
+        if persistent(pool)? > 0 || *known(&pool.overcommit)? > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn eperm(evidence: &Evidence) -> Answer {
+    if kernel(evidence)? < (5, 16) || !has_pool(evidence)? {
+        return Ok(Vec::new());
+    }
+    let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
+    each_that_can(programs(evidence)?, |program| {
+        let Some(why) = shm_user(program)? else { return Ok(None) };
+        let groups = known(&program.groups)?;
+        if program.may_lock()? || groups.contains(&group) || program.hugetlb()?.0 > 0 {
+            return Ok(None);
+        }
+        let memlock = program
+            .details
+            .as_ref()
+            .map_or_else(String::new, |details| details.memlock.to_string());
+        let user = user_name(evidence, program);
+        let case = Case::sure(format!(
+            "{} may not make segments on large pages ({why}): the kernel answers EPERM, whatever memlock says",
+            program.title()
+        ))
+        .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
+        .seen(program.file("status"), "Gid and Groups", join(groups))
+        .seen(program.file("status"), "CapEff: CAP_IPC_LOCK", "no")
+        .seen(program.file("limits"), "Max locked memory", memlock)
+        .fix(format!("groupadd -f hugetlb && usermod -aG hugetlb {user}"))
+        .fix("sysctl -w vm.hugetlb_shm_group=$(getent group hugetlb | cut -d: -f3), and the same in /etc/sysctl.d")
+        .fix("or in its unit: AmbientCapabilities=CAP_IPC_LOCK; then restart it");
+        Ok(Some(case))
+    })
+}
+
+fn join(groups: &[u32]) -> String {
+    groups.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// The name of a program's user, or its id.
+pub(super) fn user_name(evidence: &Evidence, program: &Program) -> String {
+    let uid = program.pages.uid.known().copied();
+    let named = uid.and_then(|uid| evidence.config.accounts.known()?.users.get(&uid).cloned());
+    named
+        .or(uid.map(|uid| uid.to_string()))
+        .unwrap_or_else(|| "USER".to_owned())
+}
+
+fn too_small(evidence: &Evidence) -> Answer {
+    let sysctls = &evidence.snapshot.sysctls;
+    let one: u64 = sysctls.number("kernel.shmmax").into_result()?;
+    let all: u64 = sysctls.number("kernel.shmall").into_result()?;
+    let base = known(&evidence.snapshot.kernel.base_page)?.0;
+    let mut pool_bytes = Bytes(0);
+    for pool in pools(evidence)? {
+        pool_bytes = pool_bytes.max(bytes(pool, persistent(pool)?));
+    }
+    let all = Bytes(all.saturating_mul(base));
+    if pool_bytes.0 == 0 || (one >= pool_bytes.0 && all >= pool_bytes) {
+        return Ok(Vec::new());
+    }
+    let mut user = None;
+    for program in evidence.programs.known().into_iter().flatten() {
+        user = user.or(shm_user(program).ok().flatten().map(|_| program));
+    }
+    let who = user.map_or(String::new(), |program| format!(" such as {}'s", program.title()));
+    let case = Case::sure(format!("System V segments{who} cannot use the pool of {pool_bytes}: the limits are {} for one and {all} for all", Bytes(one)))
+        .severity(if user.is_some() { Severity::Error } else { Severity::Warning })
+        .seen("/proc/sys/kernel/shmmax", "", one)
+        .seen("/proc/sys/kernel/shmall", "in bytes", all)
+        .fix("take kernel.shmmax and kernel.shmall out of /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
+        .fix("sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399");
+    Ok(vec![case])
+}
+
+fn group_invalid(evidence: &Evidence) -> Answer {
+    let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
+    // 0 is the default and stands for nobody but root's group.
+    if group == 0 || known(&evidence.config.accounts)?.groups.contains_key(&group) {
+        return Ok(Vec::new());
+    }
+    let case = Case::likely(format!(
+        "vm.hugetlb_shm_group lets group {group} use large pages, which does not exist: it lets nobody in"
+    ))
+    .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
+    .seen("/etc/group", "gid", format!("no {group}"))
+    .fix("groupadd -f hugetlb, add the users that need it, and set vm.hugetlb_shm_group to its id");
+    Ok(vec![case])
+}

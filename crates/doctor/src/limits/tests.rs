@@ -1,0 +1,132 @@
+//! Each rule of `limits` where it fires and where it must not.
+
+use host::Tree;
+use model::findings::Severity;
+
+use crate::machines::*;
+
+fn with_pool() -> Tree {
+    pool(machine(), "2048kB", 512, 512, 0)
+}
+
+fn j9() -> Process {
+    process(40, "java")
+        .arg("-Xlp:objectheap:pagesize=2M")
+        .arg("-Xmx512m")
+        .arg("Main")
+        .area(anonymous(512))
+        .memlock("unlimited")
+}
+
+#[test]
+fn b01_segments_that_need_a_group_or_a_capability() {
+    let finding = found("B01", j9().on(with_pool()));
+    assert!(finding.consequence.contains("EPERM"), "{}", finding.consequence);
+    clear("B01", j9().locks().on(with_pool()));
+    let group = with_pool().line("/proc/sys/vm/hugetlb_shm_group", 2000);
+    clear("B01", j9().groups("1000 2000").on(group.clone()));
+    found("B01", j9().groups("1000 3000").on(group));
+    clear("B01", j9().on(with_pool().line("/proc/sys/kernel/osrelease", "5.15.0")));
+    clear("B01", j9().on(machine()));
+    let hotspot = process(40, "java")
+        .arg("-XX:+UseLargePages")
+        .arg("Main")
+        .area(anonymous(512));
+    clear("B01", hotspot.on(with_pool()));
+    not_judged("B01", with_pool().denied("/proc/sys/vm/hugetlb_shm_group"), "denied");
+}
+
+#[test]
+fn b02_memory_that_has_to_be_locked() {
+    let old = || with_pool().line("/proc/sys/kernel/osrelease", "5.10.0");
+    found("B02", j9().memlock("65536").on(old()));
+    clear("B02", j9().on(old()));
+    clear("B02", j9().memlock("65536").on(with_pool()));
+    let guest = |memlock| {
+        process(50, "qemu-system-x86_64")
+            .arg("-device")
+            .arg("vfio-pci,host=01:00.0")
+            .area(anonymous(1024))
+            .memlock(memlock)
+    };
+    found("B02", guest("8388608").on(machine()));
+    clear("B02", guest("2147483648").on(machine()));
+}
+
+fn service(limits: &str, unit: &str) -> Tree {
+    machine()
+        .file(
+            "/etc/passwd",
+            "root:x:0:0::/:/bin/sh\npostgres:x:1000:1000::/:/bin/sh\n",
+        )
+        .file("/etc/security/limits.conf", limits)
+        .file("/etc/systemd/system/db.service", unit)
+}
+
+fn database(memlock: &str) -> Process {
+    process(60, "postgres")
+        .cgroup("/system.slice/db.service")
+        .area(anonymous(100))
+        .memlock(memlock)
+}
+
+#[test]
+fn b03_limits_conf_is_not_for_services() {
+    let conf = "# x\npostgres soft memlock unlimited\n";
+    let finding = found("B03", database("8388608").on(service(conf, "[Service]\n")));
+    assert_eq!(finding.evidence[0].source, "/etc/security/limits.conf:2");
+    assert!(
+        finding.fix[0].starts_with("systemctl edit db.service"),
+        "{:?}",
+        finding.fix
+    );
+    clear("B03", database("unlimited").on(service(conf, "[Service]\n")));
+    clear(
+        "B03",
+        database("8388608").on(service(conf, "[Service]\nLimitMEMLOCK=8M\n")),
+    );
+    clear(
+        "B03",
+        database("8388608").on(service("other soft memlock unlimited\n", "")),
+    );
+    clear(
+        "B03",
+        database("8388608")
+            .cgroup("/user.slice/user-1000.slice/session-1.scope")
+            .on(service(conf, "")),
+    );
+    not_judged(
+        "B03",
+        database("8388608").on(service(conf, "")).denied("/etc/passwd"),
+        "denied",
+    );
+}
+
+#[test]
+fn b04_a_unit_that_says_more_than_the_service_has() {
+    let unit = "[Service]\nLimitMEMLOCK=infinity\n";
+    found("B04", database("8388608").on(service("", unit)));
+    clear("B04", database("unlimited").on(service("", unit)));
+    clear("B04", database("8388608").on(service("", "")));
+    let drop_in = service("", "").file("/etc/systemd/system/db.service.d/10.conf", unit);
+    found("B04", database("8388608").on(drop_in));
+}
+
+#[test]
+fn b05_limits_of_segments_below_the_pool() {
+    let small = |tree: Tree| tree.line("/proc/sys/kernel/shmmax", 33_554_432);
+    assert_eq!(found("B05", small(with_pool())).severity, Severity::Warning);
+    assert_eq!(found("B05", j9().on(small(with_pool()))).severity, Severity::Error);
+    found("B05", with_pool().line("/proc/sys/kernel/shmall", 1000));
+    clear("B05", with_pool());
+    clear("B05", small(machine()));
+}
+
+#[test]
+fn b06_a_group_that_is_not_there() {
+    let group = |gid: u32| machine().line("/proc/sys/vm/hugetlb_shm_group", gid);
+    found("B06", group(4711));
+    clear("B06", group(4711).file("/etc/group", "root:x:0:\nhugetlb:x:4711:db\n"));
+    clear("B06", group(0));
+    not_judged("B06", group(4711).without("/etc/group"), "/etc/group");
+}

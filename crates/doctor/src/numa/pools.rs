@@ -1,0 +1,160 @@
+//! Pools by NUMA node.
+
+use host::Evidence;
+use host::programs::{Area, Kind, Program};
+use host::snapshot::{NodePool, Pool};
+use model::Bytes;
+use model::findings::Severity;
+
+use crate::facts::{each, is_own, known, node_file, pool_file, pools, programs};
+use crate::pools::HUGETLBPAGE;
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const A09: Rule = Rule {
+    id: "A09",
+    name: "numa-imbalance",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb and several NUMA nodes",
+    text: "The pool is spread unevenly although nobody asked for that: when a node has no unbroken memory left, the kernel \
+           silently takes the pages from another. A program on the poor node then uses far memory or, if it is bound, gets none. \
+           Nodes whose counts differ by more than a fifth are reported, unless the command line asks node by node. \
+           Set each node's share by itself, early after boot.",
+    link: HUGETLBPAGE,
+    look: imbalance,
+};
+
+pub(super) const A10: Rule = Rule {
+    id: "A10",
+    name: "numa-mismatch",
+    severity: Severity::Error,
+    holds: "every kernel with hugetlb and several NUMA nodes",
+    text: "A process that is bound to some nodes still has to get hugetlb pages, and those nodes have none free, while others \
+           do. Reservations are counted for the whole machine, so the mapping succeeded; the first touch ends in SIGBUS. Reserve \
+           pages on its nodes, or let it use others.",
+    link: "https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html",
+    look: mismatch,
+};
+
+fn imbalance(evidence: &Evidence) -> Answer {
+    let by_node = known(&evidence.config.boot)?.is_by_node();
+    each(pools(evidence)?, |pool| {
+        if by_node || *known(&pool.nr)? == 0 {
+            return Ok(None);
+        }
+        let nodes = known(&pool.nodes)?;
+        let mut counts = Vec::new();
+        for node in nodes {
+            counts.push((node.node, *known(&node.nr)?));
+        }
+        let least = counts.iter().min_by_key(|(_, pages)| *pages);
+        let most = counts.iter().max_by_key(|(_, pages)| *pages);
+        let (Some(&(poor, least)), Some(&(rich, most))) = (least, most) else {
+            return Ok(None);
+        };
+        // A remainder of one page per node is how an odd number is shared out.
+        if most - least <= 1 || most as f64 <= least as f64 * 1.2 {
+            return Ok(None);
+        }
+        Ok(Some(lopsided(pool, &counts, (poor, least), (rich, most))))
+    })
+}
+
+fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u64)) -> Case {
+    let file = |node: u32| node_file(pool, node);
+    let fair = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add) / counts.len().max(1) as u64;
+    let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
+    Case::likely(format!(
+        "node {} has {missing} less of pages of {} than its share: programs there use far memory, or get no pages",
+        poor.0,
+        pool.size.exact()
+    ))
+    .seen(file(poor.0), "", poor.1)
+    .seen(file(rich.0), "", rich.1)
+    .fix(format!("echo {fair} > {}", file(poor.0)))
+    .fix(format!("echo {fair} > {}", file(rich.0)))
+    .fix("if the poor node stays short, ask at boot: hugepages=NODE:PAGES,NODE:PAGES")
+}
+
+fn mismatch(evidence: &Evidence) -> Answer {
+    let pools: Vec<&Pool> = pools(evidence)?
+        .iter()
+        .filter(|pool| pool.nodes.known().is_some_and(|nodes| nodes.len() > 1))
+        .collect();
+    if pools.is_empty() {
+        // One node only: nothing can be bound away from the pool. Unless the nodes could not be read.
+        for pool in self::pools(evidence)? {
+            known(&pool.nodes)?;
+            known(&pool.free)?;
+        }
+        return Ok(Vec::new());
+    }
+    each(programs(evidence)?, |program| {
+        if program.details.is_none() || is_own(program) {
+            known(&program.kind)?;
+            return Ok(None);
+        }
+        for pool in &pools {
+            if let Some(case) = starved(program, pool)? {
+                return Ok(Some(case));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// Does it still wait for pages of this pool that its nodes do not have?
+fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
+    let missing = missing(program, pool.size)?;
+    if missing.0 == 0 {
+        return Ok(None);
+    }
+    let allowed = known(&program.nodes)?;
+    let (mut here, mut elsewhere) = (0_u64, 0_u64);
+    for NodePool { node, free, .. } in known(&pool.nodes)? {
+        let free = *known(free)?;
+        let place = if allowed.contains(*node) {
+            &mut here
+        } else {
+            &mut elsewhere
+        };
+        *place = u64::saturating_add(*place, free);
+    }
+    if here.saturating_mul(pool.size.0) >= missing.0 || elsewhere == 0 {
+        return Ok(None);
+    }
+    let kib = pool.size.0 >> 10;
+    Ok(Some(
+        Case::likely(format!(
+            "{} still has {missing} of hugetlb memory to touch, and its nodes ({allowed}) have {here} free pages of {}: \
+             the touch ends in SIGBUS while {elsewhere} pages lie free on other nodes",
+            program.title(),
+            pool.size.exact()
+        ))
+        .seen(program.file("status"), "Mems_allowed_list", allowed)
+        .seen(program.file("smaps"), "hugetlb mapped but not there", missing)
+        .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+        .fix(format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"))
+        .fix("or let it use other nodes (numactl, cpuset.mems)"),
+    ))
+}
+
+/// hugetlb memory of that page size that is mapped but not there yet. Of memory shared with others only a hypervisor's
+/// counts: other processes may have touched the rest of it.
+fn missing(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
+    let alone = known(&program.kind)?.is_some_and(Kind::is_hypervisor);
+    let of_page = |area: &&Area| {
+        let counted = area.counted.as_ref();
+        (alone || area.is_private_data())
+            && area.is_hugetlb()
+            && counted.is_some_and(|counted| counted.kernel_page == Some(page))
+    };
+    let absent = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
+    Ok(Bytes(
+        program
+            .areas()?
+            .iter()
+            .filter(of_page)
+            .map(absent)
+            .fold(0, u64::saturating_add),
+    ))
+}

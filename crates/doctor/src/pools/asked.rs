@@ -1,0 +1,183 @@
+//! Pools that are not as large as files or the command line ask for.
+
+use host::Evidence;
+use host::snapshot::Pool;
+use model::Bytes;
+use model::findings::Severity;
+
+use super::HUGETLBPAGE;
+use crate::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const A01: Rule = Rule {
+    id: "A01",
+    name: "pool-short",
+    severity: Severity::Error,
+    holds: "every kernel with hugetlb",
+    text: "More pages were asked for than the pool has. The kernel takes as many as it finds in unbroken memory, forgets \
+           the number that was asked for, and `sysctl -w` still exits with 0; whoever starts last then falls back to base \
+           pages or fails. The request is read from the boot command line and from the sysctl.d files, and compared with \
+           nr_hugepages without surplus pages. Memory breaks up with uptime: ask at boot, or compact and ask again. \
+           The counter htlb_buddy_alloc_fail in /proc/vmstat (Linux 3.7 and later) tells that some request since boot was \
+           not met, not which one.",
+    link: HUGETLBPAGE,
+    look: pool_short,
+};
+
+pub(super) const A12: Rule = Rule {
+    id: "A12",
+    name: "pool-clobbered",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb",
+    text: "Several places set the size of one pool to different values; the last writer wins, and which one that is can \
+           change with any update or restart. Looked at: every vm.nr_hugepages line in the sysctl.d directories in the \
+           order of systemd-sysctl, the boot command line, and what hugewise itself applied. Other known writers are \
+           dpdk-hugepages.py, xmrig, OpenEBS Mayastor, tuned profiles and start scripts of databases. Let one place own the value.",
+    link: HUGETLBPAGE,
+    look: pool_clobbered,
+};
+
+/// What somewhere is asked of a pool.
+struct Request {
+    pages: u64,
+    place: String,
+    field: String,
+}
+
+fn pool_short(evidence: &Evidence) -> Answer {
+    let pools = pools(evidence)?;
+    let mut cases = Vec::new();
+    for pool in pools {
+        let Some(request) = request(evidence, pool)? else {
+            continue;
+        };
+        let has = persistent(pool)?;
+        if has < request.pages {
+            cases.push(short(evidence, pool, has, &request));
+        }
+    }
+    if cases.is_empty() {
+        known(&evidence.config.boot)?;
+        known(&evidence.config.sysctl)?;
+        cases.extend(failed_since_boot(evidence));
+    }
+    Ok(cases)
+}
+
+fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case {
+    let size = pool.size.exact();
+    let missing = request.pages - has;
+    let case = Case::sure(format!(
+        "{missing} of {} pages of {size} are missing: {} that programs count on is not there, and the last to start run \
+         on base pages or fail",
+        request.pages,
+        bytes(pool, missing)
+    ))
+    .seen(&request.place, &request.field, request.pages)
+    .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
+    let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
+    if pool.size >= Bytes::gib(1) {
+        return case.fix(boot_fix(evidence, &parameters));
+    }
+    case.fix("sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory")
+        .fix(format!("echo {} > {}", request.pages, pool_file(pool, "nr_hugepages")))
+        .fix(format!("if it stays short: {}", boot_fix(evidence, &parameters)))
+}
+
+/// The request that holds in the end: sysctl.d is applied after boot, for the default size.
+fn request(evidence: &Evidence, pool: &Pool) -> Result<Option<Request>, Reason> {
+    let default = default_size(evidence).ok();
+    if default == Some(pool.size)
+        && let Some(files) = evidence.config.sysctl.known()
+        && let Some((pages, line)) = files.number("vm.nr_hugepages")?
+    {
+        return Ok(Some(Request {
+            pages,
+            place: line.place.clone(),
+            field: line.name.clone(),
+        }));
+    }
+    let pages = evidence
+        .config
+        .boot
+        .known()
+        .and_then(|boot| boot.pages_of(pool.size, default));
+    Ok(pages.map(|pages| Request {
+        pages,
+        place: "/proc/cmdline".to_owned(),
+        field: format!("hugepagesz={} hugepages", pool.size.exact()),
+    }))
+}
+
+fn failed_since_boot(evidence: &Evidence) -> Option<Case> {
+    let count = evidence.snapshot.memory.count("htlb_buddy_alloc_fail");
+    let failed = *count.known().filter(|count| **count > 0)?;
+    Some(
+        Case::hint(format!(
+            "{failed} attempts since boot to get a page for a pool failed: somebody asked for more than there was, and \
+             the request itself is not kept anywhere"
+        ))
+        .severity(Severity::Info)
+        .seen("/proc/vmstat", "htlb_buddy_alloc_fail", failed)
+        .fix("write requests to /etc/sysctl.d or the boot command line, where they can be compared")
+        .fix("echo 1 > /proc/sys/vm/compact_memory, then ask again"),
+    )
+}
+
+fn pool_clobbered(evidence: &Evidence) -> Answer {
+    let pools = pools(evidence)?;
+    let files = known(&evidence.config.sysctl)?;
+    let mut writers: Vec<(String, String)> = files
+        .all("vm.nr_hugepages")
+        .map(|line| (line.place.clone(), line.value.clone()))
+        .collect();
+    let default = default_size(evidence).ok();
+    let boot = known(&evidence.config.boot)?;
+    if let Some(pages) = default.and_then(|size| boot.pages_of(size, default)) {
+        writers.insert(0, ("/proc/cmdline".to_owned(), pages.to_string()));
+    }
+    let mut cases: Vec<Case> = disagreement(&writers).into_iter().collect();
+    cases.extend(pools.iter().filter_map(|pool| overwritten(evidence, pool)));
+    Ok(cases)
+}
+
+/// Places, in the order in which they are applied, that set the default pool to different values.
+pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
+    let name = "vm.nr_hugepages";
+    let (place, _) = writers
+        .last()
+        .filter(|(_, last)| writers.iter().any(|(_, value)| value != last))?;
+    let case = Case::sure(format!(
+        "{} places set {name} to different values; {place} is applied last, and the pool changes when their order does",
+        writers.len()
+    ));
+    let case = writers
+        .iter()
+        .fold(case, |case, (place, value)| case.seen(place, name, value));
+    let case = case.fix(format!("keep the line in {place} and remove the others"));
+    Some(case.fix("sysctl --system"))
+}
+
+/// Was what hugewise applied changed by somebody else?
+fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
+    let applied = evidence.applied.known()?;
+    let changed = |(file, now): (String, u64)| {
+        let applied = applied.iter().rfind(|applied| applied.path == file)?;
+        (applied.value != now.to_string()).then(|| {
+            Case::sure(format!(
+                "hugewise set the pool of {} pages to {} and it has {now} now: something else writes it too",
+                pool.size.exact(),
+                applied.value
+            ))
+            .seen("journal", &applied.path, &applied.value)
+            .seen(&file, "", now)
+            .fix(format!("find the other writer, then: echo {} > {file}", applied.value))
+        })
+    };
+    let whole = persistent(pool).ok().map(|now| (pool_file(pool, "nr_hugepages"), now));
+    let nodes = pool.nodes.known().into_iter().flatten().filter_map(|node| {
+        let (nr, surplus) = (node.nr.known()?, node.surplus.or_if_absent(0).ok()?);
+        Some((node_file(pool, node.node), nr.saturating_sub(surplus)))
+    });
+    whole.into_iter().chain(nodes).find_map(changed)
+}

@@ -1,0 +1,176 @@
+//! Mounts, and pages that are held by something other than a process's mapping.
+
+use std::collections::BTreeMap;
+
+use host::Evidence;
+use host::programs::{Area, Kind};
+use model::Bytes;
+use model::findings::Severity;
+
+use super::HUGETLBPAGE;
+use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const A18: Rule = Rule {
+    id: "A18",
+    name: "no-mount-for-size",
+    severity: Severity::Error,
+    holds: "every kernel with hugetlb",
+    text: "A pool has pages that nobody uses, and no hugetlbfs of that page size is mounted. DPDK, SPDK and QEMU's \
+           memory-backend-file reach pages through a file (`no mounted hugetlbfs found for that size`); programs that use mmap \
+           or memfd need no mount. systemd mounts /dev/hugepages for the default size only. It is an error where a program runs \
+           that needs a path, and worth knowing elsewhere.",
+    link: HUGETLBPAGE,
+    look: no_mount,
+};
+
+pub(super) const A20: Rule = Rule {
+    id: "A20",
+    name: "orphan-holders",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb",
+    text: "More pages are in use than all processes map. They belong to files in a hugetlbfs, to System V segments that nobody \
+           is attached to, or to memfds that are open but not mapped: all of these keep their pages until they are removed or \
+           closed. DPDK leaves its rtemap_* files behind on purpose; a database that was killed leaves its segment. Make sure \
+           that nobody will come back for them before you remove them.",
+    link: HUGETLBPAGE,
+    look: orphans,
+};
+
+fn no_mount(evidence: &Evidence) -> Answer {
+    let mounts = known(&evidence.snapshot.mounts)?;
+    let default = default_size(evidence)?;
+    let mounted = |size: Bytes| {
+        let of_size = |page: Option<Bytes>| page.unwrap_or(default) == size;
+        mounts
+            .iter()
+            .filter(|mount| mount.kind == "hugetlbfs")
+            .any(|mount| of_size(mount.page_size()))
+    };
+    let by_path = |kind: Option<Kind>| matches!(kind, Some(Kind::Dpdk | Kind::Qemu));
+    let needs_path = evidence
+        .programs
+        .known()
+        .into_iter()
+        .flatten()
+        .find(|program| program.kind.known().is_some_and(|kind| by_path(*kind)));
+    each(pools(evidence)?, |pool| {
+        let nr = *known(&pool.nr)?;
+        if nr == 0 || available(pool)? < nr || mounted(pool.size) {
+            return Ok(None);
+        }
+        let size = pool.size.exact();
+        let severity = if needs_path.is_some() {
+            Severity::Error
+        } else {
+            Severity::Info
+        };
+        let who = needs_path.map_or(String::new(), |program| format!(" such as {}", program.title()));
+        let case = Case::likely(format!(
+            "programs that reach pages through a file{who} cannot get at {} of pages of {size}: no hugetlbfs of that size is mounted",
+            bytes(pool, nr)
+        ))
+        .severity(severity)
+        .seen(pool_file(pool, "nr_hugepages"), "", nr)
+        .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
+        .fix(format!("mkdir -p /dev/hugepages-{size} && mount -t hugetlbfs -o pagesize={size} none /dev/hugepages-{size}"))
+        .fix(format!("to keep it: a line in /etc/fstab: none /dev/hugepages-{size} hugetlbfs pagesize={size} 0 0"));
+        Ok(Some(case))
+    })
+}
+
+fn mounted_sizes(evidence: &Evidence) -> String {
+    let mounts = evidence
+        .snapshot
+        .mounts
+        .known()
+        .into_iter()
+        .flatten()
+        .filter(|mount| mount.kind == "hugetlbfs");
+    let list: Vec<String> = mounts
+        .map(|mount| {
+            format!(
+                "{} ({})",
+                mount.target,
+                mount.option("pagesize").unwrap_or("default size")
+            )
+        })
+        .collect();
+    if list.is_empty() {
+        "none".to_owned()
+    } else {
+        list.join(" ")
+    }
+}
+
+fn orphans(evidence: &Evidence) -> Answer {
+    let mut used = Bytes(0);
+    for pool in pools(evidence)? {
+        let pages = known(&pool.nr)?.saturating_sub(*known(&pool.free)?);
+        used.0 = used.0.saturating_add(bytes(pool, pages).0);
+    }
+    if used.0 == 0 {
+        return Ok(Vec::new());
+    }
+    let mapped = mapped(evidence)?;
+    let unmapped = Bytes(used.0.saturating_sub(mapped.0));
+    if unmapped.0 == 0 {
+        return Ok(Vec::new());
+    }
+    let case = Case::sure(format!(
+        "{unmapped} of pool pages is held by something that no process maps"
+    ))
+    .seen("/sys/kernel/mm/hugepages", "in use", used)
+    .seen("/proc/*/status", "mapped by processes, at most", mapped);
+    Ok(vec![holders(evidence, case)])
+}
+
+/// What processes hold together, shared memory once; never less than it is. A shared mapping counts with all its length:
+/// pages that another process touched, and left behind, belong to it too.
+fn mapped(evidence: &Evidence) -> Result<Bytes, Reason> {
+    let mut shared: BTreeMap<(&str, u64, u64), u64> = BTreeMap::new();
+    let mut sum = 0_u64;
+    for program in programs(evidence)? {
+        let all = program.hugetlb()?.0;
+        let areas: &[Area] = if all > 0 { program.areas().unwrap_or(&[]) } else { &[] };
+        let mut told = 0_u64;
+        for area in areas
+            .iter()
+            .filter(|area| area.is_hugetlb() && area.is_shared_data() && area.file.1 != 0)
+        {
+            told = told.saturating_add(area.counted.as_ref().map_or(0, |counted| counted.counts.hugetlb().0));
+            let longest = shared.entry((&area.file.0, area.file.1, area.offset)).or_default();
+            *longest = area.size().0.max(*longest);
+        }
+        sum = sum.saturating_add(all.saturating_sub(told));
+    }
+    Ok(Bytes(shared.values().copied().fold(sum, u64::saturating_add)))
+}
+
+/// Who it may be: segments without a mapping, and files.
+fn holders(evidence: &Evidence, mut case: Case) -> Case {
+    let segments = evidence.config.segments.known().into_iter().flatten();
+    for segment in segments.filter(|segment| segment.attached == 0 && segment.size >= Bytes::mib(2)) {
+        case = case
+            .seen(
+                "/proc/sysvipc/shm",
+                format!("shmid {} nattch 0", segment.id),
+                segment.size,
+            )
+            .fix(format!("if nobody will attach to it again: ipcrm -m {}", segment.id));
+    }
+    let files = evidence.config.hugetlb_files.known().map_or(&[][..], Vec::as_slice);
+    for file in files.iter().take(4) {
+        case = case
+            .seen(file, "hugetlbfs file", "present")
+            .fix(format!("if its program is gone: rm {file}"));
+    }
+    if files.len() > 4 {
+        case = case.seen(
+            "hugetlbfs",
+            "more files",
+            count(files.len() as u64 - 4, "file", "files"),
+        );
+    }
+    case.fix("else look for memfds that are open but not mapped: ls -l /proc/*/fd | grep memfd, and for mounts in containers")
+}

@@ -1,0 +1,244 @@
+//! Each rule of `pools` where it fires and where it must not.
+
+use host::{Applied, Evidence, Source, Tree};
+use model::Reading;
+use model::findings::Severity;
+
+use crate::machines::*;
+use crate::{Verdict, explain};
+
+#[test]
+fn a01_a_pool_that_is_shorter_than_asked() {
+    let asked = |pages: u64| machine().file("/etc/sysctl.d/50-db.conf", format!("# db\nvm.nr_hugepages = {pages}\n"));
+    let finding = found("A01", pool(asked(512), "2048kB", 500, 0, 0));
+    assert!(
+        finding.consequence.starts_with("12 of 512 pages of 2M"),
+        "{}",
+        finding.consequence
+    );
+    assert_eq!(finding.evidence[0].source, "/etc/sysctl.d/50-db.conf:2");
+    clear("A01", pool(asked(500), "2048kB", 500, 0, 0));
+    let boot = machine().line("/proc/cmdline", "hugepagesz=1G hugepages=4");
+    found("A01", pool(boot.clone(), "1048576kB", 3, 3, 0));
+    clear("A01", pool(boot, "1048576kB", 4, 4, 0));
+    let failed = found("A01", vmstat(machine(), &[("htlb_buddy_alloc_fail", 9)]));
+    assert_eq!(failed.severity, Severity::Info);
+    not_judged("A01", machine().without("/sys/kernel/mm/hugepages"), "absent");
+    not_judged("A01", machine().denied("/etc/sysctl.d"), "denied");
+    not_judged(
+        "A01",
+        machine().file("/etc/sysctl.d/x.conf", "vm.nr_hugepages=many\n"),
+        "x.conf:1",
+    );
+}
+
+#[test]
+fn a02_a_pool_that_nobody_uses() {
+    let finding = found("A02", pool(machine(), "2048kB", 512, 512, 0));
+    assert!(
+        finding.consequence.starts_with("1G of memory is idle"),
+        "{}",
+        finding.consequence
+    );
+    clear("A02", pool(machine(), "2048kB", 512, 511, 0));
+    clear("A02", pool(machine(), "2048kB", 512, 512, 512));
+    let booting = pool(machine(), "2048kB", 512, 512, 0).line("/proc/uptime", "30.00 40.00");
+    assert_eq!(found("A02", booting).severity, Severity::Info);
+    not_judged(
+        "A02",
+        machine().denied("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages"),
+        "denied",
+    );
+}
+
+#[test]
+fn a03_a_pool_that_starves_the_rest() {
+    let starved = |tree| meminfo(tree, &[("MemAvailable", 200 << 10)]);
+    found("A03", starved(pool(machine(), "2048kB", 4096, 4000, 0)));
+    clear("A03", starved(pool(machine(), "2048kB", 4096, 10, 0)));
+    clear("A03", pool(machine(), "2048kB", 4096, 4000, 0));
+    not_judged("A03", machine().without("/proc/meminfo"), "meminfo");
+}
+
+#[test]
+fn a04_a_segment_that_does_not_fit() {
+    let database = |size| process(70, "ora_pmon_ORCL").area(shared(size, "/SYSV00000000 (deleted)"));
+    let machine = || pool(machine(), "2048kB", 100, 100, 0);
+    let finding = found("A04", database(1024).on(machine()));
+    assert!(finding.fix[0].contains("413 pages"), "{:?}", finding.fix);
+    clear("A04", database(128).on(machine()));
+    clear("A04", machine());
+    not_judged("A04", database(1024).on(machine()).denied("/proc/70/smaps"), "denied");
+}
+
+#[test]
+fn a05_a_default_size_without_pages() {
+    found("A05", pool(machine(), "1048576kB", 4, 4, 0));
+    clear("A05", pool(machine(), "1048576kB", 4, 2, 0));
+    clear("A05", pool(pool(machine(), "1048576kB", 4, 4, 0), "2048kB", 10, 10, 0));
+}
+
+#[test]
+fn a06_free_pages_that_are_promised() {
+    found("A06", pool(machine(), "2048kB", 100, 40, 40));
+    clear("A06", pool(machine(), "2048kB", 100, 40, 39));
+    clear("A06", pool(machine(), "2048kB", 100, 0, 0));
+}
+
+#[test]
+fn a07_surplus_above_what_is_allowed() {
+    let surplus = |allowed| {
+        let tree = pool_line(pool(machine(), "2048kB", 30, 0, 0), "2048kB", "surplus_hugepages", 20);
+        pool_line(tree, "2048kB", "nr_overcommit_hugepages", allowed)
+    };
+    found("A07", surplus(0));
+    clear("A07", surplus(20));
+}
+
+#[test]
+fn a08_a_pool_that_only_grows_on_demand() {
+    let demand = |nr| {
+        pool_line(
+            pool(machine(), "2048kB", nr, nr, 0),
+            "2048kB",
+            "nr_overcommit_hugepages",
+            64,
+        )
+    };
+    found("A08", demand(0));
+    clear("A08", demand(1));
+}
+
+#[test]
+fn a12_places_that_disagree_about_a_pool() {
+    let file = |name: &str, pages: u64| {
+        (
+            format!("/etc/sysctl.d/{name}.conf"),
+            format!("vm/nr_hugepages={pages}\n"),
+        )
+    };
+    let with = |tree: Tree, (path, text): (String, String)| tree.file(&path, text);
+    let two = |pages| with(with(machine(), file("10-a", 100)), file("90-b", pages));
+    let finding = found("A12", two(200));
+    assert!(finding.fix[0].contains("90-b.conf:1"), "{:?}", finding.fix);
+    clear("A12", two(100));
+    found(
+        "A12",
+        with(machine().line("/proc/cmdline", "hugepages=512"), file("10-a", 100)),
+    );
+}
+
+#[test]
+fn a12_a_pool_that_changed_after_hugewise_set_it() {
+    let at = |directory: &str, value: &str| {
+        let mut evidence = Evidence::gather(&Source::from_tree("test", pool(machine(), "2048kB", 100, 0, 0)));
+        let path = format!("{directory}/hugepages/hugepages-2048kB/nr_hugepages");
+        evidence.applied = Reading::Known(vec![Applied {
+            path,
+            value: value.to_owned(),
+            at: 100.0,
+        }]);
+        explain("A12").expect("a rule").judge(&evidence)
+    };
+    for directory in ["/sys/kernel/mm", "/sys/devices/system/node/node0"] {
+        assert!(matches!(at(directory, "64"), Verdict::Found(_)));
+        assert_eq!(at(directory, "100"), Verdict::Clear);
+    }
+    assert_eq!(at("/sys/devices/system/node/node7", "64"), Verdict::Clear);
+}
+
+#[test]
+fn a13_and_a14_parameters_without_effect() {
+    let boot = |line: &str| machine().line("/proc/cmdline", line);
+    found("A13", boot("hugepagesz=3M hugepages=4"));
+    clear("A13", boot("hugepagesz=2M hugepages=4 hugepagesz=1G hugepages=1"));
+    not_judged("A13", machine().denied("/proc/cmdline"), "denied");
+    let finding = found("A14", boot("hugepages=256 hugepagesz=2M hugepages=512"));
+    assert!(
+        finding.consequence.contains("`hugepages=512`"),
+        "{}",
+        finding.consequence
+    );
+    found("A14", boot("hugepagesz=2M hugepages=1 hugepagesz=2M hugepages=2"));
+    found("A14", boot("hugepagesz=2M hugepages=0:x"));
+    clear(
+        "A14",
+        boot("default_hugepagesz=1G hugepagesz=1G hugepages=4 hugepagesz=2M hugepages=0:5,1:6"),
+    );
+    clear("A14", boot("hugepagesz=3M hugepages=4"));
+}
+
+#[test]
+fn a15_pages_of_1g_on_a_cpu_without() {
+    let old = || {
+        machine()
+            .file(
+                "/proc/cpuinfo",
+                "vendor_id\t: GenuineIntel\nflags\t\t: pae pse nx hypervisor\n",
+            )
+            .without("/sys/kernel/mm/hugepages/hugepages-1048576kB")
+    };
+    found("A15", old().line("/proc/cmdline", "hugepagesz=1G hugepages=4"));
+    let java = process(8, "java")
+        .arg("-XX:+UseLargePages")
+        .arg("-XX:LargePageSizeInBytes=1g")
+        .arg("Main");
+    found("A15", java.on(old()));
+    clear("A15", old());
+    clear("A15", machine().line("/proc/cmdline", "hugepagesz=1G hugepages=4"));
+}
+
+#[test]
+fn a18_a_pool_without_a_mount() {
+    let idle = || pool(machine(), "1048576kB", 4, 4, 0);
+    assert_eq!(found("A18", idle()).severity, Severity::Info);
+    let switch = process(5, "ovs-vswitchd").on(idle());
+    assert_eq!(found("A18", switch).severity, Severity::Error);
+    clear("A18", pool(machine(), "2048kB", 4, 4, 0));
+    clear("A18", pool(machine(), "1048576kB", 4, 0, 0));
+}
+
+#[test]
+fn a20_pages_that_no_process_maps() {
+    let held = |free| pool(machine(), "2048kB", 100, free, 0);
+    let segment = "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n\
+                   0 5 600 209715200 10 10 0 0 0 0 0 0 0 0 209715200 0\n";
+    let finding = found("A20", held(0).file("/proc/sysvipc/shm", segment));
+    assert!(
+        finding.fix.iter().any(|fix| fix.contains("ipcrm -m 5")),
+        "{:?}",
+        finding.fix
+    );
+    let file = held(50).file("/dev/hugepages/rtemap_0", "");
+    assert!(found("A20", file).fix.iter().any(|fix| fix.contains("rtemap_0")));
+    clear("A20", held(100));
+    clear("A20", process(9, "db").area(hugetlb(200, 2048)).on(held(0)));
+    // Two processes map the same pages.
+    let both = |pid| process(pid, "db").area(hugetlb(100, 2048).perms("rw-s"));
+    found("A20", both(9).on(both(10).on(held(0))));
+    clear("A20", both(9).on(both(10).on(held(50))));
+}
+
+#[test]
+fn a23_memory_spent_on_page_tables() {
+    found("A23", meminfo(machine(), &[("PageTables", 1 << 20)]));
+    clear("A23", meminfo(machine(), &[("PageTables", 100 << 10)]));
+}
+
+#[test]
+fn a24_a_program_beside_its_pool() {
+    let beside = |name| process(9, name).area(anonymous(1024));
+    let idle = || pool(machine(), "2048kB", 512, 512, 0);
+    let finding = found("A24", beside("solver").on(idle()));
+    assert!(finding.consequence.contains("solver (9)"), "{}", finding.consequence);
+    let larger = process(10, "model")
+        .area(anonymous(3000))
+        .on(beside("solver").on(idle()));
+    let finding = found("A24", larger.clone());
+    assert!(finding.consequence.contains("model (10)"), "{}", finding.consequence);
+    assert_eq!(evidence(larger).programs.known().map(Vec::len), Some(3));
+    clear("A24", beside("hugewise").on(idle()));
+    clear("A24", beside("solver").on(machine()));
+    clear("A24", process(9, "solver").area(anonymous(32)).on(idle()));
+    clear("A24", beside("java").arg("Main").on(idle()));
+}

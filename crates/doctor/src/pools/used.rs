@@ -1,0 +1,210 @@
+//! Pools that are not used, and programs beside them.
+
+use host::Evidence;
+use host::programs::{Area, Program};
+use host::snapshot::Pool;
+use model::findings::{Confidence, Severity};
+use model::{Bytes, PageKind};
+
+use super::HUGETLBPAGE;
+use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const A02: Rule = Rule {
+    id: "A02",
+    name: "pool-idle",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb",
+    text: "A pool has pages, none is in use and none is reserved. Memory in a pool can be used for nothing else: not for \
+           programs that do not ask for it, not as page cache, and it cannot be swapped. It counts as used in `free`, and no \
+           process shows it. Either its user is not running, or it asked and fell back (see the JVM and database rules), or the \
+           pool is left over. One look cannot tell for how long; within ten minutes of boot it is only a hint.",
+    link: HUGETLBPAGE,
+    look: pool_idle,
+};
+
+pub(super) const A04: Rule = Rule {
+    id: "A04",
+    name: "consumer-bigger-than-pool",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb",
+    text: "A large shared segment is on base pages although a pool has free pages, because the segment does not fit into \
+           them: a segment is taken from the pool whole or not at all. The pool's free pages are then lost twice, to the segment \
+           and to everybody else. Oracle mixes both kinds and says so in its alert log (`Large Pages` below 100 %); \
+           use_large_pages=ONLY makes it fail instead. Size the pool for the segment plus one page per segment.",
+    link: "https://tanelpoder.com/2013/07/22/oracle-hugepages-and-use_large_pages/",
+    look: consumer_bigger,
+};
+
+pub(super) const A24: Rule = Rule {
+    id: "A24",
+    name: "program-beside-pool",
+    severity: Severity::Warning,
+    holds: "every kernel with hugetlb",
+    text: "Pages were set aside and a large program runs, but the program takes its memory from malloc or plain mmap, which \
+           never draw from a pool: everything is configured, and nothing uses it. Found where a pool is idle and a process has at \
+           least half as much memory on base pages; the largest is named. Either make the program ask (its own option, or \
+           GLIBC_TUNABLES=glibc.malloc.hugetlb=2 with glibc 2.35 and later), or give the pool back and use transparent pages.",
+    link: "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html",
+    look: program_beside,
+};
+
+/// Less than this is somebody's test.
+const WORTH: Bytes = Bytes::mib(64);
+
+fn is_idle(pool: &Pool) -> Result<bool, Reason> {
+    let (nr, free, reserved) = (*known(&pool.nr)?, *known(&pool.free)?, *known(&pool.reserved)?);
+    Ok(persistent(pool)? > 0 && free == nr && reserved == 0)
+}
+
+fn pool_idle(evidence: &Evidence) -> Answer {
+    let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
+    each(pools(evidence)?, |pool| {
+        if !is_idle(pool)? {
+            return Ok(None);
+        }
+        let (nr, memory) = (*known(&pool.nr)?, bytes(pool, persistent(pool)?));
+        let confidence = if just_booted { Confidence::Low } else { Confidence::High };
+        let small = just_booted || memory < WORTH;
+        let case = Case::new(
+            confidence,
+            format!("{memory} of memory is idle: nobody uses it, and nobody else can"),
+        )
+        .severity(if small { Severity::Info } else { Severity::Warning })
+        .seen(pool_file(pool, "nr_hugepages"), "", nr)
+        .seen(pool_file(pool, "free_hugepages"), "", nr)
+        .seen(pool_file(pool, "resv_hugepages"), "", 0)
+        .fix("start the program that the pool is for, and look at its own finding if it falls back")
+        .fix(format!("or give it back: echo 0 > {}", pool_file(pool, "nr_hugepages")))
+        .fix("and take it out of /etc/sysctl.d and the boot command line");
+        Ok(Some(case))
+    })
+}
+
+fn consumer_bigger(evidence: &Evidence) -> Answer {
+    let pools = pools(evidence)?;
+    let mut free = Vec::new();
+    for pool in pools {
+        let pages = available(pool)?;
+        if pages > 0 {
+            free.push((pool, bytes(pool, pages)));
+        }
+    }
+    if free.is_empty() {
+        return Ok(Vec::new());
+    }
+    each(programs(evidence)?, |program| {
+        let Some(segment) = largest_segment(program)? else {
+            return Ok(None);
+        };
+        let too_small = free.iter().find(|(_, room)| *room < segment.size());
+        let fits = free.iter().any(|(_, room)| *room >= segment.size());
+        Ok(too_small
+            .filter(|_| !fits)
+            .map(|(pool, room)| bigger(program, segment, pool, *room)))
+    })
+}
+
+/// The largest shared segment on base pages, of those sorts that databases make.
+fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
+    let off = program
+        .details
+        .as_ref()
+        .and_then(|details| details.setting.known().cloned().flatten());
+    if off.as_deref() == Some("off") {
+        return Ok(None);
+    }
+    let is_segment = |area: &&Area| {
+        area.is_shared_data()
+            && !area.is_hugetlb()
+            && area.size() >= WORTH
+            && (area.name.starts_with("/SYSV") || area.name.starts_with("/dev/zero"))
+    };
+    Ok(program
+        .areas()?
+        .iter()
+        .filter(is_segment)
+        .max_by_key(|area| area.size()))
+}
+
+fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
+    let pages = segment.size().0.div_ceil(pool.size.0) + 1;
+    let more = pages.saturating_sub(room.0 / pool.size.0);
+    Case::likely(format!(
+        "{} keeps {} of shared memory on base pages while {room} of the pool is free but too small for it",
+        program.title(),
+        segment.size()
+    ))
+    .seen(
+        program.file("maps"),
+        format!("{:x}-{:x} {}", segment.start, segment.end, segment.name),
+        segment.size(),
+    )
+    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
+    .fix(format!(
+        "raise the pool by {more} pages of {}: {}",
+        pool.size.exact(),
+        pool_file(pool, "nr_hugepages")
+    ))
+    .fix(format!("restart {}", program.pages.name))
+}
+
+fn program_beside(evidence: &Evidence) -> Answer {
+    let mut idle = None;
+    for pool in pools(evidence)? {
+        if is_idle(pool)? && bytes(pool, persistent(pool)?) >= WORTH {
+            idle = Some(pool);
+        }
+    }
+    let Some(pool) = idle else { return Ok(Vec::new()) };
+    let memory = bytes(pool, persistent(pool)?);
+    let mut largest: Option<(&Program, Bytes)> = None;
+    let mut unknown = None;
+    for program in programs(evidence)? {
+        match beside(program, memory) {
+            Ok(base) => {
+                let base = base.filter(|base| largest.is_none_or(|(_, most)| *base > most));
+                largest = base.map(|base| (program, base)).or(largest);
+            }
+            Err(reason) => unknown = unknown.or(Some(reason)),
+        }
+    }
+    match (largest, unknown) {
+        (Some((program, base)), _) => Ok(vec![beside_case(evidence, program, pool, memory, base)]),
+        (None, Some(reason)) => Err(reason),
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// What it has on base pages, if that is worth a pool of so much and nothing else is said about such programs: databases, JVMs
+/// and hypervisors have rules of their own, which know how they are made to ask.
+fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
+    if !matches!(program.kind.known(), Some(None)) || is_own(program) {
+        return Ok(None);
+    }
+    let base = match program.pages.backing.known() {
+        Some(backing) => backing.of(PageKind::Base),
+        None => *known(&program.pages.rss)?,
+    };
+    let worth = base.0 >= memory.0 / 2 && base >= WORTH;
+    Ok(Some(base).filter(|_| worth && program.hugetlb().is_ok_and(|has| has.0 == 0)))
+}
+
+fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
+    let madvise = policy(evidence).is_ok_and(|policy| policy != "never");
+    let case = Case::likely(format!(
+        "{} has {base} on base pages while {memory} of pages of {} lie idle: it does not draw from the pool",
+        program.title(),
+        pool.size.exact()
+    ))
+    .seen(program.file("status"), "HugetlbPages", "0B")
+    .seen(program.file("smaps_rollup"), "on base pages", base)
+    .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
+    .fix("turn on the program's own option for large pages, if it has one")
+    .fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and look at its pages again");
+    if madvise {
+        case.fix("or use transparent pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and give the pool back")
+    } else {
+        case
+    }
+}

@@ -1,0 +1,191 @@
+//! Programs that ask for transparent pages, or may not have them, against what the machine allows.
+
+use std::collections::BTreeMap;
+
+use host::Evidence;
+use host::programs::{Kind, Program};
+use model::findings::Severity;
+use model::{Bytes, Reading};
+
+use super::TRANSHUGE;
+use crate::facts::{any_size, count, counted_areas, each, kernel, known, looked_into, programs, thp, thp_file};
+use crate::rule::{Answer, Case, Rule};
+
+pub(super) const D01: Rule = Rule {
+    id: "D01",
+    name: "thp-never-but-requested",
+    severity: Severity::Warning,
+    holds: "every kernel with transparent huge pages; sizes below the PMD since Linux 6.8",
+    text: "A program asked for transparent pages with madvise(MADV_HUGEPAGE) and gets none, because the machine's policy is \
+           `never` for every size. `madvise` serves such programs and changes nothing for all others. A policy of `never` is \
+           often left over from the advice of a database that no longer runs here. On kernels built without transparent pages \
+           the directory is missing altogether.",
+    link: TRANSHUGE,
+    look: never_but_requested,
+};
+
+pub(super) const D11: Rule = Rule {
+    id: "D11",
+    name: "prctl-inherited",
+    severity: Severity::Warning,
+    holds: "Linux 5.1 and later, which show THP_enabled in /proc/PID/status",
+    text: "Transparent pages are switched off for a process with prctl(PR_SET_THP_DISABLE). Children inherit that through fork \
+           and execve, so a whole tree can lose its large pages to one launcher, container runtime or batch system, whatever the \
+           machine's policy says. If the parent has it too, it was inherited; if not, the program or its launcher set it, which some \
+           (Redis, services with MemoryTHP=disable) do on purpose. Start it from a parent without the switch.",
+    link: "https://man7.org/linux/man-pages/man2/pr_set_thp_disable.2const.html",
+    look: inherited,
+};
+
+pub(super) const D12: Rule = Rule {
+    id: "D12",
+    name: "except-advised-invisible",
+    severity: Severity::Info,
+    holds: "Linux 6.18 and later with a systemd that knows MemoryTHP=",
+    text: "The service's unit says MemoryTHP=madvise: it has transparent pages only where it asks for them \
+           (PR_THP_DISABLE_EXCEPT_ADVISED), even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 \
+           all the same, so this can only be told from the unit.",
+    link: "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html",
+    look: except_advised,
+};
+
+/// Below this, advice on memory decides nothing.
+const WORTH: Bytes = Bytes::mib(16);
+
+fn never_but_requested(evidence: &Evidence) -> Answer {
+    if any_size(evidence)? {
+        return Ok(Vec::new());
+    }
+    let enabled = &known(&thp(evidence)?.enabled)?.chosen;
+    each(looked_into(evidence)?, |program| {
+        let program = program?;
+        let advised = counted_areas(program)?
+            .iter()
+            .filter(|area| area.has("hg") == Some(true));
+        let bytes = Bytes(advised.map(|area| area.size().0).fold(0, u64::saturating_add));
+        if bytes < WORTH {
+            return Ok(None);
+        }
+        let case = Case::sure(format!(
+            "{} asked for large pages behind {bytes} and runs on base pages: the machine's policy is `never`",
+            program.title()
+        ))
+        .seen(thp_file("enabled"), "", enabled)
+        .seen(program.file("smaps"), "VmFlags: hg", bytes)
+        .fix(format!("echo madvise > {}", thp_file("enabled")))
+        .fix("to keep it: transparent_hugepage=madvise on the boot command line")
+        .fix(format!(
+            "restart {}, or collapse what it has: hugewise collapse {}",
+            program.pages.name,
+            program.pid()
+        ));
+        Ok(Some(case))
+    })
+}
+
+fn inherited(evidence: &Evidence) -> Answer {
+    let all = programs(evidence)?;
+    let off: BTreeMap<u32, &Program> = all
+        .iter()
+        .filter(|program| program.pages.thp_enabled.known() == Some(&false))
+        .map(|program| (program.pid(), program))
+        .collect();
+    let mut trees: BTreeMap<u32, Vec<&Program>> = BTreeMap::new();
+    for program in off.values() {
+        trees.entry(root(program, &off)).or_default().push(program);
+    }
+    let cases = trees
+        .iter()
+        .filter_map(|(root, members)| tree_case(off.get(root)?, members))
+        .collect::<Vec<_>>();
+    if cases.is_empty() {
+        for program in all {
+            known(&program.pages.thp_enabled)?;
+        }
+    }
+    Ok(cases)
+}
+
+/// The first ancestor that has the switch.
+fn root(program: &Program, off: &BTreeMap<u32, &Program>) -> u32 {
+    let mut at = program;
+    for _ in 0..off.len() {
+        match at.parent.known().and_then(|parent| off.get(parent)) {
+            Some(parent) => at = parent,
+            None => break,
+        }
+    }
+    at.pid()
+}
+
+fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
+    let on_purpose = |program: &Program| {
+        let unit = program
+            .details
+            .as_ref()
+            .and_then(|details| details.unit.as_ref()?.known());
+        program.kind.known() == Some(&Some(Kind::Redis)) || unit.is_some_and(|unit| unit.thp.is_some())
+    };
+    let resident = |program: &&&Program| program.pages.rss.known().map_or(0, |rss| rss.0);
+    let bytes = Bytes(
+        members
+            .iter()
+            .map(|program| resident(&program))
+            .fold(0, u64::saturating_add),
+    );
+    if on_purpose(root) || bytes < WORTH {
+        return None;
+    }
+    let largest = members.iter().max_by_key(resident)?;
+    let many = count(members.len() as u64, "process", "processes");
+    let what = format!(
+        "{many} with {bytes} may not have transparent pages, whatever the machine's policy: largest {}",
+        largest.title()
+    );
+    let case = if members.len() > 1 {
+        Case::sure(format!("{what}; inherited from {}", root.title()))
+    } else {
+        Case::likely(format!("{what}; it or its launcher switched them off")).severity(Severity::Info)
+    };
+    Some(
+        case.seen(root.file("status"), "THP_enabled", 0)
+            .seen(largest.file("status"), "THP_enabled", 0)
+            .seen(root.file("status"), "PPid", &root.parent)
+            .fix(format!(
+                "find what calls prctl(PR_SET_THP_DISABLE) before {} and start it without",
+                root.pages.name
+            ))
+            .fix("in a systemd unit: MemoryTHP=inherit; in a container: the runtime's own option"),
+    )
+}
+
+fn except_advised(evidence: &Evidence) -> Answer {
+    if kernel(evidence)? < (6, 18) {
+        return Ok(Vec::new());
+    }
+    each(looked_into(evidence)?, |program| {
+        let program = program?;
+        let Some(unit) = program.details.as_ref().and_then(|details| details.unit.as_ref()) else {
+            return Ok(None);
+        };
+        let unit = known(unit)?;
+        let Some((value, place)) = unit.thp.as_ref().filter(|(value, _)| value == "madvise") else {
+            return Ok(None);
+        };
+        let shown = match &program.pages.thp_enabled {
+            Reading::Known(on) => u32::from(*on).to_string(),
+            Reading::Unread(why) => why.to_string(),
+        };
+        let case = Case::likely(format!(
+            "{} has transparent pages only where it asks for them, which no file of /proc shows",
+            program.title()
+        ))
+        .seen(place, "MemoryTHP", value)
+        .seen(program.file("status"), "THP_enabled", shown)
+        .fix(format!(
+            "if it should have them everywhere: systemctl edit {}, and MemoryTHP=inherit",
+            unit.name
+        ));
+        Ok(Some(case))
+    })
+}

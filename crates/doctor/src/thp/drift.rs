@@ -1,0 +1,179 @@
+//! Settings that differ between files, the running kernel, and the time when a program started.
+
+use host::Evidence;
+use host::config::PolicyLine;
+use host::snapshot::Pool;
+use model::findings::Severity;
+use model::{Bytes, PageKind};
+
+use super::TRANSHUGE;
+use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const D22: Rule = Rule {
+    id: "D22",
+    name: "thp-conflict-writers",
+    severity: Severity::Warning,
+    holds: "every kernel with transparent huge pages",
+    text: "Several places set the policy of transparent pages to different values, so that it depends on their order at boot, \
+           or flips when one of them restarts. Looked at: the boot command line, tmpfiles.d, sysfsutils, units named after huge \
+           pages, and the active tuned profile with those it includes (tuned leaves the policy alone if the command line sets it). \
+           Let one of them own it.",
+    link: TRANSHUGE,
+    look: conflict,
+};
+
+pub(super) const D23: Rule = Rule {
+    id: "D23",
+    name: "drift",
+    severity: Severity::Warning,
+    holds: "every kernel",
+    text: "The running kernel differs from what is configured for the next boot: either somebody changed it by hand and a reboot will \
+           undo that, or the configuration does not take effect. A pool that no file asks for is worth knowing only: a unit \
+           or an agent may fill it at boot.",
+    link: TRANSHUGE,
+    look: drift,
+};
+
+pub(super) const D24: Rule = Rule {
+    id: "D24",
+    name: "policy-newer-than-process",
+    severity: Severity::Warning,
+    holds: "every kernel",
+    text: "The policy of transparent pages was changed by hugewise after a program had started. Memory that it had touched before stays as \
+           it was until khugepaged comes by, and programs that look at the policy once, as JVMs do, never notice. Restart \
+           the program, or collapse its memory.",
+    link: TRANSHUGE,
+    look: newer,
+};
+
+fn conflict(evidence: &Evidence) -> Answer {
+    Ok(conflicting(known(&evidence.config.thp_policy)?))
+}
+
+/// Places that do not agree.
+pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
+    let values = lines
+        .last()
+        .map(|last| lines.iter().all(|line| line.value == last.value));
+    if values != Some(false) {
+        return Vec::new();
+    }
+    let case = Case::sure(format!(
+        "{} places set the policy of transparent pages, to different values: it depends on their order",
+        lines.len()
+    ));
+    let case = lines.iter().fold(case, |case, line| {
+        case.seen(&line.place, "transparent_hugepage", &line.value)
+    });
+    vec![case.fix("keep one of them, best the boot command line, and remove the others")]
+}
+
+fn drift(evidence: &Evidence) -> Answer {
+    let mut cases = Vec::new();
+    cases.extend(policy_drift(evidence)?);
+    for pool in pools(evidence)? {
+        cases.extend(pool_drift(evidence, pool)?);
+    }
+    Ok(cases)
+}
+
+fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
+    let lines = known(&evidence.config.thp_policy)?;
+    let Some(last) = lines.last() else { return Ok(None) };
+    // Where they disagree, D22 says so.
+    let agree = lines.iter().all(|line| line.value == last.value);
+    let now = &known(&thp(evidence)?.enabled)?.chosen;
+    if !agree || *now == last.value {
+        return Ok(None);
+    }
+    Ok(Some(
+        Case::sure(format!(
+            "the policy of transparent pages is `{now}` now and `{}` after the next boot",
+            last.value
+        ))
+        .seen(thp_file("enabled"), "", now)
+        .seen(&last.place, "transparent_hugepage", &last.value)
+        .fix(format!("to go back: echo {} > {}", last.value, thp_file("enabled")))
+        .fix(format!("or to keep it: set `{now}` in {}", last.place)),
+    ))
+}
+
+/// More pages than asked for; fewer are A01's.
+fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
+    let default = default_size(evidence).ok();
+    let file = known(&evidence.config.sysctl)?
+        .number("vm.nr_hugepages")?
+        .filter(|_| default == Some(pool.size));
+    let asked = match file {
+        Some((pages, line)) => Some((pages, line.place.clone())),
+        None => known(&evidence.config.boot)?
+            .pages_of(pool.size, default)
+            .map(|pages| (pages, "/proc/cmdline".to_owned())),
+    };
+    let now = persistent(pool)?;
+    let size = pool.size.exact();
+    Ok(match asked {
+        Some((pages, place)) if now > pages => Some(
+            Case::sure(format!(
+                "the pool of {size} pages has {now} pages now and {pages} after the next boot"
+            ))
+            .seen(pool_file(pool, "nr_hugepages"), "", now)
+            .seen(place, "asked for", pages)
+            .fix(format!("to keep it: raise the number there to {now}")),
+        ),
+        None if now > 0 => Some(
+            Case::hint(format!(
+                "no file asks for the pool's {}: unless a unit or an agent does, it is gone after the next boot",
+                bytes(pool, now)
+            ))
+            .severity(Severity::Info)
+            .seen(pool_file(pool, "nr_hugepages"), "", now)
+            .fix(if default == Some(pool.size) {
+                format!("to keep it: echo vm.nr_hugepages={now} > /etc/sysctl.d/60-hugepages.conf")
+            } else {
+                format!(
+                    "to keep it: {}",
+                    boot_fix(evidence, &format!("hugepagesz={size} hugepages={now}"))
+                )
+            }),
+        ),
+        _ => None,
+    })
+}
+
+fn newer(evidence: &Evidence) -> Answer {
+    let policy = thp_file("enabled");
+    let applied = known(&evidence.applied)?.iter().rfind(|applied| applied.path == policy);
+    let Some(applied) = applied.filter(|applied| applied.value != "never") else {
+        return Ok(Vec::new());
+    };
+    each(programs(evidence)?, |program| {
+        let Some(details) = program.details.as_ref() else {
+            return Ok(None);
+        };
+        let backing = known(&program.pages.backing)?;
+        let base = backing.of(PageKind::Base);
+        let old = *known(&details.started)? < applied.at;
+        if !old || base < Bytes::mib(64) || backing.of(PageKind::Thp) >= base || program.hugetlb()?.0 > 0 {
+            return Ok(None);
+        }
+        let case = Case::likely(format!(
+            "{} started before the policy was changed: {base} of it is still on base pages",
+            program.title()
+        ))
+        .seen("journal", &applied.path, &applied.value)
+        .seen(
+            program.file("stat"),
+            "started, seconds after boot",
+            details.started.to_string(),
+        )
+        .seen(program.file("smaps_rollup"), "on base pages", base)
+        .fix(format!(
+            "restart {}, or: hugewise collapse {}",
+            program.pages.name,
+            program.pid()
+        ));
+        Ok(Some(case))
+    })
+}

@@ -1,0 +1,199 @@
+//! What the kernel does to get transparent pages, what that costs, and how often it fails.
+
+use host::Evidence;
+use host::snapshot::ThpSize;
+use model::Bytes;
+use model::findings::Severity;
+
+use super::TRANSHUGE;
+use crate::facts::{known, percent, policy, thp, thp_file};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const D05: Rule = Rule {
+    id: "D05",
+    name: "defrag-stalls",
+    severity: Severity::Warning,
+    holds: "Linux 4.6 and later, which have `defer` and `defer+madvise`",
+    text: "With defrag on `always`, every page fault that could use a large page waits until memory is reclaimed and compacted for \
+           it, up to seconds under pressure. `madvise` (the default) does so only for programs that asked; `defer+madvise` lets \
+           kswapd and kcompactd work in the background for all others. The counters are since boot: they show that faults did \
+           wait, not that they do now.",
+    link: TRANSHUGE,
+    look: defrag_stalls,
+};
+
+pub(super) const D06: Rule = Rule {
+    id: "D06",
+    name: "khugepaged-bloat",
+    severity: Severity::Info,
+    holds: "every kernel with khugepaged; shrink_underused since Linux 6.12",
+    text: "khugepaged may make a large page out of a range in which a single base page is in use (max_ptes_none is one below the \
+           number of base pages in it, the default), and with the policy `always` it does so everywhere: memory that a program gave back \
+           returns as zeros, and its resident size grows while it idles. Linux 6.12 and later split such pages again under \
+           memory pressure (thp_underused_split_page counts them). It is a warning where that counter or the number of \
+           collapses shows that it matters here.",
+    link: TRANSHUGE,
+    look: bloat,
+};
+
+pub(super) const D08: Rule = Rule {
+    id: "D08",
+    name: "fallback-ratio",
+    severity: Severity::Warning,
+    holds: "every kernel with transparent huge pages; by size since Linux 6.10",
+    text: "Page faults that were allowed a large page often got base pages instead, because there was no unbroken memory at that \
+           moment. More than a tenth of at least a thousand is reported. The counters run since boot and over all programs: \
+           compare two looks some minutes apart before you act on it.",
+    link: TRANSHUGE,
+    look: fallback_ratio,
+};
+
+pub(super) const D09: Rule = Rule {
+    id: "D09",
+    name: "fragmented",
+    severity: Severity::Warning,
+    holds: "every kernel with transparent huge pages or hugetlb",
+    text: "Memory is free, but not in one piece: less than a tenth of it lies in blocks of the size of a large page. New large pages \
+           then cost compaction at the fault or are not given. Compact now, let the kernel do more of it in the background \
+           (vm.compaction_proactiveness, Linux 5.9 and later), or keep more memory free (vm.min_free_kbytes).",
+    link: "https://docs.kernel.org/admin-guide/sysctl/vm.html",
+    look: fragmented,
+};
+
+fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
+    Ok(evidence.snapshot.memory.count(name).into_result()?)
+}
+
+fn defrag_stalls(evidence: &Evidence) -> Answer {
+    let thp = thp(evidence)?;
+    let defrag = &known(&thp.defrag)?.chosen;
+    if defrag != "always" || policy(evidence)? == "never" {
+        return Ok(Vec::new());
+    }
+    let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);
+    let case = Case::likely(format!(
+        "page faults wait for compaction: {stalls} did since boot, {failed} of them in vain, each for up to many milliseconds"
+    ))
+    .severity(if stalls >= 1000 { Severity::Warning } else { Severity::Info })
+    .seen(thp_file("defrag"), "", defrag)
+    .seen("/proc/vmstat", "compact_stall", stalls)
+    .seen("/proc/vmstat", "compact_fail", failed)
+    .fix(format!("echo defer+madvise > {}", thp_file("defrag")));
+    Ok(vec![case])
+}
+
+fn bloat(evidence: &Evidence) -> Answer {
+    let thp = thp(evidence)?;
+    let (pmd, base) = (known(&thp.pmd_size)?, known(&evidence.snapshot.kernel.base_page)?);
+    let most = i64::try_from(pmd.0 / base.0).unwrap_or(i64::MAX) - 1;
+    let none = *known(&known(&thp.khugepaged)?.get("max_ptes_none"))?;
+    if none < most || policy(evidence)? != "always" {
+        return Ok(Vec::new());
+    }
+    let collapsed = vmstat(evidence, "thp_collapse_alloc")?;
+    // Counted since Linux 6.12; before, it is not known.
+    let underused = vmstat(evidence, "thp_underused_split_page").ok();
+    let matters = underused.is_some_and(|pages| pages >= 1000) || collapsed >= 50_000;
+    let split = underused.map_or_else(
+        || "how many were split again as unused is not counted here".to_owned(),
+        |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
+    );
+    let case = Case::hint(format!(
+        "khugepaged may turn one used base page into a large one: it made {} since boot, {split}",
+        Bytes(pmd.0.saturating_mul(collapsed)),
+    ))
+    .severity(if matters { Severity::Warning } else { Severity::Info })
+    .seen(thp_file("khugepaged/max_ptes_none"), "", none)
+    .seen(thp_file("enabled"), "", "always")
+    .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
+    .fix(format!("echo 64 > {}", thp_file("khugepaged/max_ptes_none")))
+    .fix(format!(
+        "Linux 6.12 and later: echo 1 > {}",
+        thp_file("shrink_underused")
+    ));
+    Ok(vec![case])
+}
+
+/// Fewer attempts than this tell nothing.
+const ENOUGH: u64 = 1000;
+
+fn fallback_ratio(evidence: &Evidence) -> Answer {
+    let (given, refused) = (
+        vmstat(evidence, "thp_fault_alloc")?,
+        vmstat(evidence, "thp_fault_fallback")?,
+    );
+    let mut cases = Vec::new();
+    if let Some(share) = ratio(given, refused) {
+        cases.push(fallback(
+            "/proc/vmstat",
+            ("thp_fault_alloc", given),
+            ("thp_fault_fallback", refused),
+            share,
+        ));
+    }
+    let thp = thp(evidence)?;
+    let smaller = |size: &&ThpSize| thp.pmd_size.known().is_none_or(|pmd| size.size < *pmd);
+    for size in thp.sizes.iter().filter(smaller) {
+        let Some(stats) = size.stats.known() else { continue };
+        let number = |name: &str| stats.get(name).known().and_then(|&number| u64::try_from(number).ok());
+        let (Some(given), Some(refused)) = (number("anon_fault_alloc"), number("anon_fault_fallback")) else {
+            continue;
+        };
+        if let Some(share) = ratio(given, refused) {
+            let place = thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10));
+            cases.push(fallback(
+                &place,
+                ("anon_fault_alloc", given),
+                ("anon_fault_fallback", refused),
+                share,
+            ));
+        }
+    }
+    Ok(cases)
+}
+
+fn ratio(given: u64, refused: u64) -> Option<f64> {
+    let all = given.saturating_add(refused);
+    let share = refused as f64 / all.max(1) as f64;
+    (all >= ENOUGH && share > 0.1).then_some(share * 100.0)
+}
+
+fn fallback(place: &str, given: (&str, u64), refused: (&str, u64), share: f64) -> Case {
+    Case::hint(format!(
+        "since boot, {share:.0} % of the page faults that could have had a large page got base pages"
+    ))
+    .seen(place, given.0, given.1)
+    .seen(place, refused.0, refused.1)
+    .fix("echo 1 > /proc/sys/vm/compact_memory")
+    .fix("sysctl -w vm.compaction_proactiveness=40")
+    .fix("for programs that need them: hugewise collapse PID, or a hugetlb pool")
+}
+
+fn fragmented(evidence: &Evidence) -> Answer {
+    let memory = &evidence.snapshot.memory;
+    let (pmd, base) = (
+        known(&thp(evidence)?.pmd_size)?.0,
+        known(&evidence.snapshot.kernel.base_page)?.0,
+    );
+    let order = (pmd / base).ilog2() as usize;
+    let free = Bytes(memory.free_at_least(0).into_result()?.saturating_mul(base));
+    let whole = Bytes(memory.free_at_least(order).into_result()?.saturating_mul(pmd));
+    let total = memory.get("MemTotal").into_result()?;
+    if percent(free, total) < 5.0 || percent(whole, free) >= 10.0 {
+        return Ok(Vec::new());
+    }
+    let case = Case::sure(format!(
+        "{free} is free, but only {whole} of it in blocks of {}: large pages cost compaction or are not given",
+        Bytes(pmd).exact()
+    ))
+    .seen("/proc/buddyinfo", "free", free)
+    .seen(
+        "/proc/buddyinfo",
+        format!("free in blocks of order {order} and above"),
+        whole,
+    )
+    .fix("echo 1 > /proc/sys/vm/compact_memory")
+    .fix("sysctl -w vm.compaction_proactiveness=40")
+    .fix("sysctl -w vm.min_free_kbytes=1048576 (1 GiB: on machines of 64 GiB and more)");
+    Ok(vec![case])
+}

@@ -1,0 +1,214 @@
+//! glibc's tunables for large pages, and what came before them.
+
+use host::Evidence;
+use host::programs::Program;
+use model::findings::Severity;
+use model::{Bytes, PageKind};
+
+use crate::facts::{available, count, each_that_can, known, policy, pool_file, pools, programs, thp_file};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+const MANUAL: &str = "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html";
+
+pub(super) const D14: Rule = Rule {
+    id: "D14",
+    name: "glibc-2.43-aarch64-auto-thp",
+    severity: Severity::Warning,
+    holds: "glibc 2.43 and later on aarch64",
+    text: "On aarch64 glibc 2.43 and later ask for transparent pages for malloc by themselves (glibc.malloc.hugetlb=1 became the \
+           default). Where the policy is `madvise` or `always`, each small daemon's heap grows to whole large pages, some 20 MB each. \
+           Switch it off for small programs, or machine-wide in /etc/environment; programs with raised privileges ignore tunables.",
+    link: MANUAL,
+    look: auto_thp,
+};
+
+pub(super) const D15: Rule = Rule {
+    id: "D15",
+    name: "tunable-2-with-empty-pool",
+    severity: Severity::Warning,
+    holds: "glibc 2.35 and later",
+    text: "The program runs with GLIBC_TUNABLES=glibc.malloc.hugetlb=2, which makes malloc map hugetlb pages, but has none, and the \
+           pools have none to give: malloc silently takes base pages. Fill the pool before the program starts, or use \
+           hugetlb=1 for transparent pages, which need no pool.",
+    link: MANUAL,
+    look: empty_pool,
+};
+
+pub(super) const D16: Rule = Rule {
+    id: "D16",
+    name: "tunable-1-mid-size-gap",
+    severity: Severity::Warning,
+    holds: "glibc 2.35 and later",
+    text: "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 alone leaves a gap: blocks between 128 KiB and 2 MiB get a mapping each, too small for a \
+           large page. Tried on Linux 6.18: 512 KiB blocks had none at all, while 64 KiB and 32 MiB ones were covered to \
+           nine tenths; with glibc.malloc.mmap_threshold and glibc.malloc.top_pad of some large pages it is 95 %. \
+           Reported where the tunable is set alone and less than half of the program's memory is on large pages.",
+    link: MANUAL,
+    look: mid_size_gap,
+};
+
+pub(super) const D18: Rule = Rule {
+    id: "D18",
+    name: "morecore-dead",
+    severity: Severity::Error,
+    holds: "glibc 2.34 and later, which have no __morecore",
+    text: "HUGETLB_MORECORE and libhugetlbfs hooked malloc through __morecore, which glibc 2.34 removed: `hugectl --heap` prints a \
+           loader error at most, the program runs on base pages, and the exit code is 0. Use the tunables of glibc 2.35 instead.",
+    link: "https://github.com/libhugetlbfs/libhugetlbfs/issues/52",
+    look: morecore,
+};
+
+/// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
+pub(crate) fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+    list.split(':')
+        .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// The value of a tunable in GLIBC_TUNABLES.
+fn tunable<'a>(program: &'a Program, name: &str) -> Result<Option<&'a str>, Reason> {
+    let all = program.tunable("GLIBC_TUNABLES")?;
+    Ok(all.and_then(|all| in_list(all, name)))
+}
+
+fn glibc(program: &Program) -> Option<(u32, u32)> {
+    program.details.as_ref()?.glibc.known().copied()
+}
+
+fn auto_thp(evidence: &Evidence) -> Answer {
+    let is_arm = known(&evidence.snapshot.cpu.vendor)?.starts_with("0x");
+    let policy = policy(evidence)?;
+    if !is_arm || policy == "never" {
+        return Ok(Vec::new());
+    }
+    let programs = programs(evidence)?;
+    let default = |program: &&Program| matches!(tunable(program, "glibc.malloc.hugetlb"), Ok(None));
+    let new = |program: &&Program| glibc(program).is_some_and(|version| version >= (2, 43));
+    let small = |program: &&Program| program.pages.rss.known().is_some_and(|rss| *rss < Bytes::mib(256));
+    let grown: Vec<&Program> = programs
+        .iter()
+        .filter(new)
+        .filter(default)
+        .filter(small)
+        .filter(|program| program.thp().is_ok_and(|thp| thp.0 > 0))
+        .collect();
+    let Some(first) = grown.first() else {
+        let told = programs.iter().any(|program| glibc(program).is_some());
+        return if told {
+            Ok(Vec::new())
+        } else {
+            Err("no process's version of glibc could be read".into())
+        };
+    };
+    let bytes = Bytes(
+        grown
+            .iter()
+            .filter_map(|program| program.thp().ok())
+            .map(|thp| thp.0)
+            .fold(0, u64::saturating_add),
+    );
+    let case = Case::likely(format!(
+        "{} have {bytes} on transparent pages that malloc asked for by itself",
+        count(grown.len() as u64, "small process", "small processes")
+    ))
+    .seen(first.file("maps"), "glibc", "2.43 or later")
+    .seen(first.file("smaps_rollup"), "AnonHugePages", first.thp()?)
+    .seen(thp_file("enabled"), "", policy)
+    .fix("for small programs: GLIBC_TUNABLES=glibc.malloc.hugetlb=0");
+    Ok(vec![case])
+}
+
+fn empty_pool(evidence: &Evidence) -> Answer {
+    let mut room = 0_u64;
+    for pool in pools(evidence)? {
+        let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
+        room = available(pool)?.saturating_add(growth).saturating_add(room);
+    }
+    each_that_can(programs(evidence)?, |program| {
+        let asked = tunable(program, "glibc.malloc.hugetlb")?;
+        // 2 is the default size, a larger number is a page size.
+        let Some(value) = asked.filter(|value| value.parse::<u64>().is_ok_and(|value| value >= 2)) else {
+            return Ok(None);
+        };
+        if room > 0 || program.hugetlb()?.0 > 0 {
+            return Ok(None);
+        }
+        let case = Case::sure(format!(
+            "malloc of {} takes base pages: it was told to use a pool that has nothing to give",
+            program.title()
+        ))
+        .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", value)
+        .seen(program.file("status"), "HugetlbPages", "0B");
+        let case = evidence
+            .snapshot
+            .pools
+            .known()
+            .into_iter()
+            .flatten()
+            .fold(case, |case, pool| {
+                case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+            });
+        Ok(Some(case.fix("fill the pool, then restart it").fix(
+            "or use transparent pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+        )))
+    })
+}
+
+fn mid_size_gap(evidence: &Evidence) -> Answer {
+    let policy = policy(evidence)?;
+    each_that_can(programs(evidence)?, |program| {
+        let alone = tunable(program, "glibc.malloc.hugetlb")? == Some("1")
+            && tunable(program, "glibc.malloc.mmap_threshold")?.is_none();
+        if !alone || policy == "never" {
+            return Ok(None);
+        }
+        let backing = known(&program.pages.backing)?;
+        let (huge, base) = (backing.of(PageKind::Thp), backing.of(PageKind::Base));
+        if base < Bytes::mib(64) || huge >= base {
+            return Ok(None);
+        }
+        let share = backing.share(PageKind::Thp).unwrap_or(0.0) * 100.0;
+        let case = Case::likely(format!("{share:.0} % of {} is on large pages, {base} is not: blocks of 128 KiB to 2 MiB are left out", program.title()))
+            .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", 1)
+            .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
+            .seen(program.file("smaps_rollup"), "on base pages", base)
+            .fix("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, then restart it")
+            .fix("and look at its coverage again");
+        Ok(Some(case))
+    })
+}
+
+fn morecore(evidence: &Evidence) -> Answer {
+    each_that_can(programs(evidence)?, |program| {
+        let variable = program
+            .tunable("HUGETLB_MORECORE")?
+            .map(|value| ("HUGETLB_MORECORE", value));
+        let preload = program
+            .tunable("LD_PRELOAD")?
+            .filter(|value| value.contains("libhugetlbfs"))
+            .map(|value| ("LD_PRELOAD", value));
+        let Some((name, value)) = variable.filter(|(_, value)| *value != "no").or(preload) else {
+            return Ok(None);
+        };
+        if program.hugetlb()?.0 > 0 {
+            return Ok(None);
+        }
+        let Some(details) = &program.details else {
+            return Ok(None);
+        };
+        let version = *known(&details.glibc)?;
+        if version < (2, 34) {
+            return Ok(None);
+        }
+        let case = Case::sure(format!(
+            "{} runs on base pages: {name} has had no effect since glibc 2.34, and nobody says so",
+            program.title()
+        ))
+        .seen(program.file("environ"), name, value)
+        .seen(program.file("maps"), "glibc", format!("{}.{}", version.0, version.1))
+        .seen(program.file("status"), "HugetlbPages", "0B")
+        .fix(format!(
+            "unset {name}, and start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (pool) or =1 (transparent)"
+        ));
+        Ok(Some(case))
+    })
+}

@@ -1,0 +1,111 @@
+//! Shared memory, and machines whose base page is 64 KiB.
+
+use host::Evidence;
+use host::programs::{Collector, Kind, Program};
+use model::findings::Severity;
+use model::{Bytes, Reading};
+
+use super::TRANSHUGE;
+use crate::facts::{known, programs, thp, thp_file, total};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+pub(super) const D21: Rule = Rule {
+    id: "D21",
+    name: "shmem-thp-off",
+    severity: Severity::Warning,
+    holds: "Linux 4.8 and later",
+    text: "Shared memory has a policy of its own, shmem_enabled, which is `never` unless somebody set it: tmpfs, memfds and anonymous \
+           shared mappings stay on base pages even where the general policy is `always`. That concerns ZGC's heap, guest memory \
+           in memfds, and databases' shared buffers. `advise` gives large pages to those that ask; a tmpfs is mounted with \
+           huge=within_size. It is a warning where such a program has at least 1 GiB of it, and worth knowing elsewhere.",
+    link: TRANSHUGE,
+    look: shmem_off,
+};
+
+pub(super) const D27: Rule = Rule {
+    id: "D27",
+    name: "64k-granule",
+    severity: Severity::Warning,
+    holds: "arm64 and other machines with base pages of 64 KiB; Linux 6.8 and later for the remedy",
+    text: "With base pages of 64 KiB a PMD maps 512 MiB, and transparent huge pages are of that size: hardly any mapping is large \
+           enough, and none is ever found in one piece. Transparent pages of 2 MiB (contiguous entries) do what 2 MiB pages do elsewhere; they \
+           are off until somebody switches them on.",
+    link: TRANSHUGE,
+    look: granule,
+};
+
+fn shmem_off(evidence: &Evidence) -> Answer {
+    let policy = &known(&thp(evidence)?.shmem_enabled)?.chosen;
+    if policy != "never" && policy != "deny" {
+        return Ok(Vec::new());
+    }
+    let shmem = evidence.snapshot.memory.get("Shmem").into_result()?;
+    let huge = evidence.snapshot.memory.get("ShmemHugePages").into_result()?;
+    if shmem < Bytes::gib(1) || shmem.0 < total(evidence)?.0 / 20 || huge.0 > 0 {
+        return Ok(Vec::new());
+    }
+    let mut user = None;
+    for program in programs(evidence)? {
+        if user.is_none() && has_much(program)? {
+            user = Some(program);
+        }
+    }
+    let who = user.map_or(String::new(), |program| format!(", among them {}", program.title()));
+    let case = Case::sure(format!(
+        "{shmem} of shared memory is on base pages{who}: the policy for it is `{policy}`"
+    ))
+    .severity(if user.is_some() {
+        Severity::Warning
+    } else {
+        Severity::Info
+    })
+    .seen(thp_file("shmem_enabled"), "", policy)
+    .seen("/proc/meminfo", "Shmem", shmem)
+    .seen("/proc/meminfo", "ShmemHugePages", huge)
+    .fix(format!("echo advise > {}", thp_file("shmem_enabled")))
+    .fix("for a tmpfs: mount -o remount,huge=within_size PATH");
+    Ok(vec![case])
+}
+
+/// Is it of a kind that keeps its data in shared memory, with at least 1 GiB of it?
+fn has_much(program: &Program) -> Result<bool, Reason> {
+    let keeps = match known(&program.kind)? {
+        Some(Kind::Postgres | Kind::Qemu | Kind::CloudHypervisor | Kind::Firecracker) => true,
+        Some(Kind::Jvm) => program.jvm()?.is_some_and(|jvm| jvm.collector == Collector::Z),
+        _ => false,
+    };
+    if !keeps {
+        return Ok(false);
+    }
+    let shared = program
+        .areas()?
+        .iter()
+        .filter(|area| area.is_shared_data() && !area.is_hugetlb());
+    // Without bytes the size of the mapping has to do.
+    let bytes = shared.map(|area| area.resident().unwrap_or(area.size()).0);
+    Ok(bytes.fold(0, u64::saturating_add) >= Bytes::gib(1).0)
+}
+
+fn granule(evidence: &Evidence) -> Answer {
+    let base = *known(&evidence.snapshot.kernel.base_page)?;
+    let thp = thp(evidence)?;
+    let pmd = *known(&thp.pmd_size)?;
+    let two = Bytes::mib(2);
+    if base < Bytes::kib(64) || pmd < Bytes::mib(512) {
+        return Ok(Vec::new());
+    }
+    let policy = match thp.policy(two) {
+        Reading::Known(policy) if policy != "never" => return Ok(Vec::new()),
+        other => other.into_result()?,
+    };
+    let file = thp_file("hugepages-2048kB/enabled");
+    let case = Case::sure(format!(
+        "transparent pages are {} here, which hardly any memory can be; those of 2M are off",
+        pmd.exact()
+    ))
+    .seen(thp_file("hpage_pmd_size"), "", pmd.0)
+    .seen(&file, "", policy)
+    .fix(format!("echo madvise > {file}"))
+    .fix("to keep it: thp_anon=2M:madvise on the boot command line");
+    Ok(vec![case])
+}

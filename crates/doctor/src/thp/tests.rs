@@ -1,0 +1,387 @@
+//! Each rule of `thp` where it fires and where it must not.
+
+use host::{Applied, Evidence, Source, Tree};
+use model::Reading;
+use model::findings::Severity;
+
+use crate::machines::*;
+use crate::{Verdict, explain};
+
+const NEVER: &str = "always madvise [never]";
+const ALWAYS: &str = "[always] madvise never";
+
+fn advised(mib: u64) -> Mapped {
+    anonymous(mib).flags("rd wr mr mw me ac hg")
+}
+
+#[test]
+fn d01_memory_that_asked_in_vain() {
+    let solver = || process(20, "solver").area(advised(256));
+    found("D01", solver().on(thp(machine(), "enabled", NEVER)));
+    clear("D01", solver().on(machine()));
+    clear(
+        "D01",
+        process(20, "solver")
+            .area(anonymous(256))
+            .on(thp(machine(), "enabled", NEVER)),
+    );
+    let small = thp(
+        thp(machine(), "enabled", NEVER),
+        "hugepages-64kB/enabled",
+        "always inherit [madvise] never",
+    );
+    clear("D01", solver().on(small));
+    not_judged(
+        "D01",
+        solver().on(machine()).without("/sys/kernel/mm/transparent_hugepage"),
+        "absent",
+    );
+    not_judged(
+        "D01",
+        solver().on(thp(machine(), "enabled", NEVER)).denied("/proc/20/smaps"),
+        "denied",
+    );
+}
+
+#[test]
+fn d02_redis_on_large_pages() {
+    let redis = || process(21, "redis-server").area(anonymous(200).thp(100));
+    found("D02", redis().on(thp(machine(), "enabled", ALWAYS)));
+    clear("D02", redis().on(machine()));
+    clear("D02", redis().thp_off().on(thp(machine(), "enabled", ALWAYS)));
+    clear(
+        "D02",
+        process(21, "redis-server")
+            .area(anonymous(200))
+            .on(thp(machine(), "enabled", ALWAYS)),
+    );
+}
+
+#[test]
+fn d03_mongodb_by_version() {
+    let mongo = |version: &str| {
+        process(22, "mongod")
+            .env(&format!("MONGO_VERSION={version}"))
+            .area(anonymous(100))
+    };
+    let always = || thp(machine(), "enabled", ALWAYS);
+    found("D03", mongo("7.0.12").on(always()));
+    clear("D03", mongo("7.0.12").on(machine()));
+    found("D03", mongo("8.0.4").on(machine()));
+    let tuned = thp(always(), "defrag", "always defer [defer+madvise] madvise never");
+    clear("D03", mongo("8.0.4").on(tuned));
+    let packaged = process(22, "mongod").area(anonymous(100)).on(always());
+    not_judged("D03", packaged.clone(), "/var/lib/dpkg/status");
+    found(
+        "D03",
+        packaged.file(
+            "/var/lib/dpkg/status",
+            "Package: mongodb-org-server\nStatus: x\nVersion: 6.0.1\n\nPackage: zlib\n",
+        ),
+    );
+}
+
+#[test]
+fn d05_faults_that_wait_for_compaction() {
+    let always = || thp(machine(), "defrag", "[always] defer defer+madvise madvise never");
+    assert_eq!(found("D05", always()).severity, Severity::Info);
+    assert_eq!(
+        found("D05", vmstat(always(), &[("compact_stall", 5000)])).severity,
+        Severity::Warning
+    );
+    clear("D05", machine());
+    clear("D05", thp(always(), "enabled", NEVER));
+}
+
+#[test]
+fn d06_khugepaged_makes_much_of_little() {
+    let greedy = || thp(thp(machine(), "enabled", ALWAYS), "khugepaged/max_ptes_none", 511);
+    assert_eq!(found("D06", greedy()).severity, Severity::Info);
+    assert_eq!(
+        found("D06", vmstat(greedy(), &[("thp_underused_split_page", 9999)])).severity,
+        Severity::Warning
+    );
+    clear("D06", thp(machine(), "enabled", ALWAYS));
+    clear("D06", thp(machine(), "khugepaged/max_ptes_none", 511));
+}
+
+#[test]
+fn d08_faults_that_fell_back() {
+    let finding = found(
+        "D08",
+        vmstat(machine(), &[("thp_fault_alloc", 1000), ("thp_fault_fallback", 1000)]),
+    );
+    assert!(finding.consequence.contains("50 %"), "{}", finding.consequence);
+    clear(
+        "D08",
+        vmstat(machine(), &[("thp_fault_alloc", 10), ("thp_fault_fallback", 10)]),
+    );
+    clear("D08", machine());
+    let size = thp(machine(), "hugepages-64kB/stats/anon_fault_alloc", 500);
+    found("D08", thp(size, "hugepages-64kB/stats/anon_fault_fallback", 4000));
+}
+
+#[test]
+fn d09_memory_in_small_pieces() {
+    let blocks = |large: u64| {
+        machine().file(
+            "/proc/buddyinfo",
+            format!("Node 0, zone Normal 900000 9 9 9 9 9 9 9 9 0 {large}\n"),
+        )
+    };
+    found("D09", blocks(0));
+    clear("D09", blocks(500));
+    clear(
+        "D09",
+        machine().file("/proc/buddyinfo", "Node 0, zone Normal 9 9 9 9 9 9 9 9 9 0 0\n"),
+    );
+    not_judged("D09", machine().denied("/proc/buddyinfo"), "denied");
+}
+
+#[test]
+fn d10_large_mappings_that_may_not() {
+    let always = || thp(machine(), "enabled", ALWAYS);
+    let with = |area: Mapped| process(23, "app").area(area);
+    assert_eq!(
+        found("D10", with(anonymous(100).not_eligible()).on(always())).severity,
+        Severity::Warning
+    );
+    let refused = anonymous(100).not_eligible().flags("rd wr nh");
+    assert_eq!(found("D10", with(refused).on(always())).severity, Severity::Info);
+    clear("D10", with(anonymous(100)).on(always()));
+    clear("D10", with(anonymous(100).not_eligible()).on(machine()));
+    clear("D10", with(anonymous(10).not_eligible()).on(always()));
+}
+
+#[test]
+fn d11_a_tree_without_transparent_pages() {
+    let child = |tree| process(31, "solver").parent(30).thp_off().area(anonymous(200)).on(tree);
+    let launcher = process(30, "launcher").thp_off().area(anonymous(2));
+    let finding = found("D11", child(launcher.on(machine())));
+    assert_eq!(finding.severity, Severity::Warning);
+    assert!(
+        finding.consequence.contains("inherited from launcher (30)"),
+        "{}",
+        finding.consequence
+    );
+    let own = found("D11", child(process(30, "launcher").area(anonymous(2)).on(machine())));
+    assert_eq!(own.severity, Severity::Info);
+    clear("D11", process(31, "solver").area(anonymous(200)).on(machine()));
+    clear(
+        "D11",
+        process(31, "redis-server").thp_off().area(anonymous(200)).on(machine()),
+    );
+}
+
+#[test]
+fn d12_services_that_have_it_where_they_ask() {
+    let service = |release: &str, value: &str| {
+        let tree = machine().line("/proc/sys/kernel/osrelease", release);
+        let unit = tree.file(
+            "/etc/systemd/system/app.service",
+            format!("[Service]\nMemoryTHP={value}\n"),
+        );
+        process(32, "app")
+            .cgroup("/system.slice/app.service")
+            .area(anonymous(100))
+            .on(unit)
+    };
+    found("D12", service("6.18.1", "madvise"));
+    clear("D12", service("6.17.0", "madvise"));
+    clear("D12", service("6.18.1", "inherit"));
+}
+
+#[test]
+fn d14_glibc_that_asks_by_itself_on_arm() {
+    let arm = |glibc: &str| {
+        let library = anonymous(2).named("/usr/lib/libc.so.6").perms("r-xp");
+        let tree = machine().file(
+            "/proc/cpuinfo",
+            "processor : 0\nCPU implementer : 0x41\nCPU part : 0xd0c\n",
+        );
+        let tree = tree.file(
+            "/usr/lib/libc.so.6",
+            format!("\u{7f}ELF GNU C Library (GNU libc) stable release version {glibc}.\n"),
+        );
+        process(33, "daemon").area(library).area(anonymous(90).thp(40)).on(tree)
+    };
+    found("D14", arm("2.43"));
+    clear("D14", arm("2.42"));
+    clear("D14", thp(arm("2.43"), "enabled", NEVER));
+    clear("D14", machine());
+}
+
+fn tuned(tunables: &str) -> Process {
+    process(34, "app").env(&format!("GLIBC_TUNABLES={tunables}"))
+}
+
+#[test]
+fn d15_malloc_that_was_told_to_use_an_empty_pool() {
+    let two = || tuned("glibc.malloc.hugetlb=2").area(anonymous(100));
+    found("D15", two().on(machine()));
+    clear("D15", two().on(pool(machine(), "2048kB", 100, 100, 0)));
+    clear(
+        "D15",
+        two().area(hugetlb(64, 2048)).on(pool(machine(), "2048kB", 32, 0, 0)),
+    );
+    clear("D15", tuned("glibc.malloc.hugetlb=1").on(machine()));
+    partly("D15", two().on(machine()).denied("/proc/34/environ"), "denied");
+}
+
+#[test]
+fn d16_malloc_with_a_gap_in_the_middle() {
+    found(
+        "D16",
+        tuned("glibc.malloc.hugetlb=1")
+            .area(anonymous(200).thp(20))
+            .on(machine()),
+    );
+    clear(
+        "D16",
+        tuned("glibc.malloc.hugetlb=1")
+            .area(anonymous(200).thp(180))
+            .on(machine()),
+    );
+    let all = "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864";
+    clear("D16", tuned(all).area(anonymous(200).thp(20)).on(machine()));
+}
+
+#[test]
+fn d18_morecore_after_its_end() {
+    let app = |library: &str| {
+        process(35, "app")
+            .env("HUGETLB_MORECORE=yes")
+            .area(anonymous(2).named(library).perms("r-xp"))
+    };
+    let modern = || {
+        machine().file(
+            "/lib/libc.so.6",
+            "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36.\n",
+        )
+    };
+    found("D18", app("/lib/libc.so.6").on(modern()));
+    clear("D18", app("/lib/libc-2.31.so").on(machine()));
+    clear("D18", app("/lib/libc.so.6").area(hugetlb(64, 2048)).on(modern()));
+    partly("D18", app("/lib/libc.so.6").on(machine()), "libc.so.6");
+    let preload = process(35, "app")
+        .env("LD_PRELOAD=/usr/lib/libhugetlbfs.so")
+        .area(anonymous(2).named("/lib/libc.so.6"));
+    found("D18", preload.on(modern()));
+}
+
+#[test]
+fn d21_shared_memory_on_base_pages() {
+    let much = |policy: &str| {
+        let tree = meminfo(machine(), &[("Shmem", 4 << 20)]);
+        thp(tree, "shmem_enabled", policy)
+    };
+    let never = "always within_size advise [never] deny force";
+    assert_eq!(found("D21", much(never)).severity, Severity::Info);
+    let guest = process(36, "qemu-system-x86_64").area(shared(2048, "/memfd:ram (deleted)"));
+    assert_eq!(found("D21", guest.on(much(never))).severity, Severity::Warning);
+    clear("D21", much("always within_size [advise] never deny force"));
+    clear("D21", thp(machine(), "shmem_enabled", never));
+}
+
+#[test]
+fn d22_and_d23_places_that_set_the_policy() {
+    let boot = |value: &str| machine().line("/proc/cmdline", format!("transparent_hugepage={value}"));
+    let file = |tree: Tree, value: &str| {
+        tree.file(
+            "/etc/tmpfiles.d/thp.conf",
+            format!("w /sys/kernel/mm/transparent_hugepage/enabled - - - - {value}\n"),
+        )
+    };
+    found("D22", file(boot("never"), "madvise"));
+    clear("D22", file(boot("madvise"), "madvise"));
+    clear("D22", machine());
+    let profile = "[main]\ninclude=base\n[vm]\ntransparent_hugepages=never\n";
+    let tuned = |tree: Tree| {
+        tree.line("/etc/tuned/active_profile", "mine")
+            .file("/etc/tuned/mine/tuned.conf", profile)
+    };
+    found("D22", tuned(file(machine(), "madvise")));
+    // tuned gives way to the command line.
+    clear("D22", tuned(boot("madvise")));
+    found("D23", boot("never"));
+    clear("D23", boot("madvise"));
+    let unit = "[Service]\nExecStart=/bin/sh -c 'echo never > /sys/kernel/mm/transparent_hugepage/enabled'\n";
+    found("D23", machine().file("/etc/systemd/system/disable-thp.service", unit));
+}
+
+#[test]
+fn d23_a_pool_that_a_reboot_changes() {
+    let pool_of = |nr| pool(machine(), "2048kB", nr, 0, 0);
+    assert_eq!(found("D23", pool_of(64)).severity, Severity::Info);
+    let asked = |nr| pool_of(nr).file("/etc/sysctl.d/1.conf", "vm.nr_hugepages=64\n");
+    assert_eq!(found("D23", asked(100)).severity, Severity::Warning);
+    clear("D23", asked(64));
+    not_judged("D23", machine().denied("/etc/tmpfiles.d"), "denied");
+}
+
+#[test]
+fn d24_a_program_older_than_the_policy() {
+    let judged = |at: f64| {
+        let tree = process(37, "app").area(anonymous(200)).on(machine());
+        let mut evidence = Evidence::gather(&Source::from_tree("test", tree));
+        let path = "/sys/kernel/mm/transparent_hugepage/enabled".to_owned();
+        evidence.applied = Reading::Known(vec![Applied {
+            path,
+            value: "always".to_owned(),
+            at,
+        }]);
+        explain("D24").expect("a rule").judge(&evidence)
+    };
+    assert!(matches!(judged(60.0), Verdict::Found(_)));
+    assert_eq!(judged(40.0), Verdict::Clear);
+    not_judged("D24", machine(), "journal");
+}
+
+#[test]
+fn d25_memory_that_waits_for_khugepaged() {
+    let large = |eligible: bool| {
+        let area = if eligible {
+            advised(10_240)
+        } else {
+            anonymous(10_240).not_eligible()
+        };
+        process(38, "app").area(area)
+    };
+    let finding = found("D25", large(true).on(machine()));
+    assert!(finding.consequence.contains("2 h"), "{}", finding.consequence);
+    clear("D25", large(false).on(machine()));
+    clear(
+        "D25",
+        large(true).on(thp(machine(), "khugepaged/scan_sleep_millisecs", 10)),
+    );
+    not_judged("D25", large(true).on(machine()).denied("/proc/38/smaps"), "denied");
+}
+
+#[test]
+fn d27_base_pages_of_64k() {
+    let large = |policy: &str| {
+        let tree = thp(
+            machine().line("/hugewise/page_size", 65536),
+            "hpage_pmd_size",
+            512 << 20,
+        );
+        thp(tree, "hugepages-2048kB/enabled", policy)
+    };
+    found("D27", large("always inherit madvise [never]"));
+    clear("D27", large("always inherit [madvise] never"));
+    clear("D27", machine());
+}
+
+#[test]
+fn d32_code_that_cannot_be_aligned() {
+    let code = |offset| {
+        process(39, "clang").area(
+            anonymous(64)
+                .named("/usr/bin/clang")
+                .perms("r-xp")
+                .at(0x5500_0000_0000, offset),
+        )
+    };
+    found("D32", code(0x1000).on(machine()));
+    clear("D32", code(0x20_0000).on(machine()));
+}

@@ -1,0 +1,150 @@
+//! Large pages in a guest and under it: both levels are needed.
+
+use host::Evidence;
+use host::programs::{Area, Kind, Program};
+use model::findings::Severity;
+use model::{Bytes, PageKind};
+
+use crate::facts::{any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file};
+use crate::rule::{Answer, Case, Reason, Rule};
+
+const TRANSHUGE: &str = "https://docs.kernel.org/admin-guide/mm/transhuge.html";
+
+pub(super) const G01: Rule = Rule {
+    id: "G01",
+    name: "guest-has-no-large-pages",
+    severity: Severity::Warning,
+    holds: "Linux guests of every hypervisor",
+    text: "This is a virtual machine, and no program in it can have large pages: the pools are empty and transparent pages are off. \
+           A walk in a guest goes through both the guest's and the host's page tables, up to 24 loads; large pages on the host \
+           alone save only part of that, and TLBs cache the smaller of the two sizes. Allow them in the guest too.",
+    link: TRANSHUGE,
+    look: guest_without,
+};
+
+pub(super) const G02: Rule = Rule {
+    id: "G02",
+    name: "guest-memory-on-base-pages",
+    severity: Severity::Warning,
+    holds: "QEMU, Cloud Hypervisor, Firecracker on Linux hosts",
+    text: "The memory of a running guest is mostly on base pages of the host, so that large pages inside the guest are cached as small \
+           ones in the TLB, whatever the guest does. Use memory-backend-memfd with hugetlb=on and a pool, <memoryBacking><hugepages/> \
+           in libvirt, or transparent pages on `madvise` (QEMU asks for them; with share=on shmem_enabled counts).",
+    link: TRANSHUGE,
+    look: on_base,
+};
+
+pub(super) const G03: Rule = Rule {
+    id: "G03",
+    name: "noreserve-vm",
+    severity: Severity::Error,
+    holds: "hypervisors that map hugetlb pages without reserving them (MAP_NORESERVE)",
+    text: "A guest's memory is mapped from the pool without a reservation, and the pool has fewer pages left than the guest can still \
+           touch. The guest starts, and dies of SIGBUS when it first uses the page that is not there. Reserve at start \
+           (QEMU reserve=on or prealloc=on, Cloud Hypervisor prefault=on), or make the pool large enough.",
+    link: "https://www.qemu.org/docs/master/system/invocation.html",
+    look: no_reserve,
+};
+
+fn guest_without(evidence: &Evidence) -> Answer {
+    let hypervisor = known(&evidence.snapshot.cpu.hypervisor)?;
+    if hypervisor == "none" || any_size(evidence)? {
+        return Ok(Vec::new());
+    }
+    for pool in pools(evidence)? {
+        if *known(&pool.nr)? > 0 || *known(&pool.overcommit)? > 0 {
+            return Ok(Vec::new());
+        }
+    }
+    let mut largest: Option<(&Program, Bytes)> = None;
+    for program in programs(evidence)? {
+        let rss = *known(&program.pages.rss)?;
+        if rss >= Bytes::gib(1) && largest.is_none_or(|(_, most)| rss > most) {
+            largest = Some((program, rss));
+        }
+    }
+    let Some((program, rss)) = largest else {
+        return Ok(Vec::new());
+    };
+    let case = Case::sure(format!(
+        "in this guest ({hypervisor}) {} with {rss} runs on base pages, and cannot do otherwise",
+        program.title()
+    ))
+    .seen("/proc/cpuinfo", "hypervisor", hypervisor)
+    .seen(thp_file("enabled"), "", "never")
+    .seen("/sys/kernel/mm/hugepages", "pages in pools", 0)
+    .seen(program.file("status"), "VmRSS", rss)
+    .fix(format!(
+        "echo madvise > {} (or always), and restart the program",
+        thp_file("enabled")
+    ))
+    .fix("or fill a pool and let the program use it")
+    .fix("measure what the host gives: hugewise measure tlb");
+    Ok(vec![case])
+}
+
+/// A guest smaller than this has hardly started.
+const WORTH: Bytes = Bytes::mib(512);
+
+fn on_base(evidence: &Evidence) -> Answer {
+    each(programs(evidence)?, |program| {
+        if !known(&program.kind)?.is_some_and(Kind::is_hypervisor) || program.hugetlb()?.0 > 0 {
+            return Ok(None);
+        }
+        let backing = known(&program.pages.backing)?;
+        let (base, huge) = (backing.of(PageKind::Base), backing.of(PageKind::Thp));
+        if base < WORTH || huge >= base {
+            return Ok(None);
+        }
+        let share = 100.0 * base.0 as f64 / backing.total().0.max(1) as f64;
+        let case = Case::sure(format!("{share:.0} % ({base}) of the guest's memory in {} is on base pages of the host", program.title()))
+            .seen(program.file("status"), "HugetlbPages", "0B")
+            .seen(program.file("smaps_rollup"), "AnonHugePages and ShmemPmdMapped", huge)
+            .seen(program.file("smaps_rollup"), "on base pages", base)
+            .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...")
+            .fix(format!("or transparent: echo madvise > {} (shared memory: {})", thp_file("enabled"), thp_file("shmem_enabled")));
+        Ok(Some(case))
+    })
+}
+
+fn no_reserve(evidence: &Evidence) -> Answer {
+    each(programs(evidence)?, |program| {
+        if !known(&program.kind)?.is_some_and(Kind::is_hypervisor) {
+            return Ok(None);
+        }
+        for pool in pools(evidence)? {
+            let open = unreserved(program, pool.size)?;
+            let left = bytes(pool, available(pool)?);
+            if open > left {
+                let case = Case::sure(format!(
+                    "the guest in {} can still touch {open} of pages of {}, and {left} is left: the touch after that kills it",
+                    program.title(),
+                    pool.size.exact()
+                ))
+                .seen(program.file("smaps"), "VmFlags: ht nr, not there yet", open)
+                .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+                .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved)
+                .fix(format!("add {} pages now: {}", (open.0 - left.0).div_ceil(pool.size.0), pool_file(pool, "nr_hugepages")))
+                .fix("and start guests with reserve=on or prealloc=on (QEMU), prefault=on (Cloud Hypervisor)");
+                return Ok(Some(case));
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// hugetlb memory of that page size that is mapped without a reservation and not there yet.
+fn unreserved(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
+    let of_page = |area: &&Area| {
+        let size = area.counted.as_ref().and_then(|counted| counted.kernel_page);
+        area.has("ht") == Some(true) && area.has("nr") == Some(true) && size == Some(page)
+    };
+    let open = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
+    Ok(Bytes(
+        counted_areas(program)?
+            .iter()
+            .filter(of_page)
+            .map(open)
+            .fold(0, u64::saturating_add),
+    ))
+}

@@ -1,0 +1,49 @@
+//! Each rule of `vms` where it fires and where it must not.
+
+use host::Tree;
+
+use crate::machines::*;
+
+fn guest(policy: &str) -> Tree {
+    let tree = machine()
+        .file(
+            "/proc/cpuinfo",
+            "vendor_id\t: GenuineIntel\nflags\t\t: pae pdpe1gb hypervisor\n",
+        )
+        .line("/sys/class/dmi/id/sys_vendor", "QEMU");
+    thp(tree, "enabled", policy)
+}
+
+#[test]
+fn g01_a_guest_without_large_pages() {
+    let never = "always madvise [never]";
+    let solver = || process(110, "solver").area(anonymous(2048));
+    found("G01", solver().on(guest(never)));
+    clear("G01", solver().on(guest("always [madvise] never")));
+    clear("G01", guest(never));
+    clear("G01", solver().on(pool(guest(never), "2048kB", 10, 10, 0)));
+    clear("G01", solver().on(thp(machine(), "enabled", never)));
+}
+
+#[test]
+fn g02_a_guest_on_base_pages() {
+    let vm = |area| process(111, "qemu-system-x86_64").area(area);
+    found("G02", vm(anonymous(2048).thp(100)).on(machine()));
+    clear("G02", vm(anonymous(2048).thp(2000)).on(machine()));
+    clear("G02", vm(hugetlb(2048, 2048)).on(machine()));
+    clear("G02", process(111, "solver").area(anonymous(2048)).on(machine()));
+    not_judged(
+        "G02",
+        vm(anonymous(2048)).on(machine()).denied("/proc/111/smaps_rollup"),
+        "denied",
+    );
+}
+
+#[test]
+fn g03_a_guest_without_reservation() {
+    let vm = |flags| process(112, "cloud-hypervisor").area(hugetlb(1024, 2048).resident(100).flags(flags));
+    let with = |free| pool(machine(), "2048kB", 50 + free, free, 0);
+    found("G03", vm("rd wr sh ht nr").on(with(100)));
+    clear("G03", vm("rd wr sh ht nr").on(with(500)));
+    clear("G03", vm("rd wr sh ht").on(with(100)));
+}

@@ -1,0 +1,81 @@
+//! VMware ESX: settings of a virtual machine, and of the host.
+
+use host::config::Vmware;
+use model::findings::{Confidence, Severity};
+
+use crate::facts::each;
+use crate::files::needs_a_file;
+use crate::rule::{Answer, Case, Rule};
+
+pub(super) const G06: Rule = Rule {
+    id: "G06",
+    name: "vmx-1g-without-reservation",
+    severity: Severity::Error,
+    holds: "vSphere 7.0 and later",
+    text: "The virtual machine is to be backed with pages of 1 GiB (sched.mem.lpage.enable1GPage), which ESX does only if all its \
+           memory is reserved: sched.mem.min must be memSize, or sched.mem.pin TRUE. Otherwise it does not power on. Its memory should \
+           also be a multiple of 1 GiB.",
+    link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
+    look: needs_a_file,
+};
+
+pub(super) const G07: Rule = Rule {
+    id: "G07",
+    name: "vmx-lpage-disabled",
+    severity: Severity::Warning,
+    holds: "ESX of every version",
+    text: "A setting keeps ESX from backing guests with large pages: Mem.AllocGuestLargePage=0 or LPage.LPageAlwaysTryForNPT=0 on the host, \
+           or monitor_control.disable_mmu_largepages in the machine's file (that last name is from the field, not from a manual). They are \
+           set to let page sharing save memory; the guest then pays with a walk at each TLB miss through small pages on the host.",
+    link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
+    look: needs_a_file,
+};
+
+/// Machines that cannot have their pages of 1 GiB.
+pub(crate) fn one_g(files: &[Vmware]) -> Answer {
+    each(files, |file| {
+        if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
+            return Ok(None);
+        }
+        let memory = file
+            .number("memSize")
+            .ok_or_else(|| format!("{}: no memSize in MB", file.path))?;
+        let reserved = file.number("sched.mem.min").unwrap_or(0);
+        if reserved >= memory {
+            return Ok(None);
+        }
+        let case = Case::sure(format!(
+            "the machine does not power on: pages of 1 GiB need all of its {memory} MB reserved, and {reserved} MB are"
+        ))
+        .seen(&file.path, "sched.mem.lpage.enable1GPage", "TRUE")
+        .seen(&file.path, "memSize", memory)
+        .seen(&file.path, "sched.mem.min", reserved)
+        .fix(format!(
+            "sched.mem.min = \"{memory}\" and sched.mem.pin = \"TRUE\" (in the client: reserve all guest memory)"
+        ));
+        Ok(Some(case))
+    })
+}
+
+/// Settings that keep guests on small pages.
+pub(crate) fn disabled(files: &[Vmware]) -> Answer {
+    let host = [("Mem.AllocGuestLargePage", "0"), ("LPage.LPageAlwaysTryForNPT", "0")];
+    each(files, |file| {
+        let off = host.into_iter().find(|(name, off)| file.get(name) == Some(off));
+        let own = "monitor_control.disable_mmu_largepages";
+        let found = match off {
+            Some((name, _)) => Some((name, Confidence::High, "1")),
+            None => (file.is_on(own) == Some(true)).then_some((own, Confidence::Low, "FALSE")),
+        };
+        Ok(found.map(|(name, confidence, back)| {
+            Case::new(
+                confidence,
+                "guests are backed with small pages on the host, whatever they do inside",
+            )
+            .seen(&file.path, name, file.get(name).unwrap_or_default())
+            .fix(format!(
+                "{name} = {back}, then power the machines off and on, or move them"
+            ))
+        }))
+    })
+}

@@ -1,0 +1,45 @@
+//! The only writer of the machine: a journalled door through which every changed setting goes, and comes back.
+//!
+//! A measurement that needs hugetlb pages takes a [`PoolLease`] from a [`Door`]. Every write is in a journal on disk before
+//! it reaches the kernel, so that whatever ends the run (success, an error, a panic, SIGKILL), either the lease's `Drop` or
+//! [`Door::recover`] of the next run puts the pools back.
+
+mod door;
+mod error;
+mod gave_back;
+mod journal;
+mod knob;
+mod lease;
+mod line_file;
+mod owner;
+mod place;
+mod pool;
+pub mod setup;
+mod sink;
+mod state_dir;
+
+/// Readers that nothing outside of this crate needs, for the fuzz targets of `parsers`.
+#[doc(hidden)]
+pub mod foreign {
+    /// The journals of a loan and of a plan: read, or refused with a place in the file.
+    pub fn journals(bytes: &[u8]) {
+        if let Err(error) = crate::journal::parse(bytes, "fuzz") {
+            assert!(error.place.starts_with("fuzz:"), "{error}");
+        }
+        crate::setup::read_any(bytes);
+    }
+}
+
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod scene;
+
+pub use door::{Door, Loan};
+pub use error::{DoorError, LeaseError};
+pub use gave_back::{GaveBack, Outcome};
+pub use lease::{PoolLease, Shortfall};
+pub use place::{FileState, Place, State};
+pub use sink::{LiveSink, Sink};
