@@ -44,11 +44,11 @@ pub(crate) fn candidates(source: &Source) -> Reading<Candidates> {
     let listed = processes::list(source, &ListOptions::default());
     listed
         .into_result()
-        .and_then(|listed| survey(source, listed.rows))
+        .and_then(|listed| survey(source, &listed.rows))
         .into()
 }
 
-fn survey(source: &Source, rows: Vec<ProcessPages>) -> Result<Candidates, Unread> {
+fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> {
     if rows.is_empty() {
         return Err(Unread::new(
             Cause::Absent,
@@ -56,7 +56,7 @@ fn survey(source: &Source, rows: Vec<ProcessPages>) -> Result<Candidates, Unread
             "no process is in this capture",
         ));
     }
-    let programs: Vec<Program> = spread::over(source, &rows, |row| cheap(source, row.clone()));
+    let programs: Vec<Program> = spread::over(source, rows, |row| cheap(source, row.clone()));
     let kinds: BTreeMap<u32, Kind> = programs
         .iter()
         .filter_map(|program| Some((program.pid(), (*program.kind.known()?)?)))
