@@ -5,7 +5,7 @@ mod common;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{hugewise, lines, refused, run, sent, skipped, told, valid};
+use common::{hugewise, refused, run, sent, skipped, told, valid};
 use rustix::process::{getpid, set_child_subreaper};
 
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
@@ -120,20 +120,28 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("starts")
     };
-    let stopped = start("--log");
-    let began = Instant::now();
-    while lines(&log) < 6 && began.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(20));
+    let runs = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with("{\"arm\"")).count()
+    };
+    let mut kept = 0;
+    for (option, signal, more) in [("--log", "-INT", 5), ("--resume", "-TERM", 1)] {
+        let stopped = start(option);
+        let began = Instant::now();
+        while runs() < kept + more && began.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        sent(signal, &stopped);
+        let stopped = told(stopped.wait_with_output().expect("ends"));
+        assert_eq!(stopped.code, Some(130), "{signal}: {}", stopped.err);
+        assert!(
+            (kept + more..18).contains(&runs()) && stopped.err.contains("finished runs are in"),
+            "{signal}: {}: {}",
+            runs(),
+            stopped.err
+        );
+        kept = runs();
     }
-    sent("-INT", &stopped);
-    let stopped = told(stopped.wait_with_output().expect("ends"));
-    assert_eq!(stopped.code, Some(130), "{}", stopped.err);
-    let kept = lines(&log);
-    assert!(
-        (6..19).contains(&kept) && stopped.err.contains("finished runs are in"),
-        "{kept}: {}",
-        stopped.err
-    );
     let resumed = told(start("--resume").wait_with_output().expect("ends"));
     let text = std::fs::read_to_string(&log).expect("a log");
     let kept = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use common::stall::{Reference, assert_gone};
 use common::{Run, alive, compiled, hugewise, lines, refused, run, sent, skipped, told, valid};
 use serde_json::Value;
 
@@ -293,15 +294,12 @@ fn after_ctrl_c_nothing_is_left_and_whole_blocks_are_gone_on_with() {
 #[test]
 fn after_kill_9_the_program_ends_too() {
     let Some(bench) = Bench::set_up() else { return };
+    let reference = std::env::var_os("HUGEWISE_TEST_KILLS").map(|_| Reference::start());
     let log = bench.file("log.jsonl");
     let mut begun = bench.begun(&["--runs", "900", "--log", &bench.name("log.jsonl")], &log, 2);
     begun.kill().expect("killed");
     begun.wait().expect("ended");
-    let began = Instant::now();
-    while bench.left() > 0 && began.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(bench.left(), 0);
+    assert_gone("after kill -9", reference.as_ref(), || bench.left());
 }
 
 #[test]
@@ -362,10 +360,7 @@ fn a_log_killed_while_it_is_rewritten_is_the_old_one_or_has_all_whole_blocks() {
         }
     }
     assert!(within > 0, "no kill came within a write");
-    let began = Instant::now();
-    while bench.left() > 0 && began.elapsed() < Duration::from_secs(5) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert_gone("after the last kill", None, || bench.left());
     assert_eq!(run(&resume).code, Some(0));
     assert_eq!((drafts(&bench), lines(&log)), (0, 7));
 }

@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{hugewise, skipped, told};
+use common::stall::{Reference, assert_gone};
+use common::{hugewise, left_behind, skipped, told};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -22,20 +23,23 @@ const SEED: u64 = 20;
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 /// Fills a buffer of 8 MiB again and again for some 30 ms.
 const FILLS: [&str; 6] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=8M", "count=25", "status=none"];
-/// How long a child may take to die after its parent, and a loan of somebody else's to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long loans of other programs may take to end.
+const OTHERS: Duration = Duration::from_secs(2);
+/// Where this is set, what is left after a kill has a second to end.
+const ASKED: &str = "HUGEWISE_TEST_KILLS";
 
 /// The tests here borrow from the same pool, so they take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Who belongs to this test carries this variable, descendants included.
-const MARK: &str = "HUGEWISE_TEST_KILLS";
+const MARK: &str = "HUGEWISE_TEST_COMPARED";
 
 /// A place for comparisons with a state directory and logs of their own.
 struct Bench {
     folder: TempDir,
     arms: &'static str,
     before: Pool,
+    reference: Option<Reference>,
 }
 
 /// What a comparison may change of a pool. Surplus pages come and go with the programs that use them.
@@ -78,6 +82,7 @@ impl Bench {
                 "base,thp"
             },
             before: Pool::now(),
+            reference: reference(),
         }
     }
 
@@ -137,8 +142,7 @@ impl Bench {
 
     /// Nobody lives, the log is whole, and after the next command the pool is as before. Gives whether that one had to mend it.
     fn assert_as_before(&self, round: u64) -> bool {
-        let all_gone = within(|| left_behind().is_empty());
-        assert!(all_gone, "round {round}: left behind: {:?}", left_behind());
+        assert_gone(&format!("round {round}"), self.reference.as_ref(), || left_behind(MARK));
         runs(&self.log(round));
         let mended = self.journals() > 0;
         let status = hugewise(&["status"]).env("HUGEWISE_STATE_DIR", self.state()).output();
@@ -188,7 +192,7 @@ impl Bench {
 fn within(is_so: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     while !is_so() {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > OTHERS {
             return false;
         }
         thread::sleep(Duration::from_millis(5));
@@ -196,27 +200,8 @@ fn within(is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Processes, running or stopped, that carry this test's mark, with their command lines.
-fn left_behind() -> Vec<String> {
-    let mark = format!("{MARK}={}", std::process::id());
-    let processes = fs::read_dir("/proc")
-        .expect("/proc")
-        .flatten()
-        .map(|entry| entry.path());
-    let marked = processes.filter(|path| {
-        let variables = fs::read(path.join("environ")).unwrap_or_default();
-        variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())
-    });
-    marked
-        .map(|path| {
-            let words = fs::read(path.join("cmdline")).unwrap_or_default();
-            format!(
-                "{}: {}",
-                path.display(),
-                String::from_utf8_lossy(&words).replace('\0', " ")
-            )
-        })
-        .collect()
+fn reference() -> Option<Reference> {
+    std::env::var_os(ASKED).map(|_| Reference::start())
 }
 
 /// The finished runs of a log, of which only the last line may be cut; none if it was not begun.
@@ -265,8 +250,9 @@ fn after_ctrl_c_at_any_moment_nothing_is_left_to_mend() {
 
 /// The kernel kills a child with its parent, but not a grandchild.
 #[test]
-fn after_kill_9_a_program_and_what_it_started_end_within_two_seconds() {
+fn after_kill_9_a_program_and_what_it_started_end() {
     let _turn = TURN.lock();
+    let reference = reference();
     let folder = tempfile::tempdir().expect("a directory");
     let log = folder.path().join("log.jsonl");
     let line = "sleep 64.25 & sh -c 'sleep 64.25; true'";
@@ -280,7 +266,7 @@ fn after_kill_9_a_program_and_what_it_started_end_within_two_seconds() {
         .spawn()
         .expect("starts");
     let sleeps = || {
-        left_behind()
+        left_behind(MARK)
             .iter()
             .filter(|line| line.contains(": sleep 64.25"))
             .count()
@@ -292,7 +278,7 @@ fn after_kill_9_a_program_and_what_it_started_end_within_two_seconds() {
     assert_eq!(sleeps(), 2);
     kill_process(Pid::from_child(&child), Signal::KILL).expect("struck");
     child.wait().expect("ended");
-    assert!(within(|| left_behind().is_empty()), "left behind: {:?}", left_behind());
+    assert_gone("after kill -9", reference.as_ref(), || left_behind(MARK));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use host::Source;
 use model::{Bytes, PageKind};
+use rustix::process::Uid;
 use settings::{Door, LiveSink, PoolLease};
 
 use crate::ui::Ui;
@@ -16,16 +17,17 @@ pub(super) fn door() -> Door {
 /// Where the journals are: gone after a restart, and so are the settings they keep account of. An ordinary user has
 /// one of their own, since only root may write root's.
 fn state_dir() -> PathBuf {
-    if let Some(named) = std::env::var_os("HUGEWISE_STATE_DIR") {
-        return PathBuf::from(named);
-    }
-    let user = rustix::process::geteuid();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let named = std::env::var_os("HUGEWISE_STATE_DIR").map(PathBuf::from);
+    named.unwrap_or_else(|| state_dir_of(rustix::process::geteuid(), runtime))
+}
+
+fn state_dir_of(user: Uid, runtime: Option<PathBuf>) -> PathBuf {
     if user.is_root() {
         return PathBuf::from("/run/hugewise");
     }
     // Both are made by root for this user alone; a name in /tmp could be planted by any other.
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let runtime = named.filter(|path| path.is_absolute());
+    let runtime = runtime.filter(|path| path.is_absolute());
     let runtime = runtime.unwrap_or_else(|| PathBuf::from(format!("/run/user/{}", user.as_raw())));
     runtime.join("hugewise")
 }
@@ -148,4 +150,20 @@ fn lease(ui: &Ui, door: &Door, page: Bytes, bytes: Bytes) -> (Option<PoolLease>,
         ui.note(&format!("for this measurement: {}", lease.how()));
     }
     (lease, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::state_dir_of;
+    use rustix::process::Uid;
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn an_ordinary_user_has_a_directory_that_root_made_for_this_user() {
+        let of = |user, runtime: Option<&str>| state_dir_of(Uid::from_raw(user), runtime.map(PathBuf::from));
+        assert_eq!(of(1000, None), Path::new("/run/user/1000/hugewise"));
+        assert_eq!(of(1000, Some("tmp")), Path::new("/run/user/1000/hugewise"));
+        assert_eq!(of(1000, Some("/run/mine")), Path::new("/run/mine/hugewise"));
+        assert_eq!(of(0, Some("/run/mine")), Path::new("/run/hugewise"));
+    }
 }

@@ -10,22 +10,18 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::stall::{Ending, Reference, Took, interrupt};
+use crate::common::stall::{Ending, HANGS, PROMPT, Reference, Took, assert_gone, interrupt};
 use crate::common::{left_behind, noted, skipped};
 use crate::machine::Bench;
 
-/// Strikes of the usual run: each command once by each of two signals.
+/// Strikes of the usual run: each command once by SIGKILL, and once by SIGINT or SIGTERM.
 const STRIKES: u64 = 18;
 /// The same moments every time.
 const SEED: u64 = 14;
 /// What belongs to this test carries this variable, descendants included.
 const MARK: &str = "HUGEWISE_TEST_STRUCK";
-/// How long anything may take to end after its parent.
-const GONE_WITHIN: Duration = Duration::from_secs(2);
-/// A command that has not ended by then hangs.
-const HANGS: Duration = Duration::from_secs(60);
-/// What a signal may take to end a command, where HUGEWISE_TEST_KILLS asks for many; without what the machine kept it waiting.
-const PROMPT: Duration = Duration::from_secs(1);
+/// How long loans of other programs may take to end.
+const OTHERS: Duration = Duration::from_secs(2);
 const POOLS: &str = "/sys/kernel/mm/hugepages";
 
 /// A command that is struck.
@@ -72,11 +68,12 @@ const VICTIMS: [Victim; 9] = [
     victim(&["checkup", "--skip", "doctor,ps,latency", "--report", "REPORT"], 6000),
 ];
 
-/// How often each signal strikes, of the numbers 0 to 3.
+/// SIGKILL for all commands in turn, then SIGINT for every other one and SIGTERM for the rest, which they exchange the next time.
 fn signal(round: u64) -> Signal {
-    match (round / VICTIMS.len() as u64) % 4 {
-        0 | 2 => Signal::KILL,
-        1 => interrupt(),
+    let (pass, nth) = (round / VICTIMS.len() as u64, round % VICTIMS.len() as u64);
+    match (pass % 4, nth % 2) {
+        (0 | 2, _) => Signal::KILL,
+        (1, 0) | (3, 1) => interrupt(),
         _ => Signal::TERM,
     }
 }
@@ -258,12 +255,11 @@ fn whatever_is_struck_at_any_moment_leaves_everything_as_before() {
         let (status, took) = ended(&mut child, &reference, &what);
         assert!(is_sane(status, signal), "{what}: {status:?}");
         tallies[nth].add(is_struck, took, &what);
-        let is_alone = within(GONE_WITHIN, || left_behind(MARK).is_empty());
-        assert!(is_alone, "{what}: left behind: {:?}", left_behind(MARK));
+        assert_gone(&what, is_asked.then_some(&reference), || left_behind(MARK));
         assert_whole(&report, &what);
         bench.mended(&victim, signal);
         assert_eq!(bench.changed_since(&before), [""; 0], "{what}");
-        if !within(GONE_WITHIN, || pools() == pools_before) {
+        if !within(OTHERS, || pools() == pools_before) {
             skipped(&format!(
                 "{what}: others changed a pool: {pools_before:?} -> {:?}",
                 pools()

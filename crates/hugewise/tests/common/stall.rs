@@ -1,5 +1,6 @@
 //! How long the machine itself held a process up: a bound of time is for what the program does, not for a machine that is busy.
 
+use std::fmt::Debug;
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +10,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+/// What has not ended by then lives on.
+pub const HANGS: Duration = Duration::from_secs(60);
+/// What a signal may take to end a command, and what anything may take to end after its parent: looked at where many runs are
+/// asked for, without what the machine kept it waiting.
+pub const PROMPT: Duration = Duration::from_secs(1);
 /// Between two trials.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -157,5 +163,27 @@ impl Ending {
             wall: now - self.began,
             held_up: (self.latest - self.waited).max(reference.longest(self.began, now)) + self.zeroing,
         }
+    }
+}
+
+/// Waits until nothing is left; with a reference, that may take a second and no longer.
+#[track_caller]
+pub fn assert_gone<L>(what: &str, reference: Option<&Reference>, left: impl Fn() -> L)
+where
+    L: Debug + Default + PartialEq,
+{
+    let began = Instant::now();
+    loop {
+        let (rest, now) = (left(), Instant::now());
+        if rest == L::default() {
+            let own = reference.map(|reference| (now - began).saturating_sub(reference.longest(began, now)));
+            assert!(
+                own.is_none_or(|own| own < PROMPT),
+                "{what}: the last one took {own:?} to end"
+            );
+            return;
+        }
+        assert!(now - began < HANGS, "{what}: left behind: {rest:?}");
+        thread::sleep(Duration::from_millis(5));
     }
 }

@@ -139,6 +139,13 @@ fn a_busy_piece_is_tried_again_and_a_refused_one_is_counted_by_its_reason() {
     assert_eq!(made.asked, [10, 10, 10, 20, 30, 40, 40, 40, 40]);
     assert_eq!((done.pieces.large, done.pieces.refused, done.pieces.total()), (2, 2, 4));
     assert_eq!(done.took.len(), 2);
+    let mut reasons: Vec<(String, u64)> = done
+        .refused()
+        .into_iter()
+        .map(|refused| (refused.error, refused.pieces))
+        .collect();
+    reasons.sort();
+    assert_eq!(reasons, [("EAGAIN".to_owned(), 1), ("ENOMEM".to_owned(), 1)]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use chase::ring::{Rings, SLOTS, Slot};
 use chase::thread::Pinned;
 use host::processes::{self, Proof};
 use model::latency::{Backed, Pattern};
-use model::{Bytes, PageKind, Reading};
+use model::{Backing, Bytes, PageKind, Reading};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -117,17 +117,21 @@ impl Held {
                 Some(format!("what backs it could not be proved: {why}")),
             ),
             Reading::Known(Proof { backing, account }) => {
-                let share = backing.share(self.kind).unwrap_or(0.0);
                 let backed = Backed {
                     asked: self.kind,
                     got: backing,
                     proof: account,
                 };
-                let why = (share < ENOUGH).then(|| fallen_back(self.kind, &backed));
+                let why = (!is_enough(self.kind, &backed.got)).then(|| fallen_back(self.kind, &backed));
                 (backed, why)
             }
         }
     }
+}
+
+/// May a number be given under that kind's name?
+fn is_enough(kind: PageKind, got: &Backing) -> bool {
+    got.share(kind).is_some_and(|share| share >= ENOUGH)
 }
 
 fn prove(kind: PageKind, start: usize, bytes: Bytes) -> Reading<Proof> {
@@ -213,4 +217,22 @@ fn standing(spec: &Spec) -> Vec<(RingKey, Slot, Order)> {
         .zip(slots)
         .map(|((key, order), slot)| (key, slot, order))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_enough;
+    use model::{Backing, Bytes, PageKind};
+
+    #[test]
+    fn memory_counts_as_a_kind_from_95_percent_on() {
+        let got = |thp: u64| -> Backing {
+            let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
+            parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect()
+        };
+        assert!(is_enough(PageKind::Thp, &got(950)));
+        assert!(!is_enough(PageKind::Thp, &got(949)));
+        assert!(!is_enough(PageKind::HUGETLB_2M, &got(950)));
+        assert!(!is_enough(PageKind::Thp, &Backing::new()), "nothing is resident");
+    }
 }

@@ -149,4 +149,9 @@ fn a_file_that_cannot_be_put_leaves_nothing_behind() {
     root.put_file(&long, &file("", 0o644))
         .expect_err("the name is too long");
     assert_eq!(names(&etc), [""; 0]);
+    // Written whole beside it, and then there is a directory of that name.
+    fs::create_dir(etc.join("taken")).expect("a directory");
+    root.put_file("/etc/taken", &file("whole\n", 0o644))
+        .expect_err("the name is taken");
+    assert_eq!(names(&etc), ["taken"]);
 }
