@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -13,7 +13,11 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("preload", &["preload-abi"]),
     ("stats", &["model"]),
     ("measure", &["model", "stats", "host", "chase", "vm"]),
-    ("compare", &["model", "stats", "host", "chase", "preload-abi"]),
+    ("process", &["model", "host", "chase"]),
+    (
+        "compare",
+        &["model", "stats", "host", "chase", "process", "preload-abi"],
+    ),
     ("sim", &["model"]),
     ("doctor", &["model", "host"]),
     ("plan", &["model", "host"]),
@@ -29,7 +33,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     (
         "parsers",
         &[
-            "model", "host", "vm", "compare", "sim", "doctor", "plan", "settings", "hugewise",
+            "model", "host", "vm", "compare", "sim", "doctor", "plan", "process", "settings", "hugewise",
         ],
     ),
 ];
@@ -165,7 +169,9 @@ fn host_never_writes() {
 
 #[test]
 fn only_settings_changes_the_machine() {
-    for name in ["model", "chase", "vm", "measure", "compare", "sim", "doctor", "plan"] {
+    for name in [
+        "model", "chase", "vm", "measure", "process", "compare", "sim", "doctor", "plan",
+    ] {
         assert_eq!(offenders(name, &WRITING, |_| false), Vec::<String>::new(), "{name}");
     }
     // The program writes result files, and only where it was told to: never under /proc or /sys.
@@ -228,9 +234,9 @@ fn programs_are_started_in_these_places_only() {
         // Helpers, shut in.
         "hugewise/src/helper.rs",
         // The user's own program and commands.
-        "compare/src/live/spawn/syscall.rs",
+        "process/src/spawn/syscall.rs",
         // Ourselves.
-        "compare/src/live/guard/syscall.rs",
+        "process/src/guard/syscall.rs",
         "measure/src/kernelops/crew.rs",
     ];
     assert_eq!(holders(&words), expected(known), "{TABLE}");
@@ -317,7 +323,7 @@ fn what_could_not_be_read_is_no_zero() {
     ];
     let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
     for name in [
-        "host", "doctor", "plan", "settings", "sim", "hugewise", "measure", "compare",
+        "host", "doctor", "plan", "settings", "sim", "hugewise", "measure", "process", "compare",
     ] {
         for (path, text) in sources_of(name) {
             if is_test(&path) {

@@ -1,7 +1,7 @@
 //! Readers of foreign bytes that nothing outside of this crate needs, for the fuzz targets of `parsers`.
 
 use crate::elf::Elf;
-use crate::{inplace, text};
+use crate::text;
 
 /// The file of a program.
 pub fn elf(bytes: &[u8]) {
@@ -14,9 +14,4 @@ pub fn elf(bytes: &[u8]) {
 /// Why it is no answer, after the address.
 pub fn answer(text: &str) -> Result<String, String> {
     text::body("http://fuzz/", text)
-}
-
-/// A line of /proc/PID/stat.
-pub fn stat(line: &str) {
-    let _ = inplace::stat::parse(line);
 }

@@ -11,8 +11,6 @@ pub mod experiment;
 pub mod flip;
 #[doc(hidden)]
 pub mod foreign;
-mod halt;
-mod handles;
 pub mod inplace;
 pub mod judge;
 pub mod live;
@@ -34,7 +32,6 @@ mod spec;
 pub mod technique;
 pub(crate) mod text;
 pub mod threads;
-mod tree;
 
 use std::io;
 use std::time::Duration;

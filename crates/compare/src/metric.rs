@@ -5,8 +5,8 @@ use std::str::FromStr;
 use model::compare::Metric;
 use regex_lite::Regex;
 
-use super::live::KEPT;
 use super::{Wanted, text};
+use process::KEPT;
 
 /// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]`.
 #[derive(Clone, Debug)]

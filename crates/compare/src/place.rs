@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use host::CpuList;
+pub use process::Bound;
 
 /// A placement as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,17 +18,6 @@ pub enum Place {
     Node(u32),
     /// Memory of all nodes by turns.
     Interleave,
-}
-
-/// What a placement means on a machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
-    /// The CPUs that may be used; empty for all.
-    pub cpus: Vec<u32>,
-    /// The nodes that memory comes from; empty for the kernel's choice.
-    pub nodes: Vec<u32>,
-    /// From these by turns?
-    pub interleave: bool,
 }
 
 /// The parts of a machine that placements are about.

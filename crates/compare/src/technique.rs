@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use model::Bytes;
+pub use process::ThpSwitch;
 
 use super::Error;
 use super::policy::Policy;
@@ -35,18 +36,6 @@ pub enum Collapse {
     Private,
     /// Code mapped from files.
     Text,
-}
-
-/// The kernel's switch for the transparent pages of one process and its children.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThpSwitch {
-    /// As it is.
-    #[default]
-    Left,
-    /// Off.
-    Off,
-    /// Off but for memory that asked for it.
-    ExceptAdvised,
 }
 
 /// What is done to the child, and to nothing else.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use host::Source;
 use model::{Cause, Unread};
 
-use super::tree;
+use process::tree;
 
 /// Whose CPU time counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

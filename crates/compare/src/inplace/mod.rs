@@ -7,7 +7,6 @@ mod doubts;
 mod own;
 mod process;
 mod slice;
-pub(crate) mod stat;
 
 use std::time::Duration;
 

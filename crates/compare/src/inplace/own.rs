@@ -6,15 +6,16 @@ use chase::counters::program::Event;
 use host::Source;
 use host::processes::status::Status;
 use model::{Cause, Unread};
+use process::halt::{self, Descendants};
+use process::tree;
 
-use crate::halt::{self, Descendants};
+use crate::Error;
 use crate::live::process::Process;
 use crate::live::spawned::Spawned;
 use crate::live::{Arm, Counting, Server};
 use crate::metric::Asked;
 use crate::rising::Rising;
 use crate::score::Counter;
-use crate::{Error, tree};
 
 /// Between two readings of its counters.
 const ASKING: Duration = Duration::from_millis(100);

@@ -11,7 +11,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::own::Own;
-use super::stat::{self, Stat};
 use super::{Sample, Subject, Whose};
 use crate::Error;
 use crate::flip::{self, Flipped, To};
@@ -19,6 +18,7 @@ use crate::live::{Arm, server};
 use crate::metric::From;
 use crate::score::{Counter, Mark};
 use crate::threads::{Threads, Times};
+use ::process::stat::{self, Stat};
 
 /// How long a wish to stop may wait.
 const STEP: Duration = Duration::from_millis(100);

@@ -6,12 +6,12 @@ use chase::counters::program::Event;
 use model::compare::{Flip, Metric};
 use model::{Backing, PageKind, Unread};
 
-use super::stat::Stat;
 use super::{Length, Whose};
 use crate::Error;
 use crate::live::server::Load;
 use crate::metric::{self, Asked};
 use crate::score::{self, Counter, Mark};
+use process::stat::Stat;
 
 /// The process at one end of a slice.
 #[derive(Clone, Debug, PartialEq)]

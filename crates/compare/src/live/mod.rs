@@ -1,35 +1,26 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
 mod counted;
-mod guard;
-mod outputs;
 pub(super) mod process;
 pub(super) mod server;
-mod spawn;
 pub(super) mod spawned;
 mod squeeze;
-mod syscall;
 pub(super) mod trial;
-mod waiting;
-pub(super) mod watch;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
+use ::process::{Ended, Outputs, Seen};
 use chase::counters::program::Event;
 use model::Bytes;
 use model::compare::{Metric, Run};
 
 pub use self::counted::Counting;
-pub(super) use self::outputs::KEPT;
-use self::outputs::Outputs;
 use self::process::Process;
 pub use self::server::Server;
 use self::spawned::Spawned;
-use self::syscall::Ended;
 pub use self::trial::Choice;
-use self::watch::Seen;
 use super::metric::{self, Asked};
 use super::place::Bound;
 use super::technique::{Collapse, Setup};

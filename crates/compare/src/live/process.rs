@@ -6,21 +6,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::process::handles::{self, ENDING, Handles};
+use ::process::{Ended, Outputs, Place, Seen, Watch, tree};
 use chase::counters::program::{Attached, Event};
 use host::Source;
 use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 
-use super::guard::Place;
-use super::outputs::Outputs;
 use super::said;
 use super::spawned::Spawned;
 use super::squeeze::Squeeze;
-use super::syscall::{self, Ended};
-use super::waiting;
-use super::watch::{Seen, Watch};
-use crate::handles::{self, ENDING, Handles};
+use crate::Error;
 use crate::preload::{Armed, Report};
-use crate::{Error, tree};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
 /// alone.
@@ -144,7 +140,7 @@ impl Process {
             }
             let look = if self.outputs.shorten() { FIRST } else { SELDOM };
             let left = due.saturating_duration_since(Instant::now());
-            let ended = waiting::has_ended_within(self.pid, left.min(look)).map_err(|error| Error::Setup {
+            let ended = ::process::has_ended_within(self.pid, left.min(look)).map_err(|error| Error::Setup {
                 arm: self.arm.clone(),
                 what: "waiting for it".to_owned(),
                 error,
@@ -181,7 +177,7 @@ impl Process {
 
     /// That it has ended, as an error.
     pub(crate) fn gone(&self) -> Error {
-        let status = syscall::peek(self.pid);
+        let status = ::process::peek(self.pid);
         Error::Gone {
             arm: self.arm.clone(),
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
@@ -207,7 +203,7 @@ impl Process {
             what: "its accounts".to_owned(),
             error,
         })?;
-        let seen = self.watch.take().unwrap_or_else(Watch::new).finish(ended.max_rss);
+        let seen = self.watch.take().unwrap_or_default().finish(ended.max_rss);
         Ok(Done {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
             outputs: Arc::clone(&self.outputs),
@@ -264,7 +260,7 @@ impl Process {
     fn kill_with(&mut self, outside: &Handles) -> io::Result<Ended> {
         handles::kill_group(self.pid);
         outside.signal(Signal::KILL);
-        let ended = syscall::wait(self.pid)?;
+        let ended = ::process::wait(self.pid)?;
         self.reaped = true;
         let until = Instant::now() + ENDING;
         handles::group_has_ended_by(&Source::live(), self.pid, until);

@@ -6,15 +6,12 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use model::Bytes;
+use process::{Bound, Failure, Order, Outputs, Started, Step, ThpSwitch};
 
 use super::counted::Counting;
-use super::outputs::Outputs;
-use super::spawn::{Failure, Order, Started, Step};
 use super::{Arm, Setup};
 use crate::Error;
-use crate::place::Bound;
 use crate::preload::{self, Armed, Layout, Preload};
-use crate::technique::ThpSwitch;
 
 /// What to start.
 pub(crate) struct Spawned<'a> {

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use host::Source;
 use host::programs::{Area, parse_maps};
 use model::{Bytes, Cause};
+use process::cpu_time;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::watch::cpu_time;
 use crate::code::Code;
 use crate::flip::{MADV_COLLAPSE, aligned, process_madvise};
 use crate::technique::Collapse;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use model::compare::{Metric, Run};
+use process::Watch;
+use process::halt::{self, Descendants};
 
 use super::Plan;
-use crate::halt::{self, Descendants};
 use crate::live::process::Process;
 use crate::live::spawned::Spawned;
-use crate::live::watch::Watch;
 use crate::live::{self, Arm, Counting, hook};
 use crate::metric::{Asked, From};
 use crate::rising::Rising;

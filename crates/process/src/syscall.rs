@@ -6,10 +6,10 @@ use std::io;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 /// No signal reaches this thread, or a child that it makes, for as long as this lives.
-pub(super) struct Blocked(libc::sigset_t);
+pub(crate) struct Blocked(libc::sigset_t);
 
 impl Blocked {
-    pub(super) fn all() -> Self {
+    pub(crate) fn all() -> Self {
         // SAFETY: all-zero is a valid set, and both calls only fill in or read the sets of this frame. They fail on nothing else
         // than a first argument unlike this one.
         unsafe {
@@ -29,27 +29,30 @@ impl Drop for Blocked {
 }
 
 /// How a child ended and what it used, its own children that it waited for included.
-pub(super) struct Ended {
+pub struct Ended {
     /// As `wait` tells it.
-    pub(super) status: std::process::ExitStatus,
+    pub status: std::process::ExitStatus,
     /// CPU seconds in user mode.
-    pub(super) user: f64,
+    pub user: f64,
     /// CPU seconds in the kernel.
-    pub(super) system: f64,
+    pub system: f64,
     /// The largest resident set of any one process, in bytes.
-    pub(super) max_rss: u64,
+    pub max_rss: u64,
     /// Minor faults.
-    pub(super) faults: u64,
+    pub faults: u64,
     /// Major faults.
-    pub(super) major_faults: u64,
+    pub major_faults: u64,
     /// Voluntary context switches.
-    pub(super) waits: u64,
+    pub waits: u64,
     /// Involuntary ones.
-    pub(super) preemptions: u64,
+    pub preemptions: u64,
 }
 
 /// How a child that has ended ended, without taking its accounts.
-pub(super) fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
+///
+/// # Errors
+/// The kernel's; that it has not ended is `WouldBlock`.
+pub fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
     use std::os::unix::process::ExitStatusExt;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let status = rustix::process::waitid(WaitId::Pid(child), options)?;
@@ -63,7 +66,10 @@ pub(super) fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
 }
 
 /// Waits for the end of a child of this process.
-pub(super) fn wait(pid: Pid) -> io::Result<Ended> {
+///
+/// # Errors
+/// The kernel's, if there is no such child.
+pub fn wait(pid: Pid) -> io::Result<Ended> {
     use std::os::unix::process::ExitStatusExt;
     let mut status = 0;
     // SAFETY: all-zero is a valid rusage, and the call only fills in what it is given.

@@ -19,8 +19,6 @@ use rustix::process::Pid;
 use rustix::thread::CpuSet;
 
 use super::guard::Place;
-use crate::place::Bound;
-use crate::technique::ThpSwitch;
 
 /// Where programs are without `PATH`, as `execvp` has it.
 const USUAL_PATH: &str = "/bin:/usr/bin";
@@ -29,46 +27,69 @@ const SHELL: &str = "/bin/sh";
 /// Nodes that fit a mask here.
 const NODES: usize = 1024;
 
+/// Where a program runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// The CPUs that may be used; empty for all.
+    pub cpus: Vec<u32>,
+    /// The nodes that memory comes from; empty for the kernel's choice.
+    pub nodes: Vec<u32>,
+    /// From these by turns?
+    pub interleave: bool,
+}
+
+/// The kernel's switch for the transparent pages of one process and its children.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThpSwitch {
+    /// As it is.
+    #[default]
+    Left,
+    /// Off.
+    Off,
+    /// Off but for memory that asked for it.
+    ExceptAdvised,
+}
+
 /// What to start, and how.
-pub(super) struct Order<'a> {
+pub struct Order<'a> {
     /// The program and its arguments.
-    pub(super) words: &'a [OsString],
+    pub words: &'a [OsString],
     /// Variables to set.
-    pub(super) env: &'a [(OsString, OsString)],
+    pub env: &'a [(OsString, OsString)],
     /// Variables that are not to be there.
-    pub(super) unset: &'a [String],
+    pub unset: &'a [String],
     /// The kernel's switch.
-    pub(super) thp: ThpSwitch,
+    pub thp: ThpSwitch,
     /// Where it runs.
-    pub(super) bound: &'a Bound,
+    pub bound: &'a Bound,
     /// Standard output and error.
-    pub(super) outputs: [BorrowedFd<'a>; 2],
+    pub outputs: [BorrowedFd<'a>; 2],
     /// What it opens counters for.
-    pub(super) events: &'a [Countable],
+    pub events: &'a [Countable],
 }
 
 /// A program that runs, or will have to be reaped.
-pub(super) struct Started {
+pub struct Started {
     /// Its number, and that of its group.
-    pub(super) pid: Pid,
+    pub pid: Pid,
     /// It is told to the guardian as long as this lives.
-    pub(super) place: Place,
+    pub place: Place,
     /// Its counters, in their order, unless one of them could not be opened.
-    pub(super) counters: Option<Vec<OwnedFd>>,
+    pub counters: Option<Vec<OwnedFd>>,
 }
 
 /// What could not be done, and why.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub struct Failure {
     /// What.
-    pub(super) step: Step,
+    pub step: Step,
     /// Why.
-    pub(super) error: io::Error,
+    pub error: io::Error,
 }
 
 /// What is done for a program to run, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// A guardian, for the case that this process is killed.
     Guard,
     /// A process.
@@ -91,7 +112,7 @@ pub(super) enum Step {
 
 impl Step {
     /// What it is about, for a message.
-    pub(super) fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Self::Guard => "a guardian over it",
             Self::Process => "a process",
@@ -105,7 +126,8 @@ impl Step {
         }
     }
 
-    pub(super) fn failed(self, error: impl Into<io::Error>) -> Failure {
+    /// That it could not be done.
+    pub fn failed(self, error: impl Into<io::Error>) -> Failure {
         Failure {
             step: self,
             error: error.into(),
@@ -115,7 +137,10 @@ impl Step {
 
 impl Order<'_> {
     /// Starts it.
-    pub(super) fn start(&self) -> Result<Started, Failure> {
+    ///
+    /// # Errors
+    /// The step that failed; nothing is left of it.
+    pub fn start(&self) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
         let input = nothing().map_err(|error| Step::Files.failed(error))?;
         let [output, errors] = self.outputs;

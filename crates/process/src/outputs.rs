@@ -9,7 +9,7 @@ use model::Bytes;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
 /// The end of an output is kept up to this size: programs sum up at their end.
-pub(crate) const KEPT: Bytes = Bytes::mib(1);
+pub const KEPT: Bytes = Bytes::mib(1);
 /// With more than that in memory, all but the end is given back.
 const MOST: Bytes = Bytes::mib(16);
 /// `st_blocks` counts these, whatever the file system (stat(2)).
@@ -17,21 +17,29 @@ const BLOCK: u64 = 512;
 
 /// Standard output and error of one program.
 #[derive(Debug)]
-pub(super) struct Outputs {
-    pub(super) output: File,
-    pub(super) errors: File,
+pub struct Outputs {
+    /// Standard output.
+    pub output: File,
+    /// Standard error.
+    pub errors: File,
 }
 
 impl Outputs {
     /// New ones: nobody else ever wrote to them.
-    pub(super) fn own() -> io::Result<Arc<Self>> {
+    ///
+    /// # Errors
+    /// If the kernel gives none.
+    pub fn own() -> io::Result<Arc<Self>> {
         let (output, errors) = (memory("hugewise-output")?, memory("hugewise-errors")?);
         Ok(Arc::new(Self { output, errors }))
     }
 
     /// Empty ones, which another program may have had, since new ones cost each run tens of microseconds. What a program left
     /// behind may write to them later, so they are not for texts that hold a number.
-    pub(super) fn lent() -> io::Result<Arc<Self>> {
+    ///
+    /// # Errors
+    /// If the kernel gives none, or a lent one cannot be emptied.
+    pub fn lent() -> io::Result<Arc<Self>> {
         static ALL: Mutex<Vec<Arc<Outputs>>> = Mutex::new(Vec::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         // It is here that they are handed out, so whoever has none now will not have them in a moment.
@@ -46,22 +54,22 @@ impl Outputs {
     }
 
     /// What it wrote to standard output so far.
-    pub(super) fn output(&self) -> String {
+    pub fn output(&self) -> String {
         tail(&self.output)
     }
 
     /// What it wrote to standard error so far.
-    pub(super) fn errors(&self) -> String {
+    pub fn errors(&self) -> String {
         tail(&self.errors)
     }
 
     /// All that it wrote: output, then errors.
-    pub(super) fn all(&self) -> String {
+    pub fn all(&self) -> String {
         self.output() + &self.errors()
     }
 
     /// Gives back the memory of all but the ends, where they became long. Was there any? Then more may come soon.
-    pub(super) fn shorten(&self) -> bool {
+    pub fn shorten(&self) -> bool {
         let [output, errors] = [&self.output, &self.errors].map(shorten);
         output || errors
     }

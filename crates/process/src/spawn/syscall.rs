@@ -16,8 +16,8 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::{Child, Failure, Image, NODES, Nodes, Step};
-use crate::live::syscall::{Blocked, wait};
-use crate::technique::ThpSwitch;
+use crate::spawn::ThpSwitch;
+use crate::syscall::{Blocked, wait};
 
 /// `linux/prctl.h`, not in libc yet: the switch spares memory that asked for large pages (Linux 6.18).
 const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
@@ -53,7 +53,7 @@ struct Shared<'a, Open> {
 
 impl<Open: Fn() -> io::Result<OwnedFd>> Child<'_, Open> {
     /// Starts it; the program runs when this returns.
-    pub(super) fn start(&self) -> Result<Pid, Failure> {
+    pub(crate) fn start(&self) -> Result<Pid, Failure> {
         let shared = Shared::of(self);
         let mut stack = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let before = (self.thp != ThpSwitch::Left).then(switch_of_this_process);

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// If a thread is still not stopped after seconds; names it.
-pub(crate) fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Result<()> {
+pub fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     signal_group(root, Signal::STOP);
     loop {
@@ -46,7 +46,7 @@ pub(crate) fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Res
 }
 
 /// Continues them.
-pub(crate) fn go_on(source: &Source, root: u32) {
+pub fn go_on(source: &Source, root: u32) {
     // Children with groups of their own first, so that nobody waits for one that is stopped.
     tree::of(source, root)
         .pids
@@ -57,7 +57,7 @@ pub(crate) fn go_on(source: &Source, root: u32) {
 }
 
 /// Asks them to end; a stopped process gets to know only when it goes on.
-pub(crate) fn ask_to_end(source: &Source, root: u32) {
+pub fn ask_to_end(source: &Source, root: u32) {
     for signal_of in [Signal::TERM, Signal::CONT] {
         tree::of(source, root)
             .pids
@@ -70,15 +70,16 @@ pub(crate) fn ask_to_end(source: &Source, root: u32) {
 
 /// Processes that a program started, in groups of their own or not.
 #[derive(Default)]
-pub(crate) struct Descendants(Handles);
+pub struct Descendants(Handles);
 
 impl Descendants {
-    pub(crate) fn of(source: &Source, root: u32) -> Self {
+    /// Those that are there.
+    pub fn of(source: &Source, root: u32) -> Self {
         Self(Handles::of(tree::of(source, root).pids.into_iter().skip(1)))
     }
 
     /// Waits until they have ended as they were asked, and ends those that do not.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.0.end_by(Instant::now() + GRACE);
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 
 /// From here on, `clone3` is unknown to this thread and all that descends from it.
-pub(super) fn refuse_clone3() -> io::Result<()> {
+pub(crate) fn refuse_clone3() -> io::Result<()> {
     const NUMBER: u32 = 0;
     let step = |code: u32, skipped: u8, k: u32| libc::sock_filter {
         code: code as u16,

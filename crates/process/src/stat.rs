@@ -4,15 +4,15 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
     /// Faults without input or output.
-    pub(super) faults: u64,
+    pub faults: u64,
     /// Faults that waited for a disk.
-    pub(super) major_faults: u64,
+    pub major_faults: u64,
     /// Clock ticks from boot to the process's begin: with its id, its name for as long as the machine runs.
-    pub(crate) started: u64,
+    pub started: u64,
 }
 
 /// Reads the line; `None` if it is not one. The name, in parentheses, may hold anything.
-pub(crate) fn parse(line: &str) -> Option<Stat> {
+pub fn parse(line: &str) -> Option<Stat> {
     let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
     // Fields 10, 12 and 22 of proc_pid_stat(5); the first one here is its third.
     let number = |field: usize| fields.get(field - 3)?.parse().ok();

@@ -27,7 +27,7 @@ const NEAR_PEAK: f64 = 0.8;
 const STILL_THERE: f64 = 0.9;
 
 /// What was seen so far.
-pub(crate) struct Watch {
+pub struct Watch {
     source: Source,
     began: Instant,
     looks: Looks,
@@ -48,21 +48,28 @@ pub(crate) struct Watch {
 }
 
 /// What a run is said to have had.
-pub(crate) struct Seen {
+pub struct Seen {
     /// Own memory by page kind, when it was largest.
-    pub(crate) backing: Result<Backing, Unread>,
+    pub backing: Result<Backing, Unread>,
     /// Code from files by page kind, at the same look.
-    pub(crate) text: Backing,
+    pub text: Backing,
     /// The most memory at any reading.
-    pub(crate) peak: Bytes,
+    pub peak: Bytes,
     /// Moves between CPUs; `None` where the kernel does not tell.
-    pub(crate) migrations: Option<u64>,
+    pub migrations: Option<u64>,
     /// What looking took.
-    pub(crate) looks: Looks,
+    pub looks: Looks,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Watch {
-    pub(crate) fn new() -> Self {
+    /// For a program of which nothing is known.
+    pub fn new() -> Self {
         Self {
             source: Source::live(),
             began: Instant::now(),
@@ -81,7 +88,7 @@ impl Watch {
     }
 
     /// For a program that came to so much memory before: most of the time for looks is left for when it has come near.
-    pub(crate) fn expecting(expected: Bytes) -> Self {
+    pub fn expecting(expected: Bytes) -> Self {
         Self {
             expected: expected.0,
             ..Self::new()
@@ -89,7 +96,7 @@ impl Watch {
     }
 
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
-    pub(crate) fn tick(&mut self, root: u32) -> Vec<u32> {
+    pub fn tick(&mut self, root: u32) -> Vec<u32> {
         let family = tree::of(&self.source, root);
         let tree = family.pids;
         let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
@@ -207,7 +214,7 @@ impl Watch {
 
     /// What it comes to, given the largest resident set that the kernel tells at the end. A program starts in the memory of this
     /// process, which counts into that number, so that it tells something only beyond this process's own.
-    pub(crate) fn finish(self, max_rss: u64) -> Seen {
+    pub fn finish(self, max_rss: u64) -> Seen {
         let peak = if max_rss > self.peak && self.own_peak().is_some_and(|own| max_rss > own) {
             max_rss
         } else {
@@ -252,7 +259,7 @@ fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
 }
 
 /// This thread's CPU time: what others do to it meanwhile is no cost of looking.
-pub(super) fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }

@@ -12,8 +12,8 @@ use chase::counters::program::{Countable, Event};
 
 use super::super::syscall::wait;
 use super::{Failure, Order, Step, files, variables};
-use crate::place::Bound;
-use crate::technique::ThpSwitch;
+use crate::spawn::Bound;
+use crate::spawn::ThpSwitch;
 
 /// How a program is started here.
 #[derive(Default)]

@@ -10,10 +10,10 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::Pid;
 
 use super::Slot;
-use crate::live::syscall::Blocked;
+use crate::syscall::Blocked;
 
 /// Free slots that this process shares with those that it forks, for as long as any of them lives.
-pub(super) fn shared(count: usize) -> io::Result<&'static [Slot]> {
+pub(crate) fn shared(count: usize) -> io::Result<&'static [Slot]> {
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
     // SAFETY: a new mapping, where the kernel likes it, takes nobody's memory.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), count * size_of::<Slot>(), protection, flags) }?;
@@ -23,7 +23,7 @@ pub(super) fn shared(count: usize) -> io::Result<&'static [Slot]> {
 }
 
 /// Gives the number of a copy of this process that runs `life` with all signals blocked and `file` as the only file, number 0.
-pub(super) fn fork(file: &OwnedFd, life: impl FnOnce()) -> io::Result<Pid> {
+pub(crate) fn fork(file: &OwnedFd, life: impl FnOnce()) -> io::Result<Pid> {
     let blocked = Blocked::all();
     // SAFETY: the copy has this thread only. What it does in `life` takes no lock but malloc's, which the C library's fork
     // leaves usable; and it never returns from here.
@@ -43,7 +43,7 @@ pub(super) fn fork(file: &OwnedFd, life: impl FnOnce()) -> io::Result<Pid> {
 }
 
 /// Has this done when the process ends by itself.
-pub(super) fn at_exit(done: extern "C" fn()) -> io::Result<()> {
+pub(crate) fn at_exit(done: extern "C" fn()) -> io::Result<()> {
     // SAFETY: it is a function of this program, which is never unloaded.
     match unsafe { libc::atexit(done) } {
         0 => Ok(()),
@@ -66,7 +66,7 @@ fn keep_only(file: &OwnedFd) {
 }
 
 /// The file that a forked process was left with.
-pub(super) fn only_file() -> BorrowedFd<'static> {
+pub(crate) fn only_file() -> BorrowedFd<'static> {
     // SAFETY: it is open until the process ends.
     unsafe { BorrowedFd::borrow_raw(0) }
 }

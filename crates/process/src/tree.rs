@@ -7,16 +7,16 @@ use model::{Cause, Reading, Unread};
 
 /// A process with its descendants.
 #[derive(Debug, Default)]
-pub(crate) struct Family {
+pub struct Family {
     /// The process itself first.
-    pub(crate) pids: Vec<u32>,
+    pub pids: Vec<u32>,
     /// Why there may be more of them.
-    pub(crate) not_whole: Option<Unread>,
+    pub not_whole: Option<Unread>,
 }
 
 /// The process itself first. Threads start processes, too, so every thread's children are asked for
 /// (`/proc/PID/task/TID/children`). A kernel without that file (CONFIG_PROC_CHILDREN) tells of every process whose child it is.
-pub(crate) fn of(source: &Source, root: u32) -> Family {
+pub fn of(source: &Source, root: u32) -> Family {
     let mut family = Family {
         pids: vec![root],
         not_whole: None,
@@ -76,7 +76,7 @@ fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
 }
 
 /// The members of a process group, those that have ended and wait for their parents among them; `None` if that cannot be read.
-pub(crate) fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
+pub fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
     let names = source.list("/proc").into_result().ok()?;
     let pids = names.iter().filter_map(|name| name.parse::<u32>().ok());
     let is_member = |pid: &u32| {
@@ -90,7 +90,7 @@ pub(crate) fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
 }
 
 /// The threads of a process; none of one that is gone.
-pub(crate) fn tasks(source: &Source, pid: u32) -> Vec<u32> {
+pub fn tasks(source: &Source, pid: u32) -> Vec<u32> {
     let tasks = source.list(&format!("/proc/{pid}/task")).into_result();
     let names = tasks.unwrap_or_default();
     names.iter().filter_map(|name| name.parse().ok()).collect()
