@@ -16,20 +16,20 @@ use rustix::process::{
 use super::tree;
 
 /// What a killed process takes to end: one in an uninterruptible wait, or with much memory to give back, takes longest.
-pub const ENDING: Duration = Duration::from_secs(5);
+pub(crate) const ENDING: Duration = Duration::from_secs(5);
 
 /// Handles of processes.
 #[derive(Default)]
-pub struct Handles(Vec<OwnedFd>);
+pub(crate) struct Handles(Vec<OwnedFd>);
 
 impl Handles {
     /// Those that are there.
-    pub fn of(pids: impl IntoIterator<Item = u32>) -> Self {
+    pub(crate) fn of(pids: impl IntoIterator<Item = u32>) -> Self {
         Self(pids.into_iter().filter_map(handle).collect())
     }
 
     /// A process that has not ended, with all that descend from it, if `is_same` says that the number still means it.
-    pub fn with_descendants(source: &Source, pid: u32, is_same: impl Fn() -> bool) -> Self {
+    pub(crate) fn with_descendants(source: &Source, pid: u32, is_same: impl Fn() -> bool) -> Self {
         let own = handle(pid);
         if own.is_none() || !is_same() {
             return Self::default();
@@ -39,24 +39,24 @@ impl Handles {
     }
 
     /// Takes those of another, too.
-    pub fn extend(&mut self, others: Self) {
+    pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
     /// Signals all of them; fails only for those that have ended, or belong to another user.
-    pub fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         for process in &self.0 {
             let _ = pidfd_send_signal(process, signal);
         }
     }
 
     /// Waits until all of them have ended, at most until then. Have they?
-    pub fn have_ended_by(&self, until: Instant) -> bool {
+    pub(crate) fn have_ended_by(&self, until: Instant) -> bool {
         self.0.iter().all(|process| has_ended(process, until))
     }
 
     /// Waits until they have ended as they were asked, and kills those that have not by then.
-    pub fn end_by(&self, until: Instant) {
+    pub(crate) fn end_by(&self, until: Instant) {
         for process in &self.0 {
             if !has_ended(process, until) && pidfd_send_signal(process, Signal::KILL).is_ok() {
                 has_ended(process, Instant::now() + ENDING);
@@ -85,7 +85,7 @@ fn has_ended(process: &OwnedFd, until: Instant) -> bool {
 
 /// Waits until all members of a process group have ended, at most until then. Have they? Of a group without members, which most
 /// programs leave, this is one system call. A group whose members all belong to another user cannot be killed, and is not waited for.
-pub fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -> bool {
+pub(crate) fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -> bool {
     let mut ended = BTreeSet::new();
     while test_kill_process_group(leader).is_ok() {
         let Some(members) = tree::group(source, leader.as_raw_nonzero().get()) else {
@@ -104,7 +104,7 @@ pub fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -> bool 
 }
 
 /// Kills a process group at once: the kernel lets no member start another one meanwhile.
-pub fn kill_group(leader: Pid) {
+pub(crate) fn kill_group(leader: Pid) {
     // Fails only if there is none.
     let _ = kill_process_group(leader, Signal::KILL);
 }

@@ -4,8 +4,9 @@
 
 mod guard;
 pub mod halt;
-pub mod handles;
+mod handles;
 mod outputs;
+mod process;
 mod spawn;
 pub mod stat;
 mod syscall;
@@ -13,9 +14,8 @@ pub mod tree;
 mod waiting;
 mod watch;
 
-pub use guard::Place;
 pub use outputs::{KEPT, Outputs};
-pub use spawn::{Bound, Failure, Order, Started, Step, ThpSwitch};
-pub use syscall::{Ended, peek, wait};
-pub use waiting::has_ended_within;
+pub use process::{Done, Process, WaitError};
+pub use spawn::{Bound, Failure, Order, Step, ThpSwitch};
+pub use syscall::Ended;
 pub use watch::{Seen, Watch, cpu_time};

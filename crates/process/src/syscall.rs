@@ -52,7 +52,7 @@ pub struct Ended {
 ///
 /// # Errors
 /// The kernel's; that it has not ended is `WouldBlock`.
-pub fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
+pub(crate) fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
     use std::os::unix::process::ExitStatusExt;
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let status = rustix::process::waitid(WaitId::Pid(child), options)?;
@@ -69,7 +69,7 @@ pub fn peek(child: Pid) -> io::Result<std::process::ExitStatus> {
 ///
 /// # Errors
 /// The kernel's, if there is no such child.
-pub fn wait(pid: Pid) -> io::Result<Ended> {
+pub(crate) fn wait(pid: Pid) -> io::Result<Ended> {
     use std::os::unix::process::ExitStatusExt;
     let mut status = 0;
     // SAFETY: all-zero is a valid rusage, and the call only fills in what it is given.

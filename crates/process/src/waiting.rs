@@ -20,7 +20,7 @@ thread_local! {
 ///
 /// # Errors
 /// The kernel's, if there is no such child or no timer to be had.
-pub fn has_ended_within(child: Pid, time: Duration) -> io::Result<bool> {
+pub(crate) fn has_ended_within(child: Pid, time: Duration) -> io::Result<bool> {
     let mut options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     options.set(WaitIdOptions::NOHANG, time.is_zero());
     ALARM.with(|alarm| {

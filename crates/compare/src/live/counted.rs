@@ -1,10 +1,9 @@
 //! What counters tell about a run: which can be had on this machine, why the others cannot, and what their counts mean.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use chase::counters::NOT_BACKED;
-use chase::counters::program::{Attached, Countable, Event, Held};
+use chase::counters::program::{Countable, Event, Held};
 use host::snapshot::Cpu;
 use model::compare::Metric;
 
@@ -100,11 +99,6 @@ impl Counting {
     /// What a program opens counters for.
     pub(super) fn events(&self) -> &[Countable] {
         &self.events
-    }
-
-    /// The counters of a program that opened them in that order.
-    pub(super) fn attached(&self, files: Vec<OwnedFd>) -> Option<Attached> {
-        (!files.is_empty()).then(|| Attached::of(&self.events, files))
     }
 }
 

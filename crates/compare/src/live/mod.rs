@@ -130,13 +130,19 @@ impl Live<'_> {
         let mut process = self.start(arm, expected)?;
         self.wait_for_end(&mut process)?;
         let done = process.end()?;
-        self.must_be_well(arm, &done.ended, &done.outputs)?;
-        let mut run = run(done.wall, &done.ended, done.seen, done.collapsing, arm);
+        self.must_be_well(arm, &done.process.ended, &done.process.outputs)?;
+        let mut run = run(
+            done.process.wall,
+            &done.process.ended,
+            done.process.seen,
+            done.collapsing,
+            arm,
+        );
         run.notes.extend(done.note);
-        count(&mut run, &done.counts);
+        count(&mut run, &done.process.counts);
         let mut texts = Texts::default();
         if self.reads_texts() {
-            texts.own = done.outputs.all();
+            texts.own = done.process.outputs.all();
         }
         self.find(arm, &mut run, &mut texts)?;
         Ok(run)
@@ -159,9 +165,9 @@ impl Live<'_> {
         let answers = self.answers(arm)?;
         server.stop(arm, &mut process, self.stop)?;
         let done = process.end()?;
-        let mut run = run(load.wall, &done.ended, done.seen, done.collapsing, arm);
+        let mut run = run(load.wall, &done.process.ended, done.process.seen, done.collapsing, arm);
         run.notes.extend(done.note);
-        count(&mut run, &done.counts);
+        count(&mut run, &done.process.counts);
         self.find(
             arm,
             &mut run,
@@ -241,9 +247,9 @@ pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> 
     }
     let done = process.end()?;
     Ok(Some(Answer {
-        status: done.ended.status,
-        output: done.outputs.output(),
-        errors: done.outputs.errors(),
+        status: done.process.ended.status,
+        output: done.process.outputs.output(),
+        errors: done.process.outputs.errors(),
     }))
 }
 
@@ -253,13 +259,13 @@ pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() ->
     let mut process = Process::start(Spawned::shell(arm, hook).read(false))?;
     process.wait(None, stop)?;
     let done = process.end()?;
-    if done.ended.status.success() {
+    if done.process.ended.status.success() {
         return Ok(());
     }
     Err(Error::Failed {
         arm: format!("{}, hook `{when}`", arm.name),
-        status: done.ended.status.to_string(),
-        said: said(&done.outputs.errors()),
+        status: done.process.ended.status.to_string(),
+        said: said(&done.process.outputs.errors()),
     })
 }
 

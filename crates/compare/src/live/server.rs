@@ -46,13 +46,13 @@ pub(crate) fn load(
         }
     }
     let done = load.end()?;
-    if !done.ended.status.success() {
-        let how = format!("--load ended with {}", done.ended.status);
-        return Err(failed(arm, &how, &done.outputs.errors()));
+    if !done.process.ended.status.success() {
+        let how = format!("--load ended with {}", done.process.ended.status);
+        return Err(failed(arm, &how, &done.process.outputs.errors()));
     }
     Ok(Load {
-        wall: done.wall,
-        output: done.outputs.all(),
+        wall: done.process.wall,
+        output: done.process.outputs.all(),
     })
 }
 
@@ -77,7 +77,7 @@ impl Server {
                 return Err(failed(arm, &what, &question.output()));
             }
             let answer = question.end()?;
-            if answer.ended.status.success() {
+            if answer.process.ended.status.success() {
                 return Ok(());
             }
             if server.wait(Some(ASKING), stop)? {
@@ -85,7 +85,7 @@ impl Server {
             }
             if Instant::now() >= until {
                 let what = format!("--ready did not end well within {}", time(self.patience));
-                return Err(failed(arm, &what, &answer.outputs.errors()));
+                return Err(failed(arm, &what, &answer.process.outputs.errors()));
             }
         }
     }

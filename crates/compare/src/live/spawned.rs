@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use model::Bytes;
-use process::{Bound, Failure, Order, Outputs, Started, Step, ThpSwitch};
+use process::{Bound, Failure, Order, Outputs, Process, Step, ThpSwitch};
 
 use super::counted::Counting;
 use super::{Arm, Setup};
@@ -21,13 +21,13 @@ pub(crate) struct Spawned<'a> {
     bound: Bound,
     /// Keeps the library's page of counts until the program has ended.
     pub(super) armed: Option<Armed>,
-    pub(super) counting: Option<&'a Counting>,
+    counting: Option<&'a Counting>,
     /// Is a number looked for in what it writes?
     is_read: bool,
     /// The memory that it had when it ran before; 0 if that is not known.
-    pub(super) expected: Bytes,
+    expected: Bytes,
     /// May processes with sessions of their own outlive it, as a server that a command of the user's starts?
-    pub(super) may_leave_servers: bool,
+    may_leave_servers: bool,
 }
 
 impl<'a> Spawned<'a> {
@@ -62,7 +62,7 @@ impl<'a> Spawned<'a> {
     }
 
     /// Starts it with these files for its output.
-    pub(super) fn start(&self, outputs: &Outputs) -> Result<Started, Error> {
+    pub(super) fn start(&self, outputs: &Arc<Outputs>) -> Result<Process, Error> {
         let order = Order {
             words: &self.command,
             env: &self.setup.env,
@@ -72,7 +72,8 @@ impl<'a> Spawned<'a> {
             outputs: [outputs.output.as_fd(), outputs.errors.as_fd()],
             events: self.counting.map_or(&[], Counting::events),
         };
-        order.start().map_err(|failure| self.failed(failure))
+        let started = Process::start(&order, Arc::clone(outputs), self.expected, self.may_leave_servers);
+        started.map_err(|failure| self.failed(failure))
     }
 
     /// What a failure to start it means to the user.

@@ -52,7 +52,7 @@ struct Guard {
 static GUARD: OnceLock<io::Result<Guard>> = OnceLock::new();
 
 /// A slot of the guardian's; it is free again when this is dropped.
-pub struct Place(&'static Slot);
+pub(crate) struct Place(&'static Slot);
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,7 +65,7 @@ impl Place {
     ///
     /// # Errors
     /// If the guardian cannot be started, or has its hands full.
-    pub fn free() -> io::Result<Self> {
+    pub(crate) fn free() -> io::Result<Self> {
         let start = || Guard::start().and_then(|guard| syscall::at_exit(dismiss).map(|()| guard));
         let guard = GUARD.get_or_init(start).as_ref();
         let guard = guard.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
@@ -86,13 +86,13 @@ impl Place {
     }
 
     /// A process that lives is told. Is it one?
-    pub fn hold(&self, pid: u32) -> bool {
+    pub(crate) fn hold(&self, pid: u32) -> bool {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         pid.inspect(|pid| self.tell(pid.as_raw_nonzero().get())).is_some()
     }
 
     /// Is the process of this number still the one that was told?
-    pub fn is_same(&self, source: &Source, pid: u32) -> bool {
+    pub(crate) fn is_same(&self, source: &Source, pid: u32) -> bool {
         is_same(source, pid, self.0.since.load(Ordering::Relaxed)) == Some(true)
     }
 

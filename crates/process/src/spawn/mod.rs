@@ -69,13 +69,13 @@ pub struct Order<'a> {
 }
 
 /// A program that runs, or will have to be reaped.
-pub struct Started {
+pub(crate) struct Started {
     /// Its number, and that of its group.
-    pub pid: Pid,
+    pub(crate) pid: Pid,
     /// It is told to the guardian as long as this lives.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Its counters, in their order, unless one of them could not be opened.
-    pub counters: Option<Vec<OwnedFd>>,
+    pub(crate) counters: Option<Vec<OwnedFd>>,
 }
 
 /// What could not be done, and why.
@@ -140,7 +140,7 @@ impl Order<'_> {
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
-    pub fn start(&self) -> Result<Started, Failure> {
+    pub(crate) fn start(&self) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
         let input = nothing().map_err(|error| Step::Files.failed(error))?;
         let [output, errors] = self.outputs;
