@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which crates of ours each crate may use, tests aside.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("host", &["model"]),
     ("chase", &["model"]),
@@ -12,21 +12,28 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("preload-abi", &[]),
     ("preload", &["preload-abi"]),
     ("stats", &["model"]),
-    ("lab", &["model", "stats", "host", "chase", "vm", "preload-abi"]),
+    ("measure", &["model", "stats", "host", "chase", "vm"]),
+    ("process", &["model", "host", "chase"]),
+    (
+        "compare",
+        &["model", "stats", "host", "chase", "process", "preload-abi"],
+    ),
     ("sim", &["model"]),
     ("doctor", &["model", "host"]),
     ("plan", &["model", "host"]),
     ("settings", &["model", "host"]),
     (
         "hugewise",
-        &["model", "stats", "host", "lab", "sim", "doctor", "plan", "settings"],
+        &[
+            "model", "stats", "host", "measure", "compare", "sim", "doctor", "plan", "settings",
+        ],
     ),
     // Of tests alone.
     ("testing", &[]),
     (
         "parsers",
         &[
-            "model", "host", "vm", "lab", "sim", "doctor", "plan", "settings", "hugewise",
+            "model", "host", "vm", "compare", "sim", "doctor", "plan", "process", "settings", "hugewise",
         ],
     ),
 ];
@@ -162,7 +169,9 @@ fn host_never_writes() {
 
 #[test]
 fn only_settings_changes_the_machine() {
-    for name in ["model", "chase", "vm", "lab", "sim", "doctor", "plan"] {
+    for name in [
+        "model", "chase", "vm", "measure", "process", "compare", "sim", "doctor", "plan",
+    ] {
         assert_eq!(offenders(name, &WRITING, |_| false), Vec::<String>::new(), "{name}");
     }
     // The program writes result files, and only where it was told to: never under /proc or /sys.
@@ -225,10 +234,10 @@ fn programs_are_started_in_these_places_only() {
         // Helpers, shut in.
         "hugewise/src/helper.rs",
         // The user's own program and commands.
-        "lab/src/compare/live/spawn/syscall.rs",
+        "process/src/spawn/syscall.rs",
         // Ourselves.
-        "lab/src/compare/live/guard/syscall.rs",
-        "lab/src/kernelops/crew.rs",
+        "process/src/guard/syscall.rs",
+        "measure/src/kernelops/crew.rs",
     ];
     assert_eq!(holders(&words), expected(known), "{TABLE}");
 }
@@ -313,7 +322,9 @@ fn what_could_not_be_read_is_no_zero() {
         ".used().unwrap_or(0)",
     ];
     let mut used: BTreeSet<&(&str, &str)> = BTreeSet::new();
-    for name in ["host", "doctor", "plan", "settings", "sim", "hugewise", "lab"] {
+    for name in [
+        "host", "doctor", "plan", "settings", "sim", "hugewise", "measure", "process", "compare",
+    ] {
         for (path, text) in sources_of(name) {
             if is_test(&path) {
                 continue;

@@ -6,7 +6,7 @@ use clap::Parser;
 use hugewise::{cli::Cli, commands, ui};
 
 fn main() -> ExitCode {
-    if let Some(code) = lab::kernelops::serve_if_asked() {
+    if let Some(code) = measure::kernelops::serve_if_asked() {
         return code;
     }
     let words: Vec<String> = std::env::args_os()

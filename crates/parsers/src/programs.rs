@@ -77,12 +77,12 @@ pub(crate) fn servers() -> Vec<Vec<u8>> {
 /// What a program prints, or a server answers: a number, or where it was looked for.
 pub(crate) fn output(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Err(why) = lab::foreign::answer(&text) {
+    if let Err(why) = compare::foreign::answer(&text) {
         assert!(why.starts_with("http://fuzz/"), "{why}");
     }
     for pattern in ["rps=([0-9.,]+)", "a=b(.*)c", "x=[0-9]+"] {
-        let asked: lab::compare::metric::Asked = pattern.parse().expect("a metric");
-        let _ = lab::compare::metric::find(&asked.pattern.expect("a pattern"), &text);
+        let asked: compare::metric::Asked = pattern.parse().expect("a metric");
+        let _ = compare::metric::find(&asked.pattern.expect("a pattern"), &text);
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn outputs() -> Vec<Vec<u8>> {
 
 /// The file of a program: what loads it, and what it needs.
 pub(crate) fn elf(bytes: &[u8]) {
-    lab::foreign::elf(bytes);
+    compare::foreign::elf(bytes);
 }
 
 /// The beginning of the smallest header that is one.

@@ -7,9 +7,11 @@
 //! | one thing over another, visited in the same rounds | [`ratio`] |
 //! | is it enough? | [`is_enough`] |
 //! | do visits agree? | [`disagreement`] |
+//! | in which order are points visited? | [`rounds::order`] |
 
 mod interval;
 mod ratio;
+pub mod rounds;
 mod stop;
 mod visits;
 

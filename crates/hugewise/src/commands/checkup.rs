@@ -211,7 +211,7 @@ fn guest(
 /// The usual kinds over the usual sizes; a quick one takes whole octaves up to 1G, since bringing pages in takes longest.
 fn wish(quick: bool, snapshot: &Snapshot) -> anyhow::Result<Wish> {
     let largest = if quick { Bytes::gib(1) } else { TO };
-    let mut sizes = lab::latency::sizes(FROM, largest.min(room(snapshot)?).max(FROM));
+    let mut sizes = measure::latency::sizes(FROM, largest.min(room(snapshot)?).max(FROM));
     if quick {
         sizes.retain(|size: &Bytes| size.0.is_power_of_two());
     }

@@ -1,8 +1,8 @@
 //! `hugewise collapse`: large pages for a process that runs.
 
 use anyhow::Context;
+use compare::flip::Spec;
 use host::Snapshot;
-use lab::flip::Spec;
 use model::collapse::Collapse;
 use model::{Bytes, Doubt};
 
@@ -29,7 +29,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Resul
     };
     let stop = Stop::on_signals()?;
     let mut progress = desk.ui.progress();
-    let collapse = lab::flip::run(&spec, &mut progress, &|| stop.is_asked());
+    let collapse = compare::flip::run(&spec, &mut progress, &|| stop.is_asked());
     drop(progress);
     let collapse = collapse?;
     let stopped = collapse.stopped;

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use host::Snapshot;
-use lab::cores::{Error, Spec};
+use measure::cores::{Error, Spec};
 use model::cores::Cores;
 
 use super::Desk;
@@ -20,7 +20,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Cores) -> anyhow::Result<O
     let form = desk.form::<Cores>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
     let cpus = if typed.cpus.is_empty() {
-        lab::kernelops::cpus(&[]).context("which CPUs may be used")?
+        measure::kernelops::cpus(&[]).context("which CPUs may be used")?
     } else {
         typed.cpus.clone()
     };
@@ -28,7 +28,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Cores) -> anyhow::Result<O
     let stop = Stop::on_signals()?;
     desk.ui.note(&format!("timing every pair of {} CPUs", cpus.len()));
     let mut progress = desk.ui.progress();
-    let measured = lab::cores::run(&Spec { cpus, rounds }, &mut progress, &|| stop.is_asked());
+    let measured = measure::cores::run(&Spec { cpus, rounds }, &mut progress, &|| stop.is_asked());
     drop(progress);
     let (cores, doubts) = match measured {
         Ok(measured) => measured,

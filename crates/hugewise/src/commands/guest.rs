@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::Snapshot;
-use lab::guest::{Error, Spec};
+use measure::guest::{Error, Spec};
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 use model::{Bytes, Doubt, PageKind};
@@ -66,7 +66,7 @@ impl Wish {
         Ok(Self {
             guest_pages: typed.guest_pages.clone(),
             kinds,
-            sizes: typed.working_sets(room(snapshot)?, lab::guest::MOST_SIZES)?,
+            sizes: typed.working_sets(room(snapshot)?, measure::guest::MOST_SIZES)?,
             pattern: typed.pattern,
             access: typed.access,
             budget: typed.budget.unwrap_or(BUDGET),
@@ -112,7 +112,7 @@ pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
 /// pages are given back.
 pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Guest, Vec<Doubt>)>> {
     // Before pages are borrowed for nothing.
-    lab::guest::can_run().map_err(Coded)?;
+    measure::guest::can_run().map_err(Coded)?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     note_limit(ui);
     ui.note(&format!(
@@ -121,9 +121,12 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyho
         spec.kinds.len(),
         spec.sizes.len()
     ));
-    let wanted = spec.kinds.iter().map(|&kind| (kind, lab::guest::memory(largest, kind)));
+    let wanted = spec
+        .kinds
+        .iter()
+        .map(|&kind| (kind, measure::guest::memory(largest, kind)));
     let measured = on_loan(ui, no_pool, wanted, |progress| {
-        lab::guest::run(spec, progress, &|| stop.is_asked())
+        measure::guest::run(spec, progress, &|| stop.is_asked())
     });
     match measured {
         Ok(measured) => Ok(Some(measured)),

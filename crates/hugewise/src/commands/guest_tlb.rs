@@ -2,8 +2,8 @@
 
 use anyhow::{Context, bail};
 use host::Snapshot;
-use lab::guest::Error;
-use lab::guest::tlb::{MEMORY, Spec};
+use measure::guest::Error;
+use measure::guest::tlb::{MEMORY, Spec};
 use model::guest::tlb::GuestTlb;
 use model::{Bytes, PageKind};
 
@@ -21,14 +21,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     let spec = spec(typed, &snapshot)?;
     let stop = Stop::on_signals()?;
     // Before pages are borrowed for nothing.
-    lab::guest::can_run().map_err(Coded)?;
+    measure::guest::can_run().map_err(Coded)?;
     desk.ui.note(&format!(
         "timing translation inside a guest on {} page kinds",
         spec.kinds.len()
     ));
     let wanted = spec.kinds.iter().map(|&kind| (kind, MEMORY));
     let measured = on_loan(&desk.ui, typed.placement.no_pool, wanted, |progress| {
-        lab::guest::tlb::run(&spec, progress, &|| stop.is_asked())
+        measure::guest::tlb::run(&spec, progress, &|| stop.is_asked())
     });
     let (guest, doubts) = match measured {
         Ok(measured) => measured,

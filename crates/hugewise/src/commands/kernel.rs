@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::Snapshot;
-use lab::kernelops::{Error, Program, Spec};
+use measure::kernelops::{Error, Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, Doubt, PageKind};
 
@@ -35,7 +35,7 @@ fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result
         .iter()
         .map(|core| core.iter().collect())
         .collect();
-    let cpus = lab::kernelops::cpus(&cores).context("which CPUs may be used")?;
+    let cpus = measure::kernelops::cpus(&cores).context("which CPUs may be used")?;
     let usual = if typed.quick { 4 } else { 15 };
     Ok(Spec {
         ops: ops(typed, snapshot)?,
@@ -62,7 +62,7 @@ fn ops(typed: &typed::Kernel, snapshot: &Snapshot) -> anyhow::Result<Vec<Op>> {
     } else {
         (4000, Bytes::mib(256))
     };
-    let mut ops = lab::kernelops::usual(&kinds, typed.live.unwrap_or(live), typed.resident.unwrap_or(resident));
+    let mut ops = measure::kernelops::usual(&kinds, typed.live.unwrap_or(live), typed.resident.unwrap_or(resident));
     let mut names: Vec<&str> = ops.iter().map(|op| op.name()).collect();
     names.dedup();
     if let Some(unknown) = typed.ops.iter().find(|name| !names.contains(&name.as_str())) {
@@ -117,7 +117,7 @@ fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Kernel
     ));
     let wanted = kinds.into_iter().map(|kind| (kind, pool_bytes(spec)));
     let measured = on_loan(ui, no_pool, wanted, |progress| {
-        lab::kernelops::run(spec, progress, &|| stop.is_asked())
+        measure::kernelops::run(spec, progress, &|| stop.is_asked())
     });
     match measured {
         Ok(measured) => Ok(Some(measured)),

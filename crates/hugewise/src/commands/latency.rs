@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use host::{Snapshot, Source};
-use lab::latency::{Error, Spec};
+use measure::latency::{Error, Spec};
 use model::latency::{Access, Latency, Pattern};
 use model::{Bytes, Doubt, PageKind};
 
@@ -51,7 +51,7 @@ impl Wish {
         };
         Ok(Self {
             kinds,
-            sizes: typed.working_sets(room(snapshot)?, lab::latency::sizes)?,
+            sizes: typed.working_sets(room(snapshot)?, measure::latency::sizes)?,
             patterns: typed.pattern.clone(),
             accesses: typed.access.each(),
             budget: typed.budget,
@@ -131,7 +131,7 @@ pub(super) fn measure(
     ));
     let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
     let measured = on_loan(ui, no_pool, wanted, |progress| {
-        lab::latency::run(spec, progress, &|| stop.is_asked())
+        measure::latency::run(spec, progress, &|| stop.is_asked())
     });
     match measured {
         Ok(measured) => Ok(Some(measured)),
@@ -140,7 +140,7 @@ pub(super) fn measure(
     }
 }
 
-impl lab::Progress for Progress {
+impl model::Progress for Progress {
     fn step(&mut self, done: f64, left: Duration, what: &str) {
         self.show(done, left, what);
     }

@@ -45,7 +45,7 @@ pub(super) fn on_loan<T>(
     ui: &Ui,
     no_pool: bool,
     wanted: impl IntoIterator<Item = (PageKind, Bytes)>,
-    measure: impl FnOnce(&mut dyn lab::Progress) -> T,
+    measure: impl FnOnce(&mut dyn model::Progress) -> T,
 ) -> T {
     let wanted = wanted.into_iter().filter(|_| !no_pool);
     let loan = Loan::take(ui, wanted);

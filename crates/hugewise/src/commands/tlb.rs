@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use host::Snapshot;
-use lab::tlb::{Error, Spec};
+use measure::tlb::{Error, Spec};
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, Doubt, PageKind};
 
@@ -44,7 +44,7 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyho
     ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
     let measured = on_loan(ui, no_pool, wanted, |progress| {
-        lab::tlb::run(spec, progress, &|| stop.is_asked())
+        measure::tlb::run(spec, progress, &|| stop.is_asked())
     });
     match measured {
         Ok(measured) => Ok(Some(measured)),

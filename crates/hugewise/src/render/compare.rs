@@ -4,7 +4,7 @@ mod inplace;
 mod parts;
 mod runs;
 
-use lab::compare::bloat;
+use compare::bloat;
 use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Verdict};
 use model::{Backing, Bytes, Estimate, Reading};
 
@@ -229,7 +229,7 @@ fn probability(p: Option<f64>) -> String {
 }
 
 fn median(arm: &Arm, metric: &str) -> String {
-    lab::stats::median(&arm.values(metric)).map_or_else(|| "?".to_owned(), |median| value(metric, median))
+    stats::median(&arm.values(metric)).map_or_else(|| "?".to_owned(), |median| value(metric, median))
 }
 
 fn design(compare: &Compare) -> String {

@@ -1,7 +1,7 @@
 //! What was typed after `hugewise collapse`.
 
 use clap::Args;
-use lab::flip::{Budget, Span};
+use compare::flip::{Budget, Span};
 
 /// `hugewise collapse`
 ///

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use lab::compare::metric::Asked;
-use lab::compare::place::Place;
-use lab::compare::technique::Technique;
-use lab::compare::threads::Threads;
-use lab::flip::Span;
+use compare::flip::Span;
+use compare::metric::Asked;
+use compare::place::Place;
+use compare::technique::Technique;
+use compare::threads::Threads;
 use model::Bytes;
 
 /// `hugewise compare`

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use anyhow::{Context, bail};
+use compare::Named;
+use compare::live::Arm;
+use compare::place::{Bound, Ground, Place};
+use compare::policy::Policy;
+use compare::preload::Layout;
+use compare::program::{self, Program};
+use compare::technique::{self, Setup, Technique};
 use host::{CpuList, Input, Snapshot};
-use lab::compare::Named;
-use lab::compare::live::Arm;
-use lab::compare::place::{Bound, Ground, Place};
-use lab::compare::policy::Policy;
-use lab::compare::program::{self, Program};
-use lab::compare::technique::{self, Setup, Technique};
-use lab::preload::Layout;
 use model::PageKind;
 use serde::Deserialize;
 

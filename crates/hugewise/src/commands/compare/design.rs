@@ -1,9 +1,9 @@
 //! Which design a comparison takes, and why: whole runs, slices of programs that stay alive, or slices of one whose pages change.
 
 use anyhow::bail;
-use lab::compare::looks::LEAST;
-use lab::compare::metric::{Asked, From};
-use lab::compare::{Error, Outcome};
+use compare::looks::LEAST;
+use compare::metric::{Asked, From};
+use compare::{Error, Outcome};
 use model::Reading;
 use model::compare::{Ended, Method};
 

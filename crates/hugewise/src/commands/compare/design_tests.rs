@@ -1,9 +1,9 @@
 //! Which design is taken for which arms and metrics.
 
 use clap::Parser;
+use compare::inplace::Whose;
+use compare::{Error, Outcome};
 use host::Snapshot;
-use lab::compare::inplace::Whose;
-use lab::compare::{Error, Outcome};
 use model::Reading;
 use model::compare::{Ended, Method};
 

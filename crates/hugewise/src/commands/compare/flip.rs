@@ -1,8 +1,8 @@
 //! `--design flip`: a program that is started once, and compared with itself in place like a process that runs already.
 
-use lab::compare::inplace::{self, Own};
-use lab::compare::live::Arm;
-use lab::compare::{Error, Outcome, Spec};
+use compare::inplace::{self, Own};
+use compare::live::Arm;
+use compare::{Error, Outcome, Spec};
 
 use super::inplace::InPlace;
 use super::journal::Journal;

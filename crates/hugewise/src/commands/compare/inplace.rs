@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use compare::flip::{self, Span, To};
+use compare::inplace::{Length, Plan, Process, SETTLE, Whose};
+use compare::metric::Asked;
+use compare::{Error, Named, Spec};
 use host::Snapshot;
-use lab::compare::inplace::{Length, Plan, Process, SETTLE, Whose};
-use lab::compare::metric::Asked;
-use lab::compare::{Error, Named, Spec};
-use lab::flip::{self, Span, To};
-use model::compare::{self, Method};
+use model::compare::Method;
 use model::{Bytes, PageKind};
 
 use crate::cli::typed;
@@ -84,7 +84,7 @@ impl<'a> InPlace<'a> {
         Spec {
             method: Method::Flip,
             arms: self.arms.iter().map(|(_, named)| named.clone()).collect(),
-            in_place: Some(compare::InPlace {
+            in_place: Some(model::compare::InPlace {
                 pid,
                 started: self.whose == Whose::Own,
                 range: self.typed.range.to_string(),

@@ -6,9 +6,9 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use compare::technique::Setup;
+use compare::{Error, Keep, Slot, Spec};
 use host::Input;
-use lab::compare::technique::Setup;
-use lab::compare::{Error, Keep, Slot, Spec};
 use model::compare::{Method, Run, Spent};
 use serde::{Deserialize, Serialize};
 

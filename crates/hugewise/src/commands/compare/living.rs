@@ -1,9 +1,9 @@
 //! `hugewise compare --live PID`: a process that runs already is compared with itself, its pages flipped in place.
 
+use compare::Spec;
+use compare::inplace::{self, Finished, Whose};
+use compare::metric::Asked;
 use host::Snapshot;
-use lab::compare::Spec;
-use lab::compare::inplace::{self, Finished, Whose};
-use lab::compare::metric::Asked;
 use model::compare::Method;
 
 use super::inplace::InPlace;

@@ -17,16 +17,16 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use compare::flip::Span;
+use compare::inplace::Whose;
+use compare::live::{Arm, Counting, Live, Patience, Server};
+use compare::metric::Asked;
+use compare::preload;
+use compare::program;
+use compare::slices::{PER_START, Plan, Slices};
+use compare::threads::Threads;
+use compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
 use host::Snapshot;
-use lab::compare::inplace::Whose;
-use lab::compare::live::{Arm, Counting, Live, Patience, Server};
-use lab::compare::metric::Asked;
-use lab::compare::program;
-use lab::compare::slices::{PER_START, Plan, Slices};
-use lab::compare::threads::Threads;
-use lab::compare::{Error, Executor, Outcome as Compared, Spec, Wanted};
-use lab::flip::Span;
-use lab::preload;
 use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
 use self::design::{Choice, Made};
@@ -373,7 +373,7 @@ impl Comparison<'_> {
             live.began = Instant::now();
             journal.note_ways(live.arms.iter().map(|arm| &arm.setup));
             let done = journal.take_done(&spec);
-            lab::compare::run(&spec, done, &mut live, journal, &mut ui.progress())
+            compare::run(&spec, done, &mut live, journal, &mut ui.progress())
         });
         loan.give_back(ui);
         compared

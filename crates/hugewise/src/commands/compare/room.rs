@@ -1,8 +1,8 @@
 //! How many pages of a pool the hugetlb arms of a comparison need.
 
+use compare::Spec;
+use compare::program::{Memory, Program};
 use host::Snapshot;
-use lab::compare::Spec;
-use lab::compare::program::{Memory, Program};
 use model::compare::Method;
 use model::{Bytes, PageKind, Unread};
 

@@ -1,7 +1,7 @@
 //! Slices of programs that are alive at once: started one by one, if memory is enough for all, and anew after some slices of each.
 
-use lab::compare::slices::{Slices, Started};
-use lab::compare::{Error, Spec};
+use compare::slices::{Slices, Started};
+use compare::{Error, Spec};
 use model::{Bytes, PageKind};
 
 use super::super::pools::Loan;
@@ -31,7 +31,7 @@ pub(super) fn compare(
     let compared = all(ui, &mut spec, &mut slices, &loan).and_then(|()| {
         journal.note_ways(slices.setups());
         let done = journal.take_whole_starts(&spec)?;
-        lab::compare::run(&spec, done, &mut slices, journal, &mut ui.progress())
+        compare::run(&spec, done, &mut slices, journal, &mut ui.progress())
     });
     // Pages that are in use cannot be given back.
     drop(slices);

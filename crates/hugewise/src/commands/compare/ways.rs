@@ -1,7 +1,7 @@
 //! How each arm gets its pages, where the program's file alone does not tell: found by trial, and said.
 
-use lab::compare::live::Live;
-use lab::compare::{Error, Spec};
+use compare::live::Live;
+use compare::{Error, Spec};
 use model::PageKind;
 
 use super::super::pools::Loan;

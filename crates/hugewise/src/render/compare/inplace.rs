@@ -74,7 +74,7 @@ fn row(arm: &Arm) -> [String; 9] {
     };
     let median = |of: &dyn Fn(&Slice) -> Option<f64>| {
         let values: Option<Vec<f64>> = slices.iter().map(|slice| of(slice)).collect();
-        lab::stats::median(&values?)
+        stats::median(&values?)
     };
     let bytes = |of: &dyn Fn(&Slice) -> Option<Bytes>| {
         let bytes = median(&|slice| Some(of(slice)?.0 as f64));

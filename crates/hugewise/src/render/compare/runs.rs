@@ -33,7 +33,7 @@ pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
             let dots: Vec<Dot> = mine
                 .filter_map(|(at, (_, run))| dot(arm, run, at, metric, (unit, turn)))
                 .collect();
-            let level = lab::stats::estimate(&dots.iter().map(|dot| dot.value).collect::<Vec<_>>())?;
+            let level = stats::estimate(&dots.iter().map(|dot| dot.value).collect::<Vec<_>>())?;
             let [median, low, high] =
                 [level.median, level.low, level.high].map(|level| value(metric, level * unit.size));
             Some(Series {
@@ -186,7 +186,7 @@ fn by_block(arm: &Arm, metric: &str) -> Vec<f64> {
     let of_block = |block: u32| {
         let runs = arm.runs.iter().filter(|run| run.block == block);
         let values: Vec<f64> = runs.filter_map(|run| run.metrics.get(metric).copied()).collect();
-        lab::stats::median(&values).unwrap_or(f64::NAN)
+        stats::median(&values).unwrap_or(f64::NAN)
     };
     (0..=last).map(of_block).collect()
 }
@@ -195,7 +195,7 @@ fn by_block(arm: &Arm, metric: &str) -> Vec<f64> {
 fn strip(values: &[f64], low: f64, high: f64) -> String {
     let height = |values: &[f64]| {
         let there: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        let Some(median) = lab::stats::median(&there) else {
+        let Some(median) = stats::median(&there) else {
             return ' ';
         };
         let share = if high > low { (median - low) / (high - low) } else { 0.5 };

@@ -1,0 +1,226 @@
+//! What weakens a comparison: drift, outliers, noise of its own, a busy machine, memory that it costs. Pure.
+
+use std::fmt;
+
+use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
+use model::{Bytes, Doubt};
+
+/// The reference moved by more than this from the first third of the runs to the last: more than interleaving should
+/// have to cancel out.
+const DRIFT: f64 = 0.10;
+/// Distance from the quartiles, in interquartile ranges, of what Tukey calls far out.
+const FAR_OUT: f64 = 3.0;
+/// The share of far out runs that makes a doubt: one of twenty may always be one.
+const FAR_OUT_SHARE: f64 = 0.05;
+/// An arm's memory against the reference's before it is said: rounding up to large pages alone stays below in any program
+/// that they are meant for.
+const BLOAT: f64 = 1.10;
+/// The share of a run's time that looking at its page tables may take.
+const LOOKING: f64 = 0.01;
+/// Coverage below which an arm in effect is still only partly so.
+const WELL_COVERED: f64 = 0.9;
+/// Preemptions per second of CPU time, beyond which others want the CPUs as much as the program does: an undisturbed
+/// program is preempted a few times a second.
+const BUSY: f64 = 30.0;
+
+/// Every doubt that applies.
+pub(crate) fn all(compare: &Compare) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    for control in &compare.controls {
+        // As its interval tells, which is that of the same test.
+        if control.low.is_some_and(|low| low > 1.0) || control.high.is_some_and(|high| high < 1.0) {
+            doubts.push(differs_from_itself(
+                compare,
+                &control.metric,
+                control.ratio.unwrap_or(1.0),
+            ));
+        }
+    }
+    for metric in metrics(compare) {
+        doubts.extend(drift(compare, metric));
+        doubts.extend(compare.arms.iter().filter_map(|arm| outliers(arm, metric)));
+    }
+    doubts.extend(busy(compare));
+    doubts.extend(compare.arms.iter().filter_map(partly_covered));
+    if compare.design.method == Method::Runs {
+        // Slices are looked at between them.
+        doubts.extend(compare.arms.iter().filter_map(looked_too_long));
+    }
+    doubts.extend(
+        compare
+            .arms
+            .iter()
+            .skip(1)
+            .filter_map(|arm| memory_bloat(&compare.arms[0], arm)),
+    );
+    doubts.extend(cut_short(compare));
+    doubts
+}
+
+fn metrics(compare: &Compare) -> impl Iterator<Item = &str> {
+    compare.controls.iter().map(|control| control.metric.as_str())
+}
+
+fn reference(compare: &Compare) -> &str {
+    compare.arms.first().map_or("", |arm| arm.name.as_str())
+}
+
+fn differs_from_itself(compare: &Compare, metric: &str, ratio: f64) -> Doubt {
+    let text = format!(
+        "`{}` differs from itself by a factor of {ratio:.3} in {metric}, beyond chance: something else changes during the \
+         comparison; use a quieter machine or more runs",
+        reference(compare)
+    );
+    Doubt::new("differs-from-itself", text)
+}
+
+fn drift(compare: &Compare, metric: &str) -> Option<Doubt> {
+    let values = compare.arms.first()?.values(metric);
+    let third = values.len() / 3;
+    if third < 3 {
+        return None;
+    }
+    let (first, last) = (
+        stats::median(&values[..third])?,
+        stats::median(&values[values.len() - third..])?,
+    );
+    let moved = last / first - 1.0;
+    let text = format!(
+        "{metric} of `{}` moved by {:+.0} % from the first third of the runs to the last: the order of the runs cancels \
+         steady drift only",
+        reference(compare),
+        moved * 100.0
+    );
+    (moved.is_finite() && moved.abs() > DRIFT).then(|| Doubt::new("drift", text))
+}
+
+fn outliers(arm: &Arm, metric: &str) -> Option<Doubt> {
+    let values = stats::sorted(&arm.values(metric));
+    let (low, high) = (stats::quantile(&values, 0.25)?, stats::quantile(&values, 0.75)?);
+    let reach = FAR_OUT * (high - low);
+    let out = values
+        .iter()
+        .filter(|&&value| value < low - reach || value > high + reach)
+        .count();
+    let text = format!(
+        "{out} of {} runs of `{}` are far from the others in {metric}; the verdict counts them by rank, not by size",
+        values.len(),
+        arm.name
+    );
+    (values.len() >= 6 && out as f64 > FAR_OUT_SHARE * values.len() as f64).then(|| Doubt::new("outliers", text))
+}
+
+fn busy(compare: &Compare) -> Option<Doubt> {
+    let judged_by_wall = metrics(compare).any(|metric| metric == Metric::Wall.name());
+    let arm = compare.arms.first()?;
+    let rates: Vec<f64> = arm
+        .values(Metric::Preemptions.name())
+        .iter()
+        .zip(arm.values(Metric::Cpu.name()))
+        .map(|(preempted, cpu)| preempted / cpu.max(1e-3))
+        .collect();
+    let rate = stats::median(&rates)?;
+    let text = format!(
+        "the program was preempted {rate:.0} times per second of CPU time: others use these CPUs, and wall time measures them \
+         too (--metric cpu does not)"
+    );
+    (judged_by_wall && rate > BUSY).then(|| Doubt::new("busy-machine", text))
+}
+
+fn partly_covered(arm: &Arm) -> Option<Doubt> {
+    let coverage = arm
+        .coverage
+        .known()
+        .filter(|_| arm.took_effect.known() == Some(&true))?;
+    let kind = arm.kind.filter(|kind| kind.is_large())?;
+    let text = format!(
+        "`{}` had {:.0} % of its memory on {kind} pages: with the rest the difference may be larger",
+        arm.name,
+        coverage.median * 100.0
+    );
+    (coverage.median < WELL_COVERED).then(|| Doubt::new("partly-covered", text))
+}
+
+fn looked_too_long(arm: &Arm) -> Option<Doubt> {
+    let shares = arm.runs.iter().filter_map(|run| {
+        let wall = run.metrics.get(Metric::Wall.name()).copied()?;
+        (wall > 0.0).then_some(run.looks.seconds / wall)
+    });
+    let share = stats::median(&shares.collect::<Vec<_>>())?;
+    let text = format!(
+        "looking at the page kinds of `{}` took {:.1} % of its time: runs that last longer would be disturbed less",
+        arm.name,
+        share * 100.0
+    );
+    (share > LOOKING).then(|| Doubt::new("looking-costs", text))
+}
+
+/// The memory of an arm beside the reference's, medians of the runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bloat {
+    /// What the reference takes.
+    pub before: Bytes,
+    /// What the arm takes.
+    pub after: Bytes,
+}
+
+impl fmt::Display for Bloat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before, after } = self;
+        let times = after.0 as f64 / before.0 as f64;
+        write!(f, "{times:.2} times the memory, {after} instead of {before}")
+    }
+}
+
+/// What an arm costs in memory, if it is more than a tenth of what the reference takes.
+pub fn bloat(reference: &Arm, arm: &Arm) -> Option<Bloat> {
+    let memory = |arm: &Arm| stats::median(&arm.values(Metric::Memory.name()));
+    let (before, after) = (memory(reference)?, memory(arm)?);
+    let [before_bytes, after_bytes] = [before, after].map(|bytes| Bytes(bytes as u64));
+    (before >= 1.0 && after / before > BLOAT).then_some(Bloat {
+        before: before_bytes,
+        after: after_bytes,
+    })
+}
+
+fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Doubt> {
+    let bloat = bloat(reference, arm)?;
+    let text = format!(
+        "`{}` takes {bloat} of `{}`: a gain in time has this price (said of more than 10 %)",
+        arm.name, reference.name
+    );
+    Some(Doubt::new("memory-bloat", text))
+}
+
+/// Too little time for a verdict is worth saying; enough of it is not.
+fn cut_short(compare: &Compare) -> Option<Doubt> {
+    let open = compare
+        .verdicts
+        .iter()
+        .any(|judged| matches!(judged.verdict, Verdict::NoneShown | Verdict::Unknown));
+    let text = format!(
+        "the time was over after {} blocks: more of it (--budget) makes the intervals narrower",
+        compare.design.blocks
+    );
+    let gone = format!(
+        "the program ended after {} blocks: a longer life of it makes the intervals narrower",
+        compare.design.blocks
+    );
+    match compare.design.ended {
+        Ended::Budget if open => Some(Doubt::new("cut-short", text)),
+        Ended::ProgramEnded => Some(Doubt::new("program-ended", gone)),
+        _ => None,
+    }
+}
+
+/// Runs before the first that counts, fewer than were asked for.
+pub(crate) fn warm_up_cut(made: u32, asked: u32) -> Doubt {
+    let text = format!(
+        "{made} of {asked} warm-up runs of each arm were made: half of the time (--budget) is kept for runs that count"
+    );
+    Doubt::new("warm-up-cut", text)
+}
+
+#[cfg(test)]
+#[path = "doubts_tests.rs"]
+mod tests;

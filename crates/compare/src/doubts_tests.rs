@@ -1,0 +1,54 @@
+//! Memory that an arm costs is said from a tenth on, and not before.
+
+use model::compare::{Arm, Metric};
+use model::{Backing, Bytes, PageKind};
+
+use super::{Bloat, bloat, memory_bloat};
+use crate::experiment::bare_run;
+use crate::judge::effect;
+
+/// An arm whose runs take so many MiB.
+fn arm(name: &str, mib: &[u64]) -> Arm {
+    let backing: Backing = [(PageKind::Thp, Bytes::mib(64))].into_iter().collect();
+    let run = |&mib: &u64| {
+        let memory = (Metric::Memory.name().to_owned(), Bytes::mib(mib).0 as f64);
+        bare_run([memory], Ok(backing.clone()))
+    };
+    let runs: Vec<_> = mib.iter().map(run).collect();
+    let (coverage, took_effect) = effect(Some(PageKind::Thp), &runs, 0.5);
+    Arm {
+        name: name.to_owned(),
+        technique: String::new(),
+        kind: Some(PageKind::Thp),
+        took_effect,
+        coverage,
+        runs,
+    }
+}
+
+#[test]
+fn a_tenth_more_memory_is_no_bloat_and_more_is_said_with_both_sizes() {
+    let base = arm("base", &[100, 101, 99]);
+    assert_eq!(bloat(&base, &arm("thp", &[110, 110, 400])), None);
+    assert_eq!(bloat(&base, &arm("thp", &[90])), None);
+    let [before, after] = [100, 150].map(Bytes::mib);
+    assert_eq!(
+        bloat(&base, &arm("thp", &[150, 150, 100])),
+        Some(Bloat { before, after })
+    );
+    let doubt = memory_bloat(&base, &arm("thp", &[150])).expect("a doubt");
+    assert_eq!(
+        (doubt.code.as_str(), doubt.text.as_str()),
+        (
+            "memory-bloat",
+            "`thp` takes 1.50 times the memory, 150M instead of 100M of `base`: a gain in time has this price (said of more \
+             than 10 %)"
+        )
+    );
+}
+
+#[test]
+fn memory_that_is_not_known_is_no_bloat() {
+    assert_eq!(bloat(&arm("base", &[]), &arm("thp", &[100])), None);
+    assert_eq!(bloat(&arm("base", &[0]), &arm("thp", &[100])), None);
+}

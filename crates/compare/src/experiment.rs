@@ -1,0 +1,400 @@
+//! Runs in blocks until every arm has its verdict, or the runs, the time or the user's patience end.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use model::Doubt;
+use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
+
+use super::judge::{self, Rules};
+use super::looks::{LEAST, Plan};
+use super::schedule::{self, Slot};
+pub use super::spec::{Executor, Keep, Named, Spec, bare_run};
+use super::{Error, doubts, parts};
+use model::{Progress, time_left};
+
+/// Nobody reads faster; a run may take a millisecond, of which telling should be no part.
+const BETWEEN_TELLING: Duration = Duration::from_millis(100);
+
+/// The result, and what to know before believing it.
+pub type Outcome = (Compare, Vec<Doubt>);
+
+/// Makes the runs that `done` lacks, keeping each.
+///
+/// # Errors
+/// If a run cannot be made or kept. [`Error::Interrupted`] and [`Error::Gone`] are none after a first whole block: what was
+/// finished is judged.
+pub fn run(
+    spec: &Spec,
+    done: Vec<(Slot, Run)>,
+    executor: &mut impl Executor,
+    keep: &mut dyn Keep,
+    progress: &mut dyn Progress,
+) -> Result<Outcome, Error> {
+    let mut experiment = Experiment::new(spec, done);
+    let ended = match experiment.go(executor, keep, progress) {
+        Err(Error::Interrupted) if experiment.whole_blocks() > 0 => Ended::Interrupted,
+        Err(Error::Gone { .. }) if experiment.whole_blocks() > 0 => Ended::ProgramEnded,
+        other => other?,
+    };
+    let (compare, doubts) = experiment.outcome(ended, executor.elapsed(), keep)?;
+    let pmu_note = executor.pmu_note();
+    Ok((Compare { pmu_note, ..compare }, doubts))
+}
+
+struct Experiment<'a> {
+    spec: &'a Spec,
+    plan: Plan,
+    runs: Vec<(Slot, Run)>,
+    /// Which runs those are.
+    made: BTreeSet<Slot>,
+    /// Blocks from the first on that lack none; of slices, starts.
+    whole: u32,
+    /// Runs of each arm that were made before the first that counts.
+    warmed: u32,
+    /// When it was last told how far it is.
+    told: Option<Duration>,
+}
+
+impl<'a> Experiment<'a> {
+    fn new(spec: &'a Spec, runs: Vec<(Slot, Run)>) -> Self {
+        let mut experiment = Self {
+            spec,
+            plan: looks(spec, spec.most, &spec.looked),
+            runs: Vec::new(),
+            made: BTreeSet::new(),
+            whole: 0,
+            warmed: 0,
+            told: None,
+        };
+        runs.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
+        experiment
+    }
+
+    /// A run that is made already is not made twice.
+    fn take(&mut self, slot: Slot, run: Run) {
+        if self.made.insert(slot) {
+            self.runs.push((slot, run));
+        }
+        while self.in_start(self.whole) == self.per_start() as usize * self.slots() {
+            self.whole += 1;
+        }
+    }
+
+    /// Runs in a block.
+    fn slots(&self) -> usize {
+        self.spec.arms.len() + 1
+    }
+
+    fn per_start(&self) -> u32 {
+        self.spec.per_start.max(1)
+    }
+
+    /// Do programs live on from slice to slice, each of them started anew now and then?
+    fn is_sliced(&self) -> bool {
+        self.spec.method == Method::Slices
+    }
+
+    fn in_start(&self, start: u32) -> usize {
+        let first = |start| Slot {
+            block: start * self.per_start(),
+            arm: 0,
+            again: false,
+        };
+        self.made.range(first(start)..first(start + 1)).count()
+    }
+
+    fn go(
+        &mut self,
+        executor: &mut impl Executor,
+        keep: &mut dyn Keep,
+        progress: &mut dyn Progress,
+    ) -> Result<Ended, Error> {
+        self.warm_up(executor, progress)?;
+        self.fit_budget_by_warm_up(executor.elapsed());
+        self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
+        if self.is_settled_already() {
+            return Ok(Ended::Settled);
+        }
+        let mut start = 0;
+        while start < self.plan.most() {
+            if start >= self.whole {
+                if self.is_over(executor.elapsed()) {
+                    return Ok(Ended::Budget);
+                }
+                self.start(start, executor, keep, progress)?;
+            }
+            start += 1;
+            // With further runs in hand an earlier look would not be one; of too few nothing is asked.
+            let is_look = start >= self.whole.max(LEAST) && self.plan.is_look(start) && !self.spec.all;
+            if is_look && self.look(start, keep)? {
+                return Ok(Ended::Settled);
+            }
+        }
+        Ok(if self.plan.most() < self.spec.most {
+            Ended::Budget
+        } else {
+            Ended::Runs
+        })
+    }
+
+    /// The turns from a start of the programs to the next.
+    fn start(
+        &mut self,
+        start: u32,
+        executor: &mut impl Executor,
+        keep: &mut dyn Keep,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Error> {
+        let before = executor.elapsed();
+        executor.begin(start)?;
+        let first = start * self.per_start();
+        for block in first..first + self.per_start() {
+            self.block(block, executor, keep, progress)?;
+        }
+        self.fit_budget_by_start(executor.elapsed(), before);
+        Ok(())
+    }
+
+    /// What an earlier session found when it looked at the very same runs.
+    fn is_settled_already(&self) -> bool {
+        let was_looked_at = self.plan.made().iter().any(|look| look.blocks == self.whole);
+        was_looked_at && !self.spec.all && self.is_settled(self.whole)
+    }
+
+    /// Looks at the verdicts; is everything settled?
+    fn look(&mut self, blocks: u32, keep: &mut dyn Keep) -> Result<bool, Error> {
+        let level = self.plan.level(blocks);
+        self.spend(Spent { blocks, level }, keep)?;
+        Ok(self.is_settled(blocks))
+    }
+
+    fn spend(&mut self, look: Spent, keep: &mut dyn Keep) -> Result<(), Error> {
+        self.plan.make(look).map_or(Ok(()), |look| keep.look(look))
+    }
+
+    /// Half of the time at most: what counts comes after it. Programs of slices are warmed up at each of their starts.
+    fn warm_up(&mut self, executor: &mut impl Executor, progress: &mut dyn Progress) -> Result<(), Error> {
+        if self.is_sliced() {
+            self.warmed = self.spec.warm_up;
+            return Ok(());
+        }
+        let is_over = |spent: Duration| self.spec.budget.is_some_and(|budget| spent * 2 >= budget);
+        while self.warmed < self.spec.warm_up && !(self.warmed > 0 && is_over(executor.elapsed())) {
+            for (index, arm) in self.spec.arms.iter().enumerate() {
+                progress.step(
+                    0.0,
+                    self.spec.budget.unwrap_or_default(),
+                    &format!("warming up: {}", arm.name),
+                );
+                executor.run(index)?;
+            }
+            self.warmed += 1;
+        }
+        Ok(())
+    }
+
+    /// Fewer blocks where the time is not enough for all, as the warm-up tells; so looks still come at a third of them.
+    fn fit_budget_by_warm_up(&mut self, spent: Duration) {
+        let arms = self.spec.arms.len() as u32;
+        let warm = arms * self.warmed;
+        if warm > 0 && !self.is_sliced() {
+            let block = spent.mul_f64(f64::from(arms + 1) / f64::from(warm));
+            self.fit_budget(spent, block, LEAST);
+        }
+    }
+
+    /// Likewise fewer starts, as the first one tells; too few of them for a verdict are an exploration.
+    fn fit_budget_by_start(&mut self, spent: Duration, before: Duration) {
+        if self.is_sliced() {
+            self.fit_budget(spent, spent.saturating_sub(before), 1);
+        }
+    }
+
+    fn fit_budget(&mut self, spent: Duration, block: Duration, least: u32) {
+        let Some(budget) = self.spec.budget else { return };
+        let room = budget.saturating_sub(spent).as_secs_f64() / block.as_secs_f64().max(1e-9);
+        let done = self.whole_blocks();
+        let most = self.spec.most.min((room as u32).saturating_add(done).max(least));
+        // Only a plan of which no look was made yet may change.
+        if self.plan.made().len() == self.spec.looked.len() {
+            self.plan = looks(self.spec, most.max(done), self.plan.made());
+        }
+    }
+
+    /// The first blocks are made even if the time is over: without them nothing could be said at all. Six starts of a program
+    /// that takes a minute to load are more than was asked for; one is an exploration.
+    fn is_over(&self, spent: Duration) -> bool {
+        let least = if self.is_sliced() { 1 } else { LEAST };
+        self.whole_blocks() >= least && self.spec.budget.is_some_and(|budget| spent >= budget)
+    }
+
+    fn block(
+        &mut self,
+        block: u32,
+        executor: &mut impl Executor,
+        keep: &mut dyn Keep,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Error> {
+        for slot in schedule::block(self.spec.arms.len(), self.spec.order, self.spec.seed, block) {
+            if self.made.contains(&slot) {
+                continue;
+            }
+            self.tell(progress, executor.elapsed(), slot);
+            let made = if slot.again {
+                executor.again(slot.arm)
+            } else {
+                executor.run(slot.arm)
+            };
+            let mut run = made?;
+            (run.block, run.again, run.turn) = (slot.block, slot.again, self.runs.len() as u32);
+            keep.keep(slot, &run)?;
+            self.take(slot, run);
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, progress: &mut dyn Progress, spent: Duration, slot: Slot) {
+        if self.told.is_some_and(|told| spent < told + BETWEEN_TELLING) {
+            return;
+        }
+        self.told = Some(spent);
+        let blocks = self.plan.most() * self.per_start();
+        let all = f64::from(blocks) * self.slots() as f64;
+        let done = self.runs.len() as f64 / all;
+        let left = time_left(spent, done);
+        let what = format!(
+            "block {} of {} at most: {}",
+            slot.block + 1,
+            blocks,
+            self.spec.arms[slot.arm].name
+        );
+        progress.step(done, left, &what);
+    }
+
+    /// Has every arm a verdict, or an interval no wider than the smallest effect?
+    fn is_settled(&self, blocks: u32) -> bool {
+        let arms = self.arms(self.runs.clone());
+        let (judged, _) = judge::judge(&arms, &self.spec.wanted, self.rules(self.plan.level(blocks)));
+        let narrow = |low: Option<f64>, high: Option<f64>| {
+            let half = low.zip(high).map(|(low, high)| (high / low).ln() / 2.0);
+            half.is_some_and(|half| half <= self.spec.smallest_effect.ln_1p())
+        };
+        judged.iter().all(|judged| {
+            use model::compare::Verdict::{Better, NoneShown, NotInEffect, Unknown, Worse};
+            match judged.verdict {
+                Better | Worse | NotInEffect => true,
+                NoneShown => narrow(judged.low, judged.high),
+                Unknown => false,
+            }
+        })
+    }
+
+    fn rules(&self, level: f64) -> Rules {
+        Rules {
+            level,
+            smallest_effect: self.spec.smallest_effect,
+            per_start: self.per_start(),
+        }
+    }
+
+    fn whole_blocks(&self) -> u32 {
+        self.whole.min(self.plan.most())
+    }
+
+    /// Every arm with its own of these runs.
+    fn arms(&self, runs: Vec<(Slot, Run)>) -> Vec<Arm> {
+        let mut runs_of = vec![Vec::new(); self.spec.arms.len()];
+        runs.into_iter().for_each(|(slot, run)| runs_of[slot.arm].push(run));
+        let arm = |(named, runs): (&Named, Vec<Run>)| {
+            let (coverage, took_effect) = judge::effect(named.kind, &runs, self.spec.least_coverage);
+            let Named { name, technique, kind } = named.clone();
+            Arm {
+                name,
+                technique,
+                kind,
+                took_effect,
+                coverage,
+                runs,
+            }
+        };
+        self.spec.arms.iter().zip(runs_of).map(arm).collect()
+    }
+
+    /// What this look may spend: an interruption is no end, since --resume goes on with the runs.
+    fn last_level(&self, ended: Ended, blocks: u32) -> f64 {
+        match ended {
+            Ended::Settled | Ended::Interrupted => self.plan.level(blocks),
+            Ended::Runs | Ended::Budget | Ended::ProgramEnded => self.plan.rest(blocks),
+        }
+    }
+
+    fn outcome(mut self, ended: Ended, elapsed: Duration, keep: &mut dyn Keep) -> Result<Outcome, Error> {
+        let blocks = self.whole_blocks();
+        let level = self.last_level(ended, blocks);
+        let runs = std::mem::take(&mut self.runs);
+        let arms = self.arms(runs);
+        let (verdicts, controls) = judge::judge(&arms, &self.spec.wanted, self.rules(level));
+        if verdicts.iter().any(|judged| judged.p.is_some()) {
+            self.spend(Spent { blocks, level }, keep)?;
+        }
+        let parts = match self.spec.method {
+            Method::Runs if !self.spec.is_served => parts::of(&arms, level),
+            _ => Vec::new(),
+        };
+        let compare = Compare {
+            program: self.spec.program.clone(),
+            design: self.design(ended, blocks, elapsed),
+            arms,
+            verdicts,
+            controls,
+            parts,
+            pmu_note: None,
+            restored: None,
+        };
+        let doubts = doubts::all(&compare);
+        let cut = (self.warmed < self.spec.warm_up).then(|| doubts::warm_up_cut(self.warmed, self.spec.warm_up));
+        Ok((compare, doubts.into_iter().chain(cut).collect()))
+    }
+
+    fn design(&self, ended: Ended, blocks: u32, elapsed: Duration) -> Design {
+        Design {
+            method: self.spec.method,
+            reason: self.spec.reason.clone(),
+            in_place: self.spec.in_place.clone(),
+            order: self.spec.order,
+            blocks,
+            per_start: self.per_start(),
+            most: self.plan.most(),
+            looks: self.plan.at().to_vec(),
+            spent: self.plan.made().to_vec(),
+            warm_up: self.warmed,
+            smallest_effect: self.spec.smallest_effect,
+            alpha: self.spec.alpha,
+            least_coverage: self.spec.least_coverage,
+            ended,
+            seconds: elapsed.as_secs_f64(),
+        }
+    }
+}
+
+/// One look at the end, if all runs are made anyway.
+fn looks(spec: &Spec, most: u32, made: &[Spent]) -> Plan {
+    if spec.all {
+        Plan::once(most, spec.alpha, made)
+    } else {
+        Plan::new(most, spec.alpha, made)
+    }
+}
+
+#[cfg(test)]
+#[path = "experiment_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "sliced_tests.rs"]
+mod sliced_tests;
+
+#[cfg(test)]
+#[path = "resumed_tests.rs"]
+mod resumed_tests;

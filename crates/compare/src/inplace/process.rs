@@ -1,0 +1,244 @@
+//! A real process as the subject: flipped from outside, read through /proc, never stopped; ended only if it is our own.
+
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::Source;
+use model::compare::{Flip, Restored};
+use model::{Backing, Unread};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::own::Own;
+use super::{Sample, Subject, Whose};
+use crate::Error;
+use crate::flip::{self, Flipped, To};
+use crate::live::{Arm, server};
+use crate::metric::From;
+use crate::score::{Counter, Mark};
+use crate::threads::{Threads, Times};
+use ::process::stat::{self, Stat};
+
+/// How long a wish to stop may wait.
+const STEP: Duration = Duration::from_millis(100);
+/// Times that a counter's file is read again where it has no number, and the pause before.
+const REREADS: u32 = 5;
+const BREATH: Duration = Duration::from_millis(3);
+
+/// Of a process that somebody else started.
+const NOT_COUNTED: &str = "a program is counted from its start on, which a process that runs already is past (a command after `--`, with \
+     --design flip, is started)";
+
+/// A running process.
+pub struct Process<'a> {
+    pid: u32,
+    handle: OwnedFd,
+    /// The program that it is of, if the comparison started it. It ends before its pages would be given back.
+    own: Option<Own<'a>>,
+    flipped: Flipped,
+    source: Source,
+    threads: Threads,
+    stop: &'a dyn Fn() -> bool,
+    began: Instant,
+}
+
+impl<'a> Process<'a> {
+    /// Opens a process; its pages as they are now are those that it will be given back.
+    ///
+    /// # Errors
+    /// If it cannot be reached, has no memory of that kind, or no such threads.
+    pub fn open(spec: flip::Spec, threads: Threads, stop: &'a dyn Fn() -> bool) -> Result<Self, Error> {
+        let pid = spec.pid;
+        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let handle = id
+            .ok_or(rustix::io::Errno::SRCH)
+            .and_then(|id| pidfd_open(id, PidfdFlags::empty()))
+            .map_err(|error| flip::Error::Process {
+                pid,
+                source: error.into(),
+            })?;
+        let process = Self {
+            pid,
+            handle,
+            own: None,
+            flipped: Flipped::open(spec)?,
+            source: Source::live(),
+            threads,
+            stop,
+            began: Instant::now(),
+        };
+        process.times()?;
+        Ok(process)
+    }
+
+    /// The same as a process of a program that the comparison started, whose CPU time is that of all its processes.
+    #[must_use]
+    pub fn of(self, own: Own<'a>) -> Self {
+        Self { own: Some(own), ..self }
+    }
+
+    /// Ends the program that it is of, if the comparison started it.
+    ///
+    /// # Errors
+    /// If it does not stop as it was asked to; then it is killed.
+    pub fn end(self) -> Result<(), Error> {
+        self.own.map_or(Ok(()), Own::end)
+    }
+
+    /// Clock ticks from boot to its begin: another process with the same id has others.
+    pub fn started(&self) -> Option<u64> {
+        self.stat().map(|stat| stat.started)
+    }
+
+    fn stat(&self) -> Option<Stat> {
+        let line = self.source.text(&format!("/proc/{}/stat", self.pid));
+        stat::parse(line.known()?)
+    }
+
+    fn times(&self) -> Result<Times, Error> {
+        let root = self.own.as_ref().map_or(self.pid, Own::id);
+        let times = self.threads.times(&self.source, root);
+        times.map_err(|why| Error::InPlace(format!("--threads: {why}")))
+    }
+
+    fn has_ended_within(&self, time: Duration) -> bool {
+        let timeout = Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&self.handle, PollFlags::IN)];
+        // An error is a signal: what it means is asked next.
+        poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// A file is empty for a moment while it is written anew.
+fn patiently(counter: &Counter, arm: &str, output: &dyn Fn() -> String, stop: &dyn Fn() -> bool) -> Result<f64, Error> {
+    let read = || counter.read(arm, output, stop);
+    for _ in 0..REREADS {
+        match read() {
+            Err(_) if matches!(counter.from, Some(From::File(_))) => thread::sleep(BREATH),
+            told => return told,
+        }
+    }
+    read()
+}
+
+impl Subject for Process<'_> {
+    fn flip(&mut self, to: To) -> Result<Flip, Error> {
+        let flip = self.flipped.flip(to, self.stop)?;
+        if (self.stop)() {
+            return Err(Error::Interrupted);
+        }
+        Ok(flip)
+    }
+
+    fn look(&mut self) -> Result<Backing, Unread> {
+        self.flipped.look()
+    }
+
+    /// Counters first, at both ends of a slice: what reading them takes is then left out of both times alike.
+    fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
+        let stat = self.stat();
+        let output = || self.own.as_ref().map_or_else(String::new, Own::output);
+        let counts = counters
+            .iter()
+            .map(|counter| patiently(counter, arm, &output, self.stop));
+        let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
+        let counted = self.own.as_mut().map_or_else(Vec::new, Own::counted);
+        let times = self.times()?;
+        Ok(Sample {
+            at: self.elapsed().as_secs_f64(),
+            mark: Mark { counts, times },
+            stat,
+            counted,
+        })
+    }
+
+    fn live_on(&mut self, time: Duration) -> Result<(), Error> {
+        let until = Instant::now() + time;
+        loop {
+            if (self.stop)() {
+                return Err(Error::Interrupted);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if self.has_ended_within(left.min(STEP)) {
+                return Err(Error::InPlace(format!("process {} has ended", self.pid)));
+            }
+        }
+    }
+
+    fn load(&mut self, line: &str) -> Result<(Duration, String), Error> {
+        let arm = Arm {
+            name: format!("process {}", self.pid),
+            ..Arm::default()
+        };
+        let load = server::load(&arm, line, self.stop, || Ok(self.has_ended_within(Duration::ZERO)))?;
+        Ok((load.wall, load.output))
+    }
+
+    fn restore(&mut self) -> Result<Restored, Error> {
+        Ok(self.flipped.restore()?)
+    }
+
+    fn has_ended(&self, within: Duration) -> bool {
+        self.has_ended_within(within)
+    }
+
+    fn gone(&self, arm: &str) -> Error {
+        let of_another = || Error::Gone {
+            arm: arm.to_owned(),
+            status: "a status that only its parent learns".to_owned(),
+            said: String::new(),
+        };
+        self.own.as_ref().map_or_else(of_another, Own::gone)
+    }
+
+    fn whose(&self) -> Whose {
+        if self.own.is_some() { Whose::Own } else { Whose::Found }
+    }
+
+    fn pmu_note(&self) -> Option<String> {
+        let own = self.own.as_ref().map(Own::pmu_note);
+        own.unwrap_or_else(|| Some(NOT_COUNTED.to_owned()))
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::patiently;
+    use crate::score::Counter;
+
+    #[test]
+    fn a_file_that_is_being_written_anew_is_read_again() {
+        let file = std::env::temp_dir().join(format!("hugewise-counter-{}", std::process::id()));
+        std::fs::write(&file, "").expect("a file");
+        let asked = format!("ops=ops ([0-9]+),from={}", file.display());
+        let counter = Counter::of(&asked.parse().expect("a metric"), "thp").expect("a counter");
+        let written = file.clone();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(1));
+            std::fs::write(written, "ops 17\n").expect("written");
+        });
+        // The writer may be kept waiting for longer than a reader is patient: then it is read once more.
+        let read = patiently(&counter, "thp", &String::new, &|| false);
+        writer.join().expect("ended");
+        let read = read.or_else(|_| patiently(&counter, "thp", &String::new, &|| false));
+        std::fs::remove_file(&file).expect("removed");
+        assert_eq!(read.expect("a number"), 17.0);
+        let error = patiently(&counter, "thp", &String::new, &|| false)
+            .expect_err("it is gone")
+            .to_string();
+        assert!(error.contains("--metric ops"), "{error}");
+    }
+}

@@ -1,0 +1,317 @@
+//! From runs to verdicts: a difference must be likely, large enough, and above the comparison's own noise. Pure.
+
+use std::collections::BTreeMap;
+
+use model::compare::{Arm, Control, Judged, Run, Verdict};
+use model::{Cause, Estimate, PageKind, Reading, Unread};
+
+use super::looks::LEAST;
+use super::paired::{self, Block, Interval};
+
+/// Below this share of base pages the arm `base` is not what it says: the program asks for large pages in a way that no
+/// switch of the kernel's keeps from it.
+const LEAST_BASE: f64 = 0.9;
+
+/// A metric that is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name in the runs.
+    pub name: String,
+    /// Is more of it better?
+    pub higher: bool,
+}
+
+/// What verdicts are held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rules {
+    /// The share of false verdicts that this look may spend.
+    pub level: f64,
+    /// The smallest difference worth a verdict, as a share.
+    pub smallest_effect: f64,
+    /// Turns of each process that are one question: the slices that it makes from its start to its end.
+    pub per_start: u32,
+}
+
+/// The share of an arm's memory on pages of its kind, and whether that means that it took effect.
+pub fn effect(kind: Option<PageKind>, runs: &[Run], least: f64) -> (Reading<Estimate>, Reading<bool>) {
+    let shares: Vec<Result<f64, Unread>> = runs.iter().map(|run| run.coverage(kind)).collect();
+    let known: Vec<f64> = shares.iter().filter_map(|share| share.as_ref().ok().copied()).collect();
+    let coverage: Reading<Estimate> = match (
+        stats::estimate(&known).map(share),
+        shares.into_iter().find_map(Result::err),
+    ) {
+        (Some(estimate), _) => Reading::Known(estimate),
+        (None, Some(why)) => Reading::Unread(why),
+        (None, None) => Reading::Unread(Unread::new(Cause::Absent, "page kinds", "there was no run")),
+    };
+    let enough = |kind: PageKind| if kind == PageKind::Base { LEAST_BASE } else { least };
+    let took_effect = match kind {
+        None => Reading::Known(true),
+        Some(kind) => coverage.as_ref().map(|coverage| coverage.median >= enough(kind)),
+    };
+    (coverage, took_effect)
+}
+
+/// As a share, which lies between none and all. Of few runs the interval is Student's t, which knows no such ends.
+fn share(estimate: Estimate) -> Estimate {
+    Estimate {
+        low: estimate.low.clamp(0.0, 1.0),
+        high: estimate.high.clamp(0.0, 1.0),
+        ..estimate
+    }
+}
+
+/// Judges every arm but the first against the first, by every metric; and the first against itself.
+pub fn judge(arms: &[Arm], wanted: &[Wanted], rules: Rules) -> (Vec<Judged>, Vec<Control>) {
+    let Some((reference, others)) = arms.split_first() else {
+        return (Vec::new(), Vec::new());
+    };
+    let of_wanted = |wanted| control(reference, wanted, rules.per_start);
+    let controls: Vec<Control> = wanted.iter().map(of_wanted).collect();
+    let of_metric = |(wanted, control)| {
+        let noise = noise(control);
+        let of_arm = move |arm| Compared::new(reference, arm, wanted, noise, rules);
+        others.iter().map(of_arm)
+    };
+    let compared: Vec<Compared<'_>> = wanted.iter().zip(&controls).flat_map(of_metric).collect();
+    // Only arms that took effect ask a question, so only they share the error.
+    let asked: Vec<f64> = compared.iter().filter_map(|compared| compared.p).collect();
+    let mut corrected = paired::holm(&asked).into_iter();
+    let judged = compared.iter().map(|compared| {
+        let p = compared.p.and_then(|_| corrected.next());
+        compared.judged(reference, p, rules)
+    });
+    (judged.collect(), controls)
+}
+
+/// How far the reference lies from itself.
+fn noise(control: &Control) -> f64 {
+    control.ratio.map_or(0.0, |ratio| ratio.ln().abs())
+}
+
+/// The two runs of the reference in each block. Its interval is that of one question: nothing ends for it.
+fn control(reference: &Arm, wanted: &Wanted, per_start: u32) -> Control {
+    let references = references(reference, wanted).into_iter();
+    let own = references.map(|(block, (first, second))| (block, [second, first]));
+    let blocks: Vec<Block> = by_start(own, per_start)
+        .map(|[own, peer]| Block { own, peers: vec![peer] })
+        .collect();
+    let interval = paired::interval(&blocks, paired::REJECTED);
+    let [ratio, low, high] = ratios(interval);
+    Control {
+        metric: wanted.name.clone(),
+        ratio,
+        low,
+        high,
+        p: interval.map(|_| paired::p_value(&blocks)),
+    }
+}
+
+/// The estimate, the lower and the upper end of an interval of logarithms.
+fn ratios(interval: Option<Interval>) -> [Option<f64>; 3] {
+    let ends = interval.and_then(|interval| interval.ends);
+    [
+        interval.map(|interval| interval.center.exp()),
+        ends.map(|(low, _)| low.exp()),
+        ends.map(|(_, high)| high.exp()),
+    ]
+}
+
+/// What processes score from their start to their end: the means of their turns. Slices of one process share its luck, so that
+/// they are no more than one question; of whole runs each is a process.
+fn by_start<const N: usize>(
+    blocks: impl Iterator<Item = (u32, [f64; N])>,
+    per_start: u32,
+) -> impl Iterator<Item = [f64; N]> {
+    let mut starts: BTreeMap<u32, Vec<[f64; N]>> = BTreeMap::new();
+    for (block, scores) in blocks {
+        starts.entry(block / per_start.max(1)).or_default().push(scores);
+    }
+    starts.into_values().map(|turns| {
+        let mean = |at: usize| turns.iter().map(|scores| scores[at]).sum::<f64>() / turns.len() as f64;
+        std::array::from_fn(mean)
+    })
+}
+
+/// Logarithm of a metric, so that more is better; `None` where the run lacks it or it is no positive number.
+fn score(run: &Run, wanted: &Wanted) -> Option<f64> {
+    let value = run.metrics.get(&wanted.name).copied()?;
+    let sign = if wanted.higher { 1.0 } else { -1.0 };
+    (value > 0.0 && value.is_finite()).then(|| sign * value.ln())
+}
+
+/// Both scores of the reference in each block that has both.
+fn references(reference: &Arm, wanted: &Wanted) -> BTreeMap<u32, (f64, f64)> {
+    let of = |again: bool| -> BTreeMap<u32, f64> {
+        let runs = reference.runs.iter().filter(|run| run.again == again);
+        runs.filter_map(|run| Some((run.block, score(run, wanted)?))).collect()
+    };
+    let second = of(true);
+    let first = of(false).into_iter();
+    first
+        .filter_map(|(block, first)| Some((block, (first, *second.get(&block)?))))
+        .collect()
+}
+
+/// One arm's runs with both runs of the reference as peers, block by block.
+struct Compared<'a> {
+    arm: &'a Arm,
+    wanted: &'a Wanted,
+    blocks: Vec<Block>,
+    interval: Option<Interval>,
+    /// The probability, if this is a question at all.
+    p: Option<f64>,
+    noise: f64,
+    reference_took_effect: bool,
+}
+
+impl<'a> Compared<'a> {
+    fn new(reference: &Arm, arm: &'a Arm, wanted: &'a Wanted, noise: f64, rules: Rules) -> Self {
+        let references = references(reference, wanted);
+        let scores = |run: &Run| {
+            let &(first, second) = references.get(&run.block)?;
+            Some((run.block, [score(run, wanted)?, first, second]))
+        };
+        let blocks: Vec<Block> = by_start(arm.runs.iter().filter_map(scores), rules.per_start)
+            .map(|[own, first, second]| Block {
+                own,
+                peers: vec![first, second],
+            })
+            .collect();
+        let reference_took_effect = reference.took_effect == Reading::Known(true);
+        let is_asked =
+            reference_took_effect && arm.took_effect == Reading::Known(true) && blocks.len() >= LEAST as usize;
+        Self {
+            arm,
+            wanted,
+            interval: paired::interval(&blocks, rules.level),
+            p: is_asked.then(|| paired::p_value(&blocks)),
+            blocks,
+            noise,
+            reference_took_effect,
+        }
+    }
+
+    fn judged(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> Judged {
+        let (verdict, why) = self.verdict(reference, p, rules);
+        let [ratio, low, high] = ratios(self.interval);
+        Judged {
+            arm: self.arm.name.clone(),
+            against: reference.name.clone(),
+            metric: self.wanted.name.clone(),
+            ratio,
+            low,
+            high,
+            p,
+            pairs: self.blocks.len() as u32,
+            verdict,
+            why,
+        }
+    }
+
+    fn verdict(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> (Verdict, String) {
+        match &self.arm.took_effect {
+            Reading::Known(true) => {}
+            Reading::Known(false) => return (Verdict::NotInEffect, not_in_effect(self.arm)),
+            Reading::Unread(why) => return (Verdict::Unknown, format!("whether it took effect is not known: {why}")),
+        }
+        if !self.reference_took_effect {
+            return (Verdict::Unknown, format!("the reference {}", not_in_effect(reference)));
+        }
+        match (self.interval, p) {
+            (Some(interval), Some(p)) => difference(interval, p, self.noise, rules),
+            _ => (Verdict::Unknown, self.too_few(rules.per_start)),
+        }
+    }
+
+    fn too_few(&self, per_start: u32) -> String {
+        let runs = self.arm.runs.len();
+        let pairs = self.blocks.len();
+        if per_start > 1 && pairs > 0 {
+            let started = if pairs == 1 {
+                "once".to_owned()
+            } else {
+                format!("{pairs} times")
+            };
+            format!(
+                "exploratory, as every process has a speed of its own: each program was started {started}, and a verdict takes \
+                 {LEAST} starts (more time: --budget)"
+            )
+        } else if pairs < runs {
+            format!(
+                "{pairs} of {runs} runs have `{}` as a positive number beside the reference's",
+                self.wanted.name
+            )
+        } else {
+            format!("{pairs} pairs of runs: fewer than {LEAST} cannot show a difference at 5 %")
+        }
+    }
+}
+
+fn not_in_effect(arm: &Arm) -> String {
+    let kind = arm.kind.map_or_else(String::new, |kind| kind.to_string());
+    let is_about_code = arm.runs.iter().any(|run| run.text.is_some());
+    let what = if is_about_code { "code" } else { "memory" };
+    match &arm.coverage {
+        Reading::Known(share) => {
+            let note = arm.runs.last().and_then(|run| run.notes.last());
+            let note = note.map_or_else(String::new, |note| format!(" ({note})"));
+            format!(
+                "did not take effect: {:.1} % of the {what} was on {kind} pages{note}",
+                share.median * 100.0
+            )
+        }
+        Reading::Unread(why) => format!("may not have taken effect: {why}"),
+    }
+}
+
+/// Likely, large enough, above the noise of the reference against itself.
+fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict, String) {
+    let size = interval.center.abs();
+    let smallest = rules.smallest_effect * 100.0;
+    let own = percent(noise);
+    if p > rules.level {
+        return (Verdict::NoneShown, unlikely(interval, p, rules.level));
+    }
+    if size < rules.smallest_effect.ln_1p() {
+        let why = format!("likely, but below the smallest effect of {smallest:.1} %");
+        return (Verdict::NoneShown, why);
+    }
+    if size <= noise {
+        let why = format!("the reference differs from itself by {own:.1} %, which is no less");
+        return (Verdict::NoneShown, why);
+    }
+    let verdict = if interval.center > 0.0 {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    };
+    let why = format!("likely, above {smallest:.1} %, and above the reference's own {own:.1} %");
+    (verdict, why)
+}
+
+/// Why a difference counts as chance: the interval by itself may say otherwise, as it is asked but one question.
+fn unlikely(interval: Interval, p: f64, level: f64) -> String {
+    if interval.ends.is_none() {
+        return format!(
+            "so few pairs cannot show a difference at the {:.2} % that this look may spend",
+            level * 100.0
+        );
+    }
+    let Some((low, high)) = interval.ends.filter(|_| interval.holds_zero()) else {
+        return format!(
+            "its interval by itself leaves out none, but of all arms, metrics and looks together one may do so by chance: p is \
+             {p:.4}, and may be {level:.4}"
+        );
+    };
+    let most = percent(low.abs().max(high.abs()));
+    format!("a difference within {most:.1} % cannot be told from chance")
+}
+
+fn percent(log: f64) -> f64 {
+    log.exp_m1() * 100.0
+}
+
+#[cfg(test)]
+#[path = "judge_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! Each of the conditions of a verdict by itself.
+
+use model::compare::{Arm, Metric, Run, Verdict};
+use model::{Backing, Bytes, PageKind, Reading};
+
+use super::super::experiment::bare_run;
+use super::{Rules, Wanted, difference, effect, judge};
+use crate::paired::Interval;
+
+fn arm(name: &str, kind: PageKind, times: &[(u32, bool, f64)]) -> Arm {
+    let one = |&(block, again, time): &(u32, bool, f64)| {
+        let backing: Backing = [(kind, Bytes::mib(64))].into_iter().collect();
+        Run {
+            block,
+            again,
+            ..bare_run([(Metric::Wall.name().to_owned(), time)], Ok(backing))
+        }
+    };
+    let runs: Vec<Run> = times.iter().map(one).collect();
+    let (coverage, took_effect) = effect(Some(kind), &runs, 0.5);
+    let (name, technique) = (name.to_owned(), String::new());
+    Arm {
+        name,
+        technique,
+        kind: Some(kind),
+        took_effect,
+        coverage,
+        runs,
+    }
+}
+
+/// `blocks` blocks whose reference alternates between both times of a pair.
+fn base(blocks: u32, pair: (f64, f64)) -> Arm {
+    let times: Vec<_> = (0..blocks)
+        .flat_map(|block| [(block, false, pair.0), (block, true, pair.1)])
+        .collect();
+    arm("base", PageKind::Base, &times)
+}
+
+fn thp(blocks: u32, time: f64) -> Arm {
+    let wobbling = |block| time * (1.0 + 0.0001 * f64::from(block));
+    arm(
+        "thp",
+        PageKind::Thp,
+        &(0..blocks)
+            .map(|block| (block, false, wobbling(block)))
+            .collect::<Vec<_>>(),
+    )
+}
+
+fn verdict(arms: &[Arm], higher: bool) -> (Verdict, String) {
+    let wanted = [Wanted {
+        name: Metric::Wall.name().to_owned(),
+        higher,
+    }];
+    let rules = Rules {
+        level: 0.05,
+        smallest_effect: 0.01,
+        per_start: 1,
+    };
+    let (judged, _) = judge(arms, &wanted, rules);
+    (judged[0].verdict, judged[0].why.clone())
+}
+
+#[test]
+fn the_better_direction_is_the_metrics() {
+    let arms = [base(10, (1.0, 1.0)), thp(10, 0.8)];
+    assert_eq!(verdict(&arms, false).0, Verdict::Better);
+    assert_eq!(verdict(&arms, true).0, Verdict::Worse);
+}
+
+#[test]
+fn a_sure_but_small_difference_is_none_worth_a_verdict() {
+    let (verdict, why) = verdict(&[base(10, (1.0, 1.0)), thp(10, 0.995)], false);
+    assert_eq!(verdict, Verdict::NoneShown);
+    assert!(why.contains("below the smallest effect of 1.0 %"), "{why}");
+}
+
+#[test]
+fn a_difference_no_larger_than_the_references_own_is_none() {
+    let (verdict, why) = verdict(&[base(10, (1.0, 1.10)), thp(10, 0.99)], false);
+    assert_eq!(verdict, Verdict::NoneShown);
+    assert!(why.contains("differs from itself by 10.0 %"), "{why}");
+}
+
+#[test]
+fn what_is_chance_says_how_large_it_may_be_or_that_others_were_asked_too() {
+    let rules = Rules {
+        level: 0.02,
+        smallest_effect: 0.01,
+        per_start: 1,
+    };
+    let why = |low| {
+        let interval = Interval {
+            center: 0.07,
+            ends: Some((low, 0.13)),
+        };
+        let (verdict, why) = difference(interval, 0.04, 0.02, rules);
+        assert_eq!(verdict, Verdict::NoneShown);
+        why
+    };
+    assert_eq!(why(-0.004), "a difference within 13.9 % cannot be told from chance");
+    assert!(why(0.004).ends_with("p is 0.0400, and may be 0.0200"), "{}", why(0.004));
+}
+
+#[test]
+fn too_few_pairs_and_values_without_a_ratio_are_said() {
+    let (few, why) = verdict(&[base(5, (1.0, 1.0)), thp(5, 0.5)], false);
+    assert_eq!(few, Verdict::Unknown);
+    assert!(why.contains("5 pairs of runs: fewer than 6"), "{why}");
+    let (zero, why) = verdict(&[base(8, (0.0, 0.0)), thp(8, 0.5)], false);
+    assert_eq!(zero, Verdict::Unknown);
+    assert!(why.contains("0 of 8 runs have `wall` as a positive number"), "{why}");
+}
+
+#[test]
+fn what_could_not_be_looked_at_is_unknown_and_not_zero() {
+    let mut arms = [base(8, (1.0, 1.0)), thp(8, 0.5)];
+    for run in &mut arms[1].runs {
+        run.backing = Reading::absent("/proc/1/smaps");
+    }
+    (arms[1].coverage, arms[1].took_effect) = effect(Some(PageKind::Thp), &arms[1].runs, 0.5);
+    let (verdict, why) = verdict(&arms, false);
+    assert_eq!(verdict, Verdict::Unknown);
+    assert!(why.contains("absent: /proc/1/smaps"), "{why}");
+}
+
+#[test]
+fn an_interval_of_shares_ends_at_none_and_at_all() {
+    let runs = |shares: &[f64]| -> Vec<Run> {
+        let backing = |share: &f64| -> Backing {
+            let thp = (share * 1000.0) as u64;
+            let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
+            parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect()
+        };
+        let one = |share| bare_run([(Metric::Wall.name().to_owned(), 1.0)], Ok(backing(share)));
+        shares.iter().map(one).collect()
+    };
+    for shares in [[0.999, 0.9, 0.999], [0.001, 0.1, 0.001]] {
+        let free = stats::estimate(&shares).expect("an interval");
+        assert!(free.high > 1.0, "the logarithms know no upper end: {free:?}");
+        let (coverage, _) = effect(Some(PageKind::Thp), &runs(&shares), 0.5);
+        let coverage = coverage.into_result().expect("known");
+        assert!(0.0 <= coverage.low && coverage.high <= 1.0, "{coverage:?}");
+        assert!(coverage.low <= coverage.median && coverage.median <= coverage.high);
+    }
+}

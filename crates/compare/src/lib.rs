@@ -1,0 +1,182 @@
+//! Did it help? One program under several page policies, in interleaved runs, each with proof of the pages that it got.
+//!
+//! [`run`] decides which runs are made in which order and how many, an [`Executor`] makes them, [`judge`] says what they
+//! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
+//! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
+
+mod code;
+mod doubts;
+mod elf;
+pub mod experiment;
+pub mod flip;
+#[doc(hidden)]
+pub mod foreign;
+pub mod inplace;
+pub mod judge;
+pub mod live;
+pub mod looks;
+pub mod metric;
+pub mod paired;
+mod parts;
+pub mod place;
+pub mod policy;
+pub mod preload;
+pub mod program;
+mod rising;
+pub mod schedule;
+pub mod score;
+#[cfg(test)]
+mod simulated;
+pub mod slices;
+mod spec;
+pub mod technique;
+pub(crate) mod text;
+pub mod threads;
+
+use std::io;
+use std::time::Duration;
+
+use model::Bytes;
+use model::compare::Method;
+
+pub use doubts::{Bloat, bloat};
+pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
+pub use judge::Wanted;
+pub use schedule::Slot;
+
+/// Why a comparison could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The program could not be started.
+    #[error("{program}: the program cannot be started: {error} (is it on PATH, and executable?)")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A run did not end well.
+    #[error("arm {arm}: the program ended with {status}{said} (--ignore-failure takes such runs all the same)")]
+    Failed {
+        /// The arm.
+        arm: String,
+        /// How it ended.
+        status: String,
+        /// The end of what it wrote to standard error.
+        said: String,
+    },
+    /// A server or a command around it did not do its part.
+    #[error("arm {arm}: {what}{said}")]
+    Server {
+        /// The arm.
+        arm: String,
+        /// What happened, with the option that it is about.
+        what: String,
+        /// The end of what it wrote to standard error.
+        said: String,
+    },
+    /// A program ended that was to stay.
+    #[error("arm {arm}: the program ended before the comparison did, with {status}{said}")]
+    Gone {
+        /// The arm.
+        arm: String,
+        /// How it ended.
+        status: String,
+        /// The end of what it wrote to standard error.
+        said: String,
+    },
+    /// Slices of one process cannot be made or scored so.
+    #[error("in place: {0}")]
+    InPlace(String),
+    /// A program that was to stay alive ended so early that nothing can be said.
+    #[error(
+        "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",
+        looks::LEAST
+    )]
+    TooFew {
+        /// Whole blocks.
+        blocks: u32,
+    },
+    /// A design that was asked for does not suit this program.
+    #[error(
+        "--design {}: {error} (--design runs starts the program anew for each run; slices take a program that goes on \
+         working and counts what it does)",
+        design.name()
+    )]
+    Unfit {
+        /// The design.
+        design: Method,
+        /// Why.
+        error: Box<Error>,
+    },
+    /// Pages of a process cannot be changed in place.
+    #[error(transparent)]
+    Flip(#[from] crate::flip::Error),
+    /// The programs do not fit into memory at once.
+    #[error(
+        "{programs} programs that are alive at once, of {each} each, need {} more than the first, and {available} can be had \
+         (--design runs starts one at a time; or fewer arms, or a smaller program)",
+        needed(*.programs, *.each)
+    )]
+    Room {
+        /// How many.
+        programs: usize,
+        /// What the first one has.
+        each: Bytes,
+        /// What is left beside it.
+        available: Bytes,
+    },
+    /// Something that a run needs could not be done.
+    #[error("arm {arm}: {what}: {error}")]
+    Setup {
+        /// The arm.
+        arm: String,
+        /// What.
+        what: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A metric was not there.
+    #[error("arm {arm}: --metric {metric}: {why}")]
+    Metric {
+        /// The arm.
+        arm: String,
+        /// The metric's name.
+        metric: String,
+        /// Why.
+        why: String,
+    },
+    /// An arm makes no sense for this program.
+    #[error("--arms {arm}: {why}")]
+    Arm {
+        /// The arm.
+        arm: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// A finished run could not be kept.
+    #[error("finished runs cannot be kept: {0}")]
+    Keep(String),
+}
+
+impl Error {
+    /// That a counter does not go up while the program works.
+    fn stands_still(arm: &str, metric: Option<String>, patience: Duration) -> Self {
+        Self::Metric {
+            arm: arm.to_owned(),
+            metric: metric.unwrap_or_default(),
+            why: format!(
+                "it did not go up for {} s: name a number that goes up while the program works",
+                patience.as_secs()
+            ),
+        }
+    }
+}
+
+/// What so many programs need beyond the first.
+fn needed(programs: usize, each: Bytes) -> Bytes {
+    Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64))
+}

@@ -1,0 +1,338 @@
+//! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
+
+mod counted;
+pub(super) mod process;
+pub(super) mod server;
+pub(super) mod spawned;
+mod squeeze;
+pub(super) mod trial;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use ::process::{Ended, Outputs, Seen};
+use chase::counters::program::Event;
+use model::Bytes;
+use model::compare::{Metric, Run};
+
+pub use self::counted::Counting;
+use self::process::Process;
+pub use self::server::Server;
+use self::spawned::Spawned;
+pub use self::trial::Choice;
+use super::metric::{self, Asked};
+use super::place::Bound;
+use super::technique::{Collapse, Setup};
+use super::{Error, Executor};
+
+/// Everything about one arm that a run needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// Its name, for messages.
+    pub name: String,
+    /// The program and its arguments; `{arm}` in them stands for the name.
+    pub command: Vec<OsString>,
+    /// What is done to the child.
+    pub setup: Setup,
+    /// What could be done instead, in order, if that does not reach the program's memory.
+    pub others: Vec<Setup>,
+    /// Variables that are not to be there.
+    pub unset: Vec<String>,
+    /// Where it runs.
+    pub bound: Bound,
+    /// Commands of the shell before and after each run, outside of what is timed.
+    pub before: Option<String>,
+    /// See `before`.
+    pub after: Option<String>,
+}
+
+/// The live executor.
+pub struct Live<'a> {
+    /// The arms, in the order of their indices.
+    pub arms: Vec<Arm>,
+    /// Metrics that are looked for in texts.
+    pub asked: Vec<Asked>,
+    /// How to use the program if it is a server.
+    pub server: Option<Server>,
+    /// The counters of this machine.
+    pub counting: Counting,
+    /// Take runs that end with an error all the same?
+    pub ignore_failure: bool,
+    /// Asked between waits: has the user had enough?
+    pub stop: &'a dyn Fn() -> bool,
+    /// Somebody who should know of a program that may never end.
+    pub patience: Option<Patience<'a>>,
+    /// When the work began.
+    pub began: Instant,
+    /// The most memory of any run so far, arm by arm: the next one is looked at when it has come near. Empty at first.
+    pub peaks: BTreeMap<usize, Bytes>,
+}
+
+/// What is done about a program that is at work for long.
+pub struct Patience<'a> {
+    /// For how long.
+    pub time: Duration,
+    /// Called in each run that takes longer, which goes on.
+    pub over: &'a dyn Fn(),
+}
+
+impl Executor for Live<'_> {
+    fn run(&mut self, arm: usize) -> Result<Run, Error> {
+        let expected = self.peaks.get(&arm).copied().unwrap_or_default();
+        let run = self.one(&self.arms[arm], expected)?;
+        let peak = run.memory().unwrap_or_default();
+        self.peaks.insert(arm, peak.max(expected));
+        Ok(run)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn pmu_note(&self) -> Option<String> {
+        self.counting.note()
+    }
+}
+
+impl Live<'_> {
+    fn one(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
+        hook(arm, arm.before.as_deref(), "before", self.stop)?;
+        let made = match &self.server {
+            None => self.program(arm, expected),
+            Some(server) => self.serve(arm, server, expected),
+        };
+        let after = hook(arm, arm.after.as_deref(), "after", self.stop);
+        let mut run = made.and_then(|run| after.map(|()| run))?;
+        run.notes.extend(arm.setup.lacks.clone());
+        Ok(run)
+    }
+
+    /// The arm's program with counters. A metric that they lack here is told before anything runs.
+    fn start(&self, arm: &Arm, expected: Bytes) -> Result<Process, Error> {
+        for asked in &self.asked {
+            let metric = Metric::named(&asked.wanted.name);
+            if let Some(why) = metric.and_then(|metric| self.counting.why_not(metric)) {
+                return Err(no_metric(arm, asked, why.to_owned()));
+            }
+        }
+        let spawned = Spawned::of(arm)?.counted(&self.counting).expecting(expected);
+        Process::start(spawned.read(self.reads_texts()))
+    }
+
+    /// Is a number looked for in what an arm's program writes? Of a server, its load writes it.
+    fn reads_texts(&self) -> bool {
+        let is_in_text = |asked: &Asked| asked.pattern.is_some() && asked.from.is_none();
+        self.server.is_none() && self.asked.iter().any(is_in_text)
+    }
+
+    fn program(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
+        let mut process = self.start(arm, expected)?;
+        self.wait_for_end(&mut process)?;
+        let done = process.end()?;
+        self.must_be_well(arm, &done.process.ended, &done.process.outputs)?;
+        let mut run = run(
+            done.process.wall,
+            &done.process.ended,
+            done.process.seen,
+            done.collapsing,
+            arm,
+        );
+        run.notes.extend(done.note);
+        count(&mut run, &done.process.counts);
+        let mut texts = Texts::default();
+        if self.reads_texts() {
+            texts.own = done.process.outputs.all();
+        }
+        self.find(arm, &mut run, &mut texts)?;
+        Ok(run)
+    }
+
+    fn wait_for_end(&self, process: &mut Process) -> Result<(), Error> {
+        if let Some(patience) = &self.patience
+            && !process.wait(Some(patience.time), self.stop)?
+        {
+            (patience.over)();
+        }
+        process.wait(None, self.stop).map(drop)
+    }
+
+    /// The load is what is timed; memory, CPU time and page kinds are the server's.
+    fn serve(&self, arm: &Arm, server: &Server, expected: Bytes) -> Result<Run, Error> {
+        let mut process = self.start(arm, expected)?;
+        server.wait_until_ready(arm, &mut process, self.stop)?;
+        let load = server.load(arm, &mut process, self.stop)?;
+        let answers = self.answers(arm)?;
+        server.stop(arm, &mut process, self.stop)?;
+        let done = process.end()?;
+        let mut run = run(load.wall, &done.process.ended, done.process.seen, done.collapsing, arm);
+        run.notes.extend(done.note);
+        count(&mut run, &done.process.counts);
+        self.find(
+            arm,
+            &mut run,
+            &mut Texts {
+                own: load.output,
+                answers,
+            },
+        )?;
+        Ok(run)
+    }
+
+    fn must_be_well(&self, arm: &Arm, ended: &Ended, outputs: &Outputs) -> Result<(), Error> {
+        if ended.status.success() || self.ignore_failure {
+            return Ok(());
+        }
+        Err(Error::Failed {
+            arm: arm.name.clone(),
+            status: ended.status.to_string(),
+            said: said(&outputs.errors()),
+        })
+    }
+
+    /// What is said by places that only answer while the program runs, in the order of the metrics that ask them.
+    fn answers(&self, arm: &Arm) -> Result<Vec<String>, Error> {
+        let places = self
+            .asked
+            .iter()
+            .filter_map(|asked| Some((asked, asked.from.as_ref()?)));
+        let living = places.filter(|(_, from)| from.asks_the_program());
+        living
+            .map(|(asked, from)| {
+                let text = from.of_arm(&arm.name).text(self.stop);
+                text.map_err(|why| self.no_metric(arm, asked, why))
+            })
+            .collect()
+    }
+
+    fn no_metric(&self, arm: &Arm, asked: &Asked, why: String) -> Error {
+        if (self.stop)() {
+            Error::Interrupted
+        } else {
+            no_metric(arm, asked, why)
+        }
+    }
+
+    fn find(&self, arm: &Arm, run: &mut Run, texts: &mut Texts) -> Result<(), Error> {
+        let mut answers = std::mem::take(&mut texts.answers).into_iter();
+        for asked in &self.asked {
+            let Some(pattern) = &asked.pattern else { continue };
+            let found = match &asked.from {
+                None => metric::find(pattern, &texts.own),
+                Some(from) if from.asks_the_program() => metric::find(pattern, &answers.next().unwrap_or_default()),
+                Some(from) => from
+                    .of_arm(&arm.name)
+                    .text(self.stop)
+                    .and_then(|text| metric::find(pattern, &text)),
+            };
+            let value = found.map_err(|why| self.no_metric(arm, asked, why))?;
+            run.metrics.insert(asked.wanted.name.clone(), value);
+        }
+        Ok(())
+    }
+}
+
+/// A command of the shell that has ended.
+pub(super) struct Answer {
+    pub(super) status: std::process::ExitStatus,
+    pub(super) output: String,
+    pub(super) errors: String,
+}
+
+/// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
+pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Answer>, Error> {
+    let mut process = Process::start(Spawned::shell(arm, line))?;
+    if !process.wait(Some(time), stop)? {
+        return Ok(None);
+    }
+    let done = process.end()?;
+    Ok(Some(Answer {
+        status: done.process.ended.status,
+        output: done.process.outputs.output(),
+        errors: done.process.outputs.errors(),
+    }))
+}
+
+/// A command of the shell before or after an arm's program.
+pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    let Some(hook) = hook else { return Ok(()) };
+    let mut process = Process::start(Spawned::shell(arm, hook).read(false))?;
+    process.wait(None, stop)?;
+    let done = process.end()?;
+    if done.process.ended.status.success() {
+        return Ok(());
+    }
+    Err(Error::Failed {
+        arm: format!("{}, hook `{when}`", arm.name),
+        status: done.process.ended.status.to_string(),
+        said: said(&done.process.outputs.errors()),
+    })
+}
+
+/// Where metrics are looked for.
+#[derive(Default)]
+struct Texts {
+    own: String,
+    answers: Vec<String>,
+}
+
+fn no_metric(arm: &Arm, asked: &Asked, why: String) -> Error {
+    Error::Metric {
+        arm: arm.name.clone(),
+        metric: asked.wanted.name.clone(),
+        why,
+    }
+}
+
+fn said(errors: &str) -> String {
+    if errors.trim().is_empty() {
+        String::new()
+    } else {
+        format!(", {}", metric::excerpt(errors))
+    }
+}
+
+/// What collapsing from outside took is the arm's: without it its pages would not be there.
+fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Arm) -> Run {
+    let system = ended.system + collapsing.as_secs_f64();
+    let mut metrics = vec![
+        (Metric::Wall, wall.as_secs_f64()),
+        (Metric::Cpu, ended.user + system),
+        (Metric::User, ended.user),
+        (Metric::System, system),
+        (Metric::Faults, ended.faults as f64),
+        (Metric::MajorFaults, ended.major_faults as f64),
+        (Metric::Waits, ended.waits as f64),
+        (Metric::Preemptions, ended.preemptions as f64),
+    ];
+    // Of a program that ended before it could be looked at, it is not known.
+    metrics.extend((seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64)));
+    metrics.extend(seen.migrations.map(|moves| (Metric::Migrations, moves as f64)));
+    let metrics = metrics
+        .into_iter()
+        .map(|(metric, value)| (metric.name().to_owned(), value));
+    Run {
+        block: 0,
+        again: false,
+        turn: 0,
+        metrics: metrics.collect(),
+        text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
+        backing: seen.backing.into(),
+        looks: seen.looks,
+        notes: Vec::new(),
+        slice: None,
+    }
+}
+
+/// Counts replace what was seen from outside.
+pub(super) fn count(run: &mut Run, counts: &[(Event, f64)]) {
+    let (metrics, not_counted) = counted::metrics(counts);
+    let named = metrics
+        .into_iter()
+        .map(|(metric, value)| (metric.name().to_owned(), value));
+    run.metrics.extend(named);
+    run.notes.extend(not_counted.map(str::to_owned));
+}
+
+#[cfg(test)]
+mod tests;

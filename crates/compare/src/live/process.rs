@@ -1,0 +1,162 @@
+//! One process of an arm: its program, and what the arm does to it while it runs.
+
+use std::time::Duration;
+
+use ::process::WaitError;
+use chase::counters::program::Event;
+
+use super::said;
+use super::spawned::Spawned;
+use super::squeeze::Squeeze;
+use crate::Error;
+use crate::preload::{Armed, Report};
+
+/// A child in a process group of its own.
+pub(crate) struct Process {
+    arm: String,
+    /// Dropped first: it has ended when the library's page of counts goes.
+    process: ::process::Process,
+    squeeze: Option<Squeeze>,
+    armed: Option<Armed>,
+}
+
+/// A process that has ended.
+pub(super) struct Done {
+    /// Its accounts, what it wrote and what it had.
+    pub(super) process: ::process::Done,
+    pub(super) note: Option<String>,
+    /// CPU time of this process that went into collapsing its pages.
+    pub(super) collapsing: Duration,
+}
+
+impl Process {
+    pub(crate) fn start(what: Spawned<'_>) -> Result<Self, Error> {
+        let outputs = what.outputs()?;
+        let process = what.start(&outputs)?;
+        Ok(Self {
+            arm: what.arm.name.clone(),
+            squeeze: what.setup.collapse.map(|what| Squeeze::new(what, process.pid())),
+            process,
+            armed: what.armed,
+        })
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Tells the guardian who descends from it: their groups may be their own.
+    pub(crate) fn guard(&self, tree: &[u32]) {
+        self.process.guard(tree);
+    }
+
+    /// Waits until it ends, or for as long as said; tells whether it has ended.
+    pub(crate) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        let Self { process, squeeze, .. } = self;
+        let waited = process.wait(at_most, stop, &mut || squeeze.iter_mut().for_each(Squeeze::tick));
+        waited.map_err(|error| self.not_waited(error))
+    }
+
+    /// Likewise, without a reading or anything else that it could feel.
+    pub(crate) fn rest(&mut self, time: Duration, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
+        let rested = self.process.rest(time, stop);
+        rested.map_err(|error| self.not_waited(error))
+    }
+
+    fn not_waited(&self, error: WaitError) -> Error {
+        match error {
+            WaitError::Interrupted => Error::Interrupted,
+            WaitError::Failed(error) => Error::Setup {
+                arm: self.arm.clone(),
+                what: "waiting for it".to_owned(),
+                error,
+            },
+        }
+    }
+
+    /// Collapses what came since the last time, where the arm is about that.
+    pub(crate) fn squeeze(&mut self) {
+        self.squeeze.iter_mut().for_each(Squeeze::tick);
+    }
+
+    /// The end of what it wrote to standard output so far.
+    pub(crate) fn output(&self) -> String {
+        self.process.output()
+    }
+
+    /// That it has ended, as an error.
+    pub(crate) fn gone(&self) -> Error {
+        let status = self.process.status();
+        Error::Gone {
+            arm: self.arm.clone(),
+            status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
+            said: said(&self.process.errors()),
+        }
+    }
+
+    /// Asks it to end.
+    pub(super) fn ask_to_end(&self) {
+        self.process.ask_to_end();
+    }
+
+    /// Its accounts. What it started and left behind ends with it, and has ended when this returns.
+    pub(super) fn end(self) -> Result<Done, Error> {
+        let Self {
+            arm,
+            process,
+            squeeze,
+            armed,
+        } = self;
+        let process = process.end().map_err(|error| Error::Setup {
+            arm,
+            what: "its accounts".to_owned(),
+            error,
+        })?;
+        Ok(Done {
+            note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
+            collapsing: squeeze.as_ref().map_or(Duration::ZERO, Squeeze::took),
+            process,
+        })
+    }
+
+    /// What its counters counted since they were last read, or from its start.
+    pub(crate) fn counted(&mut self) -> Vec<(Event, f64)> {
+        self.process.counted()
+    }
+
+    /// What was done to it between slices, in words.
+    pub(crate) fn note(&self) -> Option<String> {
+        note(self.squeeze.as_ref(), self.armed.as_ref(), ", which is in no slice")
+    }
+}
+
+/// What was done to a process while it ran, in words, and where the time for that is.
+fn note(squeeze: Option<&Squeeze>, armed: Option<&Armed>, place: &str) -> Option<String> {
+    let squeezed = squeeze.map(|squeeze| squeeze.told(place));
+    let armed = armed.map(|armed| match armed.report() {
+        Ok(report) => served(&report),
+        Err(error) => error.to_string(),
+    });
+    squeezed.or(armed)
+}
+
+/// What the library ordered and was refused.
+fn served(report: &Report) -> String {
+    let served = report
+        .served
+        .iter()
+        .map(|(kind, tally)| format!("{kind} {} in {} regions", tally.bytes, tally.regions));
+    let refused = report.fallbacks.iter().map(|(errno, count)| {
+        format!(
+            "{count} regions fell back: {}",
+            std::io::Error::from_raw_os_error(*errno)
+        )
+    });
+    let all: Vec<String> = served.chain(refused).collect();
+    if all.is_empty() {
+        "the library in front saw no mapping large enough".to_owned()
+    } else {
+        format!("ordered by the library in front: {}", all.join(", "))
+    }
+}

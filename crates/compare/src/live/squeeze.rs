@@ -1,0 +1,224 @@
+//! Large pages for a running program from outside: each part of its memory is collapsed once it is there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use host::Source;
+use host::programs::{Area, parse_maps};
+use model::{Bytes, Cause};
+use process::cpu_time;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::code::Code;
+use crate::flip::{MADV_COLLAPSE, aligned, process_madvise};
+use crate::technique::Collapse;
+
+/// The pages that the kernel collapses to. Other sizes exist on other machines than x86-64, which this is not built for.
+const PAGE: Bytes = Bytes::mib(2);
+/// A page that refused so often is left alone: it is locked, shared or not all there.
+const TRIES: u8 = 5;
+/// Tries of ranges that nothing is in yet may take this much at once and this share of the time in all: an arm that reserves
+/// terabytes is else asked for each of its ranges at every reading. The next reading goes on where this one ended.
+const VAIN: Duration = Duration::from_millis(5);
+const VAIN_SHARE: f64 = 0.01;
+
+/// What was collapsed so far.
+pub(super) struct Squeeze {
+    what: Collapse,
+    pid: u32,
+    process: Option<OwnedFd>,
+    done: BTreeSet<u64>,
+    tries: BTreeMap<u64, u8>,
+    refused: Option<io::Error>,
+    /// Where the next reading begins.
+    cursor: u64,
+    began: Instant,
+    /// CPU time that went into collapsing, and into ranges that nothing was in.
+    took: Duration,
+    vain: Duration,
+    /// As it was at the last try, where it is about code.
+    code: Option<Code>,
+}
+
+impl Squeeze {
+    /// In a process that is there as long as this is used.
+    pub(super) fn new(what: Collapse, pid: Pid) -> Self {
+        let process = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from);
+        let (process, refused) = match process {
+            Ok(process) => (Some(process), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            what,
+            pid: pid.as_raw_nonzero().get().cast_unsigned(),
+            process,
+            done: BTreeSet::new(),
+            tries: BTreeMap::new(),
+            refused,
+            cursor: 0,
+            began: Instant::now(),
+            took: Duration::ZERO,
+            vain: Duration::ZERO,
+            code: None,
+        }
+    }
+
+    /// Tries every aligned page of the program's memory that was not collapsed yet, as far as the time for vain tries goes.
+    pub(super) fn tick(&mut self) {
+        let pid = self.pid;
+        let path = format!("/proc/{pid}/maps");
+        let text = Source::live().bytes(&path).into_result();
+        let areas = text
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|text| parse_maps(&path, text));
+        let areas = match areas {
+            Ok(areas) => areas,
+            // It has ended.
+            Err(why) if why.unread == Cause::Absent => return,
+            Err(why) => {
+                self.refused = Some(io::Error::other(why.to_string()));
+                return;
+            }
+        };
+        let areas: Vec<&Area> = areas.iter().filter(|area| self.concerns(area)).collect();
+        if self.what == Collapse::Text && self.done.is_empty() && !areas.is_empty() {
+            let mounts = Source::live().text(&format!("/proc/{pid}/mountinfo")).into_result();
+            self.code = Some(Code::of(&areas, PAGE, &mounts.unwrap_or_default()));
+        }
+        let ranges: Vec<Range<u64>> = areas.iter().map(|area| area.start..area.end).collect();
+        self.round(&ranges, &mut Self::collapse);
+    }
+
+    /// One round through all ranges from where the last one ended.
+    fn round(&mut self, ranges: &[Range<u64>], collapse: &mut dyn FnMut(&mut Self, u64) -> Tried) {
+        let from = self.cursor;
+        let before = ranges.iter().map(|range| range.start..range.end.min(from));
+        let behind = ranges.iter().map(|range| range.start.max(from)..range.end);
+        let at_once = self.vain + VAIN;
+        for page in behind
+            .chain(before)
+            .filter(|part| part.start < part.end)
+            .flat_map(|part| aligned(part, PAGE))
+        {
+            if self.done.contains(&page) || self.tries.get(&page).is_some_and(|tries| *tries >= TRIES) {
+                continue;
+            }
+            let allowed = VAIN + self.began.elapsed().mul_f64(VAIN_SHARE);
+            if self.vain >= at_once.min(allowed) {
+                self.cursor = page;
+                return;
+            }
+            let began = cpu_time();
+            let tried = collapse(self, page);
+            let took = cpu_time().saturating_sub(began);
+            match tried {
+                Tried::Nothing => self.vain += took,
+                Tried::Collapsed | Tried::Refused => self.took += took,
+            }
+        }
+        self.cursor = 0;
+    }
+
+    /// CPU time that collapsing took.
+    pub(super) fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// What was collapsed, in words, and where the time that it took is.
+    pub(super) fn told(&self, place: &str) -> String {
+        if self.done.is_empty() {
+            return self.to_string();
+        }
+        format!("{self}; that took {:.3} s of CPU time{place}", self.took.as_secs_f64())
+    }
+
+    fn concerns(&self, area: &Area) -> bool {
+        match self.what {
+            Collapse::Private => area.is_anonymous() && area.perms.starts_with("rw") && area.perms.ends_with('p'),
+            Collapse::Text => area.perms.contains('x') && area.name.starts_with('/'),
+        }
+    }
+
+    fn collapse(&mut self, page: u64) -> Tried {
+        let Some(process) = &self.process else {
+            return Tried::Nothing;
+        };
+        match process_madvise(process.as_fd(), page, PAGE.as_usize(), MADV_COLLAPSE) {
+            Ok(()) => {
+                self.done.insert(page);
+                Tried::Collapsed
+            }
+            // Nothing is there yet: memory that is touched later deserves its try then. Of code, it is the file system.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && self.what == Collapse::Private => {
+                Tried::Nothing
+            }
+            Err(error) => {
+                *self.tries.entry(page).or_default() += 1;
+                self.refused = Some(error);
+                Tried::Refused
+            }
+        }
+    }
+}
+
+/// What came of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tried {
+    Collapsed,
+    Refused,
+    /// Nothing is in that range yet.
+    Nothing,
+}
+
+impl fmt::Display for Squeeze {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} pages of 2M collapsed from outside", self.done.len())?;
+        if let (Some(code), true) = (&self.code, self.done.is_empty()) {
+            let errno = self.refused.as_ref().and_then(io::Error::raw_os_error);
+            return write!(f, "; {}", code.why_not(PAGE, errno));
+        }
+        match &self.refused {
+            Some(error) => write!(f, "; the last refusal: {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_nothing_is_in_take_bounded_time_and_none_is_forgotten() {
+        let pid = Pid::from_raw(std::process::id().cast_signed()).expect("a number");
+        let mut squeeze = Squeeze::new(Collapse::Private, pid);
+        let page = PAGE.0;
+        // A terabyte that is reserved, and one page at its end that is there; a try takes 1 ms of this thread's time.
+        let reserved = page..(1 << 40) + page;
+        let all = std::slice::from_ref(&reserved);
+        let mut tried = Vec::new();
+        let mut collapse = |squeeze: &mut Squeeze, at: u64| {
+            tried.push(at);
+            squeeze.vain += Duration::from_millis(1);
+            Tried::Nothing
+        };
+        squeeze.round(all, &mut collapse);
+        assert!((1..=6).contains(&tried.len()), "{}", tried.len());
+        let last = *tried.last().expect("some");
+        assert_eq!(squeeze.cursor, last + page, "the next reading goes on there");
+        // Time passes, so that there is some for further tries.
+        squeeze.began = Instant::now() - Duration::from_secs(10);
+        let mut next = None;
+        squeeze.round(all, &mut |squeeze, at| {
+            next.get_or_insert(at);
+            squeeze.vain += Duration::from_secs(1);
+            Tried::Nothing
+        });
+        assert_eq!(next, Some(last + page));
+    }
+}

@@ -1,0 +1,252 @@
+//! Which of several ways an arm takes to its pages: a run of each in order, until one reaches enough of the program's memory.
+
+use std::fmt::Write;
+
+use model::compare::Run;
+use model::{Bytes, PageKind};
+
+use super::{Arm, Live};
+use crate::Error;
+use crate::technique::Setup;
+
+/// A way, and what a run of it showed.
+#[derive(Debug)]
+struct Tried {
+    setup: Setup,
+    share: Share,
+}
+
+/// The share of the program's memory on the pages that were wanted.
+#[derive(Debug)]
+enum Share {
+    Reached(f64),
+    /// It could not be looked at: better than too little, worse than enough.
+    Unknown(String),
+    /// The program did not end well.
+    Failed(Error),
+}
+
+/// A way that was chosen, and why.
+#[derive(Debug)]
+pub struct Choice {
+    setup: Setup,
+    /// In words, with what was tried before it.
+    pub words: String,
+}
+
+impl Live<'_> {
+    /// Makes an arm take one of its ways; see [`choose`].
+    ///
+    /// # Errors
+    /// As [`choose`].
+    pub fn choose(&mut self, arm: usize, kind: PageKind, least: f64) -> Result<Option<Choice>, Error> {
+        let mut trial = self.arms[arm].clone();
+        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm, Bytes::default()))?;
+        self.arms[arm] = trial;
+        Ok(choice)
+    }
+}
+
+/// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else
+/// the one that reaches most. `None` for an arm with one way.
+///
+/// # Errors
+/// If the program ends badly on every way, or the user has had enough.
+pub(crate) fn choose(
+    arm: &mut Arm,
+    kind: PageKind,
+    least: f64,
+    run: &mut dyn FnMut(&Arm) -> Result<Run, Error>,
+) -> Result<Option<Choice>, Error> {
+    let others = std::mem::take(&mut arm.others);
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let mut tried = Vec::new();
+    for setup in std::iter::once(arm.setup.clone()).chain(others) {
+        arm.setup = setup.clone();
+        let share = Share::of(run(arm), kind)?;
+        let is_enough = share.is_enough(least);
+        tried.push(Tried { setup, share });
+        if is_enough {
+            break;
+        }
+    }
+    let choice = best(tried, kind, least)?;
+    arm.setup = choice.setup.clone();
+    Ok(Some(choice))
+}
+
+impl Share {
+    fn of(run: Result<Run, Error>, kind: PageKind) -> Result<Self, Error> {
+        match run {
+            Err(error @ (Error::Interrupted | Error::Start { .. })) => Err(error),
+            Err(error) => Ok(Self::Failed(error)),
+            Ok(run) => Ok(run
+                .coverage(Some(kind))
+                .map_or_else(|why| Self::Unknown(why.to_string()), Self::Reached)),
+        }
+    }
+
+    fn is_enough(&self, least: f64) -> bool {
+        matches!(self, Self::Reached(share) if *share >= least)
+    }
+
+    /// What speaks for a way, to be compared.
+    fn weight(&self, least: f64) -> f64 {
+        match self {
+            Self::Reached(share) if *share < least => *share - 1.0,
+            Self::Reached(share) => *share,
+            Self::Unknown(_) => 0.0,
+            Self::Failed(_) => f64::NEG_INFINITY,
+        }
+    }
+}
+
+impl Tried {
+    /// Without the letter of the variables and calls.
+    fn name(&self) -> &str {
+        self.setup
+            .words
+            .split_once(" (")
+            .map_or(self.setup.words.as_str(), |(name, _)| name)
+    }
+
+    fn told(&self) -> String {
+        match &self.share {
+            Share::Reached(share) => format!("{}: {:.1} %", self.name(), share * 100.0),
+            Share::Unknown(why) => format!("{}: not known: {why}", self.name()),
+            Share::Failed(error) => format!("{}: {error}", self.name()),
+        }
+    }
+}
+
+/// The way that reaches most, the first of equals; the last that was tried, if it reached enough.
+fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Error> {
+    let weights = tried.iter().map(|tried| tried.share.weight(least));
+    let (place, _) = weights.enumerate().fold(
+        (0, f64::NEG_INFINITY),
+        |best, this| {
+            if this.1 > best.1 { this } else { best }
+        },
+    );
+    let mut chosen = tried.remove(place);
+    if let Share::Failed(error) = chosen.share {
+        return Err(error);
+    }
+    let mut words = std::mem::take(&mut chosen.setup.words);
+    if !tried.is_empty() {
+        let others: Vec<String> = tried.iter().map(Tried::told).collect();
+        // Writing to a text does not fail.
+        let _ = write!(
+            words,
+            ", chosen by trial of the share on {kind} pages: {}",
+            others.join("; ")
+        );
+    }
+    match &chosen.share {
+        Share::Reached(share) if *share < least => {
+            let _ = write!(
+                words,
+                "; no way reaches {:.0} %, this one {:.1} %",
+                least * 100.0,
+                share * 100.0
+            );
+        }
+        Share::Unknown(why) => {
+            let _ = write!(words, "; what it reaches is not known: {why}");
+        }
+        Share::Reached(share) if !tried.is_empty() => {
+            let _ = write!(words, "; this: {:.1} %", share * 100.0);
+        }
+        _ => {}
+    }
+    Ok(Choice {
+        setup: Setup {
+            words: words.clone(),
+            ..chosen.setup
+        },
+        words,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::PageKind;
+
+    use super::{Share, Tried, best};
+    use crate::Error;
+    use crate::technique::Setup;
+
+    fn tried(words: &str, share: Share) -> Tried {
+        let setup = Setup {
+            words: words.to_owned(),
+            ..Setup::default()
+        };
+        Tried { setup, share }
+    }
+
+    fn chosen(tried: Vec<Tried>) -> Result<String, Error> {
+        best(tried, PageKind::Thp, 0.5).map(|choice| choice.words)
+    }
+
+    #[test]
+    fn a_first_way_that_reaches_enough_needs_no_words() {
+        let only = vec![tried("tunables (X=1)", Share::Reached(0.97))];
+        assert_eq!(chosen(only).expect("a way"), "tunables (X=1)");
+    }
+
+    #[test]
+    fn a_later_way_tells_what_came_before_it() {
+        let ways = vec![
+            tried("tunables (X=1)", Share::Reached(0.03)),
+            tried("collapsed (call)", Share::Reached(0.9)),
+        ];
+        assert_eq!(
+            chosen(ways).expect("a way"),
+            "collapsed (call), chosen by trial of the share on thp pages: tunables: 3.0 %; this: 90.0 %"
+        );
+    }
+
+    #[test]
+    fn without_any_that_reaches_enough_the_nearest_is_taken_and_said_to_be_short() {
+        let ways = || {
+            vec![
+                tried("tunables", Share::Reached(0.0)),
+                tried("library", Share::Failed(Error::Interrupted)),
+                tried("collapsed", Share::Reached(0.2)),
+            ]
+        };
+        let words = chosen(ways()).expect("a way");
+        assert!(
+            words.starts_with("collapsed") && words.ends_with("no way reaches 50 %, this one 20.0 %"),
+            "{words}"
+        );
+        let mut equal = ways();
+        equal.remove(2);
+        assert!(chosen(equal).expect("a way").starts_with("tunables"));
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_stands_between_too_little_and_enough_and_failure_everywhere_is_an_error() {
+        let unknown = |share| {
+            vec![
+                tried("tunables", Share::Reached(0.1)),
+                tried("library", Share::Unknown("too short".to_owned())),
+                tried("collapsed", share),
+            ]
+        };
+        let words = chosen(unknown(Share::Failed(Error::Interrupted))).expect("a way");
+        assert!(
+            words.starts_with("library") && words.ends_with("what it reaches is not known: too short"),
+            "{words}"
+        );
+        assert!(
+            chosen(unknown(Share::Reached(0.6)))
+                .expect("a way")
+                .starts_with("collapsed")
+        );
+        let failed = vec![tried("tunables", Share::Failed(Error::Interrupted))];
+        assert!(chosen(failed).is_err());
+    }
+}

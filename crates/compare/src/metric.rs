@@ -1,0 +1,192 @@
+//! Numbers that a program prints: which to look for, where, and which direction is better.
+
+use std::str::FromStr;
+
+use model::compare::Metric;
+use regex_lite::Regex;
+
+use super::{Wanted, text};
+use process::KEPT;
+
+/// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]`.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its name and direction.
+    pub wanted: Wanted,
+    /// How to find it in a text; `None` for one that every run has.
+    pub pattern: Option<Regex>,
+    /// Where the text is, if not on standard output.
+    pub from: Option<From>,
+}
+
+/// Where a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum From {
+    /// A file, read after the run.
+    File(String),
+    /// `http://HOST[:PORT]/PATH`, asked while the server still runs.
+    Url(String),
+    /// The output of a command of the shell, asked likewise.
+    Command(String),
+}
+
+impl From {
+    /// The place of one arm, whose name stands for `{arm}`.
+    pub fn of_arm(&self, arm: &str) -> Self {
+        let own = |text: &String| text.replace("{arm}", arm);
+        match self {
+            Self::File(path) => Self::File(own(path)),
+            Self::Url(url) => Self::Url(own(url)),
+            Self::Command(line) => Self::Command(own(line)),
+        }
+    }
+
+    /// Has each arm a place of its own? Programs that are alive at once would otherwise write over each other's numbers.
+    pub fn is_of_one_arm(&self) -> bool {
+        self.of_arm("") != *self
+    }
+
+    /// Does the program itself answer, so that it must not have ended or been stopped?
+    pub fn asks_the_program(&self) -> bool {
+        !matches!(self, Self::File(_))
+    }
+
+    /// Its text now, waited for within a limit and until the user has had enough.
+    ///
+    /// # Errors
+    /// Why there is none, with the place.
+    pub fn text(&self, stop: &dyn Fn() -> bool) -> Result<String, String> {
+        match self {
+            Self::File(path) => text::of_file(path),
+            Self::Url(url) => text::of_url(url),
+            Self::Command(line) => text::of_command(line, stop),
+        }
+    }
+}
+
+impl FromStr for Asked {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some((name, rest)) = text.split_once('=') else {
+            return built_in(text);
+        };
+        if name.is_empty() || Metric::named(name).is_some() {
+            return Err(format!("`{name}` cannot be the name of a metric of your own"));
+        }
+        let mut pattern = rest;
+        let (mut higher, mut from) = (true, None);
+        while let Some((before, option)) = pattern.rsplit_once(',') {
+            match (option, option.strip_prefix("from=")) {
+                ("higher", _) => higher = true,
+                ("lower", _) => higher = false,
+                (_, Some(place)) if place.starts_with("http://") => from = Some(From::Url(place.to_owned())),
+                (_, Some(place)) => {
+                    let command = place.strip_prefix("cmd:").map(str::to_owned);
+                    from = Some(command.map_or_else(|| From::File(place.to_owned()), From::Command));
+                }
+                _ => break,
+            }
+            pattern = before;
+        }
+        let regex = Regex::new(pattern).map_err(|error| format!("`{pattern}` is not a regular expression: {error}"))?;
+        Ok(Self {
+            wanted: Wanted {
+                name: name.to_owned(),
+                higher,
+            },
+            pattern: Some(regex),
+            from,
+        })
+    }
+}
+
+fn built_in(name: &str) -> Result<Asked, String> {
+    let names = || Metric::ALL.map(Metric::name).join(", ");
+    let metric = Metric::named(name).ok_or_else(|| {
+        format!(
+            "`{name}` is not a metric (write {}, or NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND])",
+            names()
+        )
+    })?;
+    Ok(Asked {
+        wanted: Wanted {
+            name: metric.name().to_owned(),
+            higher: false,
+        },
+        pattern: None,
+        from: None,
+    })
+}
+
+/// The last number that the pattern finds: its first group, or all of it.
+///
+/// # Errors
+/// If nothing matches, or what matches is no number; says what to look at.
+pub fn find(pattern: &Regex, text: &str) -> Result<f64, String> {
+    let found = pattern.captures_iter(text).last();
+    let found = found.ok_or_else(|| {
+        let is_long = text.len() as u64 >= KEPT.0;
+        let bound = if is_long {
+            format!(" (of an output only the last {KEPT} is searched)")
+        } else {
+            String::new()
+        };
+        format!("`{pattern}` is nowhere in {}{bound}", excerpt(text))
+    })?;
+    let number = found.get(1).or_else(|| found.get(0)).map_or("", |part| part.as_str());
+    number
+        .trim()
+        .replace(',', "")
+        .parse()
+        .map_err(|_| format!("`{pattern}` finds `{number}`, which is no number (put a group around the number)"))
+}
+
+/// The end of a text, which is where programs sum up.
+pub(crate) fn excerpt(text: &str) -> String {
+    let text = text.trim_end();
+    if text.is_empty() {
+        return "an empty output".to_owned();
+    }
+    let from = text.char_indices().rev().nth(199).map_or(0, |(at, _)| at);
+    format!("what ends with `{}`", &text[from..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, From, find};
+
+    #[test]
+    fn a_pattern_may_have_commas_and_options_stand_last() {
+        let asked: Asked = "rps=a{1,2}: ([0-9.]+),lower,from=/tmp/x".parse().expect("a metric");
+        assert_eq!((asked.wanted.name.as_str(), asked.wanted.higher), ("rps", false));
+        assert_eq!(asked.from, Some(From::File("/tmp/x".to_owned())));
+        let of_command: Asked = "up=([0-9]+),from=cmd:echo 5 {arm}".parse().expect("a metric");
+        let place = of_command.from.expect("a place").of_arm("thp");
+        assert_eq!(place.text(&|| false).as_deref(), Ok("5 thp\n"));
+        let pattern = asked.pattern.expect("a pattern");
+        assert_eq!(find(&pattern, "a: 1\naa: 2.5\n"), Ok(2.5));
+        assert!(
+            find(&pattern, "b: 1")
+                .expect_err("nothing")
+                .contains("ends with `b: 1`")
+        );
+        let asked: Asked = "ops=([0-9,]+) ops/s".parse().expect("a metric");
+        assert!(asked.wanted.higher && asked.from.is_none());
+        assert_eq!(find(&asked.pattern.expect("a pattern"), "1,234 ops/s"), Ok(1234.0));
+    }
+
+    #[test]
+    fn wrong_metrics_say_what_to_write() {
+        for (text, part) in [
+            ("speed", "wall, cpu"),
+            ("wall=x", "`wall` cannot"),
+            ("x=(", "regular expression"),
+        ] {
+            let error = text.parse::<Asked>().expect_err(text);
+            assert!(error.contains(part), "{error}");
+        }
+        let pattern = "x=ops".parse::<Asked>().expect("a metric").pattern.expect("a pattern");
+        assert!(find(&pattern, "ops").expect_err("no number").contains("put a group"));
+    }
+}

@@ -1,0 +1,216 @@
+//! All arms alive at once, one running at a time: slices of time of programs that are stopped and continued.
+//!
+//! What a busy machine does to one slice it does to its neighbours in time. But the slices of a process share the luck of that
+//! process: where its memory lies, how its hashes are seeded. So all programs are started anew after a few slices of each, in a
+//! random order; the process, not the slice, is what the test exchanges. The reference is there twice, and the comparison's own
+//! A/A is between those processes.
+
+mod alive;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use model::compare::Run;
+use model::{Bytes, PageKind};
+
+use self::alive::Alive;
+use super::live::{Arm, Counting, trial};
+use super::metric::Asked;
+use super::technique::Setup;
+use super::threads::Threads;
+use super::{Error, Executor};
+use stats::rounds;
+
+/// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
+/// would tell more of a process, but it is processes that differ.
+pub const PER_START: u32 = 4;
+
+/// What `{arm}` stands for in the second process of the reference, after the reference's name.
+const AGAIN: &str = "-again";
+
+/// How slices are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How long one program runs at a time.
+    pub slice: Duration,
+    /// Whose CPU time its counters are held against.
+    pub threads: Threads,
+    /// How long a program may take until its counters go up.
+    pub patience: Duration,
+    /// Slices of each program that do not count, after each of its starts; one at least.
+    pub warm_up: u32,
+    /// The seed of the order in which programs are started.
+    pub seed: u64,
+}
+
+/// A program that was started, and is stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The memory that it has; `None` if that could not be read.
+    pub memory: Option<Bytes>,
+    /// How its pages come about, in words, where that was found by trial.
+    pub technique: Option<String>,
+}
+
+/// Programs that are alive and take turns.
+pub struct Slices<'a> {
+    /// The arms, and behind them the reference again.
+    arms: Vec<Arm>,
+    asked: Vec<Asked>,
+    counting: Counting,
+    plan: Plan,
+    stop: &'a dyn Fn() -> bool,
+    /// In the order in which they were started, each with its arm.
+    alive: Vec<(usize, Alive)>,
+    began: Instant,
+}
+
+impl<'a> Slices<'a> {
+    /// Nothing is started yet. `asked` are counters; what every run has is left out.
+    pub fn new(
+        mut arms: Vec<Arm>,
+        asked: Vec<Asked>,
+        counting: Counting,
+        plan: Plan,
+        stop: &'a dyn Fn() -> bool,
+    ) -> Self {
+        arms.extend(arms.first().cloned().map(|reference| Arm {
+            name: reference.name.clone() + AGAIN,
+            ..reference
+        }));
+        Self {
+            arms,
+            asked,
+            counting,
+            plan,
+            stop,
+            alive: Vec::new(),
+            began: Instant::now(),
+        }
+    }
+
+    /// How many programs there will be.
+    pub fn programs(&self) -> usize {
+        self.arms.len()
+    }
+
+    /// What an arm will lack for its pages, for the notes of its slices.
+    pub fn lacks(&mut self, arm: usize, what: &str) {
+        self.arms[arm].setup.lacks = Some(what.to_owned());
+    }
+
+    /// How each arm gets its pages; what is chosen by trial once its program was started.
+    pub fn setups(&self) -> impl Iterator<Item = &Setup> {
+        self.arms.iter().map(|arm| &arm.setup)
+    }
+
+    /// The name of the program that is started next; `None` once all are there.
+    pub fn next(&self) -> Option<&str> {
+        self.arms.get(self.alive.len()).map(|arm| arm.name.as_str())
+    }
+
+    /// Starts the next program, waits until its counters go up, gives it one slice to settle, and stops it. Of several ways
+    /// to pages of `kind` it takes the first that reaches the share `least` of its memory. The comparison's time begins anew.
+    ///
+    /// # Errors
+    /// If it cannot be started, ends, or its counters do not go up.
+    pub fn start_next(&mut self, kind: Option<PageKind>, least: f64) -> Result<Started, Error> {
+        let mut arm = self.arms[self.alive.len()].clone();
+        let kind = kind.filter(|kind| kind.is_large());
+        let mut last = None;
+        let mut start = |arm: &Arm| {
+            // The memory of one way is given back before another is tried.
+            last = None;
+            let (alive, settled) = self.start(arm)?;
+            last = Some((alive, settled.clone()));
+            Ok(settled)
+        };
+        let choice = kind.map_or(Ok(None), |kind| trial::choose(&mut arm, kind, least, &mut start))?;
+        let (alive, settled) = match last.filter(|(alive, _)| alive.has(&arm.setup)) {
+            Some(there) => there,
+            None => self.start(&arm)?,
+        };
+        self.take(arm, alive);
+        Ok(Started {
+            memory: settled.memory(),
+            technique: choice.map(|choice| choice.words),
+        })
+    }
+
+    fn start(&self, arm: &Arm) -> Result<(Alive, Run), Error> {
+        let mut alive = Alive::start(arm, &self.asked, &self.counting, self.stop)?;
+        alive.until_it_counts(&self.plan, self.stop)?;
+        let mut settled = alive.slice(&self.plan, self.stop)?;
+        for _ in 1..self.plan.warm_up {
+            settled = alive.slice(&self.plan, self.stop)?;
+        }
+        Ok((alive, settled))
+    }
+
+    /// The reference's way is that of its second process, too.
+    fn take(&mut self, arm: Arm, alive: Alive) {
+        if let (true, Some(twin)) = (self.alive.is_empty(), self.arms.last_mut()) {
+            twin.setup = arm.setup.clone();
+            twin.others = Vec::new();
+        }
+        let place = self.alive.len();
+        self.arms[place].setup = arm.setup;
+        self.alive.push((place, alive));
+        self.began = Instant::now();
+    }
+
+    /// Ends all and starts all anew, each in the way that it was found to take. Which is first is left to chance: a machine
+    /// may treat the first one otherwise.
+    fn start_all(&mut self, start: u32) -> Result<(), Error> {
+        self.end();
+        for place in rounds::order(self.arms.len(), self.plan.seed, start) {
+            let (alive, _) = self.start(&self.arms[place])?;
+            self.alive.push((place, alive));
+        }
+        Ok(())
+    }
+
+    /// Ends all that were started; the next is the first again.
+    pub fn end(&mut self) {
+        self.alive.iter_mut().for_each(|(_, alive)| alive.ask_to_end());
+        self.alive.clear();
+    }
+
+    fn slice(&mut self, program: usize) -> Result<Run, Error> {
+        let of_program = self.alive.iter_mut().find(|(place, _)| *place == program);
+        let (_, alive) = of_program.ok_or_else(|| Error::InPlace("no program of this arm was started".to_owned()))?;
+        alive.slice(&self.plan, self.stop)
+    }
+}
+
+impl Executor for Slices<'_> {
+    fn begin(&mut self, start: u32) -> Result<(), Error> {
+        self.start_all(start)
+    }
+
+    fn run(&mut self, arm: usize) -> Result<Run, Error> {
+        self.slice(arm)
+    }
+
+    /// A slice of the other process of the reference.
+    fn again(&mut self, _: usize) -> Result<Run, Error> {
+        self.slice(self.arms.len() - 1)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn pmu_note(&self) -> Option<String> {
+        self.counting.note()
+    }
+}
+
+impl Drop for Slices<'_> {
+    /// All are asked at once; each is then waited for, and what it leaves behind ends with it.
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,286 @@
+//! How a policy is brought about for a program: by what the program is, and where its file does not tell, by what a run shows.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::str::FromStr;
+
+use model::Bytes;
+pub use process::ThpSwitch;
+
+use super::Error;
+use super::policy::Policy;
+use super::program::{Allocator, Memory};
+use crate::preload::Layout;
+
+/// A way to other pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Technique {
+    /// Nothing but the kernel's switch of transparent pages.
+    Switch,
+    /// glibc's tunables.
+    Tunables,
+    /// Options of the Java virtual machine.
+    Jvm,
+    /// Variables of an allocator.
+    Allocator(Allocator),
+    /// From outside, while it runs.
+    Collapse,
+    /// A library in front of the program, for memory that it maps itself.
+    Preload,
+}
+
+/// What is collapsed from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Collapse {
+    /// Private memory.
+    Private,
+    /// Code mapped from files.
+    Text,
+}
+
+/// What is done to the child, and to nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Setup {
+    /// In words.
+    pub words: String,
+    /// By which technique, for policies that have several.
+    pub way: Option<Technique>,
+    /// Variables to set.
+    pub env: Vec<(OsString, OsString)>,
+    /// The kernel's switch.
+    pub thp: ThpSwitch,
+    /// What is collapsed while it runs.
+    pub collapse: Option<Collapse>,
+    /// How the library in front of the program lays out its mappings.
+    pub preload: Option<Layout>,
+    /// What the machine lacks for it, for the notes of every run.
+    pub lacks: Option<String>,
+}
+
+impl fmt::Display for Technique {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Switch => "switch",
+            Self::Tunables => "tunables",
+            Self::Jvm => "jvm",
+            Self::Allocator(Allocator::Jemalloc) => "jemalloc",
+            Self::Allocator(Allocator::Mimalloc) => "mimalloc",
+            Self::Allocator(Allocator::Tcmalloc) => "tcmalloc",
+            Self::Collapse => "collapse",
+            Self::Preload => "preload",
+        })
+    }
+}
+
+impl FromStr for Technique {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "switch" => Ok(Self::Switch),
+            "tunables" => Ok(Self::Tunables),
+            "jvm" => Ok(Self::Jvm),
+            "jemalloc" => Ok(Self::Allocator(Allocator::Jemalloc)),
+            "mimalloc" => Ok(Self::Allocator(Allocator::Mimalloc)),
+            "collapse" => Ok(Self::Collapse),
+            "preload" => Ok(Self::Preload),
+            _ => Err(format!(
+                "`{text}` is not a technique (write switch, tunables, jvm, jemalloc, mimalloc, collapse or preload)"
+            )),
+        }
+    }
+}
+
+/// The setups of an arm, the usual one first: those after it are for programs whose memory it turns out not to reach. `given`
+/// looks up the variables that the child would have anyway: those are added to, not replaced.
+///
+/// # Errors
+/// If no technique gives this program such pages; the message says which page policy would work.
+pub fn setups(
+    policy: Policy,
+    memory: Memory,
+    asked: Option<Technique>,
+    given: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Vec<Setup>, Error> {
+    if let Some(only) = without_technique(policy) {
+        return Ok(vec![only]);
+    }
+    let techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
+    let setups: Vec<Setup> = techniques
+        .into_iter()
+        .filter_map(|technique| {
+            let way = Some(technique);
+            with(technique, policy, memory, given).map(|setup| Setup { way, ..setup })
+        })
+        .collect();
+    if setups.is_empty() {
+        return Err(no_way(policy, memory, asked.is_some()));
+    }
+    Ok(setups)
+}
+
+/// Policies that are the same for every program.
+fn without_technique(policy: Policy) -> Option<Setup> {
+    let switch = |words: &str, thp| Setup {
+        words: words.to_owned(),
+        thp,
+        ..Setup::default()
+    };
+    match policy {
+        Policy::Base => Some(switch(
+            "transparent pages switched off (prctl PR_SET_THP_DISABLE)",
+            ThpSwitch::Off,
+        )),
+        Policy::System => Some(switch("as the machine and the program are set", ThpSwitch::Left)),
+        Policy::ThpAdvised => {
+            let words = "transparent pages where the program advises them (prctl PR_THP_DISABLE_EXCEPT_ADVISED)";
+            Some(switch(words, ThpSwitch::ExceptAdvised))
+        }
+        Policy::Text => Some(Setup {
+            words: "code collapsed from outside (process_madvise MADV_COLLAPSE)".to_owned(),
+            collapse: Some(Collapse::Text),
+            ..Setup::default()
+        }),
+        Policy::Thp | Policy::Hugetlb(_) => None,
+    }
+}
+
+/// What may reach most of such a program's memory, in the order of preference: what the program does for itself, then a library
+/// in front of it, then from outside. A program with glibc may map its memory by itself, as Python does: its file does not tell.
+fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
+    use Technique::{Collapse, Jvm, Preload, Tunables};
+    match memory {
+        Memory::Glibc => vec![Tunables, Preload, Collapse],
+        Memory::Jvm => vec![Jvm, Collapse],
+        Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Thp => {
+            vec![Preload, Technique::Allocator(Allocator::Mimalloc)]
+        }
+        Memory::Allocator(Allocator::Jemalloc) => vec![Technique::Allocator(Allocator::Jemalloc), Preload, Collapse],
+        Memory::Allocator(_) => vec![Preload, Collapse],
+        Memory::Go | Memory::OtherLibc | Memory::Static => vec![Collapse],
+    }
+}
+
+fn no_way(policy: Policy, memory: Memory, overridden: bool) -> Error {
+    let why = if overridden {
+        "this technique gives no such pages".to_owned()
+    } else {
+        format!(
+            "{} takes no pages of a pool from outside: it would run on base pages (compare thp, which is collapsed from \
+             outside, or write an arm with the program's own settings in --arms-file)",
+            memory.title()
+        )
+    };
+    Error::Arm {
+        arm: policy.to_string(),
+        why,
+    }
+}
+
+fn with(
+    technique: Technique,
+    policy: Policy,
+    memory: Memory,
+    given: &dyn Fn(&str) -> Option<OsString>,
+) -> Option<Setup> {
+    let variable = |words: &str, name: &str, separator: &str, value: &str| {
+        Some(Setup {
+            words: format!("{words} ({name}={value})"),
+            env: vec![(name.into(), added(given(name), separator, value))],
+            ..Setup::default()
+        })
+    };
+    match (technique, policy) {
+        (Technique::Switch, Policy::Thp) => Some(Setup {
+            words: "as the machine's mode gives them".to_owned(),
+            ..Setup::default()
+        }),
+        (Technique::Tunables, _) => variable("glibc's tunables", "GLIBC_TUNABLES", ":", &tunables(policy)),
+        (Technique::Jvm, Policy::Thp) => variable(
+            "options of the JVM",
+            "JAVA_TOOL_OPTIONS",
+            " ",
+            "-XX:+UseTransparentHugePages",
+        ),
+        (Technique::Jvm, Policy::Hugetlb(size)) => {
+            let options = format!(
+                "-XX:+UseLargePages -XX:LargePageSizeInBytes={}",
+                size.exact().to_lowercase()
+            );
+            variable("options of the JVM", "JAVA_TOOL_OPTIONS", " ", &options)
+        }
+        (Technique::Allocator(Allocator::Jemalloc), Policy::Thp) => {
+            variable("jemalloc's options", "MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
+        }
+        (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => Some(mimalloc()),
+        (Technique::Preload, _) => in_front(policy, memory, given),
+        (Technique::Collapse, Policy::Thp) => Some(Setup {
+            words: "collapsed from outside while it runs (process_madvise MADV_COLLAPSE)".to_owned(),
+            collapse: Some(Collapse::Private),
+            ..Setup::default()
+        }),
+        _ => None,
+    }
+}
+
+/// Arenas of many programs are smaller than a page, down to this (Python's until 3.9); the library cuts them from whole ones.
+const ARENA: Bytes = Bytes::kib(256);
+
+/// The library, and for `malloc` of a glibc, whose calls it cannot see, the tunables beside it.
+fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Option<Setup> {
+    let library = "a library in front of the program (LD_PRELOAD) that gives its own mappings such pages";
+    let beside = (memory == Memory::Glibc)
+        .then(|| with(Technique::Tunables, policy, memory, given))
+        .flatten();
+    Some(Setup {
+        words: beside.as_ref().map_or_else(
+            || library.to_owned(),
+            |beside| format!("{library}, and for malloc's {}", beside.words),
+        ),
+        env: beside.map_or_else(Vec::new, |beside| beside.env),
+        preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
+        ..Setup::default()
+    })
+}
+
+/// The option has another name in its releases up to 2.0 than in those since.
+fn mimalloc() -> Setup {
+    let names = ["MIMALLOC_LARGE_OS_PAGES", "MIMALLOC_ALLOW_LARGE_OS_PAGES"];
+    Setup {
+        words: format!("mimalloc's options ({}=1)", names.join("=1 ")),
+        env: names.map(|name| (name.into(), "1".into())).into(),
+        ..Setup::default()
+    }
+}
+
+/// Large pages for malloc; then its heap grows by whole pages, and large blocks are cut from it instead of being mapped
+/// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes. A block above it that is
+/// smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
+fn tunables(policy: Policy) -> String {
+    let pages = match policy {
+        Policy::Hugetlb(size) if size == Bytes::mib(2) => 2,
+        Policy::Hugetlb(size) => size.0,
+        _ => 1,
+    };
+    let heap = if pages > Bytes::mib(32).0 {
+        "glibc.malloc.mmap_max=0:glibc.malloc.top_pad=0"
+    } else {
+        "glibc.malloc.mmap_threshold=33554432:glibc.malloc.top_pad=67108864"
+    };
+    format!("glibc.malloc.hugetlb={pages}:{heap}")
+}
+
+fn added(given: Option<OsString>, separator: &str, value: &str) -> OsString {
+    match given {
+        Some(mut given) if !given.is_empty() && !separator.is_empty() => {
+            given.push(OsStr::new(separator));
+            given.push(value);
+            given
+        }
+        _ => value.into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "technique_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! The CPU time of chosen threads of a program, read from outside.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use host::Source;
+use model::{Cause, Unread};
+
+use process::tree;
+
+/// Whose CPU time counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Every thread of the program and of the processes that it started.
+    #[default]
+    All,
+    /// Those whose name (`/proc/PID/task/TID/comm`, 15 characters at most) begins so.
+    Named(String),
+}
+
+/// CPU time of each thread since it began, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times(BTreeMap<u32, Duration>);
+
+/// CPU time between two moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Of all the threads together.
+    pub cpu: Duration,
+    /// Threads that ended in between: what they used after the first moment is not in it.
+    pub ended: usize,
+}
+
+impl FromStr for Threads {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "" => Err("write `all`, or how the names of the threads begin (ps -T shows them)".to_owned()),
+            "all" => Ok(Self::All),
+            name => Ok(Self::Named(name.chars().take(15).collect())),
+        }
+    }
+}
+
+impl fmt::Display for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.pad("all"),
+            Self::Named(beginning) => f.pad(beginning),
+        }
+    }
+}
+
+impl Threads {
+    /// The CPU time so far of those threads of a process and all that descend from it, from their `schedstat`.
+    ///
+    /// # Errors
+    /// If there is no such thread, or the kernel keeps no such account.
+    pub fn times(&self, source: &Source, root: u32) -> Result<Times, Unread> {
+        let mut times = BTreeMap::new();
+        let mut why_not = None;
+        let family = tree::of(source, root);
+        if let Some(why) = family.not_whole {
+            return Err(why);
+        }
+        for pid in family.pids {
+            for task in tree::tasks(source, pid) {
+                let folder = format!("/proc/{pid}/task/{task}");
+                if !self.is_meant(source, &folder) {
+                    continue;
+                }
+                match cpu_time(source, &folder) {
+                    Ok(time) => drop(times.insert(task, time)),
+                    // It ended while it was looked at.
+                    Err(why) if why.unread == Cause::Absent => {}
+                    Err(why) => why_not = Some(why),
+                }
+            }
+        }
+        match (times.is_empty(), why_not) {
+            (false, _) => Ok(Times(times)),
+            (true, Some(why)) => Err(why),
+            (true, None) => Err(self.nobody(root)),
+        }
+    }
+
+    fn is_meant(&self, source: &Source, folder: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(beginning) => {
+                let name = source.text(&format!("{folder}/comm"));
+                name.known().is_some_and(|name| name.starts_with(beginning.as_str()))
+            }
+        }
+    }
+
+    fn nobody(&self, root: u32) -> Unread {
+        let why = match self {
+            Self::All => "the process is not there, or the kernel keeps no schedstat".to_owned(),
+            Self::Named(name) => format!("no thread has a name that begins with `{name}` (ps -T -p {root} shows them)"),
+        };
+        Unread::new(Cause::Absent, format!("/proc/{root}/task"), why)
+    }
+}
+
+/// The first number of `schedstat` is the time on a CPU in nanoseconds (Documentation/scheduler/sched-stats.rst).
+fn cpu_time(source: &Source, folder: &str) -> Result<Duration, Unread> {
+    let path = format!("{folder}/schedstat");
+    let text = source.text(&path).into_result()?;
+    let number = text.split_whitespace().next().and_then(|number| number.parse().ok());
+    let garbled = || {
+        Unread::new(
+            Cause::Garbled,
+            path.clone(),
+            "no number of nanoseconds at its beginning".to_owned(),
+        )
+    };
+    number.map(Duration::from_nanos).ok_or_else(garbled)
+}
+
+impl Times {
+    /// What was used since an earlier moment; of a thread that began in between, all of it.
+    pub fn since(&self, earlier: &Self) -> Used {
+        let of =
+            |(task, time): (&u32, &Duration)| time.saturating_sub(earlier.0.get(task).copied().unwrap_or_default());
+        Used {
+            cpu: self.0.iter().map(of).sum(),
+            ended: earlier.0.keys().filter(|task| !self.0.contains_key(task)).count(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Threads, Times, Used};
+    use host::{Source, Tree};
+    use model::Unread;
+    use std::time::Duration;
+
+    fn times(threads: &str, all: &[(u32, &str, u64)]) -> Result<Times, Unread> {
+        let mut machine = Tree::default();
+        for (task, name, nanoseconds) in all {
+            let folder = format!("/proc/7/task/{task}");
+            machine = machine.file(&format!("{folder}/comm"), format!("{name}\n"));
+            machine = machine.file(&format!("{folder}/schedstat"), format!("{nanoseconds} 17 3\n"));
+        }
+        let threads: Threads = threads.parse().expect("threads");
+        threads.times(&Source::from_tree("made", machine), 7)
+    }
+
+    #[test]
+    fn only_the_chosen_threads_count_and_those_that_ended_are_told() {
+        let before = [(7, "java", 100), (8, "worker-1", 1000), (9, "worker-2", 2000)];
+        let after = [(7, "java", 190), (8, "worker-1", 1500), (10, "worker-3", 40)];
+        let used = |threads: &str| {
+            let earlier = times(threads, &before).expect("there");
+            times(threads, &after).expect("there").since(&earlier)
+        };
+        let told = |nanoseconds| Used {
+            cpu: Duration::from_nanos(nanoseconds),
+            ended: 1,
+        };
+        assert_eq!((used("worker"), used("all")), (told(540), told(630)));
+        let why = times("gc", &before).expect_err("nobody").to_string();
+        assert!(why.contains("begins with `gc`"), "{why}");
+        assert!("".parse::<Threads>().is_err());
+        assert_eq!(
+            ["all", "worker"].map(|text| text.parse::<Threads>().expect(text).to_string()),
+            ["all", "worker"]
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! What the kernel's memory and process operations cost: which, by how many workers, in which order, until when.
+//!
+//! Every visit to a point starts fresh processes of the program at hand ([`serve_if_asked`]), one for each worker: small,
+//! single-threaded, pinned, and gone afterwards, so that the cost of a fork does not depend on who asks.
+
+mod company;
+mod crew;
+mod live;
+mod outcome;
+mod plan;
+mod samples;
+mod sweep;
+#[cfg(test)]
+mod sweep_tests;
+mod worker;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use model::kernelops::{KernelOps, Op};
+use model::{Bytes, Doubt};
+
+pub use plan::usual;
+pub use worker::serve_if_asked;
+
+use company::Company;
+use live::Live;
+use model::Progress;
+use sweep::Sweep;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// The operations; [`usual`] has them all.
+    pub ops: Vec<Op>,
+    /// Numbers of workers that do each of them at the same time.
+    pub workers: Vec<u32>,
+    /// CPUs that may be used, in the order in which workers take them.
+    pub cpus: Vec<u32>,
+    /// Time for everything, set-up included. Every point is visited twice, even if that takes longer.
+    pub budget: Duration,
+    /// Seed of the order of visits.
+    pub seed: u64,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// Its PMD-mapped page.
+    pub pmd_page: Bytes,
+    /// Memory that can be had without harm (MemAvailable).
+    pub available: Bytes,
+    /// How to start a worker.
+    pub program: Program,
+}
+
+/// A program that begins with [`serve_if_asked`].
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
+    /// The words that make it a worker.
+    pub arguments: Vec<OsString>,
+}
+
+impl Program {
+    /// The program that runs now, even if its file has been replaced meanwhile.
+    pub fn this() -> Self {
+        Self {
+            path: "/proc/self/exe".into(),
+            arguments: vec![worker::ASKED.into()],
+        }
+    }
+}
+
+/// Why a measurement could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// Nothing to measure.
+    #[error("nothing to measure: give at least one operation, one number of workers and one CPU")]
+    Nothing,
+    /// A worker could not be started.
+    #[error("{}: a worker could not be started: {source} (is there a limit on processes? `ulimit -u`)", .program.display())]
+    Start {
+        /// The file.
+        program: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// The CPUs that this program may use, in an order in which workers do not share a core before they must; `cores` are the
+/// threads of each core.
+///
+/// # Errors
+/// If the kernel does not say which are allowed.
+pub fn cpus(cores: &[Vec<u32>]) -> io::Result<Vec<u32>> {
+    Ok(plan::in_order(&chase::thread::allowed_cpus()?, cores))
+}
+
+/// Measures all points of the spec. What could not be done as named comes back without a number and with the reason.
+///
+/// # Errors
+/// [`Error`]; no process is left in any case.
+pub fn run(
+    spec: &Spec,
+    progress: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) -> Result<(KernelOps, Vec<Doubt>), Error> {
+    let begun = Instant::now();
+    let targets = plan::targets(spec);
+    if targets.is_empty() || spec.cpus.is_empty() {
+        return Err(Error::Nothing);
+    }
+    let calibration = chase::clock::Calibration::start();
+    let company = Company::now();
+    let sweep = Sweep {
+        targets: &targets,
+        budget: spec.budget,
+        seed: spec.seed,
+    };
+    let sampled = sweep.run(&mut Live::new(spec, &targets, stop), progress, stop)?;
+    let ticks_per_ns = calibration.ticks_per_ns();
+    let others = company.and_then(|company| company.others_until(Company::now()?));
+    let doubts = outcome::doubts(&targets, &sampled, spec.budget, others);
+    let used = targets.iter().filter_map(|target| plan::places(target, &spec.cpus));
+    let used = used.map(|places| places.len() * 2).max().unwrap_or(0);
+    let result = KernelOps {
+        points: outcome::points(&targets, &sampled, ticks_per_ns),
+        tsc_ghz: ticks_per_ns,
+        cpus: spec.cpus.iter().copied().take(used).collect(),
+        rounds: sampled.rounds,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    Ok((result, doubts))
+}

@@ -1,0 +1,166 @@
+//! Latency by working set and page kind: which points, in which order, until when, on proved memory.
+
+mod arenas;
+mod converge;
+#[cfg(test)]
+mod lap_tests;
+mod outcome;
+mod plan;
+mod sampling;
+#[cfg(test)]
+mod simulated_tests;
+mod sweep;
+#[cfg(test)]
+mod sweep_tests;
+mod visit;
+
+use std::time::{Duration, Instant};
+
+use model::latency::{Access, Latency, Pattern};
+use model::{Bytes, Doubt, PageKind};
+
+pub use plan::sizes;
+
+use arenas::Arenas;
+use model::{Progress, time_left};
+use outcome::Outcome;
+use plan::Target;
+use sweep::Sweep;
+use visit::{Caches, Live};
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Page kinds, each in an arena of its own.
+    pub kinds: Vec<PageKind>,
+    /// Working sets.
+    pub sizes: Vec<Bytes>,
+    /// Orders of visit.
+    pub patterns: Vec<Pattern>,
+    /// Loads only, loads and stores, or both.
+    pub accesses: Vec<Access>,
+    /// Time for everything, set-up included; `None`: by the weight of its points, set-up not included. At least a third of it goes to
+    /// sampling, so that it is overdrawn where bringing pages in is slow.
+    pub budget: Option<Duration>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Pin the timed thread here instead of where it happens to run.
+    pub cpu: Option<u32>,
+    /// Bind memory to this NUMA node.
+    pub node: Option<u32>,
+    /// All memory is as near to every CPU (one NUMA node), so that bringing it in may use all of them.
+    pub one_node: bool,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// Its PMD-mapped page.
+    pub pmd_page: Bytes,
+    /// Private cache (L2): up to here core cycles say more than nanoseconds.
+    pub private_cache: Option<Bytes>,
+    /// Last-level cache: decides how long a warm-up is, and what clears the caches.
+    pub last_cache: Option<Bytes>,
+    /// Memory that can be had without harm (MemAvailable).
+    pub available: Bytes,
+}
+
+/// Time to sample each unit of weight of the points if no budget is given: a curve of 35 points of one kind aims at 10 s;
+/// warm-ups can exceed that. A point has the same time alone and among others, however long set-up takes.
+const TIME_PER_WEIGHT: Duration = Duration::from_millis(37);
+/// The least time that is taken if no budget is given: small working sets converge at once, but their visits are to be spread.
+const LEAST_BUDGET: Duration = Duration::from_secs(1);
+
+/// Why a measurement could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// Nothing to measure.
+    #[error("nothing to measure: {0}")]
+    Nothing(&'static str),
+    /// The arenas would not fit.
+    #[error(
+        "{kind} needs {needed} of memory and {available} can be had without harm; choose smaller working sets (--to)"
+    )]
+    TooLarge {
+        /// The page kind.
+        kind: PageKind,
+        /// Bytes needed.
+        needed: Bytes,
+        /// Bytes that can be had.
+        available: Bytes,
+    },
+    /// The timed thread could not be pinned.
+    #[error("cannot pin the timed thread: {0}; choose another with --cpu")]
+    Pin(std::io::Error),
+}
+
+/// Measures all points of the spec. Points whose backing was not obtained come back without a number and with the reason.
+///
+/// # Errors
+/// [`Error`]; everything is released in each case.
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Latency, Vec<Doubt>), Error> {
+    let begun = Instant::now();
+    let points = plan::points(spec);
+    if points.is_empty() {
+        return Err(Error::Nothing("give at least one page kind, size and pattern"));
+    }
+    let usual = LEAST_BUDGET.max(TIME_PER_WEIGHT.mul_f64(points.iter().map(Target::weight).sum()));
+    let budget = spec.budget.unwrap_or(usual);
+    let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
+    let calibration = chase::clock::Calibration::start();
+    let mut outcome = Outcome::default();
+    let shifts = plan::shifts(spec)?;
+    for (done, kinds) in shifts.iter().enumerate() {
+        let end = budget.mul_f64((done + 1) as f64 / shifts.len() as f64);
+        let largest = spec.sizes.iter().copied().max().unwrap_or_default();
+        let whole = Bytes(largest.0.saturating_mul(kinds.len() as u64));
+        // However long set-up takes, a third of the time that was given goes to sampling, and all of it if none was given.
+        let least = budget / shifts.len() as u32 / if spec.budget.is_some() { 3 } else { 1 };
+        let taking = Instant::now();
+        let mut arenas = Arenas::take(spec, kinds, &pinned, &mut |taken| {
+            let what = format!("taking memory: {taken} of {whole}");
+            let share = taken.0 as f64 / whole.0.max(1) as f64;
+            let left = time_left(taking.elapsed(), share) + least;
+            let left = left.max(budget.saturating_sub(begun.elapsed()));
+            progress.step(done as f64 / shifts.len() as f64, left, &what);
+            !stop()
+        });
+        if stop() {
+            return Err(Error::Interrupted);
+        }
+        let mine: Vec<_> = points
+            .iter()
+            .copied()
+            .filter(|point| kinds.contains(&point.kind))
+            .collect();
+        let caches = Caches {
+            private: spec.private_cache,
+            last: spec.last_cache,
+        };
+        let mut live = Live::new(&mut arenas, &mine, caches, spec.seed, stop);
+        let sweep = Sweep {
+            points: &mine,
+            budget: match spec.budget {
+                Some(_) => end.saturating_sub(begun.elapsed()).max(least),
+                None => least,
+            },
+            seed: spec.seed,
+        };
+        let sampled = sweep.run(&mut live, progress, stop)?;
+        let no_pmu = live.no_pmu();
+        outcome.add(&mine, sampled, &mut arenas, no_pmu, stop)?;
+    }
+    let mut doubts = outcome.doubts(shifts.len() > 1, budget);
+    let ticks_per_ns = calibration.ticks_per_ns();
+    let latency = Latency {
+        points: outcome.points(ticks_per_ns, spec.private_cache),
+        no_pmu: outcome.no_pmu(),
+        tsc_ghz: ticks_per_ns,
+        core_ghz: outcome.core_ghz(ticks_per_ns),
+        cpu: pinned.cpu(),
+        rounds: outcome.rounds(),
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    doubts.sort();
+    Ok((latency, doubts))
+}

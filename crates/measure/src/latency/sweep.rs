@@ -1,0 +1,232 @@
+//! The sweep: visits all points in rounds of seeded random order until each has converged and is settled, or the time is spent.
+
+use std::time::Duration;
+
+use chase::block::Block;
+use chase::counters::Counts;
+
+use super::Error;
+use super::converge::{self, Approach};
+use super::plan::Target;
+use super::sampling::{Samples, Visit};
+use model::Progress;
+use stats::rounds;
+
+/// Where points are visited: the real machine, or a false one in tests.
+pub(super) trait Bench {
+    /// Time since some start.
+    fn now(&self) -> Duration;
+    /// Begins a visit. `false` if the point cannot be measured, or it was stopped meanwhile.
+    fn enter(&mut self, point: usize, approach: Approach) -> bool;
+    /// Walks on for about that long, all of it timed.
+    fn walk(&mut self, point: usize, time: Duration) -> Vec<Block>;
+    /// Of how many laps so many blocks are; endless where no cache keeps a line of the ring from lap to lap.
+    fn laps(&self, point: usize, blocks: usize) -> f64;
+    /// Ends a visit; a counted stretch and its steps, where there is a PMU.
+    fn leave(&mut self, point: usize) -> Option<(Counts, u64)>;
+}
+
+/// The first look at a trend comes after so long; visits go on from there by doubling.
+const SHORTEST: Duration = Duration::from_millis(4);
+/// The longest walk between two questions whether to stop.
+pub(super) const UNASKED: Duration = Duration::from_millis(200);
+/// Visits after a warm-up that a point's time is to suffice for, beside a cold one that takes as long as all of them.
+const VISITS: f64 = 8.0;
+/// A cold visit that did not arrive is repeated only if it may take so many times as long.
+const LONGER: f64 = 1.5;
+
+/// Points, time and seed of a sweep.
+pub(super) struct Sweep<'a> {
+    pub(super) points: &'a [Target],
+    pub(super) budget: Duration,
+    pub(super) seed: u64,
+}
+
+/// Samples of each point, and how many rounds it took.
+#[derive(Debug, Default)]
+pub(super) struct Sampled {
+    pub(super) samples: Vec<Samples>,
+    pub(super) rounds: u32,
+}
+
+/// A visit to be made: how it begins, how long it walks at first and at most.
+struct Next {
+    approach: Approach,
+    first: Duration,
+    most: Duration,
+}
+
+impl Sweep<'_> {
+    /// Runs it. Every point is approached from both sides at least once, even when the time is too short for that.
+    pub(super) fn run(
+        &self,
+        bench: &mut dyn Bench,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Sampled, Error> {
+        let end = bench.now() + self.budget;
+        let mut sampled = Sampled {
+            samples: vec![Samples::default(); self.points.len()],
+            rounds: 0,
+        };
+        while self.round(end, &mut sampled, bench, progress, stop)? > 0 {
+            sampled.rounds += 1;
+        }
+        sampled.samples.iter_mut().for_each(Samples::close);
+        Ok(sampled)
+    }
+
+    /// Visits every open point that time is left for, and returns how many those were.
+    fn round(
+        &self,
+        end: Duration,
+        sampled: &mut Sampled,
+        bench: &mut dyn Bench,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<u32, Error> {
+        let mut visits = 0;
+        for point in self.open(sampled) {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let left = end.saturating_sub(bench.now());
+            let share = left.mul_f64(self.weight(&[point]) / self.weight(&self.open(sampled)));
+            let samples = &mut sampled.samples[point];
+            let Some(next) = next(samples, share, left) else {
+                continue;
+            };
+            progress.step(self.done(left), left, &self.describe(point));
+            visits += 1;
+            match visit(point, &next, samples.warm_level(), bench, stop)? {
+                Some(visit) => samples.add(&visit),
+                None => samples.close(),
+            }
+        }
+        Ok(visits)
+    }
+
+    fn open(&self, sampled: &Sampled) -> Vec<usize> {
+        let mut order = rounds::order(self.points.len(), self.seed, sampled.rounds);
+        order.retain(|&point| !sampled.samples[point].is_closed());
+        order
+    }
+
+    /// The sum of the points' weights.
+    fn weight(&self, points: &[usize]) -> f64 {
+        points.iter().map(|&point| self.points[point].weight()).sum()
+    }
+
+    fn done(&self, left: Duration) -> f64 {
+        1.0 - left.as_secs_f64() / self.budget.as_secs_f64().max(1e-9)
+    }
+
+    fn describe(&self, point: usize) -> String {
+        let Target {
+            kind, bytes, pattern, ..
+        } = self.points[point];
+        format!("{kind}, {bytes}, {pattern}")
+    }
+}
+
+/// The visit that a point needs most: one after a warm-up, a cold one, then the approach that has had less time. `share` is
+/// the point's part of the time that is `left`. `None` where that does not suffice for what it needs.
+fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
+    let course = samples.course();
+    let warm = Approach::Warm { boost: course.boost };
+    if samples.walked(false).is_zero() {
+        let most = share.div_f64(2.0 * VISITS).max(SHORTEST);
+        let first = course.walk.max(SHORTEST);
+        // Only the first one looks how long it takes; what comes after goes by that.
+        let most = if course.walk.is_zero() { most } else { first };
+        return Some(Next {
+            approach: warm,
+            first,
+            most,
+        });
+    }
+    let cold = match course.after_half {
+        false => Next {
+            approach: Approach::Cold,
+            first: SHORTEST,
+            most: (share / 2).max(SHORTEST),
+        },
+        true => Next {
+            approach: Approach::Half { boost: course.boost },
+            first: course.walk,
+            most: course.walk,
+        },
+    };
+    let longest = samples.longest_cold();
+    let is_longer = !course.after_half && samples.may_go_on_cold() && cold.most > longest.mul_f64(LONGER);
+    let is_due = samples.is_met() && samples.walked(true) + longest <= samples.walked(false) && longest <= left;
+    if longest.is_zero() || is_longer || is_due {
+        return Some(cold);
+    }
+    let walk = course.walk;
+    let walked = samples.walked(false).as_secs_f64() / walk.as_secs_f64();
+    let is_useful = walked < VISITS || samples.is_met();
+    (walked < 2.0 || (is_useful && walk <= left)).then_some(Next {
+        approach: warm,
+        first: walk,
+        most: walk,
+    })
+}
+
+/// Makes a visit: walks until it has arrived, or as long as it may. `None` if the point cannot be measured.
+fn visit(
+    point: usize,
+    next: &Next,
+    warm: Option<f64>,
+    bench: &mut dyn Bench,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Visit>, Error> {
+    if !bench.enter(point, next.approach) {
+        return if stop() { Err(Error::Interrupted) } else { Ok(None) };
+    }
+    let warm = warm.filter(|_| next.approach == Approach::Cold);
+    let (mut blocks, mut walked) = (Vec::new(), Duration::ZERO);
+    let mut more = next.first;
+    loop {
+        walk(point, more, &mut blocks, bench, stop)?;
+        walked += more;
+        let times = next.most.as_secs_f64() / walked.as_secs_f64();
+        if walked >= next.most || converge::is_done(&ticks(&blocks), warm, times) {
+            break;
+        }
+        more = walked.min(next.most - walked);
+    }
+    Ok(Some(Visit {
+        approach: next.approach,
+        laps: bench.laps(point, blocks.len()),
+        counted: bench.leave(point),
+        blocks,
+        walked,
+    }))
+}
+
+/// Walks for that long; whether to stop is asked in between, since a visit may take seconds.
+fn walk(
+    point: usize,
+    time: Duration,
+    blocks: &mut Vec<Block>,
+    bench: &mut dyn Bench,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Error> {
+    let mut left = time;
+    while !left.is_zero() {
+        if stop() {
+            return Err(Error::Interrupted);
+        }
+        let part = left.min(UNASKED);
+        blocks.extend(bench.walk(point, part));
+        left -= part;
+    }
+    Ok(())
+}
+
+/// The undisturbed ones, in order.
+fn ticks(blocks: &[Block]) -> Vec<f64> {
+    let undisturbed = blocks.iter().filter(|block| !block.is_disturbed());
+    undisturbed.map(|block| block.ticks).collect()
+}

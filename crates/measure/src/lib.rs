@@ -1,0 +1,8 @@
+//! Latency, TLBs, guests, kernel operations and cores: sweeps that prove what they measured.
+
+pub mod cores;
+pub mod guest;
+pub mod kernelops;
+pub mod latency;
+mod settling;
+pub mod tlb;

@@ -1,0 +1,361 @@
+//! TLB geometry, walk costs and the host's page size, from timing alone.
+
+pub mod backing;
+pub mod discover;
+pub mod fit;
+mod knee;
+pub mod live;
+pub mod occupancy;
+mod plan;
+pub mod probe;
+pub mod recording;
+mod sharing;
+#[cfg(test)]
+mod simulated;
+pub mod survey;
+mod told;
+pub mod walks;
+
+use std::time::{Duration, Instant};
+
+use chase::clock::{Calibration, CoreClock};
+use chase::thread::Pinned;
+use model::tlb::{Entries, Known, Level, Tlb, Walk};
+use model::{Bytes, Doubt, Estimate, PageKind};
+
+use backing::Split;
+use discover::{Effort, Search};
+use live::{Live, Pages, Sampled};
+use model::Progress;
+pub(crate) use told::level_of;
+use told::{curves, empty, neighbour, scaled, splintered, unknown};
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Page kinds, each looked at by itself; the first two are also tested for sharing.
+    pub kinds: Vec<PageKind>,
+    /// Fewer passes and less time: under ten seconds rather than thirty.
+    pub quick: bool,
+    /// The CPU to pin to; the current one if `None`.
+    pub cpu: Option<u32>,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// The size of a PMD-mapped transparent page.
+    pub pmd_page: Bytes,
+    /// Most memory that may be taken.
+    pub memory: Bytes,
+    /// Does this machine say that it is virtual? Decides between "1G" and "none".
+    pub in_vm: bool,
+    /// What CPUID and the CPU table say, to stand beside what is found.
+    pub known: Vec<Known>,
+}
+
+impl Spec {
+    fn size(&self, kind: PageKind) -> Bytes {
+        kind.page_size(self.base_page, self.pmd_page)
+    }
+}
+
+/// Why nothing was found out at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// No page kind was named.
+    #[error("nothing to measure: name at least one page kind, such as base or thp")]
+    Nothing,
+    /// The thread could not be kept on one CPU.
+    #[error("could not stay on one CPU: {0}")]
+    Pin(std::io::Error),
+}
+
+/// All of it, at the most, but for what is under way then.
+const FULL: Duration = Duration::from_millis(26_500);
+/// The same when it must be quick.
+const QUICK: Duration = Duration::from_millis(8_800);
+/// The share of the time by which the first round over small pages ends, and over large ones.
+const FIRST: f64 = 0.6;
+const FIRST_LARGE: f64 = 0.75;
+/// Large pages sampled for the host's backing.
+const SAMPLED: u64 = 32;
+/// Lines to sample with when the first level is unknown: beyond any known first level.
+const LINES_ANYWAY: u32 = 200;
+
+/// Finds levels, walk costs, sharing and host backing. What could not be measured is a doubt, not an error.
+///
+/// # Errors
+/// [`Error::Interrupted`] when told to stop, else when nothing can be measured at all.
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Doubt>), Error> {
+    if spec.kinds.is_empty() {
+        return Err(Error::Nothing);
+    }
+    let begun = Instant::now();
+    let pinned = Pinned::to(spec.cpu).map_err(Error::Pin)?;
+    let calibration = Calibration::start();
+    let clock = CoreClock::new();
+    let mut job = Job {
+        spec,
+        stop,
+        begun,
+        clock: &clock,
+        searches: Vec::new(),
+        doubts: Vec::new(),
+        tlb: empty(spec, pinned.cpu()),
+        cycles_per_tick: Vec::new(),
+    };
+    let steps = spec.kinds.len() + 4;
+    job.steps(&mut |done, what| {
+        let share = done as f64 / steps as f64;
+        let left = if share > 0.0 {
+            begun.elapsed().mul_f64(1.0 / share - 1.0)
+        } else {
+            Duration::ZERO
+        };
+        progress.step(share, left, what);
+        if stop() { Err(Error::Interrupted) } else { Ok(()) }
+    })?;
+    Ok(job.finish(calibration.ticks_per_ns()))
+}
+
+struct Job<'a> {
+    spec: &'a Spec,
+    stop: &'a dyn Fn() -> bool,
+    begun: Instant,
+    clock: &'a CoreClock,
+    /// What looks for the levels of each kind that has any.
+    searches: Vec<(PageKind, Search<'a, Live<'a>>)>,
+    doubts: Vec<Doubt>,
+    tlb: Tlb,
+    cycles_per_tick: Vec<f64>,
+}
+
+impl<'a> Job<'a> {
+    /// All measurements, each told before it begins with the number of those before it. What backs large pages comes early: it
+    /// decides whether there is anything to be counted of them. Levels that stay open are looked at again in between, and as
+    /// long as there is time: a neighbour comes and goes.
+    fn steps(&mut self, at: &mut dyn FnMut(usize, &str) -> Result<(), Error>) -> Result<(), Error> {
+        let (large, small): (Vec<PageKind>, Vec<PageKind>) = self.spec.kinds.iter().partition(|kind| kind.is_large());
+        let mut done = 0..;
+        let mut next = |what: &str| at(done.next().unwrap_or(0), what);
+        for kind in small {
+            next(&format!("TLB levels for {kind} pages"))?;
+            self.levels(kind);
+        }
+        next("what backs large pages")?;
+        self.backing();
+        for kind in large {
+            next(&format!("TLB levels for {kind} pages"))?;
+            self.large_levels(kind);
+        }
+        next("page-table walks")?;
+        self.walks();
+        next("levels that are still open")?;
+        self.look_again();
+        next("what kinds share")?;
+        self.sharing();
+        next("done")
+    }
+
+    fn pages(&self, kind: PageKind) -> Pages {
+        Pages {
+            kind,
+            size: self.spec.size(kind),
+        }
+    }
+
+    /// A kind of another page size, for what must not take entries from the pages that are counted.
+    fn other(&self, kind: PageKind) -> Pages {
+        self.pages(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
+    }
+
+    fn doubt(&mut self, code: &str, text: String) {
+        self.doubts.push(Doubt::new(code, text));
+    }
+
+    fn levels(&mut self, kind: PageKind) {
+        self.cycles_per_tick
+            .extend((0..50).map(|_| self.clock.cycles_per_tick()));
+        let live = match Live::new(
+            self.pages(kind),
+            self.spec.base_page,
+            self.spec.pmd_page,
+            self.other(kind),
+            self.clock,
+        ) {
+            Ok(live) => live,
+            Err(error) => return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
+        };
+        let effort = if self.spec.quick { Effort::QUICK } else { Effort::FULL };
+        let mut search = Search::new(live, effort, self.stop);
+        search.until(self.begun + self.time().mul_f64(if kind.is_large() { FIRST_LARGE } else { FIRST }));
+        search.look();
+        self.keep(kind, &search);
+        self.searches.push((kind, search));
+    }
+
+    fn time(&self) -> Duration {
+        if self.spec.quick { QUICK } else { FULL }
+    }
+
+    /// Goes on, until the time is over, with all searches that have an open level, by turns.
+    fn look_again(&mut self) {
+        let end = self.begun + self.time();
+        let mut searches = std::mem::take(&mut self.searches);
+        for (_, search) in &mut searches {
+            search.until(end);
+        }
+        while Instant::now() < end && searches.iter().any(|(_, search)| search.is_open()) {
+            for (kind, search) in searches.iter_mut().filter(|(_, search)| search.is_open()) {
+                search.look();
+                self.keep(*kind, search);
+            }
+        }
+        self.searches = searches;
+    }
+
+    /// A splintered page takes an entry for each part that is touched: there is no number of such pages that a TLB holds.
+    fn large_levels(&mut self, kind: PageKind) {
+        match self.splintered(kind) {
+            Some(parts) => self.tlb.levels.push(splintered(kind, parts)),
+            None => self.levels(kind),
+        }
+    }
+
+    /// The parts that the host splinters pages of a kind into.
+    fn splintered(&self, kind: PageKind) -> Option<Bytes> {
+        let parts = self.tlb.host_backing.verdict.parts()?;
+        (self.spec.size(kind) > parts).then_some(parts)
+    }
+
+    /// What a search tells by now, in place of what it told before.
+    fn keep(&mut self, kind: PageKind, search: &Search<'_, Live<'_>>) {
+        let levels = &mut self.tlb.levels;
+        let at = levels
+            .iter()
+            .position(|level| level.kind == kind)
+            .unwrap_or(levels.len());
+        levels.retain(|level| level.kind != kind);
+        let told: Vec<Level> = (1..)
+            .zip(search.levels())
+            .map(|(n, found)| level_of(kind, n, found))
+            .collect();
+        levels.splice(at..at, told);
+    }
+
+    /// The end of a search: all that it measured, and what is to be doubted.
+    fn close(&mut self, kind: PageKind, search: Search<'_, Live<'_>>) {
+        if let Some(why) = search.oracle.disproved() {
+            self.tlb.levels.retain(|level| level.kind != kind);
+            return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
+        }
+        self.tlb.memory.push(search.oracle.memory());
+        let found = search.found();
+        self.tlb.dropped += found.survey.disturbed();
+        self.tlb.curves.extend(curves(kind, &found));
+        let busy = (1..)
+            .zip(&found.levels)
+            .filter_map(|(number, level)| neighbour(kind, number, level));
+        self.doubts.extend(busy);
+        if found.levels.is_empty() {
+            self.doubt(
+                "tlb-no-knee",
+                format!("the cost of {kind} pages never rises: no level can be told"),
+            );
+        }
+    }
+
+    /// The entries of a level and what a miss adds, in cycles.
+    fn entries(&self, kind: PageKind, level: u8) -> Option<(Entries, f64)> {
+        let level = self.tlb.level(kind, level)?;
+        Some((level.entries?, level.miss_cycles?.median))
+    }
+
+    fn walks(&mut self) {
+        let thorough = !self.spec.quick;
+        for &kind in &self.spec.kinds {
+            let footprints = walks::footprints(kind, thorough);
+            let rounds = if thorough { 12 } else { 6 };
+            let (pages, other) = (self.pages(kind), self.other(kind));
+            match walks::walks(pages, other, self.spec.pmd_page, &footprints, rounds, self.clock) {
+                Ok(measured) => self.keep_walks(kind, &measured),
+                Err(error) => self.doubt("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
+            }
+        }
+    }
+
+    fn keep_walks(&mut self, kind: PageKind, measured: &[walks::Measured]) {
+        for walk in measured {
+            let Some(cycles) = stats::of_medians(&walk.visits) else {
+                continue;
+            };
+            self.tlb.walks.push(Walk {
+                kind,
+                pages: walk.pages,
+                entry_bytes: walk.entry_bytes,
+                cycles,
+                ns: cycles,
+                converged: walk.converged,
+            });
+        }
+    }
+
+    fn backing(&mut self) {
+        let small = self.pages(PageKind::Base);
+        let lines = self
+            .entries(PageKind::Base, 1)
+            .map_or(LINES_ANYWAY, |(entries, _)| (entries.high * 3 / 2).min(256));
+        let large = self.split(self.pages(PageKind::Thp), small, SAMPLED, lines);
+        // 1 GiB pages only where the pool has one: taking one cannot be made up for.
+        let huge = self.spec.kinds.contains(&PageKind::HUGETLB_1G).then(|| {
+            let lines = self
+                .entries(PageKind::Thp, 1)
+                .map_or(LINES_ANYWAY / 2, |(entries, _)| (entries.high * 3 / 2).min(128));
+            self.split(self.pages(PageKind::HUGETLB_1G), self.pages(PageKind::Thp), 1, lines)
+        });
+        self.tlb.host_backing = backing::verdict(large, huge.flatten(), self.spec.in_vm);
+    }
+
+    fn split(&mut self, large: Pages, small: Pages, count: u64, lines: u32) -> Option<Split> {
+        let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock) {
+            Ok(sampled) => sampled,
+            Err(error) => {
+                self.doubt(
+                    "tlb-backing",
+                    format!(
+                        "{} pages were not sampled, host backing is not judged: {error}",
+                        large.kind
+                    ),
+                );
+                return None;
+            }
+        };
+        let passes = if self.spec.quick { 16 } else { 48 };
+        Some(backing::sample(&mut sampled, lines, passes, self.stop))
+    }
+
+    /// Cycles become ns by the core clock of the whole run.
+    fn finish(mut self, ticks_per_ns: f64) -> (Tlb, Vec<Doubt>) {
+        for (kind, search) in std::mem::take(&mut self.searches) {
+            self.close(kind, search);
+        }
+        self.cycles_per_tick
+            .extend((0..50).map(|_| self.clock.cycles_per_tick()));
+        let ghz: Vec<f64> = self.cycles_per_tick.iter().map(|ratio| ratio * ticks_per_ns).collect();
+        self.tlb.core_ghz = stats::estimate(&ghz);
+        let in_ns = |cycles: Estimate| self.tlb.core_ghz.map(|ghz| scaled(cycles, 1.0 / ghz.median));
+        for level in &mut self.tlb.levels {
+            level.miss_ns = level.miss_cycles.and_then(in_ns);
+        }
+        for walk in &mut self.tlb.walks {
+            walk.ns = in_ns(walk.cycles).unwrap_or(walk.cycles);
+        }
+        self.tlb.seconds = self.begun.elapsed().as_secs_f64();
+        self.doubts.extend(self.tlb.levels.iter().filter_map(unknown));
+        self.doubts.extend(self.tlb.disagreements());
+        self.tlb.widen();
+        self.doubts.extend(self.tlb.unconfirmed());
+        (self.tlb, self.doubts)
+    }
+}

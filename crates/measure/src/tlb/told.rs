@@ -1,0 +1,117 @@
+//! How what was found becomes the shape of a result, with a doubt for what was not.
+
+use model::tlb::{CurvePoint, HostBacking, Level, Tlb, Verdict};
+use model::{Bytes, Doubt, Estimate, PageKind};
+
+use super::Spec;
+use super::discover::{Discovery, Found};
+use super::probe::Sweep;
+
+/// A result before anything is found.
+pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
+    Tlb {
+        levels: Vec::new(),
+        walks: Vec::new(),
+        sharing: Vec::new(),
+        host_backing: HostBacking {
+            verdict: Verdict::Unknown,
+            confidence: 0.0,
+            splintered: None,
+            evidence: Vec::new(),
+        },
+        known: spec.known.clone(),
+        memory: Vec::new(),
+        curves: Vec::new(),
+        core_ghz: None,
+        cpu,
+        dropped: 0,
+        seconds: 0.0,
+    }
+}
+
+/// The same in another unit.
+pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
+    Estimate {
+        median: estimate.median * by,
+        low: estimate.low * by,
+        high: estimate.high * by,
+        samples: estimate.samples,
+    }
+}
+
+/// The doubt about a level whose entries a noisy neighbor held for a good part of the time.
+pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Doubt> {
+    const OFTEN: f64 = 0.75;
+    let (free, entries) = found.free.filter(|&free| free < OFTEN).zip(found.entries)?;
+    let text = format!(
+        "{kind} pages, level {level}: the {entries} entries that timing shows were all free in {:.0} % of the passes only; contention on \
+         the same core (a hidden SMT sibling, another guest, an interrupt) held some in the others, and programs here get fewer as \
+         long as that lasts",
+        100.0 * free
+    );
+    Some(Doubt::new("tlb-neighbour", text))
+}
+
+/// The doubt about a level whose entries cannot be told.
+pub(super) fn unknown(level: &Level) -> Option<Doubt> {
+    let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
+    let text = format!("{} pages, level {}: {why}", level.kind, level.level);
+    Some(Doubt::new("tlb-unknown", text))
+}
+
+/// The first level of a kind whose pages the host splinters.
+pub(super) fn splintered(kind: PageKind, parts: Bytes) -> Level {
+    Level {
+        kind,
+        level: 1,
+        entries: None,
+        ways: None,
+        index: None,
+        miss_ns: None,
+        miss_cycles: None,
+        not_told: Some(format!(
+            "the host splinters these pages into pages of {parts}: each part that is touched takes an entry of its own"
+        )),
+    }
+}
+
+/// A level as a result has it.
+pub(crate) fn level_of(kind: PageKind, level: u8, found: &Found) -> Level {
+    Level {
+        kind,
+        level,
+        entries: found.entries,
+        ways: found.ways,
+        index: found.index,
+        miss_ns: None,
+        miss_cycles: stats::estimate(&found.penalty),
+        not_told: found.not_told.clone(),
+    }
+}
+
+/// Every probe that was answered, with its spread.
+pub(super) fn curves(kind: PageKind, found: &Discovery) -> Vec<CurvePoint> {
+    let points = [Sweep::Near, Sweep::Far]
+        .into_iter()
+        .flat_map(|sweep| found.survey.points(sweep));
+    points
+        .filter_map(|(probe, floor)| {
+            let cycles = stats::estimate(found.survey.all(probe))?;
+            Some(CurvePoint {
+                kind,
+                stride: if probe.layout.is_drawn() {
+                    0
+                } else {
+                    1 << probe.layout.stride
+                },
+                drawn_from: probe.layout.is_drawn().then(|| 1 << probe.layout.stride),
+                block: 1 << probe.layout.block,
+                pages: probe.pages.into(),
+                cycles: Estimate {
+                    low: floor.min(cycles.low),
+                    ..cycles
+                },
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,215 @@
+//! A small process that outlives this one by a moment: should this one be killed, it ends what this one started.
+//!
+//! The kernel kills a child with its parent, but not the child's own children, and one of them that is stopped would stay
+//! stopped for ever. So the guardian, forked once, waits for the end of a pipe that only this process holds open. Who is to end
+//! then stands in memory that both share: telling it costs no system call, and a child tells it before its program runs.
+
+mod syscall;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io::{self, PipeWriter};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use host::Source;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::syscall::wait;
+use crate::handles::{self, ENDING, Handles};
+use crate::stat;
+
+/// Processes and groups that can be told at a time: far more than arms and their descendants come to.
+const SLOTS: usize = 4096;
+/// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
+const DISMISSAL: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
+/// Nobody is told in it.
+const FREE: i32 = 0;
+/// Somebody is about to be.
+const TAKEN: i32 = i32::MIN;
+
+/// Who is to end: as `kill` takes it, a process, or the group of minus that number.
+#[derive(Default)]
+struct Slot {
+    target: AtomicI32,
+    /// Nanoseconds from boot until it was told: whoever has the number and began later is somebody else.
+    since: AtomicU64,
+}
+
+/// The guardian, as this process has it.
+struct Guard {
+    slots: &'static [Slot],
+    /// Its end tells the guardian that this process has ended.
+    alive: Mutex<Option<PipeWriter>>,
+    /// The guardian.
+    pid: Pid,
+}
+
+static GUARD: OnceLock<io::Result<Guard>> = OnceLock::new();
+
+/// A slot of the guardian's; it is free again when this is dropped.
+pub(crate) struct Place(&'static Slot);
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({})", self.0.target.load(Ordering::Relaxed))
+    }
+}
+
+impl Place {
+    /// A free one, with a guardian that lives.
+    ///
+    /// # Errors
+    /// If the guardian cannot be started, or has its hands full.
+    pub(crate) fn free() -> io::Result<Self> {
+        let start = || Guard::start().and_then(|guard| syscall::at_exit(dismiss).map(|()| guard));
+        let guard = GUARD.get_or_init(start).as_ref();
+        let guard = guard.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        let take = |slot: &&Slot| {
+            let taken = slot
+                .target
+                .compare_exchange(FREE, TAKEN, Ordering::Relaxed, Ordering::Relaxed);
+            taken.is_ok()
+        };
+        let free = guard.slots.iter().find(take);
+        free.map(Self)
+            .ok_or_else(|| io::Error::other(format!("more than {SLOTS} processes at once")))
+    }
+
+    /// The process itself is told as the leader of its group. A child calls this before its program runs.
+    pub(crate) fn lead(&self) {
+        self.tell(-rustix::process::getpid().as_raw_nonzero().get());
+    }
+
+    /// A process that lives is told. Is it one?
+    pub(crate) fn hold(&self, pid: u32) -> bool {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        pid.inspect(|pid| self.tell(pid.as_raw_nonzero().get())).is_some()
+    }
+
+    /// Is the process of this number still the one that was told?
+    pub(crate) fn is_same(&self, source: &Source, pid: u32) -> bool {
+        is_same(source, pid, self.0.since.load(Ordering::Relaxed)) == Some(true)
+    }
+
+    fn tell(&self, target: i32) {
+        self.0.since.store(now(), Ordering::Relaxed);
+        self.0.target.store(target, Ordering::Release);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.target.store(FREE, Ordering::Release);
+    }
+}
+
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32).as_nanos() as u64
+}
+
+impl Guard {
+    fn start() -> io::Result<Self> {
+        let slots = syscall::shared(SLOTS)?;
+        let (ended, alive) = io::pipe()?;
+        let pid = syscall::fork(&ended.into(), || keep_watch(slots))?;
+        Ok(Self {
+            slots,
+            alive: Mutex::new(Some(alive)),
+            pid,
+        })
+    }
+
+    /// Has it end, and waits for that: the first process of a container, who would have it otherwise, may never do so.
+    fn dismiss(&self) {
+        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(alive) = alive else { return };
+        drop(alive);
+        if self.has_ended_within(DISMISSAL) {
+            // Fails only if somebody else has waited for it.
+            let _ = wait(self.pid);
+        }
+    }
+
+    fn has_ended_within(&self, time: Timespec) -> bool {
+        pidfd_open(self.pid, PidfdFlags::empty())
+            .and_then(|handle| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&time)))
+            .is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// When this process ends of itself.
+extern "C" fn dismiss() {
+    if let Some(Ok(guard)) = GUARD.get() {
+        guard.dismiss();
+    }
+}
+
+/// The guardian's life, with the pipe's end as its only file: on its own, so that no terminal and no signal to others ends it.
+fn keep_watch(slots: &[Slot]) {
+    let _ = rustix::process::setsid();
+    let _ = rustix::thread::set_name(c"hugewise-guard");
+    let _ = rustix::process::chdir("/");
+    while rustix::io::retry_on_intr(|| rustix::io::read(syscall::only_file(), &mut [0_u8; 1]))
+        .is_ok_and(|read| read > 0)
+    {}
+    let source = Source::live();
+    let killed: Vec<Killed> = slots.iter().filter_map(|slot| slot.end(&source)).collect();
+    let until = Instant::now() + ENDING;
+    for killed in killed {
+        killed.wait(&source, until);
+    }
+}
+
+/// What is to end with this process.
+enum Killed {
+    Group(Pid),
+    Processes(Handles),
+}
+
+impl Killed {
+    /// Until it has ended, and no longer than that.
+    fn wait(&self, source: &Source, until: Instant) {
+        match self {
+            Self::Group(leader) => handles::group_has_ended_by(source, *leader, until),
+            Self::Processes(all) => all.have_ended_by(until),
+        };
+    }
+}
+
+impl Slot {
+    /// Kills what is told in it.
+    fn end(&self, source: &Source) -> Option<Killed> {
+        let target = self.target.load(Ordering::Acquire);
+        if matches!(target, FREE | TAKEN) {
+            return None;
+        }
+        let (pid, number) = (Pid::from_raw(target.abs())?, u32::try_from(target.abs()).ok()?);
+        let since = self.since.load(Ordering::Relaxed);
+        if target > 0 {
+            let is_same = || is_same(source, number, since) == Some(true);
+            let all = Handles::with_descendants(source, number, is_same);
+            all.signal(Signal::KILL);
+            return Some(Killed::Processes(all));
+        }
+        // Without its leader, a group that still has members keeps the number to itself.
+        (is_same(source, number, since) != Some(false)).then(|| {
+            handles::kill_group(pid);
+            Killed::Group(pid)
+        })
+    }
+}
+
+/// Is the process of this number the one that had it then? `None` if there is none.
+fn is_same(source: &Source, pid: u32, since: u64) -> Option<bool> {
+    let text = source.text(&format!("/proc/{pid}/stat"));
+    let started = stat::parse(text.known()?)?.started;
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    // Both are rounded down, so that a process that told itself at once began in the same tick at the latest.
+    Some(started <= since / tick)
+}

@@ -1,0 +1,97 @@
+//! Who is ended and who is not, with real processes; that a killed comparison leaves nobody is tested with the whole program.
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command};
+use std::sync::atomic::Ordering;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use host::{Source, Tree};
+
+use super::{FREE, Guard, Place, Slot, is_same, now};
+
+/// Longer than any test.
+fn sleeper() -> Child {
+    Command::new("sleep")
+        .arg("63.5")
+        .process_group(0)
+        .spawn()
+        .expect("starts")
+}
+
+fn told(target: i32, since: u64) -> Slot {
+    Slot {
+        target: target.into(),
+        since: since.into(),
+    }
+}
+
+fn signal_at_end(mut child: Child) -> Option<i32> {
+    child.wait().expect("ends").signal()
+}
+
+#[test]
+fn a_group_and_a_process_are_ended_and_nobody_who_came_to_their_number_later() {
+    for sign in [-1, 1] {
+        let mut child = sleeper();
+        let target = sign * child.id().cast_signed();
+        told(target, 0).end(&Source::live());
+        assert!(child.try_wait().expect("looked").is_none(), "it began long after boot");
+        told(target, now()).end(&Source::live());
+        assert_eq!(signal_at_end(child), Some(libc::SIGKILL));
+    }
+}
+
+#[test]
+fn what_a_process_started_ends_with_it_in_whatever_session() {
+    let mut line = Command::new("sh");
+    line.args(["-c", "setsid -w sleep 63.5; true"]).process_group(0);
+    let child = line.spawn().expect("starts");
+    let all = || crate::tree::of(&Source::live(), child.id()).pids;
+    while all().len() < 2 {
+        sleep(Duration::from_millis(1));
+    }
+    let descendant = all()[1];
+    told(child.id().cast_signed(), now()).end(&Source::live());
+    assert_eq!(signal_at_end(child), Some(libc::SIGKILL));
+    let is_alive = || {
+        let state = std::fs::read_to_string(format!("/proc/{descendant}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z")
+    };
+    let began = Instant::now();
+    while is_alive() && began.elapsed() < Duration::from_secs(20) {
+        sleep(Duration::from_millis(1));
+    }
+    assert!(!is_alive(), "{descendant}");
+}
+
+#[test]
+fn a_process_is_the_same_if_it_began_before_it_was_told() {
+    let line = "71 (a) S 1 71 71 0 -1 4194560 1 0 1 0 1 2 0 0 20 0 1 0 500 4096 100";
+    let machine = Source::from_tree("made", Tree::new().file("/proc/71/stat", line));
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!(is_same(&machine, 71, 500 * tick), Some(true));
+    assert_eq!(is_same(&machine, 71, 499 * tick + tick / 2), Some(false));
+    assert_eq!(is_same(&machine, 72, 500 * tick), None);
+}
+
+#[test]
+fn a_place_is_free_again_when_it_is_given_back() {
+    let place = Place::free().expect("a guardian");
+    assert!(place.hold(std::process::id()) && !place.hold(0));
+    let slot = place.0;
+    assert_eq!(slot.target.load(Ordering::Relaxed), std::process::id().cast_signed());
+    drop(place);
+    let target = slot.target.load(Ordering::Relaxed);
+    assert!(target == FREE || target != std::process::id().cast_signed());
+}
+
+#[test]
+fn a_guardian_that_is_dismissed_is_gone_and_not_left_for_others_to_wait_for() {
+    let guard = Guard::start().expect("a guardian");
+    let place = format!("/proc/{}", guard.pid);
+    assert!(std::fs::exists(&place).expect("looked"));
+    guard.dismiss();
+    assert!(!std::fs::exists(&place).expect("looked"), "{place}");
+    guard.dismiss();
+}

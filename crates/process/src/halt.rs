@@ -1,0 +1,137 @@
+//! Stopping and continuing a program with everything that it started.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::Source;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::handles::Handles;
+use super::tree;
+
+/// A thread in an uninterruptible wait stops when that is over.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A signal takes a few microseconds to arrive on another CPU.
+const PAUSE: Duration = Duration::from_micros(200);
+/// Between being asked to end and being killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Stops the process group that `root` leads and all that descend from it, and waits until none of their threads runs. Who they
+/// are is told before any of them is stopped by itself.
+///
+/// # Errors
+/// If a thread is still not stopped after seconds; names it.
+pub fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    signal_group(root, Signal::STOP);
+    loop {
+        // New children may have come until the last of them was stopped, so all are asked again.
+        let family = tree::of(source, root);
+        told(&family.pids);
+        if let Some(why) = family.not_whole {
+            return Err(io::Error::other(format!(
+                "which processes it started could not be read: {why}"
+            )));
+        }
+        let running: Vec<u32> = family.pids.into_iter().filter(|&pid| is_running(source, pid)).collect();
+        let Some(first) = running.first() else { return Ok(()) };
+        if Instant::now() >= until {
+            let why = format!("process {first} does not stop (a device or a file system keeps it waiting?)");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        running.iter().for_each(|&pid| signal(pid, Signal::STOP));
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Continues them.
+pub fn go_on(source: &Source, root: u32) {
+    // Children with groups of their own first, so that nobody waits for one that is stopped.
+    tree::of(source, root)
+        .pids
+        .into_iter()
+        .skip(1)
+        .for_each(|pid| signal(pid, Signal::CONT));
+    signal_group(root, Signal::CONT);
+}
+
+/// Asks them to end; a stopped process gets to know only when it goes on.
+pub fn ask_to_end(source: &Source, root: u32) {
+    for signal_of in [Signal::TERM, Signal::CONT] {
+        tree::of(source, root)
+            .pids
+            .into_iter()
+            .skip(1)
+            .for_each(|pid| signal(pid, signal_of));
+        signal_group(root, signal_of);
+    }
+}
+
+/// Processes that a program started, in groups of their own or not.
+#[derive(Default)]
+pub struct Descendants(Handles);
+
+impl Descendants {
+    /// Those that are there.
+    pub fn of(source: &Source, root: u32) -> Self {
+        Self(Handles::of(tree::of(source, root).pids.into_iter().skip(1)))
+    }
+
+    /// Waits until they have ended as they were asked, and ends those that do not.
+    pub fn end(&self) {
+        self.0.end_by(Instant::now() + GRACE);
+    }
+}
+
+/// Is any thread of it neither stopped nor dead?
+fn is_running(source: &Source, pid: u32) -> bool {
+    let state = |task: u32| {
+        let text = source.text(&format!("/proc/{pid}/task/{task}/stat"));
+        let text = text.known()?;
+        // The name stands in parentheses and may have some of its own.
+        text.rsplit_once(')')?.1.trim_start().chars().next()
+    };
+    let states = tree::tasks(source, pid).into_iter().filter_map(state);
+    states.into_iter().any(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))
+}
+
+/// A process whose parent is stopped is not reaped, so that its number still means it; fails only if it has ended.
+fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = by_number(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn signal_group(root: u32, signal: Signal) {
+    if let Some(root) = by_number(root) {
+        let _ = kill_process_group(root, signal);
+    }
+}
+
+fn by_number(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_running;
+    use host::{Source, Tree};
+
+    #[test]
+    fn a_process_is_stopped_when_each_of_its_threads_is() {
+        let machine = |states: &[&str]| {
+            let mut tree = Tree::default();
+            for (task, state) in (7..).zip(states) {
+                tree = tree.file(
+                    &format!("/proc/7/task/{task}/stat"),
+                    format!("{task} (a) R (b) {state} 1 7 7"),
+                );
+            }
+            Source::from_tree("made", tree)
+        };
+        assert!(!is_running(&machine(&["T", "T", "Z"]), 7));
+        assert!(is_running(&machine(&["T", "S"]), 7) && is_running(&machine(&["R"]), 7));
+        assert!(!is_running(&machine(&[]), 7), "it has ended");
+    }
+}

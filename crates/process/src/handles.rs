@@ -1,0 +1,114 @@
+//! Processes that are to end, by handles that never come to mean another process: signalled, and waited for until they have ended.
+//!
+//! A killed process ends when the kernel next runs it, which on a busy machine takes tens of milliseconds. So whoever kills one
+//! that is not its own child has to wait for it.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use host::Source;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal, test_kill_process_group,
+};
+
+use super::tree;
+
+/// What a killed process takes to end: one in an uninterruptible wait, or with much memory to give back, takes longest.
+pub(crate) const ENDING: Duration = Duration::from_secs(5);
+
+/// Handles of processes.
+#[derive(Default)]
+pub(crate) struct Handles(Vec<OwnedFd>);
+
+impl Handles {
+    /// Those that are there.
+    pub(crate) fn of(pids: impl IntoIterator<Item = u32>) -> Self {
+        Self(pids.into_iter().filter_map(handle).collect())
+    }
+
+    /// A process that has not ended, with all that descend from it, if `is_same` says that the number still means it.
+    pub(crate) fn with_descendants(source: &Source, pid: u32, is_same: impl Fn() -> bool) -> Self {
+        let own = handle(pid);
+        if own.is_none() || !is_same() {
+            return Self::default();
+        }
+        let descendants = tree::of(source, pid).pids.into_iter().skip(1).filter_map(handle);
+        Self(own.into_iter().chain(descendants).collect())
+    }
+
+    /// Takes those of another, too.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
+    /// Signals all of them; fails only for those that have ended, or belong to another user.
+    pub(crate) fn signal(&self, signal: Signal) {
+        for process in &self.0 {
+            let _ = pidfd_send_signal(process, signal);
+        }
+    }
+
+    /// Waits until all of them have ended, at most until then. Have they?
+    pub(crate) fn have_ended_by(&self, until: Instant) -> bool {
+        self.0.iter().all(|process| has_ended(process, until))
+    }
+
+    /// Waits until they have ended as they were asked, and kills those that have not by then.
+    pub(crate) fn end_by(&self, until: Instant) {
+        for process in &self.0 {
+            if !has_ended(process, until) && pidfd_send_signal(process, Signal::KILL).is_ok() {
+                has_ended(process, Instant::now() + ENDING);
+            }
+        }
+    }
+}
+
+fn handle(pid: u32) -> Option<OwnedFd> {
+    pidfd_open(by_number(pid)?, PidfdFlags::empty()).ok()
+}
+
+fn by_number(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+fn has_ended(process: &OwnedFd, until: Instant) -> bool {
+    let left = until.saturating_duration_since(Instant::now());
+    let timeout = Timespec {
+        tv_sec: left.as_secs().cast_signed(),
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    let wait = || poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout));
+    rustix::io::retry_on_intr(wait).is_ok_and(|ready| ready > 0)
+}
+
+/// Waits until all members of a process group have ended, at most until then. Have they? Of a group without members, which most
+/// programs leave, this is one system call. A group whose members all belong to another user cannot be killed, and is not waited for.
+pub(crate) fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -> bool {
+    let mut ended = BTreeSet::new();
+    while test_kill_process_group(leader).is_ok() {
+        let Some(members) = tree::group(source, leader.as_raw_nonzero().get()) else {
+            return false;
+        };
+        // What has ended is a member until its parent, or whoever that was left to, has waited for it.
+        if members.is_subset(&ended) {
+            return true;
+        }
+        if !Handles::of(members.difference(&ended).copied()).have_ended_by(until) {
+            return false;
+        }
+        ended.extend(members);
+    }
+    true
+}
+
+/// Kills a process group at once: the kernel lets no member start another one meanwhile.
+pub(crate) fn kill_group(leader: Pid) {
+    // Fails only if there is none.
+    let _ = kill_process_group(leader, Signal::KILL);
+}
+
+#[cfg(test)]
+#[path = "handles_tests.rs"]
+mod tests;

@@ -1,0 +1,21 @@
+//! Programs of others: started, waited for, watched, counted, stopped and ended with all that descends from them.
+//!
+//! Whatever is started here is told to a guardian first, so that it ends with this process even if that is killed.
+
+mod guard;
+pub mod halt;
+mod handles;
+mod outputs;
+mod process;
+mod spawn;
+pub mod stat;
+mod syscall;
+pub mod tree;
+mod waiting;
+mod watch;
+
+pub use outputs::{KEPT, Outputs};
+pub use process::{Done, Process, WaitError};
+pub use spawn::{Bound, Failure, Order, Step, ThpSwitch};
+pub use syscall::Ended;
+pub use watch::{Seen, Watch, cpu_time};

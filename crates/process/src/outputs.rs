@@ -1,0 +1,161 @@
+//! Files in memory for what a program writes, and the texts in them.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use model::Bytes;
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+
+/// The end of an output is kept up to this size: programs sum up at their end.
+pub const KEPT: Bytes = Bytes::mib(1);
+/// With more than that in memory, all but the end is given back.
+const MOST: Bytes = Bytes::mib(16);
+/// `st_blocks` counts these, whatever the file system (stat(2)).
+const BLOCK: u64 = 512;
+
+/// Standard output and error of one program.
+#[derive(Debug)]
+pub struct Outputs {
+    /// Standard output.
+    pub output: File,
+    /// Standard error.
+    pub errors: File,
+}
+
+impl Outputs {
+    /// New ones: nobody else ever wrote to them.
+    ///
+    /// # Errors
+    /// If the kernel gives none.
+    pub fn own() -> io::Result<Arc<Self>> {
+        let (output, errors) = (memory("hugewise-output")?, memory("hugewise-errors")?);
+        Ok(Arc::new(Self { output, errors }))
+    }
+
+    /// Empty ones, which another program may have had, since new ones cost each run tens of microseconds. What a program left
+    /// behind may write to them later, so they are not for texts that hold a number.
+    ///
+    /// # Errors
+    /// If the kernel gives none, or a lent one cannot be emptied.
+    pub fn lent() -> io::Result<Arc<Self>> {
+        static ALL: Mutex<Vec<Arc<Outputs>>> = Mutex::new(Vec::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        // It is here that they are handed out, so whoever has none now will not have them in a moment.
+        if let Some(free) = all.iter().find(|outputs| Arc::strong_count(outputs) == 1) {
+            empty(&free.output)?;
+            empty(&free.errors)?;
+            return Ok(Arc::clone(free));
+        }
+        let new = Self::own()?;
+        all.push(Arc::clone(&new));
+        Ok(new)
+    }
+
+    /// What it wrote to standard output so far.
+    pub fn output(&self) -> String {
+        tail(&self.output)
+    }
+
+    /// What it wrote to standard error so far.
+    pub fn errors(&self) -> String {
+        tail(&self.errors)
+    }
+
+    /// All that it wrote: output, then errors.
+    pub fn all(&self) -> String {
+        self.output() + &self.errors()
+    }
+
+    /// Gives back the memory of all but the ends, where they became long. Was there any? Then more may come soon.
+    pub fn shorten(&self) -> bool {
+        let [output, errors] = [&self.output, &self.errors].map(shorten);
+        output || errors
+    }
+}
+
+fn memory(name: &str) -> io::Result<File> {
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
+}
+
+/// With its position, which is that of the programs, too, at the start again. The end is at the start if there is nothing.
+fn empty(mut file: &File) -> io::Result<()> {
+    if file.seek(SeekFrom::End(0))? > 0 {
+        file.set_len(0)?;
+        file.rewind()?;
+    }
+    Ok(())
+}
+
+fn length(file: &File) -> u64 {
+    file.metadata().map_or(0, |about| about.len())
+}
+
+/// A hole in place of what is not kept: length and position stay, so a program that writes on notices nothing.
+fn shorten(file: &File) -> bool {
+    let Ok(about) = file.metadata() else { return false };
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    about.blocks() * BLOCK > MOST.0 && fallocate(file, hole, 0, about.len().saturating_sub(KEPT.0)).is_ok()
+}
+
+/// The end of what was written; a text that cannot be read is empty. The program writes where this file's own position is,
+/// so that it must stay where it is.
+fn tail(file: &File) -> String {
+    let len = length(file);
+    let mut bytes = vec![0; len.min(KEPT.0) as usize];
+    match file.read_exact_at(&mut bytes, len.saturating_sub(KEPT.0)) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn what_is_lent_is_nobody_elses_and_empty_again_afterwards() {
+        let (first, second) = (Outputs::lent().expect("files"), Outputs::lent().expect("files"));
+        for (outputs, text) in [(&first, "first"), (&second, "second")] {
+            (&outputs.output).write_all(text.as_bytes()).expect("written");
+            (&outputs.errors).write_all(b"!").expect("written");
+        }
+        assert_eq!([first.all(), second.all()], ["first!", "second!"]);
+        drop((first, second));
+        for _ in 0..3 {
+            let again = Outputs::lent().expect("files");
+            assert_eq!(again.all(), "");
+            let mut file = &again.output;
+            assert_eq!(file.stream_position().expect("a position"), 0);
+            file.write_all(b"long").expect("written");
+        }
+    }
+
+    #[test]
+    fn of_a_long_text_the_end_is_told() {
+        let outputs = Outputs::own().expect("files");
+        let text = "x".repeat(KEPT.as_usize()) + "end";
+        (&outputs.output).write_all(text.as_bytes()).expect("written");
+        assert_eq!(outputs.output(), text[3..]);
+    }
+
+    #[test]
+    fn a_long_text_gives_its_memory_back_and_is_written_on() {
+        let outputs = Outputs::own().expect("files");
+        let piece = vec![b'x'; 1 << 20];
+        let held = || outputs.output.metadata().expect("about it").blocks() * BLOCK;
+        let mut is_shorter = false;
+        for written in 1..=64 {
+            (&outputs.output).write_all(&piece).expect("written");
+            is_shorter |= outputs.shorten();
+            assert!(held() <= MOST.0, "{written}M");
+        }
+        assert!(is_shorter);
+        (&outputs.output).write_all(b"end").expect("written");
+        assert_eq!(outputs.output(), "x".repeat(KEPT.as_usize() - 3) + "end");
+        assert_eq!(outputs.errors(), "");
+    }
+}

@@ -1,0 +1,301 @@
+//! One process with all that descend from it: started, watched until it ends, and never left behind.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chase::counters::program::{Attached, Event};
+use host::Source;
+use model::Bytes;
+use rustix::process::{Pid, Signal, getpgid, kill_process_group};
+
+use crate::guard::Place;
+use crate::handles::{self, ENDING, Handles};
+use crate::outputs::Outputs;
+use crate::spawn::{Failure, Order};
+use crate::syscall::{self, Ended};
+use crate::watch::{Seen, Watch};
+use crate::{tree, waiting};
+
+/// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
+/// alone.
+const FIRST: Duration = Duration::from_millis(5);
+const SELDOM: Duration = Duration::from_millis(100);
+/// The pause after a reading is at least so many times as long as the reading.
+const READING: u32 = 20;
+/// Between being asked to end and being killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A child in a process group of its own.
+pub struct Process {
+    pid: Pid,
+    outputs: Arc<Outputs>,
+    began: Instant,
+    ended_after: Option<Duration>,
+    reaped: bool,
+    watch: Option<Watch>,
+    attached: Option<Attached>,
+    pause: Duration,
+    may_leave_servers: bool,
+    /// The group and those that descend from it, as the guardian knows them.
+    _group: Place,
+    descendants: RefCell<BTreeMap<u32, Place>>,
+}
+
+/// A process that has ended.
+pub struct Done {
+    /// From its start to its end, or to when it was ended.
+    pub wall: Duration,
+    /// Its accounts.
+    pub ended: Ended,
+    /// What it wrote.
+    pub outputs: Arc<Outputs>,
+    /// What it had, as seen from outside.
+    pub seen: Seen,
+    /// What its counters counted since they were last read.
+    pub counts: Vec<(Event, f64)>,
+}
+
+/// Why it was waited for no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum WaitError {
+    /// Somebody had enough.
+    #[error("interrupted")]
+    Interrupted,
+    /// The kernel's.
+    #[error(transparent)]
+    Failed(#[from] io::Error),
+}
+
+impl Process {
+    /// Starts it. The files of the order's outputs are those of `outputs`; it is expected to come to so much memory, 0 if that is
+    /// not known; processes with sessions of their own may outlive it, if it says so.
+    ///
+    /// # Errors
+    /// The step that failed; nothing is left of it.
+    pub fn start(
+        order: &Order<'_>,
+        outputs: Arc<Outputs>,
+        expected: Bytes,
+        may_leave_servers: bool,
+    ) -> Result<Self, Failure> {
+        let began = Instant::now();
+        let started = order.start()?;
+        let counters = started.counters.filter(|files| !files.is_empty());
+        Ok(Self {
+            pid: started.pid,
+            outputs,
+            began,
+            ended_after: None,
+            reaped: false,
+            watch: Some(Watch::expecting(expected)),
+            attached: counters.map(|files| Attached::of(order.events, files)),
+            pause: FIRST,
+            may_leave_servers,
+            _group: started.place,
+            descendants: RefCell::default(),
+        })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Tells the guardian who descends from it: their groups may be their own.
+    pub fn guard(&self, tree: &[u32]) {
+        let mut known = self.descendants.borrow_mut();
+        known.retain(|pid, _| tree.contains(pid));
+        for &pid in tree.iter().filter(|pid| **pid != self.id()) {
+            let place = || Place::free().ok().filter(|place| place.hold(pid));
+            if !known.contains_key(&pid)
+                && let Some(place) = place()
+            {
+                known.insert(pid, place);
+            }
+        }
+    }
+
+    /// Its number, as the kernel's calls take it.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Waits until it ends, or for as long as said; tells whether it has ended. `before` is called before each reading, and is no
+    /// part of what a reading takes.
+    ///
+    /// # Errors
+    /// [`WaitError::Interrupted`] as soon as `stop` says so, or the kernel's.
+    pub fn wait(
+        &mut self,
+        at_most: Option<Duration>,
+        stop: &dyn Fn() -> bool,
+        before: &mut dyn FnMut(),
+    ) -> Result<bool, WaitError> {
+        self.pass(at_most, stop, |process| {
+            before();
+            process.read();
+        })
+    }
+
+    /// Likewise, without a reading or anything else that it could feel.
+    ///
+    /// # Errors
+    /// As of [`Process::wait`].
+    pub fn rest(&mut self, time: Duration, stop: &dyn Fn() -> bool) -> Result<bool, WaitError> {
+        self.pass(Some(time), stop, |process| process.pause = SELDOM)
+    }
+
+    fn pass(
+        &mut self,
+        at_most: Option<Duration>,
+        stop: &dyn Fn() -> bool,
+        mut between: impl FnMut(&mut Self),
+    ) -> Result<bool, WaitError> {
+        let until = at_most.map(|time| Instant::now() + time);
+        while self.ended_after.is_none() {
+            let due = Instant::now() + self.pause;
+            if self.has_ended_by(until.map_or(due, |until| due.min(until)), stop)? {
+                self.ended_after = Some(self.began.elapsed());
+            } else {
+                between(self);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                break;
+            }
+        }
+        Ok(self.ended_after.is_some())
+    }
+
+    /// Looks up now and then: a signal that asks this program to stop does not end the kernel's wait.
+    fn has_ended_by(&self, due: Instant, stop: &dyn Fn() -> bool) -> Result<bool, WaitError> {
+        loop {
+            if stop() {
+                return Err(WaitError::Interrupted);
+            }
+            let look = if self.outputs.shorten() { FIRST } else { SELDOM };
+            let left = due.saturating_duration_since(Instant::now());
+            let ended = waiting::has_ended_within(self.pid, left.min(look))?;
+            if ended || Instant::now() >= due {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// One reading, and the pause until the next, which grows with what the reading took.
+    fn read(&mut self) {
+        let pid = self.id();
+        let began = Instant::now();
+        if let Some(watch) = &mut self.watch {
+            let tree = watch.tick(pid);
+            self.guard(&tree);
+        }
+        self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING);
+    }
+
+    /// The end of what it wrote to standard output so far.
+    pub fn output(&self) -> String {
+        self.outputs.output()
+    }
+
+    /// The end of what it wrote to standard error so far.
+    pub fn errors(&self) -> String {
+        self.outputs.errors()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// The kernel's; that it has not ended is `WouldBlock`.
+    pub fn status(&self) -> io::Result<ExitStatus> {
+        syscall::peek(self.pid)
+    }
+
+    /// Asks it to end.
+    pub fn ask_to_end(&self) {
+        // Fails only if it has ended.
+        let _ = rustix::process::kill_process(self.pid, Signal::TERM);
+    }
+
+    /// Its accounts. What it started and left behind ends with it, and has ended when this returns.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn end(mut self) -> io::Result<Done> {
+        let outside = if self.may_leave_servers {
+            Handles::default()
+        } else {
+            self.outside(&Source::live())
+        };
+        let ended = self.kill_with(&outside)?;
+        let seen = self.watch.take().unwrap_or_default().finish(ended.max_rss);
+        Ok(Done {
+            wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
+            outputs: Arc::clone(&self.outputs),
+            counts: self.counted(),
+            ended,
+            seen,
+        })
+    }
+
+    /// What its counters counted since they were last read, or from its start.
+    pub fn counted(&mut self) -> Vec<(Event, f64)> {
+        self.attached.as_mut().map_or_else(Vec::new, Attached::read)
+    }
+
+    /// Those that descend from it, as far as that is known, and have left its group.
+    fn outside(&self, source: &Source) -> Handles {
+        let known = self.descendants.borrow();
+        let mut found = Handles::default();
+        for (&pid, place) in known.iter().filter(|(pid, _)| self.is_outside(**pid)) {
+            found.extend(Handles::with_descendants(source, pid, || place.is_same(source, pid)));
+        }
+        let now = tree::of(source, self.id()).pids.into_iter();
+        found.extend(Handles::of(
+            now.filter(|pid| !known.contains_key(pid) && self.is_outside(*pid)),
+        ));
+        found
+    }
+
+    fn is_outside(&self, pid: u32) -> bool {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let group = pid.and_then(|pid| getpgid(Some(pid)).ok());
+        group.is_some_and(|group| group != self.pid)
+    }
+
+    /// Kills all of it, waits until all have ended, and gives the accounts of the first. The group is there as long as its leader
+    /// has not been waited for, so that its number means no other.
+    fn kill_with(&mut self, outside: &Handles) -> io::Result<Ended> {
+        handles::kill_group(self.pid);
+        outside.signal(Signal::KILL);
+        let ended = syscall::wait(self.pid)?;
+        self.reaped = true;
+        let until = Instant::now() + ENDING;
+        handles::group_has_ended_by(&Source::live(), self.pid, until);
+        outside.have_ended_by(until);
+        Ok(ended)
+    }
+}
+
+impl Drop for Process {
+    /// On every way out: asked to end first, so that all of them can put their own things back.
+    fn drop(&mut self) {
+        if self.reaped {
+            return;
+        }
+        let source = Source::live();
+        let until = Instant::now() + GRACE;
+        let mut outside = self.outside(&source);
+        let _ = kill_process_group(self.pid, Signal::TERM);
+        outside.signal(Signal::TERM);
+        let _ = self.wait(Some(GRACE), &|| false, &mut || {});
+        handles::group_has_ended_by(&source, self.pid, until);
+        outside.have_ended_by(until);
+        // Those that came meanwhile.
+        outside.extend(self.outside(&source));
+        let _ = self.kill_with(&outside);
+    }
+}

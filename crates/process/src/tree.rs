@@ -1,0 +1,150 @@
+//! A process and all that descend from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::Source;
+use model::{Cause, Reading, Unread};
+
+/// A process with its descendants.
+#[derive(Debug, Default)]
+pub struct Family {
+    /// The process itself first.
+    pub pids: Vec<u32>,
+    /// Why there may be more of them.
+    pub not_whole: Option<Unread>,
+}
+
+/// The process itself first. Threads start processes, too, so every thread's children are asked for
+/// (`/proc/PID/task/TID/children`). A kernel without that file (CONFIG_PROC_CHILDREN) tells of every process whose child it is.
+pub fn of(source: &Source, root: u32) -> Family {
+    let mut family = Family {
+        pids: vec![root],
+        not_whole: None,
+    };
+    let mut next = 0;
+    while let Some(&pid) = family.pids.get(next) {
+        next += 1;
+        for task in tasks(source, pid) {
+            let folder = format!("/proc/{pid}/task/{task}");
+            match source.text(&format!("{folder}/children")) {
+                Reading::Known(pids) => family.add(pids.split_whitespace().filter_map(|pid| pid.parse().ok())),
+                // It ended while it was looked at.
+                Reading::Unread(why) if why.unread == Cause::Absent && source.list(&folder).known().is_none() => {}
+                Reading::Unread(why) => match by_parents(source, root) {
+                    Some(pids) => return Family { pids, not_whole: None },
+                    None => family.not_whole = Some(why),
+                },
+            }
+        }
+    }
+    family
+}
+
+impl Family {
+    fn add(&mut self, pids: impl Iterator<Item = u32>) {
+        for pid in pids {
+            if !self.pids.contains(&pid) {
+                self.pids.push(pid);
+            }
+        }
+    }
+}
+
+/// The same from what every process tells of its parent; `None` if some process does not.
+fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let names = source.list("/proc").into_result().ok()?;
+    for pid in names.iter().filter_map(|name| name.parse::<u32>().ok()) {
+        let parent = match source.text(&format!("/proc/{pid}/stat")) {
+            // The name in parentheses may have some of its own; behind it are the state and the parent.
+            Reading::Known(stat) => stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?,
+            Reading::Unread(why) if why.unread == Cause::Absent => continue,
+            Reading::Unread(_) => return None,
+        };
+        children.entry(parent).or_default().push(pid);
+    }
+    let mut family = Family {
+        pids: vec![root],
+        not_whole: None,
+    };
+    let mut next = 0;
+    while let Some(pid) = family.pids.get(next) {
+        next += 1;
+        family.add(children.get(pid).into_iter().flatten().copied());
+    }
+    Some(family.pids)
+}
+
+/// The members of a process group, those that have ended and wait for their parents among them; `None` if that cannot be read.
+pub fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
+    let names = source.list("/proc").into_result().ok()?;
+    let pids = names.iter().filter_map(|name| name.parse::<u32>().ok());
+    let is_member = |pid: &u32| {
+        let stat = source.text(&format!("/proc/{pid}/stat"));
+        let fields = stat.known().and_then(|stat| Some(stat.rsplit_once(')')?.1));
+        // Behind the name are the state, the parent and the group.
+        let group = fields.and_then(|fields| fields.split_whitespace().nth(2));
+        group.is_some_and(|group| group.parse() == Ok(leader))
+    };
+    Some(pids.filter(is_member).collect())
+}
+
+/// The threads of a process; none of one that is gone.
+pub fn tasks(source: &Source, pid: u32) -> Vec<u32> {
+    let tasks = source.list(&format!("/proc/{pid}/task")).into_result();
+    let names = tasks.unwrap_or_default();
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{group, of};
+    use host::{Source, Tree};
+
+    #[test]
+    fn children_of_every_thread_and_their_children_are_found() {
+        let mut machine = Tree::default();
+        for (task, children) in [
+            ("1/task/1", "2 3 "),
+            ("1/task/5", "4"),
+            ("2/task/2", "9"),
+            ("3/task/3", ""),
+        ] {
+            machine = machine.file(&format!("/proc/{task}/children"), children);
+        }
+        let family = of(&Source::from_tree("made", machine), 1);
+        let mut found = family.pids;
+        found.sort_unstable();
+        assert_eq!((found, family.not_whole), (vec![1, 2, 3, 4, 9], None));
+    }
+
+    /// A kernel without the file, as every process tells its parent.
+    #[test]
+    fn children_that_cannot_be_read_are_not_none() {
+        let with = |stats: &[(u32, u32)]| {
+            let mut machine = Tree::default();
+            for (pid, parent) in stats {
+                machine = machine.file(&format!("/proc/{pid}/stat"), format!("{pid} (a) b) S {parent} 1 1\n"));
+                machine = machine.file(&format!("/proc/{pid}/task/{pid}/stat"), "");
+            }
+            machine
+        };
+        let machine = with(&[(1, 0), (7, 1), (8, 7), (9, 8), (10, 1)]);
+        let family = of(&Source::from_tree("made", machine), 7);
+        assert_eq!((family.pids, family.not_whole), (vec![7, 8, 9], None));
+        let machine = with(&[(7, 1), (8, 7)]).file("/proc/8/stat", "garbled");
+        let family = of(&Source::from_tree("made", machine), 7);
+        assert!(family.not_whole.is_some(), "{:?}", family.pids);
+    }
+
+    #[test]
+    fn members_of_a_group_are_found_whatever_their_names() {
+        let mut machine = Tree::default();
+        for (pid, rest) in [(7, "(a) S 1 7 7"), (8, "(b) 7 7) Z 1 7 7"), (9, "(c) S 7 9 7")] {
+            machine = machine.file(&format!("/proc/{pid}/stat"), format!("{pid} {rest}\n"));
+        }
+        let members = group(&Source::from_tree("made", machine), 7);
+        assert_eq!(members, Some([7, 8].into()));
+        assert_eq!(group(&Source::from_tree("made", Tree::default()), 7), None);
+    }
+}

@@ -1,0 +1,352 @@
+//! Looks at a running program from outside: cheap accounts often, page tables rarely and within a bounded share of its time.
+
+use std::time::{Duration, Instant};
+
+use host::Source;
+use host::processes::smaps;
+use host::processes::status::Status;
+use model::compare::Looks;
+use model::{Backing, Bytes, Cause, Unread};
+
+use crate::tree;
+
+/// The share of a run's time that walks of page tables may take; two orders below the smallest effects of interest.
+const SHARE: f64 = 0.005;
+/// What they may take beyond that, so that short runs are looked at, too: one walk of 1 GiB of base pages.
+const FREE: Duration = Duration::from_millis(5);
+/// What a walk of base pages takes; large ones take a hundredth.
+const PER_GIB: Duration = Duration::from_millis(4);
+/// Memory grows by this factor before it is worth another look.
+const GROWN: f64 = 1.15;
+/// While memory grows faster than that between two readings, looks leave so much of the time for when it has grown.
+const LEFT_WHILE_GROWING: f64 = 0.7;
+/// A look tells about a run if it saw at least this share of its largest memory: with less, the rest may be on other pages.
+const NEAR_PEAK: f64 = 0.8;
+
+/// A later look replaces an earlier one unless memory was given back since.
+const STILL_THERE: f64 = 0.9;
+
+/// What was seen so far.
+pub struct Watch {
+    source: Source,
+    began: Instant,
+    looks: Looks,
+    last: Duration,
+    last_memory: u64,
+    /// At the reading before.
+    read_memory: u64,
+    peak: u64,
+    /// What an earlier run came to; 0 if that is not known.
+    expected: u64,
+    seen: Backing,
+    seen_text: Backing,
+    seen_memory: u64,
+    /// Why that is not all that there was.
+    why_not: Option<Unread>,
+    /// `None` where the kernel does not tell.
+    migrations: Option<u64>,
+}
+
+/// What a run is said to have had.
+pub struct Seen {
+    /// Own memory by page kind, when it was largest.
+    pub backing: Result<Backing, Unread>,
+    /// Code from files by page kind, at the same look.
+    pub text: Backing,
+    /// The most memory at any reading.
+    pub peak: Bytes,
+    /// Moves between CPUs; `None` where the kernel does not tell.
+    pub migrations: Option<u64>,
+    /// What looking took.
+    pub looks: Looks,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Watch {
+    /// For a program of which nothing is known.
+    pub fn new() -> Self {
+        Self {
+            source: Source::live(),
+            began: Instant::now(),
+            looks: Looks::default(),
+            last: Duration::ZERO,
+            last_memory: 0,
+            read_memory: 0,
+            peak: 0,
+            expected: 0,
+            seen: Backing::new(),
+            seen_text: Backing::new(),
+            seen_memory: 0,
+            why_not: None,
+            migrations: None,
+        }
+    }
+
+    /// For a program that came to so much memory before: most of the time for looks is left for when it has come near.
+    pub fn expecting(expected: Bytes) -> Self {
+        Self {
+            expected: expected.0,
+            ..Self::new()
+        }
+    }
+
+    /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
+    pub fn tick(&mut self, root: u32) -> Vec<u32> {
+        let family = tree::of(&self.source, root);
+        let tree = family.pids;
+        let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
+        let memory: u64 = sizes.iter().filter_map(|size| size.as_ref().ok()).sum();
+        // One that ended meanwhile has none.
+        let unread = sizes
+            .into_iter()
+            .filter_map(Result::err)
+            .find(|why| why.unread != Cause::Absent);
+        let not_whole = family.not_whole.or(unread);
+        self.peak = self.peak.max(memory);
+        let moves: Option<u64> = tree
+            .iter()
+            .filter_map(|&pid| self.migrations_of(pid))
+            .reduce(|all, one| all + one);
+        self.migrations = self.migrations.max(moves);
+        let grown = memory as f64 >= self.last_memory as f64 * GROWN;
+        if (grown && self.may_look(memory)) || self.may_look_again(memory) {
+            self.look(&tree, memory, not_whole);
+        }
+        self.read_memory = memory;
+        tree
+    }
+
+    /// Resident memory, hugetlb pages included; an error if the kernel does not tell.
+    fn memory(&self, pid: u32) -> Result<u64, Unread> {
+        let path = format!("/proc/{pid}/status");
+        let status = Status::parse(&path, &self.source.bytes(&path).into_result()?);
+        match status.rss.into_result() {
+            Ok(rss) => Ok(rss.0
+                + status
+                    .hugetlb
+                    .into_result()
+                    .map_or_else(none_of_absent, |bytes| Ok(bytes.0))?),
+            // A process that has ended, and is not reaped yet, has no memory.
+            Err(why) => none_of_absent(why),
+        }
+    }
+
+    fn migrations_of(&self, pid: u32) -> Option<u64> {
+        let text = self.source.text(&format!("/proc/{pid}/sched"));
+        let line = text
+            .known()?
+            .lines()
+            .find(|line| line.starts_with("se.nr_migrations"))?;
+        line.rsplit_once(':')?.1.trim().parse().ok()
+    }
+
+    /// A walk of more memory takes longer: at worst all that is new is on base pages.
+    fn may_look(&self, memory: u64) -> bool {
+        let new = Bytes(memory.saturating_sub(self.last_memory));
+        let expected = self.last.as_secs_f64() + new.0 as f64 / Bytes::gib(1).0 as f64 * PER_GIB.as_secs_f64();
+        let allowed = FREE.as_secs_f64() + SHARE * self.began.elapsed().as_secs_f64();
+        let growing = memory as f64 >= self.read_memory as f64 * GROWN || !Self::is_near(memory, self.expected);
+        let allowed = if growing {
+            allowed * (1.0 - LEFT_WHILE_GROWING)
+        } else {
+            allowed
+        };
+        memory > 0 && (self.looks.count == 0 || self.looks.seconds + expected <= allowed)
+    }
+
+    fn is_near(memory: u64, peak: u64) -> bool {
+        memory as f64 >= NEAR_PEAK * peak as f64
+    }
+
+    /// Near its peak, a program's pages may still change their kind: the last look counts.
+    fn may_look_again(&self, memory: u64) -> bool {
+        let share = SHARE * self.began.elapsed().as_secs_f64();
+        Self::is_near(memory, self.peak.max(self.expected))
+            && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
+    }
+
+    fn look(&mut self, tree: &[u32], memory: u64, not_whole: Option<Unread>) {
+        let began = cpu_time();
+        let (mut own, mut text, mut why_not) = (Backing::new(), Backing::new(), not_whole);
+        for &pid in tree {
+            match self.backing(pid) {
+                Ok((more, code)) => {
+                    own.extend(more.iter());
+                    text.extend(code.iter());
+                }
+                // It ended while it was looked at.
+                Err(why) if why.unread == Cause::Absent => {}
+                Err(why) => why_not = Some(why),
+            }
+        }
+        self.last = cpu_time().saturating_sub(began);
+        self.looks.count += 1;
+        self.looks.seconds += self.last.as_secs_f64();
+        self.last_memory = memory;
+        // A look that missed something, as at the program's end, does not replace one that did not.
+        let is_better = why_not.is_none() || self.seen_memory == 0;
+        if is_better && memory as f64 >= STILL_THERE * self.seen_memory as f64 {
+            (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
+            self.why_not = why_not;
+        }
+    }
+
+    /// Own memory, and code from files.
+    fn backing(&self, pid: u32) -> Result<(Backing, Backing), Unread> {
+        let path = format!("/proc/{pid}/smaps");
+        let bytes = self.source.bytes_within(&path, Bytes::gib(1)).into_result()?;
+        let mappings = smaps::parse(&path, &bytes)?;
+        let (mut own, mut text) = (Backing::new(), Backing::new());
+        for mapping in &mappings {
+            if is_own(mapping.name) {
+                own.extend(mapping.backing().iter());
+            } else if mapping.perms.contains(&b'x') {
+                text.extend(mapping.backing().iter());
+            }
+        }
+        Ok((own, text))
+    }
+
+    /// What it comes to, given the largest resident set that the kernel tells at the end. A program starts in the memory of this
+    /// process, which counts into that number, so that it tells something only beyond this process's own.
+    pub fn finish(self, max_rss: u64) -> Seen {
+        let peak = if max_rss > self.peak && self.own_peak().is_some_and(|own| max_rss > own) {
+            max_rss
+        } else {
+            self.peak
+        };
+        let total = self.seen.total().0;
+        let near = total > 0 && Self::is_near(self.seen_memory, peak);
+        let backing = match (near, self.why_not) {
+            (true, None) => Ok(self.seen),
+            (_, Some(why)) => Err(why),
+            (false, None) => Err(missed(self.looks.count, Bytes(self.seen_memory), Bytes(peak))),
+        };
+        Seen {
+            backing,
+            text: self.seen_text,
+            peak: Bytes(peak),
+            migrations: self.migrations,
+            looks: self.looks,
+        }
+    }
+
+    /// The most memory that this process ever had.
+    fn own_peak(&self) -> Option<u64> {
+        let text = self.source.text("/proc/self/status").into_result().ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(Bytes::kib(kib).0)
+    }
+}
+
+fn none_of_absent(why: Unread) -> Result<u64, Unread> {
+    if why.unread == Cause::Absent { Ok(0) } else { Err(why) }
+}
+
+fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
+    let why = if looks == 0 {
+        "the program ended before it could be looked at: give it more to do".to_owned()
+    } else {
+        format!("it had {peak} at its peak, and {seen} when its page tables were last looked at")
+    };
+    Unread::new(Cause::Failed, "/proc/PID/smaps", why)
+}
+
+/// This thread's CPU time: what others do to it meanwhile is no cost of looking.
+pub fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// Memory without a file behind it, or with one that is memory itself.
+fn is_own(name: &[u8]) -> bool {
+    const MEMORY: [&[u8]; 5] = [b"/anon_hugepage", b"/memfd:", b"/SYSV", b"/dev/zero", b"/dev/shm/"];
+    !name.starts_with(b"/") || MEMORY.iter().any(|beginning| name.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Watch, is_own};
+    use model::{Bytes, PageKind};
+
+    #[test]
+    fn own_memory_is_what_has_no_file() {
+        for own in [
+            "",
+            "[heap]",
+            "[anon:x]",
+            "/memfd:a (deleted)",
+            "/anon_hugepage (deleted)",
+            "/SYSV00000000 (deleted)",
+        ] {
+            assert!(is_own(own.as_bytes()), "{own}");
+        }
+        assert!(!is_own(b"/usr/lib/libc.so.6"));
+    }
+
+    #[test]
+    fn a_look_at_half_of_the_memory_says_nothing_of_the_whole() {
+        let mut watch = Watch::new();
+        watch.tick(std::process::id());
+        watch.peak = 2 * watch.seen_memory;
+        let why = watch.finish(0).backing.expect_err("half was not seen");
+        assert!(
+            why.to_string().contains("when its page tables were last looked at"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the_whole() {
+        let looked = || {
+            let mut watch = Watch::new();
+            watch.tick(std::process::id());
+            watch
+        };
+        let own = looked().own_peak().expect("this process has one");
+        // What this process itself ever had may be all that is in that number.
+        let seen = looked().finish(own);
+        assert!(seen.backing.is_ok(), "{:?}", seen.backing);
+        // Other tests' programs are this process's children.
+        let seen = looked().finish(64 * own);
+        let why = seen.backing.expect_err("half was not seen").to_string();
+        assert!(why.contains("when its page tables were last looked at"), "{why}");
+        assert_eq!(seen.peak.0, 64 * own);
+    }
+
+    #[test]
+    fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
+        let gib = Bytes::gib(1).0;
+        let looked = |expected| {
+            let mut watch = Watch::expecting(Bytes(expected));
+            // Looks so far took what a quiet half of the free time is, and were at half of a GiB.
+            (watch.looks.count, watch.looks.seconds) = (3, 0.002);
+            watch.last_memory = gib / 2;
+            [gib * 6 / 10, gib].map(|memory| {
+                watch.read_memory = memory;
+                watch.may_look(memory)
+            })
+        };
+        assert_eq!(looked(0), [true, true], "who knows whether more comes");
+        assert_eq!(looked(gib), [false, true]);
+    }
+
+    #[test]
+    fn a_look_at_this_very_process_sees_its_memory_and_one_too_short_says_so() {
+        let memory = vec![1u8; 8 << 20];
+        let mut watch = Watch::new();
+        watch.tick(std::process::id());
+        let seen = watch.finish(0);
+        let backing = seen.backing.expect("one look");
+        assert!(backing.total() >= Bytes(memory.len() as u64), "{backing}");
+        assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
+        let why = Watch::new().finish(0).backing.expect_err("no look");
+        assert!(why.to_string().contains("before it could be looked at"), "{why}");
+    }
+}
