@@ -15,7 +15,7 @@ use crate::common::{left_behind, noted, skipped};
 use crate::machine::Bench;
 
 /// Strikes of the usual run: each command once by SIGKILL, and once by SIGINT or SIGTERM.
-const STRIKES: u64 = 18;
+const STRIKES: u64 = 20;
 /// The same moments every time.
 const SEED: u64 = 14;
 /// What belongs to this test carries this variable, descendants included.
@@ -30,19 +30,49 @@ struct Victim {
     words: &'static [&'static str],
     /// Some moment before that.
     within: Duration,
+    /// Is a signal to take effect within [`PROMPT`]?
+    is_prompt: bool,
 }
 
 const fn victim(words: &'static [&'static str], milliseconds: u64) -> Victim {
     let within = Duration::from_millis(milliseconds);
-    Victim { words, within }
+    Victim {
+        words,
+        within,
+        is_prompt: true,
+    }
 }
 
-const VICTIMS: [Victim; 9] = [
+impl Victim {
+    /// It takes pages of 1 GiB. While the kernel zeroes one it hears no signal, not even SIGKILL: 2.7 s where the host had to bring the
+    /// memory in.
+    const fn with_gigantic_pages(self) -> Self {
+        Self {
+            is_prompt: false,
+            ..self
+        }
+    }
+}
+
+const VICTIMS: [Victim; 10] = [
     // The first two get a plan in place of PLAN, and the second one finds it applied.
     victim(&["apply", "PLAN", "--yes"], 120),
     victim(&["undo"], 120),
     victim(&["measure", "latency", "--sizes", "16K,8M,32M", "--budget", "2s"], 3000),
-    victim(&["measure", "guest", "--sizes", "1M,16M", "--budget", "1s"], 3000),
+    victim(&["measure", "guest", "--sizes", "1M,16M", "--budget", "1s"], 3000).with_gigantic_pages(),
+    victim(
+        &[
+            "measure",
+            "guest",
+            "--sizes",
+            "1M,16M",
+            "--budget",
+            "1s",
+            "--pages",
+            "base,thp,hugetlb-2M",
+        ],
+        3000,
+    ),
     victim(&["measure", "guest", "--tlb", "--quick"], 3000),
     victim(&["measure", "tlb", "--quick"], 3000),
     victim(
@@ -272,5 +302,9 @@ fn whatever_is_struck_at_any_moment_leaves_everything_as_before() {
     }
     let is_any = tallies.iter().any(|tally| tally.struck > 0);
     assert!(is_any, "every command ended before it was struck");
-    assert!(!is_asked || told.iter().all(|(_, is_slow)| !is_slow), "{told:?}");
+    let mut slow = VICTIMS
+        .iter()
+        .zip(&told)
+        .filter(|(victim, (_, is_slow))| victim.is_prompt && *is_slow);
+    assert!(!is_asked || slow.next().is_none(), "{told:?}");
 }

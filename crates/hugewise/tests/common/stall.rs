@@ -80,18 +80,6 @@ pub fn waited(pid: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// Does the kernel zero a huge page for a thread of this process? It hears no signal meanwhile, not even SIGKILL, and a page of 1 GiB
-/// that the host has to bring in first took 2.7 s. Only root can tell; others count that time as the program's own.
-fn is_zeroing(pid: u32) -> bool {
-    const NAMES: [&str; 3] = ["folio_zero_user", "clear_huge_page", "clear_gigantic_page"];
-    let threads = fs::read_dir(format!("/proc/{pid}/task"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    let mut stacks = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stack")).ok());
-    stacks.any(|stack| NAMES.iter().any(|name| stack.contains(name)))
-}
-
 /// SIGINT, or SIGTERM where this process and so its children ignore SIGINT, as a shell makes those that it starts in the background.
 pub fn interrupt() -> Signal {
     let status = fs::read_to_string("/proc/self/status").expect("a status");
@@ -124,32 +112,22 @@ pub struct Ending {
     began: Instant,
     waited: Duration,
     latest: Duration,
-    looked: Instant,
-    zeroing: Duration,
 }
 
 impl Ending {
     /// From its signal on.
     pub fn begin(pid: u32) -> Self {
         let waited = waited(pid).unwrap_or_default();
-        let now = Instant::now();
         Self {
-            began: now,
+            began: Instant::now(),
             waited,
             latest: waited,
-            looked: now,
-            zeroing: Duration::ZERO,
         }
     }
 
     /// Call now and then while it lives.
     pub fn look(&mut self, pid: u32) {
         self.latest = waited(pid).unwrap_or_default().max(self.latest);
-        let since = self.looked.elapsed();
-        self.looked += since;
-        if is_zeroing(pid) {
-            self.zeroing += since;
-        }
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -161,7 +139,7 @@ impl Ending {
         let now = Instant::now();
         Took {
             wall: now - self.began,
-            held_up: (self.latest - self.waited).max(reference.longest(self.began, now)) + self.zeroing,
+            held_up: (self.latest - self.waited).max(reference.longest(self.began, now)),
         }
     }
 }
