@@ -2,7 +2,7 @@
 //!
 //! A block is the score of one run, and the scores of its peers, made at about the same time in a random order. Scores are
 //! logarithms: then twice as fast and half as fast lie equally far from 0. One test answers all three questions, the one of
-//! [`ranks`]: the probability is what it gives, the interval holds every shift of the run that it does not reject, and the
+//! `ranks`: the probability is what it gives, the interval holds every shift of the run that it does not reject, and the
 //! estimate is the shift by which it sees no difference at all (Hodges and Lehmann). So they cannot contradict each other.
 
 mod ranks;

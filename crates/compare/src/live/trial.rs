@@ -35,10 +35,10 @@ pub struct Choice {
 }
 
 impl Live<'_> {
-    /// Makes an arm take one of its ways; see [`choose`].
+    /// Makes an arm take one of its ways; see `choose`.
     ///
     /// # Errors
-    /// As [`choose`].
+    /// As `choose`.
     pub fn choose(&mut self, arm: usize, kind: PageKind, least: f64) -> Result<Option<Choice>, Error> {
         let mut trial = self.arms[arm].clone();
         let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm, Bytes::default()))?;
