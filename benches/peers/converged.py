@@ -11,7 +11,8 @@ Peers walk before and after hugewise by turns, so that a machine whose pace chan
 A turn is calm if a long walk on base pages at 256M takes no more than 10 % longer than one at 64M: else other users of the
 last-level cache leave no page-table lines in it, and a visit that is too short would not show. Only calm turns count; the
 table has the others, too.
-With --checkup: the values of a whole `hugewise checkup`, beside those of `measure latency --sizes` alone, above L2.
+With --checkup: the values of a whole `hugewise checkup`, beside those of `measure latency --sizes` alone, above L2. The latter is measured
+twice: what it differs from itself by is what the machine does.
 """
 import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, threading, time
 
@@ -111,7 +112,7 @@ def lines_of(turns):
 
 
 def checkup(program, folder):
-    """A whole checkup, then each of its points above L2 alone in groups of one size."""
+    """A whole checkup, then each of its points above L2 alone in groups of one size, twice."""
     report = os.path.join(folder, "report.html")
     begun = time.monotonic()
     result = json.loads(run([program, "checkup", "--report", report, "--json", "--quiet", "--no-pool", "--skip", "guest,tlb,ps,doctor"]))
@@ -120,17 +121,22 @@ def checkup(program, folder):
     yield f"checkup's latency: {took:.1f} s"
     private = max([bytes for (_, bytes) in (k for k, _ in whole.items()) if bytes <= 2 << 20] or [0])
     kinds = sorted({kind for kind, _ in whole if not kind.startswith("hugetlb")})
-    worst = 0
+    worst = control = 0
     for bytes in sorted({bytes for _, bytes in whole if bytes > private}):
-        alone = hugewise(program, [f"{bytes >> 20}M"], kinds)
+        alone, again = (hugewise(program, [f"{bytes >> 20}M"], kinds) for _ in range(2))
         for kind in kinds:
-            ours, theirs = whole[kind, bytes], alone[kind, bytes]
+            ours, theirs, twice = whole[kind, bytes], alone[kind, bytes], again[kind, bytes]
+            if theirs[0] and twice[0]:
+                control = max(control, abs(twice[0] / theirs[0] - 1))
+                itself = f"; alone again {twice[0]:.2f}: {twice[0] / theirs[0] - 1:+.1%}"
+            else:
+                itself = f"; alone again {twice[0] or twice[1]}"
             if ours[0] and theirs[0]:
                 worst = max(worst, abs(ours[0] / theirs[0] - 1))
-                yield f"{kind} {bytes >> 20}M: in checkup {ours[0]:.2f}, alone {theirs[0]:.2f}: {ours[0] / theirs[0] - 1:+.1%}"
+                yield f"{kind} {bytes >> 20}M: in checkup {ours[0]:.2f}, alone {theirs[0]:.2f}: {ours[0] / theirs[0] - 1:+.1%}{itself}"
             else:
-                yield f"{kind} {bytes >> 20}M: in checkup {ours[0] or ours[1]}, alone {theirs[0] or theirs[1]}"
-    yield f"largest distance: {worst:.1%}"
+                yield f"{kind} {bytes >> 20}M: in checkup {ours[0] or ours[1]}, alone {theirs[0] or theirs[1]}{itself}"
+    yield f"largest distance: {worst:.1%}; alone from alone again: {control:.1%}"
 
 
 def main():

@@ -320,7 +320,7 @@ fn beside_hostile_processes_every_command_ends_well() {
             runs[nth]
         ));
     }
-    let Took { wall, held_up } = slowest.0;
+    let Took { wall, held_up, .. } = slowest.0;
     noted(&format!(
         "the slowest end after a signal took {wall:?}, of which the machine kept it waiting {held_up:?} ({})",
         slowest.1

@@ -80,6 +80,14 @@ pub fn waited(pid: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
+/// System time of all threads of a process so far (`/proc/PID/stat`, ticks of 10 ms).
+fn in_kernel(pid: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the 15th field is the 13th after it.
+    let ticks: u64 = text.rsplit_once(')')?.1.split_whitespace().nth(12)?.parse().ok()?;
+    Some(Duration::from_millis(ticks * 10))
+}
+
 /// SIGINT, or SIGTERM where this process and so its children ignore SIGINT, as a shell makes those that it starts in the background.
 pub fn interrupt() -> Signal {
     let status = fs::read_to_string("/proc/self/status").expect("a status");
@@ -98,9 +106,17 @@ pub fn interrupt() -> Signal {
 pub struct Took {
     pub wall: Duration,
     pub held_up: Duration,
+    /// In system calls and page faults, which hear a signal only when they end.
+    pub in_kernel: Duration,
 }
 
 impl Took {
+    /// System time counted as the machine's, too.
+    pub fn without_system_time(self) -> Self {
+        let held_up = self.held_up + self.in_kernel;
+        Self { held_up, ..self }
+    }
+
     /// What the program itself took.
     pub fn own(self) -> Duration {
         self.wall.saturating_sub(self.held_up)
@@ -112,22 +128,27 @@ pub struct Ending {
     began: Instant,
     waited: Duration,
     latest: Duration,
+    system: Duration,
+    latest_system: Duration,
 }
 
 impl Ending {
     /// From its signal on.
     pub fn begin(pid: u32) -> Self {
-        let waited = waited(pid).unwrap_or_default();
+        let (waited, system) = (waited(pid).unwrap_or_default(), in_kernel(pid).unwrap_or_default());
         Self {
             began: Instant::now(),
             waited,
             latest: waited,
+            system,
+            latest_system: system,
         }
     }
 
     /// Call now and then while it lives.
     pub fn look(&mut self, pid: u32) {
         self.latest = waited(pid).unwrap_or_default().max(self.latest);
+        self.latest_system = in_kernel(pid).unwrap_or_default().max(self.latest_system);
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -140,6 +161,7 @@ impl Ending {
         Took {
             wall: now - self.began,
             held_up: (self.latest - self.waited).max(reference.longest(self.began, now)),
+            in_kernel: self.latest_system - self.system,
         }
     }
 }

@@ -71,8 +71,8 @@ impl Outcome {
         let guests = self.cells.iter().flat_map(|cell| {
             let sized = cell.sized.iter();
             sized.map(move |(bytes, backed, turns)| {
-                let ours = || point(spec, cell.kind, *bytes, backed, clock);
-                guest_point(cell, ours, turns, sides)
+                let draft = point(spec, cell.kind, *bytes, backed, clock);
+                guest_point(cell, draft, turns, sides)
             })
         });
         let kinds = spec
@@ -186,7 +186,7 @@ fn moving(guest: &Guest) -> Option<Doubt> {
         Doubt::new(
             "not-converged",
             format!(
-                "the second half of a turn still differs from the first: {}; these points have a bound instead of a number: longer turns would tell (--budget)",
+                "the second half of a turn still differs from the first: {}; these points have a bound instead of a number; give more time with --budget",
                 open.join(", ")
             ),
         )
@@ -233,12 +233,7 @@ impl Clock {
 }
 
 /// What is published of a point of the matrix; `sides` were asked whether they were at rest.
-fn guest_point<'a>(
-    cell: &Cell,
-    ours: impl FnOnce() -> Draft<'a>,
-    turns: &Result<Turns, String>,
-    sides: usize,
-) -> GuestPoint {
+fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, String>, sides: usize) -> GuestPoint {
     let (guest, ratio, reason) = match turns {
         Ok(turns) => {
             let ratio = stats::of_medians(&turns.ratios()).filter(|_| turns.are_at_rest(sides));
@@ -250,7 +245,7 @@ fn guest_point<'a>(
         |stats: fn(&Counted) -> &BTreeMap<String, i64>| cell.guest.as_ref().map(stats).cloned().unwrap_or_default();
     GuestPoint {
         guest_page: Some(cell.page),
-        point: ours().of(guest, reason, sides),
+        point: draft.of(guest, reason, sides),
         ratio,
         warm_stats: counted(|counted| &counted.warm_stats),
         timed_stats: counted(|counted| &counted.timed_stats),
@@ -285,7 +280,7 @@ fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: 
 }
 
 impl Draft<'_> {
-    /// With these visits, or why there are none. Where they had not come to rest, they tell a bound and no number.
+    /// With these visits, or why there are none. Visits that had not come to rest give a bound and no number.
     fn of(self, visits: &[Vec<f64>], not_measured: Option<String>, sides: usize) -> Point {
         let bound = cell::moving(visits, sides).map(|moving| moving.bound_in(self.clock.0));
         let ns = self.clock.of_turns(visits).filter(|_| bound.is_none());
