@@ -105,7 +105,7 @@ impl Process {
         self.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Tells the guardian who descends from it: their groups may be their own.
+    /// Reports to the guardian what descends from it: descendants may have groups of their own.
     pub fn guard(&self, tree: &[u32]) {
         let mut known = self.descendants.borrow_mut();
         known.retain(|pid, _| tree.contains(pid));
@@ -124,7 +124,7 @@ impl Process {
         self.pid
     }
 
-    /// Waits until it ends, or for as long as said; tells whether it has ended. `before` is called before each reading, and is no
+    /// Waits until it ends, or for the given time; returns whether it has ended. `before` is called before each reading, and is no
     /// part of what a reading takes.
     ///
     /// # Errors

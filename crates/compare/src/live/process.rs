@@ -46,12 +46,12 @@ impl Process {
         self.process.id()
     }
 
-    /// Tells the guardian who descends from it: their groups may be their own.
+    /// Reports to the guardian what descends from it: descendants may have groups of their own.
     pub(crate) fn guard(&self, tree: &[u32]) {
         self.process.guard(tree);
     }
 
-    /// Waits until it ends, or for as long as said; tells whether it has ended.
+    /// Waits until it ends, or for the given time; returns whether it has ended.
     pub(crate) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
         let Self { process, squeeze, .. } = self;
         let waited = process.wait(at_most, stop, &mut || squeeze.iter_mut().for_each(Squeeze::tick));

@@ -1,4 +1,4 @@
-//! Transparent pages, and how programs and libraries ask for them.
+//! THP, and how programs and libraries ask for it.
 
 mod advice;
 mod databases;
