@@ -108,13 +108,17 @@ fn every_operation() {
     let (result, _) = run(&spec, &mut (), &|| false).expect("measured");
     assert_eq!(result.points.len(), 2 * spec.ops.len());
     for point in &result.points {
-        assert_eq!(point.ns.is_none(), point.not_measured.is_some(), "{point:?}");
+        let told = [point.ns.is_some(), point.bound.is_some(), point.not_measured.is_some()];
+        assert_eq!(told.iter().filter(|told| **told).count(), 1, "{point:?}");
         let impossible = point.workers * point.op.cpus() > spec.cpus.len() as u32;
         let kind = point.op.kind();
         match &point.not_measured {
             None => assert!(!impossible && point.operations > 0, "{point:?}"),
             Some(why) if kind.is_some_and(|kind| kind.pool().is_some()) => {
                 assert!(why.contains("no pool of 8K") || why.contains("needs"), "{why}");
+            }
+            Some(why) if why.contains("quieter machine") || why.contains("only one visit") => {
+                testing::skipped(&format!("{}: {why}", point.op));
             }
             Some(why) if kind == Some(PageKind::Thp) => testing::skipped(&format!("{}: {why}", point.op)),
             Some(why) => assert!(impossible, "{}: {why}", point.op),

@@ -18,4 +18,4 @@ pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
 pub use spawn::{Bound, Failure, Order, Step, ThpSwitch};
 pub use syscall::Ended;
-pub use watch::{Seen, Watch, cpu_time};
+pub use watch::{Attention, Seen, Watch, cpu_time};

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
 use host::Source;
-use model::Bytes;
 use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 
 use crate::guard::Place;
@@ -17,7 +16,7 @@ use crate::handles::{self, ENDING, Handles};
 use crate::outputs::Outputs;
 use crate::spawn::{Failure, Order};
 use crate::syscall::{self, Ended};
-use crate::watch::{Seen, Watch};
+use crate::watch::{Attention, Seen, Watch};
 use crate::{tree, waiting};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
@@ -36,7 +35,7 @@ pub struct Process {
     began: Instant,
     ended_after: Option<Duration>,
     reaped: bool,
-    watch: Option<Watch>,
+    watch: Watch,
     attached: Option<Attached>,
     pause: Duration,
     may_leave_servers: bool,
@@ -71,15 +70,14 @@ pub enum WaitError {
 }
 
 impl Process {
-    /// Starts it. The files of the order's outputs are those of `outputs`; it is expected to come to so much memory, 0 if that is
-    /// not known; processes with sessions of their own may outlive it, if it says so.
+    /// Starts it. The files of the order's outputs are those of `outputs`; processes with sessions of their own may outlive it, if it says so.
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
     pub fn start(
         order: &Order<'_>,
         outputs: Arc<Outputs>,
-        expected: Bytes,
+        attention: Attention,
         may_leave_servers: bool,
     ) -> Result<Self, Failure> {
         let began = Instant::now();
@@ -91,7 +89,7 @@ impl Process {
             began,
             ended_after: None,
             reaped: false,
-            watch: Some(Watch::expecting(expected)),
+            watch: Watch::new(attention),
             attached: counters.map(|files| Attached::of(order.events, files)),
             pause: FIRST,
             may_leave_servers,
@@ -189,10 +187,8 @@ impl Process {
     fn read(&mut self) {
         let pid = self.id();
         let began = Instant::now();
-        if let Some(watch) = &mut self.watch {
-            let tree = watch.tick(pid);
-            self.guard(&tree);
-        }
+        let tree = self.watch.tick(pid);
+        self.guard(&tree);
         self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING);
     }
 
@@ -231,7 +227,7 @@ impl Process {
             self.outside(&Source::live())
         };
         let ended = self.kill_with(&outside)?;
-        let seen = self.watch.take().unwrap_or_default().finish(ended.max_rss);
+        let seen = self.watch.finish(ended.max_rss);
         Ok(Done {
             wall: self.ended_after.unwrap_or_else(|| self.began.elapsed()),
             outputs: Arc::clone(&self.outputs),

@@ -10,10 +10,43 @@ use model::{Backing, Bytes, Cause, Unread};
 
 use crate::tree;
 
-/// The share of a run's time that walks of page tables may take; two orders below the smallest effects of interest.
-const SHARE: f64 = 0.005;
-/// What they may take beyond that, so that short runs are looked at, too: one walk of 1 GiB of base pages.
-const FREE: Duration = Duration::from_millis(5);
+/// How closely a program is looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Attention {
+    /// Its time is measured. It is expected to come to so much memory, 0 if that is not known: most of the time for looks is left
+    /// for when it has come near.
+    Measured(Bytes),
+    /// Its time is not measured: looks take as much of it as they are worth.
+    Free,
+}
+
+impl Attention {
+    /// The share of a run's time that walks of page tables may take: for a measured program, two orders below the smallest effects
+    /// of interest.
+    fn share(self) -> f64 {
+        match self {
+            Self::Measured(_) => 0.005,
+            Self::Free => 0.1,
+        }
+    }
+
+    /// What they may take beyond that, so that short runs are looked at, too: for a measured program, one walk of 1 GiB of base
+    /// pages.
+    fn beyond(self) -> Duration {
+        match self {
+            Self::Measured(_) => Duration::from_millis(5),
+            Self::Free => Duration::from_millis(100),
+        }
+    }
+
+    fn expected(self) -> u64 {
+        match self {
+            Self::Measured(expected) => expected.0,
+            Self::Free => 0,
+        }
+    }
+}
+
 /// What a walk of base pages takes; large ones take a hundredth.
 const PER_GIB: Duration = Duration::from_millis(4);
 /// Memory grows by this factor before it is worth another look.
@@ -36,8 +69,7 @@ pub struct Watch {
     /// At the reading before.
     read_memory: u64,
     peak: u64,
-    /// What an earlier run came to; 0 if that is not known.
-    expected: u64,
+    attention: Attention,
     seen: Backing,
     seen_text: Backing,
     seen_memory: u64,
@@ -61,15 +93,9 @@ pub struct Seen {
     pub looks: Looks,
 }
 
-impl Default for Watch {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Watch {
-    /// For a program of which nothing is known.
-    pub fn new() -> Self {
+    /// Nothing is seen yet.
+    pub fn new(attention: Attention) -> Self {
         Self {
             source: Source::live(),
             began: Instant::now(),
@@ -78,7 +104,7 @@ impl Watch {
             last_memory: 0,
             read_memory: 0,
             peak: 0,
-            expected: 0,
+            attention,
             seen: Backing::new(),
             seen_text: Backing::new(),
             seen_memory: 0,
@@ -87,20 +113,17 @@ impl Watch {
         }
     }
 
-    /// For a program that came to so much memory before: most of the time for looks is left for when it has come near.
-    pub fn expecting(expected: Bytes) -> Self {
-        Self {
-            expected: expected.0,
-            ..Self::new()
-        }
-    }
-
     /// Reads the accounts of a process and its children, and walks their page tables if it is worth it. Gives who they are.
     pub fn tick(&mut self, root: u32) -> Vec<u32> {
         let family = tree::of(&self.source, root);
         let tree = family.pids;
         let sizes: Vec<Result<u64, Unread>> = tree.iter().map(|&pid| self.memory(pid)).collect();
-        let memory: u64 = sizes.iter().filter_map(|size| size.as_ref().ok()).sum();
+        let had: Vec<(u32, u64)> = tree
+            .iter()
+            .zip(&sizes)
+            .map(|(&pid, size)| (pid, *size.as_ref().unwrap_or(&0)))
+            .collect();
+        let memory: u64 = had.iter().map(|(_, size)| size).sum();
         // One that ended meanwhile has none.
         let unread = sizes
             .into_iter()
@@ -115,7 +138,7 @@ impl Watch {
         self.migrations = self.migrations.max(moves);
         let grown = memory as f64 >= self.last_memory as f64 * GROWN;
         if (grown && self.may_look(memory)) || self.may_look_again(memory) {
-            self.look(&tree, memory, not_whole);
+            self.look(&had, memory, not_whole);
         }
         self.read_memory = memory;
         tree
@@ -149,8 +172,10 @@ impl Watch {
     fn may_look(&self, memory: u64) -> bool {
         let new = Bytes(memory.saturating_sub(self.last_memory));
         let expected = self.last.as_secs_f64() + new.0 as f64 / Bytes::gib(1).0 as f64 * PER_GIB.as_secs_f64();
-        let allowed = FREE.as_secs_f64() + SHARE * self.began.elapsed().as_secs_f64();
-        let growing = memory as f64 >= self.read_memory as f64 * GROWN || !Self::is_near(memory, self.expected);
+        let allowed =
+            self.attention.beyond().as_secs_f64() + self.attention.share() * self.began.elapsed().as_secs_f64();
+        let growing =
+            memory as f64 >= self.read_memory as f64 * GROWN || !Self::is_near(memory, self.attention.expected());
         let allowed = if growing {
             allowed * (1.0 - LEFT_WHILE_GROWING)
         } else {
@@ -165,22 +190,25 @@ impl Watch {
 
     /// Near its peak, a program's pages may still change their kind: the last look counts.
     fn may_look_again(&self, memory: u64) -> bool {
-        let share = SHARE * self.began.elapsed().as_secs_f64();
-        Self::is_near(memory, self.peak.max(self.expected))
+        let share = self.attention.share() * self.began.elapsed().as_secs_f64();
+        Self::is_near(memory, self.peak.max(self.attention.expected()))
             && self.looks.seconds + 2.0 * self.last.as_secs_f64() <= share
     }
 
-    fn look(&mut self, tree: &[u32], memory: u64, not_whole: Option<Unread>) {
+    /// `tree` is who was there, and the memory that each had a moment ago.
+    fn look(&mut self, tree: &[(u32, u64)], memory: u64, not_whole: Option<Unread>) {
         let began = cpu_time();
         let (mut own, mut text, mut why_not) = (Backing::new(), Backing::new(), not_whole);
-        for &pid in tree {
+        let mut whole = true;
+        for &(pid, had) in tree {
             match self.backing(pid) {
+                // Its memory is gone before it is: this look came too late for it.
+                Ok((more, code)) if had > 0 && more.total().0 + code.total().0 == 0 => whole = false,
                 Ok((more, code)) => {
                     own.extend(more.iter());
                     text.extend(code.iter());
                 }
-                // It ended while it was looked at.
-                Err(why) if why.unread == Cause::Absent => {}
+                Err(why) if why.unread == Cause::Absent => whole &= had == 0,
                 Err(why) => why_not = Some(why),
             }
         }
@@ -189,8 +217,9 @@ impl Watch {
         self.looks.seconds += self.last.as_secs_f64();
         self.last_memory = memory;
         // A look that missed something, as at the program's end, does not replace one that did not.
-        let is_better = why_not.is_none() || self.seen_memory == 0;
-        if is_better && memory as f64 >= STILL_THERE * self.seen_memory as f64 {
+        let is_better = (whole && why_not.is_none()) || self.seen_memory == 0;
+        let sees = own.total().0 > 0 || why_not.is_some();
+        if is_better && sees && memory as f64 >= STILL_THERE * self.seen_memory as f64 {
             (self.seen, self.seen_text, self.seen_memory) = (own, text, memory);
             self.why_not = why_not;
         }
@@ -214,7 +243,7 @@ impl Watch {
 
     /// What it comes to, given the largest resident set that the kernel tells at the end. A program starts in the memory of this
     /// process, which counts into that number, so that it tells something only beyond this process's own.
-    pub fn finish(self, max_rss: u64) -> Seen {
+    pub fn finish(&self, max_rss: u64) -> Seen {
         let peak = if max_rss > self.peak && self.own_peak().is_some_and(|own| max_rss > own) {
             max_rss
         } else {
@@ -222,14 +251,14 @@ impl Watch {
         };
         let total = self.seen.total().0;
         let near = total > 0 && Self::is_near(self.seen_memory, peak);
-        let backing = match (near, self.why_not) {
-            (true, None) => Ok(self.seen),
-            (_, Some(why)) => Err(why),
+        let backing = match (near, &self.why_not) {
+            (true, None) => Ok(self.seen.clone()),
+            (_, Some(why)) => Err(why.clone()),
             (false, None) => Err(missed(self.looks.count, Bytes(self.seen_memory), Bytes(peak))),
         };
         Seen {
             backing,
-            text: self.seen_text,
+            text: self.seen_text.clone(),
             peak: Bytes(peak),
             migrations: self.migrations,
             looks: self.looks,
@@ -250,7 +279,7 @@ fn none_of_absent(why: Unread) -> Result<u64, Unread> {
 }
 
 fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
-    let why = if looks == 0 {
+    let why = if looks == 0 || seen.0 == 0 {
         "the program ended before it could be looked at: give it more to do".to_owned()
     } else {
         format!("it had {peak} at its peak, and {seen} when its page tables were last looked at")
@@ -272,8 +301,12 @@ fn is_own(name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Watch, is_own};
+    use super::{Attention, Watch, is_own};
+    use host::{Source, Tree};
     use model::{Bytes, PageKind};
+    use std::time::{Duration, Instant};
+
+    const UNKNOWN: Attention = Attention::Measured(Bytes(0));
 
     #[test]
     fn own_memory_is_what_has_no_file() {
@@ -290,9 +323,47 @@ mod tests {
         assert!(!is_own(b"/usr/lib/libc.so.6"));
     }
 
+    /// A machine with one process of `memory`, of which its page tables tell that much; none at all once it lets go of it.
+    fn machine(memory: Bytes, mapped: Option<Bytes>) -> Source {
+        let status = format!("Name:\ta\nState:\tR (running)\nVmRSS:\t{} kB\n", memory.0 >> 10);
+        let smaps = mapped.map_or_else(String::new, |mapped| {
+            let kib = mapped.0 >> 10;
+            format!(
+                "7f0000000000-7f8000000000 rw-p 00000000 00:00 0 \nSize: {kib} kB\nKernelPageSize: 4 kB\nMMUPageSize: 4 kB\n\
+                 Rss: {kib} kB\nAnonymous: {kib} kB\nAnonHugePages: 0 kB\n"
+            )
+        });
+        let tree = Tree::new()
+            .file("/proc/71/status", status)
+            .file("/proc/71/smaps", smaps);
+        Source::from_tree("made", tree)
+    }
+
+    #[test]
+    fn a_look_that_came_after_the_memory_was_let_go_of_replaces_none_before_it() {
+        let memory = Bytes::mib(96);
+        let mut watch = Watch::new(Attention::Free);
+        watch.source = machine(memory, Some(memory));
+        watch.tick(71);
+        // Long enough ago that another look is due.
+        watch.began = Instant::now()
+            .checked_sub(Duration::from_secs(9))
+            .expect("up for longer");
+        watch.source = machine(memory, None);
+        watch.tick(71);
+        assert_eq!(watch.looks.count, 2);
+        assert_eq!(watch.finish(memory.0).backing.expect("seen").total(), memory);
+
+        let mut watch = Watch::new(Attention::Free);
+        watch.source = machine(memory, None);
+        watch.tick(71);
+        let why = watch.finish(memory.0).backing.expect_err("nothing was seen");
+        assert!(why.to_string().contains("before it could be looked at"), "{why}");
+    }
+
     #[test]
     fn a_look_at_half_of_the_memory_says_nothing_of_the_whole() {
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(UNKNOWN);
         watch.tick(std::process::id());
         watch.peak = 2 * watch.seen_memory;
         let why = watch.finish(0).backing.expect_err("half was not seen");
@@ -305,7 +376,7 @@ mod tests {
     #[test]
     fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the_whole() {
         let looked = || {
-            let mut watch = Watch::new();
+            let mut watch = Watch::new(UNKNOWN);
             watch.tick(std::process::id());
             watch
         };
@@ -324,7 +395,7 @@ mod tests {
     fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
         let gib = Bytes::gib(1).0;
         let looked = |expected| {
-            let mut watch = Watch::expecting(Bytes(expected));
+            let mut watch = Watch::new(Attention::Measured(Bytes(expected)));
             // Looks so far took what a quiet half of the free time is, and were at half of a GiB.
             (watch.looks.count, watch.looks.seconds) = (3, 0.002);
             watch.last_memory = gib / 2;
@@ -340,13 +411,13 @@ mod tests {
     #[test]
     fn a_look_at_this_very_process_sees_its_memory_and_one_too_short_says_so() {
         let memory = vec![1u8; 8 << 20];
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(UNKNOWN);
         watch.tick(std::process::id());
         let seen = watch.finish(0);
         let backing = seen.backing.expect("one look");
         assert!(backing.total() >= Bytes(memory.len() as u64), "{backing}");
         assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
-        let why = Watch::new().finish(0).backing.expect_err("no look");
+        let why = Watch::new(UNKNOWN).finish(0).backing.expect_err("no look");
         assert!(why.to_string().contains("before it could be looked at"), "{why}");
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use ::process::{Ended, Outputs, Seen};
+use ::process::{Attention, Ended, Outputs, Seen};
 use chase::counters::program::Event;
 use model::Bytes;
 use model::compare::{Metric, Run};
@@ -80,7 +80,7 @@ pub struct Patience<'a> {
 impl Executor for Live<'_> {
     fn run(&mut self, arm: usize) -> Result<Run, Error> {
         let expected = self.peaks.get(&arm).copied().unwrap_or_default();
-        let run = self.one(&self.arms[arm], expected)?;
+        let run = self.one(&self.arms[arm], Attention::Measured(expected))?;
         let peak = run.memory().unwrap_or_default();
         self.peaks.insert(arm, peak.max(expected));
         Ok(run)
@@ -96,11 +96,11 @@ impl Executor for Live<'_> {
 }
 
 impl Live<'_> {
-    fn one(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
+    fn one(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
         hook(arm, arm.before.as_deref(), "before", self.stop)?;
         let made = match &self.server {
-            None => self.program(arm, expected),
-            Some(server) => self.serve(arm, server, expected),
+            None => self.program(arm, attention),
+            Some(server) => self.serve(arm, server, attention),
         };
         let after = hook(arm, arm.after.as_deref(), "after", self.stop);
         let mut run = made.and_then(|run| after.map(|()| run))?;
@@ -109,14 +109,14 @@ impl Live<'_> {
     }
 
     /// The arm's program with counters. A metric that they lack here is told before anything runs.
-    fn start(&self, arm: &Arm, expected: Bytes) -> Result<Process, Error> {
+    fn start(&self, arm: &Arm, attention: Attention) -> Result<Process, Error> {
         for asked in &self.asked {
             let metric = Metric::named(&asked.wanted.name);
             if let Some(why) = metric.and_then(|metric| self.counting.why_not(metric)) {
                 return Err(no_metric(arm, asked, why.to_owned()));
             }
         }
-        let spawned = Spawned::of(arm)?.counted(&self.counting).expecting(expected);
+        let spawned = Spawned::of(arm)?.counted(&self.counting).with(attention);
         Process::start(spawned.read(self.reads_texts()))
     }
 
@@ -126,8 +126,8 @@ impl Live<'_> {
         self.server.is_none() && self.asked.iter().any(is_in_text)
     }
 
-    fn program(&self, arm: &Arm, expected: Bytes) -> Result<Run, Error> {
-        let mut process = self.start(arm, expected)?;
+    fn program(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
+        let mut process = self.start(arm, attention)?;
         self.wait_for_end(&mut process)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.process.ended, &done.process.outputs)?;
@@ -158,8 +158,8 @@ impl Live<'_> {
     }
 
     /// The load is what is timed; memory, CPU time and page kinds are the server's.
-    fn serve(&self, arm: &Arm, server: &Server, expected: Bytes) -> Result<Run, Error> {
-        let mut process = self.start(arm, expected)?;
+    fn serve(&self, arm: &Arm, server: &Server, attention: Attention) -> Result<Run, Error> {
+        let mut process = self.start(arm, attention)?;
         server.wait_until_ready(arm, &mut process, self.stop)?;
         let load = server.load(arm, &mut process, self.stop)?;
         let answers = self.answers(arm)?;

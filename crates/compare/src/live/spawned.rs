@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use model::Bytes;
-use process::{Bound, Failure, Order, Outputs, Process, Step, ThpSwitch};
+use process::{Attention, Bound, Failure, Order, Outputs, Process, Step, ThpSwitch};
 
 use super::counted::Counting;
 use super::{Arm, Setup};
@@ -24,8 +24,7 @@ pub(crate) struct Spawned<'a> {
     counting: Option<&'a Counting>,
     /// Is a number looked for in what it writes?
     is_read: bool,
-    /// The memory that it had when it ran before; 0 if that is not known.
-    expected: Bytes,
+    attention: Attention,
     /// May processes with sessions of their own outlive it, as a server that a command of the user's starts?
     may_leave_servers: bool,
 }
@@ -50,7 +49,7 @@ impl<'a> Spawned<'a> {
             armed,
             counting: None,
             is_read: true,
-            expected: Bytes::default(),
+            attention: Attention::Measured(Bytes::default()),
             may_leave_servers: false,
         })
     }
@@ -72,7 +71,7 @@ impl<'a> Spawned<'a> {
             outputs: [outputs.output.as_fd(), outputs.errors.as_fd()],
             events: self.counting.map_or(&[], Counting::events),
         };
-        let started = Process::start(&order, Arc::clone(outputs), self.expected, self.may_leave_servers);
+        let started = Process::start(&order, Arc::clone(outputs), self.attention, self.may_leave_servers);
         started.map_err(|failure| self.failed(failure))
     }
 
@@ -110,9 +109,9 @@ impl<'a> Spawned<'a> {
         Self { is_read, ..self }
     }
 
-    /// The same, expected to come to so much memory.
-    pub(super) fn expecting(self, expected: Bytes) -> Self {
-        Self { expected, ..self }
+    /// The same, looked at so closely.
+    pub(super) fn with(self, attention: Attention) -> Self {
+        Self { attention, ..self }
     }
 
     /// A command of the shell, without what the arm does to its program.
@@ -127,7 +126,7 @@ impl<'a> Spawned<'a> {
             armed: None,
             counting: None,
             is_read: true,
-            expected: Bytes::default(),
+            attention: Attention::Measured(Bytes::default()),
             may_leave_servers: true,
         }
     }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use ::process::Attention;
 use model::compare::Run;
-use model::{Bytes, PageKind};
+use model::PageKind;
 
 use super::{Arm, Live};
 use crate::Error;
@@ -41,7 +42,7 @@ impl Live<'_> {
     /// As `choose`.
     pub fn choose(&mut self, arm: usize, kind: PageKind, least: f64) -> Result<Option<Choice>, Error> {
         let mut trial = self.arms[arm].clone();
-        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm, Bytes::default()))?;
+        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm, Attention::Free))?;
         self.arms[arm] = trial;
         Ok(choice)
     }

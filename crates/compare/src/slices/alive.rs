@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use model::compare::{Metric, Run};
-use process::Watch;
 use process::halt::{self, Descendants};
+use process::{Attention, Watch};
 
 use super::Plan;
 use crate::live::process::Process;
@@ -178,7 +178,7 @@ impl Alive {
 
     /// What the slice was worth, and what backs the program now that it is stopped.
     fn run(&mut self, wall: Duration, score: Score) -> Run {
-        let mut watch = Watch::new();
+        let mut watch = Watch::new(Attention::Free);
         watch.tick(self.process.id());
         let seen = watch.finish(0);
         let memory = (seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64));
