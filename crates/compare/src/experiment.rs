@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::Doubt;
+use model::Warning;
 use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
 
 use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
 pub use super::spec::{Executor, Keep, Named, Spec, bare_run};
-use super::{Error, doubts, parts};
+use super::{Error, parts, warnings};
 use model::{Progress, time_left};
 
 /// Nobody reads faster; a run may take a millisecond, of which telling should be no part.
 const BETWEEN_TELLING: Duration = Duration::from_millis(100);
 
 /// The result, and what to know before believing it.
-pub type Outcome = (Compare, Vec<Doubt>);
+pub type Outcome = (Compare, Vec<Warning>);
 
 /// Makes the runs that `done` lacks, keeping each.
 ///
@@ -37,9 +37,9 @@ pub fn run(
         Err(Error::Gone { .. }) if experiment.whole_blocks() > 0 => Ended::ProgramEnded,
         other => other?,
     };
-    let (compare, doubts) = experiment.outcome(ended, executor.elapsed(), keep)?;
+    let (compare, warnings) = experiment.outcome(ended, executor.elapsed(), keep)?;
     let pmu_note = executor.pmu_note();
-    Ok((Compare { pmu_note, ..compare }, doubts))
+    Ok((Compare { pmu_note, ..compare }, warnings))
 }
 
 struct Experiment<'a> {
@@ -281,10 +281,10 @@ impl<'a> Experiment<'a> {
             half.is_some_and(|half| half <= self.spec.smallest_effect.ln_1p())
         };
         judged.iter().all(|judged| {
-            use model::compare::Verdict::{Better, NoneShown, NotInEffect, Unknown, Worse};
+            use model::compare::Verdict::{Better, NoDifference, NotInEffect, Unknown, Worse};
             match judged.verdict {
                 Better | Worse | NotInEffect => true,
-                NoneShown => narrow(judged.low, judged.high),
+                NoDifference => narrow(judged.low, judged.high),
                 Unknown => false,
             }
         })
@@ -352,9 +352,9 @@ impl<'a> Experiment<'a> {
             pmu_note: None,
             restored: None,
         };
-        let doubts = doubts::all(&compare);
-        let cut = (self.warmed < self.spec.warm_up).then(|| doubts::warm_up_cut(self.warmed, self.spec.warm_up));
-        Ok((compare, doubts.into_iter().chain(cut).collect()))
+        let warnings = warnings::all(&compare);
+        let cut = (self.warmed < self.spec.warm_up).then(|| warnings::warm_up_cut(self.warmed, self.spec.warm_up));
+        Ok((compare, warnings.into_iter().chain(cut).collect()))
     }
 
     fn design(&self, ended: Ended, blocks: u32, elapsed: Duration) -> Design {

@@ -161,9 +161,9 @@ fn too_little_time_still_makes_the_runs_without_which_nothing_can_be_said() {
         ..spec(2, Metric::Cpu, 5)
     };
     let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 5);
-    let (compare, doubts) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    let (compare, warnings) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
     assert_eq!((compare.design.ended, compare.design.blocks), (Ended::Settled, 6));
-    assert_eq!(compare.verdicts[0].verdict, Verdict::Better, "{doubts:?}");
+    assert_eq!(compare.verdicts[0].verdict, Verdict::Better, "{warnings:?}");
 }
 
 /// Keeps runs in memory.

@@ -271,15 +271,15 @@ fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict,
     let smallest = rules.smallest_effect * 100.0;
     let own = percent(noise);
     if p > rules.level {
-        return (Verdict::NoneShown, unlikely(interval, p, rules.level));
+        return (Verdict::NoDifference, unlikely(interval, p, rules.level));
     }
     if size < rules.smallest_effect.ln_1p() {
         let why = format!("likely, but below the smallest effect of {smallest:.1} %");
-        return (Verdict::NoneShown, why);
+        return (Verdict::NoDifference, why);
     }
     if size <= noise {
         let why = format!("the reference differs from itself by {own:.1} %, which is no less");
-        return (Verdict::NoneShown, why);
+        return (Verdict::NoDifference, why);
     }
     let verdict = if interval.center > 0.0 {
         Verdict::Better

@@ -72,14 +72,14 @@ fn the_better_direction_is_the_metrics() {
 #[test]
 fn a_sure_but_small_difference_is_none_worth_a_verdict() {
     let (verdict, why) = verdict(&[base(10, (1.0, 1.0)), thp(10, 0.995)], false);
-    assert_eq!(verdict, Verdict::NoneShown);
+    assert_eq!(verdict, Verdict::NoDifference);
     assert!(why.contains("below the smallest effect of 1.0 %"), "{why}");
 }
 
 #[test]
 fn a_difference_no_larger_than_the_references_own_is_none() {
     let (verdict, why) = verdict(&[base(10, (1.0, 1.10)), thp(10, 0.99)], false);
-    assert_eq!(verdict, Verdict::NoneShown);
+    assert_eq!(verdict, Verdict::NoDifference);
     assert!(why.contains("differs from itself by 10.0 %"), "{why}");
 }
 
@@ -96,7 +96,7 @@ fn what_is_chance_says_how_large_it_may_be_or_that_others_were_asked_too() {
             ends: Some((low, 0.13)),
         };
         let (verdict, why) = difference(interval, 0.04, 0.02, rules);
-        assert_eq!(verdict, Verdict::NoneShown);
+        assert_eq!(verdict, Verdict::NoDifference);
         why
     };
     assert_eq!(why(-0.004), "a difference within 13.9 % cannot be told from chance");

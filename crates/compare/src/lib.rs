@@ -5,7 +5,6 @@
 //! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
 
 mod code;
-mod doubts;
 mod elf;
 pub mod experiment;
 pub mod flip;
@@ -32,6 +31,7 @@ mod spec;
 pub mod technique;
 pub(crate) mod text;
 pub mod threads;
+mod warnings;
 
 use std::io;
 use std::time::Duration;
@@ -39,10 +39,10 @@ use std::time::Duration;
 use model::Bytes;
 use model::compare::Method;
 
-pub use doubts::{Bloat, bloat};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
 pub use judge::Wanted;
 pub use schedule::Slot;
+pub use warnings::{Bloat, bloat};
 
 /// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -146,13 +146,16 @@ fn warming_up_takes_half_of_the_time_at_most_and_that_is_told() {
         ..spec(Metric::Cpu, 1)
     };
     let mut executor = Simulated::new(&[1.0, 1.0], &KINDS, 1);
-    let (compare, doubts) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    let (compare, warnings) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
     assert!(
         (1..1000).contains(&compare.design.warm_up),
         "{}",
         compare.design.warm_up
     );
-    assert!(doubts.iter().any(|doubt| doubt.code == "warm-up-cut"), "{doubts:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.code == "warm-up-cut"),
+        "{warnings:?}"
+    );
     assert!(
         compare.design.seconds < 70.0 && compare.design.blocks >= 6,
         "{}",

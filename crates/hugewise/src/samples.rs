@@ -123,7 +123,7 @@ pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
         command: vec!["hugewise".to_owned(), "measure".to_owned(), "latency".to_owned()],
         seed: 7,
         started: "2026-01-02T03:04:05Z".to_owned(),
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         data,
     }
 }

@@ -40,7 +40,7 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     /// Its name in `hugewise/NAME/VERSION`.
     const NAME: &'static str;
     /// The version of its shape.
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     /// The forms it has.
     const FORMS: &'static [Format];
 
@@ -241,7 +241,7 @@ fn markdown<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), Sh
     let head = std::iter::once(format!("# {}\n", safe::markdown(&result.data.title())));
     let headlines = result.data.headlines().into_iter();
     let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
-    let sheets = provenance::doubts(result)
+    let sheets = provenance::warnings(result)
         .into_iter()
         .chain(result.data.lead())
         .chain(all_sheets(&result.data));

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use model::Doubt;
+use model::Warning;
 
 use crate::cli::typed::Global;
 use crate::files::{Access, Existing, Target};
@@ -142,8 +142,8 @@ impl Ui {
     }
 
     /// Says something about the result that its reader must know.
-    pub fn doubt(&self, doubt: &Doubt) {
-        complain(&format!("doubt: {}: {}", doubt.code, printable(&doubt.text)));
+    pub fn warning(&self, warning: &Warning) {
+        complain(&format!("warning: {}: {}", warning.code, printable(&warning.text)));
     }
 
     /// Says something in passing.

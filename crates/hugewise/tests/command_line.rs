@@ -81,7 +81,7 @@ fn no_result_of_ours_is_refused_with_a_reason() {
         ("{", "not JSON"),
         ("{}", "no `schema`"),
         (r#"{"schema":"hugewise/latency/99"}"#, "hugewise/latency/99"),
-        (r#"{"schema":"hugewise/latency/1"}"#, "missing field"),
+        (r#"{"schema":"hugewise/latency/2"}"#, "missing field"),
     ] {
         let file = directory.path().join("result.json");
         std::fs::write(&file, content).expect("written");

@@ -256,11 +256,11 @@ fn if_the_process_ends_what_was_finished_is_judged() {
     let result = valid(&ended.out);
     assert_eq!(result["data"]["design"]["ended"], "program-ended");
     assert!(
-        result["doubts"]
+        result["warnings"]
             .as_array()
-            .expect("doubts")
+            .expect("warnings")
             .iter()
-            .any(|doubt| doubt["code"] == "program-ended")
+            .any(|warning| warning["code"] == "program-ended")
     );
     assert!(result["data"]["restored"].is_null());
 }

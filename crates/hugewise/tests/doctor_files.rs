@@ -68,18 +68,18 @@ fn what_files_cannot_tell_is_told_in_a_few_lines() {
 }
 
 #[test]
-fn bad_lines_are_doubts_with_their_place_and_bad_files_are_refused() {
+fn bad_lines_are_warnings_with_their_place_and_bad_files_are_refused() {
     let run = doctor(
         &[("sysctl.conf", "vm.nr_hugepages 5\nvm.nr_overcommit_hugepages = 7\n")],
         &["--json"],
     );
     assert_eq!(run.code, Some(1), "the other line is judged: {}", run.err);
-    let doubts = valid(&run.out)["doubts"].take();
+    let warnings = valid(&run.out)["warnings"].take();
     assert!(
-        doubts[0]["text"]
+        warnings[0]["text"]
             .as_str()
             .is_some_and(|text| text.contains("sysctl.conf:1")),
-        "{doubts}"
+        "{warnings}"
     );
     for (name, content, place) in [
         ("pod.yaml", "apiVersion: v1\nkind: Pod\nspec: [\n", "pod.yaml:"),

@@ -41,7 +41,7 @@ fn the_matrix_has_native_and_every_guest_page_on_every_kind() {
     let result = valid(&done(&[&SMALL[..], &["--json"]].concat()).out);
     assert_eq!(
         (&result["schema"], &result["seed"]),
-        (&"hugewise/guest/1".into(), &7.into())
+        (&"hugewise/guest/2".into(), &7.into())
     );
     let data = &result["data"];
     let points = data["points"].as_array().expect("points");

@@ -29,7 +29,7 @@ fn leaves_and_timing_are_named_apart_and_every_form_shows_them() {
     let told = done(&[&SMALL[..], &["--json"]].concat()).out;
     std::fs::write(&json, &told).expect("writes");
     let result = valid(&told);
-    assert_eq!(result["schema"], "hugewise/guest-tlb/1");
+    assert_eq!(result["schema"], "hugewise/guest-tlb/2");
     let behind = result["data"]["behind"].as_array().expect("kinds");
     assert_eq!(behind.len(), 2);
     for behind in behind {

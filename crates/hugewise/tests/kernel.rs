@@ -24,7 +24,7 @@ fn a_result_has_a_number_and_the_kernels_counts_for_each_operation() {
     let result = valid(&done(&[&SMALL[..], &["--json"]].concat()).out);
     assert_eq!(
         (result["seed"].as_u64(), &result["schema"]),
-        (Some(7), &"hugewise/kernel/1".into())
+        (Some(7), &"hugewise/kernel/2".into())
     );
     let points = result["data"]["points"].as_array().expect("points");
     let names: Vec<&str> = points.iter().filter_map(|point| point["op"].as_str()).collect();

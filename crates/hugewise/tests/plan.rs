@@ -19,7 +19,7 @@ fn text(path: &Path) -> &str {
 /// A plan for a captured machine.
 fn planned(name: &str, goal: &str) -> Value {
     let result = valid(&done(&["--root", text(&machine(name)), "plan", "--for", goal, "--json"]).out);
-    assert_eq!(result["schema"], "hugewise/plan/1");
+    assert_eq!(result["schema"], "hugewise/plan/2");
     let again = model::plan::Plan::from_json(&result.to_string()).expect("a plan that apply takes");
     assert_eq!(again.data.changes.len(), changes(&result).len());
     result
@@ -188,8 +188,8 @@ fn postgresql_tells_its_own_pages_where_it_is_installed() {
     std::fs::write(&file, "shared_buffers = 1GB\n").expect("written");
     let ran = done(&["size", "postgres", text(&file), "--json"]);
     let result = valid(&ran.out);
-    // Without a data directory no server answers: an estimate, and the doubt that it is one.
-    assert_eq!(result["doubts"][0]["code"], "estimated", "{}", ran.out);
+    // Without a data directory no server answers: an estimate, and the warning that it is one.
+    assert_eq!(result["warnings"][0]["code"], "estimated", "{}", ran.out);
     let pages = result["data"]["steps"]
         .as_array()
         .expect("steps")

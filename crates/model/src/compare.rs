@@ -327,7 +327,7 @@ pub enum Verdict {
     /// Likewise, the other way.
     Worse,
     /// No difference that counts was shown; the interval says how large one could still be.
-    NoneShown,
+    NoDifference,
     /// The arm did not get its pages, so that nothing was compared.
     NotInEffect,
     /// It cannot be told.
@@ -340,7 +340,7 @@ impl Verdict {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
-            Self::NoneShown => "none shown",
+            Self::NoDifference => "no difference",
             Self::NotInEffect => "not in effect",
             Self::Unknown => "unknown",
         }

@@ -1,9 +1,9 @@
-//! The envelope every JSON result shares: what ran, where, how, and what to doubt.
+//! The envelope every JSON result shares: what ran, where, how, and what to warning.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Doubt, Reading};
+use crate::{Bytes, Reading, Warning};
 
 /// A result with its provenance.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +21,7 @@ pub struct Envelope<T> {
     /// When it started, RFC 3339.
     pub started: String,
     /// What to know before believing it.
-    pub doubts: Vec<Doubt>,
+    pub warnings: Vec<Warning>,
     /// The result itself.
     pub data: T,
 }

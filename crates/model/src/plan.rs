@@ -20,7 +20,7 @@ pub use check::PlanError;
 pub use content::mount_unit;
 
 /// The schema of a plan in its [`Envelope`].
-pub const SCHEMA: &str = "hugewise/plan/1";
+pub const SCHEMA: &str = "hugewise/plan/2";
 
 /// What to change so that goals are reached. A plan that was read from a file is checked: see [`Plan::from_json`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

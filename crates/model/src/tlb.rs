@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Doubt, Estimate, PageKind};
+use crate::{Bytes, Estimate, PageKind, Warning};
 
 mod built;
 mod index;
@@ -358,16 +358,16 @@ impl Tlb {
         }
     }
 
-    /// The doubt about levels told as one number by timing alone. Contention that holds a whole part of all ways from the first pass
+    /// The warning about levels told as one number by timing alone. Contention that holds a whole part of all ways from the first pass
     /// to the last leaves a smaller TLB that could have been built: only what others say could tell.
-    pub fn unconfirmed(&self) -> Option<Doubt> {
+    pub fn unconfirmed(&self) -> Option<Warning> {
         let alone = |level: &&Level| {
             let exact = level.entries.is_some_and(Entries::is_exact);
             exact && !self.known.iter().any(|known| known.is_of(level.kind, level.level))
         };
         let levels: Vec<String> = self.levels.iter().filter(alone).map(Level::place).collect();
         (!levels.is_empty()).then(|| {
-            Doubt::new(
+            Warning::new(
                 "tlb-unconfirmed",
                 format!(
                     "neither CPUID nor the CPU table says what {} hold{}: by timing alone, contention that held a third or a quarter \
@@ -379,12 +379,12 @@ impl Tlb {
         })
     }
 
-    /// Where the measurement and what others say are at odds, one doubt each.
-    pub fn disagreements(&self) -> Vec<Doubt> {
+    /// Where the measurement and what others say are at odds, one warning each.
+    pub fn disagreements(&self) -> Vec<Warning> {
         self.known.iter().filter_map(|known| self.disagreement(known)).collect()
     }
 
-    fn disagreement(&self, known: &Known) -> Option<Doubt> {
+    fn disagreement(&self, known: &Known) -> Option<Warning> {
         let level = self.level(known.kind, known.level)?;
         let entries = level.entries?;
         let entries_differ = known.entries < entries.low || known.entries > entries.high;
@@ -393,7 +393,7 @@ impl Tlb {
             return None;
         }
         let ways = |ways: Option<Ways>| ways.map_or(String::new(), |ways| format!(" {ways}"));
-        Some(Doubt::new(
+        Some(Warning::new(
             "tlb-disagreement",
             format!(
                 "{} pages, level {}: timing shows {entries}{}, {} says {}{}; timing is what programs feel",

@@ -117,7 +117,7 @@ pub(crate) fn result(plan: Plan) -> Envelope<Plan> {
         command: Vec::new(),
         seed: 0,
         started: String::new(),
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         data: plan,
     }
 }

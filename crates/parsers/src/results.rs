@@ -18,11 +18,11 @@ pub(crate) fn made() -> Vec<Vec<u8>> {
     let plain = serde_json::to_value(plans::result(model::plan::Plan::default())).expect("JSON");
     for (schema, data) in [
         (
-            "hugewise/applied/1",
+            "hugewise/applied/2",
             json!({"goals": ["redis"], "end": "applied", "steps": [], "notes": ["a"]}),
         ),
-        ("hugewise/undo/1", json!({"steps": [], "notes": ["a"]})),
-        ("hugewise/status/1", json!({"runs": [], "leases": [], "notes": []})),
+        ("hugewise/undo/2", json!({"steps": [], "notes": ["a"]})),
+        ("hugewise/status/2", json!({"runs": [], "leases": [], "notes": []})),
     ] {
         let mut result = plain.clone();
         result["schema"] = json!(schema);
@@ -38,7 +38,7 @@ pub(crate) fn runs(bytes: &[u8]) {
 }
 
 pub(crate) fn logs() -> Vec<Vec<u8>> {
-    let head = "{\"schema\":\"hugewise/compare-runs/1\",\"seed\":1,\"program\":[\"a\"],\"arms\":[\"base\",\"thp\"],\"design\":\"runs\"}\n";
+    let head = "{\"schema\":\"hugewise/compare-runs/2\",\"seed\":1,\"program\":[\"a\"],\"arms\":[\"base\",\"thp\"],\"design\":\"runs\"}\n";
     let run = "{\"arm\":\"base\",\"run\":{\"arm\":\"base\",\"block\":0,\"again\":false,\"metrics\":{\"wall\":1.5}}}\n";
     vec![format!("{head}{run}").into_bytes()]
 }

@@ -3,10 +3,10 @@
 //! Flipping, settling and looking at page tables come before and after a slice. Inside of it nothing happens but the
 //! process's own work: a look takes longer on base pages than on large ones, and would find the difference that it makes.
 
-mod doubts;
 mod own;
 mod process;
 mod slice;
+mod warnings;
 
 use std::time::Duration;
 
@@ -152,8 +152,8 @@ pub fn run(
     let restored = lives_on.then(|| executor.subject.restore());
     let left = restored.as_ref().and_then(|restored| restored.as_ref().ok());
     let compared = compared.map(|(mut compare, mut all)| {
-        all.extend(compare.arms.iter().filter_map(doubts::pages_changed));
-        all.extend(left.into_iter().flat_map(doubts::of_restored));
+        all.extend(compare.arms.iter().filter_map(warnings::pages_changed));
+        all.extend(left.into_iter().flat_map(warnings::of_restored));
         compare.restored = left.cloned();
         (compare, all)
     });

@@ -195,9 +195,9 @@ fn counted(spec: &Spec, made: &mut Made) -> Finished {
 fn a_process_that_does_more_with_large_pages_is_better_and_has_its_own_control() {
     let mut made = Made::new();
     let finished = counted(&spec(8), &mut made);
-    let (compare, doubts) = finished.compared.expect("slices");
+    let (compare, warnings) = finished.compared.expect("slices");
     let judged = &compare.verdicts[0];
-    assert_eq!(judged.verdict, Verdict::Better, "{judged:?} {doubts:?}");
+    assert_eq!(judged.verdict, Verdict::Better, "{judged:?} {warnings:?}");
     assert!((1.09..1.11).contains(&judged.ratio.expect("a ratio")), "{judged:?}");
     assert!(
         compare.controls[0]
@@ -267,15 +267,21 @@ fn an_arm_that_cannot_take_effect_is_told_with_its_reason_after_one_block() {
 fn pages_that_come_back_within_base_slices_are_never_no_difference() {
     let mut made = Made::new();
     made.comes_back = 500;
-    let (compare, doubts) = counted(&spec(6), &mut made).compared.expect("slices");
+    let (compare, warnings) = counted(&spec(6), &mut made).compared.expect("slices");
     assert_eq!(compare.verdicts[0].verdict, Verdict::Unknown, "{:?}", compare.verdicts);
-    assert!(doubts.iter().any(|doubt| doubt.code == "pages-changed"), "{doubts:?}");
-    // A few of them leave the arm what it is, with a doubt.
+    assert!(
+        warnings.iter().any(|warning| warning.code == "pages-changed"),
+        "{warnings:?}"
+    );
+    // A few of them leave the arm what it is, with a warning.
     let mut made = Made::new();
     made.comes_back = 30;
-    let (compare, doubts) = counted(&spec(6), &mut made).compared.expect("slices");
+    let (compare, warnings) = counted(&spec(6), &mut made).compared.expect("slices");
     assert_eq!(compare.verdicts[0].verdict, Verdict::Better, "{:?}", compare.verdicts);
-    assert!(doubts.iter().any(|doubt| doubt.code == "pages-changed"), "{doubts:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.code == "pages-changed"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -312,10 +318,10 @@ fn if_the_process_ends_what_was_finished_is_judged_and_it_is_said() {
     let mut made = Made::new();
     made.ends_after = 25;
     let finished = counted(&spec(12), &mut made);
-    let (compare, doubts) = finished.compared.expect("eight blocks");
+    let (compare, warnings) = finished.compared.expect("eight blocks");
     assert_eq!((compare.design.ended, compare.design.blocks), (Ended::ProgramEnded, 8));
     assert_eq!(compare.verdicts[0].verdict, Verdict::Better);
-    assert!(doubts.iter().any(|doubt| doubt.code == "program-ended"));
+    assert!(warnings.iter().any(|warning| warning.code == "program-ended"));
     assert!(finished.restored.is_none() && compare.restored.is_none());
     let mut made = Made::new();
     made.ends_after = 1;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use ::process::Attention;
-use model::compare::Run;
 use model::PageKind;
+use model::compare::Run;
 
 use super::{Arm, Live};
 use crate::Error;

@@ -178,11 +178,14 @@ fn when_a_program_ends_what_was_finished_is_judged_and_that_is_said() {
         kept: 0,
         sign: folder.join("over"),
     };
-    let (compare, doubts) = run(&spec(), Vec::new(), &mut slices, &mut keep, &mut ()).expect("two blocks");
+    let (compare, warnings) = run(&spec(), Vec::new(), &mut slices, &mut keep, &mut ()).expect("two blocks");
     // The first start's two blocks of three slices; the second's first slice ends it, whichever block it stands in.
     assert_eq!((compare.design.ended, compare.design.blocks), (Ended::ProgramEnded, 1));
     assert!((8..=9).contains(&keep.kept), "{}", keep.kept);
-    assert!(doubts.iter().any(|doubt| doubt.code == "program-ended"), "{doubts:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.code == "program-ended"),
+        "{warnings:?}"
+    );
     drop(slices);
     std::fs::remove_dir_all(folder).expect("removed");
 }

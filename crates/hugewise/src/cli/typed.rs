@@ -24,7 +24,7 @@ mod size;
 
 /// Finds, measures, fixes and proves what large pages do
 ///
-/// Results go to standard output, progress and doubts to standard error. Exit codes: 0 done; 1 findings at
+/// Results go to standard output, progress and warnings to standard error. Exit codes: 0 done; 1 findings at
 /// or above --fail-on; 2 could not do it; 130 interrupted, all settings restored unless the last line says otherwise.
 #[derive(Debug, Parser)]
 #[command(name = "hugewise", version, propagate_version = true, max_term_width = 100)]
@@ -56,7 +56,7 @@ pub struct Global {
     /// Seed of every random choice, part of the result [default: drawn anew]
     #[arg(long, global = true, value_name = "N")]
     pub seed: Option<u32>,
-    /// No progress and no notes; doubts and errors stay
+    /// No progress and no notes; warnings and errors stay
     #[arg(long, short, global = true)]
     pub quiet: bool,
     /// No colours (likewise when NO_COLOR is set, or the output is not a terminal)

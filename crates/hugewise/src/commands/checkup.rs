@@ -8,7 +8,7 @@ use host::Snapshot;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Latency, Pattern};
 use model::tlb::Tlb;
-use model::{Bytes, Doubt, Envelope, PageKind};
+use model::{Bytes, Envelope, PageKind, Warning};
 
 use super::latency::{Wish, room, usual_kinds};
 use super::stop::Stop;
@@ -72,7 +72,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
         guest,
         skipped: parts.skipped,
     };
-    let result = desk.envelope(machine, parts.doubts, data);
+    let result = desk.envelope(machine, parts.warnings, data);
     files.write(&result)?;
     // The curves are in the report; here they would push the verdict off the screen.
     let look = Look {
@@ -88,11 +88,11 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     Ok(outcome)
 }
 
-/// What became of the parts: what was left out, and what is doubted.
+/// What became of the parts: what was left out, and warnings.
 #[derive(Default)]
 struct Parts {
     skipped: Vec<Skipped>,
-    doubts: Vec<Doubt>,
+    warnings: Vec<Warning>,
 }
 
 impl Parts {
@@ -107,13 +107,13 @@ impl Parts {
         .ok()
     }
 
-    /// The same for a measurement, with its doubts; `None` if the user stopped it.
-    fn measured<T>(&mut self, name: &str, part: anyhow::Result<Option<(T, Vec<Doubt>)>>) -> Option<Option<T>> {
+    /// The same for a measurement, with its warnings; `None` if the user stopped it.
+    fn measured<T>(&mut self, name: &str, part: anyhow::Result<Option<(T, Vec<Warning>)>>) -> Option<Option<T>> {
         match self.read(name, part) {
             Some(None) => None,
             None => Some(None),
-            Some(Some((part, doubts))) => {
-                self.doubts.extend(doubts);
+            Some(Some((part, warnings))) => {
+                self.warnings.extend(warnings);
                 Some(Some(part))
             }
         }
@@ -153,7 +153,7 @@ fn latency(
     typed: &typed::Checkup,
     snapshot: &Snapshot,
     stop: &Stop,
-) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
+) -> anyhow::Result<Option<(Latency, Vec<Warning>)>> {
     if typed.skip.contains(&Part::Latency) {
         bail!("left out by --skip latency");
     }
@@ -168,7 +168,7 @@ fn tlb(
     typed: &typed::Checkup,
     snapshot: &Snapshot,
     stop: &Stop,
-) -> anyhow::Result<Option<(Tlb, Vec<Doubt>)>> {
+) -> anyhow::Result<Option<(Tlb, Vec<Warning>)>> {
     if typed.skip.contains(&Part::Tlb) {
         bail!("left out by --skip tlb");
     }
@@ -187,7 +187,7 @@ fn guest(
     typed: &typed::Checkup,
     snapshot: &Snapshot,
     stop: &Stop,
-) -> anyhow::Result<Option<(Guest, Vec<Doubt>)>> {
+) -> anyhow::Result<Option<(Guest, Vec<Warning>)>> {
     if typed.skip.contains(&Part::Guest) {
         bail!("left out by --skip guest");
     }

@@ -4,7 +4,7 @@ use anyhow::Context;
 use compare::flip::Spec;
 use host::Snapshot;
 use model::collapse::Collapse;
-use model::{Bytes, Doubt};
+use model::{Bytes, Warning};
 
 use super::Desk;
 use super::stop::Stop;
@@ -33,23 +33,23 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Resul
     drop(progress);
     let collapse = collapse?;
     let stopped = collapse.stopped;
-    let result = desk.about(&snapshot, doubts(&collapse), collapse);
+    let result = desk.about(&snapshot, warnings(&collapse), collapse);
     let given = desk.give(&result, form)?;
     Ok(if stopped { Outcome::Interrupted } else { given })
 }
 
 /// What the user should not overlook.
-fn doubts(collapse: &Collapse) -> Vec<Doubt> {
+fn warnings(collapse: &Collapse) -> Vec<Warning> {
     let none = collapse.pieces.large == 0;
     let none = none.then(|| {
-        Doubt::new(
+        Warning::new(
             "nothing-collapsed",
             "no piece is on a large page; the reasons are below",
         )
     });
     let grown = collapse.grown();
     let grown = (grown > Bytes(collapse.before.total().0 / 50)).then(|| {
-        Doubt::new(
+        Warning::new(
             "memory-grew",
             format!("the process holds {grown} more than before: pieces that were partly in use are whole now (--used 100 avoids it)"),
         )

@@ -30,11 +30,11 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Cores) -> anyhow::Result<O
     let mut progress = desk.ui.progress();
     let measured = measure::cores::run(&Spec { cpus, rounds }, &mut progress, &|| stop.is_asked());
     drop(progress);
-    let (cores, doubts) = match measured {
+    let (cores, warnings) = match measured {
         Ok(measured) => measured,
         Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
         Err(error) => return Err(error.into()),
     };
-    let result = desk.about(&snapshot, doubts, cores);
+    let result = desk.about(&snapshot, warnings, cores);
     desk.give(&result, form)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use doctor::Rule;
 use host::config::Given;
 use host::{Input, Snapshot, Source, Tree};
-use model::Doubt;
+use model::Warning;
 use model::findings::Severity;
 
 use super::Desk;
@@ -29,10 +29,10 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
     }
     let form = desk.form::<Doctor>(Format::Text)?;
     let given = given(typed)?;
-    let doubts = given
+    let warnings = given
         .garbled
         .iter()
-        .map(|why| Doubt::new("garbled-line", why.to_string()))
+        .map(|why| Warning::new("garbled-line", why.to_string()))
         .collect();
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !typed.file.is_empty() && desk.global.root.is_none();
@@ -44,7 +44,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
         let doctor = Doctor::with_files(&evidence, &given);
         (evidence.snapshot, doctor)
     };
-    let result = desk.about(&snapshot, doubts, doctor);
+    let result = desk.about(&snapshot, warnings, doctor);
     desk.give(&result, form)?;
     if alone && result.data.is_blind() {
         bail!(

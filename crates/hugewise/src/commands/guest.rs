@@ -8,7 +8,7 @@ use host::Snapshot;
 use measure::guest::{Error, Spec};
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
-use model::{Bytes, Doubt, PageKind};
+use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
 use super::guest_tlb;
@@ -31,7 +31,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     let snapshot = Snapshot::take(&desk.source);
     let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;
     let stop = Stop::on_signals()?;
-    let Some((guest, doubts)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
+    let Some((guest, warnings)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
     if let Some(why) = nothing(&guest) {
@@ -40,7 +40,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     let mut look = desk.ui.look();
     // The matrix is the picture here.
     look.plot = false;
-    let result = desk.about(&snapshot, doubts, guest);
+    let result = desk.about(&snapshot, warnings, guest);
     desk.give_with(&result, form, look)
 }
 
@@ -110,7 +110,12 @@ pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Guest, Vec<Doubt>)>> {
+pub(super) fn measure(
+    ui: &Ui,
+    stop: &Stop,
+    spec: &Spec,
+    no_pool: bool,
+) -> anyhow::Result<Option<(Guest, Vec<Warning>)>> {
     // Before pages are borrowed for nothing.
     measure::guest::can_run().map_err(Coded)?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();

@@ -30,7 +30,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     let measured = on_loan(&desk.ui, typed.placement.no_pool, wanted, |progress| {
         measure::guest::tlb::run(&spec, progress, &|| stop.is_asked())
     });
-    let (guest, doubts) = match measured {
+    let (guest, warnings) = match measured {
         Ok(measured) => measured,
         Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
         Err(error) => return Err(Coded(error).into()),
@@ -38,7 +38,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     if let Some(why) = nothing(&guest) {
         bail!("not-obtained: nothing of what was asked for could be measured: {why}");
     }
-    let result = desk.about(&snapshot, doubts, guest);
+    let result = desk.about(&snapshot, warnings, guest);
     desk.give(&result, form)
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use host::Snapshot;
 use measure::kernelops::{Error, Program, Spec};
 use model::kernelops::{KernelOps, Op};
-use model::{Bytes, Doubt, PageKind};
+use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
 use super::latency::{available, usual_kinds};
@@ -21,10 +21,10 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Kernel) -> anyhow::Result<
     let form = desk.form::<KernelOps>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
     let spec = spec(typed, &snapshot, desk.seed)?;
-    let Some((measured, doubts)) = measure(&desk.ui, &spec, typed.no_pool)? else {
+    let Some((measured, warnings)) = measure(&desk.ui, &spec, typed.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
-    let result = desk.about(&snapshot, doubts, measured);
+    let result = desk.about(&snapshot, warnings, measured);
     desk.give(&result, form)
 }
 
@@ -105,7 +105,7 @@ fn pool_bytes(spec: &Spec) -> Bytes {
 }
 
 /// Measures; `None` if the user stopped it. Whatever happens, borrowed pages are given back.
-fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(KernelOps, Vec<Doubt>)>> {
+fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(KernelOps, Vec<Warning>)>> {
     let stop = Stop::on_signals()?;
     let mut kinds: Vec<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     kinds.sort();

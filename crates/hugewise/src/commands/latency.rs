@@ -6,7 +6,7 @@ use anyhow::Context;
 use host::{Snapshot, Source};
 use measure::latency::{Error, Spec};
 use model::latency::{Access, Latency, Pattern};
-use model::{Bytes, Doubt, PageKind};
+use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
 use super::pools::on_loan;
@@ -22,12 +22,12 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
     let wish = Wish::typed(typed, &snapshot)?;
     let spec = wish.spec(&snapshot, desk.seed)?;
     let stop = Stop::on_signals()?;
-    let Some((latency, doubts)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
+    let Some((latency, warnings)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
     let mut look = desk.ui.look();
     look.plot = (look.plot || typed.plot) && !typed.no_plot;
-    let result = desk.about(&snapshot, doubts, latency);
+    let result = desk.about(&snapshot, warnings, latency);
     desk.give_with(&result, form, look)
 }
 
@@ -121,7 +121,7 @@ pub(super) fn measure(
     stop: &Stop,
     spec: &Spec,
     no_pool: bool,
-) -> anyhow::Result<Option<(Latency, Vec<Doubt>)>> {
+) -> anyhow::Result<Option<(Latency, Vec<Warning>)>> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     note_limit(ui);
     ui.note(&format!(

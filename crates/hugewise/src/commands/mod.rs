@@ -32,7 +32,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use host::{Snapshot, Source};
-use model::{Doubt, Envelope, Machine, Tool};
+use model::{Envelope, Machine, Tool, Warning};
 
 use crate::cli::Cli;
 use crate::cli::typed::{self, Command, Format, Global, Measure};
@@ -114,7 +114,7 @@ impl<'a> Desk<'a> {
     }
 
     /// A result with everything that says where it comes from.
-    fn envelope<T: Show>(&self, machine: Machine, doubts: Vec<Doubt>, data: T) -> Envelope<T> {
+    fn envelope<T: Show>(&self, machine: Machine, warnings: Vec<Warning>, data: T) -> Envelope<T> {
         Envelope {
             schema: schema_name::<T>(),
             tool: Tool {
@@ -125,14 +125,14 @@ impl<'a> Desk<'a> {
             command: self.words.clone(),
             seed: self.seed,
             started: self.started.clone(),
-            doubts,
+            warnings,
             data,
         }
     }
 
     /// A result about the machine at hand.
-    fn about<T: Show>(&self, snapshot: &Snapshot, doubts: Vec<Doubt>, data: T) -> Envelope<T> {
-        self.envelope(snapshot.machine(), doubts, data)
+    fn about<T: Show>(&self, snapshot: &Snapshot, warnings: Vec<Warning>, data: T) -> Envelope<T> {
+        self.envelope(snapshot.machine(), warnings, data)
     }
 
     /// The form asked for, if this kind of result has it. Called before any work is done.
@@ -144,7 +144,7 @@ impl<'a> Desk<'a> {
         Ok(form)
     }
 
-    /// Gives a result to the user: its doubts first, then itself.
+    /// Gives a result to the user: its warnings first, then itself.
     fn give<T: Show>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
         let look = self.ui.look();
         self.give_with(result, form, look)
@@ -157,7 +157,7 @@ impl<'a> Desk<'a> {
         form: Format,
         look: crate::render::look::Look,
     ) -> anyhow::Result<Outcome> {
-        result.doubts.iter().for_each(|doubt| self.ui.doubt(doubt));
+        result.warnings.iter().for_each(|warning| self.ui.warning(warning));
         self.ui.result_by(|out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
     }

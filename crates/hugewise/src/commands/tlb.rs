@@ -4,7 +4,7 @@ use anyhow::Context;
 use host::Snapshot;
 use measure::tlb::{Error, Spec};
 use model::tlb::{Known, Tlb, Ways};
-use model::{Bytes, Doubt, PageKind};
+use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
 use super::latency::usual_kinds;
@@ -31,16 +31,16 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Out
         ..spec(kinds, typed.quick, &snapshot)?
     };
     let stop = Stop::on_signals()?;
-    let Some((tlb, doubts)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
+    let Some((tlb, warnings)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
         return Ok(Outcome::Interrupted);
     };
-    let result = desk.about(&snapshot, doubts, tlb);
+    let result = desk.about(&snapshot, warnings, tlb);
     desk.give(&result, form)
 }
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Tlb, Vec<Doubt>)>> {
+pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Tlb, Vec<Warning>)>> {
     ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
     let measured = on_loan(ui, no_pool, wanted, |progress| {

@@ -124,7 +124,7 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
                 judged.pairs
             )
         }
-        Verdict::NoneShown => format!(
+        Verdict::NoDifference => format!(
             "{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {}{covered}.",
             judged.why
         ),

@@ -135,7 +135,7 @@ fn an_arm_that_did_not_take_effect_is_never_no_difference() {
 
 #[test]
 fn what_does_not_count_says_why_and_a_few_pairs_have_no_interval() {
-    let mut made = compare(Verdict::NoneShown);
+    let mut made = compare(Verdict::NoDifference);
     (made.verdicts[0].low, made.verdicts[0].why) = (None, "likely, but small".to_owned());
     assert_eq!(
         made.headlines(),

@@ -1,14 +1,14 @@
-//! Where a result comes from: the program, the machine, the command, and what to doubt.
+//! Where a result comes from: the program, the machine, the command, and what to warning.
 
 use model::Envelope;
 
 use super::sheet::Sheet;
 
 /// What to know before believing the result; nothing if there is nothing.
-pub fn doubts<T>(result: &Envelope<T>) -> Option<Sheet> {
-    let mut sheet = Sheet::new("Doubts", ["code", "what to know"]);
-    for doubt in &result.doubts {
-        sheet.row([&doubt.code, &doubt.text]);
+pub fn warnings<T>(result: &Envelope<T>) -> Option<Sheet> {
+    let mut sheet = Sheet::new("Warnings", ["code", "what to know"]);
+    for warning in &result.warnings {
+        sheet.row([&warning.code, &warning.text]);
     }
     (!sheet.rows.is_empty()).then_some(sheet)
 }

@@ -192,7 +192,7 @@ impl Bench {
     /// A plan in a file; what makes it a result is taken from another result of this machine.
     pub(crate) fn plan(&self, changes: impl Into<Value>) -> String {
         let mut result: Value = serde_json::from_str(&done(&["size", "reach", "--json"]).out).expect("JSON");
-        result["schema"] = json!("hugewise/plan/1");
+        result["schema"] = json!("hugewise/plan/2");
         result["data"] = json!({"goals": ["pool:2M=8"], "changes": changes.into(), "notes": []});
         let file = self.temp.path().join("plan.json");
         fs::write(&file, result.to_string()).expect("written");

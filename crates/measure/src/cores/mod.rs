@@ -5,7 +5,7 @@ mod ping;
 
 use std::time::{Duration, Instant};
 
-use model::Doubt;
+use model::Warning;
 use model::cores::{Cores, Pair, Relation};
 
 use model::Progress;
@@ -45,11 +45,11 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// as a difference between visits. With nine of them one that was disturbed does not widen the interval.
 const VISITS: u32 = 9;
 
-/// Measures every pair. A pair that could not be measured is a doubt, not an error.
+/// Measures every pair. A pair that could not be measured is a warning, not an error.
 ///
 /// # Errors
 /// [`Error`] says why nothing was measured.
-pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Cores, Vec<Doubt>), Error> {
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Cores, Vec<Warning>), Error> {
     let begun = Instant::now();
     let mut cpus = spec.cpus.clone();
     cpus.sort_unstable();
@@ -77,13 +77,13 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         .zip(&taken)
         .map(|(&cpus, taken)| taken.publish(cpus))
         .collect();
-    let doubts = pairs.iter().filter_map(doubt).collect();
+    let warnings = pairs.iter().filter_map(warning).collect();
     let cores = Cores {
         cpus,
         pairs,
         seconds: begun.elapsed().as_secs_f64(),
     };
-    Ok((cores, doubts))
+    Ok((cores, warnings))
 }
 
 fn left(begun: Instant, done: usize, all: usize) -> Duration {
@@ -124,7 +124,7 @@ impl Taken {
     }
 }
 
-fn doubt(pair: &Pair) -> Option<Doubt> {
+fn warning(pair: &Pair) -> Option<Warning> {
     let [one, two] = pair.cpus;
     (pair.relation == Relation::Unknown).then(|| {
         let seen = pair
@@ -132,7 +132,7 @@ fn doubt(pair: &Pair) -> Option<Doubt> {
             .map_or("they did not run at the same time".to_owned(), |slowdown| {
                 format!("the slowdown is {:.2} to {:.2}", slowdown.low, slowdown.high)
             });
-        Doubt::new(
+        Warning::new(
             "cores-unclear",
             format!(
                 "whether CPUs {one} and {two} share a core is not clear: {seen}; measure again on a quieter machine"

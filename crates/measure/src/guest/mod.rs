@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use host::snapshot::Mmu;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
-use model::{Bytes, Doubt, PageKind, Reading};
+use model::{Bytes, PageKind, Reading, Warning};
 use vm::Hypervisor;
 
 use cell::{Cell, Run};
@@ -107,7 +107,7 @@ pub fn memory(largest: Bytes, kind: PageKind) -> Bytes {
 ///
 /// # Errors
 /// [`Error`]; every guest and all memory are given back in each case.
-pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Guest, Vec<Doubt>), Error> {
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Guest, Vec<Warning>), Error> {
     let begun = Instant::now();
     let spec = spec.checked()?;
     let hypervisor = Hypervisor::open()?;
@@ -137,8 +137,8 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     outcome.operations = operations::all(&hypervisor, stop)?;
     let ticks_per_ns = calibration.ticks_per_ns();
     let guest = outcome.publish(&spec, ticks_per_ns, pinned.cpu(), begun);
-    let doubts = outcome.doubts(&guest);
-    Ok((guest, doubts))
+    let warnings = outcome.warnings(&guest);
+    Ok((guest, warnings))
 }
 
 impl Spec {

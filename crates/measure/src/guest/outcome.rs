@@ -1,4 +1,4 @@
-//! From samples in ticks to the published result, and what to doubt about it. Pure.
+//! From samples in ticks to the published result, and what to warning about it. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use host::snapshot::Mmu;
 use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
 use model::latency::{Backed, Dropped, Point};
-use model::{Bytes, Doubt, Estimate, PageKind};
+use model::{Bytes, Estimate, PageKind, Warning};
 
 use super::cell::{self, Cell, Counted, SANITY, Turns};
 use super::operations::Measured;
@@ -144,10 +144,10 @@ impl Outcome {
     }
 
     /// What weakens the result.
-    pub(super) fn doubts(&self, guest: &Guest) -> Vec<Doubt> {
-        let mut doubts = Vec::new();
+    pub(super) fn warnings(&self, guest: &Guest) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         if let Some(sanity) = guest.sanity.filter(|sanity| sanity.emulated) {
-            doubts.push(Doubt::new("emulated", format!(
+            warnings.push(Warning::new("emulated", format!(
                 "a ring of {} that needs no translation costs {:.2} ns in the guest and {:.2} ns natively: the guest does not run on the bare core, or a neighbour disturbed it; take none of its latencies as the cost of translation, and repeat on a quiet machine",
                 sanity.bytes, sanity.guest_ns, sanity.native_ns
             )));
@@ -159,18 +159,18 @@ impl Outcome {
             .map(|cell| format!("{} on {}", cell.page, cell.kind))
             .collect();
         if !cold.is_empty() {
-            doubts.push(Doubt::new("not-warm", format!(
+            warnings.push(Warning::new("not-warm", format!(
                 "the hypervisor still fixed page faults while these guests were timed: {}; something on the host takes their pages away (KSM, compaction, NUMA balancing, swapping)",
                 cold.join(", ")
             )));
         }
-        doubts.extend(moving(guest));
-        doubts
+        warnings.extend(moving(guest));
+        warnings
     }
 }
 
 /// Points whose turns had not come to rest: they have a bound, and no number.
-fn moving(guest: &Guest) -> Option<Doubt> {
+fn moving(guest: &Guest) -> Option<Warning> {
     let open: Vec<String> = guest
         .points
         .iter()
@@ -183,7 +183,7 @@ fn moving(guest: &Guest) -> Option<Doubt> {
         })
         .collect();
     (!open.is_empty()).then(|| {
-        Doubt::new(
+        Warning::new(
             "not-converged",
             format!(
                 "the second half of a turn still differs from the first: {}; these points have a bound instead of a number; give more time with --budget",
@@ -199,7 +199,7 @@ fn claim_nothing(point: &mut GuestPoint) {
         (point.point.ns, point.point.bound) = (None, None);
         point.point.visits.clear();
         point.ratio = None;
-        point.point.not_measured = Some("the guest is emulated: see the doubt of that name".to_owned());
+        point.point.not_measured = Some("the guest is emulated: see the warning of that name".to_owned());
     }
 }
 

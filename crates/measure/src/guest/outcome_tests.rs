@@ -112,7 +112,7 @@ fn ticks_become_nanoseconds_and_both_sides_stand_beside_each_other() {
     assert_eq!((guest.exits[0].emulated, guest.churn[0].emulated), (false, true));
     assert_eq!(guest.churn[0].not_measured.as_deref(), Some("the guest faulted"));
     assert_eq!(guest.kvm_stats, counts(&[("exits", 7)]));
-    assert!(outcome.doubts(&guest).is_empty());
+    assert!(outcome.warnings(&guest).is_empty());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn no_latency_is_claimed_for_a_guest_that_is_emulated() {
         (ns(&guest, None), ns(&guest, Some(GuestPage::Size4K))),
         (Some(200.0), None)
     );
-    assert_eq!(outcome.doubts(&guest)[0].code, "emulated");
+    assert_eq!(outcome.warnings(&guest)[0].code, "emulated");
     let within = publish(&self::outcome(2.05, 0));
     assert!(
         within.sanity.is_some_and(|sanity| !sanity.emulated),
@@ -133,11 +133,11 @@ fn no_latency_is_claimed_for_a_guest_that_is_emulated() {
 }
 
 #[test]
-fn faults_while_it_was_timed_are_a_doubt() {
+fn faults_while_it_was_timed_are_a_warning() {
     let outcome = outcome(2.0, 5000);
-    let doubts = outcome.doubts(&publish(&outcome));
-    assert_eq!(doubts[0].code, "not-warm");
-    assert!(doubts[0].text.contains("4K on base"), "{}", doubts[0].text);
+    let warnings = outcome.warnings(&publish(&outcome));
+    assert_eq!(warnings[0].code, "not-warm");
+    assert!(warnings[0].text.contains("4K on base"), "{}", warnings[0].text);
 }
 
 #[test]
@@ -154,12 +154,12 @@ fn turns_whose_halves_differ_have_a_bound_and_those_that_only_scatter_a_number()
             .collect(),
     });
     let guest = publish(&moving);
-    let doubts = moving.doubts(&guest);
-    assert_eq!(doubts.len(), 1, "{doubts:?}");
-    assert_eq!(doubts[0].code, "not-converged");
+    let warnings = moving.warnings(&guest);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0].code, "not-converged");
     assert!(
-        doubts[0].text.contains("64M of 4K on base") && !doubts[0].text.contains("native"),
-        "{doubts:?}"
+        warnings[0].text.contains("64M of 4K on base") && !warnings[0].text.contains("native"),
+        "{warnings:?}"
     );
     let inside = guest
         .points

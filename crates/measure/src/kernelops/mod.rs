@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use model::kernelops::{KernelOps, Op};
-use model::{Bytes, Doubt};
+use model::{Bytes, Warning};
 
 pub use plan::usual;
 pub use worker::serve_if_asked;
@@ -108,7 +108,7 @@ pub fn run(
     spec: &Spec,
     progress: &mut dyn Progress,
     stop: &dyn Fn() -> bool,
-) -> Result<(KernelOps, Vec<Doubt>), Error> {
+) -> Result<(KernelOps, Vec<Warning>), Error> {
     let begun = Instant::now();
     let targets = plan::targets(spec);
     if targets.is_empty() || spec.cpus.is_empty() {
@@ -124,7 +124,7 @@ pub fn run(
     let sampled = sweep.run(&mut Live::new(spec, &targets, stop), progress, stop)?;
     let ticks_per_ns = calibration.ticks_per_ns();
     let others = company.and_then(|company| company.others_until(Company::now()?));
-    let doubts = outcome::doubts(&targets, &sampled, spec.budget, others);
+    let warnings = outcome::warnings(&targets, &sampled, spec.budget, others);
     let used = targets.iter().filter_map(|target| plan::places(target, &spec.cpus));
     let used = used.map(|places| places.len() * 2).max().unwrap_or(0);
     let result = KernelOps {
@@ -134,5 +134,5 @@ pub fn run(
         rounds: sampled.rounds,
         seconds: begun.elapsed().as_secs_f64(),
     };
-    Ok((result, doubts))
+    Ok((result, warnings))
 }

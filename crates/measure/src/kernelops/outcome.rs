@@ -1,11 +1,11 @@
-//! From samples and proofs to the result: points with numbers or reasons, and what to doubt. Pure.
+//! From samples and proofs to the result: points with numbers or reasons, and what to warning. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::kernelops::{Op, Point};
 use model::latency::Backed;
-use model::{Backing, Doubt, Estimate, PageKind};
+use model::{Backing, Estimate, PageKind, Warning};
 
 use super::plan::Target;
 use super::samples::Samples;
@@ -123,22 +123,22 @@ fn per_operation(samples: &Samples) -> BTreeMap<String, f64> {
 }
 
 /// What weakens the result; `others` is the share of processor time that other processes used meanwhile.
-pub(super) fn doubts(targets: &[Target], sampled: &Sampled, budget: Duration, others: Option<f64>) -> Vec<Doubt> {
+pub(super) fn warnings(targets: &[Target], sampled: &Sampled, budget: Duration, others: Option<f64>) -> Vec<Warning> {
     let all = [
         busy(others),
         unsteady(targets, sampled),
         moving(targets, sampled),
         unsettled(sampled, budget),
     ];
-    let mut doubts: Vec<Doubt> = all.into_iter().flatten().collect();
-    doubts.sort();
-    doubts
+    let mut warnings: Vec<Warning> = all.into_iter().flatten().collect();
+    warnings.sort();
+    warnings
 }
 
 /// An operation of several processes cannot tell who else ran in between; the whole machine can.
-fn busy(others: Option<f64>) -> Option<Doubt> {
+fn busy(others: Option<f64>) -> Option<Warning> {
     let share = others.filter(|&share| share > BUSY)? * 100.0;
-    Some(Doubt::new(
+    Some(Warning::new(
         "busy-machine",
         format!(
             "others used {share:.0} % of all processor time meanwhile, so that operations of several processes (fw, pcd, \
@@ -147,7 +147,7 @@ fn busy(others: Option<f64>) -> Option<Doubt> {
     ))
 }
 
-fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
+fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
     let all = measured(targets, sampled);
     let apart = all
         .iter()
@@ -165,11 +165,11 @@ fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
         target.workers,
         apart * 100.0
     );
-    Some(Doubt::new("rounds-disagree", text))
+    Some(Warning::new("rounds-disagree", text))
 }
 
 /// Points whose visits had not come to rest: they have a bound, and no number.
-fn moving(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
+fn moving(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
     let all = measured(targets, sampled);
     let moving: Vec<(&Target, f64)> = all
         .iter()
@@ -186,7 +186,7 @@ fn moving(targets: &[Target], sampled: &Sampled) -> Option<Doubt> {
         target.workers,
         (ratio - 1.0) * 100.0
     );
-    Some(Doubt::new("not-converged", text))
+    Some(Warning::new("not-converged", text))
 }
 
 fn measured<'a>(targets: &'a [Target], sampled: &'a Sampled) -> Vec<(&'a Target, &'a Samples)> {
@@ -194,7 +194,7 @@ fn measured<'a>(targets: &'a [Target], sampled: &'a Sampled) -> Vec<(&'a Target,
     all.filter(|(_, samples)| samples.refused().is_none()).collect()
 }
 
-fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Doubt> {
+fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Warning> {
     let measured: Vec<_> = sampled
         .samples
         .iter()
@@ -203,7 +203,7 @@ fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Doubt> {
     let open = measured.iter().filter(|samples| !samples.is_settled()).count();
     (2 * open > measured.len()).then(|| {
         let (all, seconds) = (measured.len(), budget.as_secs_f64());
-        Doubt::new(
+        Warning::new(
             "short-budget",
             format!("{open} of {all} points did not come within 2 % in {seconds:.0} s; give more time with --budget"),
         )
@@ -226,7 +226,7 @@ mod tests {
     use model::kernelops::Op;
     use model::{Backing, Bytes, PageKind, Reading};
 
-    use super::{doubts, points};
+    use super::{points, warnings};
     use crate::kernelops::plan::Target;
     use crate::kernelops::samples::{Samples, Visit};
     use crate::kernelops::sweep::Sampled;
@@ -298,8 +298,8 @@ mod tests {
         later.ticks = vec![300.0; 40];
         let (targets, sampled) = of(Op::Segv, vec![Ok(vec![taken(100, None)]), Ok(vec![later])]);
         let codes = |others| -> Vec<String> {
-            let doubts = doubts(&targets, &sampled, Duration::from_secs(1), others);
-            doubts.into_iter().map(|doubt| doubt.code).collect()
+            let warnings = warnings(&targets, &sampled, Duration::from_secs(1), others);
+            warnings.into_iter().map(|warning| warning.code).collect()
         };
         assert_eq!(codes(Some(0.05)), ["rounds-disagree", "short-budget"]);
         assert_eq!(codes(None), codes(Some(0.05)));
@@ -318,8 +318,8 @@ mod tests {
         let mut moving = taken(100, None);
         moving.ticks = (0..40).map(|n| 300.0 - f64::from(n)).collect();
         let (targets, sampled) = of(Op::Segv, vec![Ok(vec![moving]); 6]);
-        let doubts = doubts(&targets, &sampled, Duration::from_secs(1), None);
-        assert_eq!(doubts.len(), 1, "{doubts:?}");
+        let warnings = warnings(&targets, &sampled, Duration::from_secs(1), None);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
         let point = points(&targets, &sampled, 2.0).remove(0);
         let high = point.bound.and_then(|bound| bound.high).expect("a bound");
         assert!(
@@ -327,8 +327,8 @@ mod tests {
             "{point:?}"
         );
         assert!(
-            doubts[0].code == "not-converged" && doubts[0].text.contains("-7 %"),
-            "{doubts:?}"
+            warnings[0].code == "not-converged" && warnings[0].text.contains("-7 %"),
+            "{warnings:?}"
         );
     }
 }

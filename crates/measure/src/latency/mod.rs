@@ -17,7 +17,7 @@ mod visit;
 use std::time::{Duration, Instant};
 
 use model::latency::{Access, Latency, Pattern};
-use model::{Bytes, Doubt, PageKind};
+use model::{Bytes, PageKind, Warning};
 
 pub use plan::sizes;
 
@@ -98,7 +98,11 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error`]; everything is released in each case.
-pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Latency, Vec<Doubt>), Error> {
+pub fn run(
+    spec: &Spec,
+    progress: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Latency, Vec<Warning>), Error> {
     let begun = Instant::now();
     let points = plan::points(spec);
     if points.is_empty() {
@@ -150,7 +154,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         let no_pmu = live.no_pmu();
         outcome.add(&mine, sampled, &mut arenas, no_pmu, stop)?;
     }
-    let mut doubts = outcome.doubts(shifts.len() > 1, budget);
+    let mut warnings = outcome.warnings(shifts.len() > 1, budget);
     let ticks_per_ns = calibration.ticks_per_ns();
     let latency = Latency {
         points: outcome.points(ticks_per_ns, spec.private_cache),
@@ -161,6 +165,6 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         rounds: outcome.rounds(),
         seconds: begun.elapsed().as_secs_f64(),
     };
-    doubts.sort();
-    Ok((latency, doubts))
+    warnings.sort();
+    Ok((latency, warnings))
 }

@@ -1,9 +1,9 @@
-//! From samples and proofs to the result: points with numbers or reasons, and what to doubt.
+//! From samples and proofs to the result: points with numbers or reasons, and what to warning.
 
 use std::time::Duration;
 
 use model::latency::{Bound, Convergence, Point, Stopped};
-use model::{Bytes, Doubt, Estimate};
+use model::{Bytes, Estimate, Warning};
 
 use super::Error;
 use super::arenas::Arenas;
@@ -93,7 +93,7 @@ impl Outcome {
     }
 
     /// What weakens the result.
-    pub(super) fn doubts(&self, apart: bool, budget: Duration) -> Vec<Doubt> {
+    pub(super) fn warnings(&self, apart: bool, budget: Duration) -> Vec<Warning> {
         [
             self.busy(),
             self.unsteady(),
@@ -107,7 +107,7 @@ impl Outcome {
         .collect()
     }
 
-    fn busy(&self) -> Option<Doubt> {
+    fn busy(&self) -> Option<Warning> {
         let dropped: u64 = self.points.iter().map(|point| point.samples.dropped().total()).sum();
         let kept: u64 = self
             .points
@@ -116,15 +116,15 @@ impl Outcome {
             .sum();
         let share = dropped as f64 / (dropped + kept).max(1) as f64;
         (share > BUSY).then(|| {
-            Doubt::new("busy-machine", format!("{:.0} % of the samples were disturbed (switched out, or the core clock changed) and dropped; repeat on a quieter machine", share * 100.0))
+            Warning::new("busy-machine", format!("{:.0} % of the samples were disturbed (switched out, or the core clock changed) and dropped; repeat on a quieter machine", share * 100.0))
         })
     }
 
-    fn unsteady(&self) -> Option<Doubt> {
+    fn unsteady(&self) -> Option<Warning> {
         let apart = |point: &&Measured| point.samples.disagreement();
         let unsteady: Vec<&Measured> = self.points.iter().filter(|point| apart(point) > UNSTEADY).collect();
         let worst = unsteady.iter().max_by(|a, b| apart(a).total_cmp(&apart(b)))?;
-        Some(Doubt::new(
+        Some(Warning::new(
             "rounds-disagree",
             format!(
                 "at {} of {} points two visits differ by more than {:.0} % on average, most of all {} at {} ({:.0} %): other users of its caches or memory change what a step costs",
@@ -138,14 +138,14 @@ impl Outcome {
         ))
     }
 
-    fn not_converged(&self, budget: Duration) -> Option<Doubt> {
+    fn not_converged(&self, budget: Duration) -> Option<Warning> {
         let open: Vec<&Measured> = self
             .points
             .iter()
             .filter(|point| point.samples.bound().is_some())
             .collect();
         let first = open.first()?;
-        Some(Doubt::new(
+        Some(Warning::new(
             "not-converged",
             format!(
                 "{} of {} points did not converge in {:.1} s, such as {} at {}: they have a bound and no number; give more time with --budget",
@@ -158,7 +158,7 @@ impl Outcome {
         ))
     }
 
-    fn unsettled(&self, budget: Duration) -> Option<Doubt> {
+    fn unsettled(&self, budget: Duration) -> Option<Warning> {
         let measured = self.points.iter().filter(|point| point.samples.visits() > 0);
         let (open, all) = measured.fold((0, 0), |(open, all), point| {
             (
@@ -167,7 +167,7 @@ impl Outcome {
             )
         });
         (2 * open > all).then(|| {
-            Doubt::new(
+            Warning::new(
                 "short-budget",
                 format!(
                     "{open} of {all} points did not come within 1 % in {:.1} s; give more time with --budget",
@@ -177,9 +177,9 @@ impl Outcome {
         })
     }
 
-    fn swappable(&self) -> Option<Doubt> {
+    fn swappable(&self) -> Option<Warning> {
         (!self.unlocked.is_empty()).then(|| {
-            Doubt::new(
+            Warning::new(
                 "not-locked",
                 format!(
                     "{} memory could not be locked (raise `ulimit -l`); if the machine swaps, numbers are wrong",
@@ -190,8 +190,8 @@ impl Outcome {
     }
 }
 
-fn kinds_apart() -> Doubt {
-    Doubt::new(
+fn kinds_apart() -> Warning {
+    Warning::new(
         "kinds-apart",
         "memory did not suffice for all page kinds at once; they were measured one after the other, so drift looks like a difference (choose a smaller --to)",
     )

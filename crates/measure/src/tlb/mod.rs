@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
 use model::tlb::{Entries, Known, Level, Tlb, Walk};
-use model::{Bytes, Doubt, Estimate, PageKind};
+use model::{Bytes, Estimate, PageKind, Warning};
 
 use backing::Split;
 use discover::{Effort, Search};
@@ -83,11 +83,11 @@ const SAMPLED: u64 = 32;
 /// Lines to sample with when the first level is unknown: beyond any known first level.
 const LINES_ANYWAY: u32 = 200;
 
-/// Finds levels, walk costs, sharing and host backing. What could not be measured is a doubt, not an error.
+/// Finds levels, walk costs, sharing and host backing. What could not be measured is a warning, not an error.
 ///
 /// # Errors
 /// [`Error::Interrupted`] when told to stop, else when nothing can be measured at all.
-pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Doubt>), Error> {
+pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Warning>), Error> {
     if spec.kinds.is_empty() {
         return Err(Error::Nothing);
     }
@@ -101,7 +101,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         begun,
         clock: &clock,
         searches: Vec::new(),
-        doubts: Vec::new(),
+        warnings: Vec::new(),
         tlb: empty(spec, pinned.cpu()),
         cycles_per_tick: Vec::new(),
     };
@@ -126,7 +126,7 @@ struct Job<'a> {
     clock: &'a CoreClock,
     /// What looks for the levels of each kind that has any.
     searches: Vec<(PageKind, Search<'a, Live<'a>>)>,
-    doubts: Vec<Doubt>,
+    warnings: Vec<Warning>,
     tlb: Tlb,
     cycles_per_tick: Vec<f64>,
 }
@@ -170,8 +170,8 @@ impl<'a> Job<'a> {
         self.pages(if kind.is_large() { PageKind::Base } else { PageKind::Thp })
     }
 
-    fn doubt(&mut self, code: &str, text: String) {
-        self.doubts.push(Doubt::new(code, text));
+    fn warning(&mut self, code: &str, text: String) {
+        self.warnings.push(Warning::new(code, text));
     }
 
     fn levels(&mut self, kind: PageKind) {
@@ -185,7 +185,7 @@ impl<'a> Job<'a> {
             self.clock,
         ) {
             Ok(live) => live,
-            Err(error) => return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
+            Err(error) => return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {error}")),
         };
         let effort = if self.spec.quick { Effort::QUICK } else { Effort::FULL };
         let mut search = Search::new(live, effort, self.stop);
@@ -244,11 +244,11 @@ impl<'a> Job<'a> {
         levels.splice(at..at, told);
     }
 
-    /// The end of a search: all that it measured, and what is to be doubted.
+    /// The end of a search: all that it measured, and its warnings.
     fn close(&mut self, kind: PageKind, search: Search<'_, Live<'_>>) {
         if let Some(why) = search.oracle.disproved() {
             self.tlb.levels.retain(|level| level.kind != kind);
-            return self.doubt("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
+            return self.warning("tlb-not-measured", format!("{kind} pages were not measured: {why}"));
         }
         self.tlb.memory.push(search.oracle.memory());
         let found = search.found();
@@ -257,9 +257,9 @@ impl<'a> Job<'a> {
         let busy = (1..)
             .zip(&found.levels)
             .filter_map(|(number, level)| neighbour(kind, number, level));
-        self.doubts.extend(busy);
+        self.warnings.extend(busy);
         if found.levels.is_empty() {
-            self.doubt(
+            self.warning(
                 "tlb-no-knee",
                 format!("the cost of {kind} pages never rises: no level can be told"),
             );
@@ -280,7 +280,7 @@ impl<'a> Job<'a> {
             let (pages, other) = (self.pages(kind), self.other(kind));
             match walks::walks(pages, other, self.spec.pmd_page, &footprints, rounds, self.clock) {
                 Ok(measured) => self.keep_walks(kind, &measured),
-                Err(error) => self.doubt("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
+                Err(error) => self.warning("tlb-walks", format!("walks of {kind} pages were not measured: {error}")),
             }
         }
     }
@@ -321,7 +321,7 @@ impl<'a> Job<'a> {
         let mut sampled = match Sampled::new(large, small, count, lines.into(), self.clock) {
             Ok(sampled) => sampled,
             Err(error) => {
-                self.doubt(
+                self.warning(
                     "tlb-backing",
                     format!(
                         "{} pages were not sampled, host backing is not judged: {error}",
@@ -336,7 +336,7 @@ impl<'a> Job<'a> {
     }
 
     /// Cycles become ns by the core clock of the whole run.
-    fn finish(mut self, ticks_per_ns: f64) -> (Tlb, Vec<Doubt>) {
+    fn finish(mut self, ticks_per_ns: f64) -> (Tlb, Vec<Warning>) {
         for (kind, search) in std::mem::take(&mut self.searches) {
             self.close(kind, search);
         }
@@ -352,10 +352,10 @@ impl<'a> Job<'a> {
             walk.ns = in_ns(walk.cycles).unwrap_or(walk.cycles);
         }
         self.tlb.seconds = self.begun.elapsed().as_secs_f64();
-        self.doubts.extend(self.tlb.levels.iter().filter_map(unknown));
-        self.doubts.extend(self.tlb.disagreements());
+        self.warnings.extend(self.tlb.levels.iter().filter_map(unknown));
+        self.warnings.extend(self.tlb.disagreements());
         self.tlb.widen();
-        self.doubts.extend(self.tlb.unconfirmed());
-        (self.tlb, self.doubts)
+        self.warnings.extend(self.tlb.unconfirmed());
+        (self.tlb, self.warnings)
     }
 }

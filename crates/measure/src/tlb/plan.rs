@@ -13,7 +13,7 @@ const FAR_STRIDES: u32 = 10;
 /// Blocks, as powers of two of pages: they keep more pages than the first level holds in few sets of the second.
 const FAR_BLOCKS: [u32; 2] = [3, 5];
 /// Random draws of pages. By luck one of five spreads as many pages as there are entries evenly over two sets of eight; it takes
-/// a dozen to leave no doubt. Where there are many sets, no draw is ever that lucky.
+/// a dozen to leave no warning. Where there are many sets, no draw is ever that lucky.
 const NEAR_DRAWS: u32 = 12;
 const FAR_DRAWS: u32 = 4;
 /// Those of them that the first look goes through at many numbers of pages.

@@ -87,7 +87,7 @@ impl Job<'_> {
         let entries = level.and_then(|level| level.entries.as_mut());
         if let Some(entries) = entries.filter(|entries| entries.high < most.low) {
             entries.high = most.high;
-            self.doubt(
+            self.warning(
                 "tlb-neighbour",
                 format!(
                     "{fewer} pages share {most} entries but seem to have fewer: a neighbour was busy; measure again"

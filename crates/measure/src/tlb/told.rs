@@ -1,7 +1,7 @@
-//! How what was found becomes the shape of a result, with a doubt for what was not.
+//! How what was found becomes the shape of a result, with a warning for what was not.
 
 use model::tlb::{CurvePoint, HostBacking, Level, Tlb, Verdict};
-use model::{Bytes, Doubt, Estimate, PageKind};
+use model::{Bytes, Estimate, PageKind, Warning};
 
 use super::Spec;
 use super::discover::{Discovery, Found};
@@ -39,8 +39,8 @@ pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
     }
 }
 
-/// The doubt about a level whose entries a noisy neighbor held for a good part of the time.
-pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Doubt> {
+/// The warning about a level whose entries a noisy neighbor held for a good part of the time.
+pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
     const OFTEN: f64 = 0.75;
     let (free, entries) = found.free.filter(|&free| free < OFTEN).zip(found.entries)?;
     let text = format!(
@@ -49,14 +49,14 @@ pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Doub
          long as that lasts",
         100.0 * free
     );
-    Some(Doubt::new("tlb-neighbour", text))
+    Some(Warning::new("tlb-neighbour", text))
 }
 
-/// The doubt about a level whose entries cannot be told.
-pub(super) fn unknown(level: &Level) -> Option<Doubt> {
+/// The warning about a level whose entries cannot be told.
+pub(super) fn unknown(level: &Level) -> Option<Warning> {
     let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
     let text = format!("{} pages, level {}: {why}", level.kind, level.level);
-    Some(Doubt::new("tlb-unknown", text))
+    Some(Warning::new("tlb-unknown", text))
 }
 
 /// The first level of a kind whose pages the host splinters.

@@ -213,9 +213,9 @@ fn values_and_names_are_plain() {
 fn another_result_is_not_taken_for_a_plan() {
     for (text, part) in [
         ("{", "no plan"),
-        (r#"{"schema":"hugewise/ps/1"}"#, "hugewise/ps/1"),
+        (r#"{"schema":"hugewise/ps/2"}"#, "hugewise/ps/2"),
         ("[]", "none"),
-        (r#"{"schema":"hugewise/plan/1"}"#, "no plan"),
+        (r#"{"schema":"hugewise/plan/2"}"#, "no plan"),
     ] {
         let error = Plan::from_json(text).expect_err(text).to_string();
         assert!(error.contains(part) && error.contains("--for"), "{error}");

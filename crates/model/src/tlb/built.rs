@@ -56,12 +56,12 @@ impl Level {
     /// timing shows: contention on the core can make a TLB seem smaller for as long as a measurement lasts, and nothing can make
     /// it seem larger.
     pub fn widen(&mut self, known: &[Known]) {
-        self.doubt_fewer(known);
-        self.doubt_oddity(known);
+        self.warning_fewer(known);
+        self.warning_oddity(known);
     }
 
     /// Takes a number below what others say for the least of a range.
-    fn doubt_fewer(&mut self, known: &[Known]) {
+    fn warning_fewer(&mut self, known: &[Known]) {
         let said = known.iter().filter(|known| known.is_of(self.kind, self.level));
         let Some((entries, most)) = self.entries.zip(said.max_by_key(|known| known.entries)) else {
             return;
@@ -73,7 +73,7 @@ impl Level {
     }
 
     /// Takes a number that no TLB is built with for the least of a range, unless a source names so many, or more.
-    fn doubt_oddity(&mut self, known: &[Known]) {
+    fn warning_oddity(&mut self, known: &[Known]) {
         let Some(entries) = self.entries else { return };
         let bounded = |known: &Known| known.is_of(self.kind, self.level) && known.entries >= entries.low;
         let built = built(entries, self.ways);

@@ -40,14 +40,14 @@ fn tlb(value: u32, ways: Ways) -> Tlb {
 }
 
 #[test]
-fn a_measurement_that_differs_from_cpuid_is_a_doubt_and_one_that_agrees_is_none() {
-    let doubts = tlb(96, Ways::Count(6)).disagreements();
-    assert_eq!(doubts.len(), 1);
+fn a_measurement_that_differs_from_cpuid_is_a_warning_and_one_that_agrees_is_none() {
+    let warnings = tlb(96, Ways::Count(6)).disagreements();
+    assert_eq!(warnings.len(), 1);
     assert!(
-        doubts[0]
+        warnings[0]
             .text
             .contains("timing shows 96 6-way, cpuid 0x18 says 64 4-way"),
-        "{doubts:?}"
+        "{warnings:?}"
     );
     assert_eq!(tlb(64, Ways::Count(4)).disagreements(), []);
     assert_eq!(tlb(64, Ways::Full).disagreements().len(), 1);
@@ -108,8 +108,8 @@ fn a_number_that_no_source_names_is_told_with_what_timing_alone_cannot_tell() {
     let mut tlb = tlb(96, Ways::Count(6));
     assert_eq!(tlb.unconfirmed(), None);
     tlb.known.clear();
-    let doubt = tlb.unconfirmed().expect("a doubt");
-    assert!(doubt.text.contains("what base pages, level 1 holds"), "{doubt:?}");
+    let warning = tlb.unconfirmed().expect("a warning");
+    assert!(warning.text.contains("what base pages, level 1 holds"), "{warning:?}");
     tlb.levels[0].entries = None;
     assert_eq!(tlb.unconfirmed(), None);
 }

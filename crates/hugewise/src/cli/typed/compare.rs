@@ -15,7 +15,7 @@ use model::Bytes;
 /// `hugewise compare`
 ///
 /// Runs an unmodified program under several page policies, in interleaved blocks, proves from outside which pages each run
-/// got, and says better, worse, none shown, or that an arm did not take effect. Arms change the program's own process only,
+/// got, and says better, worse, no difference, or that an arm did not take effect. Arms change the program's own process only,
 /// never the machine; pool pages come on loan. Exit codes: 0 done; 1 what --fail-if names; 2 could not do it; 130 stopped:
 /// finished runs are kept, and --resume goes on with them.
 ///

@@ -140,10 +140,10 @@ fn cut(blocks: u32) -> Outcome {
 
 #[test]
 fn a_result_without_its_pages_is_unfit_and_its_reason_stays() {
-    let (mut compare, doubts) = cut(30);
+    let (mut compare, warnings) = cut(30);
     compare.verdicts[0].why = "did not take effect: prctl".to_owned();
     let in_effect =
-        |compare: &model::compare::Compare| Made::Compared(Box::new((compare.clone(), doubts.clone()))).in_effect();
+        |compare: &model::compare::Compare| Made::Compared(Box::new((compare.clone(), warnings.clone()))).in_effect();
     assert!(matches!(in_effect(&compare), Made::Compared(_)));
     compare.arms[1].took_effect = Reading::Known(false);
     let Made::Unfit(error) = in_effect(&compare) else {

@@ -122,7 +122,7 @@ fn give(
     journal: Journal,
     compared: Result<Compared, Error>,
 ) -> anyhow::Result<Outcome> {
-    let (compared, doubts) = match compared {
+    let (compared, warnings) = match compared {
         Err(Error::Interrupted) => {
             journal.tell(&desk.ui);
             return Ok(Outcome::Interrupted);
@@ -134,7 +134,7 @@ fn give(
         Ok(compared) => compared,
     };
     let outcome = outcome(typed, &compared);
-    let result = desk.about(snapshot, doubts, compared);
+    let result = desk.about(snapshot, warnings, compared);
     desk.give(&result, form)?;
     if outcome == Outcome::Interrupted {
         journal.tell(&desk.ui);

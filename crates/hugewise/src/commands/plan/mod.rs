@@ -17,15 +17,15 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Ou
     let form = desk.form::<Plan>(Format::Text)?;
     let goals = goals(&typed.goals)?;
     let host = Host::look(&desk.source);
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     let mut wanted = Vec::new();
     for goal in goals {
         let needs =
-            needs::needs(&goal, &host, &desk.source, &mut doubts).with_context(|| format!("goal `{}`", goal.text))?;
+            needs::needs(&goal, &host, &desk.source, &mut warnings).with_context(|| format!("goal `{}`", goal.text))?;
         wanted.push(Wanted { goal, needs });
     }
     let plan = plan(&host, &wanted)?;
-    let result = desk.about(&host.snapshot, doubts, plan);
+    let result = desk.about(&host.snapshot, warnings, plan);
     desk.give(&result, form)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use host::Source;
-use model::{Bytes, Doubt};
+use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmGoal, Want};
 use plan::{Host, Need};
 use sim::size::database::{self, Innodb};
@@ -19,7 +19,7 @@ pub(super) fn needs(
     goal: &Goal,
     host: &Host<'_>,
     source: &Source,
-    doubts: &mut Vec<Doubt>,
+    warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Vec<Need>> {
     let default = host.default_page();
     match &goal.want {
@@ -29,7 +29,7 @@ pub(super) fn needs(
             let sizing = database::oracle(oracle.sga, oracle.instances, default)?;
             Ok(need(&sizing, "pages", default, None).into_iter().collect())
         }
-        Want::Postgres(database) => of_postgres(database, source, default, doubts),
+        Want::Postgres(database) => of_postgres(database, source, default, warnings),
         Want::Innodb(database) => of_innodb(database, source, default),
         Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Kubernetes(_) | Want::Windows(_) => Ok(Vec::new()),
     }
@@ -109,7 +109,7 @@ fn of_postgres(
     goal: &DatabaseGoal,
     source: &Source,
     default: Bytes,
-    doubts: &mut Vec<Doubt>,
+    warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Vec<Need>> {
     let text = source
         .text(&goal.file)
@@ -130,7 +130,7 @@ fn of_postgres(
     let sizing = match said {
         Ok(pages) => postgres::told(pages, page)?,
         Err(why) => {
-            doubts.push(estimated(&why));
+            warnings.push(estimated(&why));
             postgres::postgres(
                 &Postgres {
                     page: Some(page),

@@ -4,7 +4,7 @@ pub(super) mod server;
 
 use anyhow::Context;
 use host::{Input, Snapshot};
-use model::{Bytes, Doubt};
+use model::{Bytes, Warning};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Jvm};
 use sim::size::postgres::{self, Postgres};
@@ -21,11 +21,11 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Size) -> anyhow::Result<Outcome> 
         return reach(desk, typed);
     }
     let form = desk.form::<Sizing>(Format::Text)?;
-    let (sizing, doubts) = match typed {
+    let (sizing, warnings) = match typed {
         Size::Postgres(typed) => postgres(typed)?,
         other => (calculated(other)?, Vec::new()),
     };
-    let result = desk.about(&Snapshot::take(&desk.source), doubts, sizing);
+    let result = desk.about(&Snapshot::take(&desk.source), warnings, sizing);
     desk.give(&result, form)
 }
 
@@ -100,10 +100,10 @@ impl typed::Ksm {
     }
 }
 
-/// What the server says, or an estimate from its file, with the doubt that it is one.
-fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Doubt>)> {
+/// What the server says, or an estimate from its file, with the warning that it is one.
+fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
     let mut settings = Postgres::default();
-    let mut doubts = Vec::new();
+    let mut warnings = Vec::new();
     if let Some(file) = &typed.file {
         let name = file.display().to_string();
         let text = Input::Configuration
@@ -112,17 +112,17 @@ fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Doubt>)> {
         settings = Postgres::parse(&name, &text)?;
         if !typed.estimate && typed.shared_buffers.is_none() {
             match server::pages(file) {
-                Ok(pages) => return Ok((postgres::told(pages, settings.page.unwrap_or(typed.pages))?, doubts)),
-                Err(why) => doubts.push(estimated(&why)),
+                Ok(pages) => return Ok((postgres::told(pages, settings.page.unwrap_or(typed.pages))?, warnings)),
+                Err(why) => warnings.push(estimated(&why)),
             }
         }
     }
     settings.shared_buffers = typed.shared_buffers.unwrap_or(settings.shared_buffers);
-    Ok((postgres::postgres(&settings, typed.pages)?, doubts))
+    Ok((postgres::postgres(&settings, typed.pages)?, warnings))
 }
 
 /// What to know about pages that the server did not tell itself.
-pub(super) fn estimated(why: &str) -> Doubt {
+pub(super) fn estimated(why: &str) -> Warning {
     let text = format!("the server could not be asked ({why}); the pages are an estimate, a few per cent too many");
-    Doubt::new("estimated", text)
+    Warning::new("estimated", text)
 }

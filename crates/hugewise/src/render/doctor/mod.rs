@@ -119,12 +119,12 @@ fn finding(finding: &Finding) -> Sheet {
 
 /// Id and name, and how sure it is where it is not certain.
 fn headline(finding: &Finding) -> String {
-    let doubt = match finding.confidence {
+    let warning = match finding.confidence {
         Confidence::High => "",
         Confidence::Medium => " (likely)",
         Confidence::Low => " (a hint)",
     };
-    format!("{} {}{doubt}", finding.id, finding.name)
+    format!("{} {}{warning}", finding.id, finding.name)
 }
 
 fn unjudged(title: &str, list: &[NotJudged]) -> Option<Sheet> {

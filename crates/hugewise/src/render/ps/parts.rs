@@ -164,9 +164,9 @@ fn held_note(held: &Held) -> String {
 }
 
 fn holder_cells(holder: &Holder) -> [String; 6] {
-    let doubt = if holder.sure { "" } else { " (?)" };
+    let warning = if holder.sure { "" } else { " (?)" };
     [
-        format!("{}{doubt}", holder.kind.title()),
+        format!("{}{warning}", holder.kind.title()),
         holder.name.clone(),
         holder.bytes.to_string(),
         holder.page.map_or_else(|| "?".to_owned(), Bytes::exact),

@@ -3,7 +3,7 @@
 use super::write;
 use crate::samples::{envelope, usual};
 use crate::show::{Show, ShowError};
-use model::{Doubt, Envelope, Reading};
+use model::{Envelope, Reading, Warning};
 
 fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
     let mut page = Vec::new();
@@ -30,7 +30,7 @@ fn the_page_needs_nothing_from_outside_and_holds_its_own_result() {
         .and_then(|rest| rest.split("</script>").next())
         .expect("embedded");
     let again: serde_json::Value = serde_json::from_str(json).expect("JSON");
-    assert_eq!(again["schema"], "hugewise/latency/1");
+    assert_eq!(again["schema"], "hugewise/latency/2");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn hostile_text_stays_text() {
     let mut result = envelope(usual());
     result.command = vec![evil.to_owned()];
     result.machine.cpu = Reading::Known(evil.to_owned());
-    result.doubts = vec![Doubt::new("evil", evil)];
+    result.warnings = vec![Warning::new("evil", evil)];
     result.data.points[0].backing.proof = evil.to_owned();
     let html = page(&result).expect("page");
     assert!(

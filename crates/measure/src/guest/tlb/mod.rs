@@ -15,7 +15,7 @@ use chase::clock::CoreClock;
 use host::snapshot::Mmu;
 use model::guest::tlb::{GuestTlb, Readout};
 use model::tlb::{HostBacking, Verdict};
-use model::{Bytes, Doubt, PageKind, Reading};
+use model::{Bytes, PageKind, Reading, Warning};
 use vm::Hypervisor;
 
 use super::Error;
@@ -53,7 +53,11 @@ const SECONDS: (f64, f64) = (3.0, 12.0);
 ///
 /// # Errors
 /// [`Error`]; every guest and all memory are given back in each case.
-pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(GuestTlb, Vec<Doubt>), Error> {
+pub fn run(
+    spec: &Spec,
+    progress: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) -> Result<(GuestTlb, Vec<Warning>), Error> {
     let begun = Instant::now();
     if spec.kinds.is_empty() {
         return Err(Error::Spec("give at least one page kind".to_owned()));
@@ -84,8 +88,8 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         cpu: pinned.cpu(),
         seconds: begun.elapsed().as_secs_f64(),
     };
-    let doubts = doubts(&guest);
-    Ok((guest, doubts))
+    let warnings = warnings(&guest);
+    Ok((guest, warnings))
 }
 
 impl Spec {
@@ -138,12 +142,12 @@ fn readout(hypervisor: &Hypervisor, spec: &Spec, stop: &dyn Fn() -> bool) -> Res
     if stop() { Err(Error::Interrupted) } else { Ok(told) }
 }
 
-fn doubts(guest: &GuestTlb) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+fn warnings(guest: &GuestTlb) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     for behind in &guest.behind {
         let kind = behind.kind;
         if behind.consistent == Some(false) {
-            doubts.push(Doubt::new(
+            warnings.push(Warning::new(
                 "wrong-backing",
                 format!(
                     "timing says {} of a guest on {kind}, which contradicts KVM's leaves ({}): distrust such verdicts on this machine",
@@ -151,7 +155,7 @@ fn doubts(guest: &GuestTlb) -> Vec<Doubt> {
                 ),
             ));
         } else if (behind.leaf, behind.verdict.verdict) == (Verdict::None, Verdict::Small) {
-            doubts.push(Doubt::new(
+            warnings.push(Warning::new(
                 "splintered-below",
                 format!(
                     "on {kind}: KVM maps the guest's huge pages by leaves of 2M, timing shows 4K: a layer below this machine splinters them, or a noisy neighbor disturbed the timing"
@@ -159,10 +163,10 @@ fn doubts(guest: &GuestTlb) -> Vec<Doubt> {
             ));
         } else if behind.verdict.verdict == Verdict::Unknown && behind.not_measured.is_none() {
             let why = behind.verdict.evidence.first().map_or("", String::as_str);
-            doubts.push(Doubt::new("backing-unknown", format!("on {kind}: {why}")));
+            warnings.push(Warning::new("backing-unknown", format!("on {kind}: {why}")));
         }
     }
-    doubts
+    warnings
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn mmu() -> Reading<Mmu> {
 /// Runs it, and checks what holds on every machine: what KVM counts goes together with what the kernel says, and every kind has
 /// figures or a reason. What timing makes of them depends on layers below and on neighbors, so it is shown and not asserted.
 fn goes_together(spec: &Spec) {
-    let (guest, doubts) = run(spec, &mut (), &|| false).expect("measures");
+    let (guest, warnings) = run(spec, &mut (), &|| false).expect("measures");
     assert_eq!(guest.behind.len(), 2);
     for behind in &guest.behind {
         let Some(why) = &behind.not_measured else {
@@ -60,7 +60,10 @@ fn goes_together(spec: &Spec) {
         );
     }
     let contradicted = guest.behind.iter().any(|behind| behind.consistent == Some(false));
-    assert_eq!(contradicted, doubts.iter().any(|doubt| doubt.code == "wrong-backing"));
+    assert_eq!(
+        contradicted,
+        warnings.iter().any(|warning| warning.code == "wrong-backing")
+    );
 }
 
 #[test]
@@ -97,16 +100,16 @@ fn a_contradiction_a_missing_name_and_a_layer_below_are_warnings() {
         kinds: vec![PageKind::Hugetlb(Bytes::mib(8))],
         ..spec
     };
-    let (mut guest, doubts) = run(&none, &mut (), &|| false).expect("tells what it could not measure");
-    assert!(doubts.is_empty(), "the reason stands with the kind: {doubts:?}");
+    let (mut guest, warnings) = run(&none, &mut (), &|| false).expect("tells what it could not measure");
+    assert!(warnings.is_empty(), "the reason stands with the kind: {warnings:?}");
     let behind = &mut guest.behind[0];
     behind.not_measured = None;
-    assert_eq!(super::doubts(&guest)[0].code, "backing-unknown");
+    assert_eq!(super::warnings(&guest)[0].code, "backing-unknown");
     guest.behind[0].consistent = Some(false);
-    assert_eq!(super::doubts(&guest)[0].code, "wrong-backing");
+    assert_eq!(super::warnings(&guest)[0].code, "wrong-backing");
     let behind = &mut guest.behind[0];
     (behind.leaf, behind.verdict.verdict, behind.consistent) = (Verdict::None, Verdict::Small, None);
-    assert_eq!(super::doubts(&guest)[0].code, "splintered-below");
+    assert_eq!(super::warnings(&guest)[0].code, "splintered-below");
 }
 
 #[test]

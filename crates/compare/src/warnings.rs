@@ -3,14 +3,14 @@
 use std::fmt;
 
 use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
-use model::{Bytes, Doubt};
+use model::{Bytes, Warning};
 
 /// The reference moved by more than this from the first third of the runs to the last: more than interleaving should
 /// have to cancel out.
 const DRIFT: f64 = 0.10;
 /// Distance from the quartiles, in interquartile ranges, of what Tukey calls far out.
 const FAR_OUT: f64 = 3.0;
-/// The share of far out runs that makes a doubt: one of twenty may always be one.
+/// The share of far out runs that makes a warning: one of twenty may always be one.
 const FAR_OUT_SHARE: f64 = 0.05;
 /// An arm's memory against the reference's before it is said: rounding up to large pages alone stays below in any program
 /// that they are meant for.
@@ -23,13 +23,13 @@ const WELL_COVERED: f64 = 0.9;
 /// program is preempted a few times a second.
 const BUSY: f64 = 30.0;
 
-/// Every doubt that applies.
-pub(crate) fn all(compare: &Compare) -> Vec<Doubt> {
-    let mut doubts = Vec::new();
+/// Every warning that applies.
+pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     for control in &compare.controls {
         // As its interval tells, which is that of the same test.
         if control.low.is_some_and(|low| low > 1.0) || control.high.is_some_and(|high| high < 1.0) {
-            doubts.push(differs_from_itself(
+            warnings.push(differs_from_itself(
                 compare,
                 &control.metric,
                 control.ratio.unwrap_or(1.0),
@@ -37,24 +37,24 @@ pub(crate) fn all(compare: &Compare) -> Vec<Doubt> {
         }
     }
     for metric in metrics(compare) {
-        doubts.extend(drift(compare, metric));
-        doubts.extend(compare.arms.iter().filter_map(|arm| outliers(arm, metric)));
+        warnings.extend(drift(compare, metric));
+        warnings.extend(compare.arms.iter().filter_map(|arm| outliers(arm, metric)));
     }
-    doubts.extend(busy(compare));
-    doubts.extend(compare.arms.iter().filter_map(partly_covered));
+    warnings.extend(busy(compare));
+    warnings.extend(compare.arms.iter().filter_map(partly_covered));
     if compare.design.method == Method::Runs {
         // Slices are looked at between them.
-        doubts.extend(compare.arms.iter().filter_map(looked_too_long));
+        warnings.extend(compare.arms.iter().filter_map(looked_too_long));
     }
-    doubts.extend(
+    warnings.extend(
         compare
             .arms
             .iter()
             .skip(1)
             .filter_map(|arm| memory_bloat(&compare.arms[0], arm)),
     );
-    doubts.extend(cut_short(compare));
-    doubts
+    warnings.extend(cut_short(compare));
+    warnings
 }
 
 fn metrics(compare: &Compare) -> impl Iterator<Item = &str> {
@@ -65,16 +65,16 @@ fn reference(compare: &Compare) -> &str {
     compare.arms.first().map_or("", |arm| arm.name.as_str())
 }
 
-fn differs_from_itself(compare: &Compare, metric: &str, ratio: f64) -> Doubt {
+fn differs_from_itself(compare: &Compare, metric: &str, ratio: f64) -> Warning {
     let text = format!(
         "`{}` differs from itself by a factor of {ratio:.3} in {metric}, beyond chance: something else changes during the \
          comparison; use a quieter machine or more runs",
         reference(compare)
     );
-    Doubt::new("differs-from-itself", text)
+    Warning::new("differs-from-itself", text)
 }
 
-fn drift(compare: &Compare, metric: &str) -> Option<Doubt> {
+fn drift(compare: &Compare, metric: &str) -> Option<Warning> {
     let values = compare.arms.first()?.values(metric);
     let third = values.len() / 3;
     if third < 3 {
@@ -91,10 +91,10 @@ fn drift(compare: &Compare, metric: &str) -> Option<Doubt> {
         reference(compare),
         moved * 100.0
     );
-    (moved.is_finite() && moved.abs() > DRIFT).then(|| Doubt::new("drift", text))
+    (moved.is_finite() && moved.abs() > DRIFT).then(|| Warning::new("drift", text))
 }
 
-fn outliers(arm: &Arm, metric: &str) -> Option<Doubt> {
+fn outliers(arm: &Arm, metric: &str) -> Option<Warning> {
     let values = stats::sorted(&arm.values(metric));
     let (low, high) = (stats::quantile(&values, 0.25)?, stats::quantile(&values, 0.75)?);
     let reach = FAR_OUT * (high - low);
@@ -107,10 +107,10 @@ fn outliers(arm: &Arm, metric: &str) -> Option<Doubt> {
         values.len(),
         arm.name
     );
-    (values.len() >= 6 && out as f64 > FAR_OUT_SHARE * values.len() as f64).then(|| Doubt::new("outliers", text))
+    (values.len() >= 6 && out as f64 > FAR_OUT_SHARE * values.len() as f64).then(|| Warning::new("outliers", text))
 }
 
-fn busy(compare: &Compare) -> Option<Doubt> {
+fn busy(compare: &Compare) -> Option<Warning> {
     let judged_by_wall = metrics(compare).any(|metric| metric == Metric::Wall.name());
     let arm = compare.arms.first()?;
     let rates: Vec<f64> = arm
@@ -124,10 +124,10 @@ fn busy(compare: &Compare) -> Option<Doubt> {
         "the program was preempted {rate:.0} times per second of CPU time: others use these CPUs, and wall time measures them \
          too (--metric cpu does not)"
     );
-    (judged_by_wall && rate > BUSY).then(|| Doubt::new("busy-machine", text))
+    (judged_by_wall && rate > BUSY).then(|| Warning::new("busy-machine", text))
 }
 
-fn partly_covered(arm: &Arm) -> Option<Doubt> {
+fn partly_covered(arm: &Arm) -> Option<Warning> {
     let coverage = arm
         .coverage
         .known()
@@ -138,10 +138,10 @@ fn partly_covered(arm: &Arm) -> Option<Doubt> {
         arm.name,
         coverage.median * 100.0
     );
-    (coverage.median < WELL_COVERED).then(|| Doubt::new("partly-covered", text))
+    (coverage.median < WELL_COVERED).then(|| Warning::new("partly-covered", text))
 }
 
-fn looked_too_long(arm: &Arm) -> Option<Doubt> {
+fn looked_too_long(arm: &Arm) -> Option<Warning> {
     let shares = arm.runs.iter().filter_map(|run| {
         let wall = run.metrics.get(Metric::Wall.name()).copied()?;
         (wall > 0.0).then_some(run.looks.seconds / wall)
@@ -152,7 +152,7 @@ fn looked_too_long(arm: &Arm) -> Option<Doubt> {
         arm.name,
         share * 100.0
     );
-    (share > LOOKING).then(|| Doubt::new("looking-costs", text))
+    (share > LOOKING).then(|| Warning::new("looking-costs", text))
 }
 
 /// The memory of an arm beside the reference's, medians of the runs.
@@ -183,21 +183,21 @@ pub fn bloat(reference: &Arm, arm: &Arm) -> Option<Bloat> {
     })
 }
 
-fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Doubt> {
+fn memory_bloat(reference: &Arm, arm: &Arm) -> Option<Warning> {
     let bloat = bloat(reference, arm)?;
     let text = format!(
         "`{}` takes {bloat} of `{}`: a gain in time has this price (said of more than 10 %)",
         arm.name, reference.name
     );
-    Some(Doubt::new("memory-bloat", text))
+    Some(Warning::new("memory-bloat", text))
 }
 
 /// Too little time for a verdict is worth saying; enough of it is not.
-fn cut_short(compare: &Compare) -> Option<Doubt> {
+fn cut_short(compare: &Compare) -> Option<Warning> {
     let open = compare
         .verdicts
         .iter()
-        .any(|judged| matches!(judged.verdict, Verdict::NoneShown | Verdict::Unknown));
+        .any(|judged| matches!(judged.verdict, Verdict::NoDifference | Verdict::Unknown));
     let text = format!(
         "the time was over after {} blocks: more of it (--budget) makes the intervals narrower",
         compare.design.blocks
@@ -207,20 +207,20 @@ fn cut_short(compare: &Compare) -> Option<Doubt> {
         compare.design.blocks
     );
     match compare.design.ended {
-        Ended::Budget if open => Some(Doubt::new("cut-short", text)),
-        Ended::ProgramEnded => Some(Doubt::new("program-ended", gone)),
+        Ended::Budget if open => Some(Warning::new("cut-short", text)),
+        Ended::ProgramEnded => Some(Warning::new("program-ended", gone)),
         _ => None,
     }
 }
 
 /// Runs before the first that counts, fewer than were asked for.
-pub(crate) fn warm_up_cut(made: u32, asked: u32) -> Doubt {
+pub(crate) fn warm_up_cut(made: u32, asked: u32) -> Warning {
     let text = format!(
         "{made} of {asked} warm-up runs of each arm were made: half of the time (--budget) is kept for runs that count"
     );
-    Doubt::new("warm-up-cut", text)
+    Warning::new("warm-up-cut", text)
 }
 
 #[cfg(test)]
-#[path = "doubts_tests.rs"]
+#[path = "warnings_tests.rs"]
 mod tests;

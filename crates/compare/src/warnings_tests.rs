@@ -36,9 +36,9 @@ fn a_tenth_more_memory_is_no_bloat_and_more_is_said_with_both_sizes() {
         bloat(&base, &arm("thp", &[150, 150, 100])),
         Some(Bloat { before, after })
     );
-    let doubt = memory_bloat(&base, &arm("thp", &[150])).expect("a doubt");
+    let warning = memory_bloat(&base, &arm("thp", &[150])).expect("a warning");
     assert_eq!(
-        (doubt.code.as_str(), doubt.text.as_str()),
+        (warning.code.as_str(), warning.text.as_str()),
         (
             "memory-bloat",
             "`thp` takes 1.50 times the memory, 150M instead of 100M of `base`: a gain in time has this price (said of more \

@@ -1,7 +1,7 @@
 //! What weakens a comparison in place: pages that change by themselves, and a process that is not left as it was. Pure.
 
 use model::compare::{Arm, Restored, Slice};
-use model::{Bytes, Doubt, PageKind};
+use model::{Bytes, PageKind, Warning};
 
 /// The share of its memory that changes its page kind within a slice before it is said.
 const CHANGED: f64 = 0.01;
@@ -9,7 +9,7 @@ const CHANGED: f64 = 0.01;
 const GREW: u64 = 50;
 
 /// khugepaged collapses what was cut, or new memory comes on other pages.
-pub(super) fn pages_changed(arm: &Arm) -> Option<Doubt> {
+pub(super) fn pages_changed(arm: &Arm) -> Option<Warning> {
     let gained = |slice: &Slice| Some(slice.large_after?.0 as f64 - slice.large_before?.0 as f64);
     let shares = arm.runs.iter().filter_map(|run| {
         let memory = run.backing.known()?.total().0 as f64;
@@ -28,17 +28,17 @@ pub(super) fn pages_changed(arm: &Arm) -> Option<Doubt> {
         }
     );
     let is_against = if is_base { change > CHANGED } else { change < -CHANGED };
-    is_against.then(|| Doubt::new("pages-changed", text))
+    is_against.then(|| Warning::new("pages-changed", text))
 }
 
 /// What is to be said of a process after it was given its pages back.
-pub(super) fn of_restored(restored: &Restored) -> Vec<Doubt> {
+pub(super) fn of_restored(restored: &Restored) -> Vec<Warning> {
     let wrong = (restored.wrong > 0).then(|| {
         let text = format!(
             "{} pieces of 2M could not be given the pages back that they had: `hugewise collapse PID` tries again",
             restored.wrong
         );
-        Doubt::new("not-restored", text)
+        Warning::new("not-restored", text)
     });
     let before = restored.before.total().0;
     // What could not be read has not grown; the result says that it could not.
@@ -49,7 +49,7 @@ pub(super) fn of_restored(restored: &Restored) -> Vec<Doubt> {
             "the process holds {} more than before: a large page is whole even where only a part was in use, or it grew by itself",
             Bytes(after - before)
         );
-        Doubt::new("memory-grew", text)
+        Warning::new("memory-grew", text)
     });
     wrong.into_iter().chain(grown).collect()
 }
@@ -71,7 +71,7 @@ mod tests {
             };
             of_restored(&restored)
                 .into_iter()
-                .map(|doubt| doubt.code)
+                .map(|warning| warning.code)
                 .collect::<Vec<_>>()
         };
         assert_eq!(left(110, 3), ["not-restored", "memory-grew"]);
