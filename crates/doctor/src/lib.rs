@@ -14,6 +14,7 @@ mod pools;
 mod rule;
 mod thp;
 mod tools;
+pub mod usage;
 mod vms;
 
 #[cfg(test)]

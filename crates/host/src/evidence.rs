@@ -37,12 +37,18 @@ impl Evidence {
     /// than some 60 ms (4 GiB of base pages).
     pub fn gather(source: &Source) -> Self {
         let snapshot = Snapshot::take(source);
+        let programs = programs::programs(source, &snapshot);
+        Self::of(source, snapshot, programs)
+    }
+
+    /// The same with these programs alone.
+    pub fn of(source: &Source, snapshot: Snapshot, programs: Reading<Vec<Program>>) -> Self {
         let sizes: Option<Vec<Bytes>> = snapshot
             .pools
             .known()
             .map(|pools| pools.iter().map(|pool| pool.size).collect());
         Self {
-            programs: programs::programs(source, &snapshot),
+            programs,
             config: Config::read(source, sizes.as_deref()),
             uptime: uptime(source),
             applied: Reading::absent("a journal of settings that hugewise applied"),

@@ -230,6 +230,19 @@ impl Source {
         names.into()
     }
 
+    /// Bytes that are allocated to what a link of `/proc/PID/map_files` leads to, such as a segment of shared memory, whichever process
+    /// touched them. A capture does not hold it.
+    pub fn allocated(&self, path: &str) -> Reading<Bytes> {
+        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+        if !self.is_live() {
+            return Reading::absent(path);
+        }
+        // The kernel's own answer: a file system in user space is not asked.
+        let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::BLOCKS);
+        let blocks = from_io(path, told.map_err(Into::into));
+        Reading::from(blocks).map(|told| Bytes(told.stx_blocks.saturating_mul(512)))
+    }
+
     /// Where a symbolic link points to, as written.
     pub fn link(&self, path: &str) -> Reading<String> {
         let target = match &self.root {

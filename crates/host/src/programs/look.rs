@@ -82,6 +82,15 @@ fn look(source: &Source, snapshot: &Snapshot, candidates: Candidates) -> Vec<Pro
     programs
 }
 
+/// Gives one program its details.
+pub(super) fn into(source: &Source, snapshot: &Snapshot, program: &mut Program) {
+    let (kind, details) = Looker::new(source, snapshot).details(program);
+    if kind.is_some() {
+        program.kind = Reading::Known(kind);
+    }
+    program.details = Some(details);
+}
+
 /// Did it end while it was looked at? Then it is no program of which something could not be read.
 fn has_ended(source: &Source, program: &Program) -> bool {
     fn absent<T>(reading: &Reading<T>) -> bool {

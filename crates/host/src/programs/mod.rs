@@ -12,6 +12,7 @@ pub(crate) mod jvm;
 mod kind;
 mod look;
 pub(crate) mod postgres;
+mod target;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ pub use jvm::{Collector, Jvm, JvmKind};
 pub use kind::Kind;
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
+pub use target::{SharedMemory, Target, TargetError, targets};
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.

@@ -8,6 +8,7 @@ use model::findings::Severity;
 
 pub use collapse::Collapse;
 pub use compare::{Compare, Design, FailIf, Order};
+pub use explain::Explain;
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
 pub use plan::Plan;
 pub use ps::{By, Ps, Sort};
@@ -16,6 +17,7 @@ pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
 
 mod collapse;
 mod compare;
+mod explain;
 mod measure;
 mod plan;
 mod ps;
@@ -121,6 +123,8 @@ pub enum Command {
     Undo(Undo),
     /// What hugewise has changed and when
     Status,
+    /// Are my huge pages in use, how many, and why not?
+    Explain(Explain),
     /// Which page kinds back which process
     Ps(Ps),
     /// Page kinds behind the virtual machines that run here

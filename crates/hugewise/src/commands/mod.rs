@@ -6,6 +6,7 @@ mod collapse;
 mod compare;
 mod cores;
 mod doctor;
+mod explain;
 #[doc(hidden)]
 pub mod foreign;
 mod guest;
@@ -67,6 +68,7 @@ fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Verify(typed) => verify::run(desk, typed),
         Command::Undo(typed) => undo::run(desk, typed),
         Command::Status => status::run(desk),
+        Command::Explain(typed) => explain::run(desk, typed),
         Command::Ps(typed) => ps::run(desk, typed),
         Command::Vm(typed::Vm {
             what: None | Some(typed::VmWhat::List),

@@ -20,7 +20,7 @@ use sim::size::Sizing;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
-use crate::results::{Checkup, Doctor, OneProcess, ProcessList, ReachTable, VmList};
+use crate::results::{Checkup, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Show, schema_name};
 use crate::ui::Outcome;
 
@@ -58,6 +58,7 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Applied>() => with.with::<Applied>(),
         _ if schema == schema_name::<Checkup>() => with.with::<Checkup>(),
         _ if schema == schema_name::<Doctor>() => with.with::<Doctor>(),
+        _ if schema == schema_name::<Explain>() => with.with::<Explain>(),
         _ if schema == schema_name::<Collapse>() => with.with::<Collapse>(),
         _ if schema == schema_name::<Compare>() => with.with::<Compare>(),
         _ if schema == schema_name::<Cores>() => with.with::<Cores>(),

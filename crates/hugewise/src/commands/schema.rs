@@ -16,12 +16,12 @@ use sim::size::Sizing;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
-use crate::results::{Checkup, Doctor, OneProcess, ProcessList, ReachTable, VmList};
+use crate::results::{Checkup, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 20] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 21] {
     [
         named::<Applied>(),
         named::<Checkup>(),
@@ -29,6 +29,7 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 20] {
         named::<Compare>(),
         named::<Cores>(),
         named::<Doctor>(),
+        named::<Explain>(),
         named::<Guest>(),
         named::<GuestTlb>(),
         named::<KernelOps>(),

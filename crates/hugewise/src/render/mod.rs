@@ -7,6 +7,7 @@ mod collapse;
 pub mod compare;
 pub mod cores;
 pub mod doctor;
+mod explain;
 pub mod figure;
 mod grid;
 pub mod guest;

@@ -2,6 +2,7 @@
 
 pub mod checkup;
 pub mod doctor;
+pub mod explain;
 pub mod mappings;
 pub mod ps;
 pub mod reach;
@@ -9,6 +10,7 @@ pub mod vms;
 
 pub use checkup::{Checkup, Skipped};
 pub use doctor::Doctor;
+pub use explain::Explain;
 pub use ps::{OneProcess, ProcessList, Totals};
 pub use reach::ReachTable;
 pub use vms::VmList;

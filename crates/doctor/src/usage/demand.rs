@@ -1,0 +1,170 @@
+//! What a program was told about huge pages, whether its pool can serve it, and what to do next.
+
+use host::Evidence;
+use host::programs::{Jvm, Kind, Target};
+
+use super::parts::asks_for_hugetlb;
+use super::{Asked, InUse, Part, PoolState, Step, Why};
+
+const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// Every setting that decides, as far as it could be read.
+pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) -> Vec<Asked> {
+    let mut asked = match kind {
+        Some(Kind::Postgres) => vec![huge_pages(target)],
+        Some(Kind::Jvm) => target
+            .main
+            .jvm()
+            .ok()
+            .flatten()
+            .map_or_else(Vec::new, |jvm| flags(target, jvm)),
+        Some(Kind::Mysql) => vec![option(target, "large-pages", &["--large-pages", "--large_pages"])],
+        _ => Vec::new(),
+    };
+    let tunables = target.main.tunables.known().into_iter().flatten();
+    let paging = tunables.filter(|(name, _)| {
+        ["GLIBC_TUNABLES", "MALLOC_CONF", "MIMALLOC_", "TCMALLOC_"]
+            .iter()
+            .any(|known| name.starts_with(known))
+    });
+    asked.extend(paging.map(|(name, value)| Asked {
+        setting: name.clone(),
+        value: Some(value.clone()),
+        place: target.main.file("environ"),
+    }));
+    let thp = evidence.snapshot.thp.known();
+    let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
+    asked.extend(policy.map(|policy| Asked {
+        setting: "THP policy of anonymous memory".to_owned(),
+        value: Some(policy),
+        place: POLICY.to_owned(),
+    }));
+    if target.main.pages.thp_enabled.known() == Some(&false) {
+        asked.push(Asked {
+            setting: "PR_SET_THP_DISABLE".to_owned(),
+            value: Some("1".to_owned()),
+            place: target.main.file("status"),
+        });
+    }
+    asked
+}
+
+fn huge_pages(target: &Target) -> Asked {
+    let details = target.main.details.as_ref();
+    let value = details.and_then(|details| details.setting.known().cloned().flatten());
+    Asked {
+        setting: "huge_pages".to_owned(),
+        value,
+        place: target.configuration().unwrap_or_else(|| "postgresql.conf".to_owned()),
+    }
+}
+
+fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
+    let flag = |setting: &str, is_set: bool| Asked {
+        setting: setting.to_owned(),
+        value: is_set.then(|| "on".to_owned()),
+        place: target.main.file("cmdline"),
+    };
+    let mut flags = vec![
+        flag("-XX:+UseLargePages", jvm.large_pages),
+        flag("-XX:+UseTransparentHugePages", jvm.transparent),
+    ];
+    flags.extend(jvm.page_size.map(|size| Asked {
+        value: Some(size.to_string()),
+        ..flag("-XX:LargePageSizeInBytes", true)
+    }));
+    flags.extend(jvm.heap_max.map(|size| Asked {
+        value: Some(size.to_string()),
+        ..flag("-Xmx", true)
+    }));
+    flags
+}
+
+fn option(target: &Target, setting: &str, words: &[&str]) -> Asked {
+    let is_set = words.iter().any(|word| target.main.argument(word).is_some());
+    Asked {
+        setting: setting.to_owned(),
+        value: is_set.then(|| "on".to_owned()),
+        place: target.main.file("cmdline"),
+    }
+}
+
+/// Why the part that matters most is not on hugetlb pages, if it could be.
+pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pools: &[PoolState]) -> Vec<Why> {
+    let Some(needs) = part.and_then(|part| part.needs) else {
+        return Vec::new();
+    };
+    let not_asked = |setting: &str| Why::NotAsked {
+        setting: setting.to_owned(),
+    };
+    let asks = match kind {
+        Some(Kind::Postgres) => {
+            let setting = target
+                .main
+                .details
+                .as_ref()
+                .and_then(|details| details.setting.known()?.clone());
+            (setting.as_deref() != Some("off"))
+                .then_some(())
+                .ok_or_else(|| not_asked("huge_pages = try or on"))
+        }
+        Some(Kind::Jvm) => match target.main.jvm() {
+            Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Ok(()),
+            Ok(Some(jvm)) if jvm.transparent => return Vec::new(),
+            _ => Err(not_asked("-XX:+UseLargePages or -XX:+UseTransparentHugePages")),
+        },
+        Some(kind) if kind.is_hypervisor() => {
+            let asked = target
+                .vm
+                .as_ref()
+                .and_then(|vm| vm.configured.known()?.memory.first()?.kind);
+            asked
+                .map(|_| ())
+                .ok_or_else(|| not_asked("memory-backend-file,mem-path=/dev/hugepages or libvirt's <hugepages/>"))
+        }
+        _ => return Vec::new(),
+    };
+    if let Err(why) = asks {
+        return vec![why];
+    }
+    let spare = pools
+        .iter()
+        .find(|pool| pool.page == needs.page)
+        .and_then(|pool| pool.spare);
+    spare
+        .map(|spare| match spare >= needs.pages {
+            true => Why::Restart { needs, spare },
+            false => Why::PoolShort { needs, spare },
+        })
+        .into_iter()
+        .collect()
+}
+
+/// Steps from here to huge pages, or from huge pages to a verdict.
+pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Why]) -> Vec<Step> {
+    let restart = || Step::Restart {
+        unit: super::service(target),
+    };
+    let goal = || match kind {
+        Some(Kind::Postgres) => target.configuration().map(|file| format!("postgres:{file}")),
+        Some(Kind::Jvm) => {
+            let heap = target.main.jvm().ok().flatten().and_then(|jvm| jvm.heap_max);
+            heap.map(|heap| format!("jvm:heap={heap}"))
+        }
+        _ => None,
+    };
+    let plan = || goal().map(|goal| Step::Plan { goal });
+    match why.first() {
+        _ if in_use == InUse::Yes => vec![Step::Compare],
+        Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
+        Some(Why::PoolShort { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
+        Some(Why::NotAsked { setting }) => {
+            let set = Step::Set {
+                setting: setting.clone(),
+                place: target.configuration().unwrap_or_else(|| target.main.file("cmdline")),
+            };
+            plan().into_iter().chain([set, restart(), Step::Explain]).collect()
+        }
+        _ => vec![Step::Compare],
+    }
+}

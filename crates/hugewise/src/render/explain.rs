@@ -1,0 +1,311 @@
+//! Whether a program uses huge pages: the answer, its numbers, the reasons and the next commands.
+
+use doctor::usage::{Asked, HugetlbPages, InUse, Part, PartKind, PoolState, Step, Usage, Why};
+use model::{Backing, PageKind, Reading};
+
+use super::look::Look;
+use super::safe::printable;
+use super::sheet::Sheet;
+use super::words::counted;
+use crate::cli::typed::Format;
+use crate::results::Explain;
+use crate::show::{Lines, Show, TABLES, wrapped};
+
+impl Show for Explain {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "explain";
+
+    fn title(&self) -> String {
+        format!("Huge pages of {}", self.target)
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        self.programs.iter().map(answer).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        self.programs
+            .iter()
+            .flat_map(|usage| sheets(usage, &self.target))
+            .collect()
+    }
+
+    fn text(&self, look: Look) -> String {
+        let programs = self.programs.iter().map(|usage| text(usage, &self.target, look));
+        programs.collect::<Vec<_>>().join("\n")
+    }
+
+    fn csv(&self) -> Lines {
+        let head = vec![
+            "pid",
+            "name",
+            "in_use",
+            "part",
+            "size",
+            "touched",
+            "page",
+            "pages",
+            "touched_pages",
+            "reserved_pages",
+            "needs_pages",
+            "backing",
+        ];
+        let lines = self
+            .programs
+            .iter()
+            .flat_map(|usage| usage.parts.iter().map(|part| csv_line(usage, part)));
+        (head, lines.collect())
+    }
+}
+
+/// Columns of a label and the blanks behind it.
+const LABEL: usize = 16;
+
+/// The answer and its numbers first, then settings and findings, then the commands.
+fn text(usage: &Usage, target: &str, look: Look) -> String {
+    let mut text = format!("{}\n", printable(&name(usage)));
+    for (label, line) in facts(usage) {
+        let lines = wrapped(&printable(&line), look.width.saturating_sub(LABEL as u16 + 2));
+        for (number, line) in lines.lines().enumerate() {
+            let label = if number == 0 { label.as_str() } else { "" };
+            text += &format!("  {label:LABEL$}{line}\n");
+        }
+    }
+    let tables = tables(usage).into_iter().map(|sheet| format!("\n{}", sheet.text(look)));
+    text.extend(tables);
+    text += "\nNext\n";
+    text.extend(
+        next(usage, target)
+            .iter()
+            .map(|step| format!("  {}\n", printable(step))),
+    );
+    text
+}
+
+/// What a reader wants to know first, each under a label.
+fn facts(usage: &Usage) -> Vec<(String, String)> {
+    let fact = |label: &str, text: String| (label.to_owned(), text);
+    let parts = usage
+        .parts
+        .iter()
+        .map(|part| (title(part.what).to_owned(), in_numbers(part)));
+    let pools = usage.pools.iter().filter(|pool| matters(usage, pool));
+    let pools = pools.map(|one| (format!("{} pool", one.page), pool(one)));
+    let why = usage.why.iter().enumerate();
+    let why = why.map(|(number, why)| fact(if number == 0 { "why base" } else { "" }, reason(why)));
+    std::iter::once(fact("in use?", short(usage)))
+        .chain(parts)
+        .chain(pools)
+        .chain(why)
+        .collect()
+}
+
+/// `PostgreSQL, postgres (4711) and 5 more processes`.
+fn name(usage: &Usage) -> String {
+    let program = usage
+        .program
+        .as_ref()
+        .map_or_else(String::new, |program| format!("{program}, "));
+    let others = match usage.others {
+        0 => String::new(),
+        1 => " and 1 more process".to_owned(),
+        others => format!(" and {others} more processes"),
+    };
+    format!("{program}{} ({}){others}", usage.name, usage.pid)
+}
+
+fn answer(usage: &Usage) -> String {
+    format!("{}: {}", name(usage), short(usage))
+}
+
+/// `no: shared memory is backed by base pages`.
+fn short(usage: &Usage) -> String {
+    let what = usage.parts.first().map_or("its memory", |part| title(part.what));
+    let kinds = usage.parts.first().map_or_else(String::new, kinds);
+    match usage.in_use {
+        InUse::Yes => format!("yes: {what} is backed by {kinds}"),
+        InUse::Partly => format!("in part: {what} is backed by {kinds}"),
+        InUse::No => format!("no: {what} is backed by {kinds}"),
+        InUse::Unknown => format!("unknown: {what} could not be read or is not touched yet"),
+    }
+}
+
+fn title(what: PartKind) -> &'static str {
+    match what {
+        PartKind::SharedMemory => "shared memory",
+        PartKind::JavaHeap => "Java heap",
+        PartKind::GuestMemory => "guest memory",
+        PartKind::PrivateMemory => "private memory",
+    }
+}
+
+/// `base pages`, or each kind with its bytes.
+fn kinds(part: &Part) -> String {
+    if let Some(pages) = part.hugetlb {
+        return format!("{} pages", PageKind::Hugetlb(pages.page));
+    }
+    match &part.backing {
+        Reading::Unread(why) => format!("pages that could not be read: {why}"),
+        Reading::Known(backing) => mixed(backing),
+    }
+}
+
+fn mixed(backing: &Backing) -> String {
+    let kinds: Vec<_> = backing.iter().filter(|(_, bytes)| bytes.0 > 0).collect();
+    match kinds.as_slice() {
+        [] => "no page yet".to_owned(),
+        [(kind, _)] => format!("{kind} pages"),
+        several => several
+            .iter()
+            .map(|(kind, bytes)| format!("{kind} {bytes}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
+}
+
+/// `1.0G: hugetlb-2M, 537 pages: 325 touched + 212 reserved`.
+fn in_numbers(part: &Part) -> String {
+    if let (None, Some(why)) = (part.hugetlb, part.backing.unread()) {
+        return format!("could not be read: {why}");
+    }
+    let size = part.size;
+    let body = match (part.hugetlb, &part.backing) {
+        (Some(pages), _) => hugetlb(&pages),
+        (None, Reading::Unread(_)) => String::new(),
+        (None, Reading::Known(backing)) => {
+            let needs = part.needs.map_or_else(String::new, |needs| {
+                let pages = counted(needs.pages as usize, "page");
+                format!("; {pages} of {} would hold it", PageKind::Hugetlb(needs.page))
+            });
+            format!("{}{needs}", mixed(backing))
+        }
+    };
+    let touched = part.touched.known().filter(|_| part.hugetlb.is_none());
+    let touched = touched.map_or_else(String::new, |bytes| format!(", {bytes} touched"));
+    format!("{size}{touched}: {body}")
+}
+
+fn hugetlb(pages: &HugetlbPages) -> String {
+    let kind = PageKind::Hugetlb(pages.page);
+    let total = counted(pages.total as usize, "page");
+    match (pages.touched, pages.reserved()) {
+        (Some(touched), Some(reserved)) => format!("{kind}, {total}: {touched} touched + {reserved} reserved"),
+        _ => {
+            format!("{kind}, {total}; how many are touched is not known (root can read it, a capture does not hold it)")
+        }
+    }
+}
+
+/// Does the pool hold pages, or could it have served the program?
+fn matters(usage: &Usage, pool: &PoolState) -> bool {
+    let pages = |part: &Part| [part.needs.map(|needs| needs.page), part.hugetlb.map(|pages| pages.page)];
+    let is_filled = pool.pages.known().is_some_and(|pages| *pages > 0);
+    is_filled || usage.parts.iter().flat_map(pages).any(|page| page == Some(pool.page))
+}
+
+fn pool(pool: &PoolState) -> String {
+    let pages = pool
+        .pages
+        .known()
+        .map_or_else(|| "size unknown".to_owned(), |pages| counted(*pages as usize, "page"));
+    let spare = pool
+        .spare
+        .map_or_else(|| "spare unknown".to_owned(), |spare| format!("{spare} spare"));
+    format!("{pages}, {spare}")
+}
+
+fn reason(why: &Why) -> String {
+    match why {
+        Why::NotAsked { setting } => format!("it does not ask for huge pages ({setting})"),
+        Why::PoolShort { needs, spare } => format!(
+            "the {} pool has {spare} spare of {} needed, and the program fell back to base pages",
+            needs.page,
+            counted(needs.pages as usize, "page")
+        ),
+        Why::Restart { needs, spare } => format!(
+            "the {} pool had too few pages when the program started; now {spare} are spare of {} needed: restart it",
+            needs.page, needs.pages
+        ),
+        Why::Thp { reason, bytes } => format!("{bytes} of private memory: {reason}"),
+    }
+}
+
+/// Commands to type, in order.
+fn next(usage: &Usage, target: &str) -> Vec<String> {
+    let step = |step: &Step| match step {
+        Step::Plan { goal } => vec![
+            format!("hugewise plan --for {goal} --output plan.json"),
+            "sudo hugewise apply plan.json".to_owned(),
+        ],
+        Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
+        Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
+        Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
+        Step::Explain => vec![format!("hugewise explain {target}")],
+        Step::Compare => vec!["hugewise compare --help".to_owned()],
+    };
+    usage.next.iter().flat_map(step).collect()
+}
+
+fn sheets(usage: &Usage, target: &str) -> Vec<Sheet> {
+    let mut account = Sheet::new(&name(usage), ["what", "state"]);
+    facts(usage)
+        .into_iter()
+        .for_each(|(label, text)| account.row([label, text]));
+    let mut commands = Sheet::new("Next", ["command or step"]);
+    next(usage, target).into_iter().for_each(|step| commands.row([step]));
+    std::iter::once(account)
+        .chain(tables(usage))
+        .chain([commands])
+        .collect()
+}
+
+/// What the answer rests on.
+fn tables(usage: &Usage) -> Vec<Sheet> {
+    let mut settings = Sheet::new("Settings that decide", ["setting", "value", "read from"]);
+    for Asked { setting, value, place } in &usage.asked {
+        settings.row([setting, value.as_deref().unwrap_or("not set"), place]);
+    }
+    let mut findings = Sheet::new("Findings", ["severity", "rule", "finding"]);
+    for finding in &usage.findings {
+        findings.row([
+            finding.severity.to_string(),
+            finding.id.clone(),
+            finding.consequence.clone(),
+        ]);
+    }
+    [settings, findings]
+        .into_iter()
+        .filter(|sheet| !sheet.rows.is_empty())
+        .collect()
+}
+
+fn csv_line(usage: &Usage, part: &Part) -> Vec<String> {
+    let text = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
+    let backing = part.backing.known().map_or_else(String::new, |backing| {
+        backing
+            .iter()
+            .map(|(kind, bytes)| format!("{kind} {}", bytes.0))
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
+    let in_use = match usage.in_use {
+        InUse::Yes => "yes",
+        InUse::Partly => "partly",
+        InUse::No => "no",
+        InUse::Unknown => "unknown",
+    };
+    vec![
+        usage.pid.to_string(),
+        usage.name.clone(),
+        in_use.to_owned(),
+        title(part.what).to_owned(),
+        part.size.0.to_string(),
+        text(part.touched.known().map(|bytes| bytes.0)),
+        text(part.hugetlb.map(|pages| pages.page.0)),
+        text(part.hugetlb.map(|pages| pages.total)),
+        text(part.hugetlb.and_then(|pages| pages.touched)),
+        text(part.hugetlb.and_then(|pages| pages.reserved())),
+        text(part.needs.map(|needs| needs.pages)),
+        backing,
+    ]
+}
