@@ -284,3 +284,39 @@ fn pages_that_hugewise_itself_has_on_loan_are_no_fault() {
         assert!(knowing.of(id, "").is_none(), "{id}: {:#}", knowing.0);
     }
 }
+
+/// PostgreSQL's own count, the kernel's accounts and `explain` are three ways to the same pages.
+#[test]
+fn pages_of_a_database_are_counted_as_it_counts_them_itself() {
+    let _alone = Alone::here();
+    let Some(pool) = Pool::grow(PAGES) else {
+        return skipped("the pool of 2M pages cannot be grown: not root, no pool, or no unbroken memory");
+    };
+    let Some(postgres) = Postgres::start(&["-c", "huge_pages=try", "-c", "shared_buffers=48MB"]) else {
+        return skipped("no PostgreSQL server here that starts as an ordinary user");
+    };
+    let pid = postgres.server().pid().to_string();
+    let usage = || common::valid(&common::done(&["explain", &pid, "--json"]).out)["data"]["programs"][0].clone();
+    let usage = usage();
+    if usage["in_use"] != "yes" {
+        return skipped(&format!("the pool could not hold the server: {usage}"));
+    }
+    let pages = &usage["parts"][0]["hugetlb"];
+    let (total, touched) = (
+        pages["total"].as_u64().expect("pages"),
+        pages["touched"].as_u64().expect("as root"),
+    );
+    if let Some(own) = postgres.setting("shared_memory_size_in_huge_pages") {
+        assert_eq!(total, own, "{usage}");
+    }
+    let used = pool.read("nr_hugepages") - pool.read("free_hugepages");
+    if used + pool.read("resv_hugepages") == total {
+        assert_eq!(
+            (touched, total - touched),
+            (used, pool.read("resv_hugepages")),
+            "{usage}"
+        );
+    } else {
+        skipped("another program uses the pool at the same time");
+    }
+}

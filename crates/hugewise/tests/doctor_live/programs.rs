@@ -88,7 +88,8 @@ pub(crate) fn java(options: &[&str]) -> Option<Planted> {
 /// A PostgreSQL server of nobody's, in a directory of its own.
 pub(crate) struct Postgres {
     server: Planted,
-    _directory: TempDir,
+    programs: PathBuf,
+    directory: TempDir,
 }
 
 impl Postgres {
@@ -135,8 +136,19 @@ impl Postgres {
             signal: "-INT",
         };
         let ready = || fs::read_to_string(data.join("postmaster.pid")).is_ok_and(|text| text.contains("ready"));
-        let _directory = directory;
-        wait_for(ready).then_some(Self { server, _directory })
+        wait_for(ready).then_some(Self {
+            server,
+            programs,
+            directory,
+        })
+    }
+
+    /// A setting as the server itself shows it; `None` if it does not know it.
+    pub(crate) fn setting(&self, name: &str) -> Option<u64> {
+        let mut command = Command::new(self.programs.join("psql"));
+        command.arg("-h").arg(self.directory.path());
+        command.args(["-U", "nobody", "-d", "postgres", "-Atc", &format!("show {name}")]);
+        output(&mut command)?.parse().ok()
     }
 
     pub(crate) fn server(&self) -> &Planted {

@@ -1,0 +1,84 @@
+//! `explain`: every form, on captured machines and on this one.
+
+mod common;
+
+use common::{done, hugewise, machines, refused, told, valid};
+
+#[test]
+fn a_captured_database_is_explained_in_every_form() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "postgres-good")
+        .expect("it");
+    let root = machine.to_str().expect("a plain path");
+    let text = done(&["--root", root, "explain", "postgres"]).out;
+    let first: Vec<&str> = text.lines().take(5).collect();
+    assert!(first[0].starts_with("PostgreSQL, postgres (812)"), "{text}");
+    assert!(
+        first[1].contains("yes: shared memory is backed by hugetlb-2M pages"),
+        "{text}"
+    );
+    assert!(first[2].contains("970 pages: 600 touched + 370 reserved"), "{text}");
+    let csv = done(&["--root", root, "explain", "postgres", "--format", "csv"]).out;
+    assert!(csv.contains(",shared memory,"), "{csv}");
+    let result = valid(&done(&["--root", root, "explain", "postgres", "--json"]).out);
+    assert_eq!(result["data"]["programs"][0]["in_use"], "yes", "{result}");
+    for form in ["markdown", "html"] {
+        assert!(
+            done(&["--root", root, "explain", "postgres", "--format", form])
+                .out
+                .contains("970 pages"),
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn a_word_without_a_process_is_an_error_that_names_it() {
+    let error = refused(&["explain", "no-such-program-anywhere"]);
+    assert!(error.contains("`no-such-program-anywhere`"), "{error}");
+}
+
+/// The kernel's own accounts of a process are what `explain` reports of it.
+#[test]
+fn a_process_of_this_machine_is_explained_by_its_number_and_its_numbers_are_the_kernel_s() {
+    let mut sleeper = hugewise(&["ps", "--watch", "9"])
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("a process");
+    let pid = sleeper.id();
+    // It maps what it needs before its first look ends.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let run = told(
+        hugewise(&["explain", &pid.to_string(), "--json"])
+            .output()
+            .expect("a run"),
+    );
+    let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).expect("its mappings");
+    sleeper.kill().expect("its own child");
+    sleeper.wait().expect("its own child");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let result = valid(&run.out);
+    let program = &result["data"]["programs"][0];
+    assert_eq!(program["pid"], pid, "{result}");
+    let touched = program["parts"][0]["touched"].as_u64().expect("bytes");
+    let mut private = 0;
+    let mut counts = false;
+    for line in smaps.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some(first) if !first.ends_with(':') => {
+                let (perms, name) = (words.next().unwrap_or_default(), words.nth(3).unwrap_or_default());
+                counts = perms.starts_with("rw")
+                    && perms.ends_with('p')
+                    && (name.is_empty() || name == "[heap]" || name.starts_with("[anon:"));
+            }
+            Some("Rss:") if counts => {
+                private += words.next().and_then(|kib| kib.parse::<u64>().ok()).expect("kB") << 10
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(touched, private, "{result}");
+}
