@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use anstyle::{AnsiColor, RgbColor, Style};
 use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::heat::Heat;
 use super::look::Look;
@@ -98,18 +99,23 @@ impl Sheet {
 
     /// As text for a terminal.
     pub fn text(&self, look: Look) -> String {
-        let mut table = self.table(|text| text.to_owned(), look.color);
+        let mut table = self.table(str::to_owned);
         table
             .load_style(RULED)
             .set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(look.width);
         let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
-        titled(&format!("{}\n", self.title), &self.rows, &table, &notes)
+        let lines = if look.color {
+            self.painted(&table)
+        } else {
+            table.trim_fmt()
+        };
+        titled(&format!("{}\n", self.title), !self.rows.is_empty(), &lines, &notes)
     }
 
     /// As Markdown.
     pub fn markdown(&self) -> String {
-        let mut table = self.table(markdown, false);
+        let mut table = self.table(markdown);
         table
             .load_style(ASCII_MARKDOWN)
             .set_content_arrangement(ContentArrangement::Disabled);
@@ -119,19 +125,14 @@ impl Sheet {
             .map(|note| format!("\n{}\n", markdown_paragraph(note)));
         titled(
             &format!("## {}\n\n", markdown(&self.title)),
-            &self.rows,
-            &table,
+            !self.rows.is_empty(),
+            &table.trim_fmt(),
             &notes.collect::<String>(),
         )
     }
 
-    fn table(&self, write: impl Fn(&str) -> String, color: bool) -> Table {
+    fn table(&self, write: impl Fn(&str) -> String) -> Table {
         let mut table = Table::new();
-        if color {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
         let align = |column: &Column| {
             if column.numeric {
                 CellAlignment::Right
@@ -139,39 +140,61 @@ impl Sheet {
                 CellAlignment::Left
             }
         };
-        table.set_header(self.columns.iter().map(|column| {
-            Cell::new(write(&column.name))
-                .set_alignment(align(column))
-                .add_attribute(Attribute::Bold)
-        }));
-        for (number, row) in self.rows.iter().enumerate() {
-            let cells = row.iter().zip(&self.columns).enumerate();
-            table.add_row(cells.map(|(place, (text, column))| {
-                let cell = Cell::new(write(text)).set_alignment(align(column));
-                let shade = self.shades.get(&(number, place)).filter(|_| color);
-                match shade {
-                    Some(&heat) => shaded(cell, heat),
-                    None => cell,
-                }
-            }));
+        let heads = self.columns.iter();
+        table.set_header(heads.map(|column| Cell::new(write(&column.name)).set_alignment(align(column))));
+        for row in &self.rows {
+            let cells = row.iter().zip(&self.columns);
+            table.add_row(cells.map(|(text, column)| Cell::new(write(text)).set_alignment(align(column))));
         }
         table
     }
+
+    /// The lines of a table with bold heads, and its shades where no cell is broken into lines.
+    fn painted(&self, table: &Table) -> String {
+        let text = table.trim_fmt();
+        let (heads, rows) = text.split_at(text.find('─').unwrap_or(0));
+        let bold = Style::new().bold();
+        let heads = heads.lines().map(|line| format!("{bold}{line}{bold:#}\n"));
+        let whole = rows.lines().count() == self.rows.len() + 1;
+        let widths: Vec<usize> = table.column_max_content_widths().into_iter().map(usize::from).collect();
+        let rows = rows
+            .lines()
+            .enumerate()
+            .map(|(number, line)| match number.checked_sub(1) {
+                Some(row) if whole => self.shaded_line(row, line, &widths),
+                _ => format!("{line}\n"),
+            });
+        heads.chain(rows).collect::<String>().trim_end().to_owned()
+    }
+
+    /// One line of a table: a blank, the cell and a blank for each column.
+    fn shaded_line(&self, row: usize, line: &str, widths: &[usize]) -> String {
+        let mut rest = line;
+        let mut painted = String::new();
+        for (place, width) in widths.iter().enumerate() {
+            let end = rest.char_indices().nth(width + 2).map_or(rest.len(), |(end, _)| end);
+            let (cell, after) = rest.split_at(end);
+            match self.shades.get(&(row, place)) {
+                Some(heat) => painted += &format!("{0}{cell}{0:#}", shade(*heat)),
+                None => painted += cell,
+            }
+            rest = after;
+        }
+        painted + rest + "\n"
+    }
 }
 
-fn titled(head: &str, rows: &[Vec<String>], table: &Table, notes: &str) -> String {
-    let rows = if rows.is_empty() {
-        String::new()
-    } else {
-        format!("{}\n", table.trim_fmt())
-    };
+fn titled(head: &str, has_rows: bool, table: &str, notes: &str) -> String {
+    let rows = if has_rows { format!("{table}\n") } else { String::new() };
     format!("{head}{rows}{notes}")
 }
 
 /// Black on the shade: readable whatever the terminal's own colours are.
-fn shaded(cell: Cell, heat: Heat) -> Cell {
+fn shade(heat: Heat) -> Style {
     let [r, g, b] = heat.light();
-    cell.bg(Color::Rgb { r, g, b }).fg(Color::Black)
+    Style::new()
+        .bg_color(Some(RgbColor(r, g, b).into()))
+        .fg_color(Some(AnsiColor::Black.into()))
 }
 
 #[cfg(test)]
