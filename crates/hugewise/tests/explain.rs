@@ -75,7 +75,8 @@ fn a_process_of_this_machine_is_explained_by_its_number_and_its_numbers_are_the_
                     && (name.is_empty() || name == "[heap]" || name.starts_with("[anon:"));
             }
             Some("Rss:") if counts => {
-                private += words.next().and_then(|kib| kib.parse::<u64>().ok()).expect("kB") << 10
+                let kib: u64 = words.next().and_then(|kib| kib.parse().ok()).expect("kB");
+                private += kib << 10;
             }
             _ => {}
         }
