@@ -130,7 +130,7 @@ fn fell_back_case(
     });
     case.fix(format!(
         "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
-        size.0.div_ceil(page.0.max(1)) + 1
+        size.0.div_ceil(page.0.max(1))
     ))
     .fix("huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it")
 }

@@ -35,7 +35,7 @@ pub use jvm::{Collector, Jvm, JvmKind};
 pub use kind::Kind;
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
-pub use target::{SharedMemory, Target, TargetError, targets};
+pub use target::{RunningServer, SharedMemory, Target, TargetError, running_server, targets};
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.

@@ -181,6 +181,34 @@ fn families<'a>(all: &'a [Program], meant: &[&'a Program]) -> Vec<(&'a Program, 
     families
 }
 
+/// A running PostgreSQL server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunningServer {
+    /// Its postmaster.
+    pub pid: u32,
+    /// Its shared memory, exactly as it asked the kernel for it.
+    pub segment: Bytes,
+    /// Seconds from boot to its start, if that could be read.
+    pub started: Option<f64>,
+}
+
+/// The running PostgreSQL server that reads this configuration file, if there is one.
+pub fn running_server(source: &Source, file: &str) -> Option<RunningServer> {
+    let servers = targets(source, &Snapshot::take(source), "postgres").ok()?;
+    let server = servers
+        .iter()
+        .find(|server| server.configuration().as_deref() == Some(file))?;
+    Some(RunningServer {
+        pid: server.main.pid(),
+        segment: server.shared.first()?.area.size(),
+        started: server
+            .main
+            .details
+            .as_ref()
+            .and_then(|details| details.started.known().copied()),
+    })
+}
+
 fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: Vec<Program>) -> Target {
     look::into(source, snapshot, &mut main);
     let kind = main.kind.known().copied().flatten();

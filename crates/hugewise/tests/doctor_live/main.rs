@@ -308,6 +308,10 @@ fn pages_of_a_database_are_counted_as_it_counts_them_itself() {
     );
     if let Some(own) = postgres.setting("shared_memory_size_in_huge_pages") {
         assert_eq!(total, own, "{usage}");
+        let size = common::valid(&common::done(&["size", "postgres", &postgres.file(), "--json"]).out);
+        let steps = size["data"]["steps"].as_array().expect("steps").clone();
+        let pages = steps.iter().find(|step| step["name"] == "pages").expect("pages");
+        assert_eq!(pages["value"].as_f64(), Some(own as f64), "{pages}");
     }
     let used = pool.read("nr_hugepages") - pool.read("free_hugepages");
     if used + pool.read("resv_hugepages") == total {

@@ -143,6 +143,11 @@ impl Postgres {
         })
     }
 
+    /// Its configuration file.
+    pub(crate) fn file(&self) -> String {
+        self.directory.path().join("data/postgresql.conf").display().to_string()
+    }
+
     /// A setting as the server itself shows it; `None` if it does not know it.
     pub(crate) fn setting(&self, name: &str) -> Option<u64> {
         let mut command = Command::new(self.programs.join("psql"));

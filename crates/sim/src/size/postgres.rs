@@ -85,7 +85,14 @@ impl Postgres {
     /// # Errors
     /// When a value of one of these settings cannot be read; other settings are not looked at.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfError> {
-        let mut settings = Self::default();
+        Self::default().and(file, text)
+    }
+
+    /// The same settings with those of another file over them, as `postgresql.auto.conf` is read last.
+    ///
+    /// # Errors
+    /// As [`Postgres::parse`].
+    pub fn and(mut self, file: &str, text: &str) -> Result<Self, ConfError> {
         for (number, line) in (1..).zip(text.lines()) {
             let Some((name, value)) = setting(line) else { continue };
             let fail = |wanted| ConfError {
@@ -95,9 +102,9 @@ impl Postgres {
                 value: value.clone(),
                 wanted,
             };
-            settings.take(&name, &value).map_err(fail)?;
+            self.take(&name, &value).map_err(fail)?;
         }
-        Ok(settings)
+        Ok(self)
     }
 
     fn take(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
@@ -228,18 +235,36 @@ pub fn postgres(settings: &Postgres, system: Bytes) -> Result<Sizing, SizeError>
     ))
 }
 
-/// Exactly, from what the server itself says.
+/// Where an exact number of pages is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The server's program printed it.
+    Program,
+    /// The shared memory of the running server with this PID.
+    Running(u32),
+}
+
+impl Origin {
+    fn formula(self) -> String {
+        match self {
+            Self::Program => "postgres -C shared_memory_size_in_huge_pages".to_owned(),
+            Self::Running(pid) => format!("shared memory of the running server ({pid}) / page, rounded up"),
+        }
+    }
+}
+
+/// Exactly, from the server itself.
 ///
 /// # Errors
 /// When the page is none, or the pool is beyond 64 bits.
-pub fn told(pages: u64, page: Bytes) -> Result<Sizing, SizeError> {
+pub fn told(pages: u64, page: Bytes, origin: Origin) -> Result<Sizing, SizeError> {
     super::pages::check_page(page)?;
     let pool = pages.checked_mul(page.0).ok_or(SizeError::TooLarge("the pool"))?;
     Ok(Sizing::new(
-        format!("pages of {} for PostgreSQL, as it says itself", page.exact()),
-        "postgres -C shared_memory_size_in_huge_pages",
+        format!("pages of {} for PostgreSQL, as the server reports them", page.exact()),
+        &origin.formula(),
     )
-    .step("pages", "postgres -C shared_memory_size_in_huge_pages", pages, "pages")
+    .step("pages", origin.formula(), pages, "pages")
     .step("pool", format!("{pages} x {}", page.exact()), pool, "B")
     .trap("huge_pages = try falls back silently; huge_pages = on refuses to start when the pool is short"))
 }

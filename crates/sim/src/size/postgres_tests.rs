@@ -73,3 +73,19 @@ fn a_value_that_is_none_is_named_with_file_line_setting_and_what_is_wanted() {
         );
     }
 }
+
+#[test]
+fn what_alter_system_wrote_is_over_the_configuration_file() {
+    let file = Postgres::parse("postgresql.conf", "shared_buffers = 128MB\nmax_connections = 7\n").expect("parsed");
+    let both = file
+        .and("postgresql.auto.conf", "shared_buffers = '1GB'\n")
+        .expect("parsed");
+    assert_eq!((both.shared_buffers, both.max_connections), (Bytes::gib(1), 7));
+    let error = both
+        .and("postgresql.auto.conf", "\nshared_buffers = 'much'\n")
+        .expect_err("no size");
+    assert!(
+        error.to_string().starts_with("postgresql.auto.conf:2: shared_buffers"),
+        "{error}"
+    );
+}

@@ -9,7 +9,7 @@ use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmG
 use plan::{Host, Need};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Collector, Jvm};
-use sim::size::postgres::{self, Postgres};
+use sim::size::postgres::{self, Origin, Postgres};
 use sim::size::{Sizing, machine, pages};
 
 use super::super::size::{estimated, server};
@@ -115,20 +115,21 @@ fn of_postgres(
         .text(&goal.file)
         .into_result()
         .context("name the server's configuration file")?;
-    let settings = Postgres::parse(&goal.file, &text)?;
+    let mut settings = Postgres::parse(&goal.file, &text)?;
+    let over = server::auto_conf(Path::new(&goal.file)).display().to_string();
+    if let Some(text) = source.text(&over).known() {
+        settings = settings.and(&over, text)?;
+    }
     let page = goal.page.or(settings.page).unwrap_or(default);
-    let said = match source.is_live() {
-        true if goal
-            .page
-            .is_none_or(|page| Some(page) == settings.page || page == default) =>
-        {
-            server::pages(Path::new(&goal.file))
-        }
-        true => Err("it would tell the number for another page size".to_owned()),
-        false => Err("a captured machine cannot be asked".to_owned()),
-    };
+    let is_own = goal
+        .page
+        .is_none_or(|page| Some(page) == settings.page || page == default);
+    let said = server::pages(source, Path::new(&goal.file), page).and_then(|said| match said {
+        (_, Origin::Program) if !is_own => Err("it would print the number for another page size".to_owned()),
+        said => Ok(said),
+    });
     let sizing = match said {
-        Ok(pages) => postgres::told(pages, page)?,
+        Ok((pages, origin)) => postgres::told(pages, page, origin)?,
         Err(why) => {
             warnings.push(estimated(&why));
             postgres::postgres(

@@ -3,7 +3,7 @@
 pub(super) mod server;
 
 use anyhow::Context;
-use host::{Input, Snapshot};
+use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Jvm};
@@ -22,7 +22,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Size) -> anyhow::Result<Outcome> 
     }
     let form = desk.form::<Sizing>(Format::Text)?;
     let (sizing, warnings) = match typed {
-        Size::Postgres(typed) => postgres(typed)?,
+        Size::Postgres(typed) => postgres(&desk.source, typed)?,
         other => (calculated(other)?, Vec::new()),
     };
     let result = desk.about(&Snapshot::take(&desk.source), warnings, sizing);
@@ -101,7 +101,7 @@ impl typed::Ksm {
 }
 
 /// What the server says, or an estimate from its file, with the warning that it is one.
-fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
+fn postgres(source: &Source, typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
     let mut settings = Postgres::default();
     let mut warnings = Vec::new();
     if let Some(file) = &typed.file {
@@ -110,9 +110,15 @@ fn postgres(typed: &typed::Postgres) -> anyhow::Result<(Sizing, Vec<Warning>)> {
             .text(file)
             .with_context(|| format!("size postgres {name}"))?;
         settings = Postgres::parse(&name, &text)?;
+        let over = server::auto_conf(file);
+        if over.is_file() {
+            let name = over.display().to_string();
+            settings = settings.and(&name, &Input::Configuration.text(&over).with_context(|| name.clone())?)?;
+        }
         if !typed.estimate && typed.shared_buffers.is_none() {
-            match server::pages(file) {
-                Ok(pages) => return Ok((postgres::told(pages, settings.page.unwrap_or(typed.pages))?, warnings)),
+            let page = settings.page.unwrap_or(typed.pages);
+            match server::pages(source, file, page) {
+                Ok((pages, origin)) => return Ok((postgres::told(pages, page, origin)?, warnings)),
                 Err(why) => warnings.push(estimated(&why)),
             }
         }

@@ -10,7 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use host::Source;
+use host::programs::running_server;
+use model::Bytes;
 use rustix::fs::OFlags;
+use sim::size::postgres::Origin;
 
 use crate::helper::{self, Ended, Place, User};
 use crate::trusted::changed_only_by;
@@ -21,18 +24,61 @@ const HOMES: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-"
 /// It answers within a tenth of a second; libraries that it loads may take longer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Clocks of files and of processes differ by so much at most.
+const SAME_MOMENT: Duration = Duration::from_secs(1);
+
 /// What servers said in this run, so that each is asked once.
 static SAID: Mutex<BTreeMap<PathBuf, Result<u64, String>>> = Mutex::new(BTreeMap::new());
 
-/// Pages for the server whose configuration file this is.
+/// Pages of this size for the server whose configuration file this is: those of its shared memory if it runs, and else those that
+/// its program prints.
 ///
 /// # Errors
-/// In words: no program, no owner that it could run as, or what the program said.
-pub(crate) fn pages(file: &Path) -> Result<u64, String> {
+/// In words: it runs with other settings, no program, no owner that it could run as, or what the program said.
+pub(crate) fn pages(source: &Source, file: &Path, page: Bytes) -> Result<(u64, Origin), String> {
+    let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let names = [real.to_str(), file.to_str()].into_iter().flatten();
+    if let Some(server) = names.into_iter().find_map(|name| running_server(source, name)) {
+        if source.is_live() && is_changed_since(file, server.started, source) {
+            let pid = server.pid;
+            return Err(format!(
+                "its file was changed after the running server ({pid}) started; stop or restart the server for the exact number"
+            ));
+        }
+        return Ok((server.segment.0.div_ceil(page.0.max(1)), Origin::Running(server.pid)));
+    }
+    if !source.is_live() {
+        return Err("no running server of this file is in the capture".to_owned());
+    }
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    said.entry(file.to_owned())
+    let said = said
+        .entry(file.to_owned())
         .or_insert_with(|| Server::of(file)?.pages())
-        .clone()
+        .clone();
+    said.map(|pages| (pages, Origin::Program))
+}
+
+/// The file that ALTER SYSTEM writes, which is read after the configuration file in the same directory.
+pub(crate) fn auto_conf(file: &Path) -> PathBuf {
+    file.with_file_name("postgresql.auto.conf")
+}
+
+/// Was the file, or the one that ALTER SYSTEM writes beside it, changed after a process started so many seconds from boot?
+fn is_changed_since(file: &Path, started: Option<f64>, source: &Source) -> bool {
+    let uptime: Option<f64> = source
+        .line("/proc/uptime")
+        .known()
+        .and_then(|line| line.split(' ').next()?.parse().ok());
+    let (Some(started), Some(uptime)) = (started, uptime) else {
+        return false;
+    };
+    let ago = Duration::try_from_secs_f64(uptime - started).unwrap_or_default();
+    let changed = [file.to_owned(), auto_conf(file)]
+        .into_iter()
+        .filter_map(|file| file.metadata().ok()?.modified().ok());
+    changed
+        .filter_map(|changed| changed.elapsed().ok())
+        .any(|since| since + SAME_MOMENT < ago)
 }
 
 /// A server that can be asked.
