@@ -48,7 +48,7 @@ impl Door {
     /// Gives back what runs left that ended without doing so (SIGKILL, power). Every command calls this first.
     ///
     /// Nothing to do is the usual answer, also when there is no state directory, or when it is root's and this user is
-    /// not. Each journal is dealt with by itself: one that cannot be undone now stays, and is told as
+    /// not. Each journal is dealt with by itself: one that cannot be undone now stays, and is reported as
     /// [`Outcome::Failed`](crate::Outcome::Failed).
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Door {
 
     /// Makes room for `pages` hugetlb pages of size `page`, until the lease ends.
     ///
-    /// Free pages of the pool that nobody has reserved count first. For the rest the kernel is allowed to add surplus pages
+    /// Free pages of the pool without a reservation count first. For the rest the kernel is allowed to add surplus pages
     /// (`nr_overcommit_hugepages`): they come when they are mapped, vanish with the mapping, and no other user's pool is touched.
     /// Where the kernel refuses that (EINVAL, as for 1 GiB pages), the pools themselves are grown (`nr_hugepages`, node by
     /// node), and what was really obtained is counted: see [`PoolLease::shortfall`].
@@ -96,7 +96,7 @@ impl Door {
         if held.is_empty() {
             return Ok(told);
         }
-        // Someone may have cleaned up our directory meanwhile; what we hold must go back all the same.
+        // The directory may have been removed since; the leased pages must be returned all the same.
         inner.state.create()?;
         let _lock = inner.state.lock()?;
         inner.settle_ended()?;
@@ -116,7 +116,7 @@ impl Door {
 pub(crate) struct OnLoan {
     /// How much of its value is theirs.
     pub(crate) pages: u64,
-    /// The values by which they would know that somebody put the setting back.
+    /// The values that would show that the setting was restored.
     bases: Vec<u64>,
 }
 
@@ -138,12 +138,12 @@ impl Door {
         self.inner.boot()
     }
 
-    /// Makes the state directory, so that nobody can borrow behind the back of [`Door::beside_loans`].
+    /// Makes the state directory, so that no lease can be taken unseen by [`Door::beside_loans`].
     pub(crate) fn prepare(&self) -> Result<(), DoorError> {
         self.inner.state.create()
     }
 
-    /// Works with a setting while nobody borrows of it or gives back.
+    /// Works with a setting while no lease of it is taken or returned.
     pub(crate) fn beside_loans<T, E: From<DoorError>>(
         &self,
         knob: Knob,
@@ -155,7 +155,7 @@ impl Door {
             return work(OnLoan { pages, bases });
         }
         let _lock = state.lock()?;
-        // A journal that cannot be read has been told of by `recover`.
+        // `recover` has reported a journal that cannot be read.
         let journals = state
             .journals()?
             .into_iter()

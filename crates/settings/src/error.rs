@@ -8,7 +8,7 @@ use model::{Bytes, Unread};
 /// Why a change, its journal or its undoing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DoorError {
-    /// The state directory cannot be trusted: whoever can write there could tell root what to undo.
+    /// The state directory cannot be trusted: a user who can write there could decide what root undoes.
     #[error("state directory {path} is not safe: {why} (remove it, or name another with HUGEWISE_STATE_DIR)")]
     Unsafe {
         /// The directory, or the journal in it.
@@ -61,7 +61,7 @@ pub enum LeaseError {
         unread: Unread,
     },
     /// This user may not change pools.
-    #[error("taking pool pages needs root, or use --no-pool to do without ({source})")]
+    #[error("changing a pool needs root (or use --no-pool): {source}")]
     NotPermitted {
         /// What was denied.
         source: DoorError,
@@ -69,7 +69,7 @@ pub enum LeaseError {
     /// Memory has no room for that many pages.
     #[error(
         "{pages} more pages of {} need {need}, but {available} is available and {left} of it must stay free \
-         for everything else (10 % of memory, at least 512M): free memory, or ask for less",
+         for everything else (10 % of memory, at least 512M): free memory, or request less",
         .page.exact()
     )]
     Memory {

@@ -78,7 +78,7 @@ pub(crate) struct Share {
 
 impl Share {
     /// How much is the run's own, given that the value is `now`, if its last write was cut short between journal and
-    /// read-back. `None` if that cannot be told, because someone else changed the value meanwhile.
+    /// read-back. `None` if that is not known, because something else changed the value in between.
     pub(crate) fn resolved(self, now: u64) -> Option<u64> {
         let Some((before, after)) = self.pending else {
             return Some(self.pages);
@@ -109,7 +109,7 @@ impl Ledger {
         self.0.keys().copied().collect()
     }
 
-    /// Nothing is held, and nothing is in doubt.
+    /// Nothing is held, and no write is unfinished.
     pub(crate) fn is_settled(&self) -> bool {
         self.0.is_empty()
     }

@@ -118,7 +118,7 @@ impl PoolLease {
 
 impl Drop for PoolLease {
     fn drop(&mut self) {
-        // A failure leaves the journal, and the next run tries again and tells.
+        // A failure leaves the journal, and the next run tries again and reports it.
         let _ = self.door.give_back(&mut self.held);
     }
 }

@@ -6,12 +6,12 @@ use crate::error::LeaseError;
 use crate::knob::Knob;
 use crate::sink::{self, Sink};
 
-/// What is always left to everybody else, as the larger of a share of memory and a fixed size: below it, reclaim starts
+/// Memory that is always left to other programs, as the larger of a share of memory and a fixed size: below it, reclaim starts
 /// to push out other programs' pages, which disturbs them and the measurement.
 const LEFT_SHARE: u64 = 10;
 const LEFT_LEAST: Bytes = Bytes::mib(512);
 
-/// Pages of a pool that a new mapping can have without growing it: free ones that nobody has reserved.
+/// Pages of a pool that a new mapping can have without growing it: free ones without a reservation.
 pub(crate) fn unclaimed(sink: &dyn Sink, page: Bytes) -> Result<u64, LeaseError> {
     let dir = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page.0 >> 10);
     let number = |file: &str| {
@@ -39,7 +39,7 @@ pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(
     })
 }
 
-/// How many more pages memory has room for, when `leave` (or, without, the usual share) stays to everybody else.
+/// How many more pages memory has room for, when `leave` (or, without, the usual share) is left to other programs.
 pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result<u64, crate::DoorError> {
     let (available, left) = available_and_left(sink)?;
     Ok(available.0.saturating_sub(leave.unwrap_or(left).0) / page.0.max(1))

@@ -25,7 +25,7 @@ impl Scene {
         Self { machine, temp }
     }
 
-    /// The state directory, which nobody has made yet.
+    /// The state directory, which does not exist yet.
     pub(crate) fn state(&self) -> PathBuf {
         self.temp.path().join("state")
     }

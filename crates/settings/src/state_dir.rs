@@ -1,4 +1,4 @@
-//! The directory that holds the journals and the lock: only its owner may write there, or root could be told what to undo.
+//! The directory that holds the journals and the lock: only its owner may write there, or another user could decide what root undoes.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;

@@ -206,12 +206,11 @@ fn this_very_process_is_found_by_every_way() {
             "{row:?}"
         );
     }
-    let here = std::ptr::from_ref(&pid).addr();
-    let address = |hex: &str| usize::from_str_radix(hex, 16).expect("hex");
+    let here = std::ptr::from_ref(&pid).addr() as u64;
     let own = mappings(&source, pid).into_result().expect("own mappings");
     let mut around = own
         .iter()
-        .filter(|mapping| (address(&mapping.start)..address(&mapping.end)).contains(&here));
+        .filter(|mapping| (mapping.start.0..mapping.end.0).contains(&here));
     let stack = around.next().expect("a mapping around a variable");
     assert!(
         stack.backing.total() > Bytes(0) && stack.perms.starts_with("rw"),

@@ -212,7 +212,7 @@ fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
     pages().into()
 }
 
-/// The size of a hugetlb page where nobody says which.
+/// The size of a hugetlb page where none is named.
 fn default_huge_page(source: &Source) -> Option<Bytes> {
     let text = source.text("/proc/meminfo");
     let line = text

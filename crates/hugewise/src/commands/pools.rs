@@ -36,7 +36,7 @@ fn state_dir_of(user: Uid, runtime: Option<PathBuf>) -> PathBuf {
 pub(super) fn recover(ui: &Ui) {
     match door().recover() {
         Ok(told) => told.iter().for_each(|gave_back| ui.say(&gave_back.to_string())),
-        Err(error) => ui.say(&format!("an earlier run may have left pool pages behind: {error}")),
+        Err(error) => ui.say(&format!("an earlier run may have left pages in a pool: {error}")),
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Loan {
 
 impl Loan {
     /// Room for so many bytes on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
-    /// then says for each point what it got; the reason is told here.
+    /// then reports for each point what it got; the reason is reported here.
     pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>) -> Self {
         let door = door();
         let mut loan = Self::none();
@@ -85,7 +85,7 @@ impl Loan {
 
     /// What `--no-pool` leaves of a loan: the reason that there is none.
     pub(super) fn forbidden(kinds: impl IntoIterator<Item = PageKind>) -> Self {
-        let why = "--no-pool forbids filling the pool: only pages that were free in it could be had";
+        let why = "--no-pool forbids filling the pool: only free pages of it were available";
         Self {
             short: kinds.into_iter().map(|kind| (kind, why.to_owned())).collect(),
             ..Self::none()
@@ -139,7 +139,7 @@ fn lease(ui: &Ui, door: &Door, page: Bytes, bytes: Bytes) -> (Option<PoolLease>,
         Ok(lease) => {
             let why = lease.shortfall().map(|short| {
                 let (obtained, asked) = (short.obtained, short.asked);
-                format!("only {obtained} of {asked} pages of {} could be had", page.exact())
+                format!("only {obtained} of {asked} pages of {} were available", page.exact())
             });
             (Some(lease), why)
         }

@@ -40,7 +40,7 @@ impl Inner {
     /// What all runs together hold of a setting.
     fn held(&self, own: &Journal, knob: Knob) -> Result<u64, DoorError> {
         let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
-        // A journal that cannot be read has been told of by `recover`.
+        // `recover` has reported a journal that cannot be read.
         let others = others.filter_map(|path| Journal::open(&path).ok());
         let pages = others.map(|(journal, _)| journal.ledger.share(knob).pages);
         Ok(pages.fold(own.ledger.share(knob).pages, u64::saturating_add))
@@ -89,7 +89,7 @@ impl Inner {
         let sink = &*self.sink;
         let (before, after) = self.announce(journal, knob, base, aim)?;
         let written = sink.write(&knob.file(), &after.to_string());
-        // If this fails, the write stays in doubt in the journal, for `recover` to decide.
+        // If this fails, the journal holds the write as unfinished, for `recover` to decide.
         let read = knob.read(sink)?;
         let now = match &written {
             Err(_) => before,

@@ -40,7 +40,7 @@ impl Inner {
                 }
             }
         }
-        // First every write in doubt, by the values as they were left; only then may values change.
+        // First every unfinished write, by the values as they were left; only then may values change.
         for run in &mut ended {
             self.for_each_knob(run, &mut told, Self::decide);
         }
@@ -77,7 +77,7 @@ impl Inner {
         Ok(self.has_ended(run.owner).then_some(Ended { pid, journal }))
     }
 
-    /// Does one step of undoing for every setting of a run, and tells what came of each.
+    /// Does one step of undoing for every setting of a run, and reports the outcome of each.
     fn for_each_knob(
         &self,
         run: &mut Ended,

@@ -1,4 +1,4 @@
-//! What runs have on loan now, for whoever looks at the machine meanwhile.
+//! The pages that runs hold as leases now, for commands that read the machine at the same time.
 
 use crate::door::Door;
 use crate::error::DoorError;
@@ -25,7 +25,7 @@ impl Door {
             return Ok(Vec::new());
         }
         let _lock = state.lock()?;
-        // A journal that cannot be read has been told of by `recover`.
+        // `recover` has reported a journal that cannot be read.
         let journals = state
             .journals()?
             .into_iter()

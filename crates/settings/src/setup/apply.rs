@@ -20,7 +20,7 @@ impl Setup {
     ///
     /// # Errors
     /// The plan, the machine or the journals are not as they must be, or another run is at work: then nothing was changed.
-    /// Or a change failed: then those before it were undone, and what became of them is told.
+    /// Or a change failed: then those before it were undone, and the outcome of each is reported.
     pub fn apply(&self, plan: &Plan, how: &How<'_>) -> Result<Applied, SetupError> {
         plan.check()?;
         let (home, notes) = self.make_home()?;
@@ -46,7 +46,7 @@ impl Setup {
     }
 }
 
-/// An earlier plan that was cut short must be undone first: what it was about to change is in doubt.
+/// An earlier plan that was cut short must be undone first: the state of what it was about to change is unknown.
 fn refuse_cut_short(books: &[Book]) -> Result<(), SetupError> {
     let cut_short = books.iter().find(|book| !book.story.complete);
     cut_short.map_or(Ok(()), |book| Err(SetupError::CutShort(book.story.head.time.clone())))

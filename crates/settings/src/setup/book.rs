@@ -2,7 +2,7 @@
 //! change.
 //!
 //! The first line holds the plan. A `set` line precedes every change, also those that undo; a `now` line follows it and says
-//! what was read back. A place at which stands what stood there before is not kept any more, and a journal without places
+//! what was read back. A place that has its previous value again is no longer tracked, and a journal without places
 //! is removed. Unlike a lease's journal this one outlives its process and a restart of the machine.
 
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(super) enum Record {
     Set { place: Place, from: State, to: State },
     /// What was read back.
     Now { place: Place, state: State },
-    /// Let go: what stands there is not ours to undo any more.
+    /// Let go: its value is not ours to undo any more.
     Forget { place: Place },
     /// Every change of the plan was made.
     Complete,
@@ -67,7 +67,7 @@ impl Head {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) place: Place,
-    /// What stood there before the first change.
+    /// The value before the first change.
     pub(super) before: State,
     /// What was read back after the last.
     pub(super) ours: State,

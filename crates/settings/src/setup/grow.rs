@@ -1,4 +1,4 @@
-//! Taking a pool to a number of pages: again and again while that helps, and never at the price of everybody else's memory.
+//! Taking a pool to a number of pages: again and again while that helps, and never at the cost of other programs' memory.
 
 use std::io;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use crate::sink::{self, Sink};
 /// What reads and changes places.
 pub(super) struct Hand<'a> {
     door: &'a Door,
-    /// What growing pools leaves to everybody else; without, the usual.
+    /// Memory that growing pools leaves to other programs; without, the usual.
     leave: Option<Bytes>,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Hand<'a> {
         Some(Knob { page, which })
     }
 
-    /// A measurement that gives back takes the value of before its loan for a sign that somebody else has done it.
+    /// A measurement that gives back takes the value of before its lease as a sign that it was restored already.
     fn check_loans(&self, place: &Place, on_loan: &OnLoan, pages: u64) -> Result<(), SetupError> {
         if !on_loan.would_mislead(pages.saturating_add(on_loan.pages)) {
             return Ok(());

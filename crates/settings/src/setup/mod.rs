@@ -1,7 +1,7 @@
 //! A machine's set-up: a plan is applied, verified and undone here, and everything that was changed is kept account of.
 //!
 //! Every change is in a journal on disk before it is made, so that whatever ends the run (an error, SIGKILL, a power cut),
-//! [`Setup::undo`] can walk back to what stood there before.
+//! [`Setup::undo`] can revert to the previous values.
 
 mod apply;
 mod book;
@@ -36,7 +36,7 @@ use hand::Hand;
 
 pub use error::{Drift, SetupError};
 
-/// Applies plans to the machine, and walks back.
+/// Applies plans to the machine, and reverts them.
 pub struct Setup {
     door: Door,
     homes: Vec<StateDir>,
@@ -46,7 +46,7 @@ pub struct Setup {
 pub struct How<'a> {
     /// Undo everything if a pool gets fewer pages than were asked for.
     pub exact: bool,
-    /// What growing pools leaves to everybody else [usual: 10 % of memory, at least 512M].
+    /// Memory that growing pools leaves to other programs [usual: 10 % of memory, at least 512M].
     pub leave: Option<Bytes>,
     /// Asked before every change: does the user want it to end?
     pub stop: &'a dyn Fn() -> bool,
@@ -123,7 +123,7 @@ fn change(hand: &Hand<'_>, book: &mut Book, place: &Place, from: &State, to: &St
         let (place, state) = (place.clone(), state.clone());
         book.append(Record::Now { place, state })
     };
-    // Syncing takes a while, so this is read after it. If it cannot be, the change stays in doubt, for `undo` to decide.
+    // Syncing takes a while, so this is read after it. If it cannot be, the change stays unfinished, for `undo` to decide.
     let found = hand.look(place)?;
     if !found.is(from) {
         read_back(book, from)?;

@@ -92,7 +92,7 @@ fn drift_is_refused_with_every_place_named_and_nothing_written() {
     assert_eq!(
         told,
         [
-            format!("{THP}/enabled: planned over `madvise`, found `always`, which is what the plan wants"),
+            format!("{THP}/enabled: planned over `madvise`, found `always`, which is the planned value"),
             format!("{}: planned over `5`, found `6`", pool(1)),
             format!("{SYSCTL_D}: planned over `(nothing)`, found `a symbolic link`"),
         ]

@@ -14,7 +14,7 @@ use crate::place::{Place, State};
 impl Setup {
     /// Undoes every plan that was applied, the last change first.
     ///
-    /// A value that others have changed since is left as it is and told; with `forget` it is not kept account of any more.
+    /// A value that was changed since is left as it is and reported; with `forget` it is no longer tracked.
     /// A pool is never taken below its pages in use. What could not be undone stays in the journal, for the next time.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What stood there before stands there.
+    /// The previous value is in place.
     fn settle(&self, book: &mut Book, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
         if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
             // A write that was cut short may have left its draft beside the file; this removes it.

@@ -1,4 +1,4 @@
-//! Verifying: is what was asked for there, at every layer, and does anybody use it?
+//! Verifying: is what was requested in effect at every layer, and does a process use it?
 
 use std::collections::BTreeSet;
 

@@ -124,7 +124,7 @@ fn of_postgres(
         {
             server::pages(Path::new(&goal.file))
         }
-        true => Err("it would tell the number for another page size".to_owned()),
+        true => Err("it would print the number for another page size".to_owned()),
         false => Err("a captured machine cannot be asked".to_owned()),
     };
     let sizing = match said {

@@ -1,4 +1,4 @@
-//! What stands around the table of processes: sums by group, NUMA nodes, pages that nobody maps, reasons.
+//! Around the table of processes: sums by group, NUMA nodes, pages that no process maps, reasons.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +127,7 @@ fn node_cells(node: &NodePages) -> [String; 4] {
     ]
 }
 
-/// Who holds pages of a pool that no process maps; nothing if nobody does.
+/// Holders of pages of a pool that no process maps; empty if there are none.
 pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
     let held = match held {
         Reading::Known(held) => held,
@@ -182,7 +182,7 @@ pub(super) fn reasons(sheet: &mut Sheet, missed: Option<&Reading<Missed>>, hints
         .into_iter()
         .flat_map(|missed| &missed.why)
     {
-        sheet.note(format!("{bytes} could be on large pages: {reason}"));
+        sheet.note(format!("huge pages could back {bytes}: {reason}"));
     }
     hints.iter().for_each(|hint| sheet.note(hint));
 }
