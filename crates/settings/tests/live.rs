@@ -1,6 +1,6 @@
 //! Real processes on the real machine: a run that is stopped or killed at any moment leaves the pools as they were.
 //!
-//! Other people may change the same pools meanwhile. A number of pages of its own tells what this test left or took from
+//! Other programs may change the same pools at the same time. A number of pages of its own shows what this test left or took from
 //! what they did; a round that they disturbed says nothing and is counted as such.
 #![allow(clippy::print_stderr)]
 
@@ -45,7 +45,7 @@ fn a_run_killed_at_any_moment_is_undone_by_the_next() {
         let (mut child, _out) = start("a_run_killed_at_any_moment_is_undone_by_the_next", &state, false);
         thread::sleep(Duration::from_micros(RandomState::new().hash_one(round) % 30_000));
         child.kill().expect("SIGKILL");
-        // Not waited for yet: whoever looks next may find it dying, or a zombie.
+        // Not waited for yet: the next read may find it dying, or a zombie.
         let door = Door::new(&state, Box::new(LiveSink));
         let told = door.recover().expect("recovered");
         child.wait().expect("reaped");
@@ -82,7 +82,7 @@ fn a_run_that_is_told_to_stop_gives_back_itself() {
     seen.report();
 }
 
-/// What the started process does until it is told to stop: holds a lease, or takes and gives back one after the other.
+/// What the started process does until it is stopped: holds a lease, or takes and gives back one after the other.
 fn take_leases(state: &Path) {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

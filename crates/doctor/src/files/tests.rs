@@ -49,7 +49,7 @@ fn clear(id: &str, files: &[(&str, &str)]) {
     );
 }
 
-/// The rule could not tell, and why.
+/// The rule could not be applied, and why.
 #[track_caller]
 fn unjudged(id: &str, files: &[(&str, &str)], why: &str) {
     let diagnosis = judged(files);

@@ -16,7 +16,7 @@ const KPAGEFLAGS: &str = "/proc/kpageflags";
 /// Ranges looked at: the share is then known to within 6 points, and the look takes a few milliseconds.
 const SAMPLED: u64 = 256;
 
-/// Larger than the PMD-mapped page of every machine, so no transparent page is larger.
+/// Larger than the PMD-mapped page of every machine, so no THP is larger.
 const LARGEST: Bytes = Bytes::gib(1);
 
 /// How many of the sampled ranges lie in one huge page.

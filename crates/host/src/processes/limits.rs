@@ -149,6 +149,6 @@ mod tests {
             };
             assert!(why.why.contains(said), "{why}");
         }
-        assert!(row.resident.known().is_some(), "what costs nothing is still told");
+        assert!(row.resident.known().is_some(), "what costs nothing is still reported");
     }
 }

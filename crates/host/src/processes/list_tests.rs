@@ -25,7 +25,7 @@ fn pool(tree: Tree, kib: u64, pages: u64, free: u64) -> Tree {
         .line(&format!("{dir}/free_hugepages"), free)
 }
 
-/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of somebody else, and one that has
+/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of another user, and one that has
 /// just ended.
 fn machine() -> Tree {
     let tree = Tree::new()
@@ -105,7 +105,7 @@ fn only_the_sorts_of_memory_that_have_pmd_mapped_pages_are_looked_into() {
             .known()
             .is_some()
     };
-    assert!(theirs(parts(900, 4100)), "too little anonymous memory for a large page");
+    assert!(theirs(parts(900, 4100)), "too little anonymous memory for a huge page");
     assert!(!theirs(parts(4100, 900)));
 }
 

@@ -1,4 +1,4 @@
-//! Base pages that could be large: how many bytes of a process, and what would have to change.
+//! Memory of a process that huge pages could back and do not, by what would have to change.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! smaps as kernels write it, and as nobody does.
+//! smaps as kernels write it, and as none does.
 
 use model::{Address, Bytes, Cause, PageKind};
 use proptest::prelude::*;

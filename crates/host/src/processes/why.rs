@@ -36,7 +36,7 @@ pub enum Reason {
     /// The kernel says `THPeligible: 0` though nothing above forbids it: since Linux 6.18 that is how a process under
     /// PR_THP_DISABLE_EXCEPT_ADVISED looks.
     NotEligible,
-    /// Eligible, but not given at the page fault (touched before the policy changed, fragmentation, a memory limit) and
+    /// Eligible, but not allocated at the page fault (touched before the policy changed, fragmentation, a memory limit) and
     /// not collapsed by khugepaged since.
     NotGiven,
 }
@@ -64,7 +64,7 @@ impl Reason {
             Self::Ends => "ends only",
             Self::FlagsUnread => "flags not read",
             Self::NotEligible => "not eligible",
-            Self::NotGiven => "not given",
+            Self::NotGiven => "not allocated",
         }
     }
 }

@@ -28,7 +28,7 @@ pub enum Collector {
     Other,
 }
 
-/// What it was told.
+/// Its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jvm {
     /// Implementation.

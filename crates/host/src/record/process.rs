@@ -140,10 +140,7 @@ fn record_open_files(recorder: &mut Recorder<'_>, pid: u32) {
         recorder.tree.insert(path, Node::Link(vms::KVM.to_owned()));
     }
     if found.left_out > 0 {
-        let what = format!(
-            "the last {} of its open files, which were not looked at",
-            found.left_out
-        );
+        let what = format!("the last {} of its open files, which were not read", found.left_out);
         recorder.leave_out(&format!("/proc/{pid}/fd"), &what);
     }
 }

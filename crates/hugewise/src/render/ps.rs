@@ -113,10 +113,10 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     let fixed = ["#pid", "name", "#resident"].map(str::to_owned);
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = rows.iter().any(|row| row.missed.is_some());
-    let why = ["#could be large", "why not"].map(str::to_owned);
+    let why = ["#could be huge", "why not"].map(str::to_owned);
     let why = why.into_iter().filter(|_| asked);
     let rest = ["#page tables", "THP"].map(str::to_owned);
-    let columns = fixed.into_iter().chain(heads).chain(["#on large, %".to_owned()]);
+    let columns = fixed.into_iter().chain(heads).chain(["#huge, %".to_owned()]);
     let mut sheet = Sheet::new(title, columns.chain(why).chain(rest));
     for row in rows {
         let known = row.pages.backing.known();

@@ -190,7 +190,7 @@ fn a_panic_gives_back() {
 
 #[test]
 fn what_others_set_meanwhile_stays() {
-    // Value before, pages leased, value that someone sets meanwhile, value afterwards.
+    // Value before, pages leased, value that something else sets in between, value afterwards.
     for (before, pages, set, after, clean) in [
         (16, 4, 25, 21, true),
         (16, 4, 18, 14, true),

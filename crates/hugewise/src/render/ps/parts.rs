@@ -17,7 +17,7 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
     let fixed = [groups.by.clone(), "#processes".to_owned(), "#resident".to_owned()];
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = groups.groups.iter().any(|group| group.missed.0 > 0);
-    let rest = ["#on large, %", "#could be large", "#page tables"].map(str::to_owned);
+    let rest = ["#huge, %", "#could be huge", "#page tables"].map(str::to_owned);
     let rest = rest.into_iter().filter(|head| asked || !head.starts_with("#could"));
     let title = format!("Page kinds by {}", groups.by);
     let mut sheet = Sheet::new(&title, fixed.into_iter().chain(heads).chain(rest));
