@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use model::Bytes;
 use rustix::process::{Pid, Signal};
-use settings::{Door, LiveSink};
+use settings::{LiveSink, Writer};
 
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 const PAGE: Bytes = Bytes::mib(2);
@@ -46,8 +46,8 @@ fn a_run_killed_at_any_moment_is_undone_by_the_next() {
         thread::sleep(Duration::from_micros(RandomState::new().hash_one(round) % 30_000));
         child.kill().expect("SIGKILL");
         // Not waited for yet: the next read may find it dying, or a zombie.
-        let door = Door::new(&state, Box::new(LiveSink));
-        let told = door.recover().expect("recovered");
+        let writer = Writer::new(&state, Box::new(LiveSink));
+        let told = writer.recover().expect("recovered");
         child.wait().expect("reaped");
         let kept = journals(&state);
         assert!(kept.is_empty(), "{kept:?} after {told:?}");
@@ -90,10 +90,10 @@ fn take_leases(state: &Path) {
     }
     let hold = env::var(HOLD).is_ok();
     let pages = env::var(PAGES).expect("given").parse().expect("a number");
-    let door = Door::new(state, Box::new(LiveSink));
+    let writer = Writer::new(state, Box::new(LiveSink));
     say("ready");
     while !stop.load(Ordering::Relaxed) {
-        let lease = door.lease_pool(PAGE, pages).expect("lease");
+        let lease = writer.lease_pool(PAGE, pages).expect("lease");
         say(&lease.how());
         thread::sleep(Duration::from_millis(5));
         while hold && !stop.load(Ordering::Relaxed) {

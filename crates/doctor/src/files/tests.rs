@@ -170,7 +170,7 @@ fn java_and_the_pool() {
     assert!(short.fix[0].contains("1024 pages"), "{:?}", short.fix);
     clear("E01", &[java, ("sysctl.conf", "vm.nr_hugepages = 1200\n")]);
     clear("E01", &[("start.sh", "java -Xmx2g Main\n"), NO_POOL]);
-    unjudged("E01", &[java], "how large the pools are");
+    unjudged("E01", &[java], "the size of the pools");
     unjudged("E01", &[("start.sh", "java -XX:+UseLargePages Main\n"), POOL], "-Xmx");
     found(
         "E03",

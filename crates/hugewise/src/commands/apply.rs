@@ -64,7 +64,7 @@ pub(super) fn setup() -> Setup {
         Some(named) => vec![PathBuf::from(named).join("plans")],
         None => vec![PathBuf::from("/var/lib/hugewise"), PathBuf::from("/run/hugewise/plans")],
     };
-    Setup::new(pools::door(), homes)
+    Setup::new(pools::writer(), homes)
 }
 
 /// What an ordinary user can do about a refusal.

@@ -6,7 +6,7 @@ use model::Unread;
 use model::plan::PlanError;
 use model::setup::Back;
 
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::place::Place;
 
 /// Why a plan was not applied, verified or undone.
@@ -17,7 +17,7 @@ pub enum SetupError {
     Plan(#[from] PlanError),
     /// The journals or the lock could not be used, or a value not be read.
     #[error(transparent)]
-    Door(#[from] DoorError),
+    Writer(#[from] WriterError),
     /// Two changes of the plan write to one place, so undoing could not distinguish them.
     #[error("the plan changes {0} twice: make it one change")]
     Twice(Place),
@@ -29,7 +29,7 @@ pub enum SetupError {
     CutShort(String),
     /// It is not known what an earlier plan changed.
     #[error("a journal of an earlier plan cannot be read: {0} (repair or delete it; it lists what was changed)")]
-    Journal(DoorError),
+    Journal(WriterError),
     /// The record of what was changed is another user's: root's, as a rule.
     #[error("what hugewise has changed is recorded in {0}, which this user may not read: run it as root")]
     NotOurs(String),
@@ -120,7 +120,7 @@ impl SetupError {
     /// Was this user not allowed to?
     pub fn is_denied(&self) -> bool {
         match self {
-            Self::Door(error) => error.is_denied(),
+            Self::Writer(error) => error.is_denied(),
             Self::Put { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
             Self::RolledBack { cause, .. } => cause.is_denied(),
             _ => false,
@@ -141,7 +141,7 @@ impl SetupError {
 
 impl From<Unread> for SetupError {
     fn from(unread: Unread) -> Self {
-        Self::Door(unread.into())
+        Self::Writer(unread.into())
     }
 }
 

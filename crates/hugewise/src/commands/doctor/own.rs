@@ -12,7 +12,7 @@ use crate::commands::{Desk, pools};
 pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {
     let mut evidence = Evidence::beside(&desk.source, snapshot);
     if desk.source.is_live() {
-        match pools::door().loans() {
+        match pools::writer().loans() {
             Ok(loans) => loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages)),
             Err(error) => desk.ui.say(&format!(
                 "the huge pages that runs of hugewise hold as leases could not be read, so they count as the pool's own: {error}"

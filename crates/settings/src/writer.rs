@@ -1,4 +1,4 @@
-//! The door: every change of the machine is journalled, made, read back, and undone here.
+//! The writer: every change of the machine is journalled, made, read back, and undone here.
 
 mod change;
 mod ended;
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{Bytes, Unread};
 
-use crate::error::{DoorError, LeaseError};
+use crate::error::{LeaseError, WriterError};
 use crate::gave_back::GaveBack;
 use crate::journal::{Journal, Run};
-use crate::knob::Knob;
 use crate::lease::{Held, PoolLease};
 use crate::owner::Owner;
 use crate::pool;
+use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
 use crate::state_dir::StateDir;
 
@@ -23,7 +23,7 @@ pub use loans::Loan;
 
 /// The way to the machine's settings. Clones share one journal.
 #[derive(Clone)]
-pub struct Door {
+pub struct Writer {
     inner: Arc<Inner>,
 }
 
@@ -34,8 +34,8 @@ struct Inner {
     own: Mutex<Option<Journal>>,
 }
 
-impl Door {
-    /// A door with its journals in `state_dir`. Nothing is read or made until it is used.
+impl Writer {
+    /// A writer with its journals in `state_dir`. Nothing is read or made until it is used.
     pub fn new(state_dir: impl Into<PathBuf>, sink: Box<dyn Sink>) -> Self {
         let inner = Inner {
             state: StateDir(state_dir.into()),
@@ -53,7 +53,7 @@ impl Door {
     ///
     /// # Errors
     /// When the state directory cannot be trusted, listed or locked.
-    pub fn recover(&self) -> Result<Vec<GaveBack>, DoorError> {
+    pub fn recover(&self) -> Result<Vec<GaveBack>, WriterError> {
         if !self.inner.state.is_there()? || self.inner.state.journals()?.is_empty() {
             return Ok(Vec::new());
         }
@@ -90,7 +90,7 @@ impl Door {
     }
 
     /// Takes shares out of their settings, last first. What is done leaves the list, so that a failure can be tried again.
-    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, DoorError> {
+    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, WriterError> {
         let inner = &self.inner;
         let mut told = Vec::new();
         if held.is_empty() {
@@ -101,10 +101,13 @@ impl Door {
         let _lock = inner.state.lock()?;
         inner.settle_ended()?;
         inner.with_own(|own| {
-            while let Some(&Held { knob, pages, base, .. }) = held.last() {
-                let outcome = inner.take_out(own, knob, pages, base)?;
+            while let Some(&Held {
+                setting, pages, base, ..
+            }) = held.last()
+            {
+                let outcome = inner.take_out(own, setting, pages, base)?;
                 held.pop();
-                let (what, ended) = (knob.to_string(), None);
+                let (what, ended) = (setting.to_string(), None);
                 told.push(GaveBack { what, ended, outcome });
             }
             Ok(told)
@@ -127,8 +130,8 @@ impl OnLoan {
     }
 }
 
-impl Door {
-    /// The machine behind the door.
+impl Writer {
+    /// The machine behind the writer.
     pub(crate) fn sink(&self) -> &dyn Sink {
         &*self.inner.sink
     }
@@ -138,15 +141,15 @@ impl Door {
         self.inner.boot()
     }
 
-    /// Makes the state directory, so that no lease can be taken unseen by [`Door::beside_loans`].
-    pub(crate) fn prepare(&self) -> Result<(), DoorError> {
+    /// Makes the state directory, so that no lease can be taken unseen by [`Writer::beside_loans`].
+    pub(crate) fn prepare(&self) -> Result<(), WriterError> {
         self.inner.state.create()
     }
 
     /// Works with a setting while no lease of it is taken or returned.
-    pub(crate) fn beside_loans<T, E: From<DoorError>>(
+    pub(crate) fn beside_loans<T, E: From<WriterError>>(
         &self,
-        knob: Knob,
+        setting: PoolSetting,
         work: impl FnOnce(OnLoan) -> Result<T, E>,
     ) -> Result<T, E> {
         let state = &self.inner.state;
@@ -161,7 +164,7 @@ impl Door {
             .into_iter()
             .filter_map(|path| Journal::open(&path).ok());
         for share in journals
-            .map(|(journal, _)| journal.ledger.share(knob))
+            .map(|(journal, _)| journal.ledger.share(setting))
             .filter(|share| share.pages > 0)
         {
             pages = pages.saturating_add(share.pages);
@@ -174,7 +177,7 @@ impl Door {
 // Everything below is called with the lock held.
 impl Inner {
     /// Works with this run's journal, which is there only while it holds something.
-    fn with_own<T, E: From<DoorError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
+    fn with_own<T, E: From<WriterError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
         let mut slot = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let journal = match &mut *slot {
             Some(journal) => journal,
@@ -194,9 +197,9 @@ impl Inner {
         let free = pool::unclaimed(sink, page)?.min(lease.asked());
         let missing = lease.asked() - free;
         lease.count(free);
-        let knob = Knob::overcommit(page);
-        let raised = self.raise(own, lease, knob, |now| {
-            pool::raised_overcommit(sink, knob, now, missing)
+        let setting = PoolSetting::overcommit(page);
+        let raised = self.raise(own, lease, setting, |now| {
+            pool::raised_overcommit(sink, setting, now, missing)
         });
         match raised {
             Ok(()) => lease.count(lease.asked()),
@@ -209,18 +212,18 @@ impl Inner {
     /// Grows the pools themselves until enough pages are free, or no node has more to give.
     fn grow(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
         let (sink, page) = (&*self.sink, lease.page());
-        for knob in Knob::pages(sink, page) {
+        for setting in PoolSetting::pages(sink, page) {
             let missing = lease.asked().saturating_sub(pool::unclaimed(sink, page)?);
             if missing == 0 {
                 break;
             }
-            self.raise(own, lease, knob, |_| pool::raised_pages(sink, knob, missing))?;
+            self.raise(own, lease, setting, |_| pool::raised_pages(sink, setting, missing))?;
         }
         lease.count(pool::unclaimed(sink, page)?.min(lease.asked()));
         Ok(())
     }
 
-    fn new_journal(&self) -> Result<Journal, DoorError> {
+    fn new_journal(&self) -> Result<Journal, WriterError> {
         let run = Run::new(self.boot()?, Owner::this(&*self.sink)?);
         Journal::create(&self.state, run)
     }
