@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const ARROWS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("host", &["model"]),
-    ("chase", &["model"]),
+    ("chase", &["model", "host"]),
     ("vm", &["model", "chase"]),
     ("preload-abi", &[]),
     ("preload", &["preload-abi"]),

@@ -9,7 +9,6 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 mod flush;
 mod prove;
-mod scan;
 mod tour;
 
 pub use flush::Flush;
@@ -242,7 +241,8 @@ impl Span {
     /// # Errors
     /// Kernels before 6.7 lack PAGEMAP_SCAN.
     pub fn large_share(&self, bytes: Bytes) -> io::Result<f64> {
-        scan::large_share(self.address() as u64, bytes.0.min(self.len() as u64))
+        let start = self.address() as u64;
+        host::processes::large_share(start..start + bytes.0.min(self.len() as u64))
     }
 }
 

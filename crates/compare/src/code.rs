@@ -21,8 +21,8 @@ pub(crate) struct Code {
 impl Code {
     /// Of these mappings of code; `mountinfo` is that of the process.
     pub(crate) fn of(areas: &[&Area], page: Bytes, mountinfo: &str) -> Self {
-        let whole = |area: &Area| aligned(area.start..area.end, page).count() as u64;
-        let fits = |area: &Area| area.start % page.0 == area.offset % page.0;
+        let whole = |area: &Area| aligned(area.range.clone(), page).count() as u64;
+        let fits = |area: &Area| area.range.start % page.0 == area.offset % page.0;
         let largest =
             |areas: &mut dyn Iterator<Item = &Area>| areas.max_by_key(|area| (whole(area), area.size())).cloned();
         let fitting = || areas.iter().copied().filter(|area| fits(area));
@@ -30,7 +30,7 @@ impl Code {
             largest: largest(&mut areas.iter().copied()).map(|area| (area.size(), area.name.to_string())),
             pages: areas.iter().map(|area| whole(area)).sum(),
             fitting: fitting().map(whole).sum(),
-            file_system: largest(&mut fitting()).and_then(|area| file_system(mountinfo, &area.file.0)),
+            file_system: largest(&mut fitting()).and_then(|area| file_system(mountinfo, &area.device)),
         }
     }
 

@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use compare::preload::Report;
 use model::{Bytes, PageKind};
-use settings::{Door, LiveSink};
+use settings::{LiveSink, Writer};
 
 use self::armed::{armed, calls, missing, run, skipped};
 
@@ -234,11 +234,11 @@ fn rules_give_stretches_of_one_region_different_pages() {
 #[test]
 fn on_pool_pages_every_situation_is_served_and_cut_pages_give_way() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loan");
-    let door = Door::new(folder, Box::new(LiveSink));
-    let lease = door
+    let writer = Writer::new(folder, Box::new(LiveSink));
+    let lease = writer
         .recover()
         .ok()
-        .and_then(|_| door.lease_pool(Bytes::mib(2), 100).ok());
+        .and_then(|_| writer.lease_pool(Bytes::mib(2), 100).ok());
     let Some(lease) = lease else {
         return skipped("no pool pages can be had on loan");
     };

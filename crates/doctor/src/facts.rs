@@ -1,4 +1,4 @@
-//! What several rules ask of the evidence.
+//! Facts that several rules need.
 
 use host::config::Distribution;
 use host::programs::{Area, Program};
@@ -21,7 +21,7 @@ pub(super) fn pools(evidence: &Evidence) -> Result<&[Pool], Reason> {
     known(&evidence.snapshot.pools).map(Vec::as_slice)
 }
 
-/// The settings of transparent pages.
+/// The THP settings.
 pub(super) fn thp(evidence: &Evidence) -> Result<&Thp, Reason> {
     known(&evidence.snapshot.thp)
 }
@@ -33,7 +33,7 @@ pub(super) fn policy(evidence: &Evidence) -> Result<String, Reason> {
     Ok(thp.policy(pmd).into_result()?)
 }
 
-/// May any transparent size back anonymous memory, if only where it is asked for?
+/// May any THP size back anonymous memory, if only where it was advised?
 pub(super) fn any_size(evidence: &Evidence) -> Result<bool, Reason> {
     let thp = thp(evidence)?;
     let allows = |policy: &str| policy != "never";
@@ -58,7 +58,7 @@ pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
     let areas = program.areas()?;
     match areas.iter().any(|area| area.counted.is_none()) {
         true => Err(format!(
-            "{}: its mappings were not walked, because that would hold up a process of this size",
+            "{}: its mappings were not walked, because that would stall a process of this size",
             program.file("smaps")
         )
         .into()),
@@ -66,7 +66,7 @@ pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
     }
 }
 
-/// The processes that were looked into. One whose kind is unknown could have been among them.
+/// The processes that were examined. One whose kind is unknown could have been among them.
 pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<&Program, Reason>>, Reason> {
     Ok(programs(evidence)?
         .iter()
@@ -94,7 +94,7 @@ pub(super) fn kernel(evidence: &Evidence) -> Result<(u32, u32), Reason> {
         .snapshot
         .kernel
         .version()
-        .ok_or_else(|| "/proc/sys/kernel/osrelease: the kernel's version has no known form".into())
+        .ok_or_else(|| "/proc/sys/kernel/osrelease: the kernel's version has an unknown form".into())
 }
 
 /// How to add boot parameters on this distribution.
@@ -155,7 +155,7 @@ pub(super) fn percent(part: Bytes, whole: Bytes) -> f64 {
 /// Cases that a rule reports at most, the first ones: twenty processes with one fault have one cause.
 const MOST_CASES: usize = 8;
 
-/// Looks at items one by one. What one cannot tell leaves the rule without an answer only if no other tells a case.
+/// Checks items one by one. An item that could not be read leaves the rule without an answer only if no other has a finding.
 pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
     let mut cases = Vec::new();
     let mut reasons: Vec<Reason> = Vec::new();
@@ -177,8 +177,8 @@ pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Re
     }
 }
 
-/// Looks at items any of which may be the one, such as programs with an environment: what can be looked at is judged,
-/// and how many could not be is told beside it.
+/// Checks items any of which may be the one, such as programs with an environment: those that can be read are judged, and the
+/// number of the others is reported too.
 pub(super) fn each_that_can<T>(
     items: impl IntoIterator<Item = T>,
     look: impl Fn(T) -> Result<Option<Case>, Reason>,
@@ -196,21 +196,17 @@ pub(super) fn each_that_can<T>(
     if reasons.len() == all {
         return Err(first.clone());
     }
-    let text = format!(
-        "{} of {all} could not be looked at, such as {}",
-        reasons.len(),
-        first.text
-    );
+    let text = format!("{} of {all} could not be read, such as {}", reasons.len(), first.text);
     let elsewhere = Some(cases);
     Err(Reason { text, elsewhere })
 }
 
-/// Is it hugewise itself? What it maps is its measurement, not a fault of the machine.
+/// Is it hugewise itself? Its memory is a measurement, not a fault of the machine.
 pub(super) fn is_own(program: &Program) -> bool {
     program.pages.name == "hugewise"
 }
 
-/// Sentences such as `3 processes`.
+/// A count such as `3 processes`.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

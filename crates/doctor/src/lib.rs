@@ -5,8 +5,8 @@
 
 mod cgroups;
 mod databases;
+mod demand;
 mod facts;
-mod files;
 mod jvm;
 mod limits;
 mod numa;
@@ -18,6 +18,9 @@ pub mod usage;
 mod vms;
 
 #[cfg(test)]
+#[path = "files/tests.rs"]
+mod files_tests;
+#[cfg(test)]
 mod machines;
 #[cfg(test)]
 mod tests;
@@ -28,7 +31,6 @@ use std::sync::LazyLock;
 use host::Evidence;
 use model::findings::Diagnosis;
 
-pub use files::{judge_files, judge_with_files};
 pub use rule::{Rule, Verdict};
 
 /// The rules by topic.
@@ -54,22 +56,17 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     BY_ID.iter().copied()
 }
 
-/// Applies every rule to a machine.
+/// Applies every rule to a machine, to files that are to hold on it, or to files alone. Findings are ordered by severity, then by id.
 pub fn judge(evidence: &Evidence) -> Diagnosis {
-    collect(|rule| rule.judge(evidence))
-}
-
-/// The verdicts of all rules together. Findings are ordered by severity, then by id.
-fn collect(verdict: impl Fn(&Rule) -> Verdict) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for rule in rules() {
-        verdict(rule).enter(&mut diagnosis);
+        rule.judge(evidence).enter(&mut diagnosis);
     }
     diagnosis.findings.sort_by_key(|finding| Reverse(finding.severity));
     diagnosis
 }
 
-/// A rule by its id (`A01`, in any case) or its name (`pool-short`): its text, what it looks at, where to read more.
+/// A rule by its id (`A01`, in any case) or its name (`pool-short`): its text, its severity, where to read more.
 pub fn explain(id: &str) -> Option<&'static Rule> {
     let id = id.trim();
     rules().find(|rule| rule.id.eq_ignore_ascii_case(id) || rule.name.eq_ignore_ascii_case(id))

@@ -131,7 +131,7 @@ pub(super) fn pool_line(tree: Tree, size: &str, name: &str, value: u64) -> Tree 
     tree.line(&format!("/sys/kernel/mm/hugepages/hugepages-{size}/{name}"), value)
 }
 
-/// With a setting of transparent pages, such as `always [madvise] never`.
+/// With a THP setting, such as `always [madvise] never`.
 pub(super) fn thp(tree: Tree, name: &str, value: impl std::fmt::Display) -> Tree {
     tree.line(&format!("{THP}/{name}"), value)
 }
@@ -177,7 +177,7 @@ pub(super) fn partly(id: &str, tree: Tree, why: &str) {
     }
 }
 
-/// The rule cannot tell here, and says why.
+/// The rule cannot be applied here, and reports why.
 #[track_caller]
 pub(super) fn not_judged(id: &str, tree: Tree, why: &str) {
     match verdict(id, tree) {

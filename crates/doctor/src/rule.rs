@@ -1,8 +1,9 @@
-//! What a rule is, and how it says what it found.
+//! What a rule is, and how it reports a finding.
 
 use std::fmt;
 
 use host::Evidence;
+use host::config::given::FileKind;
 use model::Unread;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
 
@@ -17,12 +18,48 @@ pub struct Rule {
     pub severity: Severity,
     /// The versions it holds for, in words: `Linux 5.16 and later`.
     pub holds: &'static str,
-    /// What goes wrong, how it is told, what helps: for `--explain`, offline.
+    /// What goes wrong, how it is detected, what helps: for `--explain`, offline.
     pub text: &'static str,
     /// Where to read more.
     pub link: &'static str,
     /// The rule itself.
-    pub(super) look: fn(&Evidence) -> Answer,
+    pub(super) checks: Checks,
+}
+
+type Check = fn(&Evidence) -> Answer;
+
+/// What a rule examines: the machine, files that were given, or both.
+#[derive(Clone, Copy)]
+pub(super) struct Checks {
+    machine: Option<Check>,
+    /// It needs a file of one of these kinds.
+    files: Option<(&'static [FileKind], Check)>,
+}
+
+impl Checks {
+    /// Only a machine can break it.
+    pub(super) const fn of_machine(check: Check) -> Self {
+        Self {
+            machine: Some(check),
+            files: None,
+        }
+    }
+
+    /// Only files can break it.
+    pub(super) const fn of_files(kinds: &'static [FileKind], check: Check) -> Self {
+        Self {
+            machine: None,
+            files: Some((kinds, check)),
+        }
+    }
+
+    /// Both can.
+    pub(super) const fn of_both(machine: Check, kinds: &'static [FileKind], files: Check) -> Self {
+        Self {
+            machine: Some(machine),
+            files: Some((kinds, files)),
+        }
+    }
 }
 
 /// What came out of a rule.
@@ -30,22 +67,22 @@ pub struct Rule {
 pub enum Verdict {
     /// It found something, once or several times.
     Found(Vec<Finding>),
-    /// It looked, and there is nothing.
+    /// It was applied, and found nothing.
     Clear,
-    /// It looked where it could: what it found there, and what it could not look at.
+    /// It was applied in part: what it found there, and what could not be read.
     Partly(Vec<Finding>, NotJudged),
-    /// Something could not be looked at, and without it there is no answer.
+    /// Something could not be read, and without it there is no answer.
     NotJudged(NotJudged),
 }
 
-/// What a rule's function returns: cases (none is clear), or why it could not look.
+/// What a check returns: findings (none is clear), or why it could not be applied.
 pub(super) type Answer = Result<Vec<Case>, Reason>;
 
 /// Why a rule, or one process under a rule, could not be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) text: String,
-    /// What was found where it could be looked; `None` if nothing could be looked at.
+    /// What was found in the part that could be read; `None` if nothing could be read.
     pub(super) elsewhere: Option<Vec<Case>>,
 }
 
@@ -62,11 +99,39 @@ pub(super) struct Case {
 impl Rule {
     /// Applies the rule.
     pub fn judge(&self, evidence: &Evidence) -> Verdict {
-        self.verdict((self.look)(evidence))
+        let machine = evidence.has_machine.then(|| self.on_machine(evidence));
+        let has_files = evidence.files.has_any();
+        let files = self.checks.files.filter(|_| has_files);
+        let files = files.map(|(kinds, check)| self.in_files(evidence, kinds, check));
+        match (machine, files) {
+            (Some(machine), Some(files)) => machine.and(files),
+            (Some(verdict), None) | (None, Some(verdict)) => verdict,
+            (None, None) => self.not_judged("only a running machine shows it"),
+        }
+    }
+
+    fn on_machine(&self, evidence: &Evidence) -> Verdict {
+        match self.checks.machine {
+            Some(check) => self.verdict(check(evidence)),
+            None => self.not_judged("only a file shows it, and none of its kind was given (doctor --file)"),
+        }
+    }
+
+    fn in_files(&self, evidence: &Evidence, kinds: &[FileKind], check: Check) -> Verdict {
+        if kinds.iter().any(|kind| evidence.files.has(*kind)) {
+            return self.verdict(check(evidence));
+        }
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+        self.not_judged(&format!("no file of that kind was given: {}", kinds.join(" or ")))
+    }
+
+    fn not_judged(&self, reason: &str) -> Verdict {
+        let (id, reason) = (self.id.to_owned(), reason.to_owned());
+        Verdict::NotJudged(NotJudged { id, reason })
     }
 
     /// What an answer means.
-    pub(super) fn verdict(&self, answer: Answer) -> Verdict {
+    fn verdict(&self, answer: Answer) -> Verdict {
         match answer {
             Ok(cases) if cases.is_empty() => Verdict::Clear,
             Ok(cases) => Verdict::Found(self.findings(cases)),
@@ -100,7 +165,7 @@ impl Rule {
 }
 
 impl Verdict {
-    /// Two looks by one rule: what either finds counts, and one that could look is enough.
+    /// Two checks of one rule: what either finds counts, and one that could be applied is enough.
     #[must_use]
     pub(super) fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -120,7 +185,7 @@ impl Verdict {
         }
     }
 
-    /// Puts it where it belongs.
+    /// Adds it to a diagnosis.
     pub(super) fn enter(self, diagnosis: &mut Diagnosis) {
         match self {
             Self::Found(findings) => diagnosis.findings.extend(findings),

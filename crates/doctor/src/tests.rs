@@ -136,7 +136,7 @@ fn one_process_that_cannot_be_looked_at_leaves_the_others_judged() {
         partly(
             id,
             with_denied(pool(machine(), "2048kB", 4, 0, 0)),
-            "1 of 2 could not be looked at, such as denied: /proc/40",
+            "1 of 2 could not be read, such as denied: /proc/40",
         );
     }
     let told = process(41, "solver")

@@ -2,11 +2,11 @@
 
 use model::{Bytes, Reading};
 
-use crate::config::Config;
+use crate::config::{Config, Given};
 use crate::programs::{self, Program};
-use crate::{Snapshot, Source};
+use crate::{Snapshot, Source, Tree};
 
-/// A machine as the rules see it.
+/// What the rules examine: a machine, files that are to hold on it, or files alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// The kernel's settings and accounts.
@@ -19,6 +19,10 @@ pub struct Evidence {
     pub uptime: Reading<f64>,
     /// Settings that hugewise applied and keeps a journal of; unknown until the caller fills it in.
     pub applied: Reading<Vec<Applied>>,
+    /// Configuration files that were given by name; none until the caller fills them in.
+    pub files: Given,
+    /// False if there are only files: then all of the above is absent.
+    pub has_machine: bool,
 }
 
 /// A setting that was applied.
@@ -36,7 +40,11 @@ impl Evidence {
     /// Looks at everything once: within half a second on a machine with 500 processes, with no process held for longer
     /// than some 60 ms (4 GiB of base pages).
     pub fn gather(source: &Source) -> Self {
-        let snapshot = Snapshot::take(source);
+        Self::beside(source, Snapshot::take(source))
+    }
+
+    /// The same of a machine of which a snapshot was taken already.
+    pub fn beside(source: &Source, snapshot: Snapshot) -> Self {
         let programs = programs::programs(source, &snapshot);
         Self::of(source, snapshot, programs)
     }
@@ -52,13 +60,22 @@ impl Evidence {
             config: Config::read(source, sizes.as_deref()),
             uptime: uptime(source),
             applied: Reading::absent("a journal of settings that hugewise applied"),
+            files: Given::default(),
+            has_machine: true,
             snapshot,
         }
     }
-}
 
-impl Evidence {
-    /// Leaves out pages that a run of hugewise has on loan in a setting: they go when it ends, and say nothing about how the
+    /// Of configuration files with no machine around them.
+    pub fn of_files(files: Given) -> Self {
+        Self {
+            files,
+            has_machine: false,
+            ..Self::gather(&Source::from_tree("files", Tree::new()))
+        }
+    }
+
+    /// Leaves out pages that a run of hugewise holds as a lease of a setting: they go when it ends, and say nothing about how the
     /// machine is set up. `path` is the setting's file.
     pub fn leave_out(&mut self, path: &str, pages: u64) {
         let Reading::Known(pools) = &mut self.snapshot.pools else {

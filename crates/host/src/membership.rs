@@ -81,7 +81,7 @@ impl Membership {
             .any(|word| self.named.contains(word) || self.limits.contains(word))
     }
 
-    /// The container's short id or name, if the path tells one.
+    /// The container's short id or name, if the path has one.
     pub fn container(&self) -> Option<String> {
         [&self.named, &self.limits].into_iter().find_map(|path| container(path))
     }

@@ -1,5 +1,5 @@
-//! Captures a machine: reads every file that the rest of this crate asks for, keeps what decides page sizes, and lists
-//! what it left out.
+//! Captures a machine: keeps what a snapshot reads of it and the files of configuration and processes that decide page sizes, and
+//! lists what it left out.
 
 mod accounts;
 mod keep;
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::{Bytes, Cause, Reading, Unread};
 
-use crate::snapshot::Cgroup;
+use crate::source::Reads;
 use crate::tree::{Node, Tree};
-use crate::{Source, snapshot, spread};
+use crate::{Snapshot, Source, spread};
 use keep::Kept;
 
 /// Where a capture keeps the list of what was left out of it: a line `PATH: WHAT` each.
@@ -51,17 +51,9 @@ const LARGEST_CAPTURE: Bytes = Bytes::mib(64);
 /// Reads a machine. Refusals are recorded as such.
 pub fn capture(source: &Source, options: CaptureOptions) -> Capture {
     let mut recorder = Recorder::new(source);
-    for entry in table::MACHINE {
+    recorder.reads(source.recorded(|source| drop(Snapshot::take(source))));
+    for entry in table::BESIDE_SNAPSHOT {
         recorder.pattern(entry.pattern, LARGEST_FILE, entry.keep);
-    }
-    for directory in table::DIRECTORIES {
-        recorder.directory(directory);
-    }
-    for name in snapshot::sysctl::SYSCTLS {
-        recorder.file(&snapshot::sysctl::path(name), LARGEST_FILE, table::whole);
-    }
-    if let Reading::Known(root) = Cgroup::read(source).root {
-        recorder.file(&format!("{root}/cgroup.controllers"), LARGEST_FILE, table::whole);
     }
     settings::record(&mut recorder);
     if options.processes {
@@ -108,6 +100,27 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// What a snapshot read. A directory without recorded files is recorded itself: its existence is a fact.
+    fn reads(&mut self, reads: Reads) {
+        for (path, content) in reads.files {
+            let too_large = |bytes: &Vec<u8>| bytes.len() as u64 > LARGEST_FILE.0;
+            let content = match content {
+                Reading::Known(bytes) if too_large(&bytes) => {
+                    let why = format!("it is larger than {LARGEST_FILE}");
+                    Reading::Unread(Unread::new(Cause::Failed, path.as_str(), why))
+                }
+                content => content,
+            };
+            self.put(&path, content.map(|bytes| table::of_snapshot(&path)(&bytes)));
+        }
+        for path in reads.directories.into_keys() {
+            let below = format!("{path}/");
+            if self.tree.iter().all(|(path, _)| !path.starts_with(&below)) {
+                self.directory(&path);
+            }
+        }
+    }
+
     /// Every file that fits. A directory on the way that may not be listed is recorded as that, unless something in it
     /// is known by another way.
     fn pattern(&mut self, pattern: &str, limit: Bytes, keep: impl Fn(&[u8]) -> Kept + Copy) {
@@ -147,7 +160,7 @@ impl<'a> Recorder<'a> {
         self.tree.insert(path, node);
     }
 
-    /// Its existence tells something even if nothing is in it.
+    /// Its existence is a fact even if nothing is in it.
     fn directory(&mut self, path: &str) {
         match self.source.list(path) {
             Reading::Known(_) => self.tree.insert(path, Node::Dir),

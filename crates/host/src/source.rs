@@ -6,6 +6,7 @@ mod hugetlb_files;
 mod open;
 mod patience;
 mod pieces;
+mod reads;
 mod synthetic;
 mod walk;
 
@@ -16,6 +17,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use model::{Bytes, Cause, Reading, Unread};
 
@@ -24,8 +26,10 @@ use crate::tree::{Tree, TreeError};
 use directory::Directory;
 use foreign::Foreign;
 use patience::Reader;
+use reads::Log;
 
 pub(crate) use pieces::whole_lines;
+pub(crate) use reads::Reads;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
 
 /// A file of /proc or /sys that is larger than this is not what it claims to be.
@@ -38,7 +42,9 @@ const LARGEST_FILE: Bytes = Bytes::mib(16);
 #[derive(Debug)]
 pub struct Source {
     name: String,
-    root: Root,
+    root: Arc<Root>,
+    /// Notes what is read, if it is to be kept.
+    log: Option<Arc<Log>>,
 }
 
 #[derive(Debug)]
@@ -83,7 +89,8 @@ impl Source {
     pub fn live() -> Self {
         Self {
             name: "this machine".to_owned(),
-            root: Root::Live,
+            root: Arc::new(Root::Live),
+            log: None,
         }
     }
 
@@ -118,7 +125,8 @@ impl Source {
         })?;
         Ok(Self {
             name: path.display().to_string(),
-            root: Root::Directory(directory),
+            root: Arc::new(Root::Directory(directory)),
+            log: None,
         })
     }
 
@@ -126,13 +134,14 @@ impl Source {
     pub fn from_tree(name: &str, tree: Tree) -> Self {
         Self {
             name: name.to_owned(),
-            root: Root::Tree(tree),
+            root: Arc::new(Root::Tree(tree)),
+            log: None,
         }
     }
 
     /// Is this the machine that runs the program?
     pub fn is_live(&self) -> bool {
-        matches!(self.root, Root::Live)
+        matches!(*self.root, Root::Live)
     }
 
     /// May a path that a process names be looked up in the machine's own root, where its own is not there? Not by root on the
@@ -153,7 +162,15 @@ impl Source {
 
     /// A whole file of at most `limit` bytes; a larger one is `Failed`, never cut.
     pub fn bytes_within(&self, path: &str, limit: Bytes) -> Reading<Vec<u8>> {
-        let result = match &self.root {
+        let bytes = self.read(path, limit);
+        if let Some(log) = &self.log {
+            log.file(path, &bytes);
+        }
+        bytes
+    }
+
+    fn read(&self, path: &str, limit: Bytes) -> Reading<Vec<u8>> {
+        let result = match &*self.root {
             Root::Live => match synthetic::read(path) {
                 Some(reading) => return reading,
                 None => live(path, limit),
@@ -218,7 +235,15 @@ impl Source {
 
     /// The names in a directory, in order; of one with more than a million of them none, and the reason.
     pub fn list(&self, path: &str) -> Reading<Vec<String>> {
-        let names = match &self.root {
+        let names = self.names(path);
+        if let Some(log) = &self.log {
+            log.directory(path, &names);
+        }
+        names
+    }
+
+    fn names(&self, path: &str) -> Reading<Vec<String>> {
+        let names = match &*self.root {
             Root::Live => match synthetic::list(path) {
                 Some(names) => return Reading::Known(names),
                 None if Foreign::parse(path).is_some() => Err(not_followed(path)),
@@ -245,7 +270,7 @@ impl Source {
 
     /// Where a symbolic link points to, as written.
     pub fn link(&self, path: &str) -> Reading<String> {
-        let target = match &self.root {
+        let target = match &*self.root {
             Root::Live if Foreign::parse(path).is_some() => return Reading::Unread(not_followed(path)),
             Root::Live => fs::read_link(path),
             Root::Directory(root) => root.target(path),

@@ -46,12 +46,12 @@ pub(crate) fn take_rights(rights: &Rights) -> Result<(), String> {
 
 /// A page that is in memory.
 const PAGE_IS_PRESENT: u64 = 1 << 3;
-/// The kernel's shared page of zeros: mapped, but nobody's memory.
+/// The kernel's shared page of zeros: mapped, but no process's memory.
 const PAGE_IS_PFNZERO: u64 = 1 << 5;
 /// Mapped by an entry above the last level: PMD-mapped transparent, or hugetlb.
 const PAGE_IS_HUGE: u64 = 1 << 6;
 
-/// A run of neighbouring pages alike, as the kernel writes it (`struct page_region`).
+/// A run of adjacent pages of the same categories, as the kernel writes it (`struct page_region`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PageRegion {
@@ -77,20 +77,24 @@ impl PageRegion {
     }
 }
 
-/// Which pages a scan returns; the kernel's shared page of zeros is never among them.
+/// Which pages a scan returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All that are in memory.
+    /// All that are in memory, but for the kernel's shared page of zeros.
     Present,
-    /// Only those that are mapped by large entries.
+    /// Only those of them that are mapped by large entries.
     Huge,
+    /// All that are mapped, the page of zeros too.
+    Mapped,
 }
 
 impl Wanted {
-    fn categories(self) -> u64 {
+    /// The categories that a page must have, and those of them whose absence counts instead.
+    fn categories(self) -> (u64, u64) {
         match self {
-            Self::Present => PAGE_IS_PRESENT,
-            Self::Huge => PAGE_IS_PRESENT | PAGE_IS_HUGE,
+            Self::Present => (PAGE_IS_PRESENT | PAGE_IS_PFNZERO, PAGE_IS_PFNZERO),
+            Self::Huge => (PAGE_IS_PRESENT | PAGE_IS_HUGE | PAGE_IS_PFNZERO, PAGE_IS_PFNZERO),
+            Self::Mapped => (PAGE_IS_PRESENT, 0),
         }
     }
 }
@@ -121,7 +125,7 @@ pub(crate) struct Scanned {
     pub(crate) reached: u64,
 }
 
-/// Scans a page-aligned range for pages in memory; neighbours alike share a region, and pages of zeros are left out.
+/// Scans a page-aligned range for pages in memory; adjacent pages of the same categories share a region.
 /// Stops early when `regions` is full. Fails with NOTTY on kernels without the call.
 pub(crate) fn scan_pages(
     pagemap: &File,
@@ -129,14 +133,15 @@ pub(crate) fn scan_pages(
     wanted: Wanted,
     regions: &mut [PageRegion],
 ) -> io::Result<Scanned> {
+    let (category_mask, category_inverted) = wanted.categories();
     let arg = ScanArg {
         size: size_of::<ScanArg>() as u64,
         start: range.start,
         end: range.end,
         vec: regions.as_mut_ptr().expose_provenance() as u64,
         vec_len: regions.len() as u64,
-        category_inverted: PAGE_IS_PFNZERO,
-        category_mask: wanted.categories() | PAGE_IS_PFNZERO,
+        category_inverted,
+        category_mask,
         return_mask: PAGE_IS_HUGE,
         ..ScanArg::default()
     };

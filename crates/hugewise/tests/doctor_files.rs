@@ -47,7 +47,7 @@ fn files_are_judged_together_and_nothing_of_this_machine_comes_in() {
     );
     let run = doctor(&[small, POSTGRES, JAVA], &[]);
     assert_eq!(run.code, Some(1), "{}", run.err);
-    assert!(run.out.contains("176 of them left beside the others"), "{}", run.out);
+    assert!(run.out.contains("176 of them left after other demands"), "{}", run.out);
     assert!(run.out.contains("60-pages.conf:1: pages of 2M = 1200"), "{}", run.out);
     let json = valid(&doctor(&[small], &["--json"]).out);
     assert_eq!(json["machine"]["kernel"]["unread"], "absent");
@@ -59,7 +59,7 @@ fn what_files_cannot_tell_is_told_in_a_few_lines() {
     assert_eq!(run.code, Some(0), "{}", run.err);
     let lines = run.out.lines().filter(|line| line.starts_with("  ")).count();
     assert!(lines < 15, "{}", run.out);
-    assert!(run.out.contains("only a running machine tells"), "{}", run.out);
+    assert!(run.out.contains("only a running machine shows it"), "{}", run.out);
     let nothing = doctor(&[("limits.conf", "* soft memlock 64\n")], &[]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.out);
     assert!(

@@ -149,7 +149,7 @@ fn a_snapshot_is_not_overwritten_without_a_yes() {
     std::fs::write(&file, "precious").expect("written");
     let told = refused(&["--root", text(&machine), "snapshot", text(&file)]);
     assert!(
-        told.contains("one.tree is there already") && told.contains("--yes"),
+        told.contains("one.tree exists already") && told.contains("--yes"),
         "{told}"
     );
     assert_eq!(std::fs::read_to_string(&file).expect("still there"), "precious");

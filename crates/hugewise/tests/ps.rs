@@ -104,7 +104,10 @@ fn what_could_be_large_is_told_with_its_reason_if_asked_for() {
         .expect("systemd");
     assert!(small["missed"].is_null(), "{small}");
     let text = done(&["--root", &root, "ps", "--why"]).out;
-    assert!(text.contains("could be large") && text.contains("not given"), "{text}");
+    assert!(
+        text.contains("could be huge") && text.contains("not allocated"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The words of hugewise: units, page kinds, readings, and the shapes of results. No I/O happens here.
 
+mod address;
 mod backing;
 mod bytes;
 pub mod collapse;
@@ -22,6 +23,7 @@ pub mod tlb;
 pub mod vms;
 mod warning;
 
+pub use address::Address;
 pub use backing::Backing;
 pub use bytes::{Bytes, ParseBytesError};
 pub use envelope::{Envelope, Machine, Tool};

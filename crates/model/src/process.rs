@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Backing, Bytes, Reading};
+use crate::{Address, Backing, Bytes, Reading};
 
 /// One process and what backs it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,9 +32,9 @@ pub struct ProcessPages {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MappingPages {
     /// First address, in hex.
-    pub start: String,
+    pub start: Address,
     /// One past the last address, in hex.
-    pub end: String,
+    pub end: Address,
     /// Permissions as in /proc/PID/maps.
     pub perms: String,
     /// File or `[heap]`, `[stack]`, empty for anonymous memory.

@@ -34,7 +34,7 @@ pub(crate) fn smaps(bytes: &[u8]) {
     let _ = host::programs::parse_maps("/proc/1/maps", bytes);
     let _ = status::Status::parse("/proc/1/status", bytes).has_memory();
     let line = String::from_utf8_lossy(bytes);
-    let _ = process::stat::parse(&line);
+    let _ = host::processes::Stat::parse(&line);
     let _ = line.parse::<host::CpuList>();
 }
 

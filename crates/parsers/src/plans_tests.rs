@@ -204,7 +204,7 @@ proptest! {
     fn no_mutation_brings_a_file_or_a_line_through(goal in 0..GOALS.len(), mutations in prop::collection::vec(mutation(), 1..4)) {
         let mut plan = PLANS[goal].clone();
         let hostile: Vec<String> = mutations.iter().filter_map(|mutation| mutate(&mut plan, mutation)).collect();
-        // What stands there before is the machine's own: apply refuses a plan that says otherwise.
+        // The previous value is the machine's own: apply refuses a plan that says otherwise.
         let stood = |line: &String| plan.changes.iter().any(|change| {
             change.before.known().and_then(Value::text).is_some_and(|text| text.lines().any(|known| known == line))
         });

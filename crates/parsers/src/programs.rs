@@ -14,7 +14,7 @@ pub(crate) fn given(bytes: &[u8]) {
     let _ = given.add("fuzz", content, Some(kind));
     let _ = given.add("fuzz", content, None);
     assert!(given.garbled.iter().all(|why| why.place.starts_with("fuzz:")));
-    let _ = doctor::judge_files(&given);
+    let _ = doctor::judge(&host::Evidence::of_files(given));
 }
 
 pub(crate) fn configurations() -> Vec<Vec<u8>> {

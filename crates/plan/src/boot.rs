@@ -44,14 +44,14 @@ fn earlier(drafts: &mut Drafts<'_>, page: Bytes) {
     if let Some(pages) = boot.and_then(|boot| boot.pages_of(page, Some(default))) {
         let size = page.exact();
         drafts.note(format!(
-            "the command line asks for {pages} pages of {size} already, and the first count holds: \
+            "the command line requests {pages} pages of {size} already, and the first count holds: \
              take it out"
         ));
     }
 }
 
 fn add(drafts: &mut Drafts<'_>, id: &str, page: Bytes, parameters: &str, why: &str) {
-    let why = format!("`{parameters}`: memory is in whole pages only at boot; {why}");
+    let why = format!("`{parameters}`: contiguous memory is certain only at boot; {why}");
     let has_grub_d =
         drafts.host.distribution() == Distribution::Debian && drafts.host.has_directory("/etc/default/grub.d");
     if has_grub_d {

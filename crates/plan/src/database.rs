@@ -26,7 +26,7 @@ pub(super) fn postgres(
         let draft = drafts.edit(Layer::Application, "postgresql-conf", &database.file, |text| {
             with_line(text, &line, is_it)
         });
-        let why = format!("`{line}`: with `try` it would run on base pages without a word when the pool is short");
+        let why = format!("`{line}`: with `try` the server silently uses base pages when the pool is too small");
         drafts.add(
             draft
                 .why(why)
@@ -53,7 +53,7 @@ pub(super) fn innodb(
     let restart = format!("systemctl restart {}", database.service);
     drafts.add(
         draft
-            .why("asks for large pages for the buffer pool")
+            .why("requests huge pages for the buffer pool")
             .source("MySQL Reference Manual, Enabling Large Page Support")
             .restart(restart),
     );
@@ -76,14 +76,14 @@ pub(super) fn oracle(
     let draft = Draft::instruction(Layer::Application, "oracle-spfile", "each instance, as SYSDBA", text);
     drafts.add(
         draft
-            .why("memory_target puts the SGA on /dev/shm; ONLY refuses to start on base pages")
+            .why("memory_target puts the SGA on /dev/shm; with ONLY the instance does not start on base pages")
             .source("Oracle Database Administrator's Reference for Linux; MOS 749851.1")
             .restart("the instances"),
     );
     shared(drafts, goal, &sharer(&oracle.user, None, needs))
 }
 
-/// No pages for everybody: after a fork each first write would copy a large page.
+/// No THP for all memory: after a fork each first write would copy a huge page.
 pub(super) fn redis(drafts: &mut Drafts<'_>, goal: &Goal) -> Result<(), PlanningError> {
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
@@ -95,14 +95,14 @@ pub(super) fn redis(drafts: &mut Drafts<'_>, goal: &Goal) -> Result<(), Planning
             "Redis forks to save: each first write then copies a whole page",
         )?,
         _ => drafts.note(
-            "Redis takes no pool pages, and transparent ones are not given to everybody here: \
+            "Redis does not use hugetlb pages, and THP is not enabled for all memory here: \
              nothing to set",
         ),
     }
     let draft = Draft::instruction(Layer::Application, "redis-conf", "redis.conf", "disable-thp yes");
     drafts.add(
         draft
-            .why("the default since 6.2: Redis asks the kernel itself, whatever the policy")
+            .why("the default since 6.2: Redis switches THP off for itself, whatever the policy")
             .source("Redis documentation, Diagnosing latency issues")
             .restart("redis"),
     );

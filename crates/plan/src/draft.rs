@@ -1,4 +1,4 @@
-//! Changes as they are drafted: each target once, in the order of application, without what is there already.
+//! Changes as they are drafted: each target once, in the order of application, without what is in place already.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Drafts<'h> {
     files: BTreeMap<String, String>,
 }
 
-/// A change without what stands there now.
+/// A change without the current value.
 pub(super) struct Draft {
     layer: Layer,
     id: String,
@@ -50,7 +50,7 @@ impl Draft {
         Self::new(layer, id, Target::Setting { path: path.into() }, after)
     }
 
-    /// Something for somebody to do.
+    /// An instruction for the user.
     pub(super) fn instruction(layer: Layer, id: &str, on: &str, text: impl Into<String>) -> Self {
         let target = Target::Instruction { on: on.to_owned() };
         Self::new(layer, id, target, Value::Text(text.into()))
@@ -141,7 +141,7 @@ impl<'h> Drafts<'h> {
         Draft::new(layer, id, Target::File { path, mode, owner }, Value::Text(text))
     }
 
-    /// The plan: what is there already becomes a note.
+    /// The plan: what is in place already becomes a note.
     pub(super) fn finish(mut self, goals: Vec<String>) -> Plan {
         self.drafts.sort_by_key(|draft| rank(draft.layer));
         let mut changes: Vec<Change> = Vec::new();
@@ -150,7 +150,7 @@ impl<'h> Drafts<'h> {
             if change.is_there() {
                 let value = change.after.text().filter(|text| !text.contains('\n'));
                 let value = value.map_or_else(String::new, |value| format!(" ({value})"));
-                self.note(format!("{} is as wanted already{value}", change.target));
+                self.note(format!("{} is set as requested already{value}", change.target));
                 continue;
             }
             change.id = unused(change.id, &changes);

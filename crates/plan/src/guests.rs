@@ -1,4 +1,4 @@
-//! Virtual machines: the pages behind their memory, told to each hypervisor in its own words.
+//! Virtual machines: the pages that back their memory, in the options of each hypervisor.
 
 use model::plan::Layer;
 
@@ -10,8 +10,8 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, vm: &VmGoal) {
     if !vm.memory.0.is_multiple_of(vm.page.0) {
         let page = vm.page.exact();
         drafts.note(format!(
-            "{}: {} is not a multiple of {page}: the last page is half empty, or the hypervisor \
-             refuses",
+            "{}: {} is not a multiple of {page}: the last page is partly empty, or the hypervisor \
+             refuses it",
             goal.text, vm.memory
         ));
     }
@@ -22,7 +22,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, vm: &VmGoal) {
         Hypervisor::Esx => esx(drafts, vm),
     }
     drafts.note(
-        "large pages are needed twice: here behind the guest's memory, and in the guest for its \
+        "huge pages are needed twice: here to back the guest's memory, and in the guest for its \
          own programs",
     );
 }
@@ -44,7 +44,7 @@ fn libvirt(drafts: &mut Drafts<'_>, vm: &VmGoal) {
         "libvirt-xml",
         &on,
         text,
-        "immediate allocation: a pool that is short is told at the start, not by SIGBUS",
+        "immediate allocation: a pool that is too small is reported at the start, not by SIGBUS",
         "libvirt, Domain XML format, Memory Backing",
     );
 }
@@ -97,7 +97,7 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
          \"TRUE\"\n{large}sched.cpu.latencySensitivity = \"high\""
     );
     let vmx = format!("the .vmx file of {}, while it is powered off", vm.name);
-    let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs and does not turn on large pages. \
+    let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs and does not enable large pages. \
                Remove monitor_control.disable_mmu_largepages if it is there";
     let study = "VMware's study of memory latency for EDA on VMware Cloud Foundation; vSphere Resource Management";
     hypervisor(drafts, "vmx", &vmx, text, why, study);

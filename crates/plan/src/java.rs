@@ -29,7 +29,7 @@ impl JvmKind {
         matches!(self, Self::Sun | Self::Ibm | Self::OpenJ9)
     }
 
-    /// The options for large pages.
+    /// The options for huge pages.
     fn options(self, page: Bytes) -> String {
         let size = size(page);
         match self {
@@ -89,22 +89,22 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, needs: 
 fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
     let shmmax = drafts.host.snapshot.sysctls.text("kernel.shmmax");
     drafts.note(format!(
-        "kernel.shmmax stays {shmmax}: HotSpot takes its heap by mmap(MAP_HUGETLB) (its option \
-         for System V shared memory, UseSHM, went with JDK 17)"
+        "kernel.shmmax stays {shmmax}: HotSpot maps its heap with mmap(MAP_HUGETLB) (its option \
+         for System V shared memory, UseSHM, was removed with JDK 17)"
     ));
-    drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) asks for it");
+    drafts.note("vm.hugetlb_shm_group is not set: only shmget(SHM_HUGETLB) needs it");
     let memlock = user.bytes.0 >> 10;
     let why = match drafts.host.takes_memlock_for_shm() {
         true => "mmap(MAP_HUGETLB) does not count as locked memory",
         false => {
-            "mmap(MAP_HUGETLB) does not count as locked memory, and since Linux 5.16 it lets nobody \
-             use SHM_HUGETLB either"
+            "mmap(MAP_HUGETLB) does not count as locked memory, and since Linux 5.16 the limit does not \
+             permit SHM_HUGETLB either"
         }
     };
     drafts.note(format!("no memlock limit is set (it would be {memlock} KiB): {why}"));
     drafts.note(
-        "more pages than heap / page size: code cache and the collector's tables take large \
-         pages too, which JDK 5 and 6 did not count",
+        "more pages than heap / page size: code cache and the collector's tables take huge \
+         pages too, which JDK 5 and 6 did not",
     );
 }
 
@@ -112,21 +112,21 @@ fn transparent(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, kind: JvmKin
     if kind != JvmKind::HotSpot {
         return Err(PlanningError::new(
             goal,
-            "only HotSpot asks for transparent pages (leave pages=thp away)",
+            "only HotSpot requests THP (leave out pages=thp)",
         ));
     }
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
         Some("always" | "madvise") => drafts.note(
-            "transparent pages are allowed already: with -XX:+UseTransparentHugePages the JVM asks \
-             for them by madvise",
+            "THP is allowed already: with -XX:+UseTransparentHugePages the JVM advises \
+             its memory with madvise",
         ),
         _ => thp::set(
             drafts,
             goal,
             "enabled",
             "madvise",
-            "the JVM asks for its pages by madvise, nobody else gets any",
+            "the JVM advises its memory with madvise; no other memory gets huge pages",
         )?,
     }
     if jvm.collector.as_deref() == Some("zgc") {
@@ -153,7 +153,7 @@ fn instruct(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, options: &str
     let who = jvm.service.as_deref().or(jvm.user.as_deref());
     let restart = who.map_or_else(|| "the JVM".to_owned(), |who| format!("the JVM of {who}"));
     let draft = Draft::instruction(Layer::Application, "jvm-options", "the JVM's options", text);
-    let why = "pages are asked for at the start only, and the whole heap at once: -Xms = -Xmx";
+    let why = "pages are requested only at the start, for the whole heap at once: -Xms = -Xmx";
     drafts.add(draft.why(why).source(kind.source()).restart(restart));
 }
 

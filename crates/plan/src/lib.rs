@@ -79,7 +79,7 @@ impl PlanningError {
 }
 
 /// The changes that bring this host to what is wanted, in the order of their application. What is as wanted already is
-/// left out, and told in the notes.
+/// left out, and named in the notes.
 ///
 /// # Errors
 /// When the machine cannot give it, or a change would be one that no plan may hold.

@@ -1,4 +1,4 @@
-//! Who may lock memory and take shared large pages: memlock, the limits of System V shared memory, and the group.
+//! Limits of locked memory and of System V shared memory on huge pages, and the group that may use it.
 
 use host::config::memlock_for;
 use host::programs::Limit;
@@ -15,7 +15,7 @@ const LIMITS_D: &str = "/etc/security/limits.d/60-hugewise.conf";
 const LIMITS_CONF: &str = "/etc/security/limits.conf";
 const HUGETLB: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst, vm.hugetlb_shm_group";
 
-/// Who takes how much System V shared memory on large pages.
+/// A user of System V shared memory on huge pages, and how much it takes.
 pub(super) struct Shared<'g> {
     pub(super) user: Option<&'g str>,
     pub(super) group: Option<&'g str>,
@@ -127,7 +127,7 @@ fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {
 
 /// The one group that may use SHM_HUGETLB.
 pub(super) fn shm_group(drafts: &mut Drafts<'_>, gid: u32) {
-    let why = "shmget(SHM_HUGETLB) asks for this group, or for CAP_IPC_LOCK";
+    let why = "shmget(SHM_HUGETLB) needs this group or CAP_IPC_LOCK";
     let path = "/proc/sys/vm/hugetlb_shm_group";
     let draft = Draft::setting(Layer::Runtime, "shm-group", path, Value::Text(gid.to_string()));
     drafts.add(draft.why(why).source(HUGETLB));

@@ -46,7 +46,7 @@ pub(super) fn mount(drafts: &mut Drafts<'_>, at: &str, page: Bytes, gid: Option<
     let also = (at == "/dev/hugepages").then(|| "systemd: dev-hugepages.mount".to_owned());
     drafts.add(
         draft
-            .why("programs that take files rather than mappings find their pages here")
+            .why("programs that reach huge pages through files use this mount")
             .source(SOURCE)
             .also(also),
     );
@@ -62,7 +62,7 @@ fn persist(drafts: &mut Drafts<'_>, at: &str, options: &str) {
     }
     let name = mount_unit(at);
     let text = format!(
-        "[Unit]\nDescription=Large pages as files\nDefaultDependencies=no\nBefore=local-fs.target\n\n\
+        "[Unit]\nDescription=Huge pages as files\nDefaultDependencies=no\nBefore=local-fs.target\n\n\
          [Mount]\nWhat=hugetlbfs\nWhere={at}\nType=hugetlbfs\nOptions={options}\n"
     );
     let path = format!("/etc/systemd/system/{name}");

@@ -19,7 +19,7 @@ const UNIT: &str = "/etc/systemd/system/hugewise-pools.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-hugewise.conf";
 const HUGETLB: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst";
 /// Whom pool pages are taken from.
-const FROM: &str = "everybody else: pool pages are neither reclaimed nor swapped";
+const FROM: &str = "all other programs: pages in a pool are neither reclaimed nor swapped";
 const PROC: &str = "/proc/sys/vm/nr_hugepages";
 
 /// What all goals together want of one pool.
@@ -83,7 +83,7 @@ fn demands(wanted: &[Wanted]) -> BTreeMap<Place, Demand<'_>> {
     demands
 }
 
-/// Persistent pages that the pool shall have: those in use are not taken from whoever uses them.
+/// Persistent pages that the pool shall have: those in use are not taken away.
 fn pages(pool: &Pool, node: Option<u32>, demand: &Demand<'_>) -> Result<u64, Unread> {
     if demand.more == 0 {
         return Ok(demand.total);
@@ -91,7 +91,7 @@ fn pages(pool: &Pool, node: Option<u32>, demand: &Demand<'_>) -> Result<u64, Unr
     Ok(demand.total.max(in_use(pool, node)?.saturating_add(demand.more)))
 }
 
-/// Pages that are mapped or promised. Of a node the kernel does not tell which are promised.
+/// Pages that are mapped or reserved. The kernel does not report reservations by node.
 fn in_use(pool: &Pool, node: Option<u32>) -> Result<u64, Unread> {
     let Some(node) = node else {
         let promised = *pool.reserved.as_ref().into_result()?;
@@ -123,7 +123,7 @@ fn why(pool: &Pool, demand: &Demand<'_>, pages: u64) -> String {
         why += &format!("; {used} pages in use now stay (stop what uses them first if it is the same application)");
     }
     if pages < used {
-        why += &format!("; {used} pages are in use: the difference stays as surplus until they are given back");
+        why += &format!("; {used} pages are in use: the difference stays as surplus until they are freed");
     }
     why
 }
@@ -135,12 +135,12 @@ fn check_memory(drafts: &mut Drafts<'_>, goal: &Goal, page: Bytes, pages: u64) -
     if let Some(total) = total.known().filter(|total| need >= **total) {
         return Err(PlanningError::new(
             goal,
-            format!("it takes {need}, and this machine has {total} in all (ask for less)"),
+            format!("it needs {need}, and this machine has {total} in all (request less)"),
         ));
     }
     if let Some(available) = available.known().filter(|available| need > **available) {
         drafts.note(format!(
-            "{need} of pages of {} are wanted and {available} is available now: free memory first, \
+            "{need} in pages of {} is requested and {available} is available now: free memory first, \
              or expect fewer",
             page.exact()
         ));
@@ -201,7 +201,9 @@ fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
         from,
     });
     let why = match pool.size >= GIGANTIC {
-        true => format!("{why}; pages this large are there early after boot or not at all: fewer may be obtained"),
+        true => {
+            format!("{why}; pages of this size are available early after boot or not at all: fewer may be obtained")
+        }
         false => why.to_owned(),
     };
     Draft::setting(Layer::Runtime, &id, path, Value::Pages(pages))
@@ -350,7 +352,7 @@ fn unit(drafts: &mut Drafts<'_>, page: Bytes, parts: &[(Option<u32>, u64)], why:
 }
 
 const HEAD: &str = "[Unit]\n\
-                    Description=Large pages, before anything that takes them\n\
+                    Description=Huge pages, before anything that takes them\n\
                     DefaultDependencies=no\n\
                     Before=sysinit.target\n\
                     \n\

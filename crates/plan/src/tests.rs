@@ -96,7 +96,7 @@ fn a_pool_is_what_the_goal_says_and_what_is_there_is_not_told_twice() {
         there
             .notes
             .iter()
-            .any(|note| note.ends_with("is as wanted already (8)")),
+            .any(|note| note.ends_with("is set as requested already (8)")),
         "{:?}",
         there.notes
     );

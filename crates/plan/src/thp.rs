@@ -1,4 +1,4 @@
-//! Transparent large pages: the policy now, at each boot, and for one service.
+//! Transparent huge pages: the policy now, at each boot, and for one service.
 
 use model::plan::{Layer, Value};
 use model::{Cause, Reading};

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Source;
+use host::processes::Stat;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::handles::Handles;
@@ -88,9 +89,7 @@ impl Descendants {
 fn is_running(source: &Source, pid: u32) -> bool {
     let state = |task: u32| {
         let text = source.text(&format!("/proc/{pid}/task/{task}/stat"));
-        let text = text.known()?;
-        // The name stands in parentheses and may have some of its own.
-        text.rsplit_once(')')?.1.trim_start().chars().next()
+        Stat::parse(text.known()?)?.state()
     };
     let states = tree::tasks(source, pid).into_iter().filter_map(state);
     states.into_iter().any(|state| !matches!(state, 'T' | 't' | 'Z' | 'X'))

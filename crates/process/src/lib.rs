@@ -8,7 +8,6 @@ mod handles;
 mod outputs;
 mod process;
 mod spawn;
-pub mod stat;
 mod syscall;
 pub mod tree;
 mod waiting;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::Source;
+use host::processes::Stat;
 use model::{Cause, Reading, Unread};
 
 /// A process with its descendants.
@@ -55,9 +56,8 @@ fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let names = source.list("/proc").into_result().ok()?;
     for pid in names.iter().filter_map(|name| name.parse::<u32>().ok()) {
-        let parent = match source.text(&format!("/proc/{pid}/stat")) {
-            // The name in parentheses may have some of its own; behind it are the state and the parent.
-            Reading::Known(stat) => stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?,
+        let parent = match Stat::of(source, pid) {
+            Reading::Known(stat) => stat?.parent()?,
             Reading::Unread(why) if why.unread == Cause::Absent => continue,
             Reading::Unread(_) => return None,
         };
@@ -80,11 +80,8 @@ pub fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
     let names = source.list("/proc").into_result().ok()?;
     let pids = names.iter().filter_map(|name| name.parse::<u32>().ok());
     let is_member = |pid: &u32| {
-        let stat = source.text(&format!("/proc/{pid}/stat"));
-        let fields = stat.known().and_then(|stat| Some(stat.rsplit_once(')')?.1));
-        // Behind the name are the state, the parent and the group.
-        let group = fields.and_then(|fields| fields.split_whitespace().nth(2));
-        group.is_some_and(|group| group.parse() == Ok(leader))
+        let stat = Stat::of(source, *pid).into_result().ok().flatten();
+        stat.and_then(|stat| stat.group()) == Some(leader)
     };
     Some(pids.filter(is_member).collect())
 }

@@ -1,4 +1,4 @@
-//! What can go wrong at the door, and what to do about it.
+//! Errors of the writer, with advice.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use model::{Bytes, Unread};
 
 /// Why a change, its journal or its undoing failed.
 #[derive(Debug, thiserror::Error)]
-pub enum DoorError {
-    /// The state directory cannot be trusted: whoever can write there could tell root what to undo.
+pub enum WriterError {
+    /// The state directory cannot be trusted: a user who can write there could decide what root undoes.
     #[error("state directory {path} is not safe: {why} (remove it, or name another with HUGEWISE_STATE_DIR)")]
     Unsafe {
         /// The directory, or the journal in it.
@@ -61,15 +61,15 @@ pub enum LeaseError {
         unread: Unread,
     },
     /// This user may not change pools.
-    #[error("taking pool pages needs root, or use --no-pool to do without ({source})")]
+    #[error("changing a pool needs root, or use --no-pool to do without ({source})")]
     NotPermitted {
         /// What was denied.
-        source: DoorError,
+        source: WriterError,
     },
     /// Memory has no room for that many pages.
     #[error(
         "{pages} more pages of {} need {need}, but {available} is available and {left} of it must stay free \
-         for everything else (10 % of memory, at least 512M): free memory, or ask for less",
+         for everything else (10 % of memory, at least 512M): free memory, or request less",
         .page.exact()
     )]
     Memory {
@@ -84,12 +84,12 @@ pub enum LeaseError {
         /// What must stay available.
         left: Bytes,
     },
-    /// Anything else that went wrong at the door.
+    /// Anything else that went wrong at the writer.
     #[error(transparent)]
-    Door(DoorError),
+    Writer(WriterError),
 }
 
-impl DoorError {
+impl WriterError {
     /// Was this user not allowed to?
     pub fn is_denied(&self) -> bool {
         match self {
@@ -107,12 +107,12 @@ impl DoorError {
     }
 }
 
-impl From<DoorError> for LeaseError {
-    fn from(source: DoorError) -> Self {
+impl From<WriterError> for LeaseError {
+    fn from(source: WriterError) -> Self {
         if source.is_denied() {
             Self::NotPermitted { source }
         } else {
-            Self::Door(source)
+            Self::Writer(source)
         }
     }
 }

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
-use crate::error::DoorError;
-use crate::knob::Knob;
+use crate::error::WriterError;
 use crate::line_file::{LineFile, whole_lines};
 use crate::owner::Owner;
+use crate::pool_setting::PoolSetting;
 use crate::state_dir::StateDir;
 
 /// Far more than any run writes; a larger file is not one of ours.
@@ -78,7 +78,7 @@ pub(crate) struct Share {
 
 impl Share {
     /// How much is the run's own, given that the value is `now`, if its last write was cut short between journal and
-    /// read-back. `None` if that cannot be told, because someone else changed the value meanwhile.
+    /// read-back. `None` if that is not known, because something else changed the value in between.
     pub(crate) fn resolved(self, now: u64) -> Option<u64> {
         let Some((before, after)) = self.pending else {
             return Some(self.pages);
@@ -98,25 +98,25 @@ impl Share {
 
 /// All that a run holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger(BTreeMap<Knob, Share>);
+pub(crate) struct Ledger(BTreeMap<PoolSetting, Share>);
 
 impl Ledger {
-    pub(crate) fn share(&self, knob: Knob) -> Share {
-        self.0.get(&knob).copied().unwrap_or_default()
+    pub(crate) fn share(&self, setting: PoolSetting) -> Share {
+        self.0.get(&setting).copied().unwrap_or_default()
     }
 
-    pub(crate) fn knobs(&self) -> Vec<Knob> {
+    pub(crate) fn settings(&self) -> Vec<PoolSetting> {
         self.0.keys().copied().collect()
     }
 
-    /// Nothing is held, and nothing is in doubt.
+    /// Nothing is held, and no write is unfinished.
     pub(crate) fn is_settled(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Enters one line; `Err` says what is wrong with it.
     fn enter(&mut self, record: &Record) -> Result<(), &'static str> {
-        let knob = |path: &str| Knob::parse(path).ok_or("wanted the path of a hugetlb pool's setting");
+        let setting = |path: &str| PoolSetting::parse(path).ok_or("wanted the path of a hugetlb pool's setting");
         match record {
             Record::Run(_) => return Err("wanted one `run`, on the first line only"),
             Record::Write {
@@ -125,13 +125,13 @@ impl Ledger {
                 after,
                 base,
             } => {
-                let share = self.0.entry(knob(path)?).or_default();
+                let share = self.0.entry(setting(path)?).or_default();
                 if share.pages == 0 {
                     share.base = *base;
                 }
                 share.pending = Some((*before, *after));
             }
-            Record::Done { path, share } => match (self.0.entry(knob(path)?), *share) {
+            Record::Done { path, share } => match (self.0.entry(setting(path)?), *share) {
                 (Entry::Occupied(entry), 0) => {
                     entry.remove();
                 }
@@ -186,7 +186,7 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// A new journal for this run, on disk when this returns. Call under the lock.
-    pub(crate) fn create(dir: &StateDir, run: Run) -> Result<Self, DoorError> {
+    pub(crate) fn create(dir: &StateDir, run: Run) -> Result<Self, WriterError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let Owner { pid, start } = run.owner;
         let name = format!("run-{pid}-{start}-{}.jsonl", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -196,7 +196,7 @@ impl Journal {
     }
 
     /// Opens another run's journal, ready for lines after its last whole one. Call under the lock.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Option<Run>), DoorError> {
+    pub(crate) fn open(path: &Path) -> Result<(Self, Option<Run>), WriterError> {
         let (file, bytes) = LineFile::open(path, LARGEST)?;
         let Story { run, ledger } = parse(&bytes, &path.display().to_string())?;
         Ok((Self { file, ledger }, run))
@@ -207,16 +207,16 @@ impl Journal {
     }
 
     /// Adds a line, and returns when it is on disk.
-    pub(crate) fn append(&mut self, record: &Record) -> Result<(), DoorError> {
+    pub(crate) fn append(&mut self, record: &Record) -> Result<(), WriterError> {
         self.file.add(record)?;
         self.ledger.enter(record).map_err(|why| {
             let place = self.path().display().to_string();
-            DoorError::Unread(Unread::new(Cause::Garbled, place, why))
+            WriterError::Unread(Unread::new(Cause::Garbled, place, why))
         })
     }
 
     /// Removes the file of a run that holds nothing any more.
-    pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), DoorError> {
+    pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), WriterError> {
         self.file.remove(dir)
     }
 }

@@ -4,10 +4,10 @@ use std::fmt;
 
 use model::Bytes;
 
-use crate::door::Door;
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::gave_back::GaveBack;
-use crate::knob::Knob;
+use crate::pool_setting::PoolSetting;
+use crate::writer::Writer;
 
 /// Room for a number of hugetlb pages, given back when dropped (also on errors and when a panic unwinds).
 ///
@@ -15,7 +15,7 @@ use crate::knob::Knob;
 /// kernel never takes pages in use, but pages may stay until they are unmapped.)
 #[must_use = "a lease that is dropped at once gives its pages back at once"]
 pub struct PoolLease {
-    door: Door,
+    writer: Writer,
     page: Bytes,
     asked: u64,
     obtained: u64,
@@ -25,7 +25,7 @@ pub struct PoolLease {
 /// A share of one setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
-    pub(crate) knob: Knob,
+    pub(crate) setting: PoolSetting,
     /// How much of the value is ours.
     pub(crate) pages: u64,
     /// The value without any share of hugewise's.
@@ -46,10 +46,10 @@ pub struct Shortfall {
 }
 
 impl PoolLease {
-    pub(crate) fn new(door: Door, page: Bytes, asked: u64, obtained: u64) -> Self {
+    pub(crate) fn new(writer: Writer, page: Bytes, asked: u64, obtained: u64) -> Self {
         let held = Vec::new();
         Self {
-            door,
+            writer,
             page,
             asked,
             obtained,
@@ -110,16 +110,16 @@ impl PoolLease {
     /// Gives the pages back now and says what came of it. Dropping does the same, silently.
     ///
     /// # Errors
-    /// When it cannot be done now; the journal stays, and [`Door::recover`] of a later run does it.
-    pub fn give_back(mut self) -> Result<Vec<GaveBack>, DoorError> {
-        self.door.give_back(&mut self.held)
+    /// When it cannot be done now; the journal stays, and [`Writer::recover`] of a later run does it.
+    pub fn give_back(mut self) -> Result<Vec<GaveBack>, WriterError> {
+        self.writer.give_back(&mut self.held)
     }
 }
 
 impl Drop for PoolLease {
     fn drop(&mut self) {
-        // A failure leaves the journal, and the next run tries again and tells.
-        let _ = self.door.give_back(&mut self.held);
+        // A failure leaves the journal, and the next run tries again and reports it.
+        let _ = self.writer.give_back(&mut self.held);
     }
 }
 
@@ -138,7 +138,7 @@ impl fmt::Debug for PoolLease {
 
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} -> {}", self.knob, self.from, self.from + self.pages)
+        write!(f, "{} {} -> {}", self.setting, self.from, self.from + self.pages)
     }
 }
 

@@ -1,22 +1,22 @@
-//! The only writer of the machine: a journalled door through which every changed setting goes, and comes back.
+//! The only writer of the machine: every changed setting is journalled, read back, and restored.
 //!
-//! A measurement that needs hugetlb pages takes a [`PoolLease`] from a [`Door`]. Every write is in a journal on disk before
+//! A measurement that needs hugetlb pages takes a [`PoolLease`] from a [`Writer`]. Every write is in a journal on disk before
 //! it reaches the kernel, so that whatever ends the run (success, an error, a panic, SIGKILL), either the lease's `Drop` or
-//! [`Door::recover`] of the next run puts the pools back.
+//! [`Writer::recover`] of the next run puts the pools back.
 
-mod door;
 mod error;
 mod gave_back;
 mod journal;
-mod knob;
 mod lease;
 mod line_file;
 mod owner;
 mod place;
 mod pool;
+mod pool_setting;
 pub mod setup;
 mod sink;
 mod state_dir;
+mod writer;
 
 /// Readers that nothing outside of this crate needs, for the fuzz targets of `parsers`.
 #[doc(hidden)]
@@ -37,9 +37,9 @@ mod properties;
 #[cfg(test)]
 mod scene;
 
-pub use door::{Door, Loan};
-pub use error::{DoorError, LeaseError};
+pub use error::{LeaseError, WriterError};
 pub use gave_back::{GaveBack, Outcome};
 pub use lease::{PoolLease, Shortfall};
 pub use place::{FileState, Place, State};
 pub use sink::{LiveSink, Sink};
+pub use writer::{Loan, Writer};

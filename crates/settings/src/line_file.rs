@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::state_dir::{StateDir, check_owner, private, state};
 
 /// A file that is open for more lines.
@@ -18,7 +18,7 @@ pub(crate) struct LineFile {
 
 impl LineFile {
     /// A new file with its first line, on disk when this returns. Call under the lock.
-    pub(crate) fn create(dir: &StateDir, name: &str, first: &impl Serialize) -> Result<Self, DoorError> {
+    pub(crate) fn create(dir: &StateDir, name: &str, first: &impl Serialize) -> Result<Self, WriterError> {
         let path = dir.0.join(name);
         let file = private().create_new(true).open(&path).map_err(state("create", &path))?;
         let mut lines = Self { path, file };
@@ -28,7 +28,7 @@ impl LineFile {
     }
 
     /// Opens a file of at most `largest` bytes, ready for lines after its last whole one, and reads it. Call under the lock.
-    pub(crate) fn open(path: &Path, largest: u64) -> Result<(Self, Vec<u8>), DoorError> {
+    pub(crate) fn open(path: &Path, largest: u64) -> Result<(Self, Vec<u8>), WriterError> {
         let mut file = private().append(true).open(path).map_err(state("open", path))?;
         let bytes = read_bounded(&mut file, path, largest)?;
         let path = path.to_owned();
@@ -45,7 +45,7 @@ impl LineFile {
     }
 
     /// Adds a line, and returns when it is on disk.
-    pub(crate) fn add(&mut self, line: &impl Serialize) -> Result<(), DoorError> {
+    pub(crate) fn add(&mut self, line: &impl Serialize) -> Result<(), WriterError> {
         let mut line = serde_json::to_vec(line).map_err(|error| state("write", &self.path)(error.into()))?;
         line.push(b'\n');
         self.file
@@ -55,7 +55,7 @@ impl LineFile {
     }
 
     /// Removes the file.
-    pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), DoorError> {
+    pub(crate) fn remove(&self, dir: &StateDir) -> Result<(), WriterError> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(state("remove", &self.path)(error)),
             _ => dir.sync(),
@@ -64,12 +64,12 @@ impl LineFile {
 }
 
 /// Reads one of our own files; others are refused.
-fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, DoorError> {
+fn read_bounded(file: &mut File, path: &Path, largest: u64) -> Result<Vec<u8>, WriterError> {
     let meta = file.metadata().map_err(state("look at", path))?;
     check_owner(path, &meta)?;
     if !meta.is_file() || meta.len() > largest {
         let (path, why) = (path.to_owned(), "it is too large for a journal, or not a file");
-        return Err(DoorError::Unsafe { path, why });
+        return Err(WriterError::Unsafe { path, why });
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(state("read", path))?;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use host::processes::Stat;
 use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::sink::{self, Sink};
 
-/// A process, told from a later one with the same id by its start time.
+/// A process; its start time distinguishes it from a later one with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     /// Process id.
@@ -32,18 +33,17 @@ impl Owner {
     pub(crate) fn this(sink: &dyn Sink) -> Result<Self, Unread> {
         let path = "/proc/self/stat";
         let text = sink::text(sink, path)?;
-        let stat = Stat::parse(&text).ok_or_else(|| {
-            let why = "wanted the 31 or more fields of proc(5)";
+        Alive::parse(&text).map(|alive| alive.owner).ok_or_else(|| {
+            let why = "expected the 31 or more fields of proc_pid_stat(5)";
             Unread::new(Cause::Garbled, format!("{path}:1"), why)
-        })?;
-        Ok(stat.owner)
+        })
     }
 
     /// Is this process still there?
     pub(crate) fn life(self, sink: &dyn Sink) -> Life {
         let path = format!("/proc/{}/stat", self.pid);
         match sink.read(Path::new(&path)) {
-            Ok(text) => Stat::parse(&text).map_or(Life::Alive, |stat| stat.life_of(self)),
+            Ok(text) => Alive::parse(&text).map_or(Life::Alive, |stat| stat.life_of(self)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Life::Gone,
             // ESRCH: it went away between open and read.
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Life::Gone,
@@ -52,8 +52,8 @@ impl Owner {
     }
 }
 
-/// What /proc/PID/stat says about life and identity (fields as numbered in proc(5)).
-struct Stat {
+/// What /proc/PID/stat shows of life and identity.
+struct Alive {
     owner: Owner,
     state: char,
     flags: u64,
@@ -61,24 +61,21 @@ struct Stat {
     pending: u64,
 }
 
-impl Stat {
-    /// PF_EXITING of the kernel's sched.h, in field 9.
+impl Alive {
+    /// PF_EXITING of the kernel's sched.h.
     const EXITING: u64 = 0x4;
-    /// SIGKILL's bit in the mask of pending signals, field 31.
+    /// SIGKILL's bit in the mask of pending signals.
     const KILLED: u64 = 1 << 8;
 
     fn parse(text: &str) -> Option<Self> {
-        let pid = text.split(' ').next()?.parse().ok()?;
-        // The name in parentheses may hold anything, also `) Z 1`.
-        let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_ascii_whitespace().collect();
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-        let start = number(22)?;
+        let stat = Stat::parse(text)?;
+        let (pid, start) = (stat.pid()?, stat.started()?);
         Some(Self {
             owner: Owner { pid, start },
-            state: fields.first()?.chars().next()?,
-            flags: number(9)?,
-            threads: number(20)?,
-            pending: number(31)?,
+            state: stat.state()?,
+            flags: stat.flags()?,
+            threads: stat.threads()?,
+            pending: stat.pending()?,
         })
     }
 
@@ -97,7 +94,7 @@ impl Stat {
 
 #[cfg(test)]
 mod tests {
-    use super::{Life, Owner, Stat};
+    use super::{Alive, Life, Owner};
     use crate::sink::LiveSink;
 
     fn stat(state: char, flags: u64, threads: u64, start: u64, pending: u64) -> String {
@@ -123,11 +120,11 @@ mod tests {
             (stat('R', 0x4, 1, 500, 0), Life::Dying),
             (stat('S', 0, 1, 500, 0x100), Life::Dying),
         ] {
-            let stat = Stat::parse(&text).expect(&text);
+            let stat = Alive::parse(&text).expect(&text);
             assert_eq!(stat.owner.pid, 77);
             assert_eq!(stat.life_of(owner), life, "{text}");
         }
-        assert!(Stat::parse("77 (x) S 1").is_none());
+        assert!(Alive::parse("77 (x) S 1").is_none());
     }
 
     #[test]

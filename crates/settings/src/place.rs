@@ -69,7 +69,7 @@ impl Place {
         }
     }
 
-    /// Does what stands there outlive a restart of the machine?
+    /// Does its value outlive a restart of the machine?
     pub(crate) fn is_on_disk(&self) -> bool {
         matches!(self, Self::File(_) | Self::Directory(_))
     }
@@ -94,7 +94,7 @@ impl State {
         Self::Text(words.collect::<Vec<_>>().join(" "))
     }
 
-    /// Is this, as far as the kernel keeps what it is told, the same as `other`?
+    /// Is this the same as `other`, as far as the kernel keeps what was written?
     pub(crate) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Mounted(one), Self::Mounted(two)) => MountOptions::parse(one).is(&MountOptions::parse(two)),
@@ -144,7 +144,7 @@ pub(crate) fn wanted(target: &Target, after: &Value, now: &State) -> State {
     }
 }
 
-/// The options that tell one hugetlbfs from another; sizes are left out, the kernel rounds and rewrites them.
+/// The options that distinguish one hugetlbfs from another; sizes are left out, the kernel rounds and rewrites them.
 struct MountOptions {
     page: Option<Bytes>,
     uid: u32,

@@ -3,21 +3,21 @@
 use model::{Bytes, Cause, Unread};
 
 use crate::error::LeaseError;
-use crate::knob::Knob;
+use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
 
-/// What is always left to everybody else, as the larger of a share of memory and a fixed size: below it, reclaim starts
+/// Memory that is always left to other programs, as the larger of a share of memory and a fixed size: below it, reclaim starts
 /// to push out other programs' pages, which disturbs them and the measurement.
 const LEFT_SHARE: u64 = 10;
 const LEFT_LEAST: Bytes = Bytes::mib(512);
 
-/// Pages of a pool that a new mapping can have without growing it: free ones that nobody has reserved.
+/// Pages of a pool that a new mapping can have without growing it: free ones without a reservation.
 pub(crate) fn unclaimed(sink: &dyn Sink, page: Bytes) -> Result<u64, LeaseError> {
     let dir = format!("/sys/kernel/mm/hugepages/hugepages-{}kB", page.0 >> 10);
     let number = |file: &str| {
         sink::number(sink, format!("{dir}/{file}")).map_err(|unread| match unread.unread {
             Cause::Absent => LeaseError::NoPool { page, unread },
-            _ => LeaseError::Door(unread.into()),
+            _ => LeaseError::Writer(unread.into()),
         })
     };
     Ok(number("free_hugepages")?.saturating_sub(number("resv_hugepages")?))
@@ -39,14 +39,14 @@ pub(crate) fn check_memory(sink: &dyn Sink, page: Bytes, pages: u64) -> Result<(
     })
 }
 
-/// How many more pages memory has room for, when `leave` (or, without, the usual share) stays to everybody else.
-pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result<u64, crate::DoorError> {
+/// How many more pages memory has room for, when `leave` (or, without, the usual share) is left to other programs.
+pub(crate) fn room(sink: &dyn Sink, page: Bytes, leave: Option<Bytes>) -> Result<u64, crate::WriterError> {
     let (available, left) = available_and_left(sink)?;
     Ok(available.0.saturating_sub(leave.unwrap_or(left).0) / page.0.max(1))
 }
 
 /// Memory that can be had without pushing out other programs' pages, and what of it is always left to them.
-fn available_and_left(sink: &dyn Sink) -> Result<(Bytes, Bytes), crate::DoorError> {
+fn available_and_left(sink: &dyn Sink) -> Result<(Bytes, Bytes), crate::WriterError> {
     let meminfo = sink::text(sink, "/proc/meminfo")?;
     let available = meminfo_bytes(&meminfo, "MemAvailable")?;
     let total = meminfo_bytes(&meminfo, "MemTotal")?;
@@ -54,25 +54,25 @@ fn available_and_left(sink: &dyn Sink) -> Result<(Bytes, Bytes), crate::DoorErro
 }
 
 /// The page size of the pool that `/proc/sys/vm/nr_hugepages` is about.
-pub(crate) fn usual_page(sink: &dyn Sink) -> Result<Bytes, crate::DoorError> {
+pub(crate) fn usual_page(sink: &dyn Sink) -> Result<Bytes, crate::WriterError> {
     meminfo_bytes(&sink::text(sink, "/proc/meminfo")?, "Hugepagesize")
 }
 
 /// The limit of surplus pages at which `missing` more can be mapped, given that it is `now`.
-pub(crate) fn raised_overcommit(sink: &dyn Sink, knob: Knob, now: u64, missing: u64) -> Result<u64, Unread> {
-    let (_, surplus) = knob.total_and_surplus(sink)?;
+pub(crate) fn raised_overcommit(sink: &dyn Sink, setting: PoolSetting, now: u64, missing: u64) -> Result<u64, Unread> {
+    let (_, surplus) = setting.total_and_surplus(sink)?;
     // Pages in use that someone took out of the pool count as surplus, possibly beyond the limit; the limit must pass them.
     Ok(now.max(surplus).saturating_add(missing))
 }
 
 /// The pool size at which `missing` more pages are free. The kernel turns surplus pages into persistent ones before it
 /// allocates any, so those are passed first; they become surplus again when the lease ends.
-pub(crate) fn raised_pages(sink: &dyn Sink, knob: Knob, missing: u64) -> Result<u64, Unread> {
-    let (total, _) = knob.total_and_surplus(sink)?;
+pub(crate) fn raised_pages(sink: &dyn Sink, setting: PoolSetting, missing: u64) -> Result<u64, Unread> {
+    let (total, _) = setting.total_and_surplus(sink)?;
     Ok(total.saturating_add(missing))
 }
 
-fn meminfo_bytes(text: &str, name: &str) -> Result<Bytes, crate::DoorError> {
+fn meminfo_bytes(text: &str, name: &str) -> Result<Bytes, crate::WriterError> {
     let place = "/proc/meminfo";
     let (line, rest) = text
         .lines()

@@ -6,10 +6,10 @@ use std::path::Path;
 use model::Bytes;
 use proptest::prelude::*;
 
-use crate::door::Door;
 use crate::fake::{Fault, Machine, Process};
-use crate::knob::{Knob, Which};
 use crate::lease::PoolLease;
+use crate::pool_setting::{PoolSetting, Which};
+use crate::writer::Writer;
 
 const PAGES: [Bytes; 2] = [Bytes::mib(2), Bytes::gib(1)];
 const RUNS: usize = 3;
@@ -41,11 +41,11 @@ enum Step {
         run: usize,
     },
     Raise {
-        knob: Knob,
+        setting: PoolSetting,
         by: u64,
     },
     Lower {
-        knob: Knob,
+        setting: PoolSetting,
         by: u64,
     },
     Map {
@@ -56,19 +56,24 @@ enum Step {
     },
 }
 
-fn knobs() -> Vec<Knob> {
-    let node = |page, node| Knob {
+fn settings() -> Vec<PoolSetting> {
+    let node = |page, node| PoolSetting {
         page,
         which: Which::NodePages(node),
     };
     let [small, large] = PAGES;
-    vec![Knob::overcommit(small), node(small, 0), node(large, 0), node(large, 1)]
+    vec![
+        PoolSetting::overcommit(small),
+        node(small, 0),
+        node(large, 0),
+        node(large, 1),
+    ]
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let run = 0..RUNS;
     let page = || prop::sample::select(&PAGES[..]);
-    let knob = || prop::sample::select(knobs());
+    let setting = || prop::sample::select(settings());
     let fault = (0..4u64, any::<bool>()).prop_map(|(n, before)| match before {
         true => Fault::DieBefore(n),
         false => Fault::DieAfter(n),
@@ -80,8 +85,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (run.clone(), page(), 1..8u64, fault)
             .prop_map(|(run, page, pages, fault)| Step::CrashWithin { run, page, pages, fault }),
         1 => run.prop_map(|run| Step::Recover { run }),
-        2 => (knob(), 1..6u64).prop_map(|(knob, by)| Step::Raise { knob, by }),
-        2 => (knob(), 1..6u64).prop_map(|(knob, by)| Step::Lower { knob, by }),
+        2 => (setting(), 1..6u64).prop_map(|(setting, by)| Step::Raise { setting, by }),
+        2 => (setting(), 1..6u64).prop_map(|(setting, by)| Step::Lower { setting, by }),
         2 => page().prop_map(|page| Step::Map { page }),
         2 => page().prop_map(|page| Step::Unmap { page }),
     ];
@@ -90,7 +95,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 struct Run {
     process: Process,
-    door: Door,
+    writer: Writer,
     leases: Vec<PoolLease>,
 }
 
@@ -100,10 +105,10 @@ struct Play {
     temp: tempfile::TempDir,
     runs: Vec<Run>,
     next_pid: u32,
-    others: BTreeMap<Knob, u64>,
-    bases: Vec<(Knob, u64)>,
+    others: BTreeMap<PoolSetting, u64>,
+    bases: Vec<(PoolSetting, u64)>,
     /// Settings that others took below the base of a lease, so that a value may have looked as if put back by hand.
-    low: BTreeSet<Knob>,
+    low: BTreeSet<PoolSetting>,
 }
 
 impl Play {
@@ -117,13 +122,13 @@ impl Play {
             temp: temp.expect("tempdir"),
             runs: Vec::new(),
             next_pid: 1,
-            others: knobs().into_iter().map(|knob| (knob, 0)).collect(),
+            others: settings().into_iter().map(|setting| (setting, 0)).collect(),
             bases: Vec::new(),
             low: BTreeSet::new(),
         };
         play.runs = (0..RUNS).map(|_| play.start()).collect();
-        for knob in knobs() {
-            play.raise(knob, 5);
+        for setting in settings() {
+            play.raise(setting, 5);
         }
         play
     }
@@ -131,47 +136,51 @@ impl Play {
     fn start(&mut self) -> Run {
         let process = self.machine.process(self.next_pid);
         self.next_pid += 1;
-        let door = Door::new(self.temp.path().join("state"), Box::new(process.clone()));
+        let writer = Writer::new(self.temp.path().join("state"), Box::new(process.clone()));
         let leases = Vec::new();
-        Run { process, door, leases }
+        Run {
+            process,
+            writer,
+            leases,
+        }
     }
 
-    fn value(&self, knob: Knob) -> u64 {
-        knob.read(&self.machine.process(0)).expect("a pool's value")
+    fn value(&self, setting: PoolSetting) -> u64 {
+        setting.read(&self.machine.process(0)).expect("a pool's value")
     }
 
     /// Sets a value as someone else does.
-    fn set(&self, knob: Knob, value: u64) {
-        self.machine.pool(knob.page, |pool| match knob.which {
+    fn set(&self, setting: PoolSetting, value: u64) {
+        self.machine.pool(setting.page, |pool| match setting.which {
             Which::Overcommit => pool.overcommit = value,
             Which::NodePages(node) => pool.nodes[node as usize].set_persistent(value),
             Which::Pages => unreachable!("this machine has nodes"),
         });
     }
 
-    fn raise(&mut self, knob: Knob, by: u64) {
-        let before = self.value(knob);
-        self.set(knob, before + by);
-        *self.others.entry(knob).or_default() += self.value(knob) - before;
+    fn raise(&mut self, setting: PoolSetting, by: u64) {
+        let before = self.value(setting);
+        self.set(setting, before + by);
+        *self.others.entry(setting).or_default() += self.value(setting) - before;
     }
 
-    fn lower(&mut self, knob: Knob, by: u64) {
-        let theirs = self.others[&knob];
+    fn lower(&mut self, setting: PoolSetting, by: u64) {
+        let theirs = self.others[&setting];
         if by > theirs {
             return;
         }
-        self.set(knob, self.value(knob) - by);
-        self.others.insert(knob, theirs - by);
-        if self.bases.iter().any(|&(of, base)| of == knob && theirs - by < base) {
-            self.low.insert(knob);
+        self.set(setting, self.value(setting) - by);
+        self.others.insert(setting, theirs - by);
+        if self.bases.iter().any(|&(of, base)| of == setting && theirs - by < base) {
+            self.low.insert(setting);
         }
     }
 
     fn lease(&mut self, run: usize, page: Bytes, pages: u64) {
         let run = &mut self.runs[run];
-        if let Ok(lease) = run.door.lease_pool(page, pages) {
+        if let Ok(lease) = run.writer.lease_pool(page, pages) {
             self.bases
-                .extend(lease.held().iter().map(|held| (held.knob, held.base)));
+                .extend(lease.held().iter().map(|held| (held.setting, held.base)));
             run.leases.push(lease);
         } else {
             assert!(run.process.is_dead(), "only death refuses a lease here");
@@ -201,7 +210,7 @@ impl Play {
     }
 
     fn recover(&self, run: usize) {
-        for told in self.runs[run].door.recover().expect("recovered") {
+        for told in self.runs[run].writer.recover().expect("recovered") {
             assert!(told.is_clean(), "{told}");
         }
     }
@@ -218,8 +227,8 @@ impl Play {
                 fault,
             } => self.crash_within(run, page, pages, fault),
             Step::Recover { run } => self.recover(run),
-            Step::Raise { knob, by } => self.raise(knob, by),
-            Step::Lower { knob, by } => self.lower(knob, by),
+            Step::Raise { setting, by } => self.raise(setting, by),
+            Step::Lower { setting, by } => self.lower(setting, by),
             Step::Map { page } => self.machine.pool(page, |pool| pool.map()),
             Step::Unmap { page } => self.machine.pool(page, |pool| pool.unmap()),
         }
@@ -239,10 +248,10 @@ proptest! {
             run.leases.clear();
         }
         play.recover(0);
-        for knob in knobs() {
-            let (value, theirs) = (play.value(knob), play.others[&knob]);
-            prop_assert!(value >= theirs, "took {} of {knob} from others", theirs - value);
-            prop_assert!(value == theirs || play.low.contains(&knob), "left {} of {knob}", value - theirs);
+        for setting in settings() {
+            let (value, theirs) = (play.value(setting), play.others[&setting]);
+            prop_assert!(value >= theirs, "took {} of {setting} from others", theirs - value);
+            prop_assert!(value == theirs || play.low.contains(&setting), "left {} of {setting}", value - theirs);
         }
         let left = std::fs::read_dir(play.temp.path().join("state"));
         prop_assert!(left.map_or(0, Iterator::count) <= 1, "no journal, only the lock");

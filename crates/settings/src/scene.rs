@@ -1,4 +1,4 @@
-//! What most tests of the door start from: a made machine, a state directory, and the processes that use them.
+//! What most tests of the writer start from: a made machine, a state directory, and the processes that use them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use model::Bytes;
 use tempfile::TempDir;
 
-use crate::door::Door;
 use crate::fake::{Machine, Process};
+use crate::writer::Writer;
 
 pub(crate) const M2: Bytes = Bytes::mib(2);
 pub(crate) const G1: Bytes = Bytes::gib(1);
@@ -25,16 +25,16 @@ impl Scene {
         Self { machine, temp }
     }
 
-    /// The state directory, which nobody has made yet.
+    /// The state directory, which does not exist yet.
     pub(crate) fn state(&self) -> PathBuf {
         self.temp.path().join("state")
     }
 
     /// A hugewise process.
-    pub(crate) fn run(&self, pid: u32) -> (Process, Door) {
+    pub(crate) fn run(&self, pid: u32) -> (Process, Writer) {
         let process = self.machine.process(pid);
-        let door = Door::new(self.state(), Box::new(process.clone()));
-        (process, door)
+        let writer = Writer::new(self.state(), Box::new(process.clone()));
+        (process, writer)
     }
 
     pub(crate) fn overcommit(&self) -> u64 {
@@ -56,8 +56,8 @@ impl Scene {
 
     /// The next run gives back; the sentences it has to say.
     pub(crate) fn recover(&self) -> Vec<String> {
-        let (_, door) = self.run(9999);
-        let told = door.recover().expect("recovered");
+        let (_, writer) = self.run(9999);
+        let told = writer.recover().expect("recovered");
         told.iter().map(ToString::to_string).collect()
     }
 

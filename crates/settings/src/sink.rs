@@ -79,7 +79,7 @@ pub(crate) fn text(sink: &dyn Sink, path: impl AsRef<Path>) -> Result<String, Un
         .map_err(|error| unread(&path.display().to_string(), &error))
 }
 
-/// What stands at a place, or why that cannot be told.
+/// The value of a place, or why it could not be read.
 pub(crate) fn look(sink: &dyn Sink, place: &Place) -> Result<State, Unread> {
     sink.look(place).map_err(|error| unread(place.path(), &error))
 }

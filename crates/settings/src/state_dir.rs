@@ -1,4 +1,4 @@
-//! The directory that holds the journals and the lock: only its owner may write there, or root could be told what to undo.
+//! The directory that holds the journals and the lock: only its owner may write there, or another user could decide what root undoes.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use crate::error::DoorError;
+use crate::error::WriterError;
 
 /// Longer than any change takes: the slowest is growing a pool of 1 GiB pages, which may move a lot of memory about.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ pub(crate) struct Lock(#[allow(dead_code, reason = "closing the file gives the l
 
 impl StateDir {
     /// Makes the directory, for this user alone, unless it is there.
-    pub(crate) fn create(&self) -> Result<(), DoorError> {
+    pub(crate) fn create(&self) -> Result<(), WriterError> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -35,17 +35,17 @@ impl StateDir {
 
     /// Is it there, and safe to believe? An ordinary user may look past root's directory: only root can give back what
     /// is recorded in it.
-    pub(crate) fn is_there(&self) -> Result<bool, DoorError> {
+    pub(crate) fn is_there(&self) -> Result<bool, WriterError> {
         match self.check() {
             Ok(()) => Ok(true),
-            Err(DoorError::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(WriterError::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(_) if !rustix::process::geteuid().is_root() && self.owner() == Some(0) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
     /// The journals in it, oldest name first.
-    pub(crate) fn journals(&self) -> Result<Vec<PathBuf>, DoorError> {
+    pub(crate) fn journals(&self) -> Result<Vec<PathBuf>, WriterError> {
         let names = fs::read_dir(&self.0).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut paths: Vec<PathBuf> = names
             .map_err(state("list", &self.0))?
@@ -58,16 +58,16 @@ impl StateDir {
     }
 
     /// Waits for the lock.
-    pub(crate) fn lock(&self) -> Result<Lock, DoorError> {
+    pub(crate) fn lock(&self) -> Result<Lock, WriterError> {
         self.lock_within(PATIENCE)
     }
 
     /// The lock at once, or not at all.
-    pub(crate) fn try_lock(&self) -> Result<Lock, DoorError> {
+    pub(crate) fn try_lock(&self) -> Result<Lock, WriterError> {
         self.lock_within(Duration::ZERO)
     }
 
-    fn lock_within(&self, patience: Duration) -> Result<Lock, DoorError> {
+    fn lock_within(&self, patience: Duration) -> Result<Lock, WriterError> {
         let path = self.0.join("lock");
         let file = private()
             .create(true)
@@ -85,25 +85,25 @@ impl StateDir {
                 }
                 Err(TryLockError::WouldBlock) => {
                     let seconds = patience.as_secs();
-                    return Err(DoorError::Busy { path, seconds });
+                    return Err(WriterError::Busy { path, seconds });
                 }
             }
         }
     }
 
     /// Makes new and removed names durable.
-    pub(crate) fn sync(&self) -> Result<(), DoorError> {
+    pub(crate) fn sync(&self) -> Result<(), WriterError> {
         File::open(&self.0)
             .and_then(|dir| dir.sync_all())
             .map_err(state("sync", &self.0))
     }
 
     /// Is it a directory that only this user may write to?
-    pub(crate) fn check(&self) -> Result<(), DoorError> {
+    pub(crate) fn check(&self) -> Result<(), WriterError> {
         let meta = fs::symlink_metadata(&self.0).map_err(state("look at", &self.0))?;
         if !meta.is_dir() {
             let (path, why) = (self.0.clone(), "it is not a directory");
-            return Err(DoorError::Unsafe { path, why });
+            return Err(WriterError::Unsafe { path, why });
         }
         check_owner(&self.0, &meta)
     }
@@ -114,7 +114,7 @@ impl StateDir {
 }
 
 /// Refuses what another user owns or may write.
-pub(crate) fn check_owner(path: &Path, meta: &Metadata) -> Result<(), DoorError> {
+pub(crate) fn check_owner(path: &Path, meta: &Metadata) -> Result<(), WriterError> {
     let why = if meta.uid() != rustix::process::geteuid().as_raw() {
         "it belongs to another user"
     } else if meta.mode() & 0o022 != 0 {
@@ -123,7 +123,7 @@ pub(crate) fn check_owner(path: &Path, meta: &Metadata) -> Result<(), DoorError>
         return Ok(());
     };
     let path = path.to_owned();
-    Err(DoorError::Unsafe { path, why })
+    Err(WriterError::Unsafe { path, why })
 }
 
 /// How files in the directory are opened: for this user alone, and never through a symbolic link.
@@ -138,15 +138,15 @@ pub(crate) fn private() -> OpenOptions {
 }
 
 /// Says what was tried on which file when the system refuses.
-pub(crate) fn state(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DoorError {
+pub(crate) fn state(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WriterError {
     let path = path.to_owned();
-    move |source| DoorError::State { doing, path, source }
+    move |source| WriterError::State { doing, path, source }
 }
 
 #[cfg(test)]
 mod tests {
     use super::StateDir;
-    use crate::error::DoorError;
+    use crate::error::WriterError;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -170,7 +170,7 @@ mod tests {
         for mode in [0o777, 0o770, 0o1777] {
             fs::set_permissions(temp.path(), Permissions::from_mode(mode)).expect("chmod");
             let error = StateDir(temp.path().to_owned()).is_there().expect_err("refused");
-            assert!(matches!(error, DoorError::Unsafe { .. }), "{error}");
+            assert!(matches!(error, WriterError::Unsafe { .. }), "{error}");
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
         fs::write(&file, "").expect("file");
         for path in [link, file] {
             let error = StateDir(path).is_there().expect_err("refused");
-            assert!(matches!(error, DoorError::Unsafe { .. }), "{error}");
+            assert!(matches!(error, WriterError::Unsafe { .. }), "{error}");
         }
     }
 

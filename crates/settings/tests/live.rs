@@ -1,6 +1,6 @@
 //! Real processes on the real machine: a run that is stopped or killed at any moment leaves the pools as they were.
 //!
-//! Other people may change the same pools meanwhile. A number of pages of its own tells what this test left or took from
+//! Other programs may change the same pools at the same time. A number of pages of its own shows what this test left or took from
 //! what they did; a round that they disturbed says nothing and is counted as such.
 #![allow(clippy::print_stderr)]
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use model::Bytes;
 use rustix::process::{Pid, Signal};
-use settings::{Door, LiveSink};
+use settings::{LiveSink, Writer};
 
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 const PAGE: Bytes = Bytes::mib(2);
@@ -45,9 +45,9 @@ fn a_run_killed_at_any_moment_is_undone_by_the_next() {
         let (mut child, _out) = start("a_run_killed_at_any_moment_is_undone_by_the_next", &state, false);
         thread::sleep(Duration::from_micros(RandomState::new().hash_one(round) % 30_000));
         child.kill().expect("SIGKILL");
-        // Not waited for yet: whoever looks next may find it dying, or a zombie.
-        let door = Door::new(&state, Box::new(LiveSink));
-        let told = door.recover().expect("recovered");
+        // Not waited for yet: the next read may find it dying, or a zombie.
+        let writer = Writer::new(&state, Box::new(LiveSink));
+        let told = writer.recover().expect("recovered");
         child.wait().expect("reaped");
         let kept = journals(&state);
         assert!(kept.is_empty(), "{kept:?} after {told:?}");
@@ -82,7 +82,7 @@ fn a_run_that_is_told_to_stop_gives_back_itself() {
     seen.report();
 }
 
-/// What the started process does until it is told to stop: holds a lease, or takes and gives back one after the other.
+/// What the started process does until it is stopped: holds a lease, or takes and gives back one after the other.
 fn take_leases(state: &Path) {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -90,10 +90,10 @@ fn take_leases(state: &Path) {
     }
     let hold = env::var(HOLD).is_ok();
     let pages = env::var(PAGES).expect("given").parse().expect("a number");
-    let door = Door::new(state, Box::new(LiveSink));
+    let writer = Writer::new(state, Box::new(LiveSink));
     say("ready");
     while !stop.load(Ordering::Relaxed) {
-        let lease = door.lease_pool(PAGE, pages).expect("lease");
+        let lease = writer.lease_pool(PAGE, pages).expect("lease");
         say(&lease.how());
         thread::sleep(Duration::from_millis(5));
         while hold && !stop.load(Ordering::Relaxed) {

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::scan;
-
 /// What proves a page size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
@@ -33,7 +31,7 @@ const PRESENT: u8 = 0x80;
 
 impl Kernel for Running {
     fn scanned(&self, start: u64, len: u64) -> io::Result<f64> {
-        scan::large_share(start, len)
+        host::processes::large_share(start..start + len)
     }
 
     fn present(&self, start: u64, len: u64) -> io::Result<(u64, u64)> {

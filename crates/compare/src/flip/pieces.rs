@@ -58,7 +58,7 @@ impl fmt::Display for Span {
 impl Span {
     /// The part of a mapping that is meant; hugetlb pages are large already.
     fn of(&self, mapping: &MappingPages) -> Option<Range<u64>> {
-        let whole = addresses(mapping)?;
+        let whole = mapping.start.0..mapping.end.0;
         let anonymous = mapping.name.is_empty() || mapping.name.starts_with("[anon");
         let private = mapping.perms.ends_with('p');
         let meant = match self {
@@ -98,9 +98,4 @@ pub(crate) fn aligned(part: Range<u64>, page: Bytes) -> impl Iterator<Item = u64
     (first..part.end)
         .step_by(page.as_usize())
         .filter(move |at| part.end - at >= page.0)
-}
-
-fn addresses(mapping: &MappingPages) -> Option<Range<u64>> {
-    let address = |text: &str| u64::from_str_radix(text, 16).ok();
-    Some(address(&mapping.start)?..address(&mapping.end)?)
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use model::process::MappingPages;
-use model::{Backing, Bytes, PageKind, Unread};
+use model::{Address, Backing, Bytes, PageKind, Unread};
 
 use super::collapse::{Done, Target, work};
 use super::{Budget, Error, Span, Spec, run};
@@ -16,8 +16,8 @@ fn mapping(start: u64, end: u64, perms: &str, name: &str, resident: Bytes) -> Ma
     let mut backing = Backing::new();
     backing.add(PageKind::Base, resident);
     MappingPages {
-        start: format!("{start:x}"),
-        end: format!("{end:x}"),
+        start: Address(start),
+        end: Address(end),
         perms: perms.to_owned(),
         name: name.to_owned(),
         size: Bytes(end - start),

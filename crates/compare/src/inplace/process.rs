@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use host::Source;
+use host::processes::Stat;
 use model::compare::{Flip, Restored};
 use model::{Backing, Unread};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -18,7 +19,6 @@ use crate::live::{Arm, server};
 use crate::metric::From;
 use crate::score::{Counter, Mark};
 use crate::threads::{Threads, Times};
-use ::process::stat::{self, Stat};
 
 /// How long a wish to stop may wait.
 const STEP: Duration = Duration::from_millis(100);
@@ -88,12 +88,11 @@ impl<'a> Process<'a> {
 
     /// Clock ticks from boot to its begin: another process with the same id has others.
     pub fn started(&self) -> Option<u64> {
-        self.stat().map(|stat| stat.started)
+        self.stat()?.started()
     }
 
     fn stat(&self) -> Option<Stat> {
-        let line = self.source.text(&format!("/proc/{}/stat", self.pid));
-        stat::parse(line.known()?)
+        Stat::of(&self.source, self.pid).into_result().ok()?
     }
 
     fn times(&self) -> Result<Times, Error> {

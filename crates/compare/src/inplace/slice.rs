@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chase::counters::program::Event;
+use host::processes::Stat;
 use model::compare::{Flip, Metric};
 use model::{Backing, PageKind, Unread};
 
@@ -11,7 +12,6 @@ use crate::Error;
 use crate::live::server::Load;
 use crate::metric::{self, Asked};
 use crate::score::{self, Counter, Mark};
-use process::stat::Stat;
 
 /// The process at one end of a slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,12 +87,15 @@ pub(super) fn metrics(
     let mut add = |metric: Metric, value: f64| metrics.insert(metric.name().to_owned(), value);
     add(Metric::Wall, wall);
     add(Metric::Cpu, score.used.cpu.as_secs_f64());
-    if let (Some(first), Some(last)) = (first.stat, last.stat) {
-        add(Metric::Faults, last.faults.saturating_sub(first.faults) as f64);
-        add(
-            Metric::MajorFaults,
-            last.major_faults.saturating_sub(first.major_faults) as f64,
-        );
+    if let (Some(first), Some(last)) = (&first.stat, &last.stat) {
+        for (metric, count) in [
+            (Metric::Faults, Stat::faults as fn(&Stat) -> Option<u64>),
+            (Metric::MajorFaults, Stat::major_faults),
+        ] {
+            if let (Some(first), Some(last)) = (count(first), count(last)) {
+                add(metric, last.saturating_sub(first) as f64);
+            }
+        }
     }
     let printed = load.as_ref().map_or("", |load| load.output.as_str());
     for asked in asked.iter().filter(|asked| asked.from.is_none()) {

@@ -90,7 +90,7 @@ impl Squeeze {
             let mounts = Source::live().text(&format!("/proc/{pid}/mountinfo")).into_result();
             self.code = Some(Code::of(&areas, PAGE, &mounts.unwrap_or_default()));
         }
-        let ranges: Vec<Range<u64>> = areas.iter().map(|area| area.start..area.end).collect();
+        let ranges: Vec<Range<u64>> = areas.iter().map(|area| area.range.clone()).collect();
         self.round(&ranges, &mut Self::collapse);
     }
 

@@ -1,4 +1,4 @@
-//! What containers and Kubernetes must be given to use hugetlb pages.
+//! What containers and Kubernetes need to use hugetlb pages.
 
 use host::Evidence;
 use host::programs::{GroupLevel, Kind, Limit};
@@ -7,8 +7,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use crate::facts::{bytes, each, known, persistent, pool_file, pools, programs};
-use crate::files::needs_a_file;
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 const TASK: &str = "https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/";
 
@@ -21,7 +20,7 @@ pub(super) const C04: Rule = Rule {
            /dev/hugepages is not visible inside. Kubernetes mounts one for an emptyDir volume with medium HugePages-2Mi (or \
            HugePages-1Gi); Docker and Podman with -v /dev/hugepages:/dev/hugepages.",
     link: TASK,
-    look: no_mount,
+    checks: Checks::of_both(no_mount, super::pods::OF, super::pods::no_volume),
 };
 
 pub(super) const C05: Rule = Rule {
@@ -29,11 +28,11 @@ pub(super) const C05: Rule = Rule {
     name: "kubelet-stale",
     severity: Severity::Error,
     holds: "every kubelet: it counts the pools once, when it starts",
-    text: "The kubelet read the size of the pools when it started and limits all pods together to that. Here the limit of \
-           kubepods differs from the pool: pods that were promised pages die of SIGBUS or stay Pending. Change pools at boot, \
-           or restart the kubelet after each change.",
+    text: "The kubelet reads the size of the pools when it starts and limits all pods together to that. Here the limit of \
+           kubepods differs from the pool: pods with a promise of pages die of SIGBUS or stay Pending. Change pools at boot, or \
+           restart the kubelet after each change.",
     link: "https://github.com/kubernetes/kubernetes/issues/99483",
-    look: stale,
+    checks: Checks::of_machine(stale),
 };
 
 pub(super) const C06: Rule = Rule {
@@ -41,12 +40,13 @@ pub(super) const C06: Rule = Rule {
     name: "pod-spec-lint",
     severity: Severity::Error,
     holds: "Kubernetes with hugepages as a resource (1.14 and later); several sizes in one pod since 1.18",
-    text: "A pod asks for hugetlb pages in a way that Kubernetes does not accept: requests and limits of hugepages-SIZE must be equal \
-           and whole pages, cpu or memory must be asked for too, and a volume with medium HugePages-SIZE needs that size among the \
-           resources (the medium HugePages without a size only works with one size). The API server rejects the first kinds; the \
-           last leaves the pod in FailedMount. Told from YAML, and with a sysctl file or a machine beside it also whether a node has as many pages.",
+    text: "A pod requests hugetlb pages in a way that Kubernetes does not accept. Requests and limits of hugepages-SIZE must be \
+           equal and whole pages, cpu or memory must be requested too, and a volume with medium HugePages-SIZE needs that size \
+           among the resources (the medium HugePages without a size only works with one size). The API server rejects the first \
+           kinds; the last leaves the pod in FailedMount. Detected from YAML; a sysctl file or a machine given with it also shows \
+           whether a node has as many pages.",
     link: TASK,
-    look: needs_a_file,
+    checks: Checks::of_files(super::pods::OF, super::pods::specification),
 };
 
 fn no_mount(evidence: &Evidence) -> Answer {
@@ -68,7 +68,7 @@ fn no_mount(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::likely(format!(
-            "{} looks for a hugetlbfs in its container, and there is none",
+            "{} needs a hugetlbfs in its container, and none is mounted",
             program.title()
         ))
         .seen(program.file("mounts"), "hugetlbfs", "none")
@@ -113,7 +113,7 @@ fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>,
     }
     Ok(Some(
         Case::sure(format!(
-            "pods may have {} of pages of {} together, and the pool has {has}: the kubelet (pid {kubelet}) counted before the pool changed",
+            "all pods together are limited to {} of pages of {}, and the pool has {has}: the kubelet (pid {kubelet}) read it before the pool changed",
             Bytes(max),
             pool.size.exact()
         ))

@@ -1,4 +1,4 @@
-//! Limits of hugetlb pages by control group.
+//! Control groups that limit hugetlb pages.
 
 use host::Evidence;
 use host::programs::{HugetlbLimit, JvmKind, Kind, Limit, Program};
@@ -7,18 +7,19 @@ use model::{Bytes, Cause};
 
 use super::CGROUP;
 use crate::facts::{each, known, looked_into, persistent, pools, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const C01: Rule = Rule {
     id: "C01",
     name: "hugetlb-cgroup-limit",
     severity: Severity::Error,
     holds: "kernels with the hugetlb controller, cgroup v1 and v2",
-    text: "A control group allows a program less hugetlb memory than it maps. The mapping itself succeeds (unless the reservation \
-           limit is set too); the first touch above the limit ends in SIGBUS, however many pages the pool has. Kubernetes gives a pod \
-           a limit of 0 unless it asks for hugepages-2Mi or hugepages-1Gi. hugetlb.SIZE.events counts the refusals.",
+    text: "A control group limits a program to less hugetlb memory than it maps. The mapping itself succeeds (unless the \
+           reservation limit is set too); the first touch above the limit ends in SIGBUS, however many pages the pool has. \
+           Kubernetes sets a pod's limit to 0 unless it requests hugepages-2Mi or hugepages-1Gi. hugetlb.SIZE.events counts the \
+           refusals.",
     link: CGROUP,
-    look: limit,
+    checks: Checks::of_machine(limit),
 };
 
 pub(super) const C02: Rule = Rule {
@@ -26,12 +27,11 @@ pub(super) const C02: Rule = Rule {
     name: "rsvd-unlimited",
     severity: Severity::Error,
     holds: "Linux 5.7 and later, which have reservation limits; container run-times that do not set them",
-    text: "The container may not have more hugetlb pages than its limit, but it may reserve any number: reservations are not limited \
-           (rsvd.max is `max`). Programs that try large pages and fall back, as PostgreSQL with huge_pages=try and JVMs do, see their \
-           mapping succeed and die of SIGBUS at the first touch. Newer run-times set both limits; or tell the program not to \
-           try.",
+    text: "The container's hugetlb memory is limited, but its reservations are not (rsvd.max is `max`). Programs that try huge \
+           pages and fall back, as PostgreSQL with huge_pages=try and JVMs do, see their mapping succeed and die of SIGBUS at the \
+           first touch above the limit. Newer container run-times set both limits. Otherwise configure the program not to try.",
     link: "https://github.com/opencontainers/runc/pull/4073",
-    look: reservation,
+    checks: Checks::of_machine(reservation),
 };
 
 pub(super) const C03: Rule = Rule {
@@ -39,11 +39,11 @@ pub(super) const C03: Rule = Rule {
     name: "no-hugetlb-controller",
     severity: Severity::Info,
     holds: "every kernel with control groups",
-    text: "Containers run beside a hugetlb pool, and the hugetlb controller is not there or not switched on: any of them can take \
-           all pages of the pool. Kernels are built with CONFIG_CGROUP_HUGETLB by most distributions; with cgroup v2 the \
-           controller has to be in cgroup.subtree_control too.",
+    text: "Containers run on a machine with a hugetlb pool, and the hugetlb controller is missing or not enabled: any container \
+           can take all pages of the pool. Most distributions build kernels with CONFIG_CGROUP_HUGETLB; with cgroup v2 the \
+           controller must be in cgroup.subtree_control too.",
     link: CGROUP,
-    look: no_controller,
+    checks: Checks::of_machine(no_controller),
 };
 
 fn limit(evidence: &Evidence) -> Answer {
@@ -65,7 +65,7 @@ fn limit(evidence: &Evidence) -> Answer {
     })
 }
 
-/// What it maps of a page size by itself, or was told to put there.
+/// Its hugetlb memory of a page size, mapped or configured.
 fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     if let Some(jvm) = program.jvm()?
         && jvm.wants_hugetlb()
@@ -74,13 +74,7 @@ fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     {
         return Ok(heap);
     }
-    let of_page = program.areas()?.iter().filter(|area| {
-        area.is_hugetlb()
-            && area
-                .counted
-                .as_ref()
-                .is_some_and(|counted| counted.kernel_page == Some(page))
-    });
+    let of_page = program.areas()?.iter().filter(|area| area.hugetlb_page() == Some(page));
     Ok(Bytes(of_page.map(|area| area.size().0).fold(0, u64::saturating_add)))
 }
 
@@ -102,7 +96,7 @@ fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Optio
         )
     } else {
         format!(
-            "{} wants {need} of hugetlb memory and its group may have {}: touching more is a SIGBUS",
+            "{} needs {need} of hugetlb memory and its control group is limited to {}: touching more ends in SIGBUS",
             program.title(),
             Bytes(max)
         )
@@ -115,13 +109,13 @@ fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Optio
     Ok(Some(
         case.seen(&limit.file, "", Bytes(max))
             .seen(limit.file.replace(".max", ".events"), "max", refused)
-            .seen(program.file("smaps"), "hugetlb wanted", need)
+            .seen(program.file("smaps"), "hugetlb needed", need)
             .fix(format!(
-                "Kubernetes: ask for hugepages-{}i in the pod's resources",
+                "Kubernetes: request hugepages-{}i in the pod's resources",
                 limit.page.exact()
             ))
             .fix(format!("elsewhere: echo {} > {}", need.0.max(max), limit.file))
-            .fix("or tell the program not to use them (PostgreSQL huge_pages=off, -XX:-UseLargePages)"),
+            .fix("or configure the program not to use them (PostgreSQL huge_pages=off, -XX:-UseLargePages)"),
     ))
 }
 
@@ -197,14 +191,14 @@ fn open_case(program: &Program, limit: &HugetlbLimit) -> Result<Case, Reason> {
     let (max, page) = (*known(&limit.max)?, limit.page.exact());
     let reserved = limit.file.replace(".max", ".rsvd.max");
     Ok(Case::sure(format!(
-        "{} can reserve more pages of {page} than the {max} that it may touch: what is above ends in SIGBUS instead of a clean fallback",
+        "{} can reserve more pages of {page} than the {max} that it may touch: a touch beyond that ends in SIGBUS instead of a fallback",
         program.title()
     ))
     .seen(&limit.file, "", max)
     .seen(&reserved, "", &limit.reserved_max)
     .fix("update the container run-time to one that sets rsvd limits (runc, containerd, Incus: see the link)")
     .fix(format!("until then: cat {} > {reserved}", limit.file))
-    .fix("or tell the program not to try (PostgreSQL huge_pages=off)"))
+    .fix("or configure the program not to try (PostgreSQL huge_pages=off)"))
 }
 
 fn no_controller(evidence: &Evidence) -> Answer {

@@ -1,4 +1,4 @@
-//! Memory limits that keep large pages from being charged.
+//! Memory limits that keep huge pages from being charged.
 
 use host::Evidence;
 use host::programs::Limit;
@@ -6,19 +6,19 @@ use model::Bytes;
 use model::findings::Severity;
 
 use crate::facts::programs;
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 pub(super) const C09: Rule = Rule {
     id: "C09",
     name: "memcg-blocks-thp",
     severity: Severity::Warning,
     holds: "Linux 5.8 and later, which count charges that fail",
-    text: "Page faults that could have had a large page got base pages because the control group had no room to be charged 2 MiB at \
-           once. That happens to containers that run close to memory.max: outside of them the same program gets its large \
-           pages. The counter is since boot and for the whole machine; the groups near their limit are the suspects. \
-           Leave some headroom in memory.max.",
+    text: "Page faults that were eligible for a huge page got base pages, because 2 MiB at once did not fit into the control \
+           group's memory limit. That happens in containers that run close to memory.max: outside of them the same program gets \
+           its huge pages. The counter covers the whole machine since boot; groups near their limit are listed as possible \
+           causes. Leave some headroom in memory.max.",
     link: "https://docs.kernel.org/admin-guide/mm/transhuge.html",
-    look: blocked,
+    checks: Checks::of_machine(blocked),
 };
 
 fn blocked(evidence: &Evidence) -> Answer {
@@ -42,7 +42,7 @@ fn blocked(evidence: &Evidence) -> Answer {
     }
     let confidence = if full.is_empty() { Case::hint } else { Case::likely };
     let case = confidence(format!(
-        "{refused} page faults since boot got base pages because a memory limit had no room for a large one"
+        "{refused} page faults since boot got base pages because a memory limit had no room for a huge page"
     ))
     .severity(if full.is_empty() {
         Severity::Info
@@ -56,6 +56,6 @@ fn blocked(evidence: &Evidence) -> Answer {
             .seen(format!("{directory}/memory.max"), "", max)
     });
     Ok(vec![case.fix(
-        "raise memory.max of the groups that run close to it by a tenth, or make the program smaller",
+        "raise memory.max of the groups that run close to it by a tenth, or reduce the program's memory",
     )])
 }

@@ -3,6 +3,7 @@
 mod kubernetes;
 mod limits;
 mod memory;
+mod pods;
 
 #[cfg(test)]
 mod tests;

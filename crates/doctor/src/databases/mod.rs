@@ -1,13 +1,15 @@
 //! Databases.
 
 use host::Evidence;
+use host::config::given::FileKind;
 use host::programs::{Area, Kind, Program};
 use model::Bytes;
 use model::findings::Severity;
 
 use super::facts::{each, known, persistent, pool_file, pools, programs};
-use super::files::needs_a_file;
-use super::rule::{Answer, Case, Reason, Rule};
+use super::rule::{Answer, Case, Checks, Reason, Rule};
+
+mod files;
 
 #[cfg(test)]
 mod tests;
@@ -19,13 +21,13 @@ const F01: Rule = Rule {
     name: "pg-try-fell-back",
     severity: Severity::Warning,
     holds: "PostgreSQL 9.4 and later",
-    text: "PostgreSQL's shared buffers are on base pages although huge_pages is `try` (its default) or `on`: the pool could not hold \
-           the segment, and `try` says nothing about it. Told from the postmaster's mappings; PostgreSQL 17 shows it as \
-           huge_pages_status. `postgres -D DATA -C shared_memory_size_in_huge_pages` (15 and later) prints the number of pages that \
-           it needs; with huge_pages=on it refuses to start without them. Where nothing was set up and the buffers are small, \
-           it is worth knowing only.",
+    text: "PostgreSQL's shared buffers are backed by base pages although huge_pages is `try` (its default) or `on`: the pool \
+           could not hold the segment, and `try` does not report that. Detected from the postmaster's mappings; PostgreSQL 17 \
+           shows it as huge_pages_status. `postgres -D DATA -C shared_memory_size_in_huge_pages` (15 and later) prints the number \
+           of pages that it needs; with huge_pages=on the server does not start without them. Where neither a pool nor huge_pages \
+           is set and the buffers are small, it is info only.",
     link: "https://www.postgresql.org/docs/current/kernel-resources.html#LINUX-HUGE-PAGES",
-    look: fell_back,
+    checks: Checks::of_both(fell_back, &[FileKind::Postgres], files::falls_back),
 };
 
 const F02: Rule = Rule {
@@ -33,12 +35,12 @@ const F02: Rule = Rule {
     name: "pg-pool-missized",
     severity: Severity::Error,
     holds: "PostgreSQL 9.4 and later; huge_page_size since 14",
-    text: "postgresql.conf says huge_pages = on, and fewer pages are set aside than shared_buffers alone needs: the server does not start. \
-           It needs some more for what else it shares; `postgres -D DATA -C shared_memory_size_in_huge_pages` (15 and \
-           later, server stopped) prints the whole number. Told from the file together with a sysctl file, a kernel command line, \
-           or a machine (--root).",
+    text: "postgresql.conf sets huge_pages = on, and the pool has fewer pages than shared_buffers alone needs: the server does \
+           not start. Its other shared memory needs some more pages; `postgres -D DATA -C shared_memory_size_in_huge_pages` (15 \
+           and later, server stopped) prints the whole number. Detected from the file together with a sysctl file, a kernel \
+           command line, or a machine (--root).",
     link: "https://www.postgresql.org/docs/current/kernel-resources.html#LINUX-HUGE-PAGES",
-    look: needs_a_file,
+    checks: Checks::of_files(&[FileKind::Postgres], files::does_not_start),
 };
 
 const F03: Rule = Rule {
@@ -46,11 +48,11 @@ const F03: Rule = Rule {
     name: "oracle-amm",
     severity: Severity::Error,
     holds: "Oracle Database 11g and later",
-    text: "Oracle runs with automatic memory management (memory_target): its SGA is in files in /dev/shm, which cannot be on hugetlb \
-           pages, and the pool that was set aside for it lies idle. Unset memory_target and memory_max_target, and set sga_target \
-           and pga_aggregate_target instead.",
+    text: "Oracle runs with automatic memory management (memory_target). Its SGA is in files in /dev/shm, which hugetlb pages \
+           cannot back, and the pool that was set up for it is idle. Unset memory_target and memory_max_target, and set \
+           sga_target and pga_aggregate_target instead.",
     link: "https://docs.oracle.com/en/database/oracle/oracle-database/19/unxar/administering-oracle-database-on-linux.html",
-    look: oracle_amm,
+    checks: Checks::of_machine(oracle_amm),
 };
 
 const F05: Rule = Rule {
@@ -58,11 +60,12 @@ const F05: Rule = Rule {
     name: "mysql-fallback",
     severity: Severity::Warning,
     holds: "MySQL and MariaDB of every version",
-    text: "MySQL or MariaDB is started with large-pages and has none: its buffer pool is on base pages, and only its log says so \
-           (`InnoDB: HugeTLB: Warning: Failed to allocate ... Using conventional memory pool`). The pool must hold the buffer pool; \
-           MySQL takes it as a System V segment, which needs a group or a capability too (B01), MariaDB with mmap.",
+    text: "MySQL or MariaDB is started with large-pages and has no huge pages: its buffer pool is backed by base pages, and only \
+           its log reports it (`InnoDB: HugeTLB: Warning: Failed to allocate ... Using conventional memory pool`). The pool must \
+           hold the buffer pool; MySQL takes it as a System V segment, which needs a group or a capability too (B01), MariaDB \
+           with mmap.",
     link: "https://dev.mysql.com/doc/refman/8.4/en/large-page-support.html",
-    look: mysql,
+    checks: Checks::of_both(mysql, &[FileKind::Mysql], files::mysql),
 };
 
 /// The postmaster alone stands for its server: it has no parent of its own kind.
@@ -114,13 +117,13 @@ fn fell_back_case(
         .copied()
         .unwrap_or(Bytes::mib(2));
     let case = Case::sure(format!(
-        "{size} of shared memory of {} is on base pages, in every session anew",
+        "{size} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
         program.title()
     ))
     .severity(if expected { Severity::Warning } else { Severity::Info })
     .seen(
         program.file("maps"),
-        format!("{:x}-{:x} {}", segment.start, segment.end, segment.name),
+        format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
         size,
     )
     .seen("postgresql.conf", "huge_pages", setting.unwrap_or("try (default)"));
@@ -152,7 +155,7 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
         if size.0 == 0 {
             return Ok(None);
         }
-        let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} of pool pages lie idle", program.title()))
+        let case = Case::sure(format!("the SGA of {} ({size}) is in /dev/shm on base pages, while {idle} in hugetlb pools is idle", program.title()))
             .seen(program.file("maps"), "/dev/shm/ora_*", size)
             .seen("/sys/kernel/mm/hugepages", "free", idle)
             .fix("ALTER SYSTEM RESET memory_target SCOPE=SPFILE; ALTER SYSTEM RESET memory_max_target SCOPE=SPFILE;")
@@ -170,12 +173,12 @@ fn mysql(evidence: &Evidence) -> Answer {
         }
         let rss = known(&program.pages.rss)?;
         let case = Case::sure(format!(
-            "{} was told to use large pages, and all its {rss} is on base pages",
+            "{} is configured to use huge pages, and all of its {rss} is backed by base pages",
             program.title()
         ))
         .seen(program.file("cmdline"), "--large-pages", "set")
         .seen(program.file("status"), "HugetlbPages", "0B")
-        .fix("vm.nr_hugepages for innodb_buffer_pool_size and a tenth more, then restart it")
+        .fix("set vm.nr_hugepages for innodb_buffer_pool_size and a tenth more, then restart it")
         .fix("MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01");
         Ok(Some(case))
     })

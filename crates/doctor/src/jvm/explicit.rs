@@ -1,4 +1,4 @@
-//! JVMs that were told to use hugetlb pages.
+//! JVMs that are configured to use hugetlb pages.
 
 use host::Evidence;
 use host::programs::{Jvm, Program};
@@ -6,7 +6,7 @@ use model::findings::Severity;
 use model::{Bytes, PageKind};
 
 use crate::facts::{each, known, pool_file, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
 
@@ -15,13 +15,13 @@ pub(super) const E01: Rule = Rule {
     name: "jvm-silent-fallback",
     severity: Severity::Error,
     holds: "HotSpot and OpenJ9 of every version",
-    text: "The JVM was told to use large pages and its heap is on base pages. HotSpot reserves the heap at start as a whole: if the \
-           pool cannot hold it, the JVM prints one warning at most (`Failed to reserve and commit memory using large pages`, or \
-           `UseLargePages disabled, no large pages configured and available on the system`) and goes on without. The \
-           options are read from the command line and from JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS and _JAVA_OPTIONS. Size the pool for \
-           the heap plus a tenth for code cache and collector tables, then restart the JVM.",
+    text: "The JVM is configured to use huge pages and its heap is backed by base pages. HotSpot reserves the whole heap at \
+           start. If the pool cannot hold it, the JVM prints one warning at most (`Failed to reserve and commit memory using \
+           large pages`, or `UseLargePages disabled, no large pages configured and available on the system`) and goes on with \
+           base pages. The options are read from the command line and from JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS and _JAVA_OPTIONS. \
+           Size the pool for the heap plus a tenth for code cache and collector tables, then restart the JVM.",
     link: JAVA,
-    look: fallback,
+    checks: Checks::of_both(fallback, super::files::OF, super::files::too_small),
 };
 
 pub(super) const E02: Rule = Rule {
@@ -29,14 +29,14 @@ pub(super) const E02: Rule = Rule {
     name: "jvm-step-down",
     severity: Severity::Warning,
     holds: "HotSpot since JDK 17, which tries smaller sizes in turn",
-    text: "The JVM was told to use pages of one size (-XX:LargePageSizeInBytes) and took smaller ones. It tries each \
-           smaller size in turn and says so only with -Xlog:pagesize. The pool of the size that was asked for must hold the whole heap, \
-           and the heap must be a multiple of that size.",
+    text: "The JVM is configured to use pages of one size (-XX:LargePageSizeInBytes) and uses smaller ones. It tries each smaller \
+           size in turn and reports it only with -Xlog:pagesize. The pool of the requested size must hold the whole heap, and the \
+           heap must be a multiple of that size.",
     link: JAVA,
-    look: step_down,
+    checks: Checks::of_machine(step_down),
 };
 
-/// A heap smaller than this does not show where it is.
+/// A smaller mapping cannot be recognized as the heap.
 const WORTH: Bytes = Bytes::mib(64);
 
 fn fallback(evidence: &Evidence) -> Answer {
@@ -66,7 +66,7 @@ fn heap_on_base(program: &Program, jvm: &Jvm, has: Bytes) -> Result<Option<Bytes
     let unknown = program.areas()?.iter().any(|area| area.counted.is_none());
     if unknown {
         return Err(format!(
-            "{}: its mappings were not walked, because that would hold up a process of this size",
+            "{}: its mappings were not walked, because that would stall a process of this size",
             program.file("smaps")
         )
         .into());
@@ -84,10 +84,10 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, 
         .unwrap_or(Bytes::mib(2));
     let pages = heap.0.saturating_add(heap.0 / 10).div_ceil(page.0.max(1));
     let case = Case::sure(format!(
-        "{} was told to use large pages, and {share:.0} % of its heap ({base}) is on base pages",
+        "{} is configured to use huge pages, and {share:.0} % of its heap ({base}) is backed by base pages",
         program.title()
     ))
-    .seen(program.file("cmdline"), "large pages", "asked for")
+    .seen(program.file("cmdline"), "huge pages", "configured")
     .seen(program.file("status"), "HugetlbPages", has);
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
     let case = pools.fold(case, |case, pool| {
@@ -98,8 +98,8 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, 
         "make the pool large enough for a heap of {heap} and a tenth more: {pages} pages of {}",
         page.exact()
     ))
-    .fix("then restart the JVM; -Xlog:pagesize shows what it got")
-    .fix("or use transparent pages: -XX:+UseTransparentHugePages with the policy `madvise`")
+    .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got")
+    .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`")
 }
 
 fn step_down(evidence: &Evidence) -> Answer {
@@ -123,7 +123,7 @@ fn step_down(evidence: &Evidence) -> Answer {
             return Ok(None);
         };
         let case = Case::sure(format!(
-            "{} asked for pages of {} and took {bytes} of {}, without a word",
+            "{} is configured for pages of {} and silently uses {bytes} of {}",
             program.title(),
             asked.exact(),
             got.exact()

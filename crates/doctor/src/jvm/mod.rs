@@ -1,7 +1,8 @@
 //! Java virtual machines.
 
 mod explicit;
-pub(super) mod options;
+mod files;
+mod options;
 mod transparent;
 
 #[cfg(test)]

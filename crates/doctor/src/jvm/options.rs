@@ -6,7 +6,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use crate::facts::{each, known, pools, programs};
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
 
@@ -15,11 +15,11 @@ pub(super) const E03: Rule = Rule {
     name: "jvm-invalid-size",
     severity: Severity::Warning,
     holds: "HotSpot of every version",
-    text: "-XX:LargePageSizeInBytes names a size of which the kernel has no pages. HotSpot then takes the default size, and says so \
-           only with -Xlog:pagesize. Sizes are 2M and 1G on x86-64; on arm64 with pages of 4K also 64K and 32M; \
-           a unit that was left out is a common reason.",
+    text: "-XX:LargePageSizeInBytes names a size that the kernel does not have. HotSpot then uses the default size and reports it \
+           only with -Xlog:pagesize. Sizes are 2M and 1G on x86-64; on arm64 with pages of 4K also 64K and 32M. A missing unit is \
+           a common reason.",
     link: JAVA,
-    look: sizes,
+    checks: Checks::of_both(sizes, super::files::OF, super::files::sizes),
 };
 
 pub(super) const E13: Rule = Rule {
@@ -27,11 +27,11 @@ pub(super) const E13: Rule = Rule {
     name: "obsolete-flags",
     severity: Severity::Info,
     holds: "HotSpot: UseSHM and UseHugeTLBFS went with JDK 22 (deprecated since 21); -XlargePages was JRockit's; OpenJ9: -Xlp since Java 8",
-    text: "The JVM is started with an option for large pages that its version no longer knows, or that another JVM knew: it is ignored with a \
-           warning, or keeps the JVM from starting. For HotSpot -XX:+UseLargePages stands for all of them; for OpenJ9 \
-           -Xlp:objectheap:pagesize= and -Xlp:codecache:pagesize= replace a bare -Xlp.",
+    text: "The JVM is started with an option for huge pages that its version does not know, or that belongs to another JVM. The \
+           option is ignored with a warning, or the JVM does not start. For HotSpot -XX:+UseLargePages replaces all of them; for \
+           OpenJ9 -Xlp:objectheap:pagesize= and -Xlp:codecache:pagesize= replace a bare -Xlp.",
     link: JAVA,
-    look: old,
+    checks: Checks::of_both(old, super::files::OF, super::files::old_options),
 };
 
 fn sizes(evidence: &Evidence) -> Answer {
@@ -49,7 +49,7 @@ fn sizes(evidence: &Evidence) -> Answer {
 /// A size that is none.
 pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
     Case::sure(format!(
-        "the JVM takes the default size instead of {}, without a word: {why}",
+        "the JVM silently uses the default size instead of {}: {why}",
         size.exact()
     ))
     .seen(place, "-XX:LargePageSizeInBytes", size.exact())
@@ -72,10 +72,8 @@ pub(crate) fn obsolete(place: &str, arguments: &[String], kind: JvmKind) -> Opti
     };
     let old = arguments.iter().find(is_old)?;
     Some(
-        Case::likely(format!(
-            "{old} is ignored by newer versions, or keeps them from starting"
-        ))
-        .seen(place, "", old)
-        .fix("HotSpot: -XX:+UseLargePages; OpenJ9: -Xlp:objectheap:pagesize=2M"),
+        Case::likely(format!("newer versions ignore {old}, or do not start with it"))
+            .seen(place, "", old)
+            .fix("HotSpot: -XX:+UseLargePages; OpenJ9: -Xlp:objectheap:pagesize=2M"),
     )
 }

@@ -1,4 +1,4 @@
-//! JVMs and transparent pages.
+//! JVMs and transparent huge pages.
 
 use host::Evidence;
 use host::programs::{Collector, JvmKind};
@@ -6,7 +6,7 @@ use model::Bytes;
 use model::findings::Severity;
 
 use crate::facts::{each, kernel, known, policy, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
@@ -16,11 +16,11 @@ pub(super) const E05: Rule = Rule {
     name: "jvm-thp-disabled-by-os",
     severity: Severity::Warning,
     holds: "HotSpot of every version",
-    text: "The JVM was told to use transparent pages (-XX:+UseTransparentHugePages) and the machine's policy is `never`. The JVM looks at \
-           the policy once, at start, prints a warning and goes on without; changing the policy later does not help it. With the policy \
-           `madvise` exactly such JVMs are served.",
+    text: "The JVM is configured to use THP (-XX:+UseTransparentHugePages) and the machine's policy is `never`. The JVM reads the \
+           policy once, at start, prints a warning and goes on without THP; changing the policy later does not help. The policy \
+           `madvise` serves exactly such JVMs.",
     link: JAVA,
-    look: disabled,
+    checks: Checks::of_both(disabled, super::files::OF, super::files::policy),
 };
 
 pub(super) const E06: Rule = Rule {
@@ -29,10 +29,10 @@ pub(super) const E06: Rule = Rule {
     severity: Severity::Warning,
     holds: "ZGC of every version: its heap is shared memory",
     text: "The JVM runs ZGC with -XX:+UseTransparentHugePages. ZGC keeps its heap in a memfd, so the policy for shared memory \
-           counts, not the one for anonymous memory, and that is `never` or `deny` here. The JVM warns once (`Shared memory transparent \
-           huge pages are not enabled in the OS`). Set shmem_enabled to `advise`.",
+           decides, not the one for anonymous memory, and that is `never` or `deny` here. The JVM warns once (`Shared memory \
+           transparent huge pages are not enabled in the OS`). Set shmem_enabled to `advise`.",
     link: "https://wiki.openjdk.org/display/zgc/Main",
-    look: zgc,
+    checks: Checks::of_machine(zgc),
 };
 
 pub(super) const E07: Rule = Rule {
@@ -40,11 +40,12 @@ pub(super) const E07: Rule = Rule {
     name: "jvm-stack-thp-bloat",
     severity: Severity::Warning,
     holds: "JDK before 21 (JDK-8303215, JDK-8312182), Linux before 6.8, which takes MAP_STACK for VM_NOHUGEPAGE (c4608d1bf7c6; the later stable releases of 6.7 do too)",
-    text: "With the policy `always`, thread stacks whose size is a multiple of a large page, or that lie next to each other, are backed by large \
-           pages: each thread then takes up to 2 MiB instead of some 100 KiB. JDK 21 and later keep stacks unaligned, and so \
-           do backports; Linux 6.8 and later do not use large pages for stacks that are mapped with MAP_STACK, as glibc's are. Use `madvise`, or -Xss2040k.",
+    text: "With the policy `always`, huge pages back thread stacks that are adjacent or whose size is a multiple of a huge page. \
+           Each thread then takes up to 2 MiB instead of some 100 KiB. JDK 21 and later keep stacks unaligned, and so do \
+           backports; Linux 6.8 and later do not use huge pages for stacks that are mapped with MAP_STACK, as glibc's are. Use \
+           `madvise`, or -Xss2040k.",
     link: "https://bugs.openjdk.org/browse/JDK-8303215",
-    look: stacks,
+    checks: Checks::of_machine(stacks),
 };
 
 pub(super) const E08: Rule = Rule {
@@ -52,11 +53,11 @@ pub(super) const E08: Rule = Rule {
     name: "pretouch-fragments",
     severity: Severity::Warning,
     holds: "JDK 17 to 21 without JDK-8315923",
-    text: "The JVM runs with -XX:+AlwaysPreTouch and -XX:+UseTransparentHugePages, and most of its heap is on base pages: several threads \
-           pretouch the heap page by page before it can become large, which leaves about a tenth on large pages. JDK 22 and later \
-           populate it in one go (MADV_POPULATE_WRITE). Upgrade, or leave one of the two options out.",
+    text: "The JVM runs with -XX:+AlwaysPreTouch and -XX:+UseTransparentHugePages, and most of its heap is backed by base pages. \
+           Several threads touch the heap page by page before it can be backed by huge pages, which leaves about a tenth with \
+           huge pages. JDK 22 and later populate the heap at once (MADV_POPULATE_WRITE). Upgrade, or drop one of the two options.",
     link: "https://bugs.openjdk.org/browse/JDK-8315923",
-    look: pretouch,
+    checks: Checks::of_machine(pretouch),
 };
 
 fn disabled(evidence: &Evidence) -> Answer {
@@ -70,7 +71,7 @@ fn disabled(evidence: &Evidence) -> Answer {
         }
         let rss = *known(&program.pages.rss)?;
         let case = Case::sure(format!(
-            "{} was told to use transparent pages, and all its {rss} is on base pages: the policy is `never`",
+            "{} is configured to use THP, and all of its {rss} is backed by base pages: the THP policy is `never`",
             program.title()
         ))
         .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
@@ -90,7 +91,7 @@ fn zgc(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "the heap of {} is shared memory, which may not have transparent pages here",
+            "the heap of {} is shared memory, for which THP is off here",
             program.title()
         ))
         .seen(
@@ -120,13 +121,13 @@ fn stacks(evidence: &Evidence) -> Answer {
         let threads = *known(&program.threads)?;
         let version = jvm
             .version
-            .ok_or_else(|| format!("{}: the JVM's version could not be told", program.file("maps")))?;
+            .ok_or_else(|| format!("{}: the JVM's version could not be read", program.file("maps")))?;
         if threads < 50 || version >= 21 {
             return Ok(None);
         }
         let most = Bytes(threads.saturating_mul(Bytes::mib(2).0));
         let case = Case::likely(format!(
-            "the {threads} stacks of {} (JDK {version}) can grow to {most} on large pages",
+            "the {threads} thread stacks of {} (JDK {version}) can grow to {most} because huge pages back them",
             program.title()
         ))
         .seen(thp_file("enabled"), "", &policy)
@@ -150,13 +151,13 @@ fn pretouch(evidence: &Evidence) -> Answer {
         let (huge, rss) = (program.thp()?, *known(&program.pages.rss)?);
         let version = jvm
             .version
-            .ok_or_else(|| format!("{}: the JVM's version could not be told", program.file("maps")))?;
+            .ok_or_else(|| format!("{}: the JVM's version could not be read", program.file("maps")))?;
         if !(17..=21).contains(&version) || rss < Bytes::mib(128) || huge.0 >= rss.0 / 2 {
             return Ok(None);
         }
         let share = 100.0 * huge.0 as f64 / rss.0.max(1) as f64;
         let case = Case::likely(format!(
-            "{share:.0} % of {} is on large pages: pretouching broke the heap into base pages",
+            "only {share:.0} % of {} is backed by huge pages: pretouching filled the heap with base pages",
             program.title()
         ))
         .seen(

@@ -1,6 +1,7 @@
 //! The limit of locked memory: where it matters, and where it comes from.
 
 use host::Evidence;
+use host::config::given::FileKind;
 use host::config::{Unit, memlock_for};
 use host::programs::{Details, Kind, Limit, Program};
 use model::Bytes;
@@ -8,7 +9,7 @@ use model::findings::Severity;
 
 use super::shm::{has_pool, shm_user, user_name};
 use crate::facts::{each, kernel, known, looked_into, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 const EXEC: &str = "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html";
 
@@ -16,12 +17,13 @@ pub(super) const B02: Rule = Rule {
     id: "B02",
     name: "memlock-too-low",
     severity: Severity::Error,
-    holds: "shared memory on large pages before Linux 5.16; guests with VFIO devices on every kernel",
-    text: "The limit of locked memory is lower than what the program has to lock. It matters in two cases: System V shared memory on \
-           hugetlb pages before Linux 5.16 (later kernels ask for a group or a capability instead, see B01), and hypervisors that \
-           pin their guest's memory for VFIO devices. It does not matter for mmap with MAP_HUGETLB on any kernel.",
+    holds: "shared memory backed by huge pages before Linux 5.16; guests with VFIO devices on every kernel",
+    text: "The limit of locked memory is lower than the memory that the program has to lock. It matters in two cases: System V \
+           shared memory on hugetlb pages before Linux 5.16 (later kernels require a group or a capability instead, see B01), and \
+           hypervisors that pin their guest's memory for VFIO devices. It does not matter for mmap with MAP_HUGETLB on any \
+           kernel.",
     link: "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html",
-    look: too_low,
+    checks: Checks::of_machine(too_low),
 };
 
 pub(super) const B03: Rule = Rule {
@@ -29,11 +31,11 @@ pub(super) const B03: Rule = Rule {
     name: "systemd-ignores-limits-conf",
     severity: Severity::Warning,
     holds: "services of systemd",
-    text: "limits.conf raises the memlock limit for the user that a service runs as, and the service does not have it: pam_limits applies \
-           to logins only, services take LimitMEMLOCK= of their unit. In a shell `ulimit -l` shows the raised value, which makes this \
-           hard to see. Set it in the unit.",
+    text: "limits.conf raises the memlock limit for the user that a service runs as, but the service does not get it: pam_limits \
+           applies to logins only. Services use LimitMEMLOCK= of their unit. In a shell `ulimit -l` shows the raised value, which \
+           makes this hard to see. Set the limit in the unit.",
     link: EXEC,
-    look: unlike_limits_conf,
+    checks: Checks::of_both(unlike_limits_conf, &[FileKind::Limits], super::files::not_for_services),
 };
 
 pub(super) const B04: Rule = Rule {
@@ -41,10 +43,10 @@ pub(super) const B04: Rule = Rule {
     name: "limit-changed-after-start",
     severity: Severity::Warning,
     holds: "services of systemd",
-    text: "The unit's LimitMEMLOCK= differs from the limit that the running service has: the file was changed after the service \
-           started, or systemd has not read it again, or the program lowered its own limit. Limits are taken over at start only.",
+    text: "The unit's LimitMEMLOCK= differs from the limit that the running service has. The file was changed after the service \
+           started, systemd has not reloaded it, or the program lowered its own limit. Limits take effect at start only.",
     link: EXEC,
-    look: changed_after_start,
+    checks: Checks::of_machine(changed_after_start),
 };
 
 fn too_low(evidence: &Evidence) -> Answer {
@@ -138,13 +140,13 @@ fn unlike_limits_conf(evidence: &Evidence) -> Answer {
             return Ok(None);
         };
         let has = *known(&details.memlock)?;
-        // A line for everybody is not meant for each service, only for those that could use it.
+        // A line for all users is not meant for each service, only for those that could use it.
         let meant = line.domain != "*" || matches!(known(&program.kind)?, Some(kind) if *kind != Kind::Kubelet);
         if unit.memlock.is_some() || has >= promised || !meant {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} may lock {has}, not {promised} as limits.conf says: that file is for logins, not for services",
+            "{} may lock {has}, not {promised} as in limits.conf: that file applies to logins, not to services",
             program.title()
         ))
         .seen(
@@ -173,7 +175,7 @@ fn changed_after_start(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::likely(format!(
-            "{} runs with a memlock limit of {has}; its unit says {wanted}",
+            "{} runs with a memlock limit of {has}; its unit sets {wanted}",
             program.title()
         ))
         .seen(place, "LimitMEMLOCK", wanted)

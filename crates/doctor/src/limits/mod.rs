@@ -1,5 +1,6 @@
 //! Permissions and limits.
 
+mod files;
 mod memlock;
 mod shm;
 

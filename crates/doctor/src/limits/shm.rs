@@ -1,37 +1,38 @@
-//! System V shared memory on hugetlb pages: who may have it, and how much.
+//! System V shared memory on hugetlb pages: which programs may use it, and how much.
 
 use host::Evidence;
+use host::config::given::FileKind;
 use host::programs::{Kind, Program};
 use model::Bytes;
 use model::findings::Severity;
 
 use crate::facts::{bytes, each_that_can, kernel, known, persistent, pools, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const B01: Rule = Rule {
     id: "B01",
     name: "shm-hugetlb-eperm",
     severity: Severity::Error,
     holds: "Linux 5.16 and later (83c1fd763b32); before, RLIMIT_MEMLOCK decided, see B02",
-    text: "The program takes large pages through System V shared memory (shmget with SHM_HUGETLB), and since Linux 5.16 that needs \
-           CAP_IPC_LOCK or membership of the group in vm.hugetlb_shm_group: an unlimited memlock no longer helps, although most \
-           guides still say so. It gets EPERM and falls back or stops. mmap with MAP_HUGETLB and memfd_create with MFD_HUGETLB \
-           need neither.",
+    text: "The program requests huge pages through System V shared memory (shmget with SHM_HUGETLB). Since Linux 5.16 that needs \
+           CAP_IPC_LOCK or membership of the group in vm.hugetlb_shm_group: an unlimited memlock no longer suffices, although \
+           most guides still say so. The call fails with EPERM, and the program falls back or stops. mmap with MAP_HUGETLB and \
+           memfd_create with MFD_HUGETLB need neither.",
     link: "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html",
-    look: eperm,
+    checks: Checks::of_machine(eperm),
 };
 
 pub(super) const B05: Rule = Rule {
     id: "B05",
     name: "shmmax-shmall-too-small",
     severity: Severity::Error,
-    holds: "every kernel; the defaults have been as good as unlimited since Linux 3.16",
+    holds: "every kernel; the defaults have been practically unlimited since Linux 3.16",
     text: "A limit of System V shared memory is smaller than the hugetlb pool: kernel.shmmax bounds one segment in bytes, \
            kernel.shmall all segments together in base pages. A segment for the pool then fails with EINVAL or ENOSPC, and the \
-           program falls back. Old tuning guides lowered these values on machines where the default was fine; taking the lines \
-           out is the best fix. It is an error where such a program runs.",
+           program falls back. Old tuning guides lowered these values on machines whose default was fine; removing the lines is \
+           the best fix. It is an error where such a program runs.",
     link: "https://docs.kernel.org/admin-guide/sysctl/kernel.html",
-    look: too_small,
+    checks: Checks::of_both(too_small, &[FileKind::Sysctl], super::files::shm_limits),
 };
 
 pub(super) const B06: Rule = Rule {
@@ -39,14 +40,14 @@ pub(super) const B06: Rule = Rule {
     name: "shm-group-invalid",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "vm.hugetlb_shm_group names a group id that does not exist on this machine, so it lets nobody in. It is written as a \
+    text: "vm.hugetlb_shm_group names a group id that does not exist on this machine, so no user is a member. The setting is a \
            number and survives the group's removal or a copy to another machine. Groups of a directory service are not in \
            /etc/group; with one of those this is not a fault.",
     link: "https://docs.kernel.org/admin-guide/sysctl/vm.html",
-    look: group_invalid,
+    checks: Checks::of_machine(group_invalid),
 };
 
-/// Why a program is known to use System V segments on large pages; `None` if it does not.
+/// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
 pub(super) fn shm_user(program: &Program) -> Result<Option<&'static str>, Reason> {
     if program.is(Kind::Oracle)? && program.details.is_some() {
         return Ok(Some("Oracle's SGA"));
@@ -59,7 +60,7 @@ pub(super) fn shm_user(program: &Program) -> Result<Option<&'static str>, Reason
     Ok(asked.then_some("HUGETLB_SHM=yes"))
 }
 
-/// Is there anything to draw from?
+/// Has any pool pages, or may it grow?
 pub(super) fn has_pool(evidence: &Evidence) -> Result<bool, Reason> {
     for pool in pools(evidence)? {
         if persistent(pool)? > 0 || *known(&pool.overcommit)? > 0 {
@@ -86,7 +87,7 @@ fn eperm(evidence: &Evidence) -> Answer {
             .map_or_else(String::new, |details| details.memlock.to_string());
         let user = user_name(evidence, program);
         let case = Case::sure(format!(
-            "{} may not make segments on large pages ({why}): the kernel answers EPERM, whatever memlock says",
+            "{} may not create segments backed by huge pages ({why}): the kernel answers EPERM, whatever the memlock limit is",
             program.title()
         ))
         .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
@@ -135,19 +136,19 @@ fn too_small(evidence: &Evidence) -> Answer {
         .severity(if user.is_some() { Severity::Error } else { Severity::Warning })
         .seen("/proc/sys/kernel/shmmax", "", one)
         .seen("/proc/sys/kernel/shmall", "in bytes", all)
-        .fix("take kernel.shmmax and kernel.shmall out of /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
+        .fix("remove kernel.shmmax and kernel.shmall from /etc/sysctl.conf and /etc/sysctl.d: the kernel's defaults are larger")
         .fix("sysctl -w kernel.shmmax=18446744073692774399 kernel.shmall=18446744073692774399");
     Ok(vec![case])
 }
 
 fn group_invalid(evidence: &Evidence) -> Answer {
     let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
-    // 0 is the default and stands for nobody but root's group.
+    // 0 is the default: root's group only.
     if group == 0 || known(&evidence.config.accounts)?.groups.contains_key(&group) {
         return Ok(Vec::new());
     }
     let case = Case::likely(format!(
-        "vm.hugetlb_shm_group lets group {group} use large pages, which does not exist: it lets nobody in"
+        "vm.hugetlb_shm_group allows huge pages to group {group}, which does not exist: no user is a member"
     ))
     .seen("/proc/sys/vm/hugetlb_shm_group", "", group)
     .seen("/etc/group", "gid", format!("no {group}"))

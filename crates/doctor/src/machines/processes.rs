@@ -91,7 +91,7 @@ impl Mapped {
         self
     }
 
-    /// So much of it on transparent pages.
+    /// So much of it backed by THP.
     pub(crate) fn thp(mut self, mib: u64) -> Self {
         (self.thp, self.base) = (mib, self.base.saturating_sub(mib));
         self

@@ -8,19 +8,19 @@ use model::findings::Severity;
 
 use crate::facts::{each, is_own, known, node_file, pool_file, pools, programs};
 use crate::pools::HUGETLBPAGE;
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const A09: Rule = Rule {
     id: "A09",
     name: "numa-imbalance",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb and several NUMA nodes",
-    text: "The pool is spread unevenly although nobody asked for that: when a node has no unbroken memory left, the kernel \
-           silently takes the pages from another. A program on the poor node then uses far memory or, if it is bound, gets none. \
-           Nodes whose counts differ by more than a fifth are reported, unless the command line asks node by node. \
-           Set each node's share by itself, early after boot.",
+    text: "The pool is spread unevenly over the NUMA nodes although no node was named: when a node has no contiguous memory left, \
+           the kernel silently takes the pages from another node. A program on the short node then uses remote memory or, if it \
+           is bound to that node, gets no pages. Reported where the counts differ by more than a fifth, unless the boot command \
+           line requests pages node by node. Set each node's share separately, early after boot.",
     link: HUGETLBPAGE,
-    look: imbalance,
+    checks: Checks::of_machine(imbalance),
 };
 
 pub(super) const A10: Rule = Rule {
@@ -28,11 +28,11 @@ pub(super) const A10: Rule = Rule {
     name: "numa-mismatch",
     severity: Severity::Error,
     holds: "every kernel with hugetlb and several NUMA nodes",
-    text: "A process that is bound to some nodes still has to get hugetlb pages, and those nodes have none free, while others \
-           do. Reservations are counted for the whole machine, so the mapping succeeded; the first touch ends in SIGBUS. Reserve \
-           pages on its nodes, or let it use others.",
+    text: "A process that is bound to some nodes has not touched all of its hugetlb memory yet, and those nodes have no free \
+           pages while others do. Reservations are counted for the whole machine, so the mapping succeeded; the first touch ends \
+           in SIGBUS. Add pages on its nodes, or let it use other nodes.",
     link: "https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html",
-    look: mismatch,
+    checks: Checks::of_machine(mismatch),
 };
 
 fn imbalance(evidence: &Evidence) -> Answer {
@@ -64,7 +64,7 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     let fair = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add) / counts.len().max(1) as u64;
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     Case::likely(format!(
-        "node {} has {missing} less of pages of {} than its share: programs there use far memory, or get no pages",
+        "node {} has {missing} less of pages of {} than its share: programs there use remote memory or get no pages",
         poor.0,
         pool.size.exact()
     ))
@@ -72,7 +72,7 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     .seen(file(rich.0), "", rich.1)
     .fix(format!("echo {fair} > {}", file(poor.0)))
     .fix(format!("echo {fair} > {}", file(rich.0)))
-    .fix("if the poor node stays short, ask at boot: hugepages=NODE:PAGES,NODE:PAGES")
+    .fix("if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES")
 }
 
 fn mismatch(evidence: &Evidence) -> Answer {
@@ -126,28 +126,23 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
     Ok(Some(
         Case::likely(format!(
             "{} still has {missing} of hugetlb memory to touch, and its nodes ({allowed}) have {here} free pages of {}: \
-             the touch ends in SIGBUS while {elsewhere} pages lie free on other nodes",
+             the touch ends in SIGBUS although {elsewhere} pages are free on other nodes",
             program.title(),
             pool.size.exact()
         ))
         .seen(program.file("status"), "Mems_allowed_list", allowed)
-        .seen(program.file("smaps"), "hugetlb mapped but not there", missing)
+        .seen(program.file("smaps"), "hugetlb mapped but not resident", missing)
         .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
         .fix(format!("raise /sys/devices/system/node/node{{{allowed}}}/hugepages/hugepages-{kib}kB/nr_hugepages"))
         .fix("or let it use other nodes (numactl, cpuset.mems)"),
     ))
 }
 
-/// hugetlb memory of that page size that is mapped but not there yet. Of memory shared with others only a hypervisor's
+/// hugetlb memory of that page size that is mapped but not resident yet. Of memory shared with others only a hypervisor's
 /// counts: other processes may have touched the rest of it.
 fn missing(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     let alone = known(&program.kind)?.is_some_and(Kind::is_hypervisor);
-    let of_page = |area: &&Area| {
-        let counted = area.counted.as_ref();
-        (alone || area.is_private_data())
-            && area.is_hugetlb()
-            && counted.is_some_and(|counted| counted.kernel_page == Some(page))
-    };
+    let of_page = |area: &&Area| (alone || area.is_private_data()) && area.hugetlb_page() == Some(page);
     let absent = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
     Ok(Bytes(
         program

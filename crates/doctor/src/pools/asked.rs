@@ -1,4 +1,4 @@
-//! Pools that are not as large as files or the command line ask for.
+//! Pools that are smaller than files or the boot command line request.
 
 use host::Evidence;
 use host::snapshot::Pool;
@@ -7,21 +7,21 @@ use model::findings::Severity;
 
 use super::HUGETLBPAGE;
 use crate::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const A01: Rule = Rule {
     id: "A01",
     name: "pool-short",
     severity: Severity::Error,
     holds: "every kernel with hugetlb",
-    text: "More pages were asked for than the pool has. The kernel takes as many as it finds in unbroken memory, forgets \
-           the number that was asked for, and `sysctl -w` still exits with 0; whoever starts last then falls back to base \
-           pages or fails. The request is read from the boot command line and from the sysctl.d files, and compared with \
-           nr_hugepages without surplus pages. Memory breaks up with uptime: ask at boot, or compact and ask again. \
-           The counter htlb_buddy_alloc_fail in /proc/vmstat (Linux 3.7 and later) tells that some request since boot was \
-           not met, not which one.",
+    text: "The pool has fewer pages than were requested. The kernel takes as many as it finds in contiguous memory and does not \
+           keep the requested number; `sysctl -w` still exits with 0. The program that starts last then falls back to base pages \
+           or fails. The request is read from the boot command line and the sysctl.d files, and compared with nr_hugepages \
+           without surplus pages. Memory fragments with uptime: request pages at boot, or compact memory and request them again. \
+           The counter htlb_buddy_alloc_fail in /proc/vmstat (Linux 3.7 and later) shows that some request since boot was not \
+           met, but not which one.",
     link: HUGETLBPAGE,
-    look: pool_short,
+    checks: Checks::of_machine(pool_short),
 };
 
 pub(super) const A12: Rule = Rule {
@@ -29,15 +29,16 @@ pub(super) const A12: Rule = Rule {
     name: "pool-clobbered",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "Several places set the size of one pool to different values; the last writer wins, and which one that is can \
-           change with any update or restart. Looked at: every vm.nr_hugepages line in the sysctl.d directories in the \
-           order of systemd-sysctl, the boot command line, and what hugewise itself applied. Other known writers are \
-           dpdk-hugepages.py, xmrig, OpenEBS Mayastor, tuned profiles and start scripts of databases. Let one place own the value.",
+    text: "Several places set the size of one pool to different values. The last writer wins, and any update or restart can \
+           change which one that is. Checked: every vm.nr_hugepages line in the sysctl.d directories in the order of \
+           systemd-sysctl, the boot command line, and values that hugewise itself applied. Other known writers are \
+           dpdk-hugepages.py, xmrig, OpenEBS Mayastor, tuned profiles and start scripts of databases. Set the value in one place \
+           only.",
     link: HUGETLBPAGE,
-    look: pool_clobbered,
+    checks: Checks::of_both(pool_clobbered, super::files::BOTH, super::files::several_writers),
 };
 
-/// What somewhere is asked of a pool.
+/// A request for pages of a pool, and where it is written.
 struct Request {
     pages: u64,
     place: String,
@@ -68,8 +69,7 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     let size = pool.size.exact();
     let missing = request.pages - has;
     let case = Case::sure(format!(
-        "{missing} of {} pages of {size} are missing: {} that programs count on is not there, and the last to start run \
-         on base pages or fail",
+        "{missing} of {} pages of {size} are missing from the pool ({}): programs that start last use base pages or fail",
         request.pages,
         bytes(pool, missing)
     ))
@@ -114,13 +114,12 @@ fn failed_since_boot(evidence: &Evidence) -> Option<Case> {
     let failed = *count.known().filter(|count| **count > 0)?;
     Some(
         Case::hint(format!(
-            "{failed} attempts since boot to get a page for a pool failed: somebody asked for more than there was, and \
-             the request itself is not kept anywhere"
+            "{failed} attempts since boot to allocate a page for a pool failed; the kernel does not record the request itself"
         ))
         .severity(Severity::Info)
         .seen("/proc/vmstat", "htlb_buddy_alloc_fail", failed)
-        .fix("write requests to /etc/sysctl.d or the boot command line, where they can be compared")
-        .fix("echo 1 > /proc/sys/vm/compact_memory, then ask again"),
+        .fix("write requests to /etc/sysctl.d or the boot command line, so that they can be compared with the pool")
+        .fix("echo 1 > /proc/sys/vm/compact_memory, then request the pages again"),
     )
 }
 
@@ -158,14 +157,14 @@ pub(crate) fn disagreement(writers: &[(String, String)]) -> Option<Case> {
     Some(case.fix("sysctl --system"))
 }
 
-/// Was what hugewise applied changed by somebody else?
+/// Was a value that hugewise applied changed by something else?
 fn overwritten(evidence: &Evidence, pool: &Pool) -> Option<Case> {
     let applied = evidence.applied.known()?;
     let changed = |(file, now): (String, u64)| {
         let applied = applied.iter().rfind(|applied| applied.path == file)?;
         (applied.value != now.to_string()).then(|| {
             Case::sure(format!(
-                "hugewise set the pool of {} pages to {} and it has {now} now: something else writes it too",
+                "hugewise set the pool of {} pages to {}, and it has {now} now: something else writes it too",
                 pool.size.exact(),
                 applied.value
             ))

@@ -1,6 +1,7 @@
 //! Boot parameters that have no effect, and page sizes that the CPU lacks.
 
 use host::Evidence;
+use host::config::given::FileKind;
 use host::config::{Boot, Ignored, IgnoredWhy};
 use host::programs::Program;
 use model::Bytes;
@@ -8,18 +9,18 @@ use model::findings::Severity;
 
 use super::HUGETLBPAGE;
 use crate::facts::{boot_fix, each, known, pools, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const A13: Rule = Rule {
     id: "A13",
     name: "cmdline-size-unsupported",
     severity: Severity::Error,
     holds: "every kernel with hugetlb",
-    text: "The boot command line names a page size that this kernel and CPU do not have. The kernel drops it together with the \
-           hugepages= that follows, with one line in its log (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on \
-           the base page: 2M and 1G on x86-64; 64K, 2M, 32M and 1G on arm64 with 4K pages; 2M, 512M and 16G with 64K pages.",
+    text: "The boot command line names a page size that this kernel and CPU do not have. The kernel ignores it together with the \
+           hugepages= that follows, and logs one line (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on the \
+           base page: 2M and 1G on x86-64; 64K, 2M, 32M and 1G on arm64 with 4K pages; 2M, 512M and 16G with 64K pages.",
     link: HUGETLBPAGE,
-    look: unsupported,
+    checks: Checks::of_both(unsupported, &[FileKind::Cmdline], super::files::unsupported),
 };
 
 pub(super) const A14: Rule = Rule {
@@ -27,11 +28,11 @@ pub(super) const A14: Rule = Rule {
     name: "cmdline-order",
     severity: Severity::Warning,
     holds: "Linux 5.8 and later, which read the parameters in this way",
-    text: "A hugetlb parameter at boot has no effect. They are read from left to right: hugepages= counts pages of the size \
-           before it; without one it counts the default size and no later pair can change that; a size given twice and a count \
-           that is no number are dropped, each with one line in the log.",
+    text: "A hugetlb boot parameter has no effect. The kernel reads these parameters from left to right: hugepages= counts pages \
+           of the size before it. Without a size before it, it counts the default size, and no later pair can change that. A size \
+           given twice and a count that is not a number are ignored; each leaves one line in the kernel log.",
     link: HUGETLBPAGE,
-    look: order,
+    checks: Checks::of_both(order, &[FileKind::Cmdline], super::files::order),
 };
 
 pub(super) const A15: Rule = Rule {
@@ -39,11 +40,11 @@ pub(super) const A15: Rule = Rule {
     name: "no-1g-cpu",
     severity: Severity::Error,
     holds: "x86-64",
-    text: "Somebody asks for pages of 1 GiB on a CPU that does not offer them. Every server CPU of the last ten years can; in a \
-           virtual machine the flag pdpe1gb is often hidden by the CPU model. Then there is no such pool, and programs fall back \
-           or fail. Expose the flag: -cpu host or +pdpe1gb in QEMU, <feature policy='require' name='pdpe1gb'/> in libvirt.",
+    text: "Pages of 1 GiB are requested on a CPU that does not offer them. Every server CPU of the last ten years does, but in a \
+           virtual machine the CPU model often hides the flag pdpe1gb. Then there is no such pool, and programs fall back or \
+           fail. Expose the flag: -cpu host or +pdpe1gb in QEMU, <feature policy='require' name='pdpe1gb'/> in libvirt.",
     link: "https://www.qemu.org/docs/master/system/qemu-cpu-models.html",
-    look: no_1g,
+    checks: Checks::of_machine(no_1g),
 };
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
@@ -61,7 +62,7 @@ fn unsupported(evidence: &Evidence) -> Answer {
     Ok(ignored
         .map(|ignored| {
             Case::sure(format!(
-                "`{}` and the page count after it are ignored: those pages do not exist",
+                "`{}` and the page count after it are ignored: this machine has no pages of that size",
                 ignored.parameter
             ))
             .seen("/proc/cmdline", "", &ignored.parameter)
@@ -74,12 +75,12 @@ fn unsupported(evidence: &Evidence) -> Answer {
         .collect())
 }
 
-/// Is it passed over for its place in the line? Unknown sizes are A13's.
+/// Is it ignored because of its place in the line? Unknown sizes are reported by A13.
 pub(crate) fn is_out_of_order(why: IgnoredWhy) -> bool {
     !matches!(why, IgnoredWhy::UnsupportedSize | IgnoredWhy::FollowsIgnored)
 }
 
-/// A parameter that the kernel passes over.
+/// A parameter that the kernel ignores.
 pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
     Case::sure(format!("`{}` has no effect: {}", ignored.parameter, ignored.why.text()))
         .seen(place, "", &ignored.parameter)
@@ -115,7 +116,7 @@ fn no_1g(evidence: &Evidence) -> Answer {
 
 fn case(source: &str, asked: &str) -> Case {
     Case::sure(format!(
-        "`{asked}` asks for pages of 1 GiB, which this CPU does not offer: they cannot be had"
+        "`{asked}` requests pages of 1 GiB, which this CPU does not offer"
     ))
     .seen(source, "", asked)
     .seen("/proc/cpuinfo", "flags", "no pdpe1gb")

@@ -1,4 +1,4 @@
-//! What pools, or their absence, do to the rest of memory.
+//! How pools, or their absence, affect the rest of memory.
 
 use host::Evidence;
 use host::snapshot::Pool;
@@ -7,18 +7,18 @@ use model::findings::Severity;
 
 use super::HUGETLBPAGE;
 use crate::facts::{available, bytes, known, percent, pool_file, pools, total};
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 pub(super) const A03: Rule = Rule {
     id: "A03",
     name: "pool-starves-host",
     severity: Severity::Error,
     holds: "every kernel with hugetlb",
-    text: "The machine has hardly any memory left for programs while pool pages lie free. The kernel never takes pages back \
-           from a pool, so it swaps or kills instead. Found when MemAvailable is below 5 % of memory and the pools' unused pages \
-           are more than that. Shrink the pool to what is in use.",
+    text: "The machine has hardly any memory left for programs while pages in pools are free. The kernel never takes pages back \
+           from a pool, so it swaps or kills processes instead. Reported when MemAvailable is below 5 % of memory and the unused \
+           pages of all pools are more than that. Shrink the pool to the pages in use.",
     link: HUGETLBPAGE,
-    look: pool_starves,
+    checks: Checks::of_machine(pool_starves),
 };
 
 pub(super) const A23: Rule = Rule {
@@ -27,10 +27,11 @@ pub(super) const A23: Rule = Rule {
     severity: Severity::Warning,
     holds: "every kernel",
     text: "Page tables take more than 2 % of memory. Each process needs 2 MiB of page tables per GiB that it maps with base \
-           pages, and shared memory is mapped by each process anew: 500 database sessions on 8 GiB of shared buffers have up to \
-           8 GiB of page tables. Large pages need one entry per 2 MiB, and hugetlb segments share even those tables.",
+           pages, and every process that maps shared memory has page tables of its own for it: 500 database sessions on 8 GiB of \
+           shared buffers have up to 8 GiB of page tables. Huge pages need one entry per 2 MiB, and processes share the page \
+           tables of hugetlb segments.",
     link: "https://docs.kernel.org/filesystems/proc.html",
-    look: page_tables,
+    checks: Checks::of_machine(page_tables),
 };
 
 fn pool_starves(evidence: &Evidence) -> Answer {
@@ -50,8 +51,8 @@ fn pool_starves(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = Case::sure(format!(
-        "{left} of {total} is left for programs while {unused} of pool pages lie unused: the machine swaps or kills \
-         processes with free memory at hand"
+        "{left} of {total} is left for programs while {unused} in hugetlb pools is unused: the machine swaps or kills \
+         processes"
     ))
     .seen("/proc/meminfo", "MemAvailable", left)
     .seen("/proc/meminfo", "MemTotal", total)
@@ -61,7 +62,7 @@ fn pool_starves(evidence: &Evidence) -> Answer {
     let keep = used.saturating_add(*known(&pool.reserved)?);
     Ok(vec![
         case.fix(format!("echo {keep} > {}", pool_file(pool, "nr_hugepages")))
-            .fix("and lower it in /etc/sysctl.d or the boot command line"),
+            .fix("and lower the request in /etc/sysctl.d or the boot command line"),
     ])
 }
 
@@ -90,6 +91,6 @@ fn page_tables(evidence: &Evidence) -> Answer {
         case.fix(
             "put the large shared segment on hugetlb pages (PostgreSQL huge_pages=on, Oracle use_large_pages=ONLY)",
         )
-        .fix("or give private memory transparent pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
+        .fix("or allow THP for private memory: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
     ])
 }

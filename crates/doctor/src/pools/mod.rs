@@ -1,7 +1,8 @@
 //! The hugetlb pools.
 
-pub(super) mod asked;
-pub(super) mod boot;
+mod asked;
+mod boot;
+mod files;
 mod memory;
 mod path;
 mod size;

@@ -1,4 +1,4 @@
-//! Mounts, and pages that are held by something other than a process's mapping.
+//! Mounts, and pages in use that no process maps.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use model::findings::Severity;
 
 use super::HUGETLBPAGE;
 use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const A18: Rule = Rule {
     id: "A18",
     name: "no-mount-for-size",
     severity: Severity::Error,
     holds: "every kernel with hugetlb",
-    text: "A pool has pages that nobody uses, and no hugetlbfs of that page size is mounted. DPDK, SPDK and QEMU's \
-           memory-backend-file reach pages through a file (`no mounted hugetlbfs found for that size`); programs that use mmap \
-           or memfd need no mount. systemd mounts /dev/hugepages for the default size only. It is an error where a program runs \
-           that needs a path, and worth knowing elsewhere.",
+    text: "A pool has unused pages, and no hugetlbfs of that page size is mounted. DPDK, SPDK and QEMU's memory-backend-file \
+           reach pages through a file (`no mounted hugetlbfs found for that size`); programs that use mmap or memfd need no \
+           mount. systemd mounts /dev/hugepages for the default size only. It is an error where a program runs that needs a path, \
+           and info elsewhere.",
     link: HUGETLBPAGE,
-    look: no_mount,
+    checks: Checks::of_machine(no_mount),
 };
 
 pub(super) const A20: Rule = Rule {
@@ -29,12 +29,12 @@ pub(super) const A20: Rule = Rule {
     name: "orphan-holders",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "More pages are in use than all processes map. They belong to files in a hugetlbfs, to System V segments that nobody \
-           is attached to, or to memfds that are open but not mapped: all of these keep their pages until they are removed or \
-           closed. DPDK leaves its rtemap_* files behind on purpose; a database that was killed leaves its segment. Make sure \
-           that nobody will come back for them before you remove them.",
+    text: "More pages are in use than all processes map. They belong to files in a hugetlbfs, to System V segments without an \
+           attached process, or to memfds that are open but not mapped. All of these keep their pages until they are removed or \
+           closed. DPDK leaves its rtemap_* files behind on purpose; a database that was killed leaves its segment. Before you \
+           remove any, make sure that no program will attach to them again.",
     link: HUGETLBPAGE,
-    look: orphans,
+    checks: Checks::of_machine(orphans),
 };
 
 fn no_mount(evidence: &Evidence) -> Answer {
@@ -67,7 +67,7 @@ fn no_mount(evidence: &Evidence) -> Answer {
         };
         let who = needs_path.map_or(String::new(), |program| format!(" such as {}", program.title()));
         let case = Case::likely(format!(
-            "programs that reach pages through a file{who} cannot get at {} of pages of {size}: no hugetlbfs of that size is mounted",
+            "programs that reach pages through a file{who} cannot use the pool of {} (pages of {size}): no hugetlbfs of that size is mounted",
             bytes(pool, nr)
         ))
         .severity(severity)
@@ -118,7 +118,7 @@ fn orphans(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = Case::sure(format!(
-        "{unmapped} of pool pages is held by something that no process maps"
+        "{unmapped} of hugetlb memory is in use, and no process maps it"
     ))
     .seen("/sys/kernel/mm/hugepages", "in use", used)
     .seen("/proc/*/status", "mapped by processes, at most", mapped);
@@ -136,10 +136,10 @@ fn mapped(evidence: &Evidence) -> Result<Bytes, Reason> {
         let mut told = 0_u64;
         for area in areas
             .iter()
-            .filter(|area| area.is_hugetlb() && area.is_shared_data() && area.file.1 != 0)
+            .filter(|area| area.is_hugetlb() && area.is_shared_data() && area.inode != 0)
         {
-            told = told.saturating_add(area.counted.as_ref().map_or(0, |counted| counted.counts.hugetlb().0));
-            let longest = shared.entry((&area.file.0, area.file.1, area.offset)).or_default();
+            told = told.saturating_add(area.counts().map_or(0, |counts| counts.hugetlb().0));
+            let longest = shared.entry((&area.device, area.inode, area.offset)).or_default();
             *longest = area.size().0.max(*longest);
         }
         sum = sum.saturating_add(all.saturating_sub(told));
@@ -157,7 +157,10 @@ fn holders(evidence: &Evidence, mut case: Case) -> Case {
                 format!("shmid {} nattch 0", segment.id),
                 segment.size,
             )
-            .fix(format!("if nobody will attach to it again: ipcrm -m {}", segment.id));
+            .fix(format!(
+                "if no program will attach to it again: ipcrm -m {}",
+                segment.id
+            ));
     }
     let files = evidence.config.hugetlb_files.known().map_or(&[][..], Vec::as_slice);
     for file in files.iter().take(4) {
@@ -172,5 +175,5 @@ fn holders(evidence: &Evidence, mut case: Case) -> Case {
             count(files.len() as u64 - 4, "file", "files"),
         );
     }
-    case.fix("else look for memfds that are open but not mapped: ls -l /proc/*/fd | grep memfd, and for mounts in containers")
+    case.fix("otherwise look for memfds that are open but not mapped: ls -l /proc/*/fd | grep memfd, and for mounts in containers")
 }

@@ -1,23 +1,24 @@
-//! Which size is the default, and what free, reserved and surplus really mean.
+//! The default size, and what free, reserved and surplus pages mean.
 
 use host::Evidence;
+use host::config::given::FileKind;
 use model::findings::Severity;
 
 use super::HUGETLBPAGE;
 use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 pub(super) const A05: Rule = Rule {
     id: "A05",
     name: "wrong-default-size",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "A program that asks for large pages without naming a size (plain MAP_HUGETLB or SHM_HUGETLB) gets the default size \
-           of the machine and nothing else. Here that pool is empty while another size has free pages that nobody uses, so such a \
-           program fails or falls back. Name the size (PostgreSQL huge_page_size, -XX:LargePageSizeInBytes, MAP_HUGE_2MB), or \
-           change default_hugepagesz. A pool of another size that is in use is left alone: its users know how to ask.",
+    text: "A program that requests huge pages without naming a size (plain MAP_HUGETLB or SHM_HUGETLB) gets pages of the \
+           machine's default size only. That pool is empty here while a pool of another size has free pages, so such a program \
+           fails or falls back. Name the size (PostgreSQL huge_page_size, -XX:LargePageSizeInBytes, MAP_HUGE_2MB), or change \
+           default_hugepagesz. A pool of another size that is in use is not reported: its programs name the size.",
     link: HUGETLBPAGE,
-    look: wrong_default,
+    checks: Checks::of_both(wrong_default, super::files::BOTH, super::files::wrong_default),
 };
 
 pub(super) const A06: Rule = Rule {
@@ -25,11 +26,11 @@ pub(super) const A06: Rule = Rule {
     name: "available-is-not-free",
     severity: Severity::Info,
     holds: "every kernel with hugetlb",
-    text: "Free pages are promised to mappings that have not touched them yet: HugePages_Free says that there are some, and a \
-           new mapping fails all the same. What is available is free minus reserved. Watch that difference instead of \
+    text: "All free pages are reserved for mappings that have not touched them yet: HugePages_Free shows free pages, and a new \
+           mapping fails all the same. The available number is free minus reserved. Watch that difference instead of \
            HugePages_Free, and size the pool for reservations.",
     link: HUGETLBPAGE,
-    look: all_reserved,
+    checks: Checks::of_machine(all_reserved),
 };
 
 pub(super) const A07: Rule = Rule {
@@ -37,11 +38,11 @@ pub(super) const A07: Rule = Rule {
     name: "surplus-will-vanish",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "Pages are in use above the pool's size, and more of them than the machine now allows. They stay as long as their \
-           mapping does; after a restart of their user there are fewer pages than before. This happens when nr_hugepages or \
-           nr_overcommit_hugepages is lowered under a running program.",
+    text: "More surplus pages are in use than nr_overcommit_hugepages now allows. They stay as long as their mapping does; after \
+           a restart of the program there are fewer pages than before. This happens when nr_hugepages or nr_overcommit_hugepages \
+           is lowered while a program runs.",
     link: HUGETLBPAGE,
-    look: surplus,
+    checks: Checks::of_machine(surplus),
 };
 
 pub(super) const A08: Rule = Rule {
@@ -49,11 +50,11 @@ pub(super) const A08: Rule = Rule {
     name: "overcommit-only",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "The pool has no pages of its own and only grows on demand. Whether there are any then depends on how broken up memory \
-           is at that moment, and each page is zeroed at the fault. That suits tools that come and go; a program that must have \
-           its pages at start needs them set aside.",
+    text: "The pool has no persistent pages and only grows on demand. Whether pages can be allocated then depends on the \
+           fragmentation of memory at that moment, and each page is zeroed at the fault. That suits short-lived tools; a program \
+           that must have its pages at start needs a persistent pool.",
     link: HUGETLBPAGE,
-    look: overcommit_only,
+    checks: Checks::of_both(overcommit_only, &[FileKind::Sysctl], super::files::overcommit_only),
 };
 
 fn wrong_default(evidence: &Evidence) -> Answer {
@@ -72,7 +73,7 @@ fn wrong_default(evidence: &Evidence) -> Answer {
         }
         let size = other.size.exact();
         let case = Case::likely(format!(
-            "programs that name no size ask for pages of {} and find none, while {} of pages of {size} lie free",
+            "programs that name no size request pages of {} and get none, while {} of pages of {size} is free",
             default.exact(),
             bytes(other, free)
         ))
@@ -94,13 +95,13 @@ fn all_reserved(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "all {free} free pages of {} are promised: a new mapping gets none, whatever HugePages_Free says",
+            "all {free} free pages of {} are reserved: a new mapping gets none, although HugePages_Free shows them",
             pool.size.exact()
         ))
         .seen(pool_file(pool, "free_hugepages"), "", free)
         .seen(pool_file(pool, "resv_hugepages"), "", reserved)
         .fix(format!(
-            "for another program add its pages: {}",
+            "add the pages that another program needs: {}",
             pool_file(pool, "nr_hugepages")
         ));
         Ok(Some(case))
@@ -114,7 +115,7 @@ fn surplus(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} in use goes for good when its user restarts: it is above the pool's size, and only {allowed} such pages are allowed now",
+            "{} in use is lost when the program that uses it restarts: these are surplus pages, and only {allowed} are allowed now",
             bytes(pool, surplus - allowed)
         ))
         .seen(pool_file(pool, "surplus_hugepages"), "", surplus)
@@ -131,14 +132,14 @@ fn overcommit_only(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::likely(format!(
-            "up to {} of pages of {} exist only if memory is unbroken when they are asked for",
+            "the pool has no persistent pages: up to {} of pages of {} depends on contiguous memory at the time of the request",
             bytes(pool, allowed),
             pool.size.exact()
         ))
         .seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
         .seen(pool_file(pool, "nr_overcommit_hugepages"), "", allowed)
         .fix(format!(
-            "set pages aside for what must have them at start: {}",
+            "if a program must have its pages at start, make them persistent: {}",
             pool_file(pool, "nr_hugepages")
         ));
         Ok(Some(case))

@@ -1,4 +1,4 @@
-//! Pools that are not used, and programs beside them.
+//! Idle pools, and programs that could use them.
 
 use host::Evidence;
 use host::programs::{Area, Program};
@@ -8,19 +8,20 @@ use model::{Bytes, PageKind};
 
 use super::HUGETLBPAGE;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const A02: Rule = Rule {
     id: "A02",
     name: "pool-idle",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "A pool has pages, none is in use and none is reserved. Memory in a pool can be used for nothing else: not for \
-           programs that do not ask for it, not as page cache, and it cannot be swapped. It counts as used in `free`, and no \
-           process shows it. Either its user is not running, or it asked and fell back (see the JVM and database rules), or the \
-           pool is left over. One look cannot tell for how long; within ten minutes of boot it is only a hint.",
+    text: "A pool has pages, and none is in use or reserved. Memory in a pool serves nothing else: programs that do not request \
+           it cannot use it, it holds no page cache, and it cannot be swapped. `free` counts it as used, and no process shows it. \
+           Either the program it is meant for is not running, or that program fell back (see the JVM and database rules), or the \
+           pool is no longer needed. One snapshot cannot show for how long the pool has been idle; within ten minutes of boot the \
+           finding is only a hint.",
     link: HUGETLBPAGE,
-    look: pool_idle,
+    checks: Checks::of_machine(pool_idle),
 };
 
 pub(super) const A04: Rule = Rule {
@@ -28,12 +29,12 @@ pub(super) const A04: Rule = Rule {
     name: "consumer-bigger-than-pool",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "A large shared segment is on base pages although a pool has free pages, because the segment does not fit into \
-           them: a segment is taken from the pool whole or not at all. The pool's free pages are then lost twice, to the segment \
-           and to everybody else. Oracle mixes both kinds and says so in its alert log (`Large Pages` below 100 %); \
+    text: "A large shared segment is backed by base pages although a pool has free pages, because the segment does not fit into \
+           them: a segment is taken from the pool as a whole or not at all. The free pages then serve neither the segment nor any \
+           other program. Oracle can mix both kinds and reports it in its alert log (`Large Pages` below 100 %); \
            use_large_pages=ONLY makes it fail instead. Size the pool for the segment plus one page per segment.",
     link: "https://tanelpoder.com/2013/07/22/oracle-hugepages-and-use_large_pages/",
-    look: consumer_bigger,
+    checks: Checks::of_machine(consumer_bigger),
 };
 
 pub(super) const A24: Rule = Rule {
@@ -41,15 +42,15 @@ pub(super) const A24: Rule = Rule {
     name: "program-beside-pool",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "Pages were set aside and a large program runs, but the program takes its memory from malloc or plain mmap, which \
-           never draw from a pool: everything is configured, and nothing uses it. Found where a pool is idle and a process has at \
-           least half as much memory on base pages; the largest is named. Either make the program ask (its own option, or \
-           GLIBC_TUNABLES=glibc.malloc.hugetlb=2 with glibc 2.35 and later), or give the pool back and use transparent pages.",
+    text: "A pool is idle while a large program runs that allocates with malloc or plain mmap, which never use a pool. Reported \
+           where a process has at least half as much memory backed by base pages as the pool has; the largest process is named. \
+           Either make the program request hugetlb pages (its own option, or GLIBC_TUNABLES=glibc.malloc.hugetlb=2 with glibc \
+           2.35 and later), or free the pool and use THP.",
     link: "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html",
-    look: program_beside,
+    checks: Checks::of_machine(program_beside),
 };
 
-/// Less than this is somebody's test.
+/// A smaller pool is most likely a test.
 const WORTH: Bytes = Bytes::mib(64);
 
 fn is_idle(pool: &Pool) -> Result<bool, Reason> {
@@ -68,15 +69,15 @@ fn pool_idle(evidence: &Evidence) -> Answer {
         let small = just_booted || memory < WORTH;
         let case = Case::new(
             confidence,
-            format!("{memory} of memory is idle: nobody uses it, and nobody else can"),
+            format!("{memory} in a hugetlb pool is idle: no program uses it, and it cannot serve as other memory"),
         )
         .severity(if small { Severity::Info } else { Severity::Warning })
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0)
-        .fix("start the program that the pool is for, and look at its own finding if it falls back")
-        .fix(format!("or give it back: echo 0 > {}", pool_file(pool, "nr_hugepages")))
-        .fix("and take it out of /etc/sysctl.d and the boot command line");
+        .fix("start the program that the pool is meant for; if it falls back, see its own finding")
+        .fix(format!("or free it: echo 0 > {}", pool_file(pool, "nr_hugepages")))
+        .fix("and remove it from /etc/sysctl.d and the boot command line");
         Ok(Some(case))
     })
 }
@@ -131,13 +132,13 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
     let pages = segment.size().0.div_ceil(pool.size.0) + 1;
     let more = pages.saturating_sub(room.0 / pool.size.0);
     Case::likely(format!(
-        "{} keeps {} of shared memory on base pages while {room} of the pool is free but too small for it",
+        "{} has {} of shared memory backed by base pages; the pool has {room} free, which is too small for it",
         program.title(),
         segment.size()
     ))
     .seen(
         program.file("maps"),
-        format!("{:x}-{:x} {}", segment.start, segment.end, segment.name),
+        format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
         segment.size(),
     )
     .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
@@ -193,17 +194,17 @@ fn beside(program: &Program, memory: Bytes) -> Result<Option<Bytes>, Reason> {
 fn beside_case(evidence: &Evidence, program: &Program, pool: &Pool, memory: Bytes, base: Bytes) -> Case {
     let madvise = policy(evidence).is_ok_and(|policy| policy != "never");
     let case = Case::likely(format!(
-        "{} has {base} on base pages while {memory} of pages of {} lie idle: it does not draw from the pool",
+        "{} has {base} backed by base pages while a pool of {memory} (pages of {}) is idle: the program does not use it",
         program.title(),
         pool.size.exact()
     ))
     .seen(program.file("status"), "HugetlbPages", "0B")
-    .seen(program.file("smaps_rollup"), "on base pages", base)
+    .seen(program.file("smaps_rollup"), "backed by base pages", base)
     .seen(pool_file(pool, "free_hugepages"), "", pool.free.to_string())
-    .fix("turn on the program's own option for large pages, if it has one")
-    .fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and look at its pages again");
+    .fix("enable the program's own option for huge pages, if it has one")
+    .fix("or start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (glibc 2.35 and later), and check its page kinds again: hugewise ps PID");
     if madvise {
-        case.fix("or use transparent pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and give the pool back")
+        case.fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1, and free the pool")
     } else {
         case
     }

@@ -1,27 +1,28 @@
-//! Programs that ask for transparent pages, or may not have them, against what the machine allows.
+//! Programs that request THP or switch it off, against the policy of the machine.
 
 use std::collections::BTreeMap;
 
 use host::Evidence;
+use host::config::given::FileKind;
 use host::programs::{Kind, Program};
 use model::findings::Severity;
 use model::{Bytes, Reading};
 
 use super::TRANSHUGE;
 use crate::facts::{any_size, count, counted_areas, each, kernel, known, looked_into, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 pub(super) const D01: Rule = Rule {
     id: "D01",
     name: "thp-never-but-requested",
     severity: Severity::Warning,
     holds: "every kernel with transparent huge pages; sizes below the PMD since Linux 6.8",
-    text: "A program asked for transparent pages with madvise(MADV_HUGEPAGE) and gets none, because the machine's policy is \
-           `never` for every size. `madvise` serves such programs and changes nothing for all others. A policy of `never` is \
-           often left over from the advice of a database that no longer runs here. On kernels built without transparent pages \
-           the directory is missing altogether.",
+    text: "A program requested huge pages with madvise(MADV_HUGEPAGE) and gets none, because the machine's THP policy is `never` \
+           for every size. The policy `madvise` serves such programs and changes nothing for all others. A policy of `never` is \
+           often left over from the advice of a database that no longer runs here. Kernels built without THP do not have the \
+           directory at all.",
     link: TRANSHUGE,
-    look: never_but_requested,
+    checks: Checks::of_machine(never_but_requested),
 };
 
 pub(super) const D11: Rule = Rule {
@@ -29,12 +30,12 @@ pub(super) const D11: Rule = Rule {
     name: "prctl-inherited",
     severity: Severity::Warning,
     holds: "Linux 5.1 and later, which show THP_enabled in /proc/PID/status",
-    text: "Transparent pages are switched off for a process with prctl(PR_SET_THP_DISABLE). Children inherit that through fork \
-           and execve, so a whole tree can lose its large pages to one launcher, container runtime or batch system, whatever the \
-           machine's policy says. If the parent has it too, it was inherited; if not, the program or its launcher set it, which some \
-           (Redis, services with MemoryTHP=disable) do on purpose. Start it from a parent without the switch.",
+    text: "THP is switched off for a process with prctl(PR_SET_THP_DISABLE). Children inherit that through fork and execve, so \
+           one launcher, container runtime or batch system can take huge pages from a whole tree of processes, whatever the \
+           machine's policy is. If the parent has the flag too, it was inherited; if not, the program or its launcher set it, \
+           which some (Redis, services with MemoryTHP=disable) do on purpose. Start the program from a parent without the flag.",
     link: "https://man7.org/linux/man-pages/man2/pr_set_thp_disable.2const.html",
-    look: inherited,
+    checks: Checks::of_machine(inherited),
 };
 
 pub(super) const D12: Rule = Rule {
@@ -42,14 +43,14 @@ pub(super) const D12: Rule = Rule {
     name: "except-advised-invisible",
     severity: Severity::Info,
     holds: "Linux 6.18 and later with a systemd that knows MemoryTHP=",
-    text: "The service's unit says MemoryTHP=madvise: it has transparent pages only where it asks for them \
-           (PR_THP_DISABLE_EXCEPT_ADVISED), even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 \
-           all the same, so this can only be told from the unit.",
+    text: "The service's unit sets MemoryTHP=madvise: it gets THP only for memory that it advises \
+           (PR_THP_DISABLE_EXCEPT_ADVISED), even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 all \
+           the same, so only the unit shows it.",
     link: "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html",
-    look: except_advised,
+    checks: Checks::of_both(except_advised, &[FileKind::Unit], super::files::except_advised),
 };
 
-/// Below this, advice on memory decides nothing.
+/// Advice on less memory decides nothing.
 const WORTH: Bytes = Bytes::mib(16);
 
 fn never_but_requested(evidence: &Evidence) -> Answer {
@@ -67,7 +68,7 @@ fn never_but_requested(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} asked for large pages behind {bytes} and runs on base pages: the machine's policy is `never`",
+            "{} requested huge pages for {bytes} and uses base pages: the machine's THP policy is `never`",
             program.title()
         ))
         .seen(thp_file("enabled"), "", enabled)
@@ -75,7 +76,7 @@ fn never_but_requested(evidence: &Evidence) -> Answer {
         .fix(format!("echo madvise > {}", thp_file("enabled")))
         .fix("to keep it: transparent_hugepage=madvise on the boot command line")
         .fix(format!(
-            "restart {}, or collapse what it has: hugewise collapse {}",
+            "restart {}, or collapse its memory: hugewise collapse {}",
             program.pages.name,
             program.pid()
         ));
@@ -139,13 +140,13 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     let largest = members.iter().max_by_key(resident)?;
     let many = count(members.len() as u64, "process", "processes");
     let what = format!(
-        "{many} with {bytes} may not have transparent pages, whatever the machine's policy: largest {}",
+        "THP is switched off for {many} with {bytes}, whatever the machine's policy; the largest is {}",
         largest.title()
     );
     let case = if members.len() > 1 {
         Case::sure(format!("{what}; inherited from {}", root.title()))
     } else {
-        Case::likely(format!("{what}; it or its launcher switched them off")).severity(Severity::Info)
+        Case::likely(format!("{what}; it or its launcher switched THP off")).severity(Severity::Info)
     };
     Some(
         case.seen(root.file("status"), "THP_enabled", 0)
@@ -177,13 +178,13 @@ fn except_advised(evidence: &Evidence) -> Answer {
             Reading::Unread(why) => why.to_string(),
         };
         let case = Case::likely(format!(
-            "{} has transparent pages only where it asks for them, which no file of /proc shows",
+            "{} gets THP only for memory that it advises, which no file of /proc shows",
             program.title()
         ))
         .seen(place, "MemoryTHP", value)
         .seen(program.file("status"), "THP_enabled", shown)
         .fix(format!(
-            "if it should have them everywhere: systemctl edit {}, and MemoryTHP=inherit",
+            "if it should get THP everywhere: systemctl edit {}, and MemoryTHP=inherit",
             unit.name
         ));
         Ok(Some(case))

@@ -1,35 +1,35 @@
-//! Databases whose makers say which policy they want.
+//! Databases whose vendors recommend a THP policy.
 
 use host::Evidence;
 use host::programs::{Kind, Program};
 use model::findings::Severity;
 
 use crate::facts::{each, known, policy, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const D02: Rule = Rule {
     id: "D02",
     name: "thp-always-fork-database",
     severity: Severity::Warning,
-    holds: "Redis, Valkey and KeyDB that leave transparent pages on for themselves; quiet on `madvise` and where THP_enabled is 0",
-    text: "Redis saves by fork: the child's snapshot shares memory with the parent until one of them writes. On large pages the \
-           first write to any byte copies 2 MiB (about a quarter of a millisecond) instead of 4 KiB, and memory grows by that much; \
-           latency spikes during BGSAVE and AOF rewrites. Since 6.2 Redis switches transparent pages off for itself \
-           (disable-thp yes), and then the policy does not matter. The policy `madvise` is fine, whatever old versions warn.",
+    holds: "Redis, Valkey and KeyDB that leave THP on for themselves; quiet on `madvise` and where THP_enabled is 0",
+    text: "Redis saves by fork: the child's snapshot shares memory with the parent until one of them writes. With huge pages the \
+           first write to any byte copies 2 MiB (about a quarter of a millisecond) instead of 4 KiB, and memory grows by as much; \
+           latency spikes during BGSAVE and AOF rewrites. Since 6.2 Redis switches THP off for itself (disable-thp yes), and then \
+           the policy does not matter. The policy `madvise` is fine, whatever the warning of old versions says.",
     link: "https://redis.io/docs/latest/operate/oss_and_stack/management/optimization/latency/",
-    look: redis,
+    checks: Checks::of_machine(redis),
 };
 
 pub(super) const D03: Rule = Rule {
     id: "D03",
     name: "mongod-version-policy",
     severity: Severity::Warning,
-    holds: "MongoDB on x86-64: since 8.0 its makers want transparent pages, until 7.0 they wanted none",
-    text: "MongoDB's advice turned round with version 8.0, which uses another allocator: until 7.0 transparent pages should be \
-           off, from 8.0 on they should be `always` with defrag `defer+madvise` and khugepaged/max_ptes_none 0. The \
-           version is read from the package or from the official image's MONGO_VERSION.",
+    holds: "MongoDB on x86-64: since 8.0 its vendor recommends THP, until 7.0 it advised against it",
+    text: "MongoDB reversed its advice with version 8.0, which uses another allocator. Until 7.0 THP should be off; from 8.0 on \
+           it should be `always` with defrag `defer+madvise` and khugepaged/max_ptes_none 0. The version is read from the package \
+           or from the official image's MONGO_VERSION.",
     link: "https://www.mongodb.com/docs/manual/administration/tcmalloc-performance/",
-    look: mongo,
+    checks: Checks::of_machine(mongo),
 };
 
 fn redis(evidence: &Evidence) -> Answer {
@@ -43,7 +43,7 @@ fn redis(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} has {huge} on transparent pages: each first write during a save copies 2 MiB, and its latency spikes",
+            "{} has {huge} backed by THP: each first write to a page during a save copies 2 MiB, and latency spikes",
             program.title()
         ))
         .seen(thp_file("enabled"), "", &policy)
@@ -82,13 +82,13 @@ fn mongo(evidence: &Evidence) -> Answer {
 fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Case> {
     (policy == "always").then(|| {
         Case::likely(format!(
-            "MongoDB {}.{} wants no transparent pages and gets them everywhere: memory grows, latency varies",
+            "MongoDB {}.{} should run without THP and gets it everywhere: memory grows and latency varies",
             version.0, version.1
         ))
         .seen(thp_file("enabled"), "", policy)
         .seen(program.file("status"), "Name", &program.pages.name)
         .fix(format!("echo never > {}", thp_file("enabled")))
-        .fix("or MemoryTHP=disable in its unit (Linux and systemd that know it)")
+        .fix("or MemoryTHP=disable in its unit (where Linux and systemd support it)")
     })
 }
 
@@ -106,7 +106,7 @@ fn new_mongo(
     }
     Ok(Some(
         Case::likely(format!(
-            "MongoDB {}.{} counts on transparent pages and does not get them as its makers ask",
+            "MongoDB {}.{} counts backed by THP and does not get them as its vendor ask",
             version.0, version.1
         ))
         .seen(thp_file("enabled"), "", policy)

@@ -2,25 +2,28 @@
 
 use host::Evidence;
 use host::config::PolicyLine;
+use host::config::given::FileKind;
 use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 
 use super::TRANSHUGE;
 use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const D22: Rule = Rule {
     id: "D22",
     name: "thp-conflict-writers",
     severity: Severity::Warning,
     holds: "every kernel with transparent huge pages",
-    text: "Several places set the policy of transparent pages to different values, so that it depends on their order at boot, \
-           or flips when one of them restarts. Looked at: the boot command line, tmpfiles.d, sysfsutils, units named after huge \
-           pages, and the active tuned profile with those it includes (tuned leaves the policy alone if the command line sets it). \
-           Let one of them own it.",
+    text: "Several places set the THP policy to different values, so that it depends on their order at boot, or changes when one \
+           of them restarts. Checked: the boot command line, tmpfiles.d, sysfsutils, units named after huge pages, and the active \
+           tuned profile with those it includes (tuned leaves the policy alone if the command line sets it). Set it in one place \
+           only.",
     link: TRANSHUGE,
-    look: conflict,
+    checks: Checks::of_both(conflict, &[FileKind::Cmdline, FileKind::Unit], |evidence| {
+        Ok(conflicting(&evidence.files.policies))
+    }),
 };
 
 pub(super) const D23: Rule = Rule {
@@ -28,11 +31,11 @@ pub(super) const D23: Rule = Rule {
     name: "drift",
     severity: Severity::Warning,
     holds: "every kernel",
-    text: "The running kernel differs from what is configured for the next boot: either somebody changed it by hand and a reboot will \
-           undo that, or the configuration does not take effect. A pool that no file asks for is worth knowing only: a unit \
-           or an agent may fill it at boot.",
+    text: "The running kernel differs from the configuration for the next boot. Either a setting was changed by hand and a reboot \
+           will revert it, or the configuration does not take effect. A pool that no file requests is reported as info: a unit or \
+           an agent may fill it at boot.",
     link: TRANSHUGE,
-    look: drift,
+    checks: Checks::of_machine(drift),
 };
 
 pub(super) const D24: Rule = Rule {
@@ -40,11 +43,11 @@ pub(super) const D24: Rule = Rule {
     name: "policy-newer-than-process",
     severity: Severity::Warning,
     holds: "every kernel",
-    text: "The policy of transparent pages was changed by hugewise after a program had started. Memory that it had touched before stays as \
-           it was until khugepaged comes by, and programs that look at the policy once, as JVMs do, never notice. Restart \
-           the program, or collapse its memory.",
+    text: "hugewise changed the THP policy after a program had started. Memory that it had touched before stays as it was until \
+           khugepaged scans it, and programs that read the policy once, as JVMs do, never notice. Restart the program, or \
+           collapse its memory.",
     link: TRANSHUGE,
-    look: newer,
+    checks: Checks::of_machine(newer),
 };
 
 fn conflict(evidence: &Evidence) -> Answer {
@@ -60,7 +63,7 @@ pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
         return Vec::new();
     }
     let case = Case::sure(format!(
-        "{} places set the policy of transparent pages, to different values: it depends on their order",
+        "{} places set the THP policy to different values: it depends on their order",
         lines.len()
     ));
     let case = lines.iter().fold(case, |case, line| {
@@ -89,17 +92,17 @@ fn policy_drift(evidence: &Evidence) -> Result<Option<Case>, Reason> {
     }
     Ok(Some(
         Case::sure(format!(
-            "the policy of transparent pages is `{now}` now and `{}` after the next boot",
+            "the THP policy is `{now}` now and will be `{}` after the next boot",
             last.value
         ))
         .seen(thp_file("enabled"), "", now)
         .seen(&last.place, "transparent_hugepage", &last.value)
-        .fix(format!("to go back: echo {} > {}", last.value, thp_file("enabled")))
+        .fix(format!("to revert: echo {} > {}", last.value, thp_file("enabled")))
         .fix(format!("or to keep it: set `{now}` in {}", last.place)),
     ))
 }
 
-/// More pages than asked for; fewer are A01's.
+/// More pages than requested; fewer are reported by A01.
 fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> {
     let default = default_size(evidence).ok();
     let file = known(&evidence.config.sysctl)?
@@ -116,15 +119,15 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
     Ok(match asked {
         Some((pages, place)) if now > pages => Some(
             Case::sure(format!(
-                "the pool of {size} pages has {now} pages now and {pages} after the next boot"
+                "the pool of {size} pages has {now} pages now and will have {pages} after the next boot"
             ))
             .seen(pool_file(pool, "nr_hugepages"), "", now)
-            .seen(place, "asked for", pages)
+            .seen(place, "requested", pages)
             .fix(format!("to keep it: raise the number there to {now}")),
         ),
         None if now > 0 => Some(
             Case::hint(format!(
-                "no file asks for the pool's {}: unless a unit or an agent does, it is gone after the next boot",
+                "no file requests the pool's {}: unless a unit or an agent does, it is gone after the next boot",
                 bytes(pool, now)
             ))
             .severity(Severity::Info)
@@ -159,7 +162,7 @@ fn newer(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::likely(format!(
-            "{} started before the policy was changed: {base} of it is still on base pages",
+            "{} started before the policy was changed: {base} of it is still backed by base pages",
             program.title()
         ))
         .seen("journal", &applied.path, &applied.value)
@@ -168,7 +171,7 @@ fn newer(evidence: &Evidence) -> Answer {
             "started, seconds after boot",
             details.started.to_string(),
         )
-        .seen(program.file("smaps_rollup"), "on base pages", base)
+        .seen(program.file("smaps_rollup"), "backed by base pages", base)
         .fix(format!(
             "restart {}, or: hugewise collapse {}",
             program.pages.name,

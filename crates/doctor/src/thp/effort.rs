@@ -1,4 +1,4 @@
-//! What the kernel does to get transparent pages, what that costs, and how often it fails.
+//! How the kernel obtains huge pages for THP, what that costs, and how often it fails.
 
 use host::Evidence;
 use host::snapshot::ThpSize;
@@ -7,19 +7,19 @@ use model::findings::Severity;
 
 use super::TRANSHUGE;
 use crate::facts::{known, percent, policy, thp, thp_file};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const D05: Rule = Rule {
     id: "D05",
     name: "defrag-stalls",
     severity: Severity::Warning,
     holds: "Linux 4.6 and later, which have `defer` and `defer+madvise`",
-    text: "With defrag on `always`, every page fault that could use a large page waits until memory is reclaimed and compacted for \
-           it, up to seconds under pressure. `madvise` (the default) does so only for programs that asked; `defer+madvise` lets \
-           kswapd and kcompactd work in the background for all others. The counters are since boot: they show that faults did \
-           wait, not that they do now.",
+    text: "With defrag set to `always`, every page fault that is eligible for a huge page waits until memory is reclaimed and \
+           compacted for it, up to seconds under pressure. `madvise` (the default) does so only for memory that was advised; \
+           `defer+madvise` lets kswapd and kcompactd work in the background for all other memory. The counters run since boot: \
+           they show that faults did wait, not that they wait now.",
     link: TRANSHUGE,
-    look: defrag_stalls,
+    checks: Checks::of_machine(defrag_stalls),
 };
 
 pub(super) const D06: Rule = Rule {
@@ -27,13 +27,13 @@ pub(super) const D06: Rule = Rule {
     name: "khugepaged-bloat",
     severity: Severity::Info,
     holds: "every kernel with khugepaged; shrink_underused since Linux 6.12",
-    text: "khugepaged may make a large page out of a range in which a single base page is in use (max_ptes_none is one below the \
-           number of base pages in it, the default), and with the policy `always` it does so everywhere: memory that a program gave back \
-           returns as zeros, and its resident size grows while it idles. Linux 6.12 and later split such pages again under \
-           memory pressure (thp_underused_split_page counts them). It is a warning where that counter or the number of \
-           collapses shows that it matters here.",
+    text: "khugepaged may collapse a range in which a single base page is in use: max_ptes_none is one below the number of base \
+           pages in a huge page, the default. With the policy `always` it does so everywhere: memory that a program freed comes \
+           back as zeros, and its resident size grows while it idles. Linux 6.12 and later split such pages again under memory \
+           pressure (thp_underused_split_page counts them). It is a warning where that counter or the number of collapses shows \
+           that it matters here.",
     link: TRANSHUGE,
-    look: bloat,
+    checks: Checks::of_machine(bloat),
 };
 
 pub(super) const D08: Rule = Rule {
@@ -41,11 +41,11 @@ pub(super) const D08: Rule = Rule {
     name: "fallback-ratio",
     severity: Severity::Warning,
     holds: "every kernel with transparent huge pages; by size since Linux 6.10",
-    text: "Page faults that were allowed a large page often got base pages instead, because there was no unbroken memory at that \
-           moment. More than a tenth of at least a thousand is reported. The counters run since boot and over all programs: \
-           compare two looks some minutes apart before you act on it.",
+    text: "Page faults that were eligible for a huge page often got base pages instead, because no contiguous memory was free at \
+           that moment. Reported where that happened to more than a tenth of at least a thousand faults. The counters run since \
+           boot and cover all programs: compare two snapshots taken some minutes apart before you act.",
     link: TRANSHUGE,
-    look: fallback_ratio,
+    checks: Checks::of_machine(fallback_ratio),
 };
 
 pub(super) const D09: Rule = Rule {
@@ -53,11 +53,11 @@ pub(super) const D09: Rule = Rule {
     name: "fragmented",
     severity: Severity::Warning,
     holds: "every kernel with transparent huge pages or hugetlb",
-    text: "Memory is free, but not in one piece: less than a tenth of it lies in blocks of the size of a large page. New large pages \
-           then cost compaction at the fault or are not given. Compact now, let the kernel do more of it in the background \
+    text: "Memory is free but fragmented: less than a tenth of it is in blocks of the size of a huge page. New huge pages then \
+           cost compaction at the fault or cannot be allocated. Compact now, let the kernel compact more in the background \
            (vm.compaction_proactiveness, Linux 5.9 and later), or keep more memory free (vm.min_free_kbytes).",
     link: "https://docs.kernel.org/admin-guide/sysctl/vm.html",
-    look: fragmented,
+    checks: Checks::of_machine(fragmented),
 };
 
 fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
@@ -72,7 +72,7 @@ fn defrag_stalls(evidence: &Evidence) -> Answer {
     }
     let (stalls, failed) = (vmstat(evidence, "compact_stall")?, vmstat(evidence, "compact_fail")?);
     let case = Case::likely(format!(
-        "page faults wait for compaction: {stalls} did since boot, {failed} of them in vain, each for up to many milliseconds"
+        "page faults wait for compaction: {stalls} waited since boot, {failed} of them without success, each for up to many milliseconds"
     ))
     .severity(if stalls >= 1000 { Severity::Warning } else { Severity::Info })
     .seen(thp_file("defrag"), "", defrag)
@@ -95,11 +95,11 @@ fn bloat(evidence: &Evidence) -> Answer {
     let underused = vmstat(evidence, "thp_underused_split_page").ok();
     let matters = underused.is_some_and(|pages| pages >= 1000) || collapsed >= 50_000;
     let split = underused.map_or_else(
-        || "how many were split again as unused is not counted here".to_owned(),
+        || "this kernel does not count how many were split again as unused".to_owned(),
         |pages| format!("{} were split again as unused", Bytes(pmd.0.saturating_mul(pages))),
     );
     let case = Case::hint(format!(
-        "khugepaged may turn one used base page into a large one: it made {} since boot, {split}",
+        "khugepaged may collapse a range for a single used base page: it collapsed {} since boot, {split}",
         Bytes(pmd.0.saturating_mul(collapsed)),
     ))
     .severity(if matters { Severity::Warning } else { Severity::Info })
@@ -114,7 +114,7 @@ fn bloat(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-/// Fewer attempts than this tell nothing.
+/// Fewer attempts show nothing.
 const ENOUGH: u64 = 1000;
 
 fn fallback_ratio(evidence: &Evidence) -> Answer {
@@ -160,7 +160,7 @@ fn ratio(given: u64, refused: u64) -> Option<f64> {
 
 fn fallback(place: &str, given: (&str, u64), refused: (&str, u64), share: f64) -> Case {
     Case::hint(format!(
-        "since boot, {share:.0} % of the page faults that could have had a large page got base pages"
+        "since boot, {share:.0} % of the page faults that were eligible for a huge page got base pages"
     ))
     .seen(place, given.0, given.1)
     .seen(place, refused.0, refused.1)
@@ -183,7 +183,7 @@ fn fragmented(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = Case::sure(format!(
-        "{free} is free, but only {whole} of it in blocks of {}: large pages cost compaction or are not given",
+        "{free} is free, but only {whole} of it in blocks of {}: huge pages cost compaction or cannot be allocated",
         Bytes(pmd).exact()
     ))
     .seen("/proc/buddyinfo", "free", free)

@@ -1,4 +1,4 @@
-//! Memory that could be on large pages and is not, mapping by mapping.
+//! Mappings that could be backed by huge pages and are not.
 
 use host::Evidence;
 use host::processes::{Reason as Why, why_base};
@@ -8,18 +8,18 @@ use model::findings::Severity;
 
 use super::TRANSHUGE;
 use crate::facts::{any_size, counted_areas, each, known, looked_into, thp, thp_file};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const D10: Rule = Rule {
     id: "D10",
     name: "vma-not-eligible",
     severity: Severity::Warning,
     holds: "Linux 5.3 and later, which show THPeligible in smaps",
-    text: "A large anonymous mapping may not have transparent pages although the machine's policy would allow it: the program \
-           refused them (MADV_NOHUGEPAGE, flag nh), no aligned block fits in, or the kernel says not eligible for a reason of its \
-           own, as for a process under PR_THP_DISABLE_EXCEPT_ADVISED. What the policy or a prctl forbids has its own findings.",
+    text: "A large anonymous mapping may not use THP although the machine's policy would allow it. Either the program advised \
+           against it (MADV_NOHUGEPAGE, flag nh), or the kernel reports the mapping as not eligible for a reason of its own, as \
+           for a process under PR_THP_DISABLE_EXCEPT_ADVISED. Memory that the policy or a prctl excludes has findings of its own.",
     link: "https://docs.kernel.org/filesystems/proc.html",
-    look: not_eligible,
+    checks: Checks::of_machine(not_eligible),
 };
 
 pub(super) const D25: Rule = Rule {
@@ -27,28 +27,28 @@ pub(super) const D25: Rule = Rule {
     name: "khugepaged-too-slow",
     severity: Severity::Info,
     holds: "every kernel with khugepaged",
-    text: "khugepaged looks at pages_to_scan base pages, then sleeps scan_sleep_millisecs: 4096 pages every 10 s by default, \
-           which is 1.6 MiB a second, or 17 hours for 100 GiB. Memory that was touched before the policy allowed large pages, \
-           or that got base pages at the fault, waits for it that long. Let it run faster for a while, or collapse the memory of \
+    text: "khugepaged scans pages_to_scan base pages, then sleeps for scan_sleep_millisecs: 4096 pages every 10 s by default, \
+           which is 1.6 MiB a second, or 17 hours for 100 GiB. Memory that was touched before the policy allowed huge pages, or \
+           that got base pages at the fault, waits that long. Let khugepaged run faster for a while, or collapse the memory of \
            the program that matters (process_madvise MADV_COLLAPSE, Linux 6.1 and later).",
     link: TRANSHUGE,
-    look: too_slow,
+    checks: Checks::of_machine(too_slow),
 };
 
 pub(super) const D32: Rule = Rule {
     id: "D32",
     name: "text-not-alignable",
     severity: Severity::Info,
-    holds: "programs linked with segments aligned to less than a large page",
-    text: "The code of a large program is mapped so that file and address differ within a large page; it can then never be on \
-           large pages, and each 4 KiB of code takes a TLB entry of its own. Programs with much hot code (compilers, databases, browsers) \
-           gain from -Wl,-z,max-page-size=2097152 with a file system that has large folios or CONFIG_READ_ONLY_THP_FOR_FS, from \
-           BOLT's -hugify, or from remapping their text at start.",
+    holds: "programs linked with segments aligned to less than a huge page",
+    text: "The code of a large program is mapped so that its file offset and its address differ within a huge page. Huge pages \
+           can then never back it, and each 4 KiB of code takes a TLB entry of its own. Programs with much hot code (compilers, \
+           databases, browsers) gain from -Wl,-z,max-page-size=2097152 with a file system that has large folios or \
+           CONFIG_READ_ONLY_THP_FOR_FS, from BOLT's -hugify, or from remapping their text at start.",
     link: "https://easyperf.net/blog/2022/09/01/Utilizing-Huge-Pages-For-Code",
-    look: text_not_alignable,
+    checks: Checks::of_machine(text_not_alignable),
 };
 
-/// Smaller mappings do not decide a program's speed.
+/// Smaller mappings do not decide the speed of a program.
 const LARGE: Bytes = Bytes::mib(64);
 
 fn not_eligible(evidence: &Evidence) -> Answer {
@@ -61,7 +61,7 @@ fn not_eligible(evidence: &Evidence) -> Answer {
             .iter()
             .filter(|area| area.is_private_data() && area.base() >= Some(LARGE));
         let refused = refused.filter_map(|area| {
-            let why = why_base(&area.to_pages()?, &program.pages, Some(thp))?;
+            let why = why_base(&area.to_pages(), &program.pages, Some(thp))?;
             matches!(why, Why::AdvisedAgainst | Why::NotEligible).then_some((area, why))
         });
         Ok(refused
@@ -74,25 +74,22 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let own_choice = why == Why::AdvisedAgainst;
     let base = area.base().unwrap_or_default();
     let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
-    let case = Case::sure(format!(
-        "{base} of {} cannot have transparent pages: {why}",
-        program.title()
-    ))
-    .severity(if own_choice { Severity::Info } else { Severity::Warning })
-    .seen(
-        program.file("smaps"),
-        format!("{:x}-{:x} VmFlags", area.start, area.end),
-        flags,
-    )
-    .seen(
-        program.file("smaps"),
-        format!("{:x}-{:x} Rss", area.start, area.end),
-        base,
-    );
+    let case = Case::sure(format!("{base} of {} cannot be backed by THP: {why}", program.title()))
+        .severity(if own_choice { Severity::Info } else { Severity::Warning })
+        .seen(
+            program.file("smaps"),
+            format!("{:x}-{:x} VmFlags", area.range.start, area.range.end),
+            flags,
+        )
+        .seen(
+            program.file("smaps"),
+            format!("{:x}-{:x} Rss", area.range.start, area.range.end),
+            base,
+        );
     if own_choice {
-        case.fix("if that is not meant: upgrade or configure its run-time (Go 1.21.x and later, jemalloc thp:default, -XX:+UseTransparentHugePages)")
+        case.fix("if that is not intended: upgrade or configure its run-time (Go 1.21.x and later, jemalloc thp:default, -XX:+UseTransparentHugePages)")
     } else {
-        case.fix("look at the unit's MemoryTHP= and at prctl calls of its launcher; ps PID --vmas shows the reason of each mapping")
+        case.fix("check the unit's MemoryTHP= and prctl calls of its launcher; hugewise ps PID --vmas shows the reason for each mapping")
     }
 }
 
@@ -118,12 +115,12 @@ fn too_slow(evidence: &Evidence) -> Answer {
         return unknown.map_or(Ok(Vec::new()), Err);
     }
     let case = Case::sure(format!(
-        "{waiting} of eligible memory is on base pages, and khugepaged at {:.1} MiB/s takes {hours:.0} h to look at it once",
+        "{waiting} of eligible memory is backed by base pages, and khugepaged at {:.1} MiB/s takes {hours:.0} h to scan it once",
         rate / 1_048_576.0
     ))
     .seen(thp_file("khugepaged/pages_to_scan"), "", pages)
     .seen(thp_file("khugepaged/scan_sleep_millisecs"), "", sleep * 1000.0)
-    .seen("/proc/*/smaps", "THPeligible: 1 on base pages", waiting)
+    .seen("/proc/*/smaps", "THPeligible: 1, backed by base pages", waiting)
     .fix("for one program, at once: hugewise collapse PID")
     .fix(format!("for a while: echo 1000 > {}", thp_file("khugepaged/scan_sleep_millisecs")));
     Ok(vec![case])
@@ -146,13 +143,9 @@ fn text_not_alignable(evidence: &Evidence) -> Answer {
     let answer = each(looked_into(evidence)?, |program| {
         let program = program?;
         let is_text = |area: &&Area| area.perms.starts_with("r-x") && area.name.starts_with('/');
-        let odd = |area: &&Area| !area.start.wrapping_sub(area.offset).is_multiple_of(pmd.0);
+        let odd = |area: &&Area| !area.range.start.wrapping_sub(area.offset).is_multiple_of(pmd.0);
         let there = |area: &&Area| {
-            area.resident() >= Some(MUCH_TEXT)
-                && area
-                    .counted
-                    .as_ref()
-                    .is_some_and(|counted| counted.counts.file_pmd.0 == 0)
+            area.resident() >= Some(MUCH_TEXT) && area.counts().is_some_and(|counts| counts.file_pmd.0 == 0)
         };
         let text = counted_areas(program)?
             .iter()
@@ -168,15 +161,15 @@ fn text_not_alignable(evidence: &Evidence) -> Answer {
 fn text_case(program: &Program, area: &Area) -> Case {
     let resident = area.resident().unwrap_or_default();
     Case::sure(format!(
-        "{resident} of code of {} can never be on large pages: {} is not aligned for them",
+        "{resident} of code of {} cannot be backed by huge pages: {} is not aligned for them",
         program.title(),
         area.name
     ))
     .seen(
         program.file("maps"),
-        format!("{:x} offset {:x}", area.start, area.offset),
+        format!("{:x} offset {:x}", area.range.start, area.offset),
         &area.name,
     )
     .fix("link it with -Wl,-z,max-page-size=2097152 (and -Wl,-z,separate-code)")
-    .fix("or optimise it with llvm-bolt -hugify")
+    .fix("or optimize it with llvm-bolt -hugify")
 }

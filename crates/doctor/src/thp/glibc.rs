@@ -1,4 +1,4 @@
-//! glibc's tunables for large pages, and what came before them.
+//! glibc's tunables for huge pages, and what came before them.
 
 use host::Evidence;
 use host::programs::Program;
@@ -6,7 +6,7 @@ use model::findings::Severity;
 use model::{Bytes, PageKind};
 
 use crate::facts::{available, count, each_that_can, known, policy, pool_file, pools, programs, thp_file};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 const MANUAL: &str = "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html";
 
@@ -15,11 +15,11 @@ pub(super) const D14: Rule = Rule {
     name: "glibc-2.43-aarch64-auto-thp",
     severity: Severity::Warning,
     holds: "glibc 2.43 and later on aarch64",
-    text: "On aarch64 glibc 2.43 and later ask for transparent pages for malloc by themselves (glibc.malloc.hugetlb=1 became the \
-           default). Where the policy is `madvise` or `always`, each small daemon's heap grows to whole large pages, some 20 MB each. \
-           Switch it off for small programs, or machine-wide in /etc/environment; programs with raised privileges ignore tunables.",
+    text: "On aarch64 glibc 2.43 and later request THP for malloc by default (glibc.malloc.hugetlb=1). Where the policy is \
+           `madvise` or `always`, each small daemon's heap grows to whole huge pages, some 20 MB each. Switch it off for small \
+           programs, or machine-wide in /etc/environment; programs with raised privileges ignore tunables.",
     link: MANUAL,
-    look: auto_thp,
+    checks: Checks::of_machine(auto_thp),
 };
 
 pub(super) const D15: Rule = Rule {
@@ -27,11 +27,11 @@ pub(super) const D15: Rule = Rule {
     name: "tunable-2-with-empty-pool",
     severity: Severity::Warning,
     holds: "glibc 2.35 and later",
-    text: "The program runs with GLIBC_TUNABLES=glibc.malloc.hugetlb=2, which makes malloc map hugetlb pages, but has none, and the \
-           pools have none to give: malloc silently takes base pages. Fill the pool before the program starts, or use \
-           hugetlb=1 for transparent pages, which need no pool.",
+    text: "The program runs with GLIBC_TUNABLES=glibc.malloc.hugetlb=2, which makes malloc map hugetlb pages. It has none, and no \
+           pool has a free page: malloc silently uses base pages. Fill the pool before the program starts, or use hugetlb=1 for \
+           THP, which needs no pool.",
     link: MANUAL,
-    look: empty_pool,
+    checks: Checks::of_both(empty_pool, super::files::STARTERS, super::files::empty_pool),
 };
 
 pub(super) const D16: Rule = Rule {
@@ -39,12 +39,13 @@ pub(super) const D16: Rule = Rule {
     name: "tunable-1-mid-size-gap",
     severity: Severity::Warning,
     holds: "glibc 2.35 and later",
-    text: "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 alone leaves a gap: blocks between 128 KiB and 2 MiB get a mapping each, too small for a \
-           large page. Tried on Linux 6.18: 512 KiB blocks had none at all, while 64 KiB and 32 MiB ones were covered to \
-           nine tenths; with glibc.malloc.mmap_threshold and glibc.malloc.top_pad of some large pages it is 95 %. \
-           Reported where the tunable is set alone and less than half of the program's memory is on large pages.",
+    text: "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 alone leaves a gap: each block between 128 KiB and 2 MiB gets a mapping of its \
+           own, too small for a huge page. Measured on Linux 6.18: blocks of 512 KiB had no huge pages at all, while 90 % of \
+           blocks of 64 KiB and 32 MiB were backed by them. With glibc.malloc.mmap_threshold and glibc.malloc.top_pad of several \
+           huge pages it was 95 %. Reported where the tunable is set alone and less than half of the program's memory is backed \
+           by huge pages.",
     link: MANUAL,
-    look: mid_size_gap,
+    checks: Checks::of_both(mid_size_gap, super::files::STARTERS, super::files::mid_size_gap),
 };
 
 pub(super) const D18: Rule = Rule {
@@ -52,10 +53,11 @@ pub(super) const D18: Rule = Rule {
     name: "morecore-dead",
     severity: Severity::Error,
     holds: "glibc 2.34 and later, which have no __morecore",
-    text: "HUGETLB_MORECORE and libhugetlbfs hooked malloc through __morecore, which glibc 2.34 removed: `hugectl --heap` prints a \
-           loader error at most, the program runs on base pages, and the exit code is 0. Use the tunables of glibc 2.35 instead.",
+    text: "HUGETLB_MORECORE and libhugetlbfs hooked malloc through __morecore, which glibc 2.34 removed. `hugectl --heap` prints \
+           a loader error at most, the program uses base pages, and the exit code is 0. Use the tunables of glibc 2.35 and later \
+           instead.",
     link: "https://github.com/libhugetlbfs/libhugetlbfs/issues/52",
-    look: morecore,
+    checks: Checks::of_both(morecore, super::files::STARTERS, super::files::morecore),
 };
 
 /// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
@@ -96,7 +98,7 @@ fn auto_thp(evidence: &Evidence) -> Answer {
         return if told {
             Ok(Vec::new())
         } else {
-            Err("no process's version of glibc could be read".into())
+            Err("the glibc version of no process could be read".into())
         };
     };
     let bytes = Bytes(
@@ -107,7 +109,7 @@ fn auto_thp(evidence: &Evidence) -> Answer {
             .fold(0, u64::saturating_add),
     );
     let case = Case::likely(format!(
-        "{} have {bytes} on transparent pages that malloc asked for by itself",
+        "{} have {bytes} backed by THP, which malloc requests by default",
         count(grown.len() as u64, "small process", "small processes")
     ))
     .seen(first.file("maps"), "glibc", "2.43 or later")
@@ -133,7 +135,7 @@ fn empty_pool(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "malloc of {} takes base pages: it was told to use a pool that has nothing to give",
+            "malloc of {} uses base pages: it is configured to use a pool, and no pool has a free page",
             program.title()
         ))
         .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", value)
@@ -147,9 +149,10 @@ fn empty_pool(evidence: &Evidence) -> Answer {
             .fold(case, |case, pool| {
                 case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
             });
-        Ok(Some(case.fix("fill the pool, then restart it").fix(
-            "or use transparent pages: GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
-        )))
+        Ok(Some(
+            case.fix("fill the pool, then restart it")
+                .fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
+        ))
     })
 }
 
@@ -167,12 +170,12 @@ fn mid_size_gap(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let share = backing.share(PageKind::Thp).unwrap_or(0.0) * 100.0;
-        let case = Case::likely(format!("{share:.0} % of {} is on large pages, {base} is not: blocks of 128 KiB to 2 MiB are left out", program.title()))
+        let case = Case::likely(format!("{share:.0} % of {} is backed by huge pages, {base} is not: blocks of 128 KiB to 2 MiB get none", program.title()))
             .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", 1)
             .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
-            .seen(program.file("smaps_rollup"), "on base pages", base)
+            .seen(program.file("smaps_rollup"), "backed by base pages", base)
             .fix("GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, then restart it")
-            .fix("and look at its coverage again");
+            .fix("and check its page kinds again: hugewise ps PID");
         Ok(Some(case))
     })
 }
@@ -200,14 +203,14 @@ fn morecore(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "{} runs on base pages: {name} has had no effect since glibc 2.34, and nobody says so",
+            "{} uses base pages: {name} has had no effect since glibc 2.34, and no message reports it",
             program.title()
         ))
         .seen(program.file("environ"), name, value)
         .seen(program.file("maps"), "glibc", format!("{}.{}", version.0, version.1))
         .seen(program.file("status"), "HugetlbPages", "0B")
         .fix(format!(
-            "unset {name}, and start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (pool) or =1 (transparent)"
+            "unset {name}, and start it with GLIBC_TUNABLES=glibc.malloc.hugetlb=2 (pool) or =1 (THP)"
         ));
         Ok(Some(case))
     })

@@ -2,10 +2,11 @@
 
 mod advice;
 mod databases;
-pub(super) mod drift;
+mod drift;
 mod effort;
 mod eligible;
-pub(super) mod glibc;
+mod files;
+mod glibc;
 mod shared;
 
 #[cfg(test)]

@@ -7,19 +7,20 @@ use model::{Bytes, Reading};
 
 use super::TRANSHUGE;
 use crate::facts::{known, programs, thp, thp_file, total};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 pub(super) const D21: Rule = Rule {
     id: "D21",
     name: "shmem-thp-off",
     severity: Severity::Warning,
     holds: "Linux 4.8 and later",
-    text: "Shared memory has a policy of its own, shmem_enabled, which is `never` unless somebody set it: tmpfs, memfds and anonymous \
-           shared mappings stay on base pages even where the general policy is `always`. That concerns ZGC's heap, guest memory \
-           in memfds, and databases' shared buffers. `advise` gives large pages to those that ask; a tmpfs is mounted with \
-           huge=within_size. It is a warning where such a program has at least 1 GiB of it, and worth knowing elsewhere.",
+    text: "Shared memory has a policy of its own, shmem_enabled, which is `never` by default. tmpfs, memfds and anonymous shared \
+           mappings are then backed by base pages even where the general policy is `always`. That concerns ZGC's heap, guest \
+           memory in memfds, and databases' shared buffers. `advise` allows huge pages for memory that was advised; a tmpfs is \
+           mounted with huge=within_size. It is a warning where such a program has at least 1 GiB of shared memory, and info \
+           elsewhere.",
     link: TRANSHUGE,
-    look: shmem_off,
+    checks: Checks::of_machine(shmem_off),
 };
 
 pub(super) const D27: Rule = Rule {
@@ -27,11 +28,11 @@ pub(super) const D27: Rule = Rule {
     name: "64k-granule",
     severity: Severity::Warning,
     holds: "arm64 and other machines with base pages of 64 KiB; Linux 6.8 and later for the remedy",
-    text: "With base pages of 64 KiB a PMD maps 512 MiB, and transparent huge pages are of that size: hardly any mapping is large \
-           enough, and none is ever found in one piece. Transparent pages of 2 MiB (contiguous entries) do what 2 MiB pages do elsewhere; they \
-           are off until somebody switches them on.",
+    text: "With base pages of 64 KiB a PMD maps 512 MiB, and PMD-mapped THP has that size: hardly any mapping is large enough, \
+           and contiguous memory of that size is rarely found. THP of 2 MiB (contiguous entries) does what 2 MiB pages do \
+           elsewhere, but it is off by default.",
     link: TRANSHUGE,
-    look: granule,
+    checks: Checks::of_machine(granule),
 };
 
 fn shmem_off(evidence: &Evidence) -> Answer {
@@ -52,7 +53,7 @@ fn shmem_off(evidence: &Evidence) -> Answer {
     }
     let who = user.map_or(String::new(), |program| format!(", among them {}", program.title()));
     let case = Case::sure(format!(
-        "{shmem} of shared memory is on base pages{who}: the policy for it is `{policy}`"
+        "{shmem} of shared memory is backed by base pages{who}: its THP policy is `{policy}`"
     ))
     .severity(if user.is_some() {
         Severity::Warning
@@ -100,7 +101,7 @@ fn granule(evidence: &Evidence) -> Answer {
     };
     let file = thp_file("hugepages-2048kB/enabled");
     let case = Case::sure(format!(
-        "transparent pages are {} here, which hardly any memory can be; those of 2M are off",
+        "PMD-mapped THP is {} here, too large for almost every mapping; THP of 2M is off",
         pmd.exact()
     ))
     .seen(thp_file("hpage_pmd_size"), "", pmd.0)

@@ -1,11 +1,11 @@
-//! What tools do not show.
+//! Memory that common tools do not show.
 
 use host::Evidence;
 use model::Bytes;
 use model::findings::Severity;
 
 use super::facts::programs;
-use super::rule::{Answer, Case, Rule};
+use super::rule::{Answer, Case, Checks, Rule};
 
 #[cfg(test)]
 mod tests;
@@ -17,11 +17,11 @@ const H01: Rule = Rule {
     name: "rss-excludes-hugetlb",
     severity: Severity::Info,
     holds: "every kernel with hugetlb",
-    text: "Resident size (RSS, and PSS before Linux 4.4's Hugetlb lines) leaves hugetlb pages out: ps, top and most agents show a process with \
-           many of them as small, and free shows their memory as used by nobody. Add Private_Hugetlb and Shared_Hugetlb of smaps, or \
-           HugetlbPages of /proc/PID/status; `hugewise ps` does.",
+    text: "Resident size (RSS, and PSS before Linux 4.4's Hugetlb lines) excludes hugetlb pages: ps, top and most agents show a \
+           process with many of them as small, and free counts their memory as used without an owner. Add Private_Hugetlb and \
+           Shared_Hugetlb of smaps, or HugetlbPages of /proc/PID/status; `hugewise ps` does.",
     link: "https://docs.kernel.org/filesystems/proc.html",
-    look: not_in_rss,
+    checks: Checks::of_machine(not_in_rss),
 };
 
 fn not_in_rss(evidence: &Evidence) -> Answer {
@@ -35,9 +35,12 @@ fn not_in_rss(evidence: &Evidence) -> Answer {
     let Some((largest, bytes)) = hidden.into_iter().max_by_key(|(_, bytes)| *bytes) else {
         return Ok(Vec::new());
     };
-    let case = Case::sure(format!("tools that show RSS leave {bytes} of {} out", largest.title()))
-        .seen(largest.file("status"), "HugetlbPages", bytes)
-        .seen(largest.file("status"), "VmRSS", &largest.pages.rss)
-        .fix("hugewise ps, which counts both");
+    let case = Case::sure(format!(
+        "tools that show RSS do not count {bytes} of hugetlb memory of {}",
+        largest.title()
+    ))
+    .seen(largest.file("status"), "HugetlbPages", bytes)
+    .seen(largest.file("status"), "VmRSS", &largest.pages.rss)
+    .fix("hugewise ps, which counts both");
     Ok(vec![case])
 }

@@ -22,7 +22,8 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         .collect();
     let areas = target.main.areas().unwrap_or_default();
     let heap = heap(target).map(|areas| of_areas(PartKind::JavaHeap, areas, default_page));
-    let in_heap = |area: &Area| heap_range(target).is_some_and(|(start, end)| area.start >= start && area.end <= end);
+    let in_heap =
+        |area: &Area| heap_range(target).is_some_and(|(start, end)| area.range.start >= start && area.range.end <= end);
     let private: Vec<&Area> = areas.iter().filter(|area| is_private(area) && !in_heap(area)).collect();
     let private = match target.main.areas() {
         Ok(_) => of_areas(PartKind::PrivateMemory, &private, None),
@@ -69,7 +70,7 @@ fn shared_memory(segment: &SharedMemory, default_page: Option<Bytes>) -> Part {
     let page = area.is_hugetlb().then(|| area.counted.as_ref()?.kernel_page).flatten();
     Part {
         what: PartKind::SharedMemory,
-        range: Some(range(area.start, area.end)),
+        range: Some(range(area.range.start, area.range.end)),
         size: area.size(),
         hugetlb: page.map(|page| HugetlbPages {
             page,
@@ -114,7 +115,7 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
 fn heap(target: &Target) -> Option<&[Area]> {
     let jvm = target.main.jvm().ok().flatten()?;
     let areas = target.main.areas().ok()?;
-    let runs = areas.chunk_by(|one, next| is_heap_like(one) && is_heap_like(next) && one.end == next.start);
+    let runs = areas.chunk_by(|one, next| is_heap_like(one) && is_heap_like(next) && one.range.end == next.range.start);
     let runs = runs.filter(|run| run.iter().any(Area::is_private_data) && run.iter().all(is_heap_like));
     let size = |run: &&[Area]| run.iter().map(|area| area.size().0).sum::<u64>();
     match jvm.heap_max {
@@ -134,14 +135,14 @@ fn is_heap_like(area: &Area) -> bool {
 
 /// What lies behind the heap, if a mapping ends just where the heap does.
 fn clipped(run: &[Area], most: Bytes) -> &[Area] {
-    let end = run.first().map_or(0, |area| area.start.saturating_add(most.0));
-    let place = run.iter().position(|area| area.end == end);
+    let end = run.first().map_or(0, |area| area.range.start.saturating_add(most.0));
+    let place = run.iter().position(|area| area.range.end == end);
     place.map_or(run, |place| &run[..=place])
 }
 
 fn heap_range(target: &Target) -> Option<(u64, u64)> {
     let run = heap(target)?;
-    Some((run.first()?.start, run.last()?.end))
+    Some((run.first()?.range.start, run.last()?.range.end))
 }
 
 /// Several mappings as one part. What a heap only set aside is no memory yet.
@@ -152,7 +153,7 @@ fn of_areas<A: std::borrow::Borrow<Area>>(what: PartKind, areas: &[A], default_p
     let backing = backing(&committed);
     let hugetlb = whole_hugetlb(&committed);
     let span = (what == PartKind::JavaHeap)
-        .then(|| Some((all.first()?.start, all.last()?.end)))
+        .then(|| Some((all.first()?.range.start, all.last()?.range.end)))
         .flatten();
     let reserved = span.map_or(size, |(start, end)| Bytes(end - start));
     Part {
@@ -195,7 +196,7 @@ fn range(start: u64, end: u64) -> String {
 fn backing(areas: &[&Area]) -> Reading<Backing> {
     let mut all = Backing::new();
     for area in areas {
-        let Some(pages) = area.to_pages() else {
+        let Some(pages) = area.counted.as_ref().map(|_| area.to_pages()) else {
             let why = "counting these pages would hold up a process of this size";
             return Reading::Unread(Unread::new(Cause::Failed, "/proc/PID/smaps", why));
         };
@@ -209,7 +210,8 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
     let all: u64 = parts.iter().filter_map(Part::huge_and_all).map(|(_, all)| all).sum();
     let mut sums = BTreeMap::new();
     let areas = target.main.areas().unwrap_or_default().iter();
-    for pages in areas.filter(|area| is_private(area)).filter_map(Area::to_pages) {
+    let counted = areas.filter(|area| is_private(area) && area.counted.is_some());
+    for pages in counted.map(Area::to_pages) {
         if let Some(reason) = why_base(&pages, &target.main.pages, thp) {
             *sums.entry(reason).or_insert(0) += pages.backing.of(PageKind::Base).0;
         }

@@ -1,21 +1,26 @@
-//! Guests as libvirt and QEMU are told to make them: rules that only files can break.
+//! Guests as libvirt and QEMU are configured to start them.
 
+use host::Evidence;
+use host::config::given::{Backing, FileKind, Guest};
+use model::Bytes;
 use model::findings::Severity;
 
-use crate::files::needs_a_file;
-use crate::rule::Rule;
+use crate::demand::{Shortage, shortages};
+use crate::rule::{Answer, Case, Checks, Rule};
+
+pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu];
 
 pub(super) const G04: Rule = Rule {
     id: "G04",
     name: "libvirt-mount-nodeset",
     severity: Severity::Error,
     holds: "libvirt and QEMU of every version",
-    text: "A virtual machine is to be backed with hugetlb pages of a size of which fewer are set aside than it has memory. libvirt \
-           refuses to start it, and QEMU with prealloc=on or reserve=on too. Pages of each NUMA cell are taken from the host nodes \
-           that the cell is bound to. Told from the domain XML or the QEMU command line together with a sysctl file, a kernel \
-           command line, or a machine (--root).",
+    text: "A virtual machine is configured to be backed by hugetlb pages, and the pool of that size has fewer pages than its \
+           memory needs. libvirt does not start it, nor does QEMU with prealloc=on or reserve=on. Pages of each NUMA cell are \
+           taken from the host nodes that the cell is bound to. Detected from the domain XML or the QEMU command line together \
+           with a sysctl file, a kernel command line, or a machine (--root).",
     link: "https://libvirt.org/formatdomain.html#memory-backing",
-    look: needs_a_file,
+    checks: Checks::of_files(OF, no_room),
 };
 
 pub(super) const G05: Rule = Rule {
@@ -23,9 +28,81 @@ pub(super) const G05: Rule = Rule {
     name: "ram-not-multiple",
     severity: Severity::Warning,
     holds: "libvirt and QEMU of every version",
-    text: "The memory of a virtual machine is no whole number of the pages that are to back it. QEMU rounds up or refuses, depending \
-           on the backend and its version, and a part of the last page is lost. Make the memory of each NUMA cell a multiple of its \
-           page size.",
+    text: "The memory of a virtual machine is not a multiple of the page size that is configured to back it. QEMU rounds up or \
+           fails, depending on the backend and its version, and a part of the last page is lost. Make the memory of each NUMA \
+           cell a multiple of its page size.",
     link: "https://libvirt.org/formatdomain.html#memory-backing",
-    look: needs_a_file,
+    checks: Checks::of_files(OF, no_multiple),
 };
+
+/// A guest smaller than this gains little.
+const WORTH: Bytes = Bytes::gib(4);
+
+pub(super) fn on_base(evidence: &Evidence) -> Answer {
+    let plain =
+        |guest: &&Guest| guest.total() >= WORTH && guest.memory.iter().all(|(_, backing)| *backing == Backing::Any);
+    let cases = evidence.files.guests.iter().filter(plain).map(|guest| {
+        Case::hint(format!(
+            "the {} of {} is backed by huge pages only where the host's THP allows it, which no file shows",
+            guest.total(),
+            guest.name
+        ))
+        .severity(Severity::Info)
+        .seen(&guest.place, "memory", guest.total())
+        .seen(&guest.place, "hugetlb pages", "not requested")
+        .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,...")
+        .fix("or check the running guest: hugewise vm")
+    });
+    Ok(cases.collect())
+}
+
+pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
+    let open = |guest: &&Guest| guest.unreserved && !guest.prealloc && guest.hugetlb().next().is_some();
+    let cases = evidence.files.guests.iter().filter(open).map(|guest| {
+        Case::likely(format!(
+            "{} takes pages from the pool as it touches them, without a reservation: when the pool is empty, it dies of SIGBUS",
+            guest.name
+        ))
+        .severity(Severity::Warning)
+        .seen(&guest.place, "reserve", "off")
+        .seen(&guest.place, "prealloc", "off")
+        .fix("reserve=on, or prealloc=on")
+    });
+    Ok(cases.collect())
+}
+
+fn no_room(evidence: &Evidence) -> Answer {
+    if evidence
+        .files
+        .guests
+        .iter()
+        .all(|guest| guest.hugetlb().next().is_none())
+    {
+        return Ok(Vec::new());
+    }
+    let case = |short: Shortage| {
+        let text = format!("{} does not start: it {}", short.demand.who, short.text());
+        short.case(Case::likely(text))
+    };
+    Ok(shortages(evidence, FileKind::Libvirt)?.into_iter().map(case).collect())
+}
+
+fn no_multiple(evidence: &Evidence) -> Answer {
+    let guests = evidence.files.guests.iter();
+    let parts = guests.flat_map(|guest| guest.hugetlb().map(move |(size, page)| (guest, size, page)));
+    let odd = parts.filter_map(|(guest, size, page)| {
+        let page = page.filter(|page| page.0 > 0 && !size.0.is_multiple_of(page.0))?;
+        Some(
+            Case::sure(format!(
+                "the {} of {} are not a multiple of the page size {}",
+                size,
+                guest.name,
+                page.exact()
+            ))
+            .seen(&guest.place, "memory", size.exact())
+            .seen(&guest.place, "page size", page.exact())
+            .fix(format!("make it {}", size.round_up_to(page).exact())),
+        )
+    });
+    Ok(odd.collect())
+}

@@ -1,4 +1,4 @@
-//! Large pages in a guest and under it: both levels are needed.
+//! Huge pages in a guest and under it: both levels are needed.
 
 use host::Evidence;
 use host::programs::{Area, Kind, Program};
@@ -6,7 +6,7 @@ use model::findings::Severity;
 use model::{Bytes, PageKind};
 
 use crate::facts::{any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file};
-use crate::rule::{Answer, Case, Reason, Rule};
+use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
 const TRANSHUGE: &str = "https://docs.kernel.org/admin-guide/mm/transhuge.html";
 
@@ -15,11 +15,11 @@ pub(super) const G01: Rule = Rule {
     name: "guest-has-no-large-pages",
     severity: Severity::Warning,
     holds: "Linux guests of every hypervisor",
-    text: "This is a virtual machine, and no program in it can have large pages: the pools are empty and transparent pages are off. \
-           A walk in a guest goes through both the guest's and the host's page tables, up to 24 loads; large pages on the host \
-           alone save only part of that, and TLBs cache the smaller of the two sizes. Allow them in the guest too.",
+    text: "This is a virtual machine, and no program in it can use huge pages: the pools are empty and THP is off. A page walk in \
+           a guest goes through both the guest's and the host's page tables, up to 24 loads. Huge pages on the host alone save \
+           only part of that, because TLBs cache the smaller of the two sizes. Allow huge pages in the guest too.",
     link: TRANSHUGE,
-    look: guest_without,
+    checks: Checks::of_machine(guest_without),
 };
 
 pub(super) const G02: Rule = Rule {
@@ -27,11 +27,12 @@ pub(super) const G02: Rule = Rule {
     name: "guest-memory-on-base-pages",
     severity: Severity::Warning,
     holds: "QEMU, Cloud Hypervisor, Firecracker on Linux hosts",
-    text: "The memory of a running guest is mostly on base pages of the host, so that large pages inside the guest are cached as small \
-           ones in the TLB, whatever the guest does. Use memory-backend-memfd with hugetlb=on and a pool, <memoryBacking><hugepages/> \
-           in libvirt, or transparent pages on `madvise` (QEMU asks for them; with share=on shmem_enabled counts).",
+    text: "The memory of a running guest is mostly backed by base pages of the host. TLBs then cache the guest's huge pages as \
+           small ones (splintering), whatever the guest does. Use memory-backend-memfd with hugetlb=on and a pool, \
+           <memoryBacking><hugepages/> in libvirt, or THP with the policy `madvise` (QEMU advises its memory; with share=on \
+           shmem_enabled decides).",
     link: TRANSHUGE,
-    look: on_base,
+    checks: Checks::of_both(on_base, super::definitions::OF, super::definitions::on_base),
 };
 
 pub(super) const G03: Rule = Rule {
@@ -39,11 +40,11 @@ pub(super) const G03: Rule = Rule {
     name: "noreserve-vm",
     severity: Severity::Error,
     holds: "hypervisors that map hugetlb pages without reserving them (MAP_NORESERVE)",
-    text: "A guest's memory is mapped from the pool without a reservation, and the pool has fewer pages left than the guest can still \
-           touch. The guest starts, and dies of SIGBUS when it first uses the page that is not there. Reserve at start \
-           (QEMU reserve=on or prealloc=on, Cloud Hypervisor prefault=on), or make the pool large enough.",
+    text: "A guest's memory is mapped from the pool without a reservation, and the pool has fewer pages left than the guest can \
+           still touch. The guest starts, and dies of SIGBUS at its first touch beyond the last page. Reserve at start (QEMU \
+           reserve=on or prealloc=on, Cloud Hypervisor prefault=on), or make the pool large enough.",
     link: "https://www.qemu.org/docs/master/system/invocation.html",
-    look: no_reserve,
+    checks: Checks::of_both(no_reserve, super::definitions::OF, super::definitions::no_reserve),
 };
 
 fn guest_without(evidence: &Evidence) -> Answer {
@@ -67,7 +68,7 @@ fn guest_without(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     };
     let case = Case::sure(format!(
-        "in this guest ({hypervisor}) {} with {rss} runs on base pages, and cannot do otherwise",
+        "in this guest ({hypervisor}) {} with {rss} can only use base pages",
         program.title()
     ))
     .seen("/proc/cpuinfo", "hypervisor", hypervisor)
@@ -79,7 +80,7 @@ fn guest_without(evidence: &Evidence) -> Answer {
         thp_file("enabled")
     ))
     .fix("or fill a pool and let the program use it")
-    .fix("measure what the host gives: hugewise measure tlb");
+    .fix("measure the page size of the host's backing: hugewise measure tlb");
     Ok(vec![case])
 }
 
@@ -97,12 +98,12 @@ fn on_base(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let share = 100.0 * base.0 as f64 / backing.total().0.max(1) as f64;
-        let case = Case::sure(format!("{share:.0} % ({base}) of the guest's memory in {} is on base pages of the host", program.title()))
+        let case = Case::sure(format!("{share:.0} % ({base}) of the guest's memory in {} is backed by base pages of the host", program.title()))
             .seen(program.file("status"), "HugetlbPages", "0B")
             .seen(program.file("smaps_rollup"), "AnonHugePages and ShmemPmdMapped", huge)
-            .seen(program.file("smaps_rollup"), "on base pages", base)
+            .seen(program.file("smaps_rollup"), "backed by base pages", base)
             .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...")
-            .fix(format!("or transparent: echo madvise > {} (shared memory: {})", thp_file("enabled"), thp_file("shmem_enabled")));
+            .fix(format!("or THP: echo madvise > {} (shared memory: {})", thp_file("enabled"), thp_file("shmem_enabled")));
         Ok(Some(case))
     })
 }
@@ -117,11 +118,11 @@ fn no_reserve(evidence: &Evidence) -> Answer {
             let left = bytes(pool, available(pool)?);
             if open > left {
                 let case = Case::sure(format!(
-                    "the guest in {} can still touch {open} of pages of {}, and {left} is left: the touch after that kills it",
+                    "the guest in {} can still touch {open} of pages of {}, and {left} is left: a touch beyond that kills it",
                     program.title(),
                     pool.size.exact()
                 ))
-                .seen(program.file("smaps"), "VmFlags: ht nr, not there yet", open)
+                .seen(program.file("smaps"), "VmFlags: ht nr, not resident", open)
                 .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
                 .seen(pool_file(pool, "resv_hugepages"), "", &pool.reserved)
                 .fix(format!("add {} pages now: {}", (open.0 - left.0).div_ceil(pool.size.0), pool_file(pool, "nr_hugepages")))
@@ -133,7 +134,7 @@ fn no_reserve(evidence: &Evidence) -> Answer {
     })
 }
 
-/// hugetlb memory of that page size that is mapped without a reservation and not there yet.
+/// hugetlb memory of that page size that is mapped without a reservation and not resident yet.
 fn unreserved(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     let of_page = |area: &&Area| {
         let size = area.counted.as_ref().and_then(|counted| counted.kernel_page);

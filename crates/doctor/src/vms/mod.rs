@@ -1,8 +1,8 @@
-//! Virtual machines, from inside, from the host, and in VMware's files.
+//! Virtual machines, from inside, from the host, and in their files.
 
 mod definitions;
 mod guests;
-pub(super) mod vmware;
+mod vmware;
 
 #[cfg(test)]
 mod tests;

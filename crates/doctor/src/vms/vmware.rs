@@ -1,22 +1,22 @@
-//! VMware ESX: settings of a virtual machine, and of the host.
+//! VMware ESX: settings of a virtual machine and of the host.
 
-use host::config::Vmware;
+use host::Evidence;
+use host::config::given::FileKind;
 use model::findings::{Confidence, Severity};
 
 use crate::facts::each;
-use crate::files::needs_a_file;
-use crate::rule::{Answer, Case, Rule};
+use crate::rule::{Answer, Case, Checks, Rule};
 
 pub(super) const G06: Rule = Rule {
     id: "G06",
     name: "vmx-1g-without-reservation",
     severity: Severity::Error,
     holds: "vSphere 7.0 and later",
-    text: "The virtual machine is to be backed with pages of 1 GiB (sched.mem.lpage.enable1GPage), which ESX does only if all its \
-           memory is reserved: sched.mem.min must be memSize, or sched.mem.pin TRUE. Otherwise it does not power on. Its memory should \
-           also be a multiple of 1 GiB.",
+    text: "The virtual machine is configured to be backed by 1 GiB pages (sched.mem.lpage.enable1GPage), which ESX does only if \
+           all its memory is reserved: sched.mem.min must be memSize, or sched.mem.pin TRUE. Otherwise it does not power on. Its \
+           memory should also be a multiple of 1 GiB.",
     link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
-    look: needs_a_file,
+    checks: Checks::of_files(&[FileKind::Vmware], one_g),
 };
 
 pub(super) const G07: Rule = Rule {
@@ -24,16 +24,17 @@ pub(super) const G07: Rule = Rule {
     name: "vmx-lpage-disabled",
     severity: Severity::Warning,
     holds: "ESX of every version",
-    text: "A setting keeps ESX from backing guests with large pages: Mem.AllocGuestLargePage=0 or LPage.LPageAlwaysTryForNPT=0 on the host, \
-           or monitor_control.disable_mmu_largepages in the machine's file (that last name is from the field, not from a manual). They are \
-           set to let page sharing save memory; the guest then pays with a walk at each TLB miss through small pages on the host.",
+    text: "A setting keeps ESX from backing guests with large pages: Mem.AllocGuestLargePage=0 or LPage.LPageAlwaysTryForNPT=0 on \
+           the host, or monitor_control.disable_mmu_largepages in the machine's file (that last name comes from practice, not \
+           from a manual). They are set so that page sharing saves memory; the guest's TLB misses then cost page walks through \
+           small pages of the host.",
     link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
-    look: needs_a_file,
+    checks: Checks::of_files(&[FileKind::Vmware], disabled),
 };
 
-/// Machines that cannot have their pages of 1 GiB.
-pub(crate) fn one_g(files: &[Vmware]) -> Answer {
-    each(files, |file| {
+/// Machines that cannot get their 1 GiB pages.
+fn one_g(evidence: &Evidence) -> Answer {
+    each(&evidence.files.vmware, |file| {
         if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
             return Ok(None);
         }
@@ -45,7 +46,7 @@ pub(crate) fn one_g(files: &[Vmware]) -> Answer {
             return Ok(None);
         }
         let case = Case::sure(format!(
-            "the machine does not power on: pages of 1 GiB need all of its {memory} MB reserved, and {reserved} MB are"
+            "the machine does not power on: 1 GiB pages need all of its {memory} MB reserved, and {reserved} MB are"
         ))
         .seen(&file.path, "sched.mem.lpage.enable1GPage", "TRUE")
         .seen(&file.path, "memSize", memory)
@@ -57,10 +58,10 @@ pub(crate) fn one_g(files: &[Vmware]) -> Answer {
     })
 }
 
-/// Settings that keep guests on small pages.
-pub(crate) fn disabled(files: &[Vmware]) -> Answer {
+/// Settings that keep ESX from using large pages for guests.
+fn disabled(evidence: &Evidence) -> Answer {
     let host = [("Mem.AllocGuestLargePage", "0"), ("LPage.LPageAlwaysTryForNPT", "0")];
-    each(files, |file| {
+    each(&evidence.files.vmware, |file| {
         let off = host.into_iter().find(|(name, off)| file.get(name) == Some(off));
         let own = "monitor_control.disable_mmu_largepages";
         let found = match off {
@@ -70,11 +71,11 @@ pub(crate) fn disabled(files: &[Vmware]) -> Answer {
         Ok(found.map(|(name, confidence, back)| {
             Case::new(
                 confidence,
-                "guests are backed with small pages on the host, whatever they do inside",
+                "the host backs guests with small pages, whatever the guests do",
             )
             .seen(&file.path, name, file.get(name).unwrap_or_default())
             .fix(format!(
-                "{name} = {back}, then power the machines off and on, or move them"
+                "{name} = {back}, then power-cycle the machines or migrate them"
             ))
         }))
     })

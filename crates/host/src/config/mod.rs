@@ -43,7 +43,7 @@ pub struct Config {
     pub sysctl: Reading<Settings>,
     /// `/etc/security/limits.conf` and `limits.d`.
     pub limits: Reading<Vec<LimitLine>>,
-    /// Everything that sets the policy of transparent pages at boot.
+    /// Everything that sets the THP policy at boot.
     pub thp_policy: Reading<Vec<PolicyLine>>,
     /// Users and groups.
     pub accounts: Reading<Accounts>,

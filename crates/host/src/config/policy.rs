@@ -1,4 +1,4 @@
-//! Everything that sets the policy of transparent pages at boot: several of these on one machine may disagree.
+//! Everything that sets the THP policy at boot: several of these on one machine may disagree.
 
 use model::Unread;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What a systemd service's unit file says about limits and transparent pages (systemd.exec(5)).
+//! The limits and the THP setting of a systemd service's unit file (systemd.exec(5)).
 
 use model::{Reading, Unread};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Which share of one's own memory lies in transparent pages of a given size: a sample by physical page, for root.
+//! The share of one's own memory that THP of a given size backs: a sample by physical page, for root.
 
 use std::fs::File;
 use std::io;
@@ -16,10 +16,10 @@ const KPAGEFLAGS: &str = "/proc/kpageflags";
 /// Ranges looked at: the share is then known to within 6 points, and the look takes a few milliseconds.
 const SAMPLED: u64 = 256;
 
-/// Larger than the PMD-mapped page of every machine, so no transparent page is larger.
+/// Larger than the PMD-mapped page of every machine, so no THP is larger.
 const LARGEST: Bytes = Bytes::gib(1);
 
-/// How many of the sampled ranges lie in one large page.
+/// How many of the sampled ranges lie in one huge page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolioSample {
     /// The page size asked for.
@@ -28,7 +28,7 @@ pub struct FolioSample {
     pub ranges: u64,
     /// How many of them were looked at, spread evenly.
     pub sampled: u64,
-    /// Those that are one large page of exactly this size: in one piece, aligned, one folio.
+    /// Those that are one huge page of exactly this size: in one piece, aligned, one folio.
     pub exact: u64,
     /// Those that lie inside a larger page.
     pub larger: u64,
@@ -74,7 +74,7 @@ fn sample(start: u64, len: u64, size: Bytes) -> Result<FolioSample, Unread> {
     let page = rustix::param::page_size() as u64;
     if !size.0.is_power_of_two() || size.0 < 2 * page || size > LARGEST {
         let why = format!(
-            "{} is no transparent page size: wanted a power of two from {} to {LARGEST}",
+            "{} is no THP size: wanted a power of two from {} to {LARGEST}",
             size.exact(),
             Bytes(2 * page)
         );
@@ -113,7 +113,7 @@ fn spread(index: u64, sampled: u64, ranges: u64) -> u64 {
     low + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) % (high - low)
 }
 
-/// What a range of one large page's size turned out to be.
+/// What a range of one huge page's size turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Folio {
     Exact,

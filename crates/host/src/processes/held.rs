@@ -1,4 +1,4 @@
-//! Pages of a hugetlb pool that no process maps: in files, in memfds, and in System V segments that nobody attached.
+//! Pages of a hugetlb pool that no process maps: in files, in memfds, and in System V segments without an attached process.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::mapping::Mapping;
 use super::smaps;
 use crate::config::{Segment, shm};
 use crate::snapshot::{Pool, Snapshot};
@@ -138,7 +139,7 @@ impl Mapped {
         for process in processes.iter().filter(|_| wanted) {
             let mut read = |name: &str| {
                 let path = format!("/proc/{}/{name}", process.pid);
-                smaps::each_named(source, &path, |mapping| {
+                smaps::each_named(source, &path, &mut |mapping| {
                     mapped.take(mapping);
                     Ok(())
                 })
@@ -150,7 +151,7 @@ impl Mapped {
         mapped
     }
 
-    fn take(&mut self, mapping: &smaps::Mapping<'_>) {
+    fn take(&mut self, mapping: &Mapping<&[u8]>) {
         if mapping.inode != 0 {
             let device = String::from_utf8_lossy(mapping.device).into_owned();
             self.inodes.insert((device, mapping.inode));
@@ -199,7 +200,7 @@ fn file(line: &str) -> Option<(Inode, Holder)> {
     Some((inode, holder))
 }
 
-/// Segments without a mapping. The kernel does not tell which are on large pages: they have whole pages of a pool, and
+/// Segments without a mapping. The kernel does not show which are backed by huge pages: they have whole pages of a pool, and
 /// they are sure if the pools' accounts have room for all of them beside what processes map and files hold.
 fn segments(source: &Source, used: &[(Bytes, u64)], held: &Held) -> Result<Vec<Holder>, Unread> {
     let segments = match shm::read(source) {

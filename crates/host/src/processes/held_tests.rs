@@ -1,4 +1,4 @@
-//! Holders of pages that nobody maps, on made machines and, for a memfd of this process, on this one.
+//! Holders of pages that no process maps, on made machines and, for a memfd of this process, on this one.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use model::{Bytes, Cause, Unread};
 
+use super::mapping::Counts;
 use super::one::rollup;
 use super::scan;
-use super::smaps::Counts;
 use super::status::Status;
 use crate::Source;
 
-/// What a look may cost the process that is looked at. A captured one costs nobody anything.
+/// How long reading a process may stall it. A captured process cannot be stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// A process with more page tables than this is walked in short steps (Linux 6.7 and later) or not at all, because
@@ -22,7 +22,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// For looking at many processes that nobody asked for.
+    /// For reading many processes that were not named.
     fn default() -> Self {
         Self {
             page_tables_max: Bytes::mib(2),
@@ -32,7 +32,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// For one process that somebody asked for: up to 4 GiB of base pages in one go.
+    /// For one process that was named: up to 4 GiB of base pages in one pass.
     pub const PATIENT: Self = Self {
         page_tables_max: Bytes::mib(8),
         walk_max: Duration::from_secs(2),
@@ -51,7 +51,7 @@ impl Limits {
     }
 
     /// Resident bytes: of a live process in steps, which cost a tenth of the kernel's own sums, and hold it up for a
-    /// step only. They do not tell apart which sort of transparent page it was.
+    /// step only. They do not show which THP size it was.
     pub(super) fn counts(self, source: &Source, pid: u32, status: &Status) -> Result<Counts, Unread> {
         if !source.is_live() {
             return rollup(source, pid);
@@ -149,6 +149,6 @@ mod tests {
             };
             assert!(why.why.contains(said), "{why}");
         }
-        assert!(row.resident.known().is_some(), "what costs nothing is still told");
+        assert!(row.resident.known().is_some(), "what costs nothing is still reported");
     }
 }

@@ -1,12 +1,12 @@
-//! All processes in one cheap pass: `status` for each, more only where large pages are possible and cheap to see.
+//! All processes in one cheap pass: `status` for each, more only where huge pages are possible and cheap to read.
 
 use model::process::ProcessPages;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
+use super::mapping::Counts;
 use super::one::{hugetlb_by_size, joined, row};
-use super::smaps::Counts;
 use super::status::Status;
 use crate::{Source, spread};
 
@@ -69,10 +69,10 @@ fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
     sum.0 = sum.0.saturating_add(reading.known().copied().unwrap_or_default().0);
 }
 
-/// Lists the processes of a machine. One that ends meanwhile is left out; one that may not be looked into keeps what
+/// Lists the processes of a machine. One that ends during the pass is left out; one that may not be read keeps what
 /// its status gave.
 ///
-/// mTHP counts as base here: telling them apart takes root and a look at every physical page.
+/// mTHP counts as base here: to distinguish it takes root and a read of every physical page.
 pub fn list(source: &Source, options: &ListOptions) -> Reading<Processes> {
     source.list("/proc").map(|names| {
         let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();

@@ -25,7 +25,7 @@ fn pool(tree: Tree, kib: u64, pages: u64, free: u64) -> Tree {
         .line(&format!("{dir}/free_hugepages"), free)
 }
 
-/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of somebody else, and one that has
+/// A database on hugetlb and THP, a small shell, a thread of the kernel, a process of another user, and one that has
 /// just ended.
 fn machine() -> Tree {
     let tree = Tree::new()
@@ -105,7 +105,7 @@ fn only_the_sorts_of_memory_that_have_pmd_mapped_pages_are_looked_into() {
             .known()
             .is_some()
     };
-    assert!(theirs(parts(900, 4100)), "too little anonymous memory for a large page");
+    assert!(theirs(parts(900, 4100)), "too little anonymous memory for a huge page");
     assert!(!theirs(parts(4100, 900)));
 }
 
@@ -206,12 +206,11 @@ fn this_very_process_is_found_by_every_way() {
             "{row:?}"
         );
     }
-    let here = std::ptr::from_ref(&pid).addr();
-    let address = |hex: &str| usize::from_str_radix(hex, 16).expect("hex");
+    let here = std::ptr::from_ref(&pid).addr() as u64;
     let own = mappings(&source, pid).into_result().expect("own mappings");
     let mut around = own
         .iter()
-        .filter(|mapping| (address(&mapping.start)..address(&mapping.end)).contains(&here));
+        .filter(|mapping| (mapping.start.0..mapping.end.0).contains(&here));
     let stack = around.next().expect("a mapping around a variable");
     assert!(
         stack.backing.total() > Bytes(0) && stack.perms.starts_with("rw"),

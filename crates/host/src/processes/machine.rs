@@ -21,7 +21,7 @@ impl Mapped {
         shared: true,
     };
 
-    /// From /proc/vmstat. Until Linux 5.12 it counted large pages, not base pages, and could be behind by over a
+    /// From /proc/vmstat. Until Linux 5.12 it counted huge pages, not base pages, and could be behind by over a
     /// hundred of them per CPU.
     pub(super) fn read(source: &Source) -> Self {
         let vmstat = source.text("/proc/vmstat");

@@ -1,4 +1,4 @@
-//! Base pages that could be large: how many bytes of a process, and what would have to change.
+//! Memory of a process that huge pages could back and do not, by what would have to change.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::snapshot::Thp;
 pub struct Missed {
     /// All of them.
     pub bytes: Bytes,
-    /// Those in memory that is eligible already: nothing forbids large pages, and still they are small.
+    /// Those in memory that is eligible already: nothing forbids huge pages, and base pages back it.
     pub eligible: Bytes,
     /// Why they are small.
     pub why: BTreeMap<Reason, Bytes>,
@@ -48,8 +48,8 @@ impl Extend<Self> for Missed {
     }
 }
 
-/// What a process could have on large pages and has not. Unread where the machine has no transparent pages, or does not
-/// tell their size.
+/// The memory of a process that huge pages could back and do not. Unread where the machine has no THP, or does not
+/// report its size.
 pub fn missed(mappings: &[MappingPages], process: &ProcessPages, thp: &Reading<Thp>) -> Reading<Missed> {
     let mut missing = Missing::new(process, thp);
     mappings.iter().for_each(|mapping| missing.add(mapping));
@@ -92,7 +92,7 @@ impl<'a> Missing<'a> {
     }
 }
 
-/// Base pages that whole blocks have room for, besides the large pages that are there.
+/// Base pages that fit into whole blocks, beside the huge pages that are there.
 fn in_blocks(mapping: &MappingPages, pmd: Bytes) -> Bytes {
     let blocks = aligned_bytes(mapping, pmd).unwrap_or(mapping.size.0);
     let room = blocks.saturating_sub(mapping.backing.of(PageKind::Thp).0);
@@ -109,7 +109,7 @@ mod tests {
 
     const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
-    /// 5 MiB that were advised and hold one large page, 3 MiB that were not and have room for one, 1 MiB too small for
+    /// 5 MiB that were advised and hold one huge page, 3 MiB that were not and have room for one, 1 MiB too small for
     /// any, and page cache.
     const SMAPS: &str = "7f0000000000-7f0000500000 rw-p 00000000 00:00 0 \nRss: 4096 kB\nAnonHugePages: 2048 kB\nTHPeligible: 1\nVmFlags: rd wr hg \n\
         7f0000e00000-7f0001100000 rw-p 00000000 00:00 0 \nRss: 3072 kB\nTHPeligible: 0\nVmFlags: rd wr \n\

@@ -1,4 +1,4 @@
-//! /proc/PID/numa_maps: on which NUMA nodes the pages of a process lie, by page kind as far as that can be told.
+//! /proc/PID/numa_maps: the NUMA nodes of the pages of a process, by page kind as far as that is known.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ pub struct NodePages {
     pub node: u32,
     /// Bytes by page kind.
     pub backing: Backing,
-    /// Base and transparent pages of mappings that have both and lie on several nodes: the kernel tells the sum only.
+    /// Base pages and THP of mappings that have both and lie on several nodes: the kernel reports their sum only.
     pub base_or_thp: Bytes,
 }
 
@@ -35,14 +35,14 @@ const LARGEST: Bytes = Bytes::mib(256);
 
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Area {
+struct Line {
     start: u64,
     page: Bytes,
     is_hugetlb: bool,
     nodes: Vec<(u32, u64)>,
 }
 
-/// Transparent pages of mappings by their first address; those without any are not in it.
+/// THP of mappings by their first address; mappings without THP are left out.
 #[derive(Clone, Debug, Default)]
 pub struct ThpByStart(HashMap<u64, Bytes>);
 
@@ -50,17 +50,17 @@ impl ThpByStart {
     /// Notes a mapping.
     pub fn add(&mut self, mapping: &MappingPages) {
         let thp = mapping.backing.of(PageKind::Thp);
-        if let (Ok(start), true) = (u64::from_str_radix(&mapping.start, 16), thp.0 > 0) {
-            self.0.insert(start, thp);
+        if thp.0 > 0 {
+            self.0.insert(mapping.start.0, thp);
         }
     }
 
-    fn of(&self, area: &Area) -> Bytes {
+    fn of(&self, area: &Line) -> Bytes {
         self.0.get(&area.start).copied().unwrap_or_default()
     }
 }
 
-/// The pages of a process by node. `thp` tells base from transparent pages.
+/// The pages of a process by node. `thp` holds the THP of each mapping.
 ///
 /// Absent without NUMA; left out with the reason where the walk would hold up a large process.
 pub fn nodes(source: &Source, pid: u32, thp: &ThpByStart, limits: Limits) -> Reading<Vec<NodePages>> {
@@ -82,7 +82,7 @@ pub fn nodes(source: &Source, pid: u32, thp: &ThpByStart, limits: Limits) -> Rea
 struct Sums(BTreeMap<u32, NodePages>);
 
 impl Sums {
-    fn add(&mut self, area: &Area, thp: Bytes) {
+    fn add(&mut self, area: &Line, thp: Bytes) {
         for &(node, pages) in &area.nodes {
             let bytes = Bytes(pages.saturating_mul(area.page.0));
             let of = self.0.entry(node).or_default();
@@ -94,7 +94,7 @@ impl Sums {
 
 impl NodePages {
     /// `thp` is what the whole area has; it lies on this node for sure if the area lies on no other.
-    fn add(&mut self, area: &Area, bytes: Bytes, thp: Bytes) {
+    fn add(&mut self, area: &Line, bytes: Bytes, thp: Bytes) {
         if area.is_hugetlb {
             self.backing.add(PageKind::Hugetlb(area.page), bytes);
         } else if thp.0 == 0 || area.nodes.len() == 1 {
@@ -108,18 +108,18 @@ impl NodePages {
 }
 
 /// Lines such as `7f2a40000000 default anon=512 huge N0=256 N1=256 kernelpagesize_kB=2048`, of a file with so many lines before.
-fn each_area(path: &str, before: usize, bytes: &[u8], mut visit: impl FnMut(Area)) -> Result<(), Unread> {
+fn each_area(path: &str, before: usize, bytes: &[u8], mut visit: impl FnMut(Line)) -> Result<(), Unread> {
     let text = String::from_utf8_lossy(bytes);
     let mut lines = (before..).zip(text.lines());
     lines.try_for_each(|(index, line)| area(path, index, line).map(&mut visit))
 }
 
-fn area(path: &str, index: usize, line: &str) -> Result<Area, Unread> {
+fn area(path: &str, index: usize, line: &str) -> Result<Line, Unread> {
     let mut words = line.split_ascii_whitespace();
     let start = words.next().unwrap_or_default();
     let start = u64::from_str_radix(start, 16)
         .map_err(|_| parse::garbled(path, index, "the line", "ADDRESS POLICY ...", line))?;
-    let mut area = Area {
+    let mut area = Line {
         start,
         page: Bytes(0),
         is_hugetlb: false,
@@ -146,11 +146,11 @@ mod tests {
 
     use model::Unread;
 
-    use super::{Area, Sums, ThpByStart, each_area, nodes};
+    use super::{Line, Sums, ThpByStart, each_area, nodes};
     use crate::processes::{Limits, mappings, one};
     use crate::{Source, Tree};
 
-    fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
+    fn parse_numa_maps(path: &str, bytes: &[u8]) -> Result<Vec<Line>, Unread> {
         let mut areas = Vec::new();
         each_area(path, 0, bytes, |area| areas.push(area)).map(|()| areas)
     }
@@ -198,7 +198,7 @@ mod tests {
             let why = parse_numa_maps("/proc/5/numa_maps", line.as_bytes()).expect_err(line);
             assert!(why.place.ends_with(place), "{why}");
         }
-        let fine: Vec<Area> =
+        let fine: Vec<Line> =
             parse_numa_maps("x", b"1000 default new=word Nx=1\n").expect("unknown words are no error");
         assert!(fine[0].nodes.is_empty());
     }
@@ -214,7 +214,7 @@ mod tests {
         let total: u64 = nodes.iter().map(|node| node.total().0).sum();
         let resident = one(&source, pid).into_result().expect("itself").resident;
         let resident = resident.into_result().expect("known").0;
-        // Other tests of this process map and unmap meanwhile; pages of zeros and of devices are on no node.
+        // Other tests of this process map and unmap at the same time; pages of zeros and of devices are on no node.
         assert!(total > resident / 4 && total < resident * 4, "{total} of {resident}");
     }
 }

@@ -4,8 +4,9 @@ use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::{Limits, is_without_steps};
+use super::mapping::Counts;
 use super::scan;
-use super::smaps::{self, Counts};
+use super::smaps;
 use super::status::Status;
 use crate::Source;
 
@@ -51,7 +52,7 @@ pub(super) fn status(source: &Source, pid: u32) -> Result<Status, Unread> {
 /// Every mapping of a process, in the order of addresses.
 ///
 /// One too large to be walked at once is walked in steps; then the kernel's flags are missing. If it has hugetlb pages
-/// too, which the steps cannot tell apart, it is left out with the reason.
+/// too, which the steps cannot distinguish, it is left out with the reason.
 pub fn mappings(source: &Source, pid: u32) -> Reading<Vec<MappingPages>> {
     mappings_within(source, pid, Limits::default())
 }
@@ -102,7 +103,7 @@ pub(super) fn hugetlb_by_size(source: &Source, pid: u32) -> Result<Backing, Unre
     let mut sums = Backing::new();
     smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
         if let Some(page) = mapping.hugetlb_page() {
-            sums.add(PageKind::Hugetlb(page), mapping.counts.hugetlb());
+            sums.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb());
         }
         Ok(())
     })?;

@@ -30,15 +30,15 @@ impl PageFlags {
     pub const COMPOUND_TAIL: u64 = 1 << 16;
     /// Of a hugetlb pool.
     pub const HUGE: u64 = 1 << 17;
-    /// Of a transparent large page of any size.
+    /// Of a transparent huge page of any size.
     pub const THP: u64 = 1 << 22;
 
-    /// First page of a transparent large page?
+    /// First page of a transparent huge page?
     pub fn is_thp_head(self) -> bool {
         self.is_thp() && self.0 & Self::COMPOUND_HEAD != 0
     }
 
-    /// A later page of a transparent large page?
+    /// A later page of a transparent huge page?
     pub fn is_thp_tail(self) -> bool {
         self.is_thp() && self.0 & Self::COMPOUND_TAIL != 0
     }

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
+use super::mapping::Mapping;
 use super::scan::{each_region, unread};
-use super::smaps::{self, Mapping};
+use super::smaps;
 use crate::Source;
 use crate::syscall::Wanted;
 
@@ -18,7 +19,7 @@ const PAGEMAP: &str = "/proc/self/pagemap";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// Bytes in memory by page kind; less than the range where it was never touched or was swapped out. Pages of
-    /// zeros that were only ever read belong to nobody and are not counted. Smaller transparent sizes count as base:
+    /// zeros that were only ever read are no memory of the process and are not counted. Smaller transparent sizes count as base:
     /// see [`own_range_mthp`](super::own_range_mthp).
     pub backing: Backing,
     /// The account: `PAGEMAP_SCAN`, or `/proc/self/smaps` before Linux 6.7.
@@ -28,7 +29,7 @@ pub struct Proof {
 /// Proves what backs `len` bytes at `start` in this process.
 ///
 /// Exact to the byte by PAGEMAP_SCAN (2 GiB of base pages: 2 to 8 ms). By smaps, a mapping that sticks out of the
-/// range must be all of one kind and all in memory, else the answer is that it cannot be told.
+/// range must be all of one kind and all in memory, else the backing is not known.
 pub fn own_range(start: usize, len: usize) -> Reading<Proof> {
     let range = start as u64..(start as u64).saturating_add(len as u64);
     by_scan(&range)
@@ -77,8 +78,8 @@ fn scan(range: &Range<u64>) -> io::Result<Pages> {
     Ok(pages)
 }
 
-/// Large entries are hugetlb pages inside a hugetlb mapping, and PMD-mapped transparent pages everywhere else.
-fn huge_by_kind(huge: &[Range<u64>], mappings: &[Mapping<'_>]) -> Backing {
+/// Large entries are hugetlb pages inside a hugetlb mapping, and PMD-mapped THP everywhere else.
+fn huge_by_kind(huge: &[Range<u64>], mappings: &[Mapping<&[u8]>]) -> Backing {
     let hugetlb: Vec<_> = mappings
         .iter()
         .filter_map(|mapping| Some((&mapping.range, mapping.hugetlb_page()?)))
@@ -106,7 +107,7 @@ fn by_smaps(range: &Range<u64>) -> Result<Proof, Unread> {
 }
 
 /// The part of the mappings' backing that lies in the range.
-fn clipped(range: &Range<u64>, mappings: &[Mapping<'_>]) -> Result<Backing, Unread> {
+fn clipped(range: &Range<u64>, mappings: &[Mapping<&[u8]>]) -> Result<Backing, Unread> {
     let mut backing = Backing::new();
     for mapping in mappings {
         let inside = overlap(range, &mapping.range);
@@ -130,7 +131,7 @@ fn only_kind(backing: &Backing, size: Bytes) -> Option<PageKind> {
     backing.iter().find(|&(_, bytes)| bytes == size).map(|(kind, _)| kind)
 }
 
-fn sticks_out(mapping: &Mapping<'_>, whole: &Backing) -> Unread {
+fn sticks_out(mapping: &Mapping<&[u8]>, whole: &Backing) -> Unread {
     let Range { start, end } = mapping.range;
     let why = format!(
         "the mapping {start:x}-{end:x} sticks out of the range and holds {whole} of {}: \

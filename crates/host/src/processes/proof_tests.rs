@@ -13,7 +13,7 @@ use crate::processes::smaps;
 const MIB: usize = 1 << 20;
 const HUGE: usize = 2 * MIB;
 
-/// Anonymous memory aligned to 2 MiB, given back when dropped. It lies between guards, so that no neighbour joins its
+/// Anonymous memory aligned to 2 MiB, given back when dropped. It lies between guards, so that no adjacent mapping joins its
 /// mapping.
 struct Memory {
     base: *mut c_void,
@@ -107,7 +107,7 @@ fn kinds(parts: &[(PageKind, usize)]) -> Backing {
 #[test]
 fn base_pages_are_proved_to_the_byte() {
     let memory = Memory::new(8 * MIB);
-    // A kernel without transparent pages refuses the advice and gives base pages anyway.
+    // A kernel without THP refuses the advice and uses base pages anyway.
     memory.advise(0..memory.len, Advice::LinuxNoHugepage).ok();
     assert_eq!(
         proved(memory.start, memory.len).backing,
@@ -129,7 +129,7 @@ fn base_pages_are_proved_to_the_byte() {
     );
 }
 
-/// Touches a part that asked for transparent pages, and asks smaps how much of the mapping is on them.
+/// Touches a part that was advised, and reads from smaps how much of the mapping is backed by THP.
 fn touch_huge(memory: &Memory, part: Range<usize>) -> Result<(), String> {
     let wanted = part.len();
     memory
@@ -144,7 +144,7 @@ fn touch_huge(memory: &Memory, part: Range<usize>) -> Result<(), String> {
         .expect("mapped");
     match own.backing().of(PageKind::Thp).0 as usize {
         thp if thp == wanted => Ok(()),
-        thp => Err(format!("the kernel gave {thp} of {wanted} bytes on transparent pages")),
+        thp => Err(format!("{thp} of {wanted} bytes are backed by THP")),
     }
 }
 

@@ -8,11 +8,12 @@ use model::process::MappingPages;
 use model::{Bytes, Cause, Unread};
 
 use super::limits::{Deadline, Limits};
-use super::smaps::{self, Counts, Mapping};
+use super::mapping::{Counted, Counts, Mapping};
+use super::smaps;
 use crate::Source;
 use crate::syscall::{PageRegion, Wanted, scan_pages};
 
-/// The most that one call walks of another process, which cannot map or unmap meanwhile: 256 MiB of base pages take
+/// The most that one call walks of another process, which cannot map or unmap during the call: 256 MiB of base pages take
 /// 0.3 to 1 ms.
 const STEP: u64 = 256 << 20;
 
@@ -30,11 +31,26 @@ pub(super) fn each_region(
         let scanned = scan_pages(pagemap, at..range.end, wanted, &mut regions)?;
         regions.iter().take(scanned.regions).copied().for_each(&mut visit);
         if scanned.reached <= at {
-            return Err(io::Error::other("PAGEMAP_SCAN made no way"));
+            return Err(io::Error::other("PAGEMAP_SCAN made no progress"));
         }
         at = scanned.reached;
     }
     Ok(())
+}
+
+/// The share of the mapped part of a page-aligned range of this process that large entries map, 0 to 1. The kernel's shared pages
+/// of zeros count.
+///
+/// # Errors
+/// Kernels before 6.7 lack PAGEMAP_SCAN.
+pub fn large_share(range: Range<u64>) -> io::Result<f64> {
+    let pagemap = File::open("/proc/self/pagemap")?;
+    let (mut mapped, mut large) = (0, 0);
+    each_region(&pagemap, range, Wanted::Mapped, |region| {
+        mapped += region.len();
+        large += if region.is_huge() { region.len() } else { 0 };
+    })?;
+    Ok(if mapped == 0 { 0.0 } else { large as f64 / mapped as f64 })
 }
 
 /// A process of this machine that is walked in steps, until its time is over.
@@ -88,7 +104,7 @@ impl Walk {
     }
 }
 
-/// Bytes that a process of this machine maps by large entries: PMD-mapped transparent pages and hugetlb together.
+/// Bytes that a process of this machine maps by large entries: PMD-mapped THP and hugetlb together.
 pub(super) fn huge_bytes(pid: u32, deadline: Deadline) -> Result<u64, Unread> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     each_own(pid, |mapping| {
@@ -128,7 +144,10 @@ pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(M
     each_own(pid, |mapping| {
         let counts = walk.counts(&mapping.range)?;
         let mapping = Mapping {
-            counts,
+            counted: Some(Counted {
+                counts,
+                ..Counted::default()
+            }),
             ..mapping.clone()
         };
         visit(mapping.to_pages());
@@ -137,8 +156,8 @@ pub(super) fn each_mapping(pid: u32, deadline: Deadline, mut visit: impl FnMut(M
 }
 
 /// The last half of the address space is the kernel's: the [vsyscall] page is no page of the process.
-fn each_own(pid: u32, mut visit: impl FnMut(&Mapping<'_>) -> Result<(), Unread>) -> Result<(), Unread> {
-    smaps::each_named(&Source::live(), &format!("/proc/{pid}/maps"), |mapping| {
+fn each_own(pid: u32, mut visit: impl FnMut(&Mapping<&[u8]>) -> Result<(), Unread>) -> Result<(), Unread> {
+    smaps::each_named(&Source::live(), &format!("/proc/{pid}/maps"), &mut |mapping| {
         if mapping.range.end <= 1 << 63 {
             visit(mapping)
         } else {
@@ -147,7 +166,7 @@ fn each_own(pid: u32, mut visit: impl FnMut(&Mapping<'_>) -> Result<(), Unread>)
     })
 }
 
-/// Cuts the mapped part of an address space into ranges of at most [`STEP`]; small neighbours share one.
+/// Cuts the mapped part of an address space into ranges of at most [`STEP`]; small adjacent ones share one.
 fn steps(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut steps: Vec<Range<u64>> = Vec::new();
     for range in ranges {

@@ -1,6 +1,6 @@
-//! smaps as kernels write it, and as nobody does.
+//! smaps as kernels write it, and as none does.
 
-use model::{Bytes, Cause, PageKind};
+use model::{Address, Bytes, Cause, PageKind};
 use proptest::prelude::*;
 
 use super::{Counts, Mapping, each, each_named, last_header, parse, parse_rollup};
@@ -23,18 +23,19 @@ fn tells_the_page_kinds_of_each_mapping() {
     };
     assert_eq!(heap.backing().to_string(), "base 4K + thp 4M");
     assert_eq!((heap.name, heap.size()), (&b"[anon:heap of mine]"[..], Bytes::mib(6)));
-    assert_eq!(heap.thp_eligible, Some(true));
-    assert!(heap.has_flag("hg") && !heap.has_flag("h"));
+    let eligible = |mapping: &Mapping<&[u8]>| mapping.counted.as_ref().and_then(|counted| counted.thp_eligible);
+    assert_eq!(eligible(heap), Some(true));
+    assert!(heap.has("hg") == Some(true) && heap.has("h") == Some(false));
     assert_eq!(pool.backing().of(PageKind::HUGETLB_1G), Bytes::gib(1));
     assert_eq!(pool.backing().total(), Bytes::gib(1));
     assert_eq!((pool.inode, pool.offset, pool.device), (42, 0x20_0000, &b"00:10"[..]));
-    assert_eq!(pool.thp_eligible, None);
+    assert_eq!(eligible(pool), None);
     assert_eq!(gate.backing().total(), Bytes(0));
     assert_eq!(gate.range.end, 0xffff_ffff_ff60_1000);
     let shown = pool.to_pages();
     assert_eq!(
-        (shown.start.as_str(), shown.name.as_str()),
-        ("7f0040000000", "/anon_hugepage (deleted)")
+        (shown.start, shown.name.as_str()),
+        (Address(0x7f00_4000_0000), "/anon_hugepage (deleted)")
     );
     assert_eq!(shown.flags, ["rd", "wr", "sh", "ht"]);
 }
@@ -144,14 +145,14 @@ fn mappings_read_in_pieces_are_those_of_the_whole_file() {
         .map(|mapping| format!("{mapping:?}"))
         .collect();
     let mut pieces = Vec::new();
-    each(&source, "/proc/5/smaps", |mapping: &Mapping<'_>| {
+    each(&source, "/proc/5/smaps", |mapping: &Mapping<&[u8]>| {
         pieces.push(format!("{mapping:?}"));
         Ok(())
     })
     .expect("good text");
     assert_eq!(pieces, whole);
     let mut named = 0;
-    each_named(&source, "/proc/5/smaps", |_| {
+    each_named(&source, "/proc/5/smaps", &mut |_| {
         named += 1;
         Ok(())
     })

@@ -28,7 +28,7 @@ pub struct Status {
     pub page_tables: Reading<Bytes>,
     /// `HugetlbPages`: hugetlb pages of all sizes.
     pub hugetlb: Reading<Bytes>,
-    /// `THP_enabled`: `false` when transparent pages were switched off by prctl, here or in an ancestor.
+    /// `THP_enabled`: `false` when THP was switched off by prctl, here or in an ancestor.
     pub thp_enabled: Reading<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! status files as kernels write them, and as nobody does.
+//! status files as kernels write them, and as none does.
 
 use model::{Bytes, Cause, Reading};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Why a mapping is on base pages although transparent ones are larger: the first reason that holds, by typed facts.
+//! Why a mapping is backed by base pages although transparent ones are larger: the first reason that holds, by typed facts.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::snapshot::Thp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// This kernel has no transparent pages, or their settings could not be read.
+    /// This kernel has no THP, or its settings could not be read.
     PolicyUnread,
     /// The memory of a device or of the kernel (`io`, `pf`, `mm`, `de`): never transparent.
     Special,
@@ -25,24 +25,24 @@ pub enum Reason {
     SwitchedOff,
     /// The machine's policy is `never`.
     PolicyNever,
-    /// The machine's policy is `madvise`, and nobody called madvise(MADV_HUGEPAGE) on it.
+    /// The machine's policy is `madvise`, and madvise(MADV_HUGEPAGE) was not called on it.
     NotAdvised,
     /// No aligned block of the PMD size fits in.
     TooSmall,
-    /// Only the unaligned ends are on base pages: all that can be large is.
+    /// Only the unaligned ends are backed by base pages: all that can be large is.
     Ends,
     /// The kernel's flags of the mapping were not read, because that would have held up a large process.
     FlagsUnread,
     /// The kernel says `THPeligible: 0` though nothing above forbids it: since Linux 6.18 that is how a process under
     /// PR_THP_DISABLE_EXCEPT_ADVISED looks.
     NotEligible,
-    /// Eligible, but not given at the page fault (touched before the policy changed, fragmentation, a memory limit) and
+    /// Eligible, but not allocated at the page fault (touched before the policy changed, fragmentation, a memory limit) and
     /// not collapsed by khugepaged since.
     NotGiven,
 }
 
 impl Reason {
-    /// Could the memory be on larger pages if somebody set something differently?
+    /// Could larger pages back the memory with other settings?
     pub fn can_change(self) -> bool {
         !matches!(
             self,
@@ -62,9 +62,9 @@ impl Reason {
             Self::NotAdvised => "not advised",
             Self::TooSmall => "too small",
             Self::Ends => "ends only",
-            Self::FlagsUnread => "not looked",
+            Self::FlagsUnread => "flags not read",
             Self::NotEligible => "not eligible",
-            Self::NotGiven => "not given",
+            Self::NotGiven => "not allocated",
         }
     }
 }
@@ -72,23 +72,29 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::PolicyUnread => "the policy for transparent pages could not be read",
+            Self::PolicyUnread => "the THP policy could not be read",
             Self::Special => "memory of a device or of the kernel",
             Self::OfFile => "page cache or shared memory, which has a policy of its own",
-            Self::AdvisedAgainst => "the program asked for base pages (MADV_NOHUGEPAGE)",
+            Self::AdvisedAgainst => "the program advised against huge pages (MADV_NOHUGEPAGE)",
             Self::SwitchedOff => "switched off for this process or an ancestor (PR_SET_THP_DISABLE)",
             Self::PolicyNever => "the machine's policy is `never`",
-            Self::NotAdvised => "the machine's policy is `madvise` and the program did not ask (MADV_HUGEPAGE)",
-            Self::TooSmall => "no aligned block of a large page's size fits in",
-            Self::Ends => "only the unaligned ends are on base pages",
-            Self::FlagsUnread => "not known: reading the flags of so large a process would hold it up",
-            Self::NotEligible => "the kernel says not eligible, as for a process that excepts advised memory only",
-            Self::NotGiven => "eligible, but not given at the fault nor collapsed since",
+            Self::NotAdvised => {
+                "the machine's policy is `madvise` and the program did not advise this memory (MADV_HUGEPAGE)"
+            }
+            Self::TooSmall => "no aligned block of the size of a huge page fits into the mapping",
+            Self::Ends => "only the unaligned ends are backed by base pages",
+            Self::FlagsUnread => "not known: reading the flags of so large a process would stall it",
+            Self::NotEligible => {
+                "the kernel reports it as not eligible, as for a process under PR_THP_DISABLE_EXCEPT_ADVISED"
+            }
+            Self::NotGiven => {
+                "eligible, but no huge page was allocated at the fault, and khugepaged has not collapsed it"
+            }
         })
     }
 }
 
-/// Why some of a mapping is on base pages; `None` if none of it is, or if it draws from a hugetlb pool.
+/// Why some of a mapping is backed by base pages; `None` if none of it is, or if it draws from a hugetlb pool.
 ///
 /// `thp` is the snapshot's policy; `None` where it could not be read.
 pub fn why_base(mapping: &MappingPages, process: &ProcessPages, thp: Option<&Thp>) -> Option<Reason> {
@@ -157,12 +163,10 @@ fn by_shape(mapping: &MappingPages, base: Bytes, pmd: Bytes) -> Option<Reason> {
     }
 }
 
-/// Bytes of a mapping in whole aligned blocks; `None` if its addresses cannot be read.
+/// Bytes of a mapping in whole aligned blocks; `None` if no block can begin in it.
 pub(super) fn aligned_bytes(mapping: &MappingPages, block: Bytes) -> Option<u64> {
-    let address = |hex: &str| u64::from_str_radix(hex, 16).ok();
-    let first = address(&mapping.start)?.checked_next_multiple_of(block.0)?;
-    let last = address(&mapping.end)?;
-    Some(last.saturating_sub(first) / block.0 * block.0)
+    let first = mapping.start.0.checked_next_multiple_of(block.0)?;
+    Some(mapping.end.0.saturating_sub(first) / block.0 * block.0)
 }
 
 fn has(mapping: &MappingPages, flag: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Why a mapping is on base pages, case by case.
 
 use model::process::{MappingPages, ProcessPages};
-use model::{Backing, Bytes, PageKind, Reading};
+use model::{Address, Backing, Bytes, PageKind, Reading};
 
 use super::{Reason, why_base};
 use crate::snapshot::{Choice, Thp};
@@ -40,8 +40,8 @@ fn process(thp_enabled: bool) -> ProcessPages {
 /// A megabyte, four aligned blocks and another megabyte, all on base pages.
 fn mapping(flags: &str) -> MappingPages {
     MappingPages {
-        start: "7f0000100000".to_owned(),
-        end: "7f0000b00000".to_owned(),
+        start: Address(0x7f00_0010_0000),
+        end: Address(0x7f00_00b0_0000),
         perms: "rw-p".to_owned(),
         name: String::new(),
         size: Bytes::mib(10),
@@ -97,7 +97,7 @@ fn memory_that_is_not_plain_is_told_apart() {
 #[test]
 fn the_shape_of_a_mapping_may_leave_no_room() {
     let small = MappingPages {
-        end: "7f00003ff000".to_owned(),
+        end: Address(0x7f00_003f_f000),
         ..mapping("rd")
     };
     assert_eq!(why(&small, "always"), Some(Reason::TooSmall));
@@ -144,15 +144,10 @@ fn a_mapping_that_the_kernel_refuses_for_no_visible_reason_is_not_eligible() {
 
 #[test]
 fn garbled_addresses_do_not_upset_it() {
-    for (start, end) in [
-        ("", ""),
-        ("ffffffffffffffff", "0"),
-        ("2", "ffffffffffffffff"),
-        ("x", "y"),
-    ] {
+    for (start, end) in [(0, 0), (u64::MAX, 0), (2, u64::MAX)] {
         let odd = MappingPages {
-            start: start.to_owned(),
-            end: end.to_owned(),
+            start: Address(start),
+            end: Address(end),
             ..mapping("rd")
         };
         assert!(why(&odd, "always").is_some());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Area;
 
-/// An allocator with settings of its own for large pages.
+/// An allocator with settings of its own for huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Allocator {
@@ -15,7 +15,7 @@ pub enum Allocator {
     Tcmalloc,
     /// Microsoft's mimalloc: `MIMALLOC_ALLOW_LARGE_OS_PAGES`.
     Mimalloc,
-    /// musl's, which never asks for large pages.
+    /// musl's, which never requests huge pages.
     Musl,
     /// libhugetlbfs: `HUGETLB_MORECORE`.
     Libhugetlbfs,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_tunable;
+use crate::processes::Stat;
 use crate::{CpuList, Source, parse};
 
 /// A limit of bytes.
@@ -131,17 +132,16 @@ pub(crate) fn zero_ended(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Ticks a second in which the kernel tells times to programs; 100 on every architecture but alpha and ia64.
+/// Ticks per second of times that the kernel reports to programs; 100 on every architecture but alpha and ia64.
 const TICKS: f64 = 100.0;
 
-/// Seconds from boot to its start: field 22 of /proc/PID/stat, counted after the name, which may hold blanks.
+/// Seconds from boot to its start.
 pub(super) fn started(source: &Source, pid: u32) -> Reading<f64> {
-    let path = format!("/proc/{pid}/stat");
-    let ticks = source.bytes(&path).into_result().and_then(|bytes| {
-        let text = String::from_utf8_lossy(&bytes);
-        let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let seen = after_name.split_whitespace().nth(19).unwrap_or_default();
-        parse::value::<u64>(&path, 0, "starttime", "clock ticks since boot", seen)
+    let ticks = Stat::of(source, pid).into_result().and_then(|stat| {
+        stat.and_then(|stat| stat.started()).ok_or_else(|| {
+            let place = format!("/proc/{pid}/stat:1");
+            Unread::new(Cause::Garbled, place, "field 22 is not clock ticks since boot")
+        })
     });
     Reading::from(ticks).map(|ticks| ticks as f64 / TICKS)
 }

@@ -28,7 +28,7 @@ pub(crate) fn library(areas: &[Area]) -> Option<&str> {
     areas.iter().map(|area| &*area.name).find(is_libc)
 }
 
-/// The part of the library's file that tells its version, for a capture; nothing if it tells none.
+/// The part of the library's file that holds its version, for a capture; nothing if there is none.
 pub(crate) fn telling_part(bytes: &[u8]) -> Vec<u8> {
     in_bytes(bytes).map_or_else(Vec::new, |(major, minor)| {
         let sentence = String::from_utf8_lossy(SENTENCE);

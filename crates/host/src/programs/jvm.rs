@@ -1,4 +1,4 @@
-//! What a Java virtual machine was told about pages: its options, in the order in which the JVM takes them.
+//! The page options of a Java virtual machine, in the order in which the JVM applies them.
 
 use model::{Bytes, Unread};
 
@@ -28,14 +28,14 @@ pub enum Collector {
     Other,
 }
 
-/// What it was told.
+/// Its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jvm {
     /// Implementation.
     pub kind: JvmKind,
-    /// Major version, such as 17; unknown without a `release` file or a telling path.
+    /// Major version, such as 17; unknown without a `release` file or a version in its path.
     pub version: Option<u32>,
-    /// `-XX:+UseLargePages`, or OpenJ9's `-Xlp`: explicit large pages were asked for.
+    /// `-XX:+UseLargePages`, or OpenJ9's `-Xlp`: explicit huge pages are requested.
     pub large_pages: bool,
     /// `-XX:+UseTransparentHugePages`.
     pub transparent: bool,
@@ -45,13 +45,13 @@ pub struct Jvm {
     pub heap_max: Option<Bytes>,
     /// `-XX:+AlwaysPreTouch`.
     pub pretouch: bool,
-    /// Large pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
+    /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
     pub shm: bool,
     /// Garbage collector.
     pub collector: Collector,
 }
 
-/// A missing list of arguments tells nothing: a JVM is never started without any.
+/// An empty list of arguments means that it could not be read: a JVM is never started without any.
 pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -> Result<Jvm, Unread> {
     let arguments = program.arguments.as_ref().into_result()?;
     if arguments.len() < 2 {
@@ -123,14 +123,14 @@ impl Jvm {
         } else if let Some(rest) = option.strip_prefix("-Xlp") {
             let size = rest.split([':', ',']).find_map(|part| part.strip_prefix("pagesize="));
             let size = size.map_or_else(|| size_of(rest), size_of);
-            // `pagesize=4K` is how OpenJ9 is told to leave large pages alone.
+            // `pagesize=4K` switches huge pages off in OpenJ9.
             self.large_pages = size.is_none_or(|size| size > Bytes::kib(64));
             self.shm |= self.large_pages;
             self.page_size = size;
         }
     }
 
-    /// Were explicit large pages asked for, and not transparent ones? (`UseTransparentHugePages` goes first.)
+    /// Are explicit huge pages requested, and not THP? (`UseTransparentHugePages` goes first.)
     pub fn wants_hugetlb(&self) -> bool {
         self.large_pages && !self.transparent
     }

@@ -2,7 +2,7 @@
 
 use super::Area;
 
-/// A program whose large pages follow rules of its own.
+/// A program that has rules of its own for huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A Java virtual machine.

@@ -196,7 +196,7 @@ impl<'a> Looker<'a> {
         (kind, details)
     }
 
-    /// With bytes where that is cheap. A capture costs nobody anything.
+    /// With bytes where that is cheap. Reading a capture is always cheap.
     fn areas(&self, program: &Program) -> Reading<Vec<Area>> {
         let affordable = || {
             let tables = program.pages.page_tables.known();
@@ -247,7 +247,7 @@ impl<'a> Looker<'a> {
             .iter()
             .find(|area| area.name.contains("/libc.so.6") || area.name.contains("/libc-2."));
         let (source, pid) = (self.source, program.pid());
-        match file.map(|area| area.file.clone()) {
+        match file.map(|area| (area.device.clone(), area.inode)) {
             Some(file) if file.1 != 0 => match self.glibc.get(&file) {
                 Some(version) => Reading::Known(*version),
                 None => {

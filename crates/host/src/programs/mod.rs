@@ -1,4 +1,4 @@
-//! The programs behind processes: what each is, what it was told about large pages, and what may stand in its way.
+//! The programs behind processes: what each is, how it is configured for huge pages, and what may prevent them.
 //!
 //! Every process gives its status, arguments and known environment variables; only those that could matter are looked
 //! into further, the largest first, within a budget of time.
@@ -114,7 +114,7 @@ pub struct Details {
     pub unit: Option<Reading<Unit>>,
     /// When it started, in seconds since boot.
     pub started: Reading<f64>,
-    /// What it was told as a Java virtual machine.
+    /// Its options as a Java virtual machine.
     pub jvm: Option<Reading<Jvm>>,
     /// The allocators that it mapped beside glibc's own; empty if there is none, or if it is linked into the program.
     pub allocators: Reading<Vec<Allocator>>,
@@ -188,7 +188,7 @@ impl Program {
         }
     }
 
-    /// Bytes on PMD-mapped transparent pages.
+    /// Bytes of PMD-mapped THP.
     ///
     /// # Errors
     /// If its page kinds are not known.
@@ -211,7 +211,7 @@ impl Program {
             .map(|set| set >> IPC_LOCK & 1 == 1)
     }
 
-    /// What it was told as a Java virtual machine; `None` if it is none.
+    /// Its options as a Java virtual machine; `None` if it is none.
     ///
     /// # Errors
     /// If its name or arguments cannot be read.

@@ -239,7 +239,10 @@ fn is_memory(area: &Area) -> bool {
 }
 
 fn touched(source: &Source, pid: u32, area: &Area) -> Reading<Bytes> {
-    source.allocated(&format!("/proc/{pid}/map_files/{:x}-{:x}", area.start, area.end))
+    source.allocated(&format!(
+        "/proc/{pid}/map_files/{:x}-{:x}",
+        area.range.start, area.range.end
+    ))
 }
 
 /// Known programs that run, to choose from.

@@ -108,7 +108,7 @@ fn maps_are_read_to_the_last_field_and_garbled_by_line() {
         b"7f00-8f00 rw-s 0000a000 00:0f 77                  /dev/zero (deleted)\n9f00-af00 rw-p 00000000 00:00 0 \n";
     let areas = parse_maps("/proc/5/maps", text).expect("two areas");
     assert_eq!(
-        (&*areas[0].name, areas[0].offset, areas[0].file.1),
+        (&*areas[0].name, areas[0].offset, areas[0].inode),
         ("/dev/zero (deleted)", 0xa000, 77)
     );
     assert!(areas[0].is_shared_data() && areas[1].is_private_data() && areas[1].is_anonymous());

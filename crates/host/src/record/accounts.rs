@@ -1,4 +1,4 @@
-//! The accounts part of a capture: names of the users that run something, and of the groups that may use large pages.
+//! The accounts part of a capture: names of the users that run something, and of the groups that may use huge pages.
 
 use std::collections::BTreeSet;
 

@@ -47,7 +47,7 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
     accounts::record(recorder, &candidates.programs);
 }
 
-/// May the kernel walk all page tables of it for a file? A capture costs nobody anything.
+/// May the kernel walk all page tables of it for a file? That of a capture costs nothing.
 fn is_affordable(recorder: &Recorder<'_>, program: &Program) -> bool {
     let tables = program.pages.page_tables.known();
     !recorder.source.is_live() || tables.is_some_and(|tables| *tables <= MOST_TABLES)
@@ -84,7 +84,7 @@ fn record_words(recorder: &mut Recorder<'_>, program: &Program) {
     recorder.file(&program.file("environ"), LARGEST_FILE, environment);
 }
 
-/// The program's own name, and for programs that rules know what it was told, without secrets. Titles such as
+/// The program's own name, and for programs that rules know their arguments, without secrets. Titles such as
 /// `postgres: USER DATABASE ADDRESS` end at the colon.
 fn arguments(arguments: &[String], kind: Option<Kind>) -> Kept {
     let Some(first) = arguments.first() else {
@@ -140,10 +140,7 @@ fn record_open_files(recorder: &mut Recorder<'_>, pid: u32) {
         recorder.tree.insert(path, Node::Link(vms::KVM.to_owned()));
     }
     if found.left_out > 0 {
-        let what = format!(
-            "the last {} of its open files, which were not looked at",
-            found.left_out
-        );
+        let what = format!("the last {} of its open files, which were not read", found.left_out);
         recorder.leave_out(&format!("/proc/{pid}/fd"), &what);
     }
 }
@@ -177,7 +174,7 @@ impl<'r, 'a> Closer<'r, 'a> {
         self.recorder.leave_out(&self.program.file(name), what);
     }
 
-    /// With counts where that holds nobody up, otherwise the names of what is mapped.
+    /// With counts where that stalls no process, otherwise the names of what is mapped.
     fn mappings(&mut self) -> Vec<Area> {
         let mut is_counted = false;
         if !is_affordable(self.recorder, self.program) {
@@ -208,7 +205,7 @@ impl<'r, 'a> Closer<'r, 'a> {
         }
     }
 
-    /// Files in its own root: configuration, and what tells versions.
+    /// Files in its own root: configuration, and files that hold versions.
     fn files_of_its_own(&mut self, areas: &[Area]) {
         let (program, pid) = (self.program, self.program.pid());
         let arguments = program.arguments.known().map_or(&[][..], Vec::as_slice);

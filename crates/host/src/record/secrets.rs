@@ -126,7 +126,7 @@ pub(super) fn line(line: &str) -> String {
     }
 }
 
-/// Any text: pairs of a telling name and a value, logins in addresses, tokens. `more` are further telling names.
+/// Any text: pairs of a secret's name and a value, logins in addresses, tokens. `more` are further such names.
 fn text(text: &str, more: &[&str]) -> String {
     tokens(&logins(&pairs(text, more)))
 }

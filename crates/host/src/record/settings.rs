@@ -1,4 +1,4 @@
-//! The configuration part of a capture: files that ask for large pages, limit them, or set their policy at boot.
+//! The configuration part of a capture: files that request huge pages, limit them, or set their policy at boot.
 
 use model::Bytes;
 

@@ -2,7 +2,7 @@
 
 use super::keep::Kept;
 use crate::snapshot::mounts::MOUNTS;
-use crate::source::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
+use crate::source::HUGETLB_FILES;
 
 /// What of a file's content is kept.
 pub(super) type Keep = fn(&[u8]) -> Kept;
@@ -18,66 +18,31 @@ pub(super) const fn all(pattern: &'static str) -> Entry {
     Entry { pattern, keep: whole }
 }
 
-/// Files of hardware and memory. (Sysctls have a table of their own in `snapshot::sysctl`.)
-pub(super) const MACHINE: [Entry; 39] = [
-    all(CPUID),
-    all(PAGE_SIZE),
-    all(DEV_KVM),
+/// Files of the machine that the snapshot does not read: other parts of a diagnosis do.
+pub(super) const BESIDE_SNAPSHOT: [Entry; 3] = [
     all(HUGETLB_FILES),
-    all("/proc/buddyinfo"),
-    all("/proc/cgroups"),
-    Entry {
-        pattern: "/proc/cmdline",
-        keep: known_parameters,
-    },
-    Entry {
-        pattern: "/proc/cpuinfo",
-        keep: first_block,
-    },
-    all("/proc/meminfo"),
-    all("/proc/pagetypeinfo"),
-    all("/proc/pressure/memory"),
-    Entry {
-        pattern: MOUNTS,
-        keep: memory_mounts,
-    },
-    all("/proc/sys/kernel/osrelease"),
     all("/proc/uptime"),
-    all("/proc/vmstat"),
-    all("/sys/class/dmi/id/{sys_vendor,product_name}"),
-    all("/sys/devices/system/cpu/{online,possible,isolated,nohz_full}"),
-    all("/sys/devices/system/cpu/smt/{active,control}"),
-    all("/sys/devices/system/cpu/cpu*/cache/index*/{level,type,size,shared_cpu_list}"),
-    all("/sys/devices/system/cpu/cpu*/cache/index*/{ways_of_associativity,coherency_line_size}"),
-    all("/sys/devices/system/cpu/cpu*/topology/{physical_package_id,die_id,core_id,thread_siblings_list}"),
-    all("/sys/devices/system/node/{online,has_cpu,has_memory}"),
-    all("/sys/devices/system/node/node*/{cpulist,distance,meminfo}"),
-    all("/sys/devices/system/node/node*/hugepages/hugepages-*/{nr_hugepages,free_hugepages,surplus_hugepages}"),
-    all("/sys/firmware/devicetree/base/hypervisor/compatible"),
-    all("/sys/hypervisor/type"),
     all("/sys/kernel/debug/kvm/*/pages_{4k,2m,1g}"),
-    all("/sys/kernel/mm/hugepages/hugepages-*/{nr_hugepages,free_hugepages,resv_hugepages,surplus_hugepages}"),
-    all("/sys/kernel/mm/hugepages/hugepages-*/{nr_overcommit_hugepages,demote_size}"),
-    all("/sys/kernel/mm/ksm/*"),
-    all("/sys/kernel/mm/transparent_hugepage/{enabled,defrag,shmem_enabled,hpage_pmd_size,use_zero_page}"),
-    all("/sys/kernel/mm/transparent_hugepage/shrink_underused"),
-    all("/sys/kernel/mm/transparent_hugepage/khugepaged/*"),
-    all("/sys/kernel/mm/transparent_hugepage/hugepages-*/{enabled,shmem_enabled}"),
-    all("/sys/kernel/mm/transparent_hugepage/hugepages-*/stats/*"),
-    all("/sys/module/kvm/parameters/{nx_huge_pages,tdp_mmu}"),
-    all("/sys/module/kvm_intel/parameters/{ept,nested}"),
-    all("/sys/module/kvm_amd/parameters/{npt,nested}"),
-    all("/sys/module/kvm_pvm/parameters/pvm_native"),
 ];
 
-/// Directories whose existence alone says something.
-pub(super) const DIRECTORIES: [&str; 5] = [
-    "/sys/kernel/mm/hugepages",
-    "/sys/kernel/mm/transparent_hugepage",
-    "/sys/module/kvm_amd",
-    "/sys/module/kvm_intel",
-    "/sys/module/kvm_pvm",
-];
+/// What is kept of a file that the snapshot reads. Only the kernel's own files are, and of those that name more than memory
+/// and placement a part.
+pub(super) fn of_snapshot(path: &str) -> Keep {
+    match path {
+        "/proc/cmdline" => known_parameters,
+        "/proc/cpuinfo" => first_block,
+        MOUNTS => memory_mounts,
+        // Control groups may be mounted anywhere.
+        _ if path.ends_with("/cgroup.controllers") => whole,
+        _ if ["/proc/", "/sys/", "/hugewise/"]
+            .iter()
+            .any(|own| path.starts_with(own)) =>
+        {
+            whole
+        }
+        _ => |_| Kept::idle(),
+    }
+}
 
 /// Boot parameters that decide page sizes and placement. Others can hold names and addresses and are left out.
 const PARAMETERS: [&str; 34] = [

@@ -119,7 +119,7 @@ impl Hierarchy {
     }
 }
 
-/// v1 tells the least limit of all groups above, of those too that a container does not see.
+/// v1 shows the least limit of all groups above, those that a container does not see included.
 fn inherited(source: &Source, directory: &str) -> Result<Option<(u64, String)>, Unread> {
     let file = format!("{directory}/memory.stat");
     let Some(stat) = optional(source.text(&file))? else {
@@ -159,7 +159,7 @@ fn count(stat: &str, name: &str) -> Option<u64> {
 }
 
 /// A line of mountinfo: `36 35 98:0 /TOP /TARGET OPTIONS [TAGS...] - KIND SOURCE SUPER`, if it is a hierarchy with the controller;
-/// which controllers v2 has, its files tell.
+/// the controllers of v2 are read from its files.
 fn mount(line: &str, controller: &str) -> Option<Mount> {
     let (own, kind) = line.split_once(" - ")?;
     let mut own = own.split(' ').skip(3);

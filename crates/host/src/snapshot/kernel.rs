@@ -34,7 +34,7 @@ impl Kernel {
     }
 }
 
-/// As told; else 4 KiB where `/proc/cpuinfo` is of the x86 form, which knows no other base page.
+/// As reported; else 4 KiB where `/proc/cpuinfo` is of the x86 form, which knows no other base page.
 fn base_page(source: &Source) -> Reading<Bytes> {
     let told = source.number(PAGE_SIZE);
     let is_x86 = || {

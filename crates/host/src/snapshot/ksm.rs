@@ -1,4 +1,4 @@
-//! Same-page merging (KSM), which splits large pages to share small ones.
+//! Same-page merging (KSM), which splits huge pages to share base pages.
 
 use model::{Cause, Reading, Unread};
 use schemars::JsonSchema;

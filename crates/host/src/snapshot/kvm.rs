@@ -18,7 +18,7 @@ pub struct Kvm {
     pub mmu: Reading<Mmu>,
     /// May guests have guests of their own?
     pub nested: Reading<bool>,
-    /// Are large pages that a guest executes from split (the iTLB multihit mitigation)? As the kernel writes it.
+    /// Are huge pages that a guest executes from split (the iTLB multihit mitigation)? As the kernel writes it.
     pub nx_huge_pages: Reading<String>,
     /// Is the two-dimensional page table kept by the newer MMU code?
     pub tdp_mmu: Reading<bool>,
@@ -40,7 +40,7 @@ pub enum Mmu {
     ShadowPvm,
 }
 
-/// The modules that can serve the device: name, parameter that tells two-dimensional paging, MMU with and without it.
+/// The modules that can serve the device: name, parameter of two-dimensional paging, MMU with and without it.
 const MODULES: [(&str, Option<&str>, Mmu, Mmu); 3] = [
     ("kvm_intel", Some("ept"), Mmu::Ept, Mmu::ShadowVmx),
     ("kvm_amd", Some("npt"), Mmu::Npt, Mmu::ShadowSvm),

@@ -1,4 +1,4 @@
-//! The kernel's accounts of memory: meminfo, vmstat, free blocks by order, pressure.
+//! The kernel counters of memory: meminfo, vmstat, free blocks by order, pressure.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Memory {
     pub pressure: Reading<Pressure>,
 }
 
-/// The byte amounts of a meminfo file by name; its counts (`HugePages_Total`) are told by the pools.
+/// The byte amounts of a meminfo file by name; its counts (`HugePages_Total`) are read from the pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Meminfo(BTreeMap<String, Bytes>);

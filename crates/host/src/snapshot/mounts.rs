@@ -1,4 +1,4 @@
-//! File systems that hand out large pages: hugetlbfs, and tmpfs with `huge=`.
+//! File systems with huge pages: hugetlbfs, and tmpfs with `huge=`.
 
 use model::{Bytes, Reading};
 use schemars::JsonSchema;

@@ -11,7 +11,7 @@ use crate::{Source, parse};
 /// Where the kernel keeps these settings.
 pub const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
-/// The policy for transparent pages.
+/// The THP policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thp {
     /// Which anonymous memory may have them: `always`, `madvise` or `never`.
@@ -32,7 +32,7 @@ pub struct Thp {
     pub sizes: Vec<ThpSize>,
 }
 
-/// One size of transparent pages.
+/// One THP size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThpSize {
     /// Size of one page.

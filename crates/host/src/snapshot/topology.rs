@@ -30,7 +30,7 @@ pub struct Topology {
 pub struct LogicalCpu {
     /// Its number.
     pub cpu: u32,
-    /// Its package (socket); -1 where the firmware does not tell.
+    /// Its package (socket); -1 where the firmware does not report it.
     pub package: Reading<i64>,
     /// Its core's number inside the package.
     pub core: Reading<i64>,

@@ -1,4 +1,4 @@
-//! Files on hugetlbfs and memfds on large pages, which no file of the kernel lists: found by their names and asked.
+//! Files on hugetlbfs and hugetlb memfds, which no file of the kernel lists: found by their names.
 
 use std::fmt::Write as _;
 use std::fs::{self, Metadata};

@@ -32,7 +32,7 @@ pub(super) fn within<T: Send + 'static>(
     let limit = allowed(limit)?;
     let (sender, answer) = channel();
     let work = move || {
-        // The receiver may have gone: then nobody wants it any more.
+        // The receiver may have gone: then the answer is dropped.
         let _ = sender.send(ask());
     };
     let started = thread::Builder::new().stack_size(STACK).spawn(work);

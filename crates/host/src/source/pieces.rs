@@ -64,7 +64,7 @@ impl Source {
 
     /// A file that is not read at once. An archive's is in memory.
     fn long_file(&self, path: &str) -> Result<Box<dyn Read + '_>, Unread> {
-        match &self.root {
+        match &*self.root {
             Root::Live => Ok(Box::new(Patient {
                 next: Some(Next::At(path.to_owned())),
                 ready: Cursor::default(),

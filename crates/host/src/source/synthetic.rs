@@ -1,4 +1,4 @@
-//! Facts of the running machine that no file tells, given the form of files so that archives can hold them.
+//! Facts of the running machine that are in no file, in the form of files so that archives can hold them.
 
 use model::{Cause, Reading, Unread};
 use rustix::fs::Access;
@@ -13,7 +13,7 @@ pub const PAGE_SIZE: &str = "/hugewise/page_size";
 /// `rw` if this user may open `/dev/kvm` for reading and writing; denied or absent if not.
 pub const DEV_KVM: &str = "/hugewise/dev_kvm";
 
-/// Files on hugetlbfs and memfds on large pages: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` each.
+/// Files on hugetlbfs and hugetlb memfds: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` each.
 pub const HUGETLB_FILES: &str = "/hugewise/hugetlb_files";
 
 const DIRECTORY: &str = "/hugewise";

@@ -8,9 +8,9 @@ use crate::snapshot::Mount;
 /// Where a piece of memory is to come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum From {
-    /// Anonymous or shared memory with whatever transparent pages the host gives.
+    /// Anonymous or shared memory, backed by THP where the host's policy allows it.
     Any,
-    /// Transparent pages, asked for by name.
+    /// THP, requested explicitly.
     Thp,
     /// hugetlb pages of a size, or of the default size.
     Hugetlb(Option<Bytes>),

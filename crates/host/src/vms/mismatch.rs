@@ -23,7 +23,7 @@ pub(super) fn all(vm: &Vm) -> Vec<String> {
     .collect()
 }
 
-/// hugetlb or transparent pages were asked for, and something else came.
+/// hugetlb pages or THP were requested, and the backing is different.
 fn not_as_asked(vm: &Vm, backing: &Backing) -> Option<String> {
     let configured = vm.configured.known()?;
     let kind = configured.memory.iter().find_map(|region| region.kind)?;
@@ -45,20 +45,20 @@ fn no_large_pages(vm: &Vm, backing: &Backing) -> Option<String> {
     let coverage = backing.coverage()?;
     (!asked && coverage < 0.5 && backing.total() >= LITTLE).then(|| {
         format!(
-            "{:.0} % of the {} in use is on base pages: the host's transparent pages do not reach it (never, only on advice, or no free memory in one piece)",
+            "{:.0} % of the {} in use is backed by base pages: the host's THP does not cover it (policy `never`, memory not advised, or no contiguous memory)",
             (1.0 - coverage) * 100.0,
             backing.total()
         )
     })
 }
 
-/// The host has large pages, but KVM maps them in pieces.
+/// The host has huge pages, but KVM maps them with smaller entries.
 fn mapped_small(vm: &Vm, backing: &Backing) -> Option<String> {
     let mapped = vm.kvm_pages.known()?.large_share()?;
     let had = backing.coverage()?;
     (had >= ENOUGH && mapped < 0.5).then(|| {
         format!(
-            "the host backs it with {backing}, but KVM maps only {:.0} % of it with large pages: its guest uses base pages (under shadow paging), is being migrated, executes from it (nx_huge_pages), or its memory is not aligned",
+            "the host backs it with {backing}, but KVM maps only {:.0} % of it with huge pages: its guest uses base pages (under shadow paging), is being migrated, executes from it (nx_huge_pages), or its memory is not aligned",
             mapped * 100.0
         )
     })

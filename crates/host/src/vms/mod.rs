@@ -151,14 +151,14 @@ fn holds_kvm(source: &Source, pid: u32) -> Reading<bool> {
         Descriptors { kvm, .. } if !kvm.is_empty() => Ok(true),
         Descriptors { left_out: 0, .. } => Ok(false),
         Descriptors { left_out, .. } => {
-            let why = format!("{left_out} of its open files were not looked at");
+            let why = format!("{left_out} of its open files were not read");
             Err(Unread::new(Cause::Failed, format!("/proc/{pid}/fd"), why))
         }
     });
     holds.into()
 }
 
-/// The paths of a process's descriptors that are machines of KVM, and how many were not looked at.
+/// The paths of a process's descriptors that are machines of KVM, and how many were not read.
 pub(crate) struct Descriptors {
     pub(crate) kvm: Vec<String>,
     pub(crate) left_out: usize,
@@ -212,7 +212,7 @@ fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
     pages().into()
 }
 
-/// The size of a hugetlb page where nobody says which.
+/// The size of a hugetlb page where none is named.
 fn default_huge_page(source: &Source) -> Option<Bytes> {
     let text = source.text("/proc/meminfo");
     let line = text

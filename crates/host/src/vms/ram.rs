@@ -3,7 +3,7 @@
 use model::vms::Configured;
 use model::{Backing, Bytes};
 
-use crate::processes::smaps::Mapping;
+use crate::processes::Mapping;
 
 /// What backs the guest's memory.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ const SMALLEST: Bytes = Bytes::mib(16);
 
 /// Mappings of the configured sizes; without such ones, the largest that can be written and not executed (which leaves out
 /// the buffers of QEMU's translator).
-pub(super) fn find(mappings: &[Mapping<'_>], configured: Option<&Configured>) -> Option<Memory> {
-    let could: Vec<&Mapping<'_>> = mappings
+pub(super) fn find(mappings: &[Mapping<&[u8]>], configured: Option<&Configured>) -> Option<Memory> {
+    let could: Vec<&Mapping<&[u8]>> = mappings
         .iter()
         .filter(|mapping| mapping.perms.starts_with(b"rw-") && !mapping.name.starts_with(b"["))
         .collect();
@@ -30,7 +30,7 @@ pub(super) fn find(mappings: &[Mapping<'_>], configured: Option<&Configured>) ->
 }
 
 /// Each piece of memory is one mapping of its size; the same mapping serves only one piece.
-fn by_size(mappings: &[&Mapping<'_>], configured: &Configured) -> Option<Memory> {
+fn by_size(mappings: &[&Mapping<&[u8]>], configured: &Configured) -> Option<Memory> {
     let mut left = mappings.to_vec();
     let mut mine = Vec::new();
     for region in &configured.memory {
@@ -41,13 +41,13 @@ fn by_size(mappings: &[&Mapping<'_>], configured: &Configured) -> Option<Memory>
 }
 
 /// The largest one, and those of a quarter of its size or more: memory may lie on several nodes or around a hole.
-fn largest(mappings: &[&Mapping<'_>]) -> Option<Memory> {
+fn largest(mappings: &[&Mapping<&[u8]>]) -> Option<Memory> {
     let most = mappings
         .iter()
         .map(|mapping| mapping.size())
         .max()
         .filter(|&size| size >= SMALLEST)?;
-    let mine: Vec<&Mapping<'_>> = mappings
+    let mine: Vec<&Mapping<&[u8]>> = mappings
         .iter()
         .filter(|mapping| mapping.size().0 >= most.0 / 4)
         .copied()
@@ -55,7 +55,7 @@ fn largest(mappings: &[&Mapping<'_>]) -> Option<Memory> {
     Some(sum(&mine, "largest"))
 }
 
-fn sum(mappings: &[&Mapping<'_>], found: &'static str) -> Memory {
+fn sum(mappings: &[&Mapping<&[u8]>], found: &'static str) -> Memory {
     let mut backing = Backing::new();
     for mapping in mappings {
         backing.extend(mapping.backing().iter());

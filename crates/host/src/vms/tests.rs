@@ -346,7 +346,7 @@ fn of_a_process_with_very_many_open_files_the_first_are_looked_at_and_the_rest_i
     let why = why.unread().expect("it was not looked at");
     assert_eq!(
         (why.unread, why.why.as_str()),
-        (Cause::Failed, "904 of its open files were not looked at")
+        (Cause::Failed, "904 of its open files were not read")
     );
     assert_eq!(why.place, "/proc/7/fd");
 }

@@ -54,7 +54,7 @@ fn is_agreed(desk: &Desk<'_>, plan: &Plan) -> anyhow::Result<bool> {
     let question = format!("make {}?", counted(plan.applicable().count(), "change"));
     match desk.ui.ask(&list, &question)? {
         Some(answer) => Ok(answer),
-        None => bail!("apply changes the machine, and there is nobody to ask: write --yes"),
+        None => bail!("apply changes the machine and asks first, which needs a terminal: write --yes"),
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn setup() -> Setup {
         Some(named) => vec![PathBuf::from(named).join("plans")],
         None => vec![PathBuf::from("/var/lib/hugewise"), PathBuf::from("/run/hugewise/plans")],
     };
-    Setup::new(pools::door(), homes)
+    Setup::new(pools::writer(), homes)
 }
 
 /// What an ordinary user can do about a refusal.

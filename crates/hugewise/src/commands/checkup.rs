@@ -40,8 +40,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     let mut parts = Parts::default();
     let read = stop.while_reading(|| {
         let snapshot = Snapshot::take(&desk.source);
-        let doctor = parts.read("doctor", doctor(desk, typed));
-        let processes = parts.read("ps", processes(desk, typed));
+        let doctor = parts.read("doctor", doctor(desk, typed, &snapshot));
+        let processes = parts.read("ps", processes(desk, typed, &snapshot));
         let vms = processes.is_some().then(|| VmList::of(&desk.source));
         (snapshot, doctor, processes, vms)
     });
@@ -127,18 +127,18 @@ impl Parts {
     }
 }
 
-fn doctor(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Doctor> {
+fn doctor(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> anyhow::Result<Doctor> {
     if typed.skip.contains(&Part::Doctor) {
         bail!("left out by --skip doctor");
     }
-    Ok(Doctor::of(&super::doctor::evidence(desk)))
+    Ok(Doctor::of(&super::doctor::evidence(desk, snapshot.clone())))
 }
 
-fn processes(desk: &Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<ProcessList> {
+fn processes(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> anyhow::Result<ProcessList> {
     if typed.skip.contains(&Part::Ps) {
         bail!("left out by --skip ps");
     }
-    ps::list(&desk.source, Sort::Large, Some(MOST_PROCESSES))
+    ps::list(&desk.source, snapshot, Sort::Large, Some(MOST_PROCESSES))
 }
 
 fn must_be_live(desk: &Desk<'_>) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use anyhow::{Context, anyhow, bail};
 use doctor::Rule;
 use host::config::Given;
-use host::{Input, Snapshot, Source, Tree};
+use host::{Evidence, Input, Snapshot, Source};
 use model::Warning;
 use model::findings::Severity;
 
@@ -36,19 +36,20 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
         .collect();
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !typed.file.is_empty() && desk.global.root.is_none();
-    let (snapshot, doctor) = if alone {
-        let nothing = Source::from_tree("files", Tree::new());
-        (Snapshot::take(&nothing), Doctor::of_files(&given))
+    let evidence = if alone {
+        Evidence::of_files(given)
     } else {
-        let evidence = evidence(desk);
-        let doctor = Doctor::with_files(&evidence, &given);
-        (evidence.snapshot, doctor)
+        let machine = evidence(desk, Snapshot::take(&desk.source));
+        Evidence {
+            files: given,
+            ..machine
+        }
     };
-    let result = desk.about(&snapshot, warnings, doctor);
+    let result = desk.about(&evidence.snapshot, warnings, Doctor::of(&evidence));
     desk.give(&result, form)?;
     if alone && result.data.is_blind() {
         bail!(
-            "no rule can be told from these files alone (the reasons are in the result; give more --file, or --root)"
+            "no rule could be applied to these files alone (the reasons are in the result; give more --file, or --root)"
         );
     }
     outcome(&result.data, typed.fail_on, &desk.source)

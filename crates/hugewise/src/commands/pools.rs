@@ -1,17 +1,17 @@
-//! Pool pages on loan: asked for at the door before a measurement, given back after it, whatever happens.
+//! Pool pages on loan: asked for at the writer before a measurement, given back after it, whatever happens.
 
 use std::path::PathBuf;
 
 use host::Source;
 use model::{Bytes, PageKind};
 use rustix::process::Uid;
-use settings::{Door, LiveSink, PoolLease};
+use settings::{LiveSink, PoolLease, Writer};
 
 use crate::ui::Ui;
 
-/// The door to the machine's settings.
-pub(super) fn door() -> Door {
-    Door::new(state_dir(), Box::new(LiveSink))
+/// The writer to the machine's settings.
+pub(super) fn writer() -> Writer {
+    Writer::new(state_dir(), Box::new(LiveSink))
 }
 
 /// Where the journals are: gone after a restart, and so are the settings they keep account of. An ordinary user has
@@ -34,9 +34,9 @@ fn state_dir_of(user: Uid, runtime: Option<PathBuf>) -> PathBuf {
 
 /// Gives back what an earlier run could not, and says so.
 pub(super) fn recover(ui: &Ui) {
-    match door().recover() {
+    match writer().recover() {
         Ok(told) => told.iter().for_each(|gave_back| ui.say(&gave_back.to_string())),
-        Err(error) => ui.say(&format!("an earlier run may have left pool pages behind: {error}")),
+        Err(error) => ui.say(&format!("an earlier run may have left pages in a pool: {error}")),
     }
 }
 
@@ -65,9 +65,9 @@ pub(super) struct Loan {
 
 impl Loan {
     /// Room for so many bytes on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
-    /// then says for each point what it got; the reason is told here.
+    /// then reports for each point what it got; the reason is reported here.
     pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>) -> Self {
-        let door = door();
+        let writer = writer();
         let mut loan = Self::none();
         for (kind, bytes) in rooms {
             let Some(page) = kind.pool() else { continue };
@@ -76,7 +76,7 @@ impl Loan {
                 loan.short.push((kind, why));
                 continue;
             }
-            let (lease, why) = lease(ui, &door, page, bytes);
+            let (lease, why) = lease(ui, &writer, page, bytes);
             loan.leases.extend(lease);
             loan.short.extend(why.map(|why| (kind, why)));
         }
@@ -85,7 +85,7 @@ impl Loan {
 
     /// What `--no-pool` leaves of a loan: the reason that there is none.
     pub(super) fn forbidden(kinds: impl IntoIterator<Item = PageKind>) -> Self {
-        let why = "--no-pool forbids filling the pool: only pages that were free in it could be had";
+        let why = "--no-pool forbids filling the pool: only free pages of it were available";
         Self {
             short: kinds.into_iter().map(|kind| (kind, why.to_owned())).collect(),
             ..Self::none()
@@ -133,13 +133,13 @@ fn beyond_limit(page: Bytes, bytes: Bytes) -> Option<String> {
 }
 
 /// A loan if there is one, and what is missing in it.
-fn lease(ui: &Ui, door: &Door, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
+fn lease(ui: &Ui, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
     let pages = bytes.0.div_ceil(page.0);
-    let (lease, why) = match door.lease_pool(page, pages) {
+    let (lease, why) = match writer.lease_pool(page, pages) {
         Ok(lease) => {
             let why = lease.shortfall().map(|short| {
                 let (obtained, asked) = (short.obtained, short.asked);
-                format!("only {obtained} of {asked} pages of {} could be had", page.exact())
+                format!("only {obtained} of {asked} pages of {} were available", page.exact())
             });
             (Some(lease), why)
         }

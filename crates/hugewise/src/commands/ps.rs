@@ -66,10 +66,14 @@ fn once(desk: &mut Desk<'_>, typed: &typed::Ps) -> anyhow::Result<Outcome> {
 }
 
 /// All processes, in the order given.
-pub(super) fn list(source: &Source, sort: Sort, top: Option<usize>) -> anyhow::Result<ProcessList> {
-    let snapshot = Snapshot::take(source);
-    let rows = rows(source, &snapshot)?;
-    let held = processes::held_by_nobody(source, &snapshot, &rows);
+pub(super) fn list(
+    source: &Source,
+    snapshot: &Snapshot,
+    sort: Sort,
+    top: Option<usize>,
+) -> anyhow::Result<ProcessList> {
+    let rows = rows(source, snapshot)?;
+    let held = processes::held_by_nobody(source, snapshot, &rows);
     let rows = rows.into_iter().map(ProcessRow::new);
     let mut list = ProcessList::new(rows.collect(), sort, top);
     list.held_by_nobody = Some(held);
@@ -198,7 +202,7 @@ fn hints(snapshot: &Snapshot) -> Vec<String> {
             format!(", {charge} of them at the memory limit of a control group")
         });
         hints.push(format!(
-            "since boot {given} page faults got a large page and {fallback} did not although they were eligible{charge}"
+            "since boot {given} page faults got a huge page, and {fallback} eligible ones did not{charge}"
         ));
     }
     if let Some(collapsed) = count("thp_collapse_alloc") {

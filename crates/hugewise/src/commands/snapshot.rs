@@ -10,14 +10,14 @@ use crate::cli::typed;
 use crate::files::{Access, Existing, Target};
 use crate::ui::Outcome;
 
-/// Secrets and cuts that are told one by one.
+/// Secrets and cuts that are listed one by one.
 const MOST_LINES: usize = 20;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Result<Outcome> {
     let (file, path) = (&typed.file, typed.file.display());
     if exists(file) && !desk.global.yes {
-        bail!("{path} is there already (write --yes to replace it, or choose another name)");
+        bail!("{path} exists already (write --yes to replace it, or choose another name)");
     }
     // Opened before the machine is read, so that a wrong name costs nothing. It holds what only its owner should see.
     let mut out = Target::open(file, Access::Private).with_context(|| format!("{path}: the file cannot be written"))?;
@@ -34,7 +34,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Resul
         .with_context(|| path.to_string())?;
     summary(&left_out).iter().for_each(|line| desk.ui.note(line));
     desk.ui.note(&format!(
-        "{path}: {} files of {}; look through it before you give it away",
+        "{path}: {} files of {}; look through it before you share it",
         tree.len(),
         desk.source.name()
     ));

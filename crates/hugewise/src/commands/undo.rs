@@ -1,4 +1,4 @@
-//! `hugewise undo`: walks back to what stood there before hugewise changed it.
+//! `hugewise undo`: reverts applied changes.
 
 use host::Snapshot;
 use model::setup::Undone;

@@ -1,4 +1,4 @@
-//! `hugewise verify`: is what was asked for there, and does anybody use it?
+//! `hugewise verify`: are the applied changes in effect, and does a process use the pages?
 
 use host::Snapshot;
 use host::processes::{ListOptions, list};

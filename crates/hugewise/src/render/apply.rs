@@ -23,7 +23,7 @@ impl Show for Applied {
         let end = match self.end {
             End::Applied => format!("applied: {made} made"),
             End::Short => format!(
-                "shortfall: {} got fewer pages than were asked for; {made} made",
+                "shortfall: {} got fewer pages than requested; {made} made",
                 counted(count(Came::Short), "pool")
             ),
             End::RolledBack => {
@@ -33,7 +33,7 @@ impl Show for Applied {
         let more = [(already, "so already"), (to_do, "for others to make")];
         let more = more.into_iter().filter(|(count, _)| *count > 0);
         let more: String = more.map(|(count, what)| format!(", {count} {what}")).collect();
-        vec![format!("{end}{more}; `hugewise undo` walks back")]
+        vec![format!("{end}{more}; `hugewise undo` reverts")]
     }
 
     fn sheets(&self) -> Vec<Sheet> {

@@ -141,7 +141,7 @@ mod tests {
             " 1G",
             "jvm",
             "keeps only 20 %",
-            "transparent pages: enabled madvise",
+            "THP: enabled madvise",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }

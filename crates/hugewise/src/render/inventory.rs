@@ -6,7 +6,7 @@ use model::{Bytes, Reading};
 
 use super::sheet::Sheet;
 
-/// The inventory: machine, pools, transparent pages, memory, settings.
+/// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
     let mut sheets = vec![machine(snapshot), pools(&snapshot.pools), policy(&snapshot.thp)];
     sheets.extend(snapshot.thp.known().map(sizes));
@@ -30,7 +30,7 @@ pub fn brief(snapshot: &Snapshot) -> Sheet {
         ["MemTotal", "MemAvailable", "PageTables"].map(|name| short(&snapshot.memory.get(name)));
     sheet.note(format!("memory: {total}, {free} available, {tables} of page tables"));
     sheet.note(format!("page kinds: {}", listed(snapshot.page_kinds())));
-    sheet.note(format!("transparent pages: {}", thp(&snapshot.thp)));
+    sheet.note(format!("THP: {}", thp(&snapshot.thp)));
     sheet.note(format!("hugetlb pools: {}", pool_counts(&snapshot.pools)));
     sheet
 }
@@ -266,7 +266,7 @@ fn short<T: ToString>(reading: &Reading<T>) -> String {
     reading.known().map_or_else(|| "-".to_owned(), ToString::to_string)
 }
 
-/// Lines of meminfo and vmstat that tell about page sizes.
+/// Lines of meminfo and vmstat about page sizes.
 const AMOUNTS: [&str; 9] = [
     "MemTotal",
     "MemAvailable",
@@ -299,11 +299,11 @@ fn memory(snapshot: &Snapshot) -> Sheet {
     for name in COUNTS {
         sheet.row([name, &short(&snapshot.memory.count(name))]);
     }
-    sheet.note("- = this kernel does not tell");
+    sheet.note("- = this kernel does not report it");
     sheet
 }
 
-/// Can the kernel still find large pages? Free blocks of at least the PMD-mapped page, by node and zone.
+/// Can the kernel still allocate huge pages? Free blocks of at least the PMD-mapped page, by node and zone.
 fn free_blocks(snapshot: &Snapshot) -> Sheet {
     let base = snapshot.base_page();
     let pmd = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));

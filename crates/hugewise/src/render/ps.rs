@@ -113,10 +113,10 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     let fixed = ["#pid", "name", "#resident"].map(str::to_owned);
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = rows.iter().any(|row| row.missed.is_some());
-    let why = ["#could be large", "why not"].map(str::to_owned);
+    let why = ["#could be huge", "why not"].map(str::to_owned);
     let why = why.into_iter().filter(|_| asked);
     let rest = ["#page tables", "THP"].map(str::to_owned);
-    let columns = fixed.into_iter().chain(heads).chain(["#on large, %".to_owned()]);
+    let columns = fixed.into_iter().chain(heads).chain(["#huge, %".to_owned()]);
     let mut sheet = Sheet::new(title, columns.chain(why).chain(rest));
     for row in rows {
         let known = row.pages.backing.known();
@@ -142,13 +142,13 @@ fn kinds<'a>(rows: impl Iterator<Item = &'a ProcessPages>) -> BTreeSet<PageKind>
     rows.filter_map(|row| row.backing.known()).flat_map(kinds_of).collect()
 }
 
-/// The share on large pages in percent; nothing if nothing is known to be there.
+/// The share backed by huge pages in percent; empty if no resident memory is known.
 fn share(backing: Option<&Backing>) -> String {
     let share = backing.and_then(Backing::coverage);
     share.map_or_else(String::new, |share| number(share * 100.0))
 }
 
-/// What could be on large pages, and the reason for most of it.
+/// Memory that huge pages could back, and the reason for most of it.
 fn missed(missed: Option<&Reading<Missed>>) -> [String; 2] {
     match missed {
         None => [String::new(), String::new()],
@@ -203,7 +203,7 @@ fn thp(enabled: &Reading<bool>) -> String {
 
 fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let share = totals.backing.coverage().map_or_else(String::new, |share| {
-        format!(", {} % on large pages", number(share * 100.0))
+        format!(", {} % backed by huge pages", number(share * 100.0))
     });
     let unread = if totals.unread == 0 {
         String::new()
@@ -294,8 +294,8 @@ fn csv_line(row: &ProcessRow) -> Vec<String> {
 fn csv_mapping(row: &MappingRow) -> Vec<String> {
     let mapping = &row.pages;
     vec![
-        mapping.start.clone(),
-        mapping.end.clone(),
+        mapping.start.to_string(),
+        mapping.end.to_string(),
         mapping.perms.clone(),
         mapping.name.clone(),
         mapping.size.0.to_string(),

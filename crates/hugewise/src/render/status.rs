@@ -20,7 +20,7 @@ impl Show for Status {
         vec![match self.runs.len() {
             0 => "hugewise has changed nothing here that is not undone".to_owned(),
             runs => format!(
-                "{} of {} on record; `hugewise undo` walks back",
+                "{} of {} on record; `hugewise undo` reverts",
                 counted(changes, "change"),
                 counted(runs, "plan")
             ),

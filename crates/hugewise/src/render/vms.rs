@@ -58,7 +58,7 @@ fn table(title: &str, vms: &[Vm]) -> Sheet {
     let kinds: BTreeSet<PageKind> = backings.flat_map(Backing::iter).map(|(kind, _)| kind).collect();
     let first = ["#pid", "name", "run by", "#memory", "asked for", "#resident"].map(str::to_owned);
     let each = kinds.iter().map(|kind| format!("#{kind}"));
-    let last = ["#on large, %".to_owned(), "KVM maps".to_owned()];
+    let last = ["#huge, %".to_owned(), "KVM maps".to_owned()];
     let mut sheet = Sheet::new(title, first.into_iter().chain(each).chain(last));
     for vm in vms {
         let backing = vm.backing.known();

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use host::Evidence;
-use host::config::Given;
 use model::findings::{Diagnosis, Severity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,19 +25,9 @@ impl From<Diagnosis> for Doctor {
 }
 
 impl Doctor {
-    /// Applies every rule to a machine.
+    /// Applies every rule to a machine, to files, or to both.
     pub fn of(evidence: &Evidence) -> Self {
         Self::from(doctor::judge(evidence))
-    }
-
-    /// Applies every rule to files alone.
-    pub fn of_files(given: &Given) -> Self {
-        Self::from(doctor::judge_files(given))
-    }
-
-    /// Applies every rule to a machine and to files that are to hold on it.
-    pub fn with_files(evidence: &Evidence, given: &Given) -> Self {
-        Self::from(doctor::judge_with_files(evidence, given))
     }
 
     /// Findings of one severity.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use host::processes::Reason;
 use model::process::MappingPages;
 use model::texts::Texts;
-use model::{Backing, Bytes, PageKind};
+use model::{Address, Backing, Bytes, PageKind};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -34,8 +34,8 @@ impl Clone for Shared {
 
 #[derive(Clone)]
 struct Row {
-    start: u64,
-    end: u64,
+    start: Address,
+    end: Address,
     size: Bytes,
     perms: Arc<str>,
     name: Arc<str>,
@@ -47,7 +47,7 @@ struct Row {
 }
 
 impl MappingRows {
-    /// Adds a row. One whose addresses are no numbers, or for whose texts there is no room, cuts the list.
+    /// Adds a row. One for whose texts there is no room cuts the list.
     pub fn push(&mut self, row: &MappingRow) {
         match self.packed(row) {
             Some(row) if !self.is_cut => self.rows.push(row),
@@ -82,15 +82,13 @@ impl MappingRows {
 
     fn packed(&mut self, row: &MappingRow) -> Option<Row> {
         let pages = &row.pages;
-        let address = |text: &str| u64::from_str_radix(text, 16).ok();
         let texts = &mut self.texts.0;
-        let (start, end) = (address(&pages.start)?, address(&pages.end)?);
         let (perms, name) = (texts.of(&pages.perms)?, texts.of(&pages.name)?);
         let flags = texts.of(&pages.flags.join(" "))?;
         self.kinds.extend(pages.backing.iter());
         Some(Row {
-            start,
-            end,
+            start: pages.start,
+            end: pages.end,
             size: pages.size,
             perms,
             name,
@@ -106,8 +104,8 @@ impl Row {
     fn unpacked(&self, backing: Backing) -> MappingRow {
         MappingRow {
             pages: MappingPages {
-                start: format!("{:x}", self.start),
-                end: format!("{:x}", self.end),
+                start: self.start,
+                end: self.end,
                 perms: self.perms.to_string(),
                 name: self.name.to_string(),
                 size: self.size,
@@ -160,7 +158,7 @@ impl<'de> Visitor<'de> for Rows {
             if all.is_cut() {
                 let place = format!("{}-{}", row.pages.start, row.pages.end);
                 return Err(A::Error::custom(format!(
-                    "mapping {place}: not a range, or its texts are too long"
+                    "mapping {place}: the texts of all mappings are too long"
                 )));
             }
         }
@@ -199,6 +197,6 @@ mod tests {
     fn a_row_that_cannot_be_kept_is_named() {
         let wrong = ROWS.replacen("1000", "here", 1);
         let why = serde_json::from_str::<MappingRows>(&wrong).expect_err("no address");
-        assert!(why.to_string().starts_with("mapping here-3000: not a range"), "{why}");
+        assert!(why.to_string().starts_with("`here` is not an address"), "{why}");
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn want(words: &mut Words) -> Result<Want, GoalError> {
     })
 }
 
-/// The keys of a kind, for whoever wrote another one.
+/// The keys of a kind, for the message about an unknown one.
 pub(super) fn keys(want: &Want) -> &'static str {
     match want {
         Want::Pool(_) | Want::Kubernetes(_) => "SIZE=PAGES, node, group, mount",

@@ -27,7 +27,7 @@ pub struct Goal {
 pub enum Want {
     /// Pools of these sizes.
     Pool(PoolGoal),
-    /// A policy for transparent pages.
+    /// A THP policy.
     Thp(ThpGoal),
     /// A Java virtual machine.
     Jvm(JvmGoal),
@@ -159,7 +159,7 @@ pub struct VmGoal {
     pub name: String,
 }
 
-/// Hypervisors by their way of being told.
+/// Hypervisors by how they are configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hypervisor {
     /// libvirt's XML.

@@ -15,13 +15,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::Source;
+use host::processes::Stat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::syscall::wait;
 use crate::handles::{self, ENDING, Handles};
-use crate::stat;
 
 /// Processes and groups that can be told at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
@@ -207,8 +207,7 @@ impl Slot {
 
 /// Is the process of this number the one that had it then? `None` if there is none.
 fn is_same(source: &Source, pid: u32, since: u64) -> Option<bool> {
-    let text = source.text(&format!("/proc/{pid}/stat"));
-    let started = stat::parse(text.known()?)?.started;
+    let started = Stat::of(source, pid).into_result().ok()??.started()?;
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
     // Both are rounded down, so that a process that told itself at once began in the same tick at the latest.
     Some(started <= since / tick)

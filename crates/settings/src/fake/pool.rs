@@ -10,9 +10,9 @@ pub(crate) struct Node {
     pub(crate) persistent: u64,
     pub(crate) surplus: u64,
     pub(crate) in_use: u64,
-    /// Unbroken memory: how many pages more could be had.
+    /// Contiguous memory: how many more pages can be allocated.
     pub(crate) room: u64,
-    /// Broken memory: how many more could be had after compaction.
+    /// Fragmented memory: how many more can be allocated after compaction.
     pub(crate) broken: u64,
 }
 

@@ -39,7 +39,7 @@ fn cut_anywhere_it_says_what_its_whole_lines_say() {
     for end in 0..=bytes.len() {
         let story = parse(&bytes[..end], "j").expect("torn, not garbled");
         let whole = bytes[..end].iter().filter(|&&byte| byte == b'\n').count();
-        let knob = crate::knob::Knob::parse(PATH).expect("a setting");
+        let setting = crate::pool_setting::PoolSetting::parse(PATH).expect("a setting");
         let share = |pages, pending| Share {
             pages,
             base: 2,
@@ -52,7 +52,7 @@ fn cut_anywhere_it_says_what_its_whole_lines_say() {
             _ => Share::default(),
         };
         assert_eq!(
-            (story.run.is_some(), story.ledger.share(knob)),
+            (story.run.is_some(), story.ledger.share(setting)),
             (whole > 0, expected),
             "{end}"
         );

@@ -3,9 +3,9 @@
 use model::plan::{Change, Plan};
 use model::setup::{Applied, Came, End, Step};
 
-use super::book::{Book, Head, Record};
+use super::access::Access;
+use super::change_log::{ChangeLog, Head, Record};
 use super::error::SetupError;
-use super::hand::Hand;
 use super::survey::{Task, survey};
 use super::{How, Setup, change, undo};
 use crate::place::{Place, State};
@@ -20,20 +20,20 @@ impl Setup {
     ///
     /// # Errors
     /// The plan, the machine or the journals are not as they must be, or another run is at work: then nothing was changed.
-    /// Or a change failed: then those before it were undone, and what became of them is told.
+    /// Or a change failed: then those before it were undone, and the outcome of each is reported.
     pub fn apply(&self, plan: &Plan, how: &How<'_>) -> Result<Applied, SetupError> {
         plan.check()?;
         let (home, notes) = self.make_home()?;
         let _lock = home.try_lock()?;
-        refuse_cut_short(&Self::books(home)?)?;
-        self.door.prepare()?;
-        let hand = Hand::new(&self.door, how.leave);
-        let tasks = survey(&hand, plan)?;
-        let mut book = Book::create(home, Head::new(self.door.boot()?, plan.clone()))?;
-        let made = make(&hand, &mut book, &tasks, how).and_then(|steps| {
+        refuse_cut_short(&Self::logs(home)?)?;
+        self.writer.prepare()?;
+        let access = Access::new(&self.writer, how.leave);
+        let tasks = survey(&access, plan)?;
+        let mut log = ChangeLog::create(home, Head::new(self.writer.boot()?, plan.clone()))?;
+        let made = make(&access, &mut log, &tasks, how).and_then(|steps| {
             let end = end(&steps, how.exact);
             if end != End::RolledBack {
-                book.append(Record::Complete)?;
+                log.append(Record::Complete)?;
             }
             Ok(Applied {
                 goals: plan.goals.clone(),
@@ -42,20 +42,20 @@ impl Setup {
                 notes,
             })
         });
-        conclude(&hand, home, book, made)
+        conclude(&access, home, log, made)
     }
 }
 
-/// An earlier plan that was cut short must be undone first: what it was about to change is in doubt.
-fn refuse_cut_short(books: &[Book]) -> Result<(), SetupError> {
-    let cut_short = books.iter().find(|book| !book.story.complete);
-    cut_short.map_or(Ok(()), |book| Err(SetupError::CutShort(book.story.head.time.clone())))
+/// An earlier plan that was cut short must be undone first: the state of what it was about to change is unknown.
+fn refuse_cut_short(logs: &[ChangeLog]) -> Result<(), SetupError> {
+    let cut_short = logs.iter().find(|log| !log.story.complete);
+    cut_short.map_or(Ok(()), |log| Err(SetupError::CutShort(log.story.head.time.clone())))
 }
 
 /// Makes the changes; what was read back of each.
 fn make(
-    hand: &Hand<'_>,
-    book: &mut Book,
+    access: &Access<'_>,
+    log: &mut ChangeLog,
     tasks: &[(&Change, Option<Task>)],
     how: &How<'_>,
 ) -> Result<Vec<Step>, SetupError> {
@@ -66,14 +66,14 @@ fn make(
         }
         steps.push(match task {
             None => to_do(change),
-            Some(task) => made(hand, book, change, task)?,
+            Some(task) => made(access, log, change, task)?,
         });
     }
     Ok(steps)
 }
 
 /// Makes one change, and the directories that it needs.
-fn made(hand: &Hand<'_>, book: &mut Book, planned: &Change, task: &Task) -> Result<Step, SetupError> {
+fn made(access: &Access<'_>, log: &mut ChangeLog, planned: &Change, task: &Task) -> Result<Step, SetupError> {
     let Task { place, from, to } = task;
     if from.is(to) {
         return Ok(step(planned, task, from, Came::Already));
@@ -82,10 +82,10 @@ fn made(hand: &Hand<'_>, book: &mut Book, planned: &Change, task: &Task) -> Resu
         return Err(SetupError::MountedOtherwise(place.clone()));
     }
     if matches!(place, Place::File(_) | Place::Mount(_)) && *to != State::Absent {
-        make_directories(hand, book, place)?;
+        make_directories(access, log, place)?;
     }
-    let now = change(hand, book, place, from, to)?;
-    let short = hand.is_pool(place) && now.number() < to.number();
+    let now = change(access, log, place, from, to)?;
+    let short = access.is_pool(place) && now.number() < to.number();
     if !now.is(to) && !short {
         return Err(SetupError::NotTaken {
             place: place.clone(),
@@ -97,10 +97,10 @@ fn made(hand: &Hand<'_>, book: &mut Book, planned: &Change, task: &Task) -> Resu
     Ok(step(planned, task, &now, came))
 }
 
-fn make_directories(hand: &Hand<'_>, book: &mut Book, place: &Place) -> Result<(), SetupError> {
+fn make_directories(access: &Access<'_>, log: &mut ChangeLog, place: &Place) -> Result<(), SetupError> {
     for directory in place.directories() {
-        if hand.look(&directory)? == State::Absent {
-            change(hand, book, &directory, &State::Absent, &State::Directory)?;
+        if access.look(&directory)? == State::Absent {
+            change(access, log, &directory, &State::Absent, &State::Directory)?;
         }
     }
     Ok(())
@@ -117,15 +117,15 @@ fn end(steps: &[Step], exact: bool) -> End {
 
 /// Undoes what must not stay, and removes a journal with nothing in it.
 fn conclude(
-    hand: &Hand<'_>,
+    access: &Access<'_>,
     home: &StateDir,
-    mut book: Book,
+    mut log: ChangeLog,
     made: Result<Applied, SetupError>,
 ) -> Result<Applied, SetupError> {
     let result = match made {
         Ok(applied) if applied.end != End::RolledBack => Ok(applied),
         Ok(applied) => {
-            let told = undo::walk_back(hand, &mut book, false, false);
+            let told = undo::revert(access, &mut log, false, false);
             match told.iter().all(|back| back.came.is_settled()) {
                 true => Ok(rolled_back(applied)),
                 false => Err(SetupError::RolledBack {
@@ -136,10 +136,10 @@ fn conclude(
         }
         Err(cause) => Err(SetupError::RolledBack {
             cause: Box::new(cause),
-            told: undo::walk_back(hand, &mut book, false, false),
+            told: undo::revert(access, &mut log, false, false),
         }),
     };
-    book.remove_if_settled(home)?;
+    log.remove_if_settled(home)?;
     result
 }
 

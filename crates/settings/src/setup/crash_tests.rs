@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use super::scene::{Scene, how, plan};
 use super::{Setup, SetupError};
-use crate::door::Door;
 use crate::fake::{Fault, Process};
 use crate::place::{Place, State};
 use crate::sink::Sink;
+use crate::writer::Writer;
 
 /// More writes than the plan needs: twelve changes and the directories for them.
 const MOST: u64 = 40;
@@ -157,7 +157,7 @@ fn nothing_is_written_that_the_journal_has_not_announced_nor_outside_of_the_plan
         home: scene.home(),
         writes: Arc::clone(&writes),
     };
-    let setup = Setup::new(Door::new(scene.leases(), Box::new(watched)), [scene.home()]);
+    let setup = Setup::new(Writer::new(scene.leases(), Box::new(watched)), [scene.home()]);
     let plan = plan();
     setup.apply(&plan, &how()).expect("applied");
     assert!(setup.undo(false).expect("undone").is_settled());

@@ -6,7 +6,7 @@ use model::Unread;
 use model::plan::PlanError;
 use model::setup::Back;
 
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::place::Place;
 
 /// Why a plan was not applied, verified or undone.
@@ -17,24 +17,24 @@ pub enum SetupError {
     Plan(#[from] PlanError),
     /// The journals or the lock could not be used, or a value not be read.
     #[error(transparent)]
-    Door(#[from] DoorError),
-    /// Two changes of the plan write to one place, so undoing could not tell them apart.
+    Writer(#[from] WriterError),
+    /// Two changes of the plan write to one place, so undoing could not distinguish them.
     #[error("the plan changes {0} twice: make it one change")]
     Twice(Place),
     /// The machine is not as it was when the plan was made; nothing was changed.
-    #[error("the machine is not as the plan found it: {} (nothing was changed; make a new plan)", list(.0))]
+    #[error("the machine has changed since the plan was made: {} (nothing was changed; make a new plan)", list(.0))]
     Drift(Vec<Drift>),
     /// An earlier plan was neither applied to its end nor undone.
-    #[error("a plan whose application began at {0} did not come to its end: run `hugewise undo` first")]
+    #[error("the plan applied at {0} was interrupted: run `hugewise undo` first")]
     CutShort(String),
-    /// What an earlier plan changed cannot be told.
-    #[error("a journal of an earlier plan cannot be read: {0} (mend or delete it; it says what was changed)")]
-    Journal(DoorError),
+    /// It is not known what an earlier plan changed.
+    #[error("a journal of an earlier plan cannot be read: {0} (repair or delete it; it lists what was changed)")]
+    Journal(WriterError),
     /// The record of what was changed is another user's: root's, as a rule.
     #[error("what hugewise has changed is recorded in {0}, which this user may not read: run it as root")]
     NotOurs(String),
     /// No directory was named for the journals.
-    #[error("there is nowhere to record what is changed")]
+    #[error("changes cannot be recorded: no state directory")]
     Nowhere,
     /// The system did not take a value.
     #[error("cannot make {place} be {to}: {source}{}", advice(.source))]
@@ -46,7 +46,7 @@ pub enum SetupError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The system took a value without a word, but another stands there.
+    /// The system accepted a value silently, but another is in place.
     #[error("{place} was to become {asked}, but reads {found} after the write")]
     NotTaken {
         /// Where.
@@ -57,18 +57,18 @@ pub enum SetupError {
         found: String,
     },
     /// A pool could not be changed beside a measurement that has borrowed from it.
-    #[error("{pages} pages of {place} are on loan to a measurement: try again when it is done")]
+    #[error("a measurement holds {pages} pages of {place}: try again when it is done")]
     OnLoan {
         /// The pool.
         place: Place,
         /// How many.
         pages: u64,
     },
-    /// A hugetlbfs with other options is there already, and may be in use.
-    #[error("{0} is there already, with other options: unmount it, or plan for another directory")]
+    /// A hugetlbfs with other options is mounted already, and may be in use.
+    #[error("{0} is already mounted with other options: unmount it, or plan for another directory")]
     MountedOtherwise(Place),
     /// A pool got fewer pages than were asked for.
-    #[error("a pool got fewer pages than were asked for")]
+    #[error("a pool got fewer pages than requested")]
     Short,
     /// The user wanted it to end.
     #[error("interrupted")]
@@ -87,7 +87,7 @@ pub enum SetupError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Drift {
     /// Something else stands there.
-    #[error("{place}: planned over `{planned}`, found `{found}`{}", if *.already { ", which is what the plan wants" } else { "" })]
+    #[error("{place}: planned over `{planned}`, found `{found}`{}", if *.already { ", which is the planned value" } else { "" })]
     Differs {
         /// Where.
         place: String,
@@ -98,7 +98,7 @@ pub enum Drift {
         /// Is it what the plan wants?
         already: bool,
     },
-    /// The plan was made without knowing what stands there.
+    /// The plan was made without knowing the previous value.
     #[error("{place}: it was not read when the plan was made ({why}), so it could not be put back")]
     NotPlanned {
         /// Where.
@@ -120,7 +120,7 @@ impl SetupError {
     /// Was this user not allowed to?
     pub fn is_denied(&self) -> bool {
         match self {
-            Self::Door(error) => error.is_denied(),
+            Self::Writer(error) => error.is_denied(),
             Self::Put { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
             Self::RolledBack { cause, .. } => cause.is_denied(),
             _ => false,
@@ -141,7 +141,7 @@ impl SetupError {
 
 impl From<Unread> for SetupError {
     fn from(unread: Unread) -> Self {
-        Self::Door(unread.into())
+        Self::Writer(unread.into())
     }
 }
 
@@ -152,7 +152,7 @@ fn list(drifts: &[Drift]) -> String {
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::PermissionDenied => " (run it as root)",
-        io::ErrorKind::ResourceBusy => " (somebody uses it)",
+        io::ErrorKind::ResourceBusy => " (it is in use)",
         _ => "",
     }
 }
@@ -160,7 +160,7 @@ fn advice(source: &io::Error) -> &'static str {
 fn undone(told: &[Back]) -> String {
     let left: Vec<&Back> = told.iter().filter(|back| !back.came.is_settled()).collect();
     if left.is_empty() {
-        return "everything that had been done was undone".to_owned();
+        return "all changes were undone".to_owned();
     }
     let left = left
         .iter()

@@ -1,13 +1,13 @@
-//! Taking a pool to a number of pages: again and again while that helps, and never at the price of everybody else's memory.
+//! Taking a pool to a number of pages: again and again while that helps, and never at the cost of other programs' memory.
 
 use std::io;
 use std::path::PathBuf;
 
 use model::Bytes;
 
-use crate::error::DoorError;
-use crate::knob::{Knob, Which};
+use crate::error::WriterError;
 use crate::pool;
+use crate::pool_setting::{PoolSetting, Which};
 use crate::sink::Sink;
 
 /// Takes a pool to `wanted` persistent pages beside `on_loan`, or as near as memory allows.
@@ -16,39 +16,39 @@ use crate::sink::Sink;
 /// memory about. When a try gets nothing the machine is asked to compact its memory, once for each bit of progress.
 pub(super) fn to(
     sink: &dyn Sink,
-    knob: Knob,
+    setting: PoolSetting,
     wanted: u64,
     on_loan: u64,
     leave: Option<Bytes>,
-) -> Result<(), DoorError> {
-    let own = || Ok::<u64, DoorError>(knob.read(sink)?.saturating_sub(on_loan));
+) -> Result<(), WriterError> {
+    let own = || Ok::<u64, WriterError>(setting.read(sink)?.saturating_sub(on_loan));
     let mut now = own()?;
     if wanted <= now {
-        return write(sink, knob, wanted.saturating_add(on_loan));
+        return write(sink, setting, wanted.saturating_add(on_loan));
     }
     let mut compacted = false;
     loop {
-        let aim = wanted.min(now.saturating_add(pool::room(sink, knob.page, leave)?));
+        let aim = wanted.min(now.saturating_add(pool::room(sink, setting.page, leave)?));
         if aim <= now {
             return Ok(());
         }
-        write(sink, knob, aim.saturating_add(on_loan))?;
+        write(sink, setting, aim.saturating_add(on_loan))?;
         let got = own()?;
         if got >= wanted || (got <= now && compacted) {
             return Ok(());
         }
         compacted = got <= now;
         if compacted {
-            compact(sink, knob);
+            compact(sink, setting);
         }
         now = got;
     }
 }
 
-fn write(sink: &dyn Sink, knob: Knob, value: u64) -> Result<(), DoorError> {
-    sink.write(&knob.file(), &value.to_string())
-        .map_err(|source| DoorError::Write {
-            path: knob.path(),
+fn write(sink: &dyn Sink, setting: PoolSetting, value: u64) -> Result<(), WriterError> {
+    sink.write(&setting.file(), &value.to_string())
+        .map_err(|source| WriterError::Write {
+            path: setting.path(),
             value,
             source,
         })
@@ -56,9 +56,9 @@ fn write(sink: &dyn Sink, knob: Knob, value: u64) -> Result<(), DoorError> {
 
 /// Asks the kernel to move pages together. This is no setting: it leaves no state behind, so no journal knows of it, and
 /// a kernel that cannot do it is no reason to fail.
-fn compact(sink: &dyn Sink, knob: Knob) {
+fn compact(sink: &dyn Sink, setting: PoolSetting) {
     let everywhere = PathBuf::from("/proc/sys/vm/compact_memory");
-    let asked: io::Result<()> = match knob.which {
+    let asked: io::Result<()> = match setting.which {
         Which::NodePages(node) => {
             let node = PathBuf::from(format!("/sys/devices/system/node/node{node}/compact"));
             sink.write(&node, "1").or_else(|_| sink.write(&everywhere, "1"))

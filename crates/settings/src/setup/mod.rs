@@ -1,13 +1,13 @@
 //! A machine's set-up: a plan is applied, verified and undone here, and everything that was changed is kept account of.
 //!
 //! Every change is in a journal on disk before it is made, so that whatever ends the run (an error, SIGKILL, a power cut),
-//! [`Setup::undo`] can walk back to what stood there before.
+//! [`Setup::undo`] can revert to the previous values.
 
+mod access;
 mod apply;
-mod book;
+mod change_log;
 mod error;
 mod grow;
-mod hand;
 mod status;
 mod survey;
 mod undo;
@@ -27,18 +27,18 @@ use std::path::PathBuf;
 
 use model::Bytes;
 
-use crate::door::Door;
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::place::{Place, State};
 use crate::state_dir::StateDir;
-use book::{Book, Record};
-use hand::Hand;
+use crate::writer::Writer;
+use access::Access;
+use change_log::{ChangeLog, Record};
 
 pub use error::{Drift, SetupError};
 
-/// Applies plans to the machine, and walks back.
+/// Applies plans to the machine, and reverts them.
 pub struct Setup {
-    door: Door,
+    writer: Writer,
     homes: Vec<StateDir>,
 }
 
@@ -46,7 +46,7 @@ pub struct Setup {
 pub struct How<'a> {
     /// Undo everything if a pool gets fewer pages than were asked for.
     pub exact: bool,
-    /// What growing pools leaves to everybody else [usual: 10 % of memory, at least 512M].
+    /// Memory that growing pools leaves to other programs [usual: 10 % of memory, at least 512M].
     pub leave: Option<Bytes>,
     /// Asked before every change: does the user want it to end?
     pub stop: &'a dyn Fn() -> bool,
@@ -55,9 +55,9 @@ pub struct How<'a> {
 impl Setup {
     /// A set-up whose journals are in the first of `homes` that is there, or else can be made. Nothing is read or made
     /// until it is used.
-    pub fn new(door: Door, homes: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub fn new(writer: Writer, homes: impl IntoIterator<Item = PathBuf>) -> Self {
         let homes = homes.into_iter().map(StateDir).collect();
-        Self { door, homes }
+        Self { writer, homes }
     }
 
     /// The directory of the journals, if there is one.
@@ -65,7 +65,7 @@ impl Setup {
         for home in &self.homes {
             match home.check() {
                 Ok(()) => return Ok(Some(home)),
-                Err(DoorError::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                Err(WriterError::State { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 Err(_) if !rustix::process::geteuid().is_root() => {
                     return Err(SetupError::NotOurs(home.0.display().to_string()));
                 }
@@ -89,48 +89,54 @@ impl Setup {
         };
         let made = others.iter().find(|home| home.create().is_ok());
         notes.push(format!("{failed}; a restart may lose the record of what was changed"));
-        made.map(|home| (home, notes)).ok_or(SetupError::Door(failed))
+        made.map(|home| (home, notes)).ok_or(SetupError::Writer(failed))
     }
 
     /// The journals, oldest first. Call under the lock.
-    fn books(home: &StateDir) -> Result<Vec<Book>, SetupError> {
-        let opened = home.journals()?.into_iter().map(|path| Book::open(home, &path));
-        let opened: Result<Vec<Option<Book>>, DoorError> = opened.collect();
+    fn logs(home: &StateDir) -> Result<Vec<ChangeLog>, SetupError> {
+        let opened = home.journals()?.into_iter().map(|path| ChangeLog::open(home, &path));
+        let opened: Result<Vec<Option<ChangeLog>>, WriterError> = opened.collect();
         Ok(opened.map_err(SetupError::Journal)?.into_iter().flatten().collect())
     }
 
     /// Has the machine been restarted since?
-    fn is_restarted(&self, book: &Book) -> Result<bool, SetupError> {
-        Ok(self.door.boot()? != book.story.head.boot)
+    fn is_restarted(&self, log: &ChangeLog) -> Result<bool, SetupError> {
+        Ok(self.writer.boot()? != log.story.head.boot)
     }
 }
 
 /// For the fuzz target: the journal of a plan is read, or refused with a place in the file.
 pub(crate) fn read_any(bytes: &[u8]) {
-    if let Err(error) = book::parse(bytes, "fuzz") {
+    if let Err(error) = change_log::parse(bytes, "fuzz") {
         assert!(error.place.starts_with("fuzz:"), "{error}");
     }
 }
 
 /// Makes one change: announced in the journal, made, and read back. Refuses when something else than `from` stands there.
-fn change(hand: &Hand<'_>, book: &mut Book, place: &Place, from: &State, to: &State) -> Result<State, SetupError> {
-    book.append(Record::Set {
+fn change(
+    access: &Access<'_>,
+    log: &mut ChangeLog,
+    place: &Place,
+    from: &State,
+    to: &State,
+) -> Result<State, SetupError> {
+    log.append(Record::Set {
         place: place.clone(),
         from: from.clone(),
         to: to.clone(),
     })?;
-    let read_back = |book: &mut Book, state: &State| {
+    let read_back = |log: &mut ChangeLog, state: &State| {
         let (place, state) = (place.clone(), state.clone());
-        book.append(Record::Now { place, state })
+        log.append(Record::Now { place, state })
     };
-    // Syncing takes a while, so this is read after it. If it cannot be, the change stays in doubt, for `undo` to decide.
-    let found = hand.look(place)?;
+    // Syncing takes a while, so this is read after it. If it cannot be, the change stays unfinished, for `undo` to decide.
+    let found = access.look(place)?;
     if !found.is(from) {
-        read_back(book, from)?;
+        read_back(log, from)?;
         return Err(SetupError::Drift(vec![survey::differs(place, from, &found, to)]));
     }
-    let put = hand.put(place, to);
-    let now = hand.look(place)?;
-    read_back(book, &now)?;
+    let put = access.put(place, to);
+    let now = access.look(place)?;
+    read_back(log, &now)?;
     put.map(|()| now)
 }

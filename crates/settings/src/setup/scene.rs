@@ -8,9 +8,9 @@ use model::{Bytes, Reading};
 use tempfile::TempDir;
 
 use super::{How, Setup, SetupError};
-use crate::door::Door;
 use crate::fake::{Fault, Machine, Process};
 use crate::place::{FileState, Place, State};
+use crate::writer::Writer;
 
 pub(super) const M2: Bytes = Bytes::mib(2);
 pub(super) const THP: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -188,8 +188,8 @@ impl Scene {
     /// A hugewise process.
     pub(super) fn run(&self) -> (Process, Setup) {
         let process = self.machine.process(self.next_pid.replace(self.next_pid.get() + 1));
-        let door = Door::new(self.leases(), Box::new(process.clone()));
-        (process, Setup::new(door, [self.home()]))
+        let writer = Writer::new(self.leases(), Box::new(process.clone()));
+        (process, Setup::new(writer, [self.home()]))
     }
 
     /// A process that is struck by a fault while it applies the plan.

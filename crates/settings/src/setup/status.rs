@@ -4,9 +4,9 @@ use model::setup::{Held, Run, Status};
 use model::{Cause, Reading, Unread};
 
 use super::Setup;
-use super::book::{Book, Entry};
+use super::access::Access;
+use super::change_log::{ChangeLog, Entry};
 use super::error::SetupError;
-use super::hand::Hand;
 
 impl Setup {
     /// Every plan that was applied and not undone, oldest first.
@@ -18,25 +18,25 @@ impl Setup {
             return Ok(Status { runs: Vec::new() });
         };
         let _lock = home.try_lock()?;
-        let hand = Hand::new(&self.door, None);
-        let books = Self::books(home)?;
-        let runs: Result<Vec<Run>, SetupError> = books.iter().map(|book| self.run(&hand, book)).collect();
+        let access = Access::new(&self.writer, None);
+        let logs = Self::logs(home)?;
+        let runs: Result<Vec<Run>, SetupError> = logs.iter().map(|log| self.run(&access, log)).collect();
         runs.map(|runs| Status { runs })
     }
 
-    fn run(&self, hand: &Hand<'_>, book: &Book) -> Result<Run, SetupError> {
+    fn run(&self, access: &Access<'_>, log: &ChangeLog) -> Result<Run, SetupError> {
         Ok(Run {
-            time: book.story.head.time.clone(),
-            goals: book.story.head.plan.goals.clone(),
-            complete: book.story.complete,
-            restarted: self.is_restarted(book)?,
-            changes: book.story.entries.iter().map(|entry| held(hand, entry)).collect(),
+            time: log.story.head.time.clone(),
+            goals: log.story.head.plan.goals.clone(),
+            complete: log.story.complete,
+            restarted: self.is_restarted(log)?,
+            changes: log.story.entries.iter().map(|entry| held(access, entry)).collect(),
         })
     }
 }
 
-fn held(hand: &Hand<'_>, entry: &Entry) -> Held {
-    let now = match hand.look(&entry.place) {
+fn held(access: &Access<'_>, entry: &Entry) -> Held {
+    let now = match access.look(&entry.place) {
         Ok(now) => Reading::Known(now.to_string()),
         Err(error) => Reading::Unread(Unread::new(Cause::Failed, entry.place.path(), error.to_string())),
     };

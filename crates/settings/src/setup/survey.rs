@@ -5,21 +5,21 @@ use std::collections::BTreeSet;
 use model::Reading;
 use model::plan::{Change, Plan};
 
+use super::access::Access;
 use super::error::{Drift, SetupError};
-use super::hand::Hand;
 use crate::place::{Place, State, wanted};
 
 /// One change of a plan that this host can make.
 pub(super) struct Task {
     pub(super) place: Place,
-    /// What stands there.
+    /// Its value.
     pub(super) from: State,
     /// What shall stand there.
     pub(super) to: State,
 }
 
 /// What is to be done for each change of the plan, `None` for instructions; or everything that is not as planned.
-pub(super) fn survey<'a>(hand: &Hand<'_>, plan: &'a Plan) -> Result<Vec<(&'a Change, Option<Task>)>, SetupError> {
+pub(super) fn survey<'a>(access: &Access<'_>, plan: &'a Plan) -> Result<Vec<(&'a Change, Option<Task>)>, SetupError> {
     let mut places = BTreeSet::new();
     let (mut tasks, mut drifts) = (Vec::new(), Vec::new());
     for change in &plan.changes {
@@ -30,7 +30,7 @@ pub(super) fn survey<'a>(hand: &Hand<'_>, plan: &'a Plan) -> Result<Vec<(&'a Cha
         if !places.insert(place.clone()) {
             return Err(SetupError::Twice(place));
         }
-        match task(hand, change, place) {
+        match task(access, change, place) {
             Ok(task) => tasks.push((change, Some(task))),
             Err(drift) => drifts.push(drift),
         }
@@ -41,8 +41,8 @@ pub(super) fn survey<'a>(hand: &Hand<'_>, plan: &'a Plan) -> Result<Vec<(&'a Cha
     }
 }
 
-fn task(hand: &Hand<'_>, change: &Change, place: Place) -> Result<Task, Drift> {
-    let from = hand.look(&place).map_err(|error| Drift::Unread {
+fn task(access: &Access<'_>, change: &Change, place: Place) -> Result<Task, Drift> {
+    let from = access.look(&place).map_err(|error| Drift::Unread {
         place: place.to_string(),
         why: error.to_string(),
     })?;

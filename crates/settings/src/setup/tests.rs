@@ -9,7 +9,7 @@ use super::scene::{
     DROP_IN, LIMITS_D, M2, OVERCOMMIT, SYSCTL_D, Scene, THP, file, how, nobody, only, plan, pool, setting, text,
 };
 use super::{How, SetupError};
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::place::{FileState, Place, State};
 use crate::state_dir::StateDir;
 
@@ -92,7 +92,7 @@ fn drift_is_refused_with_every_place_named_and_nothing_written() {
     assert_eq!(
         told,
         [
-            format!("{THP}/enabled: planned over `madvise`, found `always`, which is what the plan wants"),
+            format!("{THP}/enabled: planned over `madvise`, found `always`, which is the planned value"),
             format!("{}: planned over `5`, found `6`", pool(1)),
             format!("{SYSCTL_D}: planned over `(nothing)`, found `a symbolic link`"),
         ]
@@ -232,14 +232,14 @@ fn of_two_at_once_one_is_refused() {
     home.create().expect("made");
     let _lock = home.try_lock().expect("the first");
     let error = scene.apply(&plan()).expect_err("busy");
-    assert!(matches!(error, SetupError::Door(DoorError::Busy { .. })), "{error}");
+    assert!(matches!(error, SetupError::Writer(WriterError::Busy { .. })), "{error}");
     assert_eq!(scene.machine.world().written.len(), 0);
 }
 
 #[test]
 fn what_measurements_have_on_loan_is_left_to_them() {
     let scene = Scene::new();
-    let lender = crate::door::Door::new(scene.leases(), Box::new(scene.run().0));
+    let lender = crate::writer::Writer::new(scene.leases(), Box::new(scene.run().0));
     let lease = lender.lease_pool(M2, 100).expect("a lease");
     let value = || scene.machine.pool(M2, |pool| pool.overcommit);
     let lent = value();

@@ -5,16 +5,16 @@ use std::io;
 use model::plan::Target;
 use model::setup::{Back, BackCame, Undone};
 
-use super::book::{Book, Entry, Record};
+use super::access::Access;
+use super::change_log::{ChangeLog, Entry, Record};
 use super::error::SetupError;
-use super::hand::Hand;
 use super::{Setup, change};
 use crate::place::{Place, State};
 
 impl Setup {
     /// Undoes every plan that was applied, the last change first.
     ///
-    /// A value that others have changed since is left as it is and told; with `forget` it is not kept account of any more.
+    /// A value that was changed since is left as it is and reported; with `forget` it is no longer tracked.
     /// A pool is never taken below its pages in use. What could not be undone stays in the journal, for the next time.
     ///
     /// # Errors
@@ -25,30 +25,30 @@ impl Setup {
             return Ok(Undone { steps, notes });
         };
         let _lock = home.try_lock()?;
-        let books = Self::books(home)?;
-        let hand = Hand::new(&self.door, None);
-        self.door.prepare()?;
-        for mut book in books.into_iter().rev() {
-            let restarted = self.is_restarted(&book)?;
-            steps.extend(walk_back(&hand, &mut book, restarted, forget));
-            notes.extend(needs_reboot(&book, restarted));
-            book.remove_if_settled(home)?;
+        let logs = Self::logs(home)?;
+        let access = Access::new(&self.writer, None);
+        self.writer.prepare()?;
+        for mut log in logs.into_iter().rev() {
+            let restarted = self.is_restarted(&log)?;
+            steps.extend(revert(&access, &mut log, restarted, forget));
+            notes.extend(needs_reboot(&log, restarted));
+            log.remove_if_settled(home)?;
         }
         Ok(Undone { steps, notes })
     }
 }
 
 /// Undoes all that a journal knows of.
-pub(super) fn walk_back(hand: &Hand<'_>, book: &mut Book, restarted: bool, forget: bool) -> Vec<Back> {
-    let entries = book.story.entries.clone();
+pub(super) fn revert(access: &Access<'_>, log: &mut ChangeLog, restarted: bool, forget: bool) -> Vec<Back> {
+    let entries = log.story.entries.clone();
     let back = |entry: Entry| {
         let walk = Walk {
-            hand,
+            access,
             restarted,
             forget,
         };
-        let outcome = walk.back(book, &entry);
-        let (came, found, note) = outcome.unwrap_or_else(|error| failed(hand, &entry, &error));
+        let outcome = walk.back(log, &entry);
+        let (came, found, note) = outcome.unwrap_or_else(|error| failed(access, &entry, &error));
         Back {
             place: entry.place.to_string(),
             found,
@@ -65,37 +65,37 @@ type Outcome = (BackCame, String, String);
 
 /// How to walk back.
 struct Walk<'a> {
-    hand: &'a Hand<'a>,
+    access: &'a Access<'a>,
     /// Has the machine been restarted since the change?
     restarted: bool,
     forget: bool,
 }
 
 impl Walk<'_> {
-    fn back(&self, book: &mut Book, entry: &Entry) -> Result<Outcome, SetupError> {
-        let now = self.hand.look(&entry.place)?;
+    fn back(&self, log: &mut ChangeLog, entry: &Entry) -> Result<Outcome, SetupError> {
+        let now = self.access.look(&entry.place)?;
         if now.is(&entry.before) {
-            return self.settle(book, entry, &now);
+            return self.settle(log, entry, &now);
         }
-        let gone = self.restarted && !entry.place.is_on_disk() && !(entry.owns(&now) && sets_again(book));
+        let gone = self.restarted && !entry.place.is_on_disk() && !(entry.owns(&now) && sets_again(log));
         if gone {
-            forget(book, entry)?;
+            forget(log, entry)?;
             let note = "the machine has been restarted since, and this is not what hugewise put there";
             return Ok((BackCame::Restarted, now.to_string(), note.to_owned()));
         }
         match entry.owns(&now) {
-            true => self.restore(book, entry, &now),
-            false => self.leave(book, entry, &now, by_others(entry)),
+            true => self.restore(log, entry, &now),
+            false => self.leave(log, entry, &now, by_others(entry)),
         }
     }
 
-    /// What stood there before stands there.
-    fn settle(&self, book: &mut Book, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
+    /// The previous value is in place.
+    fn settle(&self, log: &mut ChangeLog, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
         if entry.pending.is_some() && matches!(entry.place, Place::File(_)) {
             // A write that was cut short may have left its draft beside the file; this removes it.
-            self.hand.put(&entry.place, now)?;
+            self.access.put(&entry.place, now)?;
         }
-        forget(book, entry)?;
+        forget(log, entry)?;
         let came = match self.restarted && !entry.place.is_on_disk() {
             true => BackCame::Restarted,
             false => BackCame::AlreadyBack,
@@ -103,14 +103,14 @@ impl Walk<'_> {
         Ok((came, now.to_string(), String::new()))
     }
 
-    fn restore(&self, book: &mut Book, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
+    fn restore(&self, log: &mut ChangeLog, entry: &Entry, now: &State) -> Result<Outcome, SetupError> {
         let found = now.to_string();
-        let to = self.hand.reachable(&entry.place, &entry.before)?;
+        let to = self.access.reachable(&entry.place, &entry.before)?;
         let got = match now.is(&to) {
             true => to.clone(),
-            false => match change(self.hand, book, &entry.place, now, &to) {
+            false => match change(self.access, log, &entry.place, now, &to) {
                 Err(SetupError::Put { source, .. }) if is_filled(&source) => {
-                    return self.leave(book, entry, now, "others have put something into it".to_owned());
+                    return self.leave(log, entry, now, "others have put something into it".to_owned());
                 }
                 changed => changed?,
             },
@@ -131,11 +131,11 @@ impl Walk<'_> {
     }
 
     /// Leaves what others have changed.
-    fn leave(&self, book: &mut Book, entry: &Entry, now: &State, why: String) -> Result<Outcome, SetupError> {
+    fn leave(&self, log: &mut ChangeLog, entry: &Entry, now: &State, why: String) -> Result<Outcome, SetupError> {
         if !self.forget {
             return Ok((BackCame::Changed, now.to_string(), why));
         }
-        forget(book, entry)?;
+        forget(log, entry)?;
         Ok((BackCame::Forgotten, now.to_string(), why))
     }
 }
@@ -148,8 +148,8 @@ fn by_others(entry: &Entry) -> String {
     )
 }
 
-fn failed(hand: &Hand<'_>, entry: &Entry, error: &SetupError) -> Outcome {
-    let found = hand
+fn failed(access: &Access<'_>, entry: &Entry, error: &SetupError) -> Outcome {
+    let found = access
         .look(&entry.place)
         .map_or_else(|_| "(unread)".to_owned(), |now| now.to_string());
     let came = match error {
@@ -160,14 +160,14 @@ fn failed(hand: &Hand<'_>, entry: &Entry, error: &SetupError) -> Outcome {
     (came, found, error.to_string())
 }
 
-fn forget(book: &mut Book, entry: &Entry) -> Result<(), SetupError> {
+fn forget(log: &mut ChangeLog, entry: &Entry) -> Result<(), SetupError> {
     let place = entry.place.clone();
-    Ok(book.append(Record::Forget { place })?)
+    Ok(log.append(Record::Forget { place })?)
 }
 
 /// Does the plan write files, which may have set the kernel again at boot?
-fn sets_again(book: &Book) -> bool {
-    let mut changes = book.story.head.plan.changes.iter();
+fn sets_again(log: &ChangeLog) -> bool {
+    let mut changes = log.story.head.plan.changes.iter();
     changes.any(|change| matches!(change.target, Target::File { .. }))
 }
 
@@ -176,8 +176,8 @@ fn is_filled(error: &io::Error) -> bool {
 }
 
 /// After a restart with a change that counts from boot on, only another restart is without it.
-fn needs_reboot(book: &Book, restarted: bool) -> Vec<String> {
-    let changes = book.story.head.plan.changes.iter();
+fn needs_reboot(log: &ChangeLog, restarted: bool) -> Vec<String> {
+    let changes = log.story.head.plan.changes.iter();
     let boot = changes.filter(|change| change.risk.reboot && restarted && change.target.is_applicable());
     boot.map(|change| format!("{}: the machine runs with it until it is restarted", change.target))
         .collect()

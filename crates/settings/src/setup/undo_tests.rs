@@ -95,7 +95,7 @@ fn after_a_restart_settings_are_gone_and_files_are_undone() {
     let before = scene.machine.world().set_up();
     scene.apply(&plan()).expect("applied");
     let disk = scene.machine.world().disk.clone();
-    // The new boot: settings as before but for one that the sysctl file set, and one that somebody else sets.
+    // The new boot: settings as before but for one that the sysctl file set, and one that another program sets.
     let mut world = before.clone();
     world.disk = disk;
     *scene.machine.world() = world;

@@ -1,4 +1,4 @@
-//! Verifying: is what was asked for there, at every layer, and does anybody use it?
+//! Verifying: is what was requested in effect at every layer, and does a process use it?
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,9 @@ use model::setup::{Check, User, Verdict, Verified, VerifiedPlan};
 use model::{Bytes, PageKind, Reading};
 
 use super::Setup;
+use super::access::Access;
 use super::apply::still_to_do;
 use super::error::SetupError;
-use super::hand::Hand;
 use crate::place::{Place, State, wanted};
 
 impl Setup {
@@ -19,38 +19,38 @@ impl Setup {
     /// # Errors
     /// When the journals cannot be used, or another run is at work.
     pub fn verify(&self, plan: Option<&Plan>, processes: &Reading<Processes>) -> Result<Verified, SetupError> {
-        let hand = Hand::new(&self.door, None);
+        let access = Access::new(&self.writer, None);
         let plans = match plan {
             Some(plan) => {
                 plan.check()?;
-                vec![(verified(&hand, plan, None, false), plan.clone())]
+                vec![(verified(&access, plan, None, false), plan.clone())]
             }
-            None => self.applied(&hand)?,
+            None => self.applied(&access)?,
         };
         let (plans, asked): (Vec<VerifiedPlan>, Vec<Plan>) = plans.into_iter().unzip();
-        let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&hand, plan)).collect();
+        let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&access, plan)).collect();
         let users = processes.as_ref().map(|processes| users(processes, &kinds));
         let notes = notes(&plans, &kinds, &users, processes);
         Ok(Verified { plans, users, notes })
     }
 
-    fn applied(&self, hand: &Hand<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
+    fn applied(&self, access: &Access<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
         let Some(home) = self.home()? else {
             return Ok(Vec::new());
         };
         let _lock = home.try_lock()?;
-        let books = Self::books(home)?;
-        let verify = |book: &super::Book| {
-            let (plan, time) = (book.story.head.plan.clone(), book.story.head.time.clone());
-            let restarted = self.is_restarted(book)?;
-            Ok((verified(hand, &plan, Some(time), restarted), plan))
+        let logs = Self::logs(home)?;
+        let verify = |log: &super::ChangeLog| {
+            let (plan, time) = (log.story.head.plan.clone(), log.story.head.time.clone());
+            let restarted = self.is_restarted(log)?;
+            Ok((verified(access, &plan, Some(time), restarted), plan))
         };
-        books.iter().map(verify).collect()
+        logs.iter().map(verify).collect()
     }
 }
 
-fn verified(hand: &Hand<'_>, plan: &Plan, applied: Option<String>, restarted: bool) -> VerifiedPlan {
-    let checks = plan.changes.iter().map(|change| check(hand, change, restarted));
+fn verified(access: &Access<'_>, plan: &Plan, applied: Option<String>, restarted: bool) -> VerifiedPlan {
+    let checks = plan.changes.iter().map(|change| check(access, change, restarted));
     VerifiedPlan {
         goals: plan.goals.clone(),
         applied,
@@ -59,7 +59,7 @@ fn verified(hand: &Hand<'_>, plan: &Plan, applied: Option<String>, restarted: bo
     }
 }
 
-fn check(hand: &Hand<'_>, change: &Change, restarted: bool) -> Check {
+fn check(access: &Access<'_>, change: &Change, restarted: bool) -> Check {
     let (found, asked, verdict, note) = match Place::of(&change.target) {
         None => {
             let place = change.target.to_string();
@@ -70,7 +70,7 @@ fn check(hand: &Hand<'_>, change: &Change, restarted: bool) -> Check {
                 String::new(),
             )
         }
-        Some(place) => held_against(hand, change, &place, restarted),
+        Some(place) => held_against(access, change, &place, restarted),
     };
     Check {
         id: change.id.clone(),
@@ -84,12 +84,12 @@ fn check(hand: &Hand<'_>, change: &Change, restarted: bool) -> Check {
 }
 
 fn held_against(
-    hand: &Hand<'_>,
+    access: &Access<'_>,
     change: &Change,
     place: &Place,
     restarted: bool,
 ) -> (Reading<String>, String, Verdict, String) {
-    let now = match hand.look(place) {
+    let now = match access.look(place) {
         Ok(now) => now,
         Err(error) => {
             let why = model::Unread::new(model::Cause::Failed, place.path(), error.to_string());
@@ -102,7 +102,7 @@ fn held_against(
         }
     };
     let to = wanted(&change.target, &change.after, &now);
-    let verdict = verdict(hand, place, &now, &to);
+    let verdict = verdict(access, place, &now, &to);
     let note = match verdict {
         Verdict::Obtained if !restarted => still_to_do(change),
         Verdict::Obtained => String::new(),
@@ -112,8 +112,8 @@ fn held_against(
     (Reading::Known(now.to_string()), to.to_string(), verdict, note)
 }
 
-fn verdict(hand: &Hand<'_>, place: &Place, now: &State, to: &State) -> Verdict {
-    let pages = now.number().zip(to.number()).filter(|_| hand.is_pool(place));
+fn verdict(access: &Access<'_>, place: &Place, now: &State, to: &State) -> Verdict {
+    let pages = now.number().zip(to.number()).filter(|_| access.is_pool(place));
     match pages {
         Some((now, to)) if now >= to => Verdict::Obtained,
         Some(_) => Verdict::Short,
@@ -138,10 +138,10 @@ impl Asked {
     }
 }
 
-fn kinds(hand: &Hand<'_>, plan: &Plan) -> Vec<Asked> {
+fn kinds(access: &Access<'_>, plan: &Plan) -> Vec<Asked> {
     let kind = |change: &Change| match &change.target {
         Target::Setting { path } if path.contains("/transparent_hugepage/") => Some(Asked::Transparent),
-        target => hand.page(&Place::of(target)?).map(Asked::Pool),
+        target => access.page(&Place::of(target)?).map(Asked::Pool),
     };
     plan.changes.iter().filter_map(kind).collect()
 }

@@ -54,7 +54,7 @@ fn is_empty(root: &Rooted, at: &str) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Takes the hugetlbfs on top away, unless somebody uses it.
+/// Unmounts the topmost hugetlbfs, unless it is in use.
 pub(super) fn unmount(root: &Rooted, at: &str) -> io::Result<()> {
     match look(at)? {
         State::Mounted(_) => {}

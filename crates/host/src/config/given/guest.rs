@@ -1,4 +1,4 @@
-//! Virtual machines as libvirt and QEMU are told to make them.
+//! Virtual machines as libvirt and QEMU are configured to start them.
 
 use model::{Bytes, Unread};
 
@@ -28,7 +28,7 @@ pub enum Backing {
     Any,
     /// hugetlb pages of a size; `None` is the host's default size.
     Hugetlb(Option<Bytes>),
-    /// A file of which the command line alone does not tell whether it is in a hugetlbfs.
+    /// A file; the command line alone does not show whether it is in a hugetlbfs.
     Path(String),
 }
 

@@ -7,7 +7,7 @@ use super::{empty, shell};
 use crate::programs::Jvm;
 use crate::{Snapshot, Source, Tree, programs};
 
-/// What a Java virtual machine will be told.
+/// The options of a Java virtual machine to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Java {
     /// The file.

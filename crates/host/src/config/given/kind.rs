@@ -86,7 +86,7 @@ impl FileKind {
         let fits: Vec<Self> = Self::ALL.into_iter().filter(|kind| kind.fits(text)).collect();
         let seen = match fits[..] {
             [kind] => return Ok(kind),
-            [] => "neither its name nor its content tells".to_owned(),
+            [] => "neither its name nor its content shows it".to_owned(),
             _ => {
                 let words: Vec<&str> = fits.iter().map(|kind| kind.word()).collect();
                 format!("its content could be {}", words.join(" or "))

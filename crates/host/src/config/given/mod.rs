@@ -49,7 +49,7 @@ pub struct Given {
     pub guests: Vec<Guest>,
     /// Files of VMware: `.vmx` and ESX advanced settings.
     pub vmware: Vec<Vmware>,
-    /// Everything that sets the policy of transparent pages.
+    /// Everything that sets the THP policy.
     pub policies: Vec<PolicyLine>,
     /// Lines that have no known form; what they ask for is not judged.
     pub garbled: Vec<Unread>,
@@ -79,7 +79,7 @@ pub struct Server {
 /// Why a file cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GivenError {
-    /// Neither its name nor its content tells what it is.
+    /// Neither its name nor its content shows what it is.
     #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::names("|"))]
     Unsure {
         /// The file.
@@ -93,10 +93,10 @@ pub enum GivenError {
 }
 
 impl Given {
-    /// Takes a file in. Without a `kind` it is told from the name and, failing that, from the content.
+    /// Takes a file in. Without a `kind` the name decides and, failing that, the content.
     ///
     /// # Errors
-    /// If the kind cannot be told, or the whole file does not have that kind's form. Single lines without form are kept
+    /// If the kind cannot be recognized, or the whole file does not have that kind's form. Single lines without form are kept
     /// in [`Given::garbled`].
     pub fn add(&mut self, path: &str, bytes: &[u8], kind: Option<FileKind>) -> Result<FileKind, GivenError> {
         let text = String::from_utf8_lossy(bytes);
@@ -112,6 +112,11 @@ impl Given {
     /// Was a file of that kind given?
     pub fn has(&self, kind: FileKind) -> bool {
         self.kinds.contains(&kind)
+    }
+
+    /// Was any file given?
+    pub fn has_any(&self) -> bool {
+        !self.kinds.is_empty()
     }
 
     /// Environment variables that services and containers are started with: where, name, value.

@@ -14,7 +14,7 @@ pub struct Service {
     pub path: String,
     /// `User=`.
     pub user: Option<Setting>,
-    /// Limits and transparent pages.
+    /// Limits and THP.
     pub unit: Unit,
     /// `Environment=`, a variable each.
     pub environment: Vec<Setting>,

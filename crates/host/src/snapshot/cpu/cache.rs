@@ -1,4 +1,4 @@
-//! Caches as sysfs tells them.
+//! Caches as sysfs reports them.
 
 use model::{Bytes, Reading};
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ pub struct Cache {
     pub level: u32,
     /// What it holds.
     pub holds: CacheHolds,
-    /// Its size; many virtual and arm64 machines do not tell.
+    /// Its size; many virtual and arm64 machines do not report it.
     pub size: Reading<Bytes>,
     /// Ways.
     pub ways: Reading<u64>,
@@ -52,7 +52,7 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Cache>> {
     })
 }
 
-/// `None` for an entry without a known level and kind, which tells nothing.
+/// `None` for an entry without a known level and kind.
 fn cache(source: &Source, directory: &str) -> Option<Cache> {
     let path = |name: &str| format!("{directory}/{name}");
     let holds = match source.line(&path("type")).known()?.as_str() {

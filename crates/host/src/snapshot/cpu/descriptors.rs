@@ -52,7 +52,7 @@ const TABLE: [Row; 36] = [
     (0xc3, 2, Unified, &[GIB1], 16, 4),
     (0xc4, 1, Data, &[MIB2, MIB4], 32, 4),
     (0xca, 2, Unified, &[KIB4], 512, 4),
-    // Descriptors of caches, which sysfs tells better, and 0xfe ("see leaf 0x18") name no TLB.
+    // Descriptors of caches, which sysfs reports better, and 0xfe ("see leaf 0x18") name no TLB.
 ];
 
 /// The arrays that a descriptor stands for; none for caches and unknown ones.

@@ -84,7 +84,7 @@ fn unknown(flagged: Option<bool>) -> Unread {
         None => Unread::new(
             Cause::Absent,
             "/sys/class/dmi/id",
-            "nothing tells whether there is a hypervisor",
+            "nothing shows whether there is a hypervisor",
         ),
     }
 }

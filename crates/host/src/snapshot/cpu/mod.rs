@@ -43,7 +43,7 @@ pub struct Cpu {
     pub virtual_bits: Reading<u32>,
     /// Its caches, from the core outwards.
     pub caches: Reading<Vec<Cache>>,
-    /// Its TLBs as CPUID tells them; masked if the hypervisor answers with zeros.
+    /// Its TLBs as CPUID reports them; masked if the hypervisor answers with zeros.
     pub tlb: Reading<Tlb>,
     /// The hypervisor's vendor, `none` on bare metal.
     pub hypervisor: Reading<String>,

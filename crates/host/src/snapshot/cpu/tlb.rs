@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::descriptors;
 use super::leaves::{EXTENDED, Leaves, Registers};
 
-/// All translation caches that the CPU tells of.
+/// All translation caches that the CPU reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tlb {
     /// The arrays, from the core outwards.
     pub arrays: Vec<TlbArray>,
-    /// Leaves that should tell of more and did not.
+    /// Leaves that should describe more and do not.
     pub unread: Vec<Unread>,
 }
 
@@ -27,7 +27,7 @@ pub struct TlbArray {
     pub pages: Vec<Bytes>,
     /// Number of entries.
     pub entries: u32,
-    /// Ways; as many as entries if it is fully associative. 0 if not told.
+    /// Ways; as many as entries if it is fully associative. 0 if not reported.
     pub ways: u32,
     /// The CPUID leaf that says so, and what it leaves out.
     pub leaf: String,
@@ -71,7 +71,7 @@ const MIB2: Bytes = Bytes::mib(2);
 const MIB4: Bytes = Bytes::mib(4);
 const GIB1: Bytes = Bytes::gib(1);
 
-/// Everything that the vendor's leaves tell.
+/// Everything that the vendor's leaves report.
 ///
 /// # Errors
 /// Masked when the leaves are there and all of them answer with zeros; absent when there are none.
@@ -314,7 +314,7 @@ impl AmdField {
     }
 }
 
-/// AMD's associativity codes; a code stands for a range of ways from this one up. 0 where it tells nothing.
+/// AMD's associativity codes; a code stands for a range of ways from this one up. 0 where it has no meaning.
 fn ways_of_code(code: u32, entries: u32) -> u32 {
     match code {
         code @ 1..=4 => code,

@@ -1,6 +1,6 @@
 //! A machine as doctor judges it: with what hugewise applied to it, and without what its runs have borrowed for a while.
 
-use host::{Applied, Evidence};
+use host::{Applied, Evidence, Snapshot};
 use jiff::Timestamp;
 use model::setup::{Run, Status};
 use model::{Cause, Reading, Unread};
@@ -9,13 +9,13 @@ use crate::commands::apply::setup;
 use crate::commands::{Desk, pools};
 
 /// Everything about the machine. Of a captured one nothing is known of what hugewise did to it.
-pub(in crate::commands) fn evidence(desk: &Desk<'_>) -> Evidence {
-    let mut evidence = Evidence::gather(&desk.source);
+pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {
+    let mut evidence = Evidence::beside(&desk.source, snapshot);
     if desk.source.is_live() {
-        match pools::door().loans() {
+        match pools::writer().loans() {
             Ok(loans) => loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages)),
             Err(error) => desk.ui.say(&format!(
-                "which huge pages runs of hugewise have on loan could not be read, so they count as the pool's own: {error}"
+                "the huge pages that runs of hugewise hold as leases could not be read, so they count as the pool's own: {error}"
             )),
         }
         evidence.applied = since_boot(&evidence.uptime);

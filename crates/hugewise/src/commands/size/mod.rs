@@ -127,7 +127,7 @@ fn postgres(source: &Source, typed: &typed::Postgres) -> anyhow::Result<(Sizing,
     Ok((postgres::postgres(&settings, typed.pages)?, warnings))
 }
 
-/// What to know about pages that the server did not tell itself.
+/// Notes on page counts that the server did not report itself.
 pub(super) fn estimated(why: &str) -> Warning {
     let text = format!("the server could not be asked ({why}); the pages are an estimate, a few per cent too many");
     Warning::new("estimated", text)

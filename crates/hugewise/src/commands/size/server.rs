@@ -91,7 +91,7 @@ struct Server {
 }
 
 impl Server {
-    /// The program loads the libraries that the file names. So it runs as the file's owner, if nobody else can change what it
+    /// The program loads the libraries that the file names. So it runs as the file's owner, if no other user can change what it
     /// reads, and never as root.
     fn of(file: &Path) -> Result<Self, String> {
         if !file.is_absolute() {
@@ -154,7 +154,7 @@ fn complaint(ended: &Ended) -> String {
     line.map_or_else(|| ended.status.to_string(), |line| line.trim().to_owned())
 }
 
-/// As whom the program may run. Whoever owns the file or its directory chooses the libraries that are loaded, so that must be one
+/// The user that the program may run as. The owner of the file or its directory chooses the libraries that are loaded, so that must be one
 /// user (and perhaps root); and for an ordinary user it must be himself.
 fn owner(own: u32, owners: [u32; 2]) -> Result<u32, String> {
     let mut others = owners.into_iter().filter(|owner| *owner != 0);

@@ -71,7 +71,7 @@ fn a_finding_reads_from_the_fault_to_the_remedy() {
   more  https://example.org
 
 0 errors, 1 warning, 0 to know; of 10 rules 9 found nothing wrong and 0 could
-not be judged; hugewise doctor --explain ID tells more about a rule
+not be judged; hugewise doctor --explain ID explains a rule
 ";
     assert_eq!(text, expected);
 }

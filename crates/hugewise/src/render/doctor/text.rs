@@ -20,10 +20,7 @@ pub(super) fn text(doctor: &Doctor, look: Look) -> String {
     let [not, partly] = [&doctor.diagnosis.not_judged, &doctor.diagnosis.partly];
     parts.extend(unjudged("not judged", not, doctor.rules, look));
     parts.extend(unjudged("judged in part", partly, doctor.rules, look));
-    let totals = format!(
-        "{}; hugewise doctor --explain ID tells more about a rule",
-        doctor.totals()
-    );
+    let totals = format!("{}; hugewise doctor --explain ID explains a rule", doctor.totals());
     parts.push(wrapped(&totals, look.width));
     parts.join("\n")
 }

@@ -29,7 +29,7 @@ pool() {
 
 # new FILE MODE OWNER CONTENT
 new() {
-    [ ! -e "$1" ] || stop "$1 is there already"
+    [ ! -e "$1" ] || stop "$1 exists already"
     mkdir -p "$(dirname "$1")"
     (umask 077; printf '%s' "$4" > "$1.new")
     chmod "$2" "$1.new"; chown "$3" "$1.new"; mv "$1.new" "$1"
@@ -47,7 +47,7 @@ hugetlbfs() {
     mount -t hugetlbfs -o "$2" none "$1"
 }
 
-[ "$(id -u)" = 0 ] || stop 'this takes root'
+[ "$(id -u)" = 0 ] || stop 'this needs root'
 "#;
 
 /// The script.
@@ -102,7 +102,7 @@ pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Lines that nobody runs: only plain characters, because YAML ends lines at more of the others than shells do.
+/// Lines that are not run: only plain characters, because YAML ends lines at more of the others than shells do.
 pub(super) fn comment(text: &str) -> String {
     let plain = |line: &str| -> String {
         let escaped = line.chars().map(|c| match c {

@@ -29,7 +29,7 @@ fn totals(plan: &Plan) -> String {
     let (all, here) = (plan.changes.len(), plan.applicable().count());
     let goals = plan.goals.join(" and ");
     if all == 0 {
-        return format!("nothing to change for {goals}: everything is as wanted already");
+        return format!("nothing to change for {goals}: everything is set as requested already");
     }
     let changes = if all == 1 { "change" } else { "changes" };
     format!(

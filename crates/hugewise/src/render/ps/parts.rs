@@ -1,4 +1,4 @@
-//! What stands around the table of processes: sums by group, NUMA nodes, pages that nobody maps, reasons.
+//! Around the table of processes: sums by group, NUMA nodes, pages that no process maps, reasons.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
     let fixed = [groups.by.clone(), "#processes".to_owned(), "#resident".to_owned()];
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = groups.groups.iter().any(|group| group.missed.0 > 0);
-    let rest = ["#on large, %", "#could be large", "#page tables"].map(str::to_owned);
+    let rest = ["#huge, %", "#could be huge", "#page tables"].map(str::to_owned);
     let rest = rest.into_iter().filter(|head| asked || !head.starts_with("#could"));
     let title = format!("Page kinds by {}", groups.by);
     let mut sheet = Sheet::new(&title, fixed.into_iter().chain(heads).chain(rest));
@@ -127,7 +127,7 @@ fn node_cells(node: &NodePages) -> [String; 4] {
     ]
 }
 
-/// Who holds pages of a pool that no process maps; nothing if nobody does.
+/// Holders of pages of a pool that no process maps; empty if there are none.
 pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
     let held = match held {
         Reading::Known(held) => held,
@@ -182,7 +182,7 @@ pub(super) fn reasons(sheet: &mut Sheet, missed: Option<&Reading<Missed>>, hints
         .into_iter()
         .flat_map(|missed| &missed.why)
     {
-        sheet.note(format!("{bytes} could be on large pages: {reason}"));
+        sheet.note(format!("huge pages could back {bytes}: {reason}"));
     }
     hints.iter().for_each(|hint| sheet.note(hint));
 }

@@ -9,7 +9,7 @@ use std::thread;
 
 use model::Bytes;
 
-use super::Door;
+use super::Writer;
 use crate::error::LeaseError;
 use crate::fake::{Fault, Process};
 use crate::gave_back::Outcome;
@@ -21,8 +21,8 @@ use crate::sink::Sink;
 fn a_lease_lets_the_kernel_add_pages_and_takes_that_back() {
     let scene = Scene::new(1, 0);
     scene.machine.pool(M2, |pool| pool.overcommit = 7);
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 512).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 512).expect("lease");
     assert_eq!((lease.page(), lease.asked(), lease.obtained()), (M2, 512, 512));
     assert_eq!(lease.how(), "raised nr_overcommit_hugepages of 2M pages 7 -> 519");
     assert_eq!(lease.shortfall(), None);
@@ -37,9 +37,9 @@ fn a_lease_lets_the_kernel_add_pages_and_takes_that_back() {
 #[test]
 fn the_journal_is_there_before_the_write() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
+    let (process, writer) = scene.run(1);
     process.expect(Fault::DieBefore(0));
-    door.lease_pool(M2, 4).expect_err("died");
+    writer.lease_pool(M2, 4).expect_err("died");
     let text = fs::read_to_string(only(scene.journals())).expect("journal");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
@@ -62,11 +62,11 @@ fn unreserved_free_pages_of_the_pool_count_first() {
         pool.nodes[0].persistent = 10;
         pool.resv = 3;
     });
-    let (_, door) = scene.run(1);
-    let enough = door.lease_pool(M2, 7).expect("lease");
+    let (_, writer) = scene.run(1);
+    let enough = writer.lease_pool(M2, 7).expect("lease");
     assert_eq!(enough.how(), "changed nothing, 7 pages of 2M were free in the pool");
     assert!(!scene.state().exists(), "nothing to write, nothing to journal");
-    let more = door.lease_pool(M2, 9).expect("lease");
+    let more = writer.lease_pool(M2, 9).expect("lease");
     assert_eq!((more.obtained(), scene.overcommit()), (9, 2));
 }
 
@@ -74,8 +74,8 @@ fn unreserved_free_pages_of_the_pool_count_first() {
 fn gigantic_pages_grow_the_pools_node_by_node_and_a_shortfall_is_told() {
     let scene = Scene::new(2, 3);
     scene.machine.pool(G1, |pool| pool.nodes[1].set_persistent(1));
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(G1, 9).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(G1, 9).expect("lease");
     assert_eq!(scene.persistent(G1), [3, 3]);
     let short = lease.shortfall().expect("short");
     assert_eq!((short.asked, short.obtained), (9, 6));
@@ -95,8 +95,8 @@ fn a_kernel_without_nodes_has_one_pool_to_grow() {
         .world()
         .files
         .remove("/sys/devices/system/node/has_memory");
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(G1, 2).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(G1, 2).expect("lease");
     assert_eq!(lease.how(), "raised nr_hugepages of 1G pages 0 -> 2");
     drop(lease);
     assert_eq!(scene.persistent(G1), [0]);
@@ -112,8 +112,8 @@ fn surplus_pages_of_others_stay_surplus() {
         pool.map();
         pool.nodes[0].set_persistent(0);
     });
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(G1, 1).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(G1, 1).expect("lease");
     assert_eq!((lease.obtained(), scene.persistent(G1)), (1, vec![3]));
     drop(lease);
     let after = scene.machine.pool(G1, |pool| pool.nodes[0].clone());
@@ -123,8 +123,8 @@ fn surplus_pages_of_others_stay_surplus() {
 #[test]
 fn pages_in_use_outlive_a_lease_that_is_dropped_too_early() {
     let scene = Scene::new(1, 2);
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(G1, 2).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(G1, 2).expect("lease");
     scene.machine.pool(G1, |pool| pool.map());
     drop(lease);
     let early = scene.machine.pool(G1, |pool| pool.nodes[0].clone());
@@ -136,8 +136,8 @@ fn pages_in_use_outlive_a_lease_that_is_dropped_too_early() {
 #[test]
 fn too_little_memory_is_refused_with_the_numbers_and_changes_nothing() {
     let scene = Scene::new(1, 60);
-    let (_, door) = scene.run(1);
-    let error = door.lease_pool(G1, 51).expect_err("refused").to_string();
+    let (_, writer) = scene.run(1);
+    let error = writer.lease_pool(G1, 51).expect_err("refused").to_string();
     for number in [
         "51 more pages of 1G",
         "need 51G",
@@ -146,7 +146,7 @@ fn too_little_memory_is_refused_with_the_numbers_and_changes_nothing() {
     ] {
         assert!(error.contains(number), "{error}");
     }
-    door.lease_pool(M2, u64::MAX).expect_err("refused, not overflown");
+    writer.lease_pool(M2, u64::MAX).expect_err("refused, not overflown");
     assert!(!scene.state().exists());
     assert_eq!(scene.machine.world().written, []);
 }
@@ -154,12 +154,12 @@ fn too_little_memory_is_refused_with_the_numbers_and_changes_nothing() {
 #[test]
 fn no_pool_and_no_permission_say_what_to_do() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
-    let error = door.lease_pool(Bytes::mib(512), 1).expect_err("no pool");
+    let (process, writer) = scene.run(1);
+    let error = writer.lease_pool(Bytes::mib(512), 1).expect_err("no pool");
     assert!(matches!(error, LeaseError::NoPool { .. }), "{error}");
     for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
         process.expect(Fault::Fail(0, kind));
-        let error = door.lease_pool(M2, 1).expect_err("denied");
+        let error = writer.lease_pool(M2, 1).expect_err("denied");
         assert!(matches!(error, LeaseError::NotPermitted { .. }), "{error}");
         assert!(error.to_string().contains("needs root, or use --no-pool"), "{error}");
     }
@@ -169,19 +169,19 @@ fn no_pool_and_no_permission_say_what_to_do() {
 #[test]
 fn a_failure_on_the_second_node_gives_the_first_back() {
     let scene = Scene::new(2, 1);
-    let (process, door) = scene.run(1);
+    let (process, writer) = scene.run(1);
     // Writes: overcommit (refused by the kernel), node 0, node 1.
     process.expect(Fault::Fail(2, io::ErrorKind::Other));
-    door.lease_pool(G1, 2).expect_err("failed");
+    writer.lease_pool(G1, 2).expect_err("failed");
     assert_eq!((scene.persistent(G1), scene.journals().len()), (vec![0, 0], 0));
 }
 
 #[test]
 fn a_panic_gives_back() {
     let scene = Scene::new(1, 0);
-    let (_, door) = scene.run(1);
+    let (_, writer) = scene.run(1);
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
-        let _lease = door.lease_pool(M2, 5).expect("lease");
+        let _lease = writer.lease_pool(M2, 5).expect("lease");
         assert_eq!(scene.overcommit(), 0, "fails on purpose");
     }));
     assert!(panicked.is_err());
@@ -190,7 +190,7 @@ fn a_panic_gives_back() {
 
 #[test]
 fn what_others_set_meanwhile_stays() {
-    // Value before, pages leased, value that someone sets meanwhile, value afterwards.
+    // Value before, pages leased, value that something else sets in between, value afterwards.
     for (before, pages, set, after, clean) in [
         (16, 4, 25, 21, true),
         (16, 4, 18, 14, true),
@@ -200,8 +200,8 @@ fn what_others_set_meanwhile_stays() {
     ] {
         let scene = Scene::new(1, 0);
         scene.machine.pool(M2, |pool| pool.overcommit = before);
-        let (_, door) = scene.run(1);
-        let lease = door.lease_pool(M2, pages).expect("lease");
+        let (_, writer) = scene.run(1);
+        let lease = writer.lease_pool(M2, pages).expect("lease");
         scene.machine.pool(M2, |pool| pool.overcommit = set);
         let told = only(lease.give_back().expect("given back"));
         assert_eq!((scene.overcommit(), told.is_clean()), (after, clean), "{told}");
@@ -234,8 +234,8 @@ fn leases_of_many_threads_add_up_and_go() {
     let scene = Scene::new(1, 0);
     let ((_, one), (_, two)) = (scene.run(1), scene.run(2));
     thread::scope(|scope| {
-        for door in [&one, &one, &two, &two] {
-            scope.spawn(move || (1..6).for_each(|n| drop(door.lease_pool(M2, n).expect("lease"))));
+        for writer in [&one, &one, &two, &two] {
+            scope.spawn(move || (1..6).for_each(|n| drop(writer.lease_pool(M2, n).expect("lease"))));
         }
     });
     assert_eq!((scene.overcommit(), scene.journals().len()), (0, 0));
@@ -244,8 +244,8 @@ fn leases_of_many_threads_add_up_and_go() {
 #[test]
 fn a_cleaned_up_state_directory_does_not_keep_the_pages() {
     let scene = Scene::new(1, 0);
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 3).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 3).expect("lease");
     fs::remove_dir_all(scene.state()).expect("removed");
     drop(lease);
     assert_eq!(scene.overcommit(), 0);
@@ -260,8 +260,8 @@ fn the_limit_passes_surplus_pages_that_are_beyond_it() {
         pool.map();
         pool.nodes[0].set_persistent(0);
     });
-    let (_, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 3).expect("lease");
+    let (_, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 3).expect("lease");
     let in_use = scene.machine.pool(M2, |pool| {
         (0..4).for_each(|_| pool.map());
         pool.nodes[0].in_use
@@ -311,8 +311,8 @@ fn a_change_by_others_while_the_journal_is_written_is_not_lost() {
             scene,
             countdown: AtomicU32::new(read),
         };
-        let door = Door::new(state, Box::new(meddler));
-        let lease = door.lease_pool(M2, 3).expect("lease");
+        let writer = Writer::new(state, Box::new(meddler));
+        let lease = writer.lease_pool(M2, 3).expect("lease");
         assert_eq!(machine.pool(M2, |pool| pool.overcommit), 103, "read {read}");
         drop(lease);
         assert_eq!(machine.pool(M2, |pool| pool.overcommit), 100, "read {read}");

@@ -1,4 +1,4 @@
-//! What files ask of the pools, against what files (or the machine at hand) give them.
+//! The hugetlb pages that files request, against the pools of the files or of the machine.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,13 @@ use host::config::Given;
 use host::config::given::{FileKind, Server};
 use model::{Bytes, Unread};
 
-use super::Scope;
 use crate::facts::{default_size, known, persistent, pool_file, pools};
 use crate::rule::{Case, Reason};
 
-/// Somebody who is to have hugetlb pages.
+/// A program that is configured to use hugetlb pages.
 pub(super) struct Demand {
     pub(super) asker: FileKind,
-    /// Who, for users.
+    /// Its name, for users.
     pub(super) who: String,
     /// Where it is written, which field, what it says.
     pub(super) seen: (String, String, String),
@@ -47,7 +46,7 @@ impl Shortage {
         let case = case.seen(&self.pool.1, format!("pages of {size}"), self.pool.0);
         let asked = self.pool.0.saturating_sub(self.left).saturating_add(self.need);
         case.fix(format!(
-            "ask for {asked} pages of {size} or more: {}",
+            "request {asked} pages of {size} or more: {}",
             ask(self.page, asked)
         ))
     }
@@ -55,11 +54,11 @@ impl Shortage {
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.
     pub(super) fn text(&self) -> String {
         let beside = match self.left < self.pool.0 {
-            true => format!(", {} of them left beside the others", self.left),
+            true => format!(", {} of them left after other demands", self.left),
             false => String::new(),
         };
         let (need, size, pool) = (self.need, self.page.exact(), self.pool.0);
-        format!("needs at least {need} pages of {size}, and {pool} are set aside{beside}")
+        format!("needs at least {need} pages of {size}, and the pool has {pool}{beside}")
     }
 }
 
@@ -78,10 +77,10 @@ pub(super) struct Room {
 
 impl Room {
     /// The pools that there will be.
-    pub(super) fn of(scope: &Scope<'_>) -> Result<Self, Reason> {
-        match scope.machine {
-            Some(evidence) => Self::of_machine(evidence),
-            None => Self::of_files(scope.given),
+    pub(super) fn of(evidence: &Evidence) -> Result<Self, Reason> {
+        match evidence.has_machine {
+            true => Self::of_machine(evidence),
+            false => Self::of_files(&evidence.files),
         }
     }
 
@@ -112,7 +111,7 @@ impl Room {
     pub(super) fn of_files(given: &Given) -> Result<Self, Reason> {
         if !given.has(FileKind::Sysctl) && !given.has(FileKind::Cmdline) {
             return Err(
-                "no file says how large the pools are (give the sysctl file or the kernel's command line too)".into(),
+                "no file sets the size of the pools (give the sysctl file or the kernel's command line too)".into(),
             );
         }
         let mut pools = BTreeMap::new();
@@ -137,11 +136,11 @@ impl Room {
 }
 
 /// Demands that the pools cannot meet, those before them served first. Fails if a demand of that kind has no known size.
-pub(super) fn shortages(scope: &Scope<'_>, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
-    let room = Room::of(scope)?;
+pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shortage>, Reason> {
+    let room = Room::of(evidence)?;
     let mut left: BTreeMap<Bytes, u64> = room.pools.iter().map(|(page, (pages, _))| (*page, *pages)).collect();
     let mut short = Vec::new();
-    for demand in demands(scope.given) {
+    for demand in demands(&evidence.files) {
         let bytes = match &demand.bytes {
             Ok(bytes) => *bytes,
             Err(reason) if demand.asker == asker => return Err(reason.clone()),
@@ -191,7 +190,7 @@ fn demands(given: &Given) -> Vec<Demand> {
             bytes: java
                 .jvm
                 .heap_max
-                .ok_or_else(|| format!("{}: no -Xmx says how large the heap is", java.path).into()),
+                .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
         });
     let guests = given.guests.iter().flat_map(|guest| {
         guest.hugetlb().map(|(size, page)| Demand {
@@ -227,7 +226,7 @@ fn demands(given: &Given) -> Vec<Demand> {
 /// PostgreSQL's blocks, in which sizes without a unit count.
 const BLOCK: Bytes = Bytes::kib(8);
 
-/// Its shared buffers, which are most of its shared memory; `None` if it is told not to try.
+/// Its shared buffers, which are most of its shared memory; `None` if it is configured not to try.
 fn postgres(server: &Server) -> Option<Demand> {
     let said = |name: &str| server.settings.last(name);
     if said("huge_pages").is_some_and(|line| line.value == "off") {

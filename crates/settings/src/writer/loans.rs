@@ -1,8 +1,8 @@
-//! What runs have on loan now, for whoever looks at the machine meanwhile.
+//! The pages that runs hold as leases now, for commands that read the machine at the same time.
 
-use crate::door::Door;
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::journal::Journal;
+use crate::writer::Writer;
 
 /// Pages that a run of hugewise has borrowed: they are in a setting's value, and go when that run ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,29 +13,29 @@ pub struct Loan {
     pub pages: u64,
 }
 
-impl Door {
+impl Writer {
     /// Every loan of every run. None is the usual answer, also when there is no state directory, or when it is root's and
     /// this user is not.
     ///
     /// # Errors
     /// When the state directory cannot be trusted, listed or locked.
-    pub fn loans(&self) -> Result<Vec<Loan>, DoorError> {
+    pub fn loans(&self) -> Result<Vec<Loan>, WriterError> {
         let state = &self.inner.state;
         if !state.is_there()? || state.journals()?.is_empty() {
             return Ok(Vec::new());
         }
         let _lock = state.lock()?;
-        // A journal that cannot be read has been told of by `recover`.
+        // `recover` has reported a journal that cannot be read.
         let journals = state
             .journals()?
             .into_iter()
             .filter_map(|path| Journal::open(&path).ok());
         let loans = journals.flat_map(|(journal, _)| {
-            let loan = |knob| Loan {
-                path: crate::knob::Knob::path(knob),
-                pages: journal.ledger.share(knob).pages,
+            let loan = |setting| Loan {
+                path: crate::pool_setting::PoolSetting::path(setting),
+                pages: journal.ledger.share(setting).pages,
             };
-            journal.ledger.knobs().into_iter().map(loan).collect::<Vec<_>>()
+            journal.ledger.settings().into_iter().map(loan).collect::<Vec<_>>()
         });
         Ok(loans.filter(|loan| loan.pages > 0).collect())
     }
@@ -49,9 +49,9 @@ mod tests {
     #[test]
     fn a_loan_is_seen_by_others_while_it_lasts() {
         let scene = Scene::new(1, 0);
-        let ((_, door), (_, other)) = (scene.run(100), scene.run(200));
+        let ((_, writer), (_, other)) = (scene.run(100), scene.run(200));
         assert_eq!(other.loans().expect("no directory yet"), []);
-        let lease = door.lease_pool(M2, 7).expect("a lease");
+        let lease = writer.lease_pool(M2, 7).expect("a lease");
         let path = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages".to_owned();
         assert_eq!(other.loans().expect("one"), [Loan { path, pages: 7 }]);
         drop(lease);

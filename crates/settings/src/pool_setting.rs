@@ -9,7 +9,7 @@ use crate::sink::{self, Sink};
 
 /// One setting of the hugetlb pool of one page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Knob {
+pub(crate) struct PoolSetting {
     pub(crate) page: Bytes,
     pub(crate) which: Which,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Which {
     NodePages(u32),
 }
 
-impl Knob {
+impl PoolSetting {
     pub(crate) fn overcommit(page: Bytes) -> Self {
         let which = Which::Overcommit;
         Self { page, which }
@@ -48,7 +48,7 @@ impl Knob {
         }
     }
 
-    /// The file's path; [`Knob::parse`] reads it back.
+    /// The file's path; [`PoolSetting::parse`] reads it back.
     pub(crate) fn path(self) -> String {
         let file = match self.which {
             Which::Overcommit => "nr_overcommit_hugepages",
@@ -70,7 +70,7 @@ impl Knob {
         };
         let page = Bytes(kib.checked_mul(1 << 10)?);
         // One spelling only: `+1`, leading zeros and other homes do not come back as they were.
-        Some(Self { page, which }).filter(|knob| knob.path() == path)
+        Some(Self { page, which }).filter(|setting| setting.path() == path)
     }
 
     /// Its value: allowed surplus pages, or persistent pages.
@@ -133,7 +133,7 @@ impl Knob {
     }
 }
 
-impl fmt::Display for Knob {
+impl fmt::Display for PoolSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let page = self.page.exact();
         match self.which {
@@ -158,15 +158,15 @@ fn id_list(text: &str) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Knob, Which, id_list};
+    use super::{PoolSetting, Which, id_list};
     use model::Bytes;
 
     #[test]
     fn a_path_comes_back_as_its_setting() {
         for which in [Which::Overcommit, Which::Pages, Which::NodePages(12)] {
             let page = Bytes::mib(2);
-            let knob = Knob { page, which };
-            assert_eq!(Knob::parse(&knob.path()), Some(knob));
+            let setting = PoolSetting { page, which };
+            assert_eq!(PoolSetting::parse(&setting.path()), Some(setting));
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
             "/sys/devices/system/node/node0/../node1/hugepages/hugepages-2048kB/nr_hugepages",
             "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
         ] {
-            assert_eq!(Knob::parse(path), None, "{path}");
+            assert_eq!(PoolSetting::parse(path), None, "{path}");
         }
     }
 

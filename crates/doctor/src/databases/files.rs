@@ -1,34 +1,16 @@
 //! Databases' files against the pools.
 
+use host::Evidence;
 use host::config::given::FileKind;
 use model::Bytes;
 use model::findings::Severity;
 
-use super::demand::{Room, Shortage, shortages};
-use super::{Check, Scope};
+use crate::demand::{Room, Shortage, shortages};
 use crate::rule::{Answer, Case, Reason};
 
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "F01",
-        of: &[FileKind::Postgres],
-        look: falls_back,
-    },
-    Check {
-        id: "F02",
-        of: &[FileKind::Postgres],
-        look: does_not_start,
-    },
-    Check {
-        id: "F05",
-        of: &[FileKind::Mysql],
-        look: mysql,
-    },
-];
-
 /// Shortages of the servers that fail without their pages, or of those that fall back.
-fn postgres(scope: &Scope<'_>, strict: bool) -> Result<Vec<Shortage>, Reason> {
-    let short = shortages(scope, FileKind::Postgres)?;
+fn postgres(evidence: &Evidence, strict: bool) -> Result<Vec<Shortage>, Reason> {
+    let short = shortages(evidence, FileKind::Postgres)?;
     Ok(short
         .into_iter()
         .filter(|short| short.demand.strict == strict)
@@ -37,14 +19,14 @@ fn postgres(scope: &Scope<'_>, strict: bool) -> Result<Vec<Shortage>, Reason> {
 
 const MARGIN: &str = "postgres -C shared_memory_size_in_huge_pages (15 and later) prints the number of pages that it needs, with all else that it shares";
 
-fn falls_back(scope: &Scope<'_>) -> Answer {
-    let short = postgres(scope, false)?;
+pub(super) fn falls_back(evidence: &Evidence) -> Answer {
+    let short = postgres(evidence, false)?;
     if short.is_empty() {
         return Ok(Vec::new());
     }
-    let set_up = Room::of(scope)?.filled().next().is_some();
-    let explicit = scope
-        .given
+    let set_up = Room::of(evidence)?.filled().next().is_some();
+    let explicit = evidence
+        .files
         .postgres
         .iter()
         .any(|server| server.settings.last("huge_pages").is_some());
@@ -56,7 +38,7 @@ fn falls_back(scope: &Scope<'_>) -> Answer {
             Severity::Info
         };
         let case = Case::likely(format!(
-            "{} will fall back to base pages without a word: shared_buffers {}",
+            "{} will silently fall back to base pages: shared_buffers {}",
             short.demand.who,
             short.text()
         ));
@@ -65,7 +47,7 @@ fn falls_back(scope: &Scope<'_>) -> Answer {
     Ok(short.into_iter().map(case).collect())
 }
 
-fn does_not_start(scope: &Scope<'_>) -> Answer {
+pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
     let case = |short: Shortage| {
         let case = Case::likely(format!(
             "{} will not start: huge_pages is on, and shared_buffers {}",
@@ -74,20 +56,25 @@ fn does_not_start(scope: &Scope<'_>) -> Answer {
         ));
         short.case(case).fix(MARGIN)
     };
-    Ok(postgres(scope, true)?.into_iter().map(case).collect())
+    Ok(postgres(evidence, true)?.into_iter().map(case).collect())
 }
 
-fn mysql(scope: &Scope<'_>) -> Answer {
-    if !scope.given.mysql.iter().any(|server| server.mysql_is_on("large_pages")) {
+pub(super) fn mysql(evidence: &Evidence) -> Answer {
+    if !evidence
+        .files
+        .mysql
+        .iter()
+        .any(|server| server.mysql_is_on("large_pages"))
+    {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
         let case = Case::likely(format!(
-            "{} will put its buffer pool on base pages, with a warning in its log: it {}",
+            "{} will use base pages for its buffer pool, with a warning in its log: it {}",
             short.demand.who,
             short.text()
         ));
         short.case(case)
     };
-    Ok(shortages(scope, FileKind::Mysql)?.into_iter().map(case).collect())
+    Ok(shortages(evidence, FileKind::Mysql)?.into_iter().map(case).collect())
 }

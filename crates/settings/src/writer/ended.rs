@@ -4,11 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Inner;
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::gave_back::{GaveBack, Outcome};
 use crate::journal::{Journal, Record, Run};
-use crate::knob::Knob;
 use crate::owner::{Life, Owner};
+use crate::pool_setting::PoolSetting;
 
 /// How long a killed run may take to let go of its memory before it counts as alive.
 const DYING: Duration = Duration::from_secs(5);
@@ -22,7 +22,7 @@ struct Ended {
 // All of this is called with the lock held.
 impl Inner {
     /// Undoes what ended runs left, and removes their journals.
-    pub(super) fn settle_ended(&self) -> Result<Vec<GaveBack>, DoorError> {
+    pub(super) fn settle_ended(&self) -> Result<Vec<GaveBack>, WriterError> {
         let mut told = Vec::new();
         let mut ended = Vec::new();
         for path in self.state.journals()? {
@@ -40,12 +40,12 @@ impl Inner {
                 }
             }
         }
-        // First every write in doubt, by the values as they were left; only then may values change.
+        // First every unfinished write, by the values as they were left; only then may values change.
         for run in &mut ended {
-            self.for_each_knob(run, &mut told, Self::decide);
+            self.for_each_setting(run, &mut told, Self::decide);
         }
         for run in &mut ended {
-            self.for_each_knob(run, &mut told, Self::take_all_out);
+            self.for_each_setting(run, &mut told, Self::take_all_out);
             if run.journal.ledger.is_settled() {
                 run.journal.remove(&self.state)?;
             }
@@ -59,62 +59,62 @@ impl Inner {
         journal: Journal,
         run: Option<Run>,
         told: &mut Vec<GaveBack>,
-    ) -> Result<Option<Ended>, DoorError> {
+    ) -> Result<Option<Ended>, WriterError> {
         // Without a first line nothing was ever written.
         let Some(run) = run else {
             return journal.remove(&self.state).map(|()| None);
         };
         let pid = run.owner.pid;
         if run.boot != self.boot()? {
-            let rebooted = |knob: Knob| GaveBack {
-                what: knob.to_string(),
+            let rebooted = |setting: PoolSetting| GaveBack {
+                what: setting.to_string(),
                 ended: Some(pid),
                 outcome: Outcome::Rebooted,
             };
-            told.extend(journal.ledger.knobs().into_iter().map(rebooted));
+            told.extend(journal.ledger.settings().into_iter().map(rebooted));
             return journal.remove(&self.state).map(|()| None);
         }
         Ok(self.has_ended(run.owner).then_some(Ended { pid, journal }))
     }
 
-    /// Does one step of undoing for every setting of a run, and tells what came of each.
-    fn for_each_knob(
+    /// Does one step of undoing for every setting of a run, and reports the outcome of each.
+    fn for_each_setting(
         &self,
         run: &mut Ended,
         told: &mut Vec<GaveBack>,
-        step: fn(&Self, &mut Journal, Knob) -> Result<Option<Outcome>, DoorError>,
+        step: fn(&Self, &mut Journal, PoolSetting) -> Result<Option<Outcome>, WriterError>,
     ) {
-        for knob in run.journal.ledger.knobs() {
-            let outcome = step(self, &mut run.journal, knob).unwrap_or_else(|error| {
+        for setting in run.journal.ledger.settings() {
+            let outcome = step(self, &mut run.journal, setting).unwrap_or_else(|error| {
                 let why = error.to_string();
                 Some(Outcome::Failed { why })
             });
-            let (what, ended) = (knob.to_string(), Some(run.pid));
+            let (what, ended) = (setting.to_string(), Some(run.pid));
             told.extend(outcome.map(|outcome| GaveBack { what, ended, outcome }));
         }
     }
 
     /// Decides whether a write that was cut short has happened.
-    fn decide(&self, journal: &mut Journal, knob: Knob) -> Result<Option<Outcome>, DoorError> {
-        let entry = journal.ledger.share(knob);
+    fn decide(&self, journal: &mut Journal, setting: PoolSetting) -> Result<Option<Outcome>, WriterError> {
+        let entry = journal.ledger.share(setting);
         let Some((before, after)) = entry.pending else {
             return Ok(None);
         };
-        let now = knob.read(&*self.sink)?;
+        let now = setting.read(&*self.sink)?;
         let resolved = entry.resolved(now);
-        let (path, share) = (knob.path(), resolved.unwrap_or(0));
+        let (path, share) = (setting.path(), resolved.unwrap_or(0));
         journal.append(&Record::Done { path, share })?;
         let unclear = Outcome::Unclear { before, after, now };
         Ok(resolved.is_none().then_some(unclear))
     }
 
     /// Takes out all that a run holds of a setting, unless it could not be decided what that is.
-    fn take_all_out(&self, journal: &mut Journal, knob: Knob) -> Result<Option<Outcome>, DoorError> {
-        let entry = journal.ledger.share(knob);
+    fn take_all_out(&self, journal: &mut Journal, setting: PoolSetting) -> Result<Option<Outcome>, WriterError> {
+        let entry = journal.ledger.share(setting);
         if entry.pending.is_some() {
             return Ok(None);
         }
-        self.take_out(journal, knob, entry.pages, entry.base).map(Some)
+        self.take_out(journal, setting, entry.pages, entry.base).map(Some)
     }
 
     /// Has a process ended? One that was killed a moment ago is waited for, until its memory is free.

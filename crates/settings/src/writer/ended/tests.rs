@@ -20,11 +20,11 @@ fn wherever_a_run_dies_the_next_one_gives_back() {
         for fault in [Fault::DieBefore(n), Fault::DieAfter(n)] {
             let scene = Scene::new(2, 2);
             scene.machine.pool(G1, |pool| pool.nodes[0].set_persistent(1));
-            let (process, door) = scene.run(1);
+            let (process, writer) = scene.run(1);
             process.expect(fault);
             // Six writes: overcommit refused, two nodes up, two nodes down; and one for the 2M pool.
-            let two_m = door.lease_pool(M2, 3);
-            let gigantic = door.lease_pool(G1, 4);
+            let two_m = writer.lease_pool(M2, 3);
+            let gigantic = writer.lease_pool(G1, 4);
             drop(gigantic);
             process.die();
             drop(two_m);
@@ -45,13 +45,13 @@ fn wherever_a_recovery_dies_the_next_one_goes_on() {
         Fault::DieAfter(1),
     ] {
         let scene = Scene::new(2, 2);
-        let (process, door) = scene.run(1);
-        let lease = door.lease_pool(G1, 4).expect("lease");
+        let (process, writer) = scene.run(1);
+        let lease = writer.lease_pool(G1, 4).expect("lease");
         process.die();
         drop(lease);
-        let (second, door) = scene.run(2);
+        let (second, writer) = scene.run(2);
         second.expect(fault);
-        let _ = door.recover();
+        let _ = writer.recover();
         scene.recover();
         assert_eq!(
             (scene.persistent(G1), scene.journals().len()),
@@ -64,8 +64,8 @@ fn wherever_a_recovery_dies_the_next_one_goes_on() {
 #[test]
 fn a_run_that_lives_is_left_alone_and_a_recycled_id_is_not_it() {
     let scene = Scene::new(1, 0);
-    let (_process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 5).expect("lease");
+    let (_process, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 5).expect("lease");
     assert_eq!(scene.recover(), Vec::<String>::new());
     assert_eq!(scene.overcommit(), 5);
     scene.machine.set_file("/proc/1/stat", &stat(2, 'S', 0));
@@ -78,8 +78,8 @@ fn a_run_that_lives_is_left_alone_and_a_recycled_id_is_not_it() {
 #[test]
 fn a_run_that_was_killed_a_moment_ago_is_waited_for() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 5).expect("lease");
+    let (process, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 5).expect("lease");
     scene.machine.set_file("/proc/1/stat", &stat(1, 'R', 0x100));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -95,8 +95,8 @@ fn a_run_that_was_killed_a_moment_ago_is_waited_for() {
 #[test]
 fn after_a_reboot_the_journal_goes_and_no_value_is_touched() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 5).expect("lease");
+    let (process, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 5).expect("lease");
     process.die();
     drop(lease);
     scene
@@ -114,9 +114,9 @@ fn after_a_reboot_the_journal_goes_and_no_value_is_touched() {
 fn a_cut_short_write_that_someone_overwrote_is_left_and_told() {
     let scene = Scene::new(1, 0);
     scene.machine.pool(M2, |pool| pool.overcommit = 16);
-    let (process, door) = scene.run(1);
+    let (process, writer) = scene.run(1);
     process.expect(Fault::DieAfter(0));
-    door.lease_pool(M2, 2).expect_err("died");
+    writer.lease_pool(M2, 2).expect_err("died");
     scene.machine.pool(M2, |pool| pool.overcommit = 40);
     let told = only(scene.recover());
     assert!(
@@ -129,8 +129,8 @@ fn a_cut_short_write_that_someone_overwrote_is_left_and_told() {
 #[test]
 fn a_torn_last_line_is_left_out() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
-    let lease = door.lease_pool(M2, 3).expect("lease");
+    let (process, writer) = scene.run(1);
+    let lease = writer.lease_pool(M2, 3).expect("lease");
     process.die();
     drop(lease);
     let path = only(scene.journals());
@@ -165,8 +165,8 @@ fn a_planted_or_garbled_journal_makes_nobody_write() {
         );
         assert!(path.exists(), "kept for a human to look at");
         assert_eq!(scene.machine.world().written, []);
-        let (_, door) = scene.run(2);
-        let lease = door.lease_pool(M2, 1).expect("others go on");
+        let (_, writer) = scene.run(2);
+        let lease = writer.lease_pool(M2, 1).expect("others go on");
         assert_eq!(lease.obtained(), 1);
     }
 }
@@ -218,10 +218,10 @@ fn writes_in_doubt_are_decided_before_any_value_changes() {
 #[test]
 fn a_lease_first_decides_what_ended_runs_left() {
     let scene = Scene::new(1, 0);
-    let (process, door) = scene.run(1);
+    let (process, writer) = scene.run(1);
     process.expect(Fault::DieAfter(0));
-    door.lease_pool(M2, 3).expect_err("died");
-    let (_, door) = scene.run(2);
-    let lease = door.lease_pool(M2, 2).expect("lease");
+    writer.lease_pool(M2, 3).expect_err("died");
+    let (_, writer) = scene.run(2);
+    let lease = writer.lease_pool(M2, 2).expect("lease");
     assert_eq!(lease.how(), "raised nr_overcommit_hugepages of 2M pages 0 -> 2");
 }

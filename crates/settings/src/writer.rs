@@ -1,4 +1,4 @@
-//! The door: every change of the machine is journalled, made, read back, and undone here.
+//! The writer: every change of the machine is journalled, made, read back, and undone here.
 
 mod change;
 mod ended;
@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use model::{Bytes, Unread};
 
-use crate::error::{DoorError, LeaseError};
+use crate::error::{LeaseError, WriterError};
 use crate::gave_back::GaveBack;
 use crate::journal::{Journal, Run};
-use crate::knob::Knob;
 use crate::lease::{Held, PoolLease};
 use crate::owner::Owner;
 use crate::pool;
+use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
 use crate::state_dir::StateDir;
 
@@ -23,7 +23,7 @@ pub use loans::Loan;
 
 /// The way to the machine's settings. Clones share one journal.
 #[derive(Clone)]
-pub struct Door {
+pub struct Writer {
     inner: Arc<Inner>,
 }
 
@@ -34,8 +34,8 @@ struct Inner {
     own: Mutex<Option<Journal>>,
 }
 
-impl Door {
-    /// A door with its journals in `state_dir`. Nothing is read or made until it is used.
+impl Writer {
+    /// A writer with its journals in `state_dir`. Nothing is read or made until it is used.
     pub fn new(state_dir: impl Into<PathBuf>, sink: Box<dyn Sink>) -> Self {
         let inner = Inner {
             state: StateDir(state_dir.into()),
@@ -48,12 +48,12 @@ impl Door {
     /// Gives back what runs left that ended without doing so (SIGKILL, power). Every command calls this first.
     ///
     /// Nothing to do is the usual answer, also when there is no state directory, or when it is root's and this user is
-    /// not. Each journal is dealt with by itself: one that cannot be undone now stays, and is told as
+    /// not. Each journal is dealt with by itself: one that cannot be undone now stays, and is reported as
     /// [`Outcome::Failed`](crate::Outcome::Failed).
     ///
     /// # Errors
     /// When the state directory cannot be trusted, listed or locked.
-    pub fn recover(&self) -> Result<Vec<GaveBack>, DoorError> {
+    pub fn recover(&self) -> Result<Vec<GaveBack>, WriterError> {
         if !self.inner.state.is_there()? || self.inner.state.journals()?.is_empty() {
             return Ok(Vec::new());
         }
@@ -63,7 +63,7 @@ impl Door {
 
     /// Makes room for `pages` hugetlb pages of size `page`, until the lease ends.
     ///
-    /// Free pages of the pool that nobody has reserved count first. For the rest the kernel is allowed to add surplus pages
+    /// Free pages of the pool without a reservation count first. For the rest the kernel is allowed to add surplus pages
     /// (`nr_overcommit_hugepages`): they come when they are mapped, vanish with the mapping, and no other user's pool is touched.
     /// Where the kernel refuses that (EINVAL, as for 1 GiB pages), the pools themselves are grown (`nr_hugepages`, node by
     /// node), and what was really obtained is counted: see [`PoolLease::shortfall`].
@@ -90,21 +90,24 @@ impl Door {
     }
 
     /// Takes shares out of their settings, last first. What is done leaves the list, so that a failure can be tried again.
-    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, DoorError> {
+    pub(crate) fn give_back(&self, held: &mut Vec<Held>) -> Result<Vec<GaveBack>, WriterError> {
         let inner = &self.inner;
         let mut told = Vec::new();
         if held.is_empty() {
             return Ok(told);
         }
-        // Someone may have cleaned up our directory meanwhile; what we hold must go back all the same.
+        // The directory may have been removed since; the leased pages must be returned all the same.
         inner.state.create()?;
         let _lock = inner.state.lock()?;
         inner.settle_ended()?;
         inner.with_own(|own| {
-            while let Some(&Held { knob, pages, base, .. }) = held.last() {
-                let outcome = inner.take_out(own, knob, pages, base)?;
+            while let Some(&Held {
+                setting, pages, base, ..
+            }) = held.last()
+            {
+                let outcome = inner.take_out(own, setting, pages, base)?;
                 held.pop();
-                let (what, ended) = (knob.to_string(), None);
+                let (what, ended) = (setting.to_string(), None);
                 told.push(GaveBack { what, ended, outcome });
             }
             Ok(told)
@@ -116,7 +119,7 @@ impl Door {
 pub(crate) struct OnLoan {
     /// How much of its value is theirs.
     pub(crate) pages: u64,
-    /// The values by which they would know that somebody put the setting back.
+    /// The values that would show that the setting was restored.
     bases: Vec<u64>,
 }
 
@@ -127,8 +130,8 @@ impl OnLoan {
     }
 }
 
-impl Door {
-    /// The machine behind the door.
+impl Writer {
+    /// The machine behind the writer.
     pub(crate) fn sink(&self) -> &dyn Sink {
         &*self.inner.sink
     }
@@ -138,15 +141,15 @@ impl Door {
         self.inner.boot()
     }
 
-    /// Makes the state directory, so that nobody can borrow behind the back of [`Door::beside_loans`].
-    pub(crate) fn prepare(&self) -> Result<(), DoorError> {
+    /// Makes the state directory, so that no lease can be taken unseen by [`Writer::beside_loans`].
+    pub(crate) fn prepare(&self) -> Result<(), WriterError> {
         self.inner.state.create()
     }
 
-    /// Works with a setting while nobody borrows of it or gives back.
-    pub(crate) fn beside_loans<T, E: From<DoorError>>(
+    /// Works with a setting while no lease of it is taken or returned.
+    pub(crate) fn beside_loans<T, E: From<WriterError>>(
         &self,
-        knob: Knob,
+        setting: PoolSetting,
         work: impl FnOnce(OnLoan) -> Result<T, E>,
     ) -> Result<T, E> {
         let state = &self.inner.state;
@@ -155,13 +158,13 @@ impl Door {
             return work(OnLoan { pages, bases });
         }
         let _lock = state.lock()?;
-        // A journal that cannot be read has been told of by `recover`.
+        // `recover` has reported a journal that cannot be read.
         let journals = state
             .journals()?
             .into_iter()
             .filter_map(|path| Journal::open(&path).ok());
         for share in journals
-            .map(|(journal, _)| journal.ledger.share(knob))
+            .map(|(journal, _)| journal.ledger.share(setting))
             .filter(|share| share.pages > 0)
         {
             pages = pages.saturating_add(share.pages);
@@ -174,7 +177,7 @@ impl Door {
 // Everything below is called with the lock held.
 impl Inner {
     /// Works with this run's journal, which is there only while it holds something.
-    fn with_own<T, E: From<DoorError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
+    fn with_own<T, E: From<WriterError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
         let mut slot = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let journal = match &mut *slot {
             Some(journal) => journal,
@@ -194,9 +197,9 @@ impl Inner {
         let free = pool::unclaimed(sink, page)?.min(lease.asked());
         let missing = lease.asked() - free;
         lease.count(free);
-        let knob = Knob::overcommit(page);
-        let raised = self.raise(own, lease, knob, |now| {
-            pool::raised_overcommit(sink, knob, now, missing)
+        let setting = PoolSetting::overcommit(page);
+        let raised = self.raise(own, lease, setting, |now| {
+            pool::raised_overcommit(sink, setting, now, missing)
         });
         match raised {
             Ok(()) => lease.count(lease.asked()),
@@ -209,18 +212,18 @@ impl Inner {
     /// Grows the pools themselves until enough pages are free, or no node has more to give.
     fn grow(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
         let (sink, page) = (&*self.sink, lease.page());
-        for knob in Knob::pages(sink, page) {
+        for setting in PoolSetting::pages(sink, page) {
             let missing = lease.asked().saturating_sub(pool::unclaimed(sink, page)?);
             if missing == 0 {
                 break;
             }
-            self.raise(own, lease, knob, |_| pool::raised_pages(sink, knob, missing))?;
+            self.raise(own, lease, setting, |_| pool::raised_pages(sink, setting, missing))?;
         }
         lease.count(pool::unclaimed(sink, page)?.min(lease.asked()));
         Ok(())
     }
 
-    fn new_journal(&self) -> Result<Journal, DoorError> {
+    fn new_journal(&self) -> Result<Journal, WriterError> {
         let run = Run::new(self.boot()?, Owner::this(&*self.sink)?);
         Journal::create(&self.state, run)
     }

@@ -1,15 +1,15 @@
-//! One change at the door: announced in the journal, written, read back; and taken out again.
+//! One change at the writer: announced in the journal, written, read back; and taken out again.
 
 use model::Unread;
 
 use super::Inner;
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::gave_back::Outcome;
 use crate::journal::{Journal, Record};
-use crate::knob::Knob;
 use crate::lease::{Held, PoolLease};
+use crate::pool_setting::PoolSetting;
 
-/// How often a value may change under our hands before we go on regardless.
+/// How often a value may change between two reads before we go on regardless.
 const DRIFTS: u32 = 10;
 
 // All of this is called with the lock held.
@@ -19,16 +19,16 @@ impl Inner {
         &self,
         own: &mut Journal,
         lease: &mut PoolLease,
-        knob: Knob,
+        setting: PoolSetting,
         aim: impl Fn(u64) -> Result<u64, Unread>,
-    ) -> Result<(), DoorError> {
+    ) -> Result<(), WriterError> {
         // The value without hugewise: how we know it again if someone puts it back before we do.
-        let base = knob.read(&*self.sink)?.saturating_sub(self.held(own, knob)?);
-        let (from, to) = self.change(own, knob, base, aim)?;
+        let base = setting.read(&*self.sink)?.saturating_sub(self.held(own, setting)?);
+        let (from, to) = self.change(own, setting, base, aim)?;
         if to > from {
             let pages = to - from;
             lease.hold(Held {
-                knob,
+                setting,
                 pages,
                 base,
                 from,
@@ -38,12 +38,12 @@ impl Inner {
     }
 
     /// What all runs together hold of a setting.
-    fn held(&self, own: &Journal, knob: Knob) -> Result<u64, DoorError> {
+    fn held(&self, own: &Journal, setting: PoolSetting) -> Result<u64, WriterError> {
         let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
-        // A journal that cannot be read has been told of by `recover`.
+        // `recover` has reported a journal that cannot be read.
         let others = others.filter_map(|path| Journal::open(&path).ok());
-        let pages = others.map(|(journal, _)| journal.ledger.share(knob).pages);
-        Ok(pages.fold(own.ledger.share(knob).pages, u64::saturating_add))
+        let pages = others.map(|(journal, _)| journal.ledger.share(setting).pages);
+        Ok(pages.fold(own.ledger.share(setting).pages, u64::saturating_add))
     }
 
     /// Takes a share out of a setting again: subtracts what we added, whatever the value has become.
@@ -56,14 +56,14 @@ impl Inner {
     pub(super) fn take_out(
         &self,
         journal: &mut Journal,
-        knob: Knob,
+        setting: PoolSetting,
         pages: u64,
         base: u64,
-    ) -> Result<Outcome, DoorError> {
-        let now = knob.read(&*self.sink)?;
-        let share = journal.ledger.share(knob).pages;
+    ) -> Result<Outcome, WriterError> {
+        let now = setting.read(&*self.sink)?;
+        let share = journal.ledger.share(setting).pages;
         let gone = Record::Done {
-            path: knob.path(),
+            path: setting.path(),
             share: share.saturating_sub(pages),
         };
         if now == base {
@@ -74,7 +74,7 @@ impl Inner {
             journal.append(&gone)?;
             return Ok(Outcome::Overwritten { share: pages, now });
         }
-        let (from, to) = self.change(journal, knob, base, |now| Ok(now.saturating_sub(pages)))?;
+        let (from, to) = self.change(journal, setting, base, |now| Ok(now.saturating_sub(pages)))?;
         Ok(Outcome::Restored { from, to })
     }
 
@@ -82,31 +82,31 @@ impl Inner {
     fn change(
         &self,
         journal: &mut Journal,
-        knob: Knob,
+        setting: PoolSetting,
         base: u64,
         aim: impl Fn(u64) -> Result<u64, Unread>,
-    ) -> Result<(u64, u64), DoorError> {
+    ) -> Result<(u64, u64), WriterError> {
         let sink = &*self.sink;
-        let (before, after) = self.announce(journal, knob, base, aim)?;
-        let written = sink.write(&knob.file(), &after.to_string());
-        // If this fails, the write stays in doubt in the journal, for `recover` to decide.
-        let read = knob.read(sink)?;
+        let (before, after) = self.announce(journal, setting, base, aim)?;
+        let written = sink.write(&setting.file(), &after.to_string());
+        // If this fails, the journal holds the write as unfinished, for `recover` to decide.
+        let read = setting.read(sink)?;
         let now = match &written {
             Err(_) => before,
             // A pool may grow in part; what lies outside of our step is someone else's.
             Ok(()) if after > before => read.clamp(before, after),
             Ok(()) => after,
         };
-        let share = journal.ledger.share(knob).pages;
+        let share = journal.ledger.share(setting).pages;
         let share = share.saturating_add(now).saturating_sub(before);
-        let path = knob.path();
+        let path = setting.path();
         journal.append(&Record::Done {
             path: path.clone(),
             share,
         })?;
         match written {
             Ok(()) => Ok((before, now)),
-            Err(source) => Err(DoorError::Write {
+            Err(source) => Err(WriterError::Write {
                 path,
                 value: after,
                 source,
@@ -118,23 +118,23 @@ impl Inner {
     fn announce(
         &self,
         journal: &mut Journal,
-        knob: Knob,
+        setting: PoolSetting,
         base: u64,
         aim: impl Fn(u64) -> Result<u64, Unread>,
-    ) -> Result<(u64, u64), DoorError> {
+    ) -> Result<(u64, u64), WriterError> {
         let sink = &*self.sink;
-        let mut before = knob.read(sink)?;
+        let mut before = setting.read(sink)?;
         let mut drifts = 0;
         loop {
             let after = aim(before)?;
-            let path = knob.path();
+            let path = setting.path();
             journal.append(&Record::Write {
                 path,
                 before,
                 after,
                 base,
             })?;
-            let now = knob.read(sink)?;
+            let now = setting.read(sink)?;
             if now == before || drifts == DRIFTS {
                 return Ok((before, after));
             }

@@ -2,7 +2,7 @@
 //! change.
 //!
 //! The first line holds the plan. A `set` line precedes every change, also those that undo; a `now` line follows it and says
-//! what was read back. A place at which stands what stood there before is not kept any more, and a journal without places
+//! what was read back. A place that has its previous value again is no longer tracked, and a journal without places
 //! is removed. Unlike a lease's journal this one outlives its process and a restart of the machine.
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use model::plan::Plan;
 use model::{Cause, Unread};
 use serde::{Deserialize, Serialize};
 
-use crate::error::DoorError;
+use crate::error::WriterError;
 use crate::line_file::{LineFile, whole_lines};
 use crate::place::{Place, State};
 use crate::state_dir::StateDir;
@@ -32,7 +32,7 @@ pub(super) enum Record {
     Set { place: Place, from: State, to: State },
     /// What was read back.
     Now { place: Place, state: State },
-    /// Let go: what stands there is not ours to undo any more.
+    /// Let go: its value is not ours to undo any more.
     Forget { place: Place },
     /// Every change of the plan was made.
     Complete,
@@ -67,7 +67,7 @@ impl Head {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) place: Place,
-    /// What stood there before the first change.
+    /// The value before the first change.
     pub(super) before: State,
     /// What was read back after the last.
     pub(super) ours: State,
@@ -194,14 +194,14 @@ fn check(head: &Head) -> Result<(), String> {
 
 /// A journal that is open for more lines.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct ChangeLog {
     file: LineFile,
     pub(super) story: Story,
 }
 
-impl Book {
+impl ChangeLog {
     /// A new journal, on disk when this returns. Call under the lock.
-    pub(super) fn create(dir: &StateDir, head: Head) -> Result<Self, DoorError> {
+    pub(super) fn create(dir: &StateDir, head: Head) -> Result<Self, WriterError> {
         // In order of name they are in order of time: two are never made at once.
         let name = format!(
             "plan-{:020}-{}.jsonl",
@@ -214,7 +214,7 @@ impl Book {
     }
 
     /// Opens a journal; one that ended before its first line changed nothing and is removed. Call under the lock.
-    pub(super) fn open(dir: &StateDir, path: &Path) -> Result<Option<Self>, DoorError> {
+    pub(super) fn open(dir: &StateDir, path: &Path) -> Result<Option<Self>, WriterError> {
         let (file, bytes) = LineFile::open(path, LARGEST)?;
         match parse(&bytes, &path.display().to_string())? {
             Some(story) => Ok(Some(Self { file, story })),
@@ -223,16 +223,16 @@ impl Book {
     }
 
     /// Adds a line, and returns when it is on disk.
-    pub(super) fn append(&mut self, record: Record) -> Result<(), DoorError> {
+    pub(super) fn append(&mut self, record: Record) -> Result<(), WriterError> {
         self.file.add(&record)?;
         self.story.enter(record).map_err(|why| {
             let name = self.file.path().display().to_string();
-            DoorError::Unread(Unread::new(Cause::Garbled, name, why))
+            WriterError::Unread(Unread::new(Cause::Garbled, name, why))
         })
     }
 
     /// Removes the journal, if nothing in it is left to undo.
-    pub(super) fn remove_if_settled(self, dir: &StateDir) -> Result<(), DoorError> {
+    pub(super) fn remove_if_settled(self, dir: &StateDir) -> Result<(), WriterError> {
         if self.story.entries.is_empty() {
             self.file.remove(dir)?;
         }

@@ -1,31 +1,18 @@
 //! Pods of Kubernetes: what the API server rejects, what the kubelet cannot mount, what a node cannot hold.
 
+use host::Evidence;
 use host::config::given::{Container, FileKind, Pod, Quantity};
 use model::Bytes;
 use model::findings::Severity;
 
-use super::demand::shortages;
-use super::{Check, Scope};
+use crate::demand::shortages;
 use crate::rule::{Answer, Case};
 
-const OF: &[FileKind] = &[FileKind::Pod];
+pub(super) const OF: &[FileKind] = &[FileKind::Pod];
 
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "C04",
-        of: OF,
-        look: no_volume,
-    },
-    Check {
-        id: "C06",
-        of: OF,
-        look: specification,
-    },
-];
-
-fn no_volume(scope: &Scope<'_>) -> Answer {
+pub(super) fn no_volume(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
-    for pod in &scope.given.pods {
+    for pod in &evidence.files.pods {
         let mounts_one =
             |container: &Container| pod.volumes.iter().any(|volume| container.mounts.contains(&volume.name));
         for container in pod.containers.iter().filter(|container| !mounts_one(container)) {
@@ -34,7 +21,7 @@ fn no_volume(scope: &Scope<'_>) -> Answer {
             };
             cases.push(
                 Case::hint(format!(
-                    "{} of the pod {} has pages and no hugetlbfs: programs that reach them through a file find none",
+                    "{} of the pod {} requests hugetlb pages and mounts no hugetlbfs: programs that reach them through a file find none",
                     container.name, pod.name
                 ))
                 .severity(Severity::Info)
@@ -47,9 +34,9 @@ fn no_volume(scope: &Scope<'_>) -> Answer {
     Ok(cases)
 }
 
-fn specification(scope: &Scope<'_>) -> Answer {
+pub(super) fn specification(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
-    for pod in &scope.given.pods {
+    for pod in &evidence.files.pods {
         for container in &pod.containers {
             cases.extend(differs(pod, container));
             cases.extend(alone(pod, container));
@@ -57,9 +44,13 @@ fn specification(scope: &Scope<'_>) -> Answer {
         }
         cases.extend(volumes(pod));
     }
-    if scope.given.has(FileKind::Sysctl) || scope.given.has(FileKind::Cmdline) || scope.machine.is_some() {
-        for short in shortages(scope, FileKind::Pod)? {
-            let text = format!("{} {}: no such node can take it", short.demand.who, short.text());
+    if evidence.files.has(FileKind::Sysctl) || evidence.files.has(FileKind::Cmdline) || evidence.has_machine {
+        for short in shortages(evidence, FileKind::Pod)? {
+            let text = format!(
+                "{} {}: a node with this pool cannot run it",
+                short.demand.who,
+                short.text()
+            );
             cases.push(short.case(Case::likely(text).severity(Severity::Warning)));
         }
     }
@@ -110,10 +101,10 @@ fn alone(pod: &Pod, container: &Container) -> Option<Case> {
         rejected(
             pod,
             container,
-            "whoever asks for hugetlb pages must ask for cpu or memory too",
+            "a container that requests hugetlb pages must request cpu or memory too",
         )
         .seen(&quantity.place, &quantity.resource, &quantity.written)
-        .seen(&container.place, "cpu and memory", "not asked for")
+        .seen(&container.place, "cpu and memory", "not requested")
         .fix("add a request of cpu and memory")
     })
 }
@@ -125,7 +116,11 @@ fn no_multiple(pod: &Pod, container: &Container) -> Option<Case> {
         rejected(
             pod,
             container,
-            &format!("{} is no whole number of pages of {}", quantity.written, page.exact()),
+            &format!(
+                "{} is not a multiple of the page size {}",
+                quantity.written,
+                page.exact()
+            ),
         )
         .seen(&quantity.place, &quantity.resource, &quantity.written)
         .fix(format!("make it a multiple of {}", page.exact())),
@@ -155,12 +150,12 @@ fn volumes(pod: &Pod) -> Vec<Case> {
     wrong
         .map(|volume| {
             Case::sure(format!(
-                "the pod {} hangs in FailedMount: {} fits no page size that it asks for",
+                "the pod {} stays in FailedMount: {} fits no page size that it requests",
                 pod.name, volume.medium
             ))
             .seen(&volume.place, "medium", &volume.medium)
-            .seen(&pod.place, "page sizes asked for", &asked)
-            .fix("name the size in the medium (HugePages-2Mi), and ask for hugepages of that size in resources")
+            .seen(&pod.place, "page sizes requested", &asked)
+            .fix("name the size in the medium (HugePages-2Mi), and request hugepages of that size in resources")
         })
         .collect()
 }

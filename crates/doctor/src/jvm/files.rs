@@ -1,0 +1,66 @@
+//! Java command lines against the pools and the policy that files set.
+
+use host::Evidence;
+use host::config::given::FileKind;
+
+use super::options::{invalid_size, obsolete};
+use crate::demand::{Shortage, shortages};
+use crate::rule::{Answer, Case};
+
+pub(super) const OF: &[FileKind] = &[FileKind::Java];
+
+pub(super) fn too_small(evidence: &Evidence) -> Answer {
+    if !evidence.files.java.iter().any(|java| java.jvm.wants_hugetlb()) {
+        return Ok(Vec::new());
+    }
+    let case = |short: Shortage| {
+        let case = Case::likely(format!(
+            "{} is configured to use huge pages and will use base pages: its heap {}",
+            short.demand.who,
+            short.text()
+        ));
+        short
+            .case(case)
+            .fix("add a tenth for code cache and collector tables; -Xlog:pagesize shows the page sizes it got")
+    };
+    Ok(shortages(evidence, FileKind::Java)?.into_iter().map(case).collect())
+}
+
+pub(super) fn sizes(evidence: &Evidence) -> Answer {
+    let cases = evidence.files.java.iter().filter_map(|java| {
+        let size = java.jvm.page_size.filter(|_| java.jvm.wants_hugetlb())?;
+        let known = host::config::Boot::SIZES.contains(&size);
+        (!known).then(|| invalid_size(&java.path, size, "Linux has no pages of that size on any machine"))
+    });
+    Ok(cases.collect())
+}
+
+pub(super) fn policy(evidence: &Evidence) -> Answer {
+    let transparent: Vec<_> = evidence.files.java.iter().filter(|java| java.jvm.transparent).collect();
+    if transparent.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(line) = evidence.files.policies.last() else {
+        return Err("no file sets the THP policy (give the kernel's command line too)".into());
+    };
+    if line.value != "never" {
+        return Ok(Vec::new());
+    }
+    let cases = transparent.into_iter().map(|java| {
+        Case::sure(format!(
+            "the JVM of {} is configured to use THP, and the THP policy is `never`",
+            java.path
+        ))
+        .seen(&java.path, "-XX:+UseTransparentHugePages", "set")
+        .seen(&line.place, "transparent_hugepage", &line.value)
+        .fix("transparent_hugepage=madvise")
+    });
+    Ok(cases.collect())
+}
+
+pub(super) fn old_options(evidence: &Evidence) -> Answer {
+    let all = evidence.files.java.iter();
+    Ok(all
+        .filter_map(|java| obsolete(&java.path, &java.arguments, java.jvm.kind))
+        .collect())
+}

@@ -1,0 +1,98 @@
+//! Pools as boot parameters and sysctl files ask for them.
+
+use host::Evidence;
+use host::config::given::{BootLine, FileKind};
+use host::config::{Ignored, IgnoredWhy};
+use model::Bytes;
+
+use super::asked::disagreement;
+use super::boot::{is_out_of_order, no_effect};
+use crate::demand::Room;
+use crate::rule::{Answer, Case};
+
+pub(super) const BOTH: &[FileKind] = &[FileKind::Cmdline, FileKind::Sysctl];
+
+pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
+    let room = Room::of(evidence)?;
+    let default = room.default.exact();
+    if room.pages(room.default) > 0 {
+        return Ok(Vec::new());
+    }
+    let others = room.filled().map(|(page, (pages, place))| {
+        let size = page.exact();
+        Case::likely(format!(
+            "programs that name no size request pages of {default} and get none, while a pool of {} has pages of {size}",
+            Bytes(page.0.saturating_mul(*pages))
+        ))
+        .seen(place, format!("pages of {size}"), pages)
+        .seen(place, format!("pages of {default}, the default size"), 0)
+        .fix(format!("name the size in the program: huge_page_size={size}B (PostgreSQL), -XX:LargePageSizeInBytes={size} (Java)"))
+        .fix(format!("or default_hugepagesz={size} on the boot command line"))
+    });
+    Ok(others.collect())
+}
+
+pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
+    let Some((allowed, line)) = evidence.files.sysctl.number("vm.nr_overcommit_hugepages")? else {
+        return Ok(Vec::new());
+    };
+    let own = evidence
+        .files
+        .sysctl
+        .number("vm.nr_hugepages")?
+        .map_or(0, |(pages, _)| pages);
+    let at_boot = evidence.files.boot.iter().any(|line| !line.boot.pools.is_empty());
+    if allowed == 0 || own > 0 || at_boot {
+        return Ok(Vec::new());
+    }
+    let case = Case::likely(format!(
+        "the pool has no persistent pages: up to {allowed} pages depend on contiguous memory at the time of the request"
+    ))
+    .seen(&line.place, &line.name, allowed)
+    .fix("if a program must have its pages at start, make them persistent: vm.nr_hugepages, or hugepages= at boot");
+    Ok(vec![case])
+}
+
+pub(super) fn several_writers(evidence: &Evidence) -> Answer {
+    let name = "vm.nr_hugepages";
+    let room = Room::of_files(&evidence.files)?;
+    let at_boot = evidence.files.boot.iter().filter_map(|line| {
+        let pages = line.boot.pages_of(room.default, Some(room.default))?;
+        Some((line.place.clone(), pages.to_string()))
+    });
+    let in_files = evidence
+        .files
+        .sysctl
+        .all(name)
+        .map(|line| (line.place.clone(), line.value.clone()));
+    let writers: Vec<(String, String)> = at_boot.chain(in_files).collect();
+    Ok(disagreement(&writers).into_iter().collect())
+}
+
+fn ignored(evidence: &Evidence, ours: fn(IgnoredWhy) -> bool, case: fn(&BootLine, &Ignored) -> Case) -> Answer {
+    let lines = evidence.files.boot.iter();
+    let ignored = lines.flat_map(|line| line.boot.ignored.iter().map(move |ignored| (line, ignored)));
+    let ours = ignored.filter(|(_, ignored)| ours(ignored.why));
+    Ok(ours.map(|(line, ignored)| case(line, ignored)).collect())
+}
+
+pub(super) fn unsupported(evidence: &Evidence) -> Answer {
+    ignored(
+        evidence,
+        |why| why == IgnoredWhy::UnsupportedSize,
+        |line, ignored| {
+            Case::sure(format!(
+                "`{}` and the page count after it are ignored: Linux has no pages of that size on any machine",
+                ignored.parameter
+            ))
+            .seen(&line.place, "", &ignored.parameter)
+            .fix("2M and 1G are the sizes of x86-64; of arm64 with pages of 4K, 64K and 32M too: hugepagesz=2M")
+        },
+    )
+}
+
+pub(super) fn order(evidence: &Evidence) -> Answer {
+    ignored(evidence, is_out_of_order, |line, ignored| {
+        no_effect(&line.place, ignored)
+    })
+}

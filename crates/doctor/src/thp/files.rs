@@ -1,0 +1,85 @@
+//! Transparent huge pages as the files of services and pods ask for them.
+
+use host::Evidence;
+use host::config::Setting;
+use host::config::given::FileKind;
+use model::findings::Severity;
+
+use super::glibc::in_list;
+use crate::demand::Room;
+use crate::rule::{Answer, Case};
+
+pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod];
+
+pub(super) fn except_advised(evidence: &Evidence) -> Answer {
+    let cases = evidence.files.services.iter().filter_map(|service| {
+        let (value, place) = service.unit.thp.as_ref().filter(|(value, _)| value == "madvise")?;
+        Some(
+            Case::sure(format!(
+                "{} will get THP only for memory that it advises, which no file of /proc shows",
+                service.name
+            ))
+            .seen(place, "MemoryTHP", value)
+            .fix("if it should get THP everywhere: MemoryTHP=inherit"),
+        )
+    });
+    Ok(cases.collect())
+}
+
+/// Lines of GLIBC_TUNABLES with the value of one tunable.
+fn tunables<'a>(evidence: &'a Evidence, name: &'a str) -> impl Iterator<Item = (&'a Setting, &'a str)> {
+    let lines = evidence
+        .files
+        .environment()
+        .filter(|line| line.name == "GLIBC_TUNABLES");
+    lines.filter_map(move |line| Some((line, in_list(&line.value, name)?)))
+}
+
+const HUGETLB: &str = "glibc.malloc.hugetlb";
+
+pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
+    let asking: Vec<_> = tunables(evidence, HUGETLB)
+        .filter(|(_, value)| value.parse::<u64>().is_ok_and(|value| value >= 2))
+        .collect();
+    if asking.is_empty() {
+        return Ok(Vec::new());
+    }
+    let room = Room::of(evidence)?;
+    if room.filled().next().is_some() {
+        return Ok(Vec::new());
+    }
+    let cases = asking.into_iter().map(|(line, value)| {
+        Case::sure("malloc will use base pages: it is configured to use a pool, and none has pages")
+            .seen(&line.place, format!("GLIBC_TUNABLES: {HUGETLB}"), value)
+            .fix("fill the pool: vm.nr_hugepages in /etc/sysctl.d")
+            .fix(format!("or use THP: GLIBC_TUNABLES={HUGETLB}=1"))
+    });
+    Ok(cases.collect())
+}
+
+pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
+    let alone = |line: &Setting| in_list(&line.value, "glibc.malloc.mmap_threshold").is_none();
+    let cases = tunables(evidence, HUGETLB)
+        .filter(|(line, value)| *value == "1" && alone(line))
+        .map(|(line, _)| {
+            Case::hint("blocks of 128 KiB to 2 MiB will be backed by base pages: each gets a mapping of its own")
+                .severity(Severity::Info)
+                .seen(&line.place, "GLIBC_TUNABLES", &line.value)
+                .fix("add :glibc.malloc.mmap_threshold=1073741824:glibc.malloc.top_pad=67108864, and check its page kinds: hugewise ps PID")
+        });
+    Ok(cases.collect())
+}
+
+pub(super) fn morecore(evidence: &Evidence) -> Answer {
+    let dead = |line: &&Setting| match line.name.as_str() {
+        "HUGETLB_MORECORE" => line.value != "no",
+        "LD_PRELOAD" => line.value.contains("libhugetlbfs"),
+        _ => false,
+    };
+    let cases = evidence.files.environment().filter(dead).map(|line| {
+        Case::likely("malloc uses base pages with glibc 2.34 and later, which have no __morecore")
+            .seen(&line.place, &line.name, &line.value)
+            .fix(format!("with glibc 2.35 and later: GLIBC_TUNABLES={HUGETLB}=2 instead"))
+    });
+    Ok(cases.collect())
+}
