@@ -13,7 +13,7 @@ use crate::boot::{self, Ring};
 use crate::churn::Op;
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
-use crate::pagetable::{self, Levels, Rights};
+use crate::pagetable::Levels;
 use crate::plan::Plan;
 use crate::stats::{self, Stats};
 use crate::watchdog::Watchdog;
@@ -48,9 +48,6 @@ pub struct Window {
     pub page: GuestPage,
     /// For each page, where in the lent memory it begins: bytes from its start.
     pub frames: Vec<u64>,
-    /// Where the guest sees and may change their page-table entries, 8 bytes for each page in order; `virt` must then be a
-    /// multiple of 512 pages.
-    pub entries: Option<u64>,
 }
 
 /// Machine code that was loaded into a guest.
@@ -99,7 +96,6 @@ pub struct Guest<'m> {
     root: u64,
     levels: Levels,
     loaded: u64,
-    lent_at: Option<u64>,
     lent: PhantomData<Memory<'m>>,
 }
 
@@ -138,7 +134,6 @@ impl<'m> Guest<'m> {
             root: plan.root(),
             levels: config.levels,
             loaded: 0,
-            lent_at: plan.lent_at(),
             lent: PhantomData,
         };
         guest.load(payload::wrapper())?;
@@ -223,20 +218,9 @@ impl<'m> Guest<'m> {
         }
     }
 
-    /// The page-table entry that would map a page of a window to `frame` bytes from the start of the lent memory; zero, which
-    /// maps nothing, without any.
-    pub(crate) fn leaf(&self, frame: u64, page: GuestPage) -> u64 {
-        self.lent_at
-            .map_or(0, |lent| pagetable::leaf(lent + frame, page, Rights::USER_DATA, true))
-    }
-
     /// What the hypervisor has counted so far: for the machine and its virtual CPU together.
     pub fn stats(&self) -> Result<Stats, Error> {
         Ok(stats::read(&self.vm_stats)?.and(stats::read(&self.vcpu_stats)?))
-    }
-
-    pub(crate) fn levels(&self) -> Levels {
-        self.levels
     }
 
     fn registers(&self) -> Result<kvm_bindings::kvm_regs, Error> {

@@ -75,15 +75,6 @@ impl<'m> Memory<'m> {
         }
     }
 
-    /// The word `offset` bytes from the start, a multiple of 8, as the guest left it; zero outside.
-    pub(crate) fn word_at(&self, offset: u64) -> u64 {
-        let inside = offset.is_multiple_of(8) && offset.checked_add(8).is_some_and(|end| end <= self.len());
-        debug_assert!(inside, "read past the lent memory");
-        // SAFETY: as in `store_at`.
-        let read = || unsafe { self.start.as_ptr().add(offset as usize).cast::<u64>().read_volatile() };
-        if inside { read() } else { 0 }
-    }
-
     /// Bytes.
     pub fn len(&self) -> u64 {
         self.len as u64

@@ -11,7 +11,6 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
-use super::guest_tlb;
 use super::latency::{available, note_limit, room};
 use super::pools::on_loan;
 use super::stop::Stop;
@@ -24,9 +23,6 @@ const BUDGET: Duration = Duration::from_secs(20);
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
     desk.must_be_live("measuring")?;
-    if typed.tlb {
-        return guest_tlb::run(desk, typed);
-    }
     let form = desk.form::<Guest>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
     let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;

@@ -9,7 +9,6 @@ mod doctor;
 #[doc(hidden)]
 pub mod foreign;
 mod guest;
-mod guest_tlb;
 mod kernel;
 mod latency;
 mod plan;

@@ -8,7 +8,6 @@ mod outcome;
 mod readings;
 #[cfg(test)]
 mod tests;
-pub mod tlb;
 
 use std::time::{Duration, Instant};
 
