@@ -4,5 +4,6 @@ pub mod cores;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
-mod settling;
+mod rounds;
 pub mod tlb;
+mod visits;

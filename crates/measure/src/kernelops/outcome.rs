@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::kernelops::{Op, Point};
 use model::latency::Backed;
-use model::{Backing, Estimate, PageKind, Warning};
+use model::{Backing, PageKind, Warning};
 
 use super::plan::Target;
 use super::samples::Samples;
@@ -40,7 +40,7 @@ fn point(target: &Target, samples: &Samples, candidates: usize, ticks_per_ns: f6
         ns: samples
             .ticks()
             .filter(|_| given && moving.is_none())
-            .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+            .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
         bound: moving.map(|moving| moving.bound_in(ticks_per_ns)),
         settled: given && moving.is_none() && samples.is_settled(),
         operations: samples.operations(),
@@ -210,15 +210,6 @@ fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Warning> {
     })
 }
 
-fn scale(estimate: Estimate, factor: f64) -> Estimate {
-    Estimate {
-        median: estimate.median * factor,
-        low: estimate.low * factor,
-        high: estimate.high * factor,
-        samples: estimate.samples,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -253,7 +244,6 @@ mod tests {
         let sampled = Sampled {
             samples: vec![samples],
             rounds: 1,
-            ..Sampled::default()
         };
         (vec![Target { op, workers: 2 }], sampled)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{Backing, Estimate, Reading, Unread};
 
 use super::worker::{Proved, Taken};
-use crate::settling::{self, Moving};
+use crate::visits::{Moving, Visits};
 
 /// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
 /// ([`stats::is_enough`]): other processes, other page tables, other neighbours.
@@ -17,11 +17,7 @@ pub(super) type Visit = Result<Vec<Taken>, String>;
 /// All samples of one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    /// Medians of the visits, and of the first and the second half of each.
-    visits: Vec<f64>,
-    early: Vec<f64>,
-    late: Vec<f64>,
-    kept: u64,
+    visits: Visits,
     dropped: u64,
     operations: u64,
     counts: BTreeMap<String, u64>,
@@ -64,19 +60,13 @@ impl Samples {
                 None => {}
             }
         }
-        self.kept += (early.len() + late.len()) as u64;
-        if let (Some(first), Some(second)) = (stats::median(&early), stats::median(&late)) {
-            self.early.push(first);
-            self.late.push(second);
-        }
-        early.append(&mut late);
-        self.visits.extend(stats::median(&early));
+        self.visits.add(&early, &late);
         self.closed |= self.is_settled();
     }
 
     /// Is the interval narrow enough?
     pub(super) fn is_settled(&self) -> bool {
-        stats::is_enough(&self.visits, NARROW)
+        stats::is_enough(self.visits.medians(), NARROW)
     }
 
     /// Is nothing more to be sampled here?
@@ -86,14 +76,13 @@ impl Samples {
 
     /// Ticks of the time stamp counter per operation; `None` of fewer than two visits, which have no interval.
     pub(super) fn ticks(&self) -> Option<Estimate> {
-        let samples = self.kept;
-        stats::of_medians(&self.visits).map(|ticks| Estimate { samples, ..ticks })
+        self.visits.estimate()
     }
 
     /// Was the state that the operation depends on (caches, lists of free pages) still changing? `candidates` is the number of
     /// points that are asked.
     pub(super) fn moving(&self, candidates: usize) -> Option<Moving> {
-        settling::moving(&self.early, &self.late, candidates)
+        self.visits.moving(candidates)
     }
 
     /// Why it could not be done.
@@ -115,8 +104,8 @@ impl Samples {
     }
 
     /// Samples that were kept.
-    pub(super) fn kept(&self) -> u64 {
-        self.kept
+    pub(super) fn kept(&self) -> usize {
+        self.visits.samples().len()
     }
 
     /// Samples that were thrown away.
@@ -131,7 +120,7 @@ impl Samples {
 
     /// How far two visits lie apart, as a share of the median; `None` of fewer than two.
     pub(super) fn disagreement(&self) -> Option<f64> {
-        stats::disagreement(&self.visits)
+        self.visits.disagreement()
     }
 }
 

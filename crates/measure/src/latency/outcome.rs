@@ -81,7 +81,7 @@ impl Outcome {
             .flat_map(|point| point.samples.clocks())
             .copied()
             .collect();
-        stats::estimate(&clocks).map(|clock| scale(clock, ticks_per_ns))
+        stats::estimate(&clocks).map(|clock| clock.scaled(ticks_per_ns))
     }
 
     /// The points as they are published.
@@ -208,21 +208,6 @@ fn no_samples(samples: &Samples) -> Option<String> {
     }
 }
 
-fn scale(estimate: Estimate, factor: f64) -> Estimate {
-    let Estimate {
-        median,
-        low,
-        high,
-        samples,
-    } = estimate;
-    Estimate {
-        median: median * factor,
-        low: low * factor,
-        high: high * factor,
-        samples,
-    }
-}
-
 impl Measured {
     fn publish(&self, ticks_per_ns: f64, private_cache: Option<Bytes>) -> Point {
         let Target {
@@ -242,7 +227,7 @@ impl Measured {
                 .samples
                 .ticks()
                 .filter(|_| given)
-                .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+                .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
             visits: self
                 .samples
                 .medians()

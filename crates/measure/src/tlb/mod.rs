@@ -28,7 +28,7 @@ use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
 use model::Progress;
 pub(crate) use told::level_of;
-use told::{curves, empty, neighbour, scaled, splintered, unknown};
+use told::{curves, empty, neighbour, splintered, unknown};
 
 /// What to find out.
 #[derive(Clone, Debug)]
@@ -344,7 +344,7 @@ impl<'a> Job<'a> {
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
         let ghz: Vec<f64> = self.cycles_per_tick.iter().map(|ratio| ratio * ticks_per_ns).collect();
         self.tlb.core_ghz = stats::estimate(&ghz);
-        let in_ns = |cycles: Estimate| self.tlb.core_ghz.map(|ghz| scaled(cycles, 1.0 / ghz.median));
+        let in_ns = |cycles: Estimate| self.tlb.core_ghz.map(|ghz| cycles.scaled(1.0 / ghz.median));
         for level in &mut self.tlb.levels {
             level.miss_ns = level.miss_cycles.and_then(in_ns);
         }

@@ -29,16 +29,6 @@ pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
     }
 }
 
-/// The same in another unit.
-pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
-    Estimate {
-        median: estimate.median * by,
-        low: estimate.low * by,
-        high: estimate.high * by,
-        samples: estimate.samples,
-    }
-}
-
 /// The warning about a level whose entries a noisy neighbor held for a good part of the time.
 pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
     const OFTEN: f64 = 0.75;
