@@ -26,7 +26,7 @@ pub(crate) trait Points {
     /// The visit that a point needs now; `None` where the time left does not suffice.
     fn next(&self, turn: &Turn<'_>) -> Option<Self::Visit>;
 
-    /// The point, for whoever watches.
+    /// The point in words, for the progress display.
     fn describe(&self, point: usize) -> String;
 
     /// Makes the visit and takes in what it gave.

@@ -15,7 +15,7 @@ pub use backing::{HostBacking, Verdict};
 pub use built::built;
 pub use index::{Hash, Index};
 
-/// Everything that was told from timing.
+/// Everything that timing shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tlb {
     /// TLB levels by page kind, in the order measured; first levels first.
@@ -24,7 +24,7 @@ pub struct Tlb {
     pub walks: Vec<Walk>,
     /// Which pairs of kinds use the same entries.
     pub sharing: Vec<Sharing>,
-    /// What the host seems to back this machine's large pages with.
+    /// What the host seems to back this machine's huge pages with.
     pub host_backing: HostBacking,
     /// What CPUID and the CPU table say, to compare with.
     pub known: Vec<Known>,
@@ -49,11 +49,11 @@ pub struct Level {
     pub kind: PageKind,
     /// 1 or 2.
     pub level: u8,
-    /// How many pages it holds; `null` when timing could not tell.
+    /// How many pages it holds; `null` when timing does not show it.
     pub entries: Option<Entries>,
-    /// Associativity; `null` when timing could not tell.
+    /// Associativity; `null` when timing does not show it.
     pub ways: Option<Ways>,
-    /// How a page finds its set; `null` when timing could not tell or there is one set only.
+    /// How a page finds its set; `null` when timing does not show it or there is one set only.
     pub index: Option<Index>,
     /// Added time of a miss that hits the next level (or is walked with near page-table entries), in ns.
     pub miss_ns: Option<Estimate>,
@@ -211,7 +211,7 @@ pub struct Sharing {
     pub kinds: [PageKind; 2],
     /// TLB level.
     pub level: u8,
-    /// `true` shared, `false` separate, `null` could not be told.
+    /// `true` shared, `false` separate, `null` unknown.
     pub shared: Option<bool>,
     /// What was seen.
     pub evidence: String,
@@ -235,7 +235,7 @@ pub enum MemoryLayout {
     /// All pages are one physical page: the data is always in the first-level cache.
     Aliased,
     /// As `aliased` for the second level; pages of their own for the first, because this CPU's way prediction makes aliases
-    /// dearer by a constant.
+    /// more expensive by a constant.
     AliasedAboveFirst,
     /// Every page has memory of its own, lines spread over the cache's sets.
     Private,
@@ -304,8 +304,8 @@ impl Tlb {
         }
     }
 
-    /// The warning about levels told as one number by timing alone. Contention that holds a whole part of all ways from the first pass
-    /// to the last leaves a smaller TLB that could have been built: only what others say could tell.
+    /// The warning about levels that timing alone shows as one number. Contention that holds a whole part of all ways from the first pass
+    /// to the last leaves a smaller TLB that could have been built: only another source could show that.
     pub fn unconfirmed(&self) -> Option<Warning> {
         let alone = |level: &&Level| {
             let exact = level.entries.is_some_and(Entries::is_exact);

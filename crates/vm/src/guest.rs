@@ -29,7 +29,7 @@ pub struct Config<'m> {
     /// How many levels its page tables have.
     pub levels: Levels,
     /// Bytes at the beginning of `memory` whose pages look never used in the guest's page tables: each first touch there
-    /// is a fault of its own. Beyond, a shadowing hypervisor may fill in neighbours, which warms the rest many times faster.
+    /// is a fault of its own. Beyond, a shadowing hypervisor may fill in adjacent entries, which warms the rest many times faster.
     pub fresh: u64,
     /// Memory for the page tables, best of the same page kind as `memory`, because under nested paging their place
     /// counts too; `None`: the guest's own base pages.
@@ -117,7 +117,7 @@ impl<'m> Guest<'m> {
         let vcpu = vm.create_vcpu(0).map_err(Error::call("create a virtual CPU"))?;
         vcpu.set_cpuid2(hypervisor.cpuid())
             .map_err(Error::call("set the virtual CPU's features"))?;
-        let fresh = vcpu.get_sregs().map_err(Error::call("tell the virtual CPU's state"))?;
+        let fresh = vcpu.get_sregs().map_err(Error::call("read the virtual CPU's state"))?;
         let stats = |result: io::Result<File>| {
             result.map_err(|source| Error::Call {
                 what: "open its statistics",
@@ -226,14 +226,14 @@ impl<'m> Guest<'m> {
     fn registers(&self) -> Result<kvm_bindings::kvm_regs, Error> {
         self.vcpu
             .get_regs()
-            .map_err(Error::call("tell the virtual CPU's registers"))
+            .map_err(Error::call("read the virtual CPU's registers"))
     }
 
     fn faulted(&self) -> Result<Error, Error> {
         let special = self
             .vcpu
             .get_sregs()
-            .map_err(Error::call("tell the virtual CPU's state"))?;
+            .map_err(Error::call("read the virtual CPU's state"))?;
         Ok(Error::Faulted {
             rip: self.registers()?.rip,
             cr2: special.cr2,

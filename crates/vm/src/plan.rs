@@ -93,7 +93,7 @@ impl<'m> Plan<'m> {
         boot::write_tables(own);
     }
 
-    /// Tells KVM which memory the guest has.
+    /// Registers the guest's memory with KVM.
     pub(crate) fn give_memory(&self, vm: &VmFd, own: &Owned) -> Result<(), Error> {
         let lent = [self.memory, self.tables_memory].into_iter().flatten();
         let lent = lent.map(|slot| (slot.phys, slot.host.start(), slot.host.len()));
@@ -165,7 +165,7 @@ fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<()
 }
 
 /// The lent memory under its host addresses, its fresh part and the rest. Pages larger than it reach beyond; there is nothing
-/// there, and nobody goes there.
+/// there, and no kernel goes there.
 fn lent_mappings(memory: &Slot<'_>, config: &Config<'_>) -> [Mapping; 2] {
     let (virt, len) = around(memory.host.start(), memory.host.len(), config.page);
     let fresh = around(memory.host.start(), config.fresh.min(memory.host.len()), config.page).1;

@@ -90,7 +90,7 @@ impl<'m> Visits<'m> {
     }
 
     /// Links the nodes, all different, into a ring in this order, and gives the core cycles of a step in the least
-    /// disturbed of some blocks of whole laps; `None` if there is no node or the core clock changed meanwhile.
+    /// disturbed of some blocks of whole laps; `None` if there is no node or the core clock changed during it.
     pub fn cycles(&mut self, nodes: &[Node]) -> Result<Option<f64>, Error> {
         let Some(first) = nodes.first() else { return Ok(None) };
         for (here, next) in nodes.iter().zip(nodes.iter().cycle().skip(1)) {

@@ -7,7 +7,7 @@ use chase::clock::ticks;
 use chase::ring::Slot;
 use model::guest::GuestPage;
 use model::latency::{Access, Backed};
-use model::{Bytes, PageKind};
+use model::{Bytes, NotMeasured, PageKind};
 use vm::Hypervisor;
 use vm::beside::{Beside, TOUCH_PAGES, Walk};
 use vm::stats::Stats;
@@ -44,7 +44,7 @@ pub(super) struct Cell {
     pub(super) page: GuestPage,
     pub(super) kind: PageKind,
     /// For each working set: its backing, and the samples or why there are none.
-    pub(super) sized: Vec<(Bytes, Backed, Result<Turns, String>)>,
+    pub(super) sized: Vec<(Bytes, Backed, Result<Turns, NotMeasured>)>,
     pub(super) guest: Option<Counted>,
 }
 
@@ -103,7 +103,8 @@ impl Cell {
                     turns.into_iter().map(Ok).collect()
                 }
                 Err(Error::Vm(why @ (vm::Error::GuestPage(_) | vm::Error::Memory { .. }))) => {
-                    places.iter().map(|_| Err(why.to_string())).collect()
+                    let why = NotMeasured::Refused(why.to_string());
+                    places.iter().map(|_| Err(why.clone())).collect()
                 }
                 Err(error) => return Err(error),
             },
@@ -111,7 +112,9 @@ impl Cell {
         }
         .into_iter();
         for (place, (backed, why)) in places.iter().zip(proofs) {
-            let measured = turns.next().unwrap_or_else(|| Err("no memory of this kind".to_owned()));
+            let measured = turns
+                .next()
+                .unwrap_or_else(|| Err(NotMeasured::Refused("no memory of this kind".to_owned())));
             let result = why.map_or(measured, Err);
             cell.sized.push((place.bytes, backed, result));
         }

@@ -1,4 +1,4 @@
-//! From samples in ticks to the published result, and what to warning about it. Pure.
+//! From samples in ticks to the published result, and its warnings. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use host::snapshot::Mmu;
 use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
 use model::latency::{Backed, Dropped, Point};
-use model::{Bytes, Estimate, PageKind, Warning};
+use model::{Bytes, Estimate, NotMeasured, PageKind, Warning};
 
 use super::cell::{Cell, Counted, SANITY, Turns};
 use super::operations::Measured;
@@ -151,7 +151,7 @@ impl Outcome {
         let mut warnings = Vec::new();
         if let Some(sanity) = guest.sanity.filter(|sanity| sanity.emulated) {
             warnings.push(Warning::new("emulated", format!(
-                "a ring of {} that needs no translation costs {:.2} ns in the guest and {:.2} ns natively: the guest does not run on the bare core, or a neighbour disturbed it; take none of its latencies as the cost of translation, and repeat on a quiet machine",
+                "a ring of {} that needs no translation costs {:.2} ns in the guest and {:.2} ns natively: the guest does not run on the bare core, or contention disturbed it; none of its latencies is a cost of translation; repeat on a quieter machine",
                 sanity.bytes, sanity.guest_ns, sanity.native_ns
             )));
         }
@@ -202,7 +202,7 @@ fn claim_nothing(point: &mut GuestPoint) {
         (point.point.ns, point.point.bound) = (None, None);
         point.point.visits.clear();
         point.ratio = None;
-        point.point.not_measured = Some("the guest is emulated: see the warning of that name".to_owned());
+        point.point.not_measured = Some(NotMeasured::Emulated.to_string());
     }
 }
 
@@ -226,7 +226,7 @@ impl Clock {
 }
 
 /// What is published of a point of the matrix; `sides` were asked whether they were at rest.
-fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, String>, sides: usize) -> GuestPoint {
+fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, NotMeasured>, sides: usize) -> GuestPoint {
     let none = Visits::default();
     let (guest, ratio, reason) = match turns {
         Ok(turns) => {
@@ -275,14 +275,14 @@ fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: 
 
 impl Draft<'_> {
     /// With these visits, or why there are none. Visits that had not come to rest give a bound and no number.
-    fn of(self, visits: &Visits, not_measured: Option<String>, sides: usize) -> Point {
+    fn of(self, visits: &Visits, not_measured: Option<NotMeasured>, sides: usize) -> Point {
         let bound = visits.moving(sides).map(|moving| moving.bound_in(self.clock.0));
         let ns = self.clock.of(visits).filter(|_| bound.is_none());
         Point {
             ns,
             bound,
             visits: visits.medians().iter().map(|ticks| ticks / self.clock.0).collect(),
-            not_measured,
+            not_measured: not_measured.map(|why| why.to_string()),
             ..self.point
         }
     }
@@ -308,7 +308,7 @@ fn first_touch(cell: &Cell, clock: &Clock) -> Option<FirstTouch> {
 }
 
 /// What a fault adds, in ticks: each block's first pass against its second one, in as many blocks as can have had a fault,
-/// those that took longest. Their median leaves out what an interrupt or a neighbour added to a few.
+/// those that took longest. Their median leaves out what an interrupt or contention added to a few.
 fn per_fault(first: &[f64], second: &[f64], faults: u64) -> Option<f64> {
     let mut longer: Vec<f64> = first.iter().zip(second).map(|(first, second)| first - second).collect();
     longer.sort_by(|a, b| b.total_cmp(a));

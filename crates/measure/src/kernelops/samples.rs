@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use model::{Backing, Estimate, Reading, Unread};
+use model::{Backing, Estimate, NotMeasured, Reading, Unread};
 
 use super::worker::{Proved, Taken};
 use crate::visits::{Moving, Visits};
 
 /// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
-/// ([`stats::is_enough`]): other processes, other page tables, other neighbours.
+/// ([`stats::is_enough`]): other processes, other page tables, other contention.
 const NARROW: f64 = 0.02;
 
 /// What one visit gave: one set of samples from each worker, or why there are none.
-pub(super) type Visit = Result<Vec<Taken>, String>;
+pub(super) type Visit = Result<Vec<Taken>, NotMeasured>;
 
 /// All samples of one point.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Samples {
     backing: Backing,
     account: String,
     unproved: Option<Unread>,
-    refused: Option<String>,
+    refused: Option<NotMeasured>,
     closed: bool,
 }
 
@@ -86,8 +86,8 @@ impl Samples {
     }
 
     /// Why it could not be done.
-    pub(super) fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
+    pub(super) fn refused(&self) -> Option<&NotMeasured> {
+        self.refused.as_ref()
     }
 
     /// What backed the memory over all visits, and which account says so; or why that is not known.
@@ -126,6 +126,8 @@ impl Samples {
 
 #[cfg(test)]
 mod tests {
+    use model::NotMeasured;
+
     use super::Samples;
     use crate::kernelops::worker::Taken;
 
@@ -186,8 +188,9 @@ mod tests {
     fn a_refusal_ends_a_point_even_after_samples() {
         let mut samples = Samples::default();
         samples.add(Ok(vec![taken([1.0; 10])]));
-        samples.add(Err("the pool is short".to_owned()));
+        let short = NotMeasured::Refused("the pool is short".to_owned());
+        samples.add(Err(short.clone()));
         assert!(samples.is_closed());
-        assert_eq!(samples.refused(), Some("the pool is short"));
+        assert_eq!(samples.refused(), Some(&short));
     }
 }

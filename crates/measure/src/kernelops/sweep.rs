@@ -27,7 +27,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const FIRST: Duration = Duration::from_millis(30);
 /// Beyond this a visit gains less than another one later.
 const LONGEST: Duration = Duration::from_millis(100);
-/// A visit after the first may take this part of the time that is left, so that one which is dear to set up does not take
+/// A visit after the first may take this part of the time that is left, so that one that is expensive to set up does not take
 /// the later visits of many others.
 const PART: u32 = 4;
 

@@ -6,7 +6,7 @@ use model::latency::{Bound, Convergence};
 
 use super::converge::{Approach, Arrival, CLOSE, Meeting};
 
-/// A warm-up that is so many times as long as fills the caches, and still too short, will not do at any length.
+/// A warm-up so many times as long as fills the caches that is still too short would be too short at any length.
 const MOST_BOOST: u32 = 8;
 /// The part of a visit that is kept: the undisturbed blocks of its tail.
 #[derive(Clone, Debug)]

@@ -59,7 +59,7 @@ pub struct Spec {
     pub private_cache: Option<Bytes>,
     /// Last-level cache: decides how long a warm-up is, and what clears the caches.
     pub last_cache: Option<Bytes>,
-    /// Memory that can be had without harm (MemAvailable).
+    /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
 }
 
@@ -80,14 +80,14 @@ pub enum Error {
     Nothing(&'static str),
     /// The arenas would not fit.
     #[error(
-        "{kind} needs {needed} of memory and {available} can be had without harm; choose smaller working sets (--to)"
+        "{kind} needs {needed} of memory and {available} may be taken without harm; choose smaller working sets (--to)"
     )]
     TooLarge {
         /// The page kind.
         kind: PageKind,
         /// Bytes needed.
         needed: Bytes,
-        /// Bytes that can be had.
+        /// Bytes that may be taken.
         available: Bytes,
     },
     /// The timed thread could not be pinned.

@@ -18,10 +18,10 @@ const QUIET: f64 = 0.005;
 /// Samples within this share of the quiet ones count as quiet, too.
 const AS_QUIET: f64 = 0.03;
 
-/// Blocks before and after one whose clock readings tell its clock, too: a core clock holds for longer than the millisecond
+/// Blocks before and after one whose clock readings show its clock, too: a core clock holds for longer than the millisecond
 /// or two that these take.
 const NEARBY: usize = 20;
-/// The clock of a block is this quantile of them, or its own reading if that is faster. A neighbour can slow the multiplications
+/// The clock of a block is this quantile of them, or its own reading if that is faster. An SMT sibling can slow the multiplications
 /// of a reading down but not hurry them, and a block beside a slowed reading would look shorter than any step can be.
 const FASTEST: f64 = 0.9;
 
@@ -157,7 +157,7 @@ impl Samples {
         self.arrivals.convergence()
     }
 
-    /// What a step costs while nobody disturbs; `ticks_per_ns` as of the time stamp counter.
+    /// What an undisturbed step costs; `ticks_per_ns` as of the time stamp counter.
     pub(super) fn quiet(&self, ticks_per_ns: f64) -> Option<Quiet> {
         let all = |of: fn(&Kept) -> &Vec<f64>| self.arrivals.kept().iter().flat_map(of).copied().collect::<Vec<f64>>();
         let every = all(|visit| &visit.cycles);

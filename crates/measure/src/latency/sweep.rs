@@ -17,7 +17,7 @@ use model::Progress;
 pub(super) trait Bench {
     /// Time since some start.
     fn now(&self) -> Duration;
-    /// Begins a visit. `false` if the point cannot be measured, or it was stopped meanwhile.
+    /// Begins a visit. `false` if the point cannot be measured, or the user stopped it.
     fn enter(&mut self, point: usize, approach: Approach) -> bool;
     /// Walks on for about that long, all of it timed.
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block>;

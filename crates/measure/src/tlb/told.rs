@@ -42,7 +42,7 @@ pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warn
     Some(Warning::new("tlb-neighbour", text))
 }
 
-/// The warning about a level whose entries cannot be told.
+/// The warning about a level whose entries are unknown.
 pub(super) fn unknown(level: &Level) -> Option<Warning> {
     let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
     let text = format!("{} pages, level {}: {why}", level.kind, level.level);

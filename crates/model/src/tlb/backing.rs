@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bytes;
 
-/// Which page size of the host seems to lie under this machine's large pages.
+/// Which page size of the host seems to lie under this machine's huge pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostBacking {
     /// The answer.
@@ -23,19 +23,19 @@ pub struct HostBacking {
 /// Verdicts on the host's pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Verdict {
-    /// Large guest pages lie on 4 KiB host pages.
+    /// Huge guest pages are backed by 4 KiB host pages.
     #[serde(rename = "4K")]
     Small,
-    /// 1 GiB guest pages lie on 2 MiB host pages.
+    /// 1 GiB guest pages are backed by 2 MiB host pages.
     #[serde(rename = "2M")]
     Large,
-    /// 1 GiB guest pages are held whole, inside a virtual machine.
+    /// 1 GiB guest pages are whole, inside a virtual machine.
     #[serde(rename = "1G")]
     Huge,
     /// No splintering is visible: bare metal, or a host that gives at least the page sizes tried.
     #[serde(rename = "none")]
     None,
-    /// Cannot tell.
+    /// Unknown.
     #[serde(rename = "unknown")]
     Unknown,
 }

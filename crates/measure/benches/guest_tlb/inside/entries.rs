@@ -1,4 +1,4 @@
-//! Large guest pages as regions to judge by TLB entries: lines on one large page against as many on small ones.
+//! Huge guest pages as regions for the detector by TLB entries: lines on one huge page against as many on small ones.
 
 use vm::visits::{Node, Visits};
 
@@ -6,13 +6,13 @@ use super::ground::{LARGE, LINE, LINES, SMALL, shuffled};
 use super::walks::Through;
 use measure::tlb::backing::{Area, Regions, Split, sample};
 
-/// Large pages sampled.
+/// Huge pages sampled.
 const SAMPLED: usize = 16;
 /// Lines on each: beyond the first-level entries of any known CPU.
 pub(crate) const LINES_EACH: u32 = 200;
 pub(crate) const PASSES: u32 = 16;
 
-/// The large pages of a guest; the first thing that went wrong ends it.
+/// The huge pages of a guest; the first error ends it.
 struct InGuest<'a, 'm> {
     visits: &'a mut Visits<'m>,
     failed: Option<vm::Error>,
@@ -32,7 +32,7 @@ impl Regions for InGuest<'_, '_> {
     }
 }
 
-/// Samples large pages; the windows are those of a [`super::walks::Course`] over at least as many.
+/// Samples huge pages; the windows are those of a [`super::walks::Course`] over at least as many.
 pub(crate) fn split(visits: &mut Visits<'_>) -> Result<Split, vm::Error> {
     let mut regions = InGuest { visits, failed: None };
     let split = sample(&mut regions, LINES_EACH, PASSES, &|| false);

@@ -1,7 +1,7 @@
-//! What walks cost through large guest pages, between two references on the very same lines: as if splintered, as if whole.
+//! What walks cost through huge guest pages, between two references on the very same lines: as if splintered, as if whole.
 //!
-//! Many lines are visited in turn, more than any TLB holds pages. Through large guest pages that the host holds large, a few
-//! page-directory entries translate all of them. Where the host's own tables have small pages there, each line needs a
+//! Many lines are visited in turn, more than any TLB holds pages. Through huge guest pages that the host backs with huge pages, a few
+//! page-directory entries translate all of them. Where the host's own tables map small pages there, each line needs a
 //! page-table entry in a cache line of its own, just as if the guest had mapped it small; that is the first reference.
 //! The second maps the same lines by small pages whose entries stand side by side.
 
@@ -16,17 +16,17 @@ use vm::visits::{Node, Visits};
 
 use super::ground::{LARGE, LINE, LINES, SMALL, place, plain, scattered, shuffled};
 
-/// Lines visited in each large page: together beyond the entries of any known TLB, each with its own cache line of
+/// Lines visited in each huge page: together beyond the entries of any known TLB, each with its own cache line of
 /// page-table entries (8 to a line).
 const PER_PAGE: u64 = 32;
 /// Passes before the timed ones: the hypervisor fills in its tables.
 const WARM: u64 = 2;
-/// Passes between two looks at whether they suffice, and the most of them: some seconds beside a busy neighbour.
+/// Passes between two looks at whether they suffice, and the most of them: some seconds under contention.
 const BATCH: u64 = 40;
 const PASSES: u64 = 6 * BATCH;
 /// Where a pass takes so long that they are not all made in this time, those made must do.
 const LONGEST: Duration = Duration::from_secs(8);
-/// Fewer passes than this tell nothing.
+/// Fewer passes than this give no interval.
 const FEWEST: usize = 12;
 /// Disturbance only adds, and may be there more than half of the time: the cost that a quarter of the passes undercut.
 const RANK: f64 = 0.25;
@@ -56,7 +56,7 @@ pub(crate) struct Walks {
 /// How lines are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Through {
-    /// Large guest pages: what is in question.
+    /// Huge guest pages: what is in question.
     Large,
     /// Small guest pages where the large ones would have them: page-table entries far apart.
     Apart,
@@ -74,14 +74,14 @@ impl Through {
     }
 }
 
-/// Lines to visit in large pages.
+/// Lines to visit in huge pages.
 pub(crate) struct Course {
     pages: u64,
     lines: Vec<u64>,
 }
 
 impl Course {
-    /// Scatters lines over large pages.
+    /// Scatters lines over huge pages.
     pub(crate) fn new(large_pages: u64) -> Self {
         let gap = LARGE / SMALL / PER_PAGE;
         let line = |number: u64| {
@@ -178,8 +178,8 @@ impl Costs {
         })
     }
 
-    /// The place between the references with its interval, from whole passes drawn again and again: within a pass a
-    /// neighbour is as loud for all three.
+    /// The place between the references with its interval, from whole passes drawn again and again: within a pass
+    /// contention is the same for all three.
     fn share(&self) -> Option<Estimate> {
         if self.passes.len() < FEWEST {
             return None;
