@@ -68,7 +68,7 @@ fn install_handler() -> io::Result<()> {
     check(unsafe { libc::sigaction(signal(), &raw const action, ptr::null_mut()) })
 }
 
-/// Whoever started this program may have blocked the signal; nobody else uses it, so it may stay unblocked.
+/// The parent may have blocked the signal. Nothing else in this process uses it, so it may stay unblocked.
 fn unblock() -> io::Result<()> {
     // SAFETY: all-zero is a valid set, and it outlives the calls; the old mask is not asked for.
     let failed = unsafe {

@@ -17,7 +17,7 @@ pub struct Want {
     pub bytes: Bytes,
     /// The machine's base page.
     pub base_page: Bytes,
-    /// The size of a PMD-mapped transparent page.
+    /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,
     /// Bind to this NUMA node.
     pub node: Option<u32>,
@@ -60,7 +60,7 @@ pub enum NotObtained {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// Whoever watched it said no.
+    /// The caller stopped it.
     #[error("stopped while memory was taken")]
     Stopped,
     /// The NUMA node cannot be used.
@@ -76,7 +76,7 @@ pub enum NotObtained {
 /// Memory is brought in piece by piece: so much takes about a tenth of a second where it is slow.
 const PIECE: Bytes = Bytes::mib(64);
 
-/// A populated piece of memory that asked for one page kind. What backs it must still be proved by the kernel's accounts.
+/// A populated piece of memory that asked for one page kind. What backs it must still be proved by smaps or PAGEMAP_SCAN.
 #[derive(Debug)]
 pub struct Arena {
     map: Mapping,
@@ -107,14 +107,14 @@ impl Arena {
     /// Maps, advises, binds, populates and (where allowed) locks memory of the kind.
     ///
     /// # Errors
-    /// [`NotObtained`] says what the kernel refused. Transparent kinds never fail for want of large pages: the kernel falls
+    /// [`NotObtained`] says what the kernel refused. Transparent kinds never fail for lack of huge pages: the kernel falls
     /// back in silence, which is why the backing has to be proved afterwards.
     pub fn new(want: &Want) -> Result<Self, NotObtained> {
         Self::watched(want, &mut |_| true)
     }
 
     /// The same in pieces: bringing memory in can take many seconds, above all in a VM whose host took free memory back.
-    /// `go_on` is told the bytes of each piece, and may end it.
+    /// `go_on` receives the bytes of each piece and may end it.
     ///
     /// # Errors
     /// As for [`Arena::new`], and [`NotObtained::Stopped`].
@@ -193,7 +193,7 @@ impl Arena {
         })
     }
 
-    /// Transparent kinds are asked for by advice. A kernel without transparent pages refuses it, and base pages remain.
+    /// Transparent kinds are asked for by advice. A kernel without THP refuses it, and base pages remain.
     fn advise(&self, want: &Want) {
         let _ = match want.kind {
             PageKind::Base => self.map.advise(self.offset, self.len, Advice::LinuxNoHugepage),
@@ -242,7 +242,7 @@ impl Arena {
         unsafe { self.map.start().add(self.offset) }
     }
 
-    /// Address of the first byte, to look it up in the kernel's accounts.
+    /// Address of the first byte, to look it up in smaps or PAGEMAP_SCAN.
     pub fn address(&self) -> usize {
         self.map.start() as usize + self.offset
     }

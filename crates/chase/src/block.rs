@@ -14,7 +14,7 @@ pub struct Block {
     pub ticks: f64,
     /// Core cycles per tick just before and just after.
     pub clock: [f64; 2],
-    /// The thread was switched out involuntarily meanwhile.
+    /// The thread was switched out involuntarily during the block.
     pub switched: bool,
     /// It ended on another CPU than it began.
     pub migrated: bool,
@@ -39,7 +39,7 @@ impl Block {
         let switches = thread::involuntary_switches();
         let cpu = thread::current_cpu();
         let run_up = run_up(steps);
-        // A ring in memory is told in ns; the longer a reading takes, the more of what it needs others take away meanwhile.
+        // A ring in memory is reported in ns; the longer a reading takes, the more of its cache lines others take away.
         let read = || match run_up {
             Some(_) => clock.fine_cycles_per_tick(),
             None => clock.cycles_per_tick(),
@@ -60,7 +60,7 @@ impl Block {
         }
     }
 
-    /// Did the core clock change meanwhile?
+    /// Did the core clock change during the block?
     pub fn clock_changed(&self) -> bool {
         let [before, after] = self.clock;
         (before - after).abs() > CLOCK_CHANGE * before.max(after)

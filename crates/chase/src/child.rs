@@ -146,7 +146,7 @@ impl Child {
         }
     }
 
-    /// Tells it to end, so that many end at the same time before each is waited for.
+    /// Asks it to end, so that many end at the same time before each is waited for.
     pub(crate) fn end(&self) {
         // Can only fail if it is gone already.
         let _ = rustix::process::kill_process(self.0, Signal::KILL);

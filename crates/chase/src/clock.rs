@@ -52,7 +52,7 @@ impl Calibration {
 /// Turns of the multiplication loop in one quick reading of the core clock: some 5,000 cycles, so that reading the counter
 /// costs under 1 % of it and is subtracted. The counter of some CPUs goes on by 20 to 40 ticks at once, 1 % of such a reading.
 const TURNS: u64 = 100;
-/// The same for each half of a fine reading: some 10,000 cycles, told to 0.4 %.
+/// The same for each half of a fine reading: some 10,000 cycles, exact to 0.4 %.
 const FINE_TURNS: u64 = 200;
 /// A floating-point multiplication takes a whole number of cycles; farther off, the clock changed while it was found out.
 const WHOLE: f64 = 0.05;
@@ -63,7 +63,7 @@ const PAIRS: u32 = 200;
 #[derive(Clone, Copy, Debug)]
 pub struct CoreClock {
     overhead: u64,
-    /// Cycles of a floating-point multiplication: 3 to 5; `None` if that could not be told.
+    /// Cycles of a floating-point multiplication: 3 to 5; `None` if that is unknown.
     float_cycles: Option<u64>,
 }
 
@@ -85,7 +85,7 @@ impl CoreClock {
     }
 
     /// How many cycles a floating-point multiplication takes, by the shortest of many stretches of both kinds in turn: a
-    /// neighbour who slows all of one kind for as long as that would be taken for a slower CPU.
+    /// noisy neighbor that slows all of one kind for that long looks like a slower CPU.
     fn float_cycles(&self) -> Option<u64> {
         let (mut integer, mut float) = (0.0_f64, u64::MAX);
         for _ in 0..PAIRS {
@@ -107,8 +107,8 @@ impl CoreClock {
         self.over(TURNS)
     }
 
-    /// The same over the next five, within some 0.4 %: the faster of two chains on different ports of the core, since a
-    /// neighbour on it slows a chain whose ports he uses, and hurries none.
+    /// The same over the next five, within some 0.4 %: the faster of two chains on different ports of the core, since an
+    /// SMT sibling on it slows a chain whose ports it uses, and speeds up none.
     #[inline]
     pub fn fine_cycles_per_tick(&self) -> f64 {
         let float = self.float_cycles.map_or(0.0, |cycles| {

@@ -54,7 +54,7 @@ core::arch::global_asm!(
     "jnz 4b",
     "ret",
     "hugewise_multiply_end:",
-    // The same on the ports of floating-point numbers, for a neighbour on the core who keeps those of integers busy.
+    // The same on the ports of floating-point numbers, for an SMT sibling that keeps those of integers busy.
     ".p2align 6",
     ".globl hugewise_multiply_float",
     ".hidden hugewise_multiply_float",

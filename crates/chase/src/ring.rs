@@ -126,7 +126,7 @@ impl Rings {
 
     /// Goes on by `steps` as [`Self::walk`] does, about ten times faster: the order is computed, so no load waits for the
     /// one before it, and many misses are in flight. It leaves caches, TLBs and page-table lines as a walk of so many
-    /// steps would that loses nothing to other users of the cache meanwhile: a *parallel warm-up*.
+    /// steps would that loses nothing to other users of the cache: a *parallel warm-up*.
     ///
     /// A walk that follows approaches its converged time from below, and one without a warm-up from above; where both
     /// arrive at the same time, the walk has converged. Nothing if no ring stands.
@@ -138,7 +138,7 @@ impl Rings {
         let touch = |node: u64| {
             let line = (base + order.offset(node) as usize) as *mut usize;
             // SAFETY: a node of the ring that `lay` put into this slot of the arena we own (checked there), borrowed
-            // mutably; what is written is what stands there.
+            // mutably; what is written is the value already there.
             unsafe {
                 let next = line.read_volatile();
                 if access == Access::Write {

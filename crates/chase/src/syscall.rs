@@ -42,7 +42,7 @@ impl Mapping {
     /// `madvise` on a part of the mapping. Only advice that keeps the mapping and its content meaningful is passed here.
     pub(crate) fn advise(&self, offset: usize, len: usize, advice: Advice) -> io::Result<()> {
         self.check(offset, len);
-        // SAFETY: the range lies in a mapping we own, whose content nobody relies on before it is populated.
+        // SAFETY: the range lies in a mapping we own, whose content is not used before it is populated.
         unsafe { rustix::mm::madvise(self.start().add(offset).cast(), len, advice)? };
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Usage {
     }
 }
 
-/// Reads the kernel's accounts of this thread and of the children that were waited for.
+/// Reads rusage of this thread and of the children that were waited for.
 pub(crate) fn usage() -> Usage {
     // SAFETY: all-zero is a valid rusage, and the calls only fill it in.
     let (own, children) = unsafe {

@@ -1,4 +1,4 @@
-//! The timed thread: kept on one CPU, and told when it was disturbed.
+//! The timed thread: kept on one CPU, with a record of what disturbed it.
 
 use std::io;
 

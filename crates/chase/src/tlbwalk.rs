@@ -86,8 +86,8 @@ impl Span {
             (PageKind::Hugetlb(_), Behind::OnePage) => return self.map_one_pool_page(),
             (PageKind::Hugetlb(_), Behind::Private) => return self.map_pool_pages(),
         };
-        // SAFETY: the range lies in a mapping we own and nothing uses yet. A kernel without transparent pages refuses the
-        // advice; base pages remain, which `large_share` will tell.
+        // SAFETY: the range lies in a mapping we own and nothing uses yet. A kernel without THP refuses the
+        // advice; base pages remain, which `large_share` shows.
         let _ = unsafe { rustix::mm::madvise(self.start.as_ptr().cast(), self.len(), advice) };
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Span {
         self.pages
     }
 
-    /// Address of the first byte, to look it up in the kernel's accounts.
+    /// Address of the first byte, to look it up in smaps or PAGEMAP_SCAN.
     pub fn address(&self) -> usize {
         self.start.as_ptr() as usize
     }
@@ -236,7 +236,7 @@ impl Span {
         proof.transpose()
     }
 
-    /// How much of the present part of the first `bytes` is mapped by large page-table entries, 0 to 1.
+    /// How much of the present part of the first `bytes` is mapped by huge page-table entries, 0 to 1.
     ///
     /// # Errors
     /// Kernels before 6.7 lack PAGEMAP_SCAN.

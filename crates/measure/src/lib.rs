@@ -4,5 +4,7 @@ pub mod cores;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
-mod settling;
+mod proof;
+mod rounds;
 pub mod tlb;
+mod visits;

@@ -14,7 +14,7 @@ use model::kernelops::{KernelOps, Op, Point};
 use model::{Bytes, PageKind};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Makes this program measure until somebody ends it.
+/// Makes this program measure until it is ended.
 const UNTIL_KILLED: &str = "measure-until-killed";
 
 fn main() -> ExitCode {

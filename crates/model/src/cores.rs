@@ -38,7 +38,7 @@ pub enum Relation {
     Twins,
     /// Each has a core of its own.
     Separate,
-    /// Cannot be told.
+    /// Unknown.
     Unknown,
 }
 

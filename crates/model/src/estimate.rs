@@ -17,6 +17,17 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// The same in another unit.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Self {
+        Self {
+            median: self.median * by,
+            low: self.low * by,
+            high: self.high * by,
+            samples: self.samples,
+        }
+    }
+
     /// Half the interval's width as a share of the median: 0.01 is "within 1 %". Infinite where a single sample tells nothing
     /// of how far the next would lie.
     pub fn relative_error(&self) -> f64 {

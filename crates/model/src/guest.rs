@@ -1,7 +1,5 @@
 //! The shape of what was measured inside a KVM guest: guest page size x host backing, faults, exits, counters.
 
-pub mod tlb;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;

@@ -17,7 +17,7 @@ pub enum Op {
     Segv,
     /// A process created and destroyed, in groups, while `live` others exist.
     Pcd {
-        /// Idle processes that exist meanwhile, over all workers.
+        /// Idle processes that exist at the same time, over all workers.
         live: u32,
     },
     /// A byte to another process and back through two pipes: two switches of process.
@@ -156,7 +156,7 @@ impl Op {
         }
     }
 
-    /// What tells it from others of its name: `4000 live`, `same core`, `256M thp`; empty if nothing does.
+    /// What distinguishes it from others of its name: `4000 live`, `same core`, `256M thp`; empty if nothing does.
     pub fn variant(self) -> String {
         match self {
             Self::Pcd { live } => format!("{live} live"),

@@ -130,7 +130,7 @@ pub struct Latency {
     pub no_pmu: Option<String>,
     /// Time stamp counter, in GHz: the clock behind every ns.
     pub tsc_ghz: f64,
-    /// Core clock over the run in GHz, from a chain of dependent multiplications; `null` where it could not be told.
+    /// Core clock over the run in GHz, from a chain of dependent multiplications; `null` where unknown.
     pub core_ghz: Option<Estimate>,
     /// The CPU the timed thread was pinned to.
     pub cpu: u32,
@@ -163,12 +163,12 @@ pub struct Point {
     /// What shows that the point has converged, or that it has not; absent when nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Convergence>,
-    /// Core cycles of one step; `null` where the core clock could not be told or memory dominates.
+    /// Core cycles of one step; `null` where the core clock is unknown or memory dominates.
     pub cycles: Option<Estimate>,
-    /// What a step costs while nobody else uses the core's caches; `null` beyond them, or when nothing was measured.
+    /// What a step costs while nothing else uses the core's caches; `null` beyond them, or when nothing was measured.
     #[serde(default)]
     pub quiet: Option<Quiet>,
-    /// What was asked for and what the kernel's accounts prove.
+    /// What was asked for and what smaps or PAGEMAP_SCAN prove.
     pub backing: Backed,
     /// Why there is neither `ns` nor `bound`, in one sentence that says what to do.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +181,7 @@ pub struct Point {
     pub counters: Option<Counters>,
 }
 
-/// A step without disturbance. An SMT sibling (in a VM often somebody else's) takes cache lines away in bursts and moves
+/// A step without disturbance. An SMT sibling (in a VM often another guest's) takes cache lines away in bursts and moves
 /// the median; the shortest samples do not feel it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quiet {
@@ -196,9 +196,9 @@ pub struct Quiet {
 /// Limits of a time that did not converge. They are no 95 % interval: the time may be anywhere between them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bound {
-    /// No less than this many ns; `null` where no visit tells.
+    /// No less than this many ns; `null` where no visit shows it.
     pub low: Option<f64>,
-    /// No more than this many ns; `null` where no visit tells.
+    /// No more than this many ns; `null` where no visit shows it.
     pub high: Option<f64>,
 }
 

@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bytes, Estimate, PageKind, Warning};
 
+mod backing;
 mod built;
 mod index;
 
+pub use backing::{HostBacking, Verdict};
 pub use built::built;
 pub use index::{Hash, Index};
 
-/// Everything that was told from timing.
+/// Everything that timing shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tlb {
     /// TLB levels by page kind, in the order measured; first levels first.
@@ -22,7 +24,7 @@ pub struct Tlb {
     pub walks: Vec<Walk>,
     /// Which pairs of kinds use the same entries.
     pub sharing: Vec<Sharing>,
-    /// What the host seems to back this machine's large pages with.
+    /// What the host seems to back this machine's huge pages with.
     pub host_backing: HostBacking,
     /// What CPUID and the CPU table say, to compare with.
     pub known: Vec<Known>,
@@ -47,11 +49,11 @@ pub struct Level {
     pub kind: PageKind,
     /// 1 or 2.
     pub level: u8,
-    /// How many pages it holds; `null` when timing could not tell.
+    /// How many pages it holds; `null` when timing does not show it.
     pub entries: Option<Entries>,
-    /// Associativity; `null` when timing could not tell.
+    /// Associativity; `null` when timing does not show it.
     pub ways: Option<Ways>,
-    /// How a page finds its set; `null` when timing could not tell or there is one set only.
+    /// How a page finds its set; `null` when timing does not show it or there is one set only.
     pub index: Option<Index>,
     /// Added time of a miss that hits the next level (or is walked with near page-table entries), in ns.
     pub miss_ns: Option<Estimate>,
@@ -209,7 +211,7 @@ pub struct Sharing {
     pub kinds: [PageKind; 2],
     /// TLB level.
     pub level: u8,
-    /// `true` shared, `false` separate, `null` could not be told.
+    /// `true` shared, `false` separate, `null` unknown.
     pub shared: Option<bool>,
     /// What was seen.
     pub evidence: String,
@@ -233,66 +235,10 @@ pub enum MemoryLayout {
     /// All pages are one physical page: the data is always in the first-level cache.
     Aliased,
     /// As `aliased` for the second level; pages of their own for the first, because this CPU's way prediction makes aliases
-    /// dearer by a constant.
+    /// more expensive by a constant.
     AliasedAboveFirst,
     /// Every page has memory of its own, lines spread over the cache's sets.
     Private,
-}
-
-/// Which page size of the host seems to lie under this machine's large pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HostBacking {
-    /// The answer.
-    pub verdict: Verdict,
-    /// From 0 to 1.
-    pub confidence: f64,
-    /// Share of the sampled regions on smaller host pages, 0 to 1; `null` when unknown.
-    pub splintered: Option<f64>,
-    /// What was seen, one sentence each.
-    pub evidence: Vec<String>,
-}
-
-/// Verdicts on the host's pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Verdict {
-    /// Large guest pages lie on 4 KiB host pages.
-    #[serde(rename = "4K")]
-    Small,
-    /// 1 GiB guest pages lie on 2 MiB host pages.
-    #[serde(rename = "2M")]
-    Large,
-    /// 1 GiB guest pages are held whole, inside a virtual machine.
-    #[serde(rename = "1G")]
-    Huge,
-    /// No splintering is visible: bare metal, or a host that gives at least the page sizes tried.
-    #[serde(rename = "none")]
-    None,
-    /// Cannot tell.
-    #[serde(rename = "unknown")]
-    Unknown,
-}
-
-impl Verdict {
-    /// The pages that larger ones are splintered into, if they are.
-    pub fn parts(self) -> Option<Bytes> {
-        match self {
-            Self::Small => Some(Bytes::kib(4)),
-            Self::Large => Some(Bytes::mib(2)),
-            Self::Huge | Self::None | Self::Unknown => None,
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Small => "4K",
-            Self::Large => "2M",
-            Self::Huge => "1G",
-            Self::None => "none",
-            Self::Unknown => "unknown",
-        })
-    }
 }
 
 /// What another source says about a level.
@@ -358,8 +304,8 @@ impl Tlb {
         }
     }
 
-    /// The warning about levels told as one number by timing alone. Contention that holds a whole part of all ways from the first pass
-    /// to the last leaves a smaller TLB that could have been built: only what others say could tell.
+    /// The warning about levels that timing alone shows as one number. Contention that holds a whole part of all ways from the first pass
+    /// to the last leaves a smaller TLB that could have been built: only another source could show that.
     pub fn unconfirmed(&self) -> Option<Warning> {
         let alone = |level: &&Level| {
             let exact = level.entries.is_some_and(Entries::is_exact);

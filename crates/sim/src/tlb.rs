@@ -86,7 +86,7 @@ impl Tlb {
         Self::beside(arrays, walk_cycles, |_, _| 0)
     }
 
-    /// The same where a neighbor holds so many entries of each set of an array and never lets go of them.
+    /// The same where contention holds so many entries of each set of an array all the time.
     pub fn beside(arrays: &[Array], walk_cycles: f64, held: impl Fn(&Array, u32) -> u32) -> Self {
         let set = |array: &Array, number: u32| {
             let left = array.ways.saturating_sub(held(array, number));

@@ -29,7 +29,7 @@ pub fn ranks(n: usize, confidence: f64) -> Option<(usize, usize)> {
 }
 
 /// The interval of the median of independent values: by [`ranks`] where there are enough values for that, else by
-/// [`student`], over logarithms where all values are above zero. `None` of fewer than two values: one value tells nothing of
+/// [`student`], over logarithms where all values are above zero. `None` of fewer than two values: one value shows nothing of
 /// how far the next would lie.
 pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let sorted = crate::sorted(values);

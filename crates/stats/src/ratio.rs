@@ -10,7 +10,7 @@ use crate::visits;
 
 /// Visits over visits, round by round: `over[i]` and `under[i]` are medians of the visits of round `i`. The estimate is the
 /// median of the rounds' ratios, `samples` counts the rounds that both have; later rounds of one alone are left out. What
-/// both sides of a round share (clock, neighbours, drift) cancels. Sides that were not measured in the same rounds may be
+/// both sides of a round share (clock, contention, drift) cancels. Sides that were not measured in the same rounds may be
 /// handed in too, in order of time: nothing cancels then, and the interval is as much wider as it must be.
 ///
 /// `candidates` is the number of ratios among which the one to be reported is chosen: all of their intervals hold together

@@ -3,7 +3,7 @@
 //! A visit is a stretch of samples of one point, taken in one go. Samples of one visit share what the visit found: which
 //! pages, which share of a cache, which clock. So they repeat each other, and only other visits show how far that moves.
 //!
-//! Assumed: visits are alike and independent, taken all over the run, so that what changes meanwhile is among what they
+//! Assumed: visits are alike and independent, taken all over the run, so that what changes during the run is among what they
 //! show. An interval speaks of the conditions of its run; of another day it knows nothing. Where neighbouring visits are
 //! alike because something drifts, the interval still holds the middle of the run, for the drift is in the visits' spread.
 

@@ -72,7 +72,7 @@ pub(crate) fn general(kernel: u64, start: u64, turns: u64, blocks: u64) -> kvm_r
     kvm_regs {
         rip: layout::CODE,
         rsp: layout::STACK + layout::STACK_LEN,
-        // Bit 1 is always set; interrupts are off, there is nobody to send one.
+        // Bit 1 is always set; interrupts are off, nothing sends one.
         rflags: 2,
         rdi: start,
         rsi: turns,

@@ -13,7 +13,7 @@ use crate::boot::{self, Ring};
 use crate::churn::Op;
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
-use crate::pagetable::{self, Levels, Rights};
+use crate::pagetable::Levels;
 use crate::plan::Plan;
 use crate::stats::{self, Stats};
 use crate::watchdog::Watchdog;
@@ -29,7 +29,7 @@ pub struct Config<'m> {
     /// How many levels its page tables have.
     pub levels: Levels,
     /// Bytes at the beginning of `memory` whose pages look never used in the guest's page tables: each first touch there
-    /// is a fault of its own. Beyond, a shadowing hypervisor may fill in neighbours, which warms the rest many times faster.
+    /// is a fault of its own. Beyond, a shadowing hypervisor may fill in adjacent entries, which warms the rest many times faster.
     pub fresh: u64,
     /// Memory for the page tables, best of the same page kind as `memory`, because under nested paging their place
     /// counts too; `None`: the guest's own base pages.
@@ -48,9 +48,6 @@ pub struct Window {
     pub page: GuestPage,
     /// For each page, where in the lent memory it begins: bytes from its start.
     pub frames: Vec<u64>,
-    /// Where the guest sees and may change their page-table entries, 8 bytes for each page in order; `virt` must then be a
-    /// multiple of 512 pages.
-    pub entries: Option<u64>,
 }
 
 /// Machine code that was loaded into a guest.
@@ -99,7 +96,6 @@ pub struct Guest<'m> {
     root: u64,
     levels: Levels,
     loaded: u64,
-    lent_at: Option<u64>,
     lent: PhantomData<Memory<'m>>,
 }
 
@@ -121,7 +117,7 @@ impl<'m> Guest<'m> {
         let vcpu = vm.create_vcpu(0).map_err(Error::call("create a virtual CPU"))?;
         vcpu.set_cpuid2(hypervisor.cpuid())
             .map_err(Error::call("set the virtual CPU's features"))?;
-        let fresh = vcpu.get_sregs().map_err(Error::call("tell the virtual CPU's state"))?;
+        let fresh = vcpu.get_sregs().map_err(Error::call("read the virtual CPU's state"))?;
         let stats = |result: io::Result<File>| {
             result.map_err(|source| Error::Call {
                 what: "open its statistics",
@@ -138,7 +134,6 @@ impl<'m> Guest<'m> {
             root: plan.root(),
             levels: config.levels,
             loaded: 0,
-            lent_at: plan.lent_at(),
             lent: PhantomData,
         };
         guest.load(payload::wrapper())?;
@@ -223,33 +218,22 @@ impl<'m> Guest<'m> {
         }
     }
 
-    /// The page-table entry that would map a page of a window to `frame` bytes from the start of the lent memory; zero, which
-    /// maps nothing, without any.
-    pub(crate) fn leaf(&self, frame: u64, page: GuestPage) -> u64 {
-        self.lent_at
-            .map_or(0, |lent| pagetable::leaf(lent + frame, page, Rights::USER_DATA, true))
-    }
-
     /// What the hypervisor has counted so far: for the machine and its virtual CPU together.
     pub fn stats(&self) -> Result<Stats, Error> {
         Ok(stats::read(&self.vm_stats)?.and(stats::read(&self.vcpu_stats)?))
     }
 
-    pub(crate) fn levels(&self) -> Levels {
-        self.levels
-    }
-
     fn registers(&self) -> Result<kvm_bindings::kvm_regs, Error> {
         self.vcpu
             .get_regs()
-            .map_err(Error::call("tell the virtual CPU's registers"))
+            .map_err(Error::call("read the virtual CPU's registers"))
     }
 
     fn faulted(&self) -> Result<Error, Error> {
         let special = self
             .vcpu
             .get_sregs()
-            .map_err(Error::call("tell the virtual CPU's state"))?;
+            .map_err(Error::call("read the virtual CPU's state"))?;
         Ok(Error::Faulted {
             rip: self.registers()?.rip,
             cr2: special.cr2,

@@ -37,7 +37,7 @@ impl Hypervisor {
         }
         let cpuid = kvm
             .get_supported_cpuid(KVM_MAX_CPUID_ENTRIES)
-            .map_err(Error::call("tell the virtual CPU's features"))?;
+            .map_err(Error::call("read the virtual CPU's features"))?;
         Ok(Self { kvm, cpuid })
     }
 

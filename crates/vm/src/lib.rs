@@ -15,7 +15,6 @@ mod memory;
 pub mod pagetable;
 pub mod payload;
 mod plan;
-pub mod stale;
 pub mod stats;
 mod syscall;
 pub mod visits;

@@ -1,4 +1,4 @@
-//! Host memory that a guest may use: borrowed from whoever allocated it, or the guest's own.
+//! Host memory that a guest may use: borrowed from its owner, or the guest's own.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ impl<'m> Memory<'m> {
     /// Lends `len` bytes from `start`.
     ///
     /// # Safety
-    /// The range must be mapped readable and writable for all of `'m`, and while a guest made from it runs, nobody may
+    /// The range must be mapped readable and writable for all of `'m`, and while a guest made from it runs, nothing else may
     /// hold a Rust reference to it: the guest reads and writes there.
     pub unsafe fn from_raw(start: NonNull<u8>, len: usize) -> Result<Self, Error> {
         let memory = Self {
@@ -63,7 +63,7 @@ impl<'m> Memory<'m> {
         let inside = offset.is_multiple_of(8) && offset.checked_add(8).is_some_and(|end| end <= self.len());
         debug_assert!(inside, "stored past the lent memory");
         if inside {
-            // SAFETY: within the lent range, which is writable and to which nobody holds a reference (`from_raw`); volatile,
+            // SAFETY: within the lent range, which is writable and to which no reference exists (`from_raw`); volatile,
             // because the guest reads it behind the compiler's back.
             unsafe {
                 self.start
@@ -75,15 +75,6 @@ impl<'m> Memory<'m> {
         }
     }
 
-    /// The word `offset` bytes from the start, a multiple of 8, as the guest left it; zero outside.
-    pub(crate) fn word_at(&self, offset: u64) -> u64 {
-        let inside = offset.is_multiple_of(8) && offset.checked_add(8).is_some_and(|end| end <= self.len());
-        debug_assert!(inside, "read past the lent memory");
-        // SAFETY: as in `store_at`.
-        let read = || unsafe { self.start.as_ptr().add(offset as usize).cast::<u64>().read_volatile() };
-        if inside { read() } else { 0 }
-    }
-
     /// Bytes.
     pub fn len(&self) -> u64 {
         self.len as u64
@@ -93,7 +84,7 @@ impl<'m> Memory<'m> {
     pub(crate) fn store(&self, words: &[u64]) {
         let count = words.len().min(self.len / 8);
         debug_assert_eq!(count, words.len(), "the plan checked the room");
-        // SAFETY: within the lent range, which is writable and to which nobody holds a reference (`from_raw`).
+        // SAFETY: within the lent range, which is writable and to which no reference exists (`from_raw`).
         unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), self.start.as_ptr().cast(), count) };
     }
 
@@ -121,7 +112,7 @@ impl Owned {
             bytes: len as u64,
             source: errno.into(),
         })?;
-        // SAFETY: advice on our own new mapping. Refused only by kernels without large pages, which is as good.
+        // SAFETY: advice on our own new mapping. Refused only by kernels without THP, which is as good.
         let _ = unsafe { madvise(start, len, Advice::LinuxNoHugepage) };
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| Error::OutOfMemory {
             bytes: len as u64,
@@ -143,7 +134,7 @@ impl Owned {
         let offset = (offset as usize).min(self.len);
         let count = bytes.len().min(self.len - offset);
         debug_assert_eq!(count, bytes.len(), "written past the guest's own memory");
-        // SAFETY: `offset + count` lies within the mapping, which nobody else refers to while `self` is borrowed mutably
+        // SAFETY: `offset + count` lies within the mapping, which nothing else refers to while `self` is borrowed mutably
         // (the guest is stopped then).
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.as_ptr().add(offset), count) };
     }
@@ -186,7 +177,7 @@ mod tests {
         let own = Owned::new(3 * 4096).expect("three pages");
         for (offset, len, fine) in [(0, 8192, true), (8, 4096, false), (0, 4095, false), (0, 0, false)] {
             let start = NonNull::new((own.start() + offset) as *mut u8).expect("not null");
-            // SAFETY: inside `own`, which outlives the borrow and is referred to by nobody.
+            // SAFETY: inside `own`, which outlives the borrow and no other reference exists to it.
             let lent = unsafe { Memory::from_raw(start, len) };
             assert_eq!(lent.is_ok(), fine, "{offset} {len}");
             assert!(fine || matches!(lent, Err(Error::Memory { .. })));

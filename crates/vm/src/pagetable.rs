@@ -82,7 +82,7 @@ pub struct Mapping {
     /// Who may do what.
     pub rights: Rights,
     /// Do its pages look as if they had been used? If not, a shadowing hypervisor takes one fault at the first touch of
-    /// each; if so, it may fill in neighbours at the same time.
+    /// each; if so, it may fill in adjacent entries at the same time.
     pub used: bool,
 }
 

@@ -7,7 +7,7 @@ use model::guest::GuestPage;
 use crate::guest::{Config, Window};
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
-use crate::pagetable::{MapError, Mapping, Rights, Tables, around};
+use crate::pagetable::{Mapping, Rights, Tables, around};
 use crate::{Error, boot, layout};
 
 /// Memory slots, page tables, and who holds the tables.
@@ -64,6 +64,7 @@ impl<'m> Plan<'m> {
     }
 
     /// The physical address of the lent memory, if there is any.
+    #[cfg(test)]
     pub(crate) fn lent_at(&self) -> Option<u64> {
         self.memory.map(|memory| memory.phys)
     }
@@ -92,7 +93,7 @@ impl<'m> Plan<'m> {
         boot::write_tables(own);
     }
 
-    /// Tells KVM which memory the guest has.
+    /// Registers the guest's memory with KVM.
     pub(crate) fn give_memory(&self, vm: &VmFd, own: &Owned) -> Result<(), Error> {
         let lent = [self.memory, self.tables_memory].into_iter().flatten();
         let lent = lent.map(|slot| (slot.phys, slot.host.start(), slot.host.len()));
@@ -164,7 +165,7 @@ fn check(memory: &Slot<'_>, config: &Config<'_>, physical_end: u64) -> Result<()
 }
 
 /// The lent memory under its host addresses, its fresh part and the rest. Pages larger than it reach beyond; there is nothing
-/// there, and nobody goes there.
+/// there, and no kernel goes there.
 fn lent_mappings(memory: &Slot<'_>, config: &Config<'_>) -> [Mapping; 2] {
     let (virt, len) = around(memory.host.start(), memory.host.len(), config.page);
     let fresh = around(memory.host.start(), config.fresh.min(memory.host.len()), config.page).1;
@@ -195,27 +196,6 @@ fn map_window(tables: &mut Tables, memory: &Slot<'_>, window: &Window) -> Result
             phys: memory.phys + frame,
             len: size,
             page: window.page,
-            rights: Rights::USER_DATA,
-            used: true,
-        })?;
-    }
-    window.entries.map_or(Ok(()), |at| show_entries(tables, window, at))
-}
-
-/// The leaf tables of a window a second time, for the guest to change.
-fn show_entries(tables: &mut Tables, window: &Window, at: u64) -> Result<(), Error> {
-    let covered = 512 * window.page.size().0;
-    if !window.virt.is_multiple_of(covered) {
-        let (virt, phys, page) = (window.virt, 0, window.page);
-        return Err(MapError::Misaligned { virt, phys, page }.into());
-    }
-    for number in 0..window.frames.len().div_ceil(512) as u64 {
-        let first = tables.walk(window.virt + number * covered);
-        tables.map(&Mapping {
-            virt: at + number * 4096,
-            phys: first.map_or(layout::WORK_FRAMES, |found| found.entry),
-            len: 4096,
-            page: GuestPage::Size4K,
             rights: Rights::USER_DATA,
             used: true,
         })?;

@@ -89,7 +89,7 @@ impl Countable {
     }
 
     /// What a process does between fork and exec to have itself counted: one system call that takes no memory. The file goes to
-    /// whoever reads the count.
+    /// the reader of the count.
     pub fn opener(self) -> impl Fn() -> io::Result<OwnedFd> + Send + Sync + 'static {
         /// `PERF_FLAG_FD_CLOEXEC` of `linux/perf_event.h`.
         const CLOSED_ON_EXEC: libc::c_ulong = 1 << 3;
@@ -104,21 +104,21 @@ impl Countable {
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            // SAFETY: the kernel has just made this file, and nobody else knows of it.
+            // SAFETY: the kernel has just made this file, and nothing else refers to it.
             Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
         }
     }
 }
 
 /// An event in use. With the first counter of an event the kernel rewrites its own code on every CPU, and with the last one
-/// it writes it back: a tenth of a millisecond for each program that is counted, unless somebody else holds the event.
+/// it writes it back: a tenth of a millisecond for each program that is counted, unless another program holds the event.
 #[derive(Debug)]
 pub struct Held(#[expect(dead_code, reason = "it is there to be open")] Counter);
 
 /// Counters of a program that opened them on itself.
 pub struct Attached(Vec<Open>);
 
-/// A counter, and what it told last.
+/// A counter and its last reading.
 struct Open {
     event: Event,
     file: File,

@@ -12,7 +12,7 @@ pub struct Batch {
     pub operations: u64,
     /// Ticks of the time stamp counter they took together.
     pub ticks: u64,
-    /// What was counted meanwhile.
+    /// What was counted during the batch.
     pub counts: Counts,
 }
 
@@ -45,7 +45,7 @@ impl Counts {
     }
 }
 
-/// Times `work`, which does that many operations. The kernel's accounts are read outside of the timed stretch.
+/// Times `work`, which does that many operations. The kernel counters are read outside of the timed stretch.
 pub(super) fn timed(operations: u64, work: impl FnOnce() -> io::Result<()>) -> io::Result<Batch> {
     let before = usage();
     let start = ticks();

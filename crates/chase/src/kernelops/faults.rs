@@ -14,7 +14,7 @@ use crate::child::Child;
 const BATCH: usize = 64;
 /// Base pages of the memory in use: enough that renewing it is rare.
 const BASE_PAGES: u64 = 2048;
-/// Large pages of it: few, because zeroing them takes most of the time.
+/// Huge pages of it: few, because zeroing them takes most of the time.
 const LARGE_PAGES: u64 = 16;
 
 /// How much memory the faults of a kind go round in.
@@ -61,8 +61,8 @@ impl Pages {
         self.arena.discard()
     }
 
-    /// Touches the next pages. Of a large page the first and the last base page: where the kernel gave base pages instead,
-    /// that makes two faults, and the counts tell.
+    /// Touches the next pages. Of a huge page the first and the last base page: where the kernel gave base pages instead,
+    /// that makes two faults, which the counts show.
     fn touch(&mut self, access: Access) -> io::Result<Batch> {
         let pages = self.next..self.next + self.batch * self.page;
         self.next = pages.end;

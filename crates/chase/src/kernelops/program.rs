@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::MemfdFlags;
 
-/// How it ends: so one can tell that it ran.
+/// Its exit code, which proves that it ran.
 pub(super) const STATUS: i32 = 42;
 
 /// Where it is loaded.

@@ -106,7 +106,7 @@ fn a_write_after_a_fork_is_a_fault_only_while_the_child_lives() {
     let written = |pages: std::ops::Range<usize>| {
         let batch = super::batch::timed(1, || {
             for page in pages {
-                // SAFETY: inside the arena of `cow`, which is written by nobody meanwhile.
+                // SAFETY: inside the arena of `cow`, which nothing else writes.
                 unsafe { ((range.start + page * 4096) as *mut u8).write_volatile(2) };
             }
             Ok(())
@@ -317,7 +317,7 @@ fn what_a_killed_process_had_started_ends_with_it() {
 
 fn is_gone(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
-    // Dead, or nobody has waited for it yet.
+    // Dead, or not waited for yet.
     let gone = stat.is_empty() || stat.contains(") Z ");
     if !gone {
         std::thread::sleep(std::time::Duration::from_millis(10));

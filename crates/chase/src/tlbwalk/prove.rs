@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 /// What proves a page size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Proof {
-    /// Share of what is present that large page-table entries map, 0 to 1.
+    /// Share of what is present that huge page-table entries map, 0 to 1.
     pub share: f64,
     /// Which of the kernel's interfaces says so.
     pub by: &'static str,

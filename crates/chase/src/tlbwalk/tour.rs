@@ -123,7 +123,7 @@ struct Cut {
 
 /// For steps of a few cycles.
 const USUAL: Cut = Cut { steps: 512, blocks: 8 };
-/// For steps of tens of cycles: short gaps in the contention of a neighbor come sooner than long ones.
+/// For steps of tens of cycles: short gaps in contention come sooner than long ones.
 const SHORT: Cut = Cut { steps: 128, blocks: 32 };
 /// A core clock that differs by more than this share between the two ends of a timing has changed in between.
 const CLOCK_CHANGE: f64 = 0.01;
@@ -157,7 +157,7 @@ impl Tour<'_> {
     }
 
     /// Core cycles per step in the least disturbed of some short blocks of whole laps, each after a warm-up; `None` if the core
-    /// clock changed meanwhile.
+    /// clock changed during it.
     pub fn cycles(&self, clock: &CoreClock) -> Option<f64> {
         self.least(clock, USUAL, || ())
     }

@@ -11,7 +11,6 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
-use super::guest_tlb;
 use super::latency::{available, note_limit, room};
 use super::pools::on_loan;
 use super::stop::Stop;
@@ -24,9 +23,6 @@ const BUDGET: Duration = Duration::from_secs(20);
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
     desk.must_be_live("measuring")?;
-    if typed.tlb {
-        return guest_tlb::run(desk, typed);
-    }
     let form = desk.form::<Guest>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
     let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;
@@ -75,7 +71,7 @@ impl Wish {
         })
     }
 
-    /// The same with what the machine must tell.
+    /// The same with what depends on the machine.
     pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
         Ok(Spec {
             guest_pages: self.guest_pages,
@@ -88,7 +84,7 @@ impl Wish {
             cpu: self.cpu,
             node: self.node,
             base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-            // Without transparent pages no kind needs it; the value only has to be a size.
+            // Without THP no kind needs it; the value only has to be a size.
             pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
             available: available(snapshot)?,
             mmu: snapshot.kvm.mmu.clone(),
@@ -140,7 +136,7 @@ pub(super) fn measure(
     }
 }
 
-/// Why no guest was measured at all, if none was and nobody says that it is emulated.
+/// Why no guest was measured at all, if none was, unless it is emulated.
 fn nothing(guest: &Guest) -> Option<&str> {
     let emulated = guest.sanity.is_some_and(|sanity| sanity.emulated);
     let mut guests = guest.points.iter().filter(|point| point.guest_page.is_some());
@@ -149,7 +145,7 @@ fn nothing(guest: &Guest) -> Option<&str> {
     why.filter(|_| !any)
 }
 
-/// An error that scripts can tell from others by its first word.
+/// An error that scripts recognize by its first word.
 #[derive(Debug)]
 pub(super) struct Coded(pub(super) Error);
 

@@ -44,7 +44,7 @@ fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result
         budget: typed.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
         base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-        // Without transparent pages no kind needs it; the value only has to be a size.
+        // Without THP no kind needs it; the value only has to be a size.
         pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
         available: available(snapshot)?,
         program: Program::this(),

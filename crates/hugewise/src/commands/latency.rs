@@ -60,7 +60,7 @@ impl Wish {
         })
     }
 
-    /// The same with what the machine must tell.
+    /// The same with what depends on the machine.
     pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
         let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
         let last = (2..=4).filter_map(level).max();
@@ -75,7 +75,7 @@ impl Wish {
             node: self.node,
             one_node: snapshot.topology.nodes.known().is_none_or(|nodes| nodes.len() < 2),
             base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-            // Without transparent pages no kind needs it; the value only has to be a size.
+            // Without THP no kind needs it; the value only has to be a size.
             pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
             private_cache: level(2),
             last_cache: last,

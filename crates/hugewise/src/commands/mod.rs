@@ -10,7 +10,6 @@ mod explain;
 #[doc(hidden)]
 pub mod foreign;
 mod guest;
-mod guest_tlb;
 mod kernel;
 mod latency;
 mod plan;

@@ -9,7 +9,6 @@ use model::collapse::Collapse;
 use model::compare::Compare;
 use model::cores::Cores;
 use model::guest::Guest;
-use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use model::plan::Plan;
@@ -63,7 +62,6 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Compare>() => with.with::<Compare>(),
         _ if schema == schema_name::<Cores>() => with.with::<Cores>(),
         _ if schema == schema_name::<Guest>() => with.with::<Guest>(),
-        _ if schema == schema_name::<GuestTlb>() => with.with::<GuestTlb>(),
         _ if schema == schema_name::<KernelOps>() => with.with::<KernelOps>(),
         _ if schema == schema_name::<Latency>() => with.with::<Latency>(),
         _ if schema == schema_name::<ProcessList>() => with.with::<ProcessList>(),

@@ -6,7 +6,6 @@ use model::collapse::Collapse;
 use model::compare::Compare;
 use model::cores::Cores;
 use model::guest::Guest;
-use model::guest::tlb::GuestTlb;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
 use model::plan::Plan;
@@ -21,7 +20,7 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 21] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 20] {
     [
         named::<Applied>(),
         named::<Checkup>(),
@@ -31,7 +30,6 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 21] {
         named::<Doctor>(),
         named::<Explain>(),
         named::<Guest>(),
-        named::<GuestTlb>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),

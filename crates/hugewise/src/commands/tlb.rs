@@ -64,7 +64,7 @@ pub(super) fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
 /// What to measure on these kinds, on any CPU.
 pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> anyhow::Result<Spec> {
     let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
-    // Without transparent pages no kind needs it; the value only has to be a size.
+    // Without THP no kind needs it; the value only has to be a size.
     let pmd_page = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
     let known = kinds
         .iter()
@@ -106,7 +106,7 @@ fn known(snapshot: &Snapshot, kind: PageKind, base: Bytes, pmd: Bytes) -> Vec<Kn
     by_cpuid.chain(by_table.unwrap_or_default()).collect()
 }
 
-/// CPUID's ways: 0 is not told, as many as entries is fully associative.
+/// CPUID's ways: 0 is unknown, as many as entries is fully associative.
 fn ways(ways: u32, entries: u32) -> Option<Ways> {
     match ways {
         0 => None,

@@ -41,7 +41,7 @@ fn siblings(cores: &Cores) -> String {
         .count();
     let rest = match unknown {
         0 => String::new(),
-        count => format!(" {count} of {} pairs could not be told.", cores.pairs.len()),
+        count => format!(" {count} of {} pairs are unknown.", cores.pairs.len()),
     };
     if twins.is_empty() {
         let all = if unknown == 0 {

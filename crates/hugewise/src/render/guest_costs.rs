@@ -8,7 +8,7 @@ use super::axis::number;
 use super::latency::spread;
 use super::sheet::Sheet;
 
-/// The counters that tell what the hypervisor did, of the many that it has. JSON has all of them.
+/// The counters that show what the hypervisor did. JSON has all of them.
 const TELLING: [&str; 9] = [
     "exits",
     "pf_taken",
@@ -87,7 +87,7 @@ fn operations(title: &str, operations: &[Operation]) -> Sheet {
     sheet
 }
 
-/// `exits 12, pf_fixed 3`: the telling ones that are not zero.
+/// `exits 12, pf_fixed 3`: those of the named counters that are not zero.
 pub(super) fn counters<T>(stats: &BTreeMap<String, T>, write: impl Fn(&T) -> String) -> String {
     let telling = TELLING.iter().filter_map(|&name| Some((name, write(stats.get(name)?))));
     let told: Vec<String> = telling

@@ -115,7 +115,7 @@ fn notes(result: &KernelOps) -> Vec<String> {
         .collect()
 }
 
-/// What the kernel's accounts prove, at the least. Reads of the page of zeros have no memory of their own.
+/// What smaps or PAGEMAP_SCAN prove, at the least. Reads of the page of zeros have no memory of their own.
 fn backing(result: &KernelOps) -> Option<String> {
     let measured = result.points.iter().filter(|point| point.ns.is_some());
     let backed: Vec<&Backed> = measured.filter_map(|point| point.backing.as_ref()).collect();
@@ -144,7 +144,7 @@ fn how(result: &KernelOps) -> String {
     )
 }
 
-/// What large pages save, by one worker.
+/// What huge pages save, by one worker.
 fn savings(result: &KernelOps) -> Vec<String> {
     let median = |point: &&Point| point.ns.filter(|_| point.workers == 1).map(|ns| ns.median);
     let same = |a: Op, b: Op| match (a, b) {

@@ -12,7 +12,6 @@ pub mod figure;
 mod grid;
 pub mod guest;
 pub mod guest_costs;
-pub mod guest_tlb;
 pub mod heat;
 pub mod heatmap;
 pub mod inventory;

@@ -39,9 +39,9 @@ pub enum Error {
 }
 
 /// Longest that one round may take: CPUs that are not run at the same time would wait for one another for ever.
-const PATIENCE: Duration = Duration::from_millis(200);
+const ROUND_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Visits to each pair, among which its rounds are shared out: all pairs are visited in turn, so that what changes meanwhile shows
+/// Visits to each pair, among which its rounds are shared out: all pairs are visited in turn, so that a change during the run shows
 /// as a difference between visits. With nine of them one that was disturbed does not widen the interval.
 const VISITS: u32 = 9;
 
@@ -200,7 +200,7 @@ mod tests {
         let (cores, _) = run(&spec, &mut (), &|| false).expect("two allowed CPUs");
         assert_eq!(cores.pairs.len(), 1);
         let pair = &cores.pairs[0];
-        // Light takes a nanosecond for a foot; whatever the machine does meanwhile only adds.
+        // Light takes a nanosecond for a foot; whatever else the machine does only adds.
         assert!(pair.round_trip_ns.is_none_or(|ns| ns.median > 1.0), "{pair:?}");
         assert!(pair.slowdown.is_none_or(|slowdown| slowdown.median > 0.2), "{pair:?}");
     }

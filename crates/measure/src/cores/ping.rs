@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use chase::thread::Pinned;
 
-use super::{Error, PATIENCE};
+use super::{Error, ROUND_TIMEOUT};
 
 /// Round trips in one sample: some 100 us, in which the clock's own cost vanishes.
 const TRIPS: u64 = 500;
@@ -63,7 +63,7 @@ fn rally(ball: &AtomicU64, parity: u64) -> bool {
         } else {
             std::hint::spin_loop();
             spins += 1;
-            if spins.is_multiple_of(1 << 12) && begun.elapsed() > PATIENCE {
+            if spins.is_multiple_of(1 << 12) && begun.elapsed() > ROUND_TIMEOUT {
                 return false;
             }
         }

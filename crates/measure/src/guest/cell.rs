@@ -7,14 +7,14 @@ use chase::clock::ticks;
 use chase::ring::Slot;
 use model::guest::GuestPage;
 use model::latency::{Access, Backed};
-use model::{Bytes, PageKind};
+use model::{Bytes, NotMeasured, PageKind};
 use vm::Hypervisor;
 use vm::beside::{Beside, TOUCH_PAGES, Walk};
 use vm::stats::Stats;
 
 use super::field::{Field, Place, SMALLEST, places};
 use super::{Error, Spec};
-use crate::settling::{self, Moving};
+use crate::visits::Visits;
 
 /// Turns that both sides take; each gives one pair for the ratio. Those of one point follow each other, so that each finds the state
 /// that the last one left; an interval therefore speaks of that minute, and cells compare by the ratio to the native side.
@@ -44,7 +44,7 @@ pub(super) struct Cell {
     pub(super) page: GuestPage,
     pub(super) kind: PageKind,
     /// For each working set: its backing, and the samples or why there are none.
-    pub(super) sized: Vec<(Bytes, Backed, Result<Turns, String>)>,
+    pub(super) sized: Vec<(Bytes, Backed, Result<Turns, NotMeasured>)>,
     pub(super) guest: Option<Counted>,
 }
 
@@ -64,9 +64,9 @@ pub(super) struct Counted {
 /// Both sides by turns, in ticks per step.
 #[derive(Default)]
 pub(super) struct Turns {
-    /// One entry for each turn.
-    pub(super) native: Vec<Vec<f64>>,
-    pub(super) guest: Vec<Vec<f64>>,
+    /// Each turn is a visit.
+    pub(super) native: Visits,
+    pub(super) guest: Visits,
 }
 
 impl Turns {
@@ -75,22 +75,14 @@ impl Turns {
     pub(super) fn are_at_rest(&self, candidates: usize) -> bool {
         [&self.native, &self.guest]
             .into_iter()
-            .all(|side| moving(side, candidates).is_none())
+            .all(|side| side.moving(candidates).is_none())
     }
 
     /// Guest / native of each round.
     pub(super) fn ratios(&self) -> Vec<f64> {
-        let pairs = self.guest.iter().zip(&self.native);
-        pairs
-            .filter_map(|(guest, native)| Some(stats::median(guest)? / stats::median(native)?))
-            .collect()
+        let pairs = self.guest.medians().iter().zip(self.native.medians());
+        pairs.map(|(guest, native)| guest / native).collect()
     }
-}
-
-/// What shows in these turns of one side that they had not come to rest.
-pub(super) fn moving(turns: &[Vec<f64>], candidates: usize) -> Option<Moving> {
-    let (early, late): (Vec<&[f64]>, Vec<&[f64]>) = turns.iter().map(|turn| turn.split_at(turn.len() / 2)).unzip();
-    settling::moving(&stats::medians(&early), &stats::medians(&late), candidates)
 }
 
 impl Cell {
@@ -111,7 +103,8 @@ impl Cell {
                     turns.into_iter().map(Ok).collect()
                 }
                 Err(Error::Vm(why @ (vm::Error::GuestPage(_) | vm::Error::Memory { .. }))) => {
-                    places.iter().map(|_| Err(why.to_string())).collect()
+                    let why = NotMeasured::Refused(why.to_string());
+                    places.iter().map(|_| Err(why.clone())).collect()
                 }
                 Err(error) => return Err(error),
             },
@@ -119,7 +112,9 @@ impl Cell {
         }
         .into_iter();
         for (place, (backed, why)) in places.iter().zip(proofs) {
-            let measured = turns.next().unwrap_or_else(|| Err("no memory of this kind".to_owned()));
+            let measured = turns
+                .next()
+                .unwrap_or_else(|| Err(NotMeasured::Refused("no memory of this kind".to_owned())));
             let result = why.map_or(measured, Err);
             cell.sized.push((place.bytes, backed, result));
         }
@@ -199,18 +194,21 @@ fn by_turns(
         let ticks = ticks.into_iter().skip(warm);
         ticks.map(|ticks| ticks as f64 / walk.real_steps() as f64).collect()
     };
-    let mut turns = Turns::default();
+    let (mut native, mut guest) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         run.go_on()?;
         if round % 2 == 0 {
-            turns.native.push(per_step(beside.walk_native(&walk)));
+            native.push(per_step(beside.walk_native(&walk)));
         }
-        turns.guest.push(per_step(beside.walk_guest(&walk)?));
+        guest.push(per_step(beside.walk_guest(&walk)?));
         if round % 2 == 1 {
-            turns.native.push(per_step(beside.walk_native(&walk)));
+            native.push(per_step(beside.walk_native(&walk)));
         }
     }
-    Ok(turns)
+    Ok(Turns {
+        native: native.into_iter().collect(),
+        guest: guest.into_iter().collect(),
+    })
 }
 
 /// A walk whose blocks take about [`BLOCK_NS`] and which takes about `slice` in all, judged by a native trial.

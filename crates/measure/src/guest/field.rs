@@ -3,16 +3,14 @@
 use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, Slot};
-use host::processes;
 use model::latency::{Backed, Pattern};
-use model::{Backing, Bytes, PageKind, Reading};
+use model::{Bytes, NotMeasured, PageKind};
 
 use super::Spec;
+use crate::proof;
 
 /// The least working set: what the sanity check walks, half of a usual first-level cache.
 pub(super) const SMALLEST: Bytes = Bytes::kib(16);
-/// A number is only given under a kind's name if at least this share of its working set is of that kind.
-const ENOUGH: f64 = 0.95;
 
 /// Memory and rings, or why there are none.
 pub(super) struct Field {
@@ -51,27 +49,11 @@ impl Field {
         Self { kind, rings }
     }
 
-    /// Proves what backs the first `bytes`, and gives the reason in words if that is not what was asked for.
-    pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<String>) {
-        let backed = |got: Backing, proof: String| Backed {
-            asked: self.kind,
-            got,
-            proof,
-        };
-        let rings = match &self.rings {
-            Ok(rings) => rings,
-            Err(why) => return (backed(Backing::new(), "never mapped".to_owned()), Some(why.clone())),
-        };
-        match processes::own_range(rings.arena().address(), bytes.as_usize()) {
-            Reading::Unread(why) => {
-                let why = format!("what backs it could not be proved: {why}");
-                (backed(Backing::new(), "none".to_owned()), Some(why))
-            }
-            Reading::Known(proof) => {
-                let enough = proof.backing.share(self.kind).unwrap_or(0.0) >= ENOUGH;
-                let why = format!("asked for {}, got {} by {}", self.kind, proof.backing, proof.account);
-                (backed(proof.backing, proof.account), (!enough).then_some(why))
-            }
+    /// Proves what backs the first `bytes`, and gives the reason if that is not what was asked for.
+    pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<NotMeasured>) {
+        match &self.rings {
+            Ok(rings) => proof::prove(self.kind, rings.arena().address(), bytes),
+            Err(why) => proof::never_mapped(self.kind, why),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How much of the gain from large pages is left when only the guest or only the host has them, in one sentence. Pure.
+//! How much of the gain from huge pages is left when only the guest or only the host has them, in one sentence. Pure.
 
 use model::guest::{Guest, GuestPage};
 use model::{Bytes, Estimate, PageKind};
@@ -7,7 +7,7 @@ use model::{Bytes, Estimate, PageKind};
 const NOISE: f64 = 0.03;
 /// A gain below this share is not worth dividing up.
 const WORTH: f64 = 0.05;
-/// What stands for large pages on the host, the surest first.
+/// Huge pages on the host, the surest kind first.
 const LARGE: [PageKind; 2] = [PageKind::HUGETLB_2M, PageKind::Thp];
 
 /// The sentence, if both corners of the matrix were measured at this size.
@@ -49,14 +49,14 @@ pub(super) fn sentence(guest: &Guest, bytes: Bytes) -> Option<String> {
     Some(format!("{}.", parts.join("; ")))
 }
 
-/// What is left of the gain from `none` to `both`, as far as noise lets one tell.
+/// What is left of the gain from `none` to `both`, as far as noise allows.
 fn share(none: &Corner, both: &Corner, one: &Corner) -> String {
     let percent = (none.ns() - one.ns()) / (none.ns() - both.ns()) * 100.0;
     if none.is_less_than(one) {
         return "is slower than without any".to_owned();
     }
     match (one.is_less_than(none), both.is_less_than(one)) {
-        (false, false) => "cannot be told from either within noise".to_owned(),
+        (false, false) => "differs from neither beyond noise".to_owned(),
         (false, true) => "keeps nothing of the gain, within noise".to_owned(),
         (true, false) => "keeps all of the gain, within noise".to_owned(),
         (true, true) if percent < 50.0 => format!("keeps only {percent:.0} % of the gain"),
@@ -64,8 +64,8 @@ fn share(none: &Corner, both: &Corner, one: &Corner) -> String {
     }
 }
 
-/// A cell of the matrix as what it is times the native walk. Cells are measured one after the other, while neighbours come
-/// and go; the native walks beside them say what the machine was like, so cells on the same memory compare by ratios.
+/// A cell of the matrix as what it is times the native walk. Cells are measured one after the other, while contention comes
+/// and goes; the native walks beside them show the state of the machine, so cells on the same memory compare by ratios.
 #[derive(Clone, Copy, Debug)]
 struct Corner {
     kind: PageKind,
@@ -161,7 +161,7 @@ mod tests {
     fn wide_intervals_are_not_talked_away() {
         let told = |ns, percent| told(corner(PageKind::Base, ns, percent));
         assert_eq!(told(190.0, 20.0), "keeps nothing of the gain, within noise");
-        assert_eq!(told(180.0, 40.0), "cannot be told from either within noise");
+        assert_eq!(told(180.0, 40.0), "differs from neither beyond noise");
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod outcome;
 mod readings;
 #[cfg(test)]
 mod tests;
-pub mod tlb;
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,7 @@ pub struct Spec {
     pub base_page: Bytes,
     /// Its PMD-mapped page.
     pub pmd_page: Bytes,
-    /// Memory that can be had without harm (MemAvailable).
+    /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
     /// How this machine's KVM translates guest addresses.
     pub mmu: Reading<Mmu>,
@@ -102,7 +101,7 @@ pub fn memory(largest: Bytes, kind: PageKind) -> Bytes {
     field::with_tables(largest, kind)
 }
 
-/// Measures the matrix, the price of first touches, round trips and page-table operations. Combinations that cannot be had
+/// Measures the matrix, the price of first touches, round trips and page-table operations. Combinations that are not available
 /// come back without a number and with the reason.
 ///
 /// # Errors
@@ -172,7 +171,7 @@ impl Spec {
         let limit = Bytes(spec.available.0 / 5 * 4);
         if largest > limit && spec.kinds.iter().any(|kind| kind.pool().is_none()) {
             return refuse(format!(
-                "a working set of {largest} does not fit into the {limit} that can be had without harm"
+                "a working set of {largest} does not fit into the {limit} that may be taken without harm"
             ));
         }
         Ok(spec)

@@ -8,6 +8,7 @@ use vm::churn::Op;
 use vm::{Config, Guest, Hypervisor, Job, Kernel, Ring, payload};
 
 use super::Error;
+use crate::visits::Visits;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Visits to each operation, each to a new guest, in rounds through all of them.
@@ -28,8 +29,8 @@ pub(super) struct Measured {
     pub(super) what: &'static str,
     /// Does it change page tables (or else only leave the guest)?
     pub(super) churn: bool,
-    /// Ticks of one operation, for each block of each visit, and what was counted per operation.
-    pub(super) result: Result<(Vec<Vec<f64>>, Counts), String>,
+    /// Ticks of one operation in each block, and what was counted per operation.
+    pub(super) result: Result<(Visits, Counts), String>,
 }
 
 impl Measured {
@@ -38,7 +39,7 @@ impl Measured {
             name,
             what,
             churn,
-            result: Ok((Vec::new(), BTreeMap::new())),
+            result: Ok(Default::default()),
         }
     }
 
@@ -49,7 +50,8 @@ impl Measured {
         };
         match visit {
             Ok((ticks, counted)) => {
-                visits.push(ticks);
+                let (early, late) = ticks.split_at(ticks.len() / 2);
+                visits.add(early, late);
                 for (name, count) in counted {
                     *counts.entry(name).or_default() += count / f64::from(VISITS);
                 }

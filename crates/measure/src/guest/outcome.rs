@@ -1,4 +1,4 @@
-//! From samples in ticks to the published result, and what to warning about it. Pure.
+//! From samples in ticks to the published result, and its warnings. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -6,11 +6,12 @@ use std::time::Instant;
 use host::snapshot::Mmu;
 use model::guest::{FirstTouch, Guest, GuestPoint, Operation, Sanity};
 use model::latency::{Backed, Dropped, Point};
-use model::{Bytes, Estimate, PageKind, Warning};
+use model::{Bytes, Estimate, NotMeasured, PageKind, Warning};
 
-use super::cell::{self, Cell, Counted, SANITY, Turns};
+use super::cell::{Cell, Counted, SANITY, Turns};
 use super::operations::Measured;
 use super::{Spec, readings};
+use crate::visits::Visits;
 
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.
 const SANE: f64 = 0.03;
@@ -53,8 +54,8 @@ impl Outcome {
         let all: Vec<&Turns> = self.counted().map(|counted| &counted.sanity).collect();
         let ratios: Vec<f64> = all.iter().flat_map(|turns| turns.ratios()).collect();
         let ratio = stats::median(&ratios)?;
-        let side = |side: fn(&Turns) -> &[Vec<f64>]| {
-            let ticks: Vec<f64> = all.iter().flat_map(|turns| side(turns)).flatten().copied().collect();
+        let side = |side: fn(&Turns) -> &Visits| {
+            let ticks: Vec<f64> = all.iter().flat_map(|turns| side(turns).samples()).copied().collect();
             stats::median(&ticks).map(|ticks| ticks / clock.0)
         };
         Some(Sanity {
@@ -90,10 +91,12 @@ impl Outcome {
             .flat_map(|cell| &cell.sized)
             .filter(|(size, ..)| *size == bytes)
             .collect();
-        let turns = sized.iter().filter_map(|(.., turns)| turns.as_ref().ok());
-        let native: Vec<Vec<f64>> = turns.flat_map(|turns| turns.native.iter().cloned()).collect();
+        let mut native = Visits::default();
+        for turns in sized.iter().filter_map(|(.., turns)| turns.as_ref().ok()) {
+            native.join(&turns.native);
+        }
         let (_, backed, first) = sized.first()?;
-        let reason = first.as_ref().err().filter(|_| native.is_empty()).cloned();
+        let reason = first.as_ref().err().filter(|_| native.samples().is_empty()).cloned();
         let point = point(spec, kind, bytes, backed, clock).of(&native, reason, self.sides());
         Some(GuestPoint {
             guest_page: None,
@@ -109,7 +112,7 @@ impl Outcome {
         let emulated = churn && spec.mmu.known() == Some(&Mmu::ShadowPvm);
         let published = |measured: &Measured| {
             let (ns, per_operation, not_measured) = match &measured.result {
-                Ok((visits, counted)) => (clock.of_turns(visits), counted.clone(), None),
+                Ok((visits, counted)) => (clock.of(visits), counted.clone(), None),
                 Err(why) => (None, BTreeMap::new(), Some(why.clone())),
             };
             Operation {
@@ -148,7 +151,7 @@ impl Outcome {
         let mut warnings = Vec::new();
         if let Some(sanity) = guest.sanity.filter(|sanity| sanity.emulated) {
             warnings.push(Warning::new("emulated", format!(
-                "a ring of {} that needs no translation costs {:.2} ns in the guest and {:.2} ns natively: the guest does not run on the bare core, or a neighbour disturbed it; take none of its latencies as the cost of translation, and repeat on a quiet machine",
+                "a ring of {} that needs no translation costs {:.2} ns in the guest and {:.2} ns natively: the guest does not run on the bare core, or contention disturbed it; none of its latencies is a cost of translation; repeat on a quieter machine",
                 sanity.bytes, sanity.guest_ns, sanity.native_ns
             )));
         }
@@ -199,7 +202,7 @@ fn claim_nothing(point: &mut GuestPoint) {
         (point.point.ns, point.point.bound) = (None, None);
         point.point.visits.clear();
         point.ratio = None;
-        point.point.not_measured = Some("the guest is emulated: see the warning of that name".to_owned());
+        point.point.not_measured = Some(NotMeasured::Emulated.to_string());
     }
 }
 
@@ -214,32 +217,23 @@ struct Clock(f64);
 
 impl Clock {
     fn estimate(&self, ticks: &[f64]) -> Option<Estimate> {
-        stats::estimate(ticks).map(|estimate| self.ns(estimate))
+        stats::estimate(ticks).map(|estimate| estimate.scaled(1.0 / self.0))
     }
 
-    /// Over turns, or other visits: samples within one are not independent.
-    fn of_turns(&self, turns: &[Vec<f64>]) -> Option<Estimate> {
-        stats::of_visits(turns).map(|estimate| self.ns(estimate))
-    }
-
-    fn ns(&self, estimate: Estimate) -> Estimate {
-        Estimate {
-            median: estimate.median / self.0,
-            low: estimate.low / self.0,
-            high: estimate.high / self.0,
-            samples: estimate.samples,
-        }
+    fn of(&self, visits: &Visits) -> Option<Estimate> {
+        visits.estimate().map(|estimate| estimate.scaled(1.0 / self.0))
     }
 }
 
 /// What is published of a point of the matrix; `sides` were asked whether they were at rest.
-fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, String>, sides: usize) -> GuestPoint {
+fn guest_point(cell: &Cell, draft: Draft<'_>, turns: &Result<Turns, NotMeasured>, sides: usize) -> GuestPoint {
+    let none = Visits::default();
     let (guest, ratio, reason) = match turns {
         Ok(turns) => {
             let ratio = stats::of_medians(&turns.ratios()).filter(|_| turns.are_at_rest(sides));
-            (turns.guest.as_slice(), ratio, None)
+            (&turns.guest, ratio, None)
         }
-        Err(why) => (&[][..], None, Some(why.clone())),
+        Err(why) => (&none, None, Some(why.clone())),
     };
     let counted =
         |stats: fn(&Counted) -> &BTreeMap<String, i64>| cell.guest.as_ref().map(stats).cloned().unwrap_or_default();
@@ -281,17 +275,14 @@ fn point<'a>(spec: &Spec, kind: PageKind, bytes: Bytes, backed: &Backed, clock: 
 
 impl Draft<'_> {
     /// With these visits, or why there are none. Visits that had not come to rest give a bound and no number.
-    fn of(self, visits: &[Vec<f64>], not_measured: Option<String>, sides: usize) -> Point {
-        let bound = cell::moving(visits, sides).map(|moving| moving.bound_in(self.clock.0));
-        let ns = self.clock.of_turns(visits).filter(|_| bound.is_none());
+    fn of(self, visits: &Visits, not_measured: Option<NotMeasured>, sides: usize) -> Point {
+        let bound = visits.moving(sides).map(|moving| moving.bound_in(self.clock.0));
+        let ns = self.clock.of(visits).filter(|_| bound.is_none());
         Point {
             ns,
             bound,
-            visits: stats::medians(visits)
-                .iter()
-                .map(|ticks| ticks / self.clock.0)
-                .collect(),
-            not_measured,
+            visits: visits.medians().iter().map(|ticks| ticks / self.clock.0).collect(),
+            not_measured: not_measured.map(|why| why.to_string()),
             ..self.point
         }
     }
@@ -317,7 +308,7 @@ fn first_touch(cell: &Cell, clock: &Clock) -> Option<FirstTouch> {
 }
 
 /// What a fault adds, in ticks: each block's first pass against its second one, in as many blocks as can have had a fault,
-/// those that took longest. Their median leaves out what an interrupt or a neighbour added to a few.
+/// those that took longest. Their median leaves out what an interrupt or contention added to a few.
 fn per_fault(first: &[f64], second: &[f64], faults: u64) -> Option<f64> {
     let mut longer: Vec<f64> = first.iter().zip(second).map(|(first, second)| first - second).collect();
     longer.sort_by(|a, b| b.total_cmp(a));

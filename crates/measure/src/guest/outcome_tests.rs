@@ -36,8 +36,8 @@ fn spec() -> Spec {
 /// Six rounds in which every sample of a side is the same.
 fn turns(native: f64, guest: f64) -> Turns {
     Turns {
-        native: vec![vec![native; 10]; 6],
-        guest: vec![vec![guest; 10]; 6],
+        native: vec![vec![native; 10]; 6].into_iter().collect(),
+        guest: vec![vec![guest; 10]; 6].into_iter().collect(),
     }
 }
 
@@ -73,7 +73,7 @@ fn outcome(sanity: f64, timed_faults: i64) -> Outcome {
                 name: "exit-to-user",
                 what: "",
                 churn: false,
-                result: Ok((vec![vec![50_000.0; 8]; 6], BTreeMap::new())),
+                result: Ok((vec![vec![50_000.0; 8]; 6].into_iter().collect(), BTreeMap::new())),
             },
             Measured {
                 name: "segv",
@@ -179,7 +179,7 @@ fn turns_whose_halves_differ_have_a_bound_and_those_that_only_scatter_a_number()
 fn turns_that_differ_widen_the_interval_however_many_samples_each_has() {
     let mut outcome = outcome(2.0, 0);
     outcome.cells[0].sized[0].2 = Ok(Turns {
-        native: vec![vec![400.0; 1000]; 6],
+        native: vec![vec![400.0; 1000]; 6].into_iter().collect(),
         guest: (0..6).map(|turn| vec![400.0 + 10.0 * f64::from(turn); 1000]).collect(),
     });
     let guest = publish(&outcome);

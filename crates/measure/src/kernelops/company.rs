@@ -1,4 +1,4 @@
-//! Who else used the CPUs meanwhile: by the kernel's own accounts of processor time.
+//! How much processor time other processes used, by the kernel's counters.
 
 /// Processor time up to now, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

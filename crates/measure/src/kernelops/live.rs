@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use model::NotMeasured;
+
 use super::crew::{self, Failed};
 use super::plan::{self, Target};
 use super::samples::Visit;
@@ -54,7 +56,7 @@ impl Bench for Live<'_> {
         }
         match crew::visit(&self.spec.program, &self.jobs(target, slice), self.stop) {
             Ok(taken) => Ok(Ok(taken)),
-            Err(Failed::This(why)) => Ok(Err(why)),
+            Err(Failed::This(why)) => Ok(Err(NotMeasured::Refused(why))),
             Err(Failed::All(error)) => Err(error),
         }
     }

@@ -1,7 +1,7 @@
 //! What the kernel's memory and process operations cost: which, by how many workers, in which order, until when.
 //!
 //! Every visit to a point starts fresh processes of the program at hand ([`serve_if_asked`]), one for each worker: small,
-//! single-threaded, pinned, and gone afterwards, so that the cost of a fork does not depend on who asks.
+//! single-threaded, pinned, and gone afterwards, so that the cost of a fork does not depend on the caller.
 
 mod company;
 mod crew;
@@ -47,7 +47,7 @@ pub struct Spec {
     pub base_page: Bytes,
     /// Its PMD-mapped page.
     pub pmd_page: Bytes,
-    /// Memory that can be had without harm (MemAvailable).
+    /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
     /// How to start a worker.
     pub program: Program,
@@ -63,7 +63,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program that runs now, even if its file has been replaced meanwhile.
+    /// The program that runs now, even if its file has been replaced since.
     pub fn this() -> Self {
         Self {
             path: "/proc/self/exe".into(),

@@ -1,11 +1,11 @@
-//! From samples and proofs to the result: points with numbers or reasons, and what to warning. Pure.
+//! From samples and proofs to the result: points with numbers or reasons, and warnings. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use model::kernelops::{Op, Point};
 use model::latency::Backed;
-use model::{Backing, Estimate, PageKind, Warning};
+use model::{Backing, NotMeasured, PageKind, Warning};
 
 use super::plan::Target;
 use super::samples::Samples;
@@ -40,14 +40,14 @@ fn point(target: &Target, samples: &Samples, candidates: usize, ticks_per_ns: f6
         ns: samples
             .ticks()
             .filter(|_| given && moving.is_none())
-            .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+            .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
         bound: moving.map(|moving| moving.bound_in(ticks_per_ns)),
         settled: given && moving.is_none() && samples.is_settled(),
         operations: samples.operations(),
         per_operation: per_operation(samples),
         backing,
         dropped: samples.dropped(),
-        not_measured: reason,
+        not_measured: reason.map(|why| why.to_string()),
     }
 }
 
@@ -60,55 +60,44 @@ fn backed(asked: PageKind, samples: &Samples) -> Backed {
 }
 
 /// Why there is no number, if there is none.
-fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<String> {
+fn reason(op: Op, samples: &Samples, backing: Option<&Backed>) -> Option<NotMeasured> {
     if let Some(why) = samples.refused() {
-        return Some(why.to_owned());
+        return Some(why.clone());
     }
     if samples.kept() == 0 {
-        let dropped = samples.dropped();
-        return Some(format!(
-            "all {dropped} samples were switched out; repeat on a quieter machine"
-        ));
+        return Some(NotMeasured::Disturbed {
+            dropped: samples.dropped(),
+            by_clock: false,
+        });
     }
     if samples.ticks().is_none() {
-        return Some("only one visit gave samples, which has no interval; give more time with --budget".to_owned());
+        return Some(NotMeasured::OneVisit);
     }
     backing
         .and_then(|backed| not_as_asked(op, samples, backed))
         .or_else(|| surplus_faults(op, samples))
 }
 
-fn not_as_asked(op: Op, samples: &Samples, backed: &Backed) -> Option<String> {
-    let Backed { asked, got, proof } = backed;
+fn not_as_asked(op: Op, samples: &Samples, backed: &Backed) -> Option<NotMeasured> {
     if let Err(why) = samples.proof() {
-        return Some(format!("what backs the memory could not be proved: {why}"));
+        return Some(NotMeasured::Unproved(why.clone()));
     }
     if matches!(op, Op::ZeroRead { .. }) {
-        let none = got.total().0 == 0;
-        return (!none)
-            .then(|| format!("reading brought pages of its own in ({got} by {proof}), not the page of zeros"));
+        let any = backed.got.total().0 > 0;
+        return any.then(|| NotMeasured::NotTheZeroPage(backed.clone()));
     }
-    let enough = got.share(*asked).is_some_and(|share| share >= ENOUGH);
-    (!enough).then(|| format!("asked for {asked}, got {got} by {proof}{}", advice(*asked)))
+    let enough = backed.got.share(backed.asked).is_some_and(|share| share >= ENOUGH);
+    (!enough).then(|| NotMeasured::FellBack(backed.clone()))
 }
 
-fn advice(kind: PageKind) -> &'static str {
-    if kind == PageKind::Thp {
-        "; look at /sys/kernel/mm/transparent_hugepage/enabled (never refuses them) and at free memory in one piece"
-    } else {
-        ""
-    }
-}
-
-/// One operation on one page is one fault; more mean that smaller pages were given.
-fn surplus_faults(op: Op, samples: &Samples) -> Option<String> {
+/// One operation on one page is one fault; more mean that the kernel gave smaller pages.
+fn surplus_faults(op: Op, samples: &Samples) -> Option<NotMeasured> {
     let expected = match op {
         Op::AnonWrite { .. } | Op::ZeroRead { .. } | Op::Cow | Op::FileRead => 1.0,
         _ => return None,
     };
     let seen = samples.per_operation("faults");
-    let surplus = (seen - expected).abs() > MORE_FAULTS;
-    surplus.then(|| format!("{seen:.2} faults for each page where one was expected: some pages were of another kind"))
+    ((seen - expected).abs() > MORE_FAULTS).then(|| NotMeasured::OtherFaults((seen * 100.0).round() as u64))
 }
 
 /// What was counted at all, per operation.
@@ -122,7 +111,7 @@ fn per_operation(samples: &Samples) -> BTreeMap<String, f64> {
     all.map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
-/// What weakens the result; `others` is the share of processor time that other processes used meanwhile.
+/// What weakens the result; `others` is the share of processor time that other processes used during the run.
 pub(super) fn warnings(targets: &[Target], sampled: &Sampled, budget: Duration, others: Option<f64>) -> Vec<Warning> {
     let all = [
         busy(others),
@@ -135,13 +124,13 @@ pub(super) fn warnings(targets: &[Target], sampled: &Sampled, budget: Duration, 
     warnings
 }
 
-/// An operation of several processes cannot tell who else ran in between; the whole machine can.
+/// An operation of several processes does not show what else ran in between; the counters of the whole machine do.
 fn busy(others: Option<f64>) -> Option<Warning> {
     let share = others.filter(|&share| share > BUSY)? * 100.0;
     Some(Warning::new(
         "busy-machine",
         format!(
-            "others used {share:.0} % of all processor time meanwhile, so that operations of several processes (fw, pcd, \
+            "other processes used {share:.0} % of all processor time, so that operations of several processes (fw, pcd, \
              nps, exec) waited for them; repeat on a quieter machine"
         ),
     ))
@@ -156,7 +145,7 @@ fn unsteady(targets: &[Target], sampled: &Sampled) -> Option<Warning> {
     let (target, apart) = unsteady.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let text = format!(
         "two visits to the same point differ by more than {:.0} % on average at {} of {} points, most of all {} by {} \
-         workers ({:.0} %): others use these CPUs too; repeat on a quieter machine, or compare runs before believing a \
+         workers ({:.0} %): other programs use these CPUs too; repeat on a quieter machine, or compare runs before believing a \
          small difference",
         UNSTEADY * 100.0,
         unsteady.len(),
@@ -210,21 +199,12 @@ fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Warning> {
     })
 }
 
-fn scale(estimate: Estimate, factor: f64) -> Estimate {
-    Estimate {
-        median: estimate.median * factor,
-        low: estimate.low * factor,
-        high: estimate.high * factor,
-        samples: estimate.samples,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use model::kernelops::Op;
-    use model::{Backing, Bytes, PageKind, Reading};
+    use model::{Backing, Bytes, NotMeasured, PageKind, Reading};
 
     use super::{points, warnings};
     use crate::kernelops::plan::Target;
@@ -253,7 +233,6 @@ mod tests {
         let sampled = Sampled {
             samples: vec![samples],
             rounds: 1,
-            ..Sampled::default()
         };
         (vec![Target { op, workers: 2 }], sampled)
     }
@@ -283,17 +262,20 @@ mod tests {
         let thp = Op::AnonWrite { kind: PageKind::Thp };
         assert_eq!(reason(thp, Ok(vec![taken(100, only(PageKind::Thp))])), None);
         let why = reason(thp, Ok(vec![taken(100, only(PageKind::Base))])).expect("fell back");
-        assert!(why.contains("asked for thp, got base 4M"), "{why}");
+        assert!(why.contains("expected thp, got base 4M"), "{why}");
         let why = reason(thp, Ok(vec![taken(120, only(PageKind::Thp))])).expect("some fell back");
         assert!(why.contains("1.20 faults"), "{why}");
         let zeros = Op::ZeroRead { kind: PageKind::Base };
         assert_eq!(reason(zeros, Ok(vec![taken(100, Some(Backing::new()))])), None);
         assert!(reason(zeros, Ok(vec![taken(100, only(PageKind::Base))])).is_some());
-        assert_eq!(reason(thp, Err("no pool".to_owned())), Some("no pool".to_owned()));
+        assert_eq!(
+            reason(thp, Err(NotMeasured::Refused("no pool".to_owned()))),
+            Some("no pool".to_owned())
+        );
     }
 
     #[test]
-    fn a_busy_machine_and_rounds_apart_are_told() {
+    fn a_busy_machine_and_rounds_apart_are_reported() {
         let mut later = taken(100, None);
         later.ticks = vec![300.0; 40];
         let (targets, sampled) = of(Op::Segv, vec![Ok(vec![taken(100, None)]), Ok(vec![later])]);
@@ -314,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn visits_that_still_move_are_told() {
+    fn visits_that_still_move_are_reported() {
         let mut moving = taken(100, None);
         moving.ticks = (0..40).map(|n| 300.0 - f64::from(n)).collect();
         let (targets, sampled) = of(Op::Segv, vec![Ok(vec![moving]); 6]);

@@ -1,7 +1,7 @@
 //! Which points there are, on which CPUs, and in which order. Pure.
 
 use model::kernelops::{Cores, Op};
-use model::{Bytes, PageKind};
+use model::{Bytes, NotMeasured, PageKind};
 
 use super::Spec;
 
@@ -110,20 +110,19 @@ pub(super) fn share(op: Op, worker: u32, workers: u32) -> Op {
 }
 
 /// Why a point cannot be tried here at all.
-pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<String> {
+pub(super) fn impossible(target: &Target, spec: &Spec) -> Option<NotMeasured> {
     let Target { op, workers } = *target;
     let needed = workers * op.cpus();
     if needed as usize > spec.cpus.len() {
-        let have = spec.cpus.len();
-        return Some(format!("needs {needed} CPUs, and {have} may be used"));
+        let allowed = spec.cpus.len();
+        return Some(NotMeasured::TooFewCpus { needed, allowed });
     }
-    let memory = match op {
+    let needed = match op {
         Op::FwResident { kind, bytes } if kind.pool().is_none() => Bytes(bytes.0 * u64::from(workers)),
         _ => Bytes(0),
     };
     let limit = Bytes(spec.available.0 / 2);
-    (memory > limit)
-        .then(|| format!("needs {memory} of memory, and {limit} (half of what is available) can be had without harm"))
+    (needed > limit).then_some(NotMeasured::TooMuchMemory { needed, limit })
 }
 
 #[cfg(test)]
@@ -193,7 +192,7 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_named_before_it_is_tried() {
         let spec = spec(vec![1, 2], vec![0, 1]);
-        let why = |op, workers| impossible(&Target { op, workers }, &spec);
+        let why = |op, workers| impossible(&Target { op, workers }, &spec).map(|why| why.to_string());
         assert!(why(Op::Migrate, 2).expect("two CPUs").contains("needs 4 CPUs"));
         assert_eq!(why(Op::Migrate, 1), None);
         let fork = |kind, bytes| Op::FwResident { kind, bytes };

@@ -2,33 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use model::{Backing, Estimate, Reading, Unread};
+use model::{Backing, Estimate, NotMeasured, Reading, Unread};
 
 use super::worker::{Proved, Taken};
-use crate::settling::{self, Moving};
+use crate::visits::{Moving, Visits};
 
 /// A point is settled when its interval is within this share of its median, after enough visits for that to be no accident
-/// ([`stats::is_enough`]): other processes, other page tables, other neighbours.
+/// ([`stats::is_enough`]): other processes, other page tables, other contention.
 const NARROW: f64 = 0.02;
 
 /// What one visit gave: one set of samples from each worker, or why there are none.
-pub(super) type Visit = Result<Vec<Taken>, String>;
+pub(super) type Visit = Result<Vec<Taken>, NotMeasured>;
 
 /// All samples of one point.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
-    /// Medians of the visits, and of the first and the second half of each.
-    visits: Vec<f64>,
-    early: Vec<f64>,
-    late: Vec<f64>,
-    kept: u64,
+    visits: Visits,
     dropped: u64,
     operations: u64,
     counts: BTreeMap<String, u64>,
     backing: Backing,
     account: String,
     unproved: Option<Unread>,
-    refused: Option<String>,
+    refused: Option<NotMeasured>,
     closed: bool,
 }
 
@@ -64,19 +60,13 @@ impl Samples {
                 None => {}
             }
         }
-        self.kept += (early.len() + late.len()) as u64;
-        if let (Some(first), Some(second)) = (stats::median(&early), stats::median(&late)) {
-            self.early.push(first);
-            self.late.push(second);
-        }
-        early.append(&mut late);
-        self.visits.extend(stats::median(&early));
+        self.visits.add(&early, &late);
         self.closed |= self.is_settled();
     }
 
     /// Is the interval narrow enough?
     pub(super) fn is_settled(&self) -> bool {
-        stats::is_enough(&self.visits, NARROW)
+        stats::is_enough(self.visits.medians(), NARROW)
     }
 
     /// Is nothing more to be sampled here?
@@ -86,19 +76,18 @@ impl Samples {
 
     /// Ticks of the time stamp counter per operation; `None` of fewer than two visits, which have no interval.
     pub(super) fn ticks(&self) -> Option<Estimate> {
-        let samples = self.kept;
-        stats::of_medians(&self.visits).map(|ticks| Estimate { samples, ..ticks })
+        self.visits.estimate()
     }
 
     /// Was the state that the operation depends on (caches, lists of free pages) still changing? `candidates` is the number of
     /// points that are asked.
     pub(super) fn moving(&self, candidates: usize) -> Option<Moving> {
-        settling::moving(&self.early, &self.late, candidates)
+        self.visits.moving(candidates)
     }
 
     /// Why it could not be done.
-    pub(super) fn refused(&self) -> Option<&str> {
-        self.refused.as_deref()
+    pub(super) fn refused(&self) -> Option<&NotMeasured> {
+        self.refused.as_ref()
     }
 
     /// What backed the memory over all visits, and which account says so; or why that is not known.
@@ -115,8 +104,8 @@ impl Samples {
     }
 
     /// Samples that were kept.
-    pub(super) fn kept(&self) -> u64 {
-        self.kept
+    pub(super) fn kept(&self) -> usize {
+        self.visits.samples().len()
     }
 
     /// Samples that were thrown away.
@@ -131,12 +120,14 @@ impl Samples {
 
     /// How far two visits lie apart, as a share of the median; `None` of fewer than two.
     pub(super) fn disagreement(&self) -> Option<f64> {
-        stats::disagreement(&self.visits)
+        self.visits.disagreement()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use model::NotMeasured;
+
     use super::Samples;
     use crate::kernelops::worker::Taken;
 
@@ -197,8 +188,9 @@ mod tests {
     fn a_refusal_ends_a_point_even_after_samples() {
         let mut samples = Samples::default();
         samples.add(Ok(vec![taken([1.0; 10])]));
-        samples.add(Err("the pool is short".to_owned()));
+        let short = NotMeasured::Refused("the pool is short".to_owned());
+        samples.add(Err(short.clone()));
         assert!(samples.is_closed());
-        assert_eq!(samples.refused(), Some("the pool is short"));
+        assert_eq!(samples.refused(), Some(&short));
     }
 }

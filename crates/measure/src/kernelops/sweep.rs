@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::Error;
 use super::plan::Target;
 use super::samples::{Samples, Visit};
+use crate::rounds::{self, Points, Turn};
 use model::Progress;
-use stats::rounds;
 
 /// Where points are visited: the real machine, or a false one in tests.
 pub(super) trait Bench {
@@ -27,7 +27,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 const FIRST: Duration = Duration::from_millis(30);
 /// Beyond this a visit gains less than another one later.
 const LONGEST: Duration = Duration::from_millis(100);
-/// A visit after the first may take this part of the time that is left, so that one which is dear to set up does not take
+/// A visit after the first may take this part of the time that is left, so that one that is expensive to set up does not take
 /// the later visits of many others.
 const PART: u32 = 4;
 
@@ -43,8 +43,15 @@ pub(super) struct Sweep<'a> {
 pub(super) struct Sampled {
     pub(super) samples: Vec<Samples>,
     pub(super) rounds: u32,
+}
+
+/// A sweep under way.
+struct Visited<'a> {
+    targets: &'a [Target],
+    bench: &'a mut dyn Bench,
+    samples: Vec<Samples>,
     /// How long the last visit to each took beyond its slice.
-    pub(super) set_up: Vec<Duration>,
+    set_up: Vec<Duration>,
 }
 
 impl Sweep<'_> {
@@ -55,82 +62,74 @@ impl Sweep<'_> {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Sampled, Error> {
-        let end = bench.now() + self.budget;
-        let mut sampled = Sampled {
+        let mut visited = Visited {
+            targets: self.targets,
+            bench,
             samples: vec![Samples::default(); self.targets.len()],
             set_up: vec![Duration::ZERO; self.targets.len()],
-            rounds: 0,
         };
-        loop {
-            let order = self.affordable(&sampled, end.saturating_sub(bench.now()));
-            if order.is_empty() {
-                return Ok(sampled);
-            }
-            self.round(&order, end, &mut sampled, bench, progress, stop)?;
-            sampled.rounds += 1;
-        }
+        let rounds = rounds::run(&mut visited, self.budget, self.seed, progress, stop)?;
+        Ok(Sampled {
+            samples: visited.samples,
+            rounds,
+        })
+    }
+}
+
+impl Points for Visited<'_> {
+    /// Its slice of the time.
+    type Visit = Duration;
+    type Error = Error;
+    const INTERRUPTED: Error = Error::Interrupted;
+
+    fn count(&self) -> usize {
+        self.targets.len()
     }
 
-    fn round(
-        &self,
-        order: &[usize],
-        end: Duration,
-        sampled: &mut Sampled,
-        bench: &mut dyn Bench,
-        progress: &mut dyn Progress,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<(), Error> {
-        for (done, &point) in order.iter().enumerate() {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
-            let begun = bench.now();
-            let left = end.saturating_sub(begun);
-            if !sampled.can_afford(point, left) {
-                continue;
-            }
-            progress.step(self.done(left), left, &self.describe(point));
-            let slice = sampled.slice(order, done, left);
-            sampled.samples[point].add(bench.visit(point, slice)?);
-            sampled.set_up[point] = (bench.now() - begun).saturating_sub(slice);
-        }
-        Ok(())
+    fn now(&self) -> Duration {
+        self.bench.now()
     }
 
-    /// The points of the next round.
-    fn affordable(&self, sampled: &Sampled, left: Duration) -> Vec<usize> {
-        let mut order = rounds::order(self.targets.len(), self.seed, sampled.rounds);
-        order.retain(|&point| !sampled.samples[point].is_closed() && sampled.can_afford(point, left));
-        order
+    fn is_open(&self, point: usize, round: u32, left: Duration) -> bool {
+        !self.samples[point].is_closed() && self.can_afford(point, round, left)
     }
 
-    fn done(&self, left: Duration) -> f64 {
-        1.0 - left.as_secs_f64() / self.budget.as_secs_f64().max(1e-9)
+    fn next(&self, turn: &Turn<'_>) -> Option<Duration> {
+        self.can_afford(turn.point(), turn.round, turn.left)
+            .then(|| self.slice(turn))
     }
 
     fn describe(&self, point: usize) -> String {
         let Target { op, workers } = self.targets[point];
         format!("{op} x {workers}")
     }
+
+    fn visit(&mut self, point: usize, slice: Duration, _: &dyn Fn() -> bool) -> Result<(), Error> {
+        let begun = self.bench.now();
+        self.samples[point].add(self.bench.visit(point, slice)?);
+        self.set_up[point] = (self.bench.now() - begun).saturating_sub(slice);
+        Ok(())
+    }
 }
 
-impl Sampled {
+impl Visited<'_> {
     /// Is there time for another visit? Always for the first ones.
-    fn can_afford(&self, point: usize, left: Duration) -> bool {
-        self.rounds < ALWAYS || (self.set_up[point] + SHORTEST) * PART <= left
+    fn can_afford(&self, point: usize, round: u32, left: Duration) -> bool {
+        round < ALWAYS || (self.set_up[point] + SHORTEST) * PART <= left
     }
 
-    /// The time for the visit to `order[done]`: what setting up leaves of this round and those planned after it, shared
-    /// out evenly.
-    fn slice(&self, order: &[usize], done: usize, left: Duration) -> Duration {
-        if self.rounds == 0 {
-            let even = left / ((order.len() - done) as u32 * ROUNDS);
+    /// The time for a visit: what setting up leaves of this round and those planned after it, shared out evenly.
+    fn slice(&self, turn: &Turn<'_>) -> Duration {
+        let Turn { round, order, left, .. } = *turn;
+        let to_come = &order[turn.place..];
+        if round == 0 {
+            let even = left / (to_come.len() as u32 * ROUNDS);
             return even.clamp(SHORTEST, FIRST);
         }
-        let rounds_after = ROUNDS.saturating_sub(self.rounds + 1);
+        let rounds_after = ROUNDS.saturating_sub(round + 1);
         let set_up = |points: &[usize]| points.iter().map(|&point| self.set_up[point]).sum::<Duration>();
-        let busy = set_up(&order[done..]) + set_up(order) * rounds_after;
-        let visits = (order.len() - done) as u32 + order.len() as u32 * rounds_after;
+        let busy = set_up(to_come) + set_up(order) * rounds_after;
+        let visits = to_come.len() as u32 + order.len() as u32 * rounds_after;
         (left.saturating_sub(busy) / visits).clamp(SHORTEST, LONGEST)
     }
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use model::NotMeasured;
 use model::kernelops::Op;
 
 use super::Error;
@@ -30,7 +31,7 @@ impl Bench for False {
     fn visit(&mut self, point: usize, slice: Duration) -> Result<Visit, Error> {
         self.visits.push(point);
         if self.refusing == Some(point) {
-            return Ok(Err("no such thing".to_owned()));
+            return Ok(Err(refusal()));
         }
         self.now += slice + self.set_up.get(&point).copied().unwrap_or_default();
         let noise = self.noise.get(&point).copied().unwrap_or(0.0);
@@ -43,6 +44,10 @@ impl Bench for False {
             ..Taken::default()
         }]))
     }
+}
+
+fn refusal() -> NotMeasured {
+    NotMeasured::Refused("no such thing".to_owned())
 }
 
 fn run(machine: &mut False, points: u32, budget: Duration) -> Sampled {
@@ -112,7 +117,7 @@ fn a_point_that_is_refused_is_asked_once() {
     };
     let sampled = run(&mut machine, 5, LONG);
     assert_eq!(machine.visits.iter().filter(|&&point| point == 2).count(), 1);
-    assert_eq!(sampled.samples[2].refused(), Some("no such thing"));
+    assert_eq!(sampled.samples[2].refused(), Some(&refusal()));
 }
 
 #[test]

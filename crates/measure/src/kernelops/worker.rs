@@ -17,13 +17,13 @@ use serde::{Deserialize, Serialize};
 
 /// The word on the command line that makes a worker; not meant for users.
 pub(super) const ASKED: &str = "kernel-operations-worker";
-/// What a worker says when it is set up, and what it is told when all are.
+/// What a worker writes when it is set up, and what it receives when all are.
 pub(super) const READY: &str = "ready";
 pub(super) const GO: &str = "go";
 /// Fewer batches are no visit, whatever the slice says.
 const LEAST_BATCHES: u32 = 4;
 
-/// What a worker is told, as one line on its standard input, a socket.
+/// A worker's job, as one line on its standard input, a socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Job {
     pub(super) op: Op,
@@ -82,7 +82,7 @@ pub fn serve_if_asked() -> Option<ExitCode> {
     })
 }
 
-/// Does one job; `None` if nobody is there to be told.
+/// Does one job; `None` if the parent is gone.
 fn serve() -> Option<()> {
     let line = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
     let mut told = BufReader::new(&line).lines();
@@ -111,7 +111,7 @@ fn work(job: &Job, others_ready: impl FnOnce() -> Option<()>) -> Result<Taken, S
     let failed = |why: std::io::Error| format!("{}: {why}", job.op);
     // The first batch warms what it needs up and is not kept.
     timed.batch().map_err(failed)?;
-    others_ready().ok_or("nobody said when to begin")?;
+    others_ready().ok_or("no parent said when to begin")?;
     let mut taken = take(timed.as_mut(), job).map_err(failed)?;
     taken.proof = timed.memory().map_err(failed)?.map(prove);
     Ok(taken)

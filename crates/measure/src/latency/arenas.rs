@@ -8,22 +8,19 @@ use chase::arena::{Arena, Want};
 use chase::order::Order;
 use chase::ring::{Rings, SLOTS, Slot};
 use chase::thread::Pinned;
-use host::processes::{self, Proof};
 use model::latency::{Backed, Pattern};
-use model::{Backing, Bytes, PageKind, Reading};
+use model::{Bytes, NotMeasured, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{Spec, plan};
-
-/// A number is only given under a kind's name if at least this share of its working set is of that kind.
-pub(super) const ENOUGH: f64 = 0.95;
+use crate::proof;
 
 /// Working sets begin on a base page.
 const PLACE: Bytes = Bytes::kib(4);
 
-/// How often to look how much memory there is by now.
-const GLANCE: Duration = Duration::from_millis(20);
+/// How often progress in taking memory is read.
+const POLL_PERIOD: Duration = Duration::from_millis(20);
 
 /// Which ring: the working set and the order of visits.
 pub(super) type RingKey = (Pattern, Bytes);
@@ -65,7 +62,7 @@ impl Arenas {
         let held = thread::scope(|scope| {
             let helpers: Vec<_> = kinds.iter().map(|&kind| scope.spawn(move || take(kind))).collect();
             while !helpers.iter().all(ScopedJoinHandle::is_finished) {
-                thread::sleep(GLANCE);
+                thread::sleep(POLL_PERIOD);
                 if !go_on(Bytes(taken.load(Ordering::Relaxed))) {
                     stopped.store(true, Ordering::Relaxed);
                 }
@@ -84,7 +81,7 @@ impl Arenas {
         self.held.iter_mut().find(|held| held.kind == kind)
     }
 
-    /// Kinds whose memory could not be locked, so that the machine may swap it out meanwhile.
+    /// Kinds whose memory could not be locked, so that the machine may swap it out while it is timed.
     pub(super) fn unlocked(&self) -> Vec<PageKind> {
         let unlocked = |held: &&Held| held.field.as_ref().is_ok_and(|field| !field.rings.arena().is_locked());
         self.held.iter().filter(unlocked).map(|held| held.kind).collect()
@@ -92,68 +89,17 @@ impl Arenas {
 }
 
 impl Held {
-    /// Proves what backs the first `bytes`, and wherever else a working set of that size is laid; the reason in words if it
-    /// is not what was asked for.
-    pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<String>) {
-        let (backed, why) = self.prove_first(bytes);
-        let reach = self.field.as_ref().map_or(bytes, |field| field.reach(bytes));
-        let why = why.or_else(|| self.prove_first(reach).1);
-        (backed, why)
-    }
-
-    fn prove_first(&self, bytes: Bytes) -> (Backed, Option<String>) {
-        let unproved = |proof: &str| Backed {
-            asked: self.kind,
-            got: Default::default(),
-            proof: proof.to_owned(),
-        };
+    /// Proves what backs the first `bytes`, and wherever else a working set of that size is laid; the reason if it is not
+    /// what was asked for.
+    pub(super) fn prove(&self, bytes: Bytes) -> (Backed, Option<NotMeasured>) {
         let field = match &self.field {
             Ok(field) => field,
-            Err(why) => return (unproved("never mapped"), Some(why.clone())),
+            Err(why) => return proof::never_mapped(self.kind, why),
         };
-        match prove(self.kind, field.rings.arena().address(), bytes) {
-            Reading::Unread(why) => (
-                unproved("none"),
-                Some(format!("what backs it could not be proved: {why}")),
-            ),
-            Reading::Known(Proof { backing, account }) => {
-                let backed = Backed {
-                    asked: self.kind,
-                    got: backing,
-                    proof: account,
-                };
-                let why = (!is_enough(self.kind, &backed.got)).then(|| fallen_back(self.kind, &backed));
-                (backed, why)
-            }
-        }
+        let first = |bytes| proof::prove(self.kind, field.rings.arena().address(), bytes);
+        let (backed, why) = first(bytes);
+        (backed, why.or_else(|| first(field.reach(bytes)).1))
     }
-}
-
-/// May a number be given under that kind's name?
-fn is_enough(kind: PageKind, got: &Backing) -> bool {
-    got.share(kind).is_some_and(|share| share >= ENOUGH)
-}
-
-fn prove(kind: PageKind, start: usize, bytes: Bytes) -> Reading<Proof> {
-    let proof = processes::own_range(start, bytes.as_usize());
-    match (kind, proof) {
-        (PageKind::Mthp(size), Reading::Known(proof)) => {
-            processes::own_range_mthp(start, bytes.round_up_to(size).as_usize(), size)
-                .map(|sample| sample.refine(&proof))
-        }
-        (_, proof) => proof,
-    }
-}
-
-fn fallen_back(kind: PageKind, backed: &Backed) -> String {
-    let advice = match kind {
-        PageKind::Thp => {
-            "; look at /sys/kernel/mm/transparent_hugepage/enabled (never refuses them) and at free memory in one piece"
-        }
-        PageKind::Mthp(_) => "; look at /sys/kernel/mm/transparent_hugepage/hugepages-*/enabled of that size",
-        PageKind::Base | PageKind::Hugetlb(_) => "",
-    };
-    format!("asked for {kind}, got {} by {}{advice}", backed.got, backed.proof)
 }
 
 impl Field {
@@ -217,22 +163,4 @@ fn standing(spec: &Spec) -> Vec<(RingKey, Slot, Order)> {
         .zip(slots)
         .map(|((key, order), slot)| (key, slot, order))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_enough;
-    use model::{Backing, Bytes, PageKind};
-
-    #[test]
-    fn memory_counts_as_a_kind_from_95_percent_on() {
-        let got = |thp: u64| -> Backing {
-            let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
-            parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect()
-        };
-        assert!(is_enough(PageKind::Thp, &got(950)));
-        assert!(!is_enough(PageKind::Thp, &got(949)));
-        assert!(!is_enough(PageKind::HUGETLB_2M, &got(950)));
-        assert!(!is_enough(PageKind::Thp, &Backing::new()), "nothing is resident");
-    }
 }

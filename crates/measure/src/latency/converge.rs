@@ -49,7 +49,7 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// `None` for a visit too short to tell.
+    /// `None` for a visit that is too short.
     pub(super) fn of(ticks: &[f64]) -> Option<Self> {
         let late = tail(ticks);
         let (third, fourth) = late.split_at(late.len() / 2);
@@ -118,7 +118,7 @@ pub(super) struct Arrival {
     pub(super) level: f64,
     /// Its standard error.
     pub(super) error: f64,
-    /// The change over its tail; `None` for a visit too short to tell.
+    /// The change over its tail; `None` for a visit that is too short.
     pub(super) trend: Option<Trend>,
 }
 
@@ -197,7 +197,7 @@ impl Meeting {
         self.gap() > CLOSE.max(CHANCE * self.error)
     }
 
-    /// Do both arrive at the same time, as far as their spread tells?
+    /// Do both arrive at the same time, as far as their spread shows?
     pub(super) fn is_met(&self) -> bool {
         self.gap() <= MEET.max(CHANCE * self.error) && !self.rises() && !self.falls()
     }

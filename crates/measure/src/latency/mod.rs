@@ -1,6 +1,7 @@
 //! Latency by working set and page kind: which points, in which order, until when, on proved memory.
 
 mod arenas;
+mod arrivals;
 mod converge;
 #[cfg(test)]
 mod lap_tests;
@@ -58,7 +59,7 @@ pub struct Spec {
     pub private_cache: Option<Bytes>,
     /// Last-level cache: decides how long a warm-up is, and what clears the caches.
     pub last_cache: Option<Bytes>,
-    /// Memory that can be had without harm (MemAvailable).
+    /// Memory that may be taken without harm (MemAvailable).
     pub available: Bytes,
 }
 
@@ -79,14 +80,14 @@ pub enum Error {
     Nothing(&'static str),
     /// The arenas would not fit.
     #[error(
-        "{kind} needs {needed} of memory and {available} can be had without harm; choose smaller working sets (--to)"
+        "{kind} needs {needed} of memory and {available} may be taken without harm; choose smaller working sets (--to)"
     )]
     TooLarge {
         /// The page kind.
         kind: PageKind,
         /// Bytes needed.
         needed: Bytes,
-        /// Bytes that can be had.
+        /// Bytes that may be taken.
         available: Bytes,
     },
     /// The timed thread could not be pinned.
@@ -112,59 +113,99 @@ pub fn run(
     let budget = spec.budget.unwrap_or(usual);
     let pinned = chase::thread::Pinned::to(spec.cpu).map_err(Error::Pin)?;
     let calibration = chase::clock::Calibration::start();
-    let mut outcome = Outcome::default();
     let shifts = plan::shifts(spec)?;
+    let job = Job {
+        spec,
+        points,
+        budget,
+        pinned,
+        begun,
+        shifts: shifts.len(),
+    };
+    let mut outcome = Outcome::default();
     for (done, kinds) in shifts.iter().enumerate() {
-        let end = budget.mul_f64((done + 1) as f64 / shifts.len() as f64);
-        let largest = spec.sizes.iter().copied().max().unwrap_or_default();
-        let whole = Bytes(largest.0.saturating_mul(kinds.len() as u64));
-        // However long set-up takes, a third of the time that was given goes to sampling, and all of it if none was given.
-        let least = budget / shifts.len() as u32 / if spec.budget.is_some() { 3 } else { 1 };
-        let taking = Instant::now();
-        let mut arenas = Arenas::take(spec, kinds, &pinned, &mut |taken| {
-            let what = format!("taking memory: {taken} of {whole}");
-            let share = taken.0 as f64 / whole.0.max(1) as f64;
-            let left = time_left(taking.elapsed(), share) + least;
-            let left = left.max(budget.saturating_sub(begun.elapsed()));
-            progress.step(done as f64 / shifts.len() as f64, left, &what);
-            !stop()
-        });
-        if stop() {
-            return Err(Error::Interrupted);
-        }
-        let mine: Vec<_> = points
-            .iter()
-            .copied()
-            .filter(|point| kinds.contains(&point.kind))
-            .collect();
-        let caches = Caches {
-            private: spec.private_cache,
-            last: spec.last_cache,
-        };
-        let mut live = Live::new(&mut arenas, &mine, caches, spec.seed, stop);
-        let sweep = Sweep {
-            points: &mine,
-            budget: match spec.budget {
-                Some(_) => end.saturating_sub(begun.elapsed()).max(least),
-                None => least,
-            },
-            seed: spec.seed,
-        };
-        let sampled = sweep.run(&mut live, progress, stop)?;
-        let no_pmu = live.no_pmu();
-        outcome.add(&mine, sampled, &mut arenas, no_pmu, stop)?;
+        job.shift(done, kinds, &mut outcome, progress, stop)?;
     }
     let mut warnings = outcome.warnings(shifts.len() > 1, budget);
+    warnings.sort();
     let ticks_per_ns = calibration.ticks_per_ns();
     let latency = Latency {
         points: outcome.points(ticks_per_ns, spec.private_cache),
         no_pmu: outcome.no_pmu(),
         tsc_ghz: ticks_per_ns,
         core_ghz: outcome.core_ghz(ticks_per_ns),
-        cpu: pinned.cpu(),
+        cpu: job.pinned.cpu(),
         rounds: outcome.rounds(),
         seconds: begun.elapsed().as_secs_f64(),
     };
-    warnings.sort();
     Ok((latency, warnings))
+}
+
+/// A measurement under way, in shifts: the kinds that are measured together.
+struct Job<'a> {
+    spec: &'a Spec,
+    points: Vec<Target>,
+    budget: Duration,
+    pinned: chase::thread::Pinned,
+    begun: Instant,
+    shifts: usize,
+}
+
+impl Job<'_> {
+    /// Takes memory for these kinds and samples their points.
+    fn shift(
+        &self,
+        done: usize,
+        kinds: &[PageKind],
+        outcome: &mut Outcome,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let mut arenas = self.take(done, kinds, progress, stop)?;
+        let mine = self.points.iter().filter(|point| kinds.contains(&point.kind));
+        let mine: Vec<Target> = mine.copied().collect();
+        let caches = Caches {
+            private: self.spec.private_cache,
+            last: self.spec.last_cache,
+        };
+        let mut live = Live::new(&mut arenas, &mine, caches, self.spec.seed, stop);
+        let end = self.budget.mul_f64((done + 1) as f64 / self.shifts as f64);
+        let sweep = Sweep {
+            points: &mine,
+            budget: match self.spec.budget {
+                Some(_) => end.saturating_sub(self.begun.elapsed()).max(self.least()),
+                None => self.least(),
+            },
+            seed: self.spec.seed,
+        };
+        let sampled = sweep.run(&mut live, progress, stop)?;
+        let no_pmu = live.no_pmu();
+        outcome.add(&mine, sampled, &mut arenas, no_pmu, stop)
+    }
+
+    /// However long set-up takes, a third of the time that was given goes to sampling, and all of it if none was given.
+    fn least(&self) -> Duration {
+        self.budget / self.shifts as u32 / if self.spec.budget.is_some() { 3 } else { 1 }
+    }
+
+    fn take(
+        &self,
+        done: usize,
+        kinds: &[PageKind],
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Arenas, Error> {
+        let largest = self.spec.sizes.iter().copied().max().unwrap_or_default();
+        let whole = Bytes(largest.0.saturating_mul(kinds.len() as u64));
+        let taking = Instant::now();
+        let arenas = Arenas::take(self.spec, kinds, &self.pinned, &mut |taken| {
+            let share = taken.0 as f64 / whole.0.max(1) as f64;
+            let left = time_left(taking.elapsed(), share) + self.least();
+            let left = left.max(self.budget.saturating_sub(self.begun.elapsed()));
+            let what = format!("taking memory: {taken} of {whole}");
+            progress.step(done as f64 / self.shifts as f64, left, &what);
+            !stop()
+        });
+        if stop() { Err(Error::Interrupted) } else { Ok(arenas) }
+    }
 }

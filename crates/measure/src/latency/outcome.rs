@@ -1,9 +1,9 @@
-//! From samples and proofs to the result: points with numbers or reasons, and what to warning.
+//! From samples and proofs to the result: points with numbers or reasons, and warnings.
 
 use std::time::Duration;
 
 use model::latency::{Bound, Convergence, Point, Stopped};
-use model::{Bytes, Estimate, Warning};
+use model::{Bytes, Estimate, NotMeasured, Warning};
 
 use super::Error;
 use super::arenas::Arenas;
@@ -29,7 +29,7 @@ struct Measured {
     target: Target,
     samples: Samples,
     backed: model::latency::Backed,
-    reason: Option<String>,
+    reason: Option<NotMeasured>,
 }
 
 impl Outcome {
@@ -81,7 +81,7 @@ impl Outcome {
             .flat_map(|point| point.samples.clocks())
             .copied()
             .collect();
-        stats::estimate(&clocks).map(|clock| scale(clock, ticks_per_ns))
+        stats::estimate(&clocks).map(|clock| clock.scaled(ticks_per_ns))
     }
 
     /// The points as they are published.
@@ -197,29 +197,15 @@ fn kinds_apart() -> Warning {
     )
 }
 
-fn no_samples(samples: &Samples) -> Option<String> {
+fn no_samples(samples: &Samples) -> Option<NotMeasured> {
     let dropped = samples.dropped().total();
     match (samples.visits(), dropped) {
-        (0, 0) => Some("the working set is too small for this pattern".to_owned()),
-        (0, _) => Some(format!(
-            "all {dropped} samples were disturbed (switched out, or the core clock changed); repeat on a quieter machine"
-        )),
+        (0, 0) => Some(NotMeasured::TooSmall),
+        (0, _) => Some(NotMeasured::Disturbed {
+            dropped,
+            by_clock: true,
+        }),
         _ => None,
-    }
-}
-
-fn scale(estimate: Estimate, factor: f64) -> Estimate {
-    let Estimate {
-        median,
-        low,
-        high,
-        samples,
-    } = estimate;
-    Estimate {
-        median: median * factor,
-        low: low * factor,
-        high: high * factor,
-        samples,
     }
 }
 
@@ -242,7 +228,7 @@ impl Measured {
                 .samples
                 .ticks()
                 .filter(|_| given)
-                .map(|ticks| scale(ticks, 1.0 / ticks_per_ns)),
+                .map(|ticks| ticks.scaled(1.0 / ticks_per_ns)),
             visits: self
                 .samples
                 .medians()
@@ -262,7 +248,7 @@ impl Measured {
             cycles: self.samples.cycles().filter(|_| given && in_core),
             quiet: self.samples.quiet(ticks_per_ns).filter(|_| given && in_core),
             backing: self.backed.clone(),
-            not_measured: self.reason.clone(),
+            not_measured: self.reason.as_ref().map(ToString::to_string),
             stopped: self.samples.stopped().filter(|_| given),
             dropped: self.samples.dropped(),
             counters: self.samples.counters().filter(|_| given),

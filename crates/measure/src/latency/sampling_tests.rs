@@ -102,7 +102,7 @@ fn approaches_that_do_not_meet_give_a_bound_and_no_number() {
         "{bound:?}"
     );
     assert!(samples.convergence().is_some_and(|shown| !shown.converged));
-    assert!(samples.may_go_on_cold());
+    assert!(samples.arrivals().may_go_on_cold());
 }
 
 #[test]
@@ -128,10 +128,17 @@ fn a_cold_visit_that_stays_above_lengthens_the_others() {
         ..visit(Approach::Cold, [140.0; 200])
     };
     samples.add(&long);
-    assert_eq!(samples.course().walk, WALKED, "one visit of each may differ by chance");
+    assert_eq!(
+        samples.arrivals().course().walk,
+        WALKED,
+        "one visit of each may differ by chance"
+    );
     samples.add(&visit(WARM, [100.0; 200]));
-    assert_eq!(samples.course().walk, 2 * WALKED);
-    assert!(samples.walked(false).is_zero(), "what was too short no longer counts");
+    assert_eq!(samples.arrivals().course().walk, 2 * WALKED);
+    assert!(
+        samples.arrivals().walked(false).is_zero(),
+        "what was too short no longer counts"
+    );
 }
 
 #[test]
@@ -142,7 +149,7 @@ fn visits_after_a_warm_up_that_fall_lengthen_it_but_not_for_ever() {
         samples.add(&visit(Approach::Warm { boost }, falls.clone()));
         samples.add(&visit(Approach::Cold, falls));
     }
-    assert_eq!(samples.course().boost, 8);
+    assert_eq!(samples.arrivals().course().boost, 8);
     let bound = samples.bound().expect("no number");
     assert!(bound.low.is_none() && bound.high.is_some(), "{bound:?}");
 }

@@ -6,17 +6,18 @@ use chase::block::Block;
 use chase::counters::Counts;
 
 use super::Error;
+use super::arrivals::Arrivals;
 use super::converge::{self, Approach};
 use super::plan::Target;
 use super::sampling::{Samples, Visit};
+use crate::rounds::{self, Points, Turn};
 use model::Progress;
-use stats::rounds;
 
 /// Where points are visited: the real machine, or a false one in tests.
 pub(super) trait Bench {
     /// Time since some start.
     fn now(&self) -> Duration;
-    /// Begins a visit. `false` if the point cannot be measured, or it was stopped meanwhile.
+    /// Begins a visit. `false` if the point cannot be measured, or the user stopped it.
     fn enter(&mut self, point: usize, approach: Approach) -> bool;
     /// Walks on for about that long, all of it timed.
     fn walk(&mut self, point: usize, time: Duration) -> Vec<Block>;
@@ -56,6 +57,13 @@ struct Next {
     most: Duration,
 }
 
+/// A sweep under way.
+struct Visited<'a> {
+    points: &'a [Target],
+    bench: &'a mut dyn Bench,
+    samples: Vec<Samples>,
+}
+
 impl Sweep<'_> {
     /// Runs it. Every point is approached from both sides at least once, even when the time is too short for that.
     pub(super) fn run(
@@ -64,61 +72,45 @@ impl Sweep<'_> {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Sampled, Error> {
-        let end = bench.now() + self.budget;
-        let mut sampled = Sampled {
+        let mut visited = Visited {
+            points: self.points,
+            bench,
             samples: vec![Samples::default(); self.points.len()],
-            rounds: 0,
         };
-        while self.round(end, &mut sampled, bench, progress, stop)? > 0 {
-            sampled.rounds += 1;
-        }
-        sampled.samples.iter_mut().for_each(Samples::close);
-        Ok(sampled)
+        let rounds = rounds::run(&mut visited, self.budget, self.seed, progress, stop)?;
+        let mut samples = visited.samples;
+        samples.iter_mut().for_each(Samples::close);
+        Ok(Sampled { samples, rounds })
+    }
+}
+
+impl Points for Visited<'_> {
+    type Visit = Next;
+    type Error = Error;
+    const INTERRUPTED: Error = Error::Interrupted;
+
+    fn count(&self) -> usize {
+        self.points.len()
     }
 
-    /// Visits every open point that time is left for, and returns how many those were.
-    fn round(
-        &self,
-        end: Duration,
-        sampled: &mut Sampled,
-        bench: &mut dyn Bench,
-        progress: &mut dyn Progress,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<u32, Error> {
-        let mut visits = 0;
-        for point in self.open(sampled) {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
-            let left = end.saturating_sub(bench.now());
-            let share = left.mul_f64(self.weight(&[point]) / self.weight(&self.open(sampled)));
-            let samples = &mut sampled.samples[point];
-            let Some(next) = next(samples, share, left) else {
-                continue;
-            };
-            progress.step(self.done(left), left, &self.describe(point));
-            visits += 1;
-            match visit(point, &next, samples.warm_level(), bench, stop)? {
-                Some(visit) => samples.add(&visit),
-                None => samples.close(),
-            }
-        }
-        Ok(visits)
+    fn now(&self) -> Duration {
+        self.bench.now()
     }
 
-    fn open(&self, sampled: &Sampled) -> Vec<usize> {
-        let mut order = rounds::order(self.points.len(), self.seed, sampled.rounds);
-        order.retain(|&point| !sampled.samples[point].is_closed());
-        order
+    fn is_open(&self, point: usize, _: u32, _: Duration) -> bool {
+        !self.samples[point].is_closed()
     }
 
-    /// The sum of the points' weights.
-    fn weight(&self, points: &[usize]) -> f64 {
-        points.iter().map(|&point| self.points[point].weight()).sum()
-    }
-
-    fn done(&self, left: Duration) -> f64 {
-        1.0 - left.as_secs_f64() / self.budget.as_secs_f64().max(1e-9)
+    /// Each open point has a share of the time by its weight.
+    fn next(&self, turn: &Turn<'_>) -> Option<Next> {
+        let open = self
+            .points
+            .iter()
+            .zip(&self.samples)
+            .filter(|(_, samples)| !samples.is_closed());
+        let all: f64 = open.map(|(target, _)| target.weight()).sum();
+        let share = turn.left.mul_f64(self.points[turn.point()].weight() / all);
+        next(self.samples[turn.point()].arrivals(), share, turn.left)
     }
 
     fn describe(&self, point: usize) -> String {
@@ -127,14 +119,23 @@ impl Sweep<'_> {
         } = self.points[point];
         format!("{kind}, {bytes}, {pattern}")
     }
+
+    fn visit(&mut self, point: usize, next: Next, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let samples = &mut self.samples[point];
+        match visit(point, &next, samples.arrivals().warm_level(), self.bench, stop)? {
+            Some(visit) => samples.add(&visit),
+            None => samples.close(),
+        }
+        Ok(())
+    }
 }
 
 /// The visit that a point needs most: one after a warm-up, a cold one, then the approach that has had less time. `share` is
 /// the point's part of the time that is `left`. `None` where that does not suffice for what it needs.
-fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
-    let course = samples.course();
+fn next(arrivals: &Arrivals, share: Duration, left: Duration) -> Option<Next> {
+    let course = arrivals.course();
     let warm = Approach::Warm { boost: course.boost };
-    if samples.walked(false).is_zero() {
+    if arrivals.walked(false).is_zero() {
         let most = share.div_f64(2.0 * VISITS).max(SHORTEST);
         let first = course.walk.max(SHORTEST);
         // Only the first one looks how long it takes; what comes after goes by that.
@@ -157,15 +158,15 @@ fn next(samples: &Samples, share: Duration, left: Duration) -> Option<Next> {
             most: course.walk,
         },
     };
-    let longest = samples.longest_cold();
-    let is_longer = !course.after_half && samples.may_go_on_cold() && cold.most > longest.mul_f64(LONGER);
-    let is_due = samples.is_met() && samples.walked(true) + longest <= samples.walked(false) && longest <= left;
+    let longest = arrivals.longest_cold();
+    let is_longer = !course.after_half && arrivals.may_go_on_cold() && cold.most > longest.mul_f64(LONGER);
+    let is_due = arrivals.is_met() && arrivals.walked(true) + longest <= arrivals.walked(false) && longest <= left;
     if longest.is_zero() || is_longer || is_due {
         return Some(cold);
     }
     let walk = course.walk;
-    let walked = samples.walked(false).as_secs_f64() / walk.as_secs_f64();
-    let is_useful = walked < VISITS || samples.is_met();
+    let walked = arrivals.walked(false).as_secs_f64() / walk.as_secs_f64();
+    let is_useful = walked < VISITS || arrivals.is_met();
     (walked < 2.0 || (is_useful && walk <= left)).then_some(Next {
         approach: warm,
         first: walk,

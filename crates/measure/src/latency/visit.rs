@@ -28,7 +28,7 @@ const LEAST_BLOCKS: usize = 8;
 const UNASKED_STEPS: u64 = 1 << 18;
 /// Steps of a stretch by which the pace is found.
 const PACE_STEPS: u64 = 512;
-/// Stretches of so many steps whose shortest tells the pace.
+/// Stretches of so many steps whose shortest shows the pace.
 const PACES: u32 = 4;
 /// Steps of the stretch that hardware counters count, apart from the timed ones.
 const COUNTED_STEPS: u64 = 16_384;
@@ -46,8 +46,8 @@ pub(super) struct Caches {
 }
 
 impl Caches {
-    /// A machine that does not tell has a last level of this size here; if it is larger, warm-ups that are too short
-    /// show it by a fall, and are made longer.
+    /// The last level where the machine does not report its size. If it is larger, warm-ups that are too short show it
+    /// by a fall, and are made longer.
     const USUAL: Bytes = Bytes::mib(64);
 
     fn last(&self) -> Bytes {

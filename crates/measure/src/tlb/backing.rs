@@ -1,4 +1,4 @@
-//! Which page size of the host lies under large pages: a page held whole needs one TLB entry, a splintered one many.
+//! Which page size of the host lies under huge pages: a whole page needs one TLB entry, a splintered one many.
 
 use model::tlb::{HostBacking, Verdict};
 
@@ -9,20 +9,20 @@ pub enum Area {
     Small,
     /// As many lines on as few small pages as hold them: what a page held whole must cost.
     Dense,
-    /// One large page, its lines on as many small pages' worth of it.
+    /// One huge page, its lines on as many small pages' worth of it.
     Region(usize),
 }
 
 /// Memory to be judged.
 pub trait Regions {
-    /// How many large pages are sampled.
+    /// How many huge pages are sampled.
     fn count(&self) -> usize;
 
     /// Core cycles of one access when `lines` lines of an area take turns; `None` if this attempt was disturbed.
     fn cost(&mut self, area: Area, lines: u32, pass: u32) -> Option<f64>;
 }
 
-/// What sampling large pages of one size gave.
+/// What sampling huge pages of one size gave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
     /// Pages that behave as one TLB entry.
@@ -46,7 +46,7 @@ const SPLIT_FROM: f64 = 0.65;
 /// Up to this share it counts as whole.
 const WHOLE_TO: f64 = 0.35;
 
-/// Samples every large page in `passes` passes. `lines` must be well beyond the first-level entries for small pages, and the
+/// Samples every huge page in `passes` passes. `lines` must be well beyond the first-level entries for small pages, and the
 /// lines must fit the first-level cache.
 pub fn sample(regions: &mut dyn Regions, lines: u32, passes: u32, stop: &dyn Fn() -> bool) -> Split {
     let areas: Vec<Area> = [Area::Small, Area::Dense]
@@ -182,7 +182,7 @@ mod tests {
     use super::{Area, Regions, Split, sample, verdict};
     use model::tlb::Verdict;
 
-    /// Pages that are whole or split, a first-level TLB of 72 entries and a penalty of 7 cycles, and a neighbour.
+    /// Pages that are whole or split, a first-level TLB of 72 entries and a penalty of 7 cycles, under contention.
     struct Imitation {
         split: Vec<bool>,
         noise: f64,

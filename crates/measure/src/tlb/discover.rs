@@ -25,7 +25,7 @@ pub struct Effort {
 impl Effort {
     /// A few seconds.
     pub const QUICK: Self = Self { passes: 8, refined: 90 };
-    /// Ten seconds: long enough for a neighbour to pause.
+    /// Ten seconds: long enough for contention to pause.
     pub const FULL: Self = Self {
         passes: 14,
         refined: 130,
@@ -35,15 +35,15 @@ impl Effort {
 /// One level.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// How many pages it holds; `None` when it cannot be told.
+    /// How many pages it holds; `None` when unknown.
     pub entries: Option<Entries>,
-    /// Associativity, when it can be told.
+    /// Associativity, if known.
     pub ways: Option<Ways>,
-    /// Index, when it can be told.
+    /// Index, if known.
     pub index: Option<Index>,
     /// Added core cycles of a miss, one value per point of the plateau behind the knee.
     pub penalty: Vec<f64>,
-    /// In which share of the passes all entries were free, where they are told: the less, the busier a neighbour was.
+    /// In which share of the passes all entries were free, where known: the less, the more contention there was.
     pub free: Option<f64>,
     /// Why something is missing.
     pub not_told: Option<String>,
@@ -77,7 +77,7 @@ pub fn discover(oracle: &mut dyn Oracle, effort: Effort, rounds: u32, stop: &dyn
     search.found()
 }
 
-/// A search that can be taken up again: what is asked later adds to what was seen before, since a neighbour comes in bursts.
+/// A search that can be taken up again: what is asked later adds to what was seen before, since contention comes in bursts.
 pub struct Search<'a, O> {
     /// What is asked.
     pub oracle: O,
@@ -110,7 +110,7 @@ struct Judged {
 }
 
 impl Place {
-    /// May another round tell more?
+    /// May another round show more?
     fn is_open(&self) -> bool {
         !self.looked || self.level.as_ref().is_some_and(|level| !level.found.is_told())
     }
@@ -147,12 +147,12 @@ impl<'a, O: Oracle> Search<'a, O> {
         }
     }
 
-    /// The next rounds end at that time, whatever is told by then.
+    /// The next rounds end at that time, whatever is known by then.
     pub fn until(&mut self, end: Instant) {
         self.until = Some(end);
     }
 
-    /// Is there a level that another round may tell?
+    /// Is there a level that another round may show?
     pub fn is_open(&self) -> bool {
         !(self.stop)() && (self.near.is_open() || self.far.is_open())
     }

@@ -88,7 +88,7 @@ fn zen_4_is_recovered_with_its_gentle_second_level() {
         },
     );
     assert_eq!(answer(&found)[0], (72, Some(Ways::Full)), "{}", told(&found));
-    // Tree replacement of 24 ways misses gently from 25 pages on: only the edges tell.
+    // Tree replacement of 24 ways misses gently from 25 pages on: only the edges show it.
     assert_eq!(answer(&found)[1], (3072, Some(Ways::Count(24))), "{}", told(&found));
 }
 

@@ -154,7 +154,7 @@ pub struct Sample {
 impl Sample {
     /// How much this observation speaks against shares of misses, in units of surprise (as a logarithm of odds).
     ///
-    /// Nothing but hits is proof that the pages fit: nothing makes an access cheaper. Misses may be a neighbour's doing, the
+    /// Nothing but hits is proof that the pages fit: nothing makes an access cheaper. Misses may come from contention, the
     /// less likely the more passes saw them.
     pub fn against(&self, shares: Shares, replacement: Replacement) -> f64 {
         let share = shares.nearest(self.height);
@@ -163,7 +163,7 @@ impl Sample {
         let most = match off {
             // Where few misses may be all that an overfull set shows, few must count.
             _ if off > 0.0 && replacement == Replacement::Any => seen / 2.0,
-            // A neighbor that makes a few accesses miss is likelier than one that makes all miss.
+            // Contention that makes a few accesses miss is likelier than contention that makes all miss.
             _ if off > 0.0 => seen * (2.0 * (self.height - share)).clamp(0.25, 1.0),
             _ if self.fits() => IMPOSSIBLE,
             _ => LUCKY,
@@ -269,7 +269,7 @@ fn rows() -> impl Iterator<Item = Row> {
     sets.flat_map(|sets| hashes(sets).map(move |hash| (sets, hash)))
 }
 
-/// The hashes that may spread pages over so many sets. There are more in the world: random draws of pages tell whether an array
+/// The hashes that may spread pages over so many sets. There are more in the world: random draws of pages show whether an array
 /// has one of these.
 fn hashes(sets: u32) -> impl Iterator<Item = Hash> {
     let bits = sets.ilog2() as u8;

@@ -41,14 +41,14 @@ const FAR: Limits = Limits {
     pages: 9000,
     span: 1 << 18,
 };
-/// The same for large pages: each costs a page-table page although no memory is behind it.
+/// The same for huge pages: each costs a page-table page although no memory is behind it.
 const FAR_LARGE: Limits = Limits {
     pages: 6000,
     span: 1 << 13,
 };
 /// Aliases cost the same as one mapping up to this share: no way prediction in between.
 const SAME: f64 = 0.08;
-/// Aliases are dearer by a constant if they differ by no more than this share among themselves. With more of them the
+/// Aliases cost more by a constant if they differ by no more than this share among themselves. With more of them the
 /// differences average out further; a second level that does not come out clearly is refused later.
 const CONSTANT: f64 = 0.3;
 
@@ -129,7 +129,7 @@ impl<'a> Live<'a> {
         })
     }
 
-    /// Were all visited pages of that kind to the end? Why not, else: the kernel may run out of large pages, or split them.
+    /// Were all visited pages of that kind to the end? Why not, else: the kernel may run out of huge pages, or split them.
     pub fn disproved(&self) -> Option<String> {
         [(&self.near, self.near_limits), (&self.far, self.far_limits)]
             .into_iter()
@@ -172,7 +172,7 @@ const SAMPLED: u64 = 4;
 /// Memory whose pages are all of one kind has this share of it at least.
 const ALL: f64 = 0.99;
 
-/// Why so large a share of large page-table entries does not prove this kind.
+/// Why so large a share of huge page-table entries does not prove this kind.
 fn denied(kind: PageKind, large: f64) -> Option<String> {
     let percent = 100.0 * large;
     match kind.is_large() {
@@ -205,7 +205,7 @@ fn far_span(pages: Pages, behind: Behind) -> io::Result<Span> {
     Span::reserve(pages.kind, pages.size, limits.span, behind)
 }
 
-/// Does a chase over aliases of one line cost what it costs through one mapping? If dearer, by a constant?
+/// Does a chase over aliases of one line cost what it costs through one mapping? If more, by a constant?
 fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayout, String) {
     let page = span.page().0;
     let mut cost = |offsets: &[u64]| {
@@ -226,7 +226,7 @@ fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayo
     } else if most <= least * (1.0 + CONSTANT) {
         (
             MemoryLayout::AliasedAboveFirst,
-            text + ": way prediction makes aliases dearer by a constant",
+            text + ": way prediction makes aliases more expensive by a constant",
         )
     } else {
         (MemoryLayout::Private, text + ": aliases cannot be used")
@@ -293,7 +293,7 @@ impl Oracle for Live<'_> {
     }
 }
 
-/// Large pages of this process as regions to judge, with small pages as references.
+/// Huge pages of this process as regions to judge, with small pages as references.
 pub struct Sampled<'a> {
     clock: &'a CoreClock,
     large: Span,
@@ -304,7 +304,7 @@ pub struct Sampled<'a> {
 }
 
 impl<'a> Sampled<'a> {
-    /// Samples `count` large pages at steps of `small` pages.
+    /// Samples `count` huge pages at steps of `small` pages.
     ///
     /// # Errors
     /// If memory is refused, or this kernel does not map all of it by large entries.
@@ -315,7 +315,7 @@ impl<'a> Sampled<'a> {
     }
 
     /// The same with regions that only pretend to be pages of that size: they are made of `small` pages, as a host that
-    /// splinters large pages makes them.
+    /// splinters huge pages makes them.
     ///
     /// # Errors
     /// If memory is refused.

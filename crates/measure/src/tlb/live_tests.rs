@@ -1,4 +1,4 @@
-//! The live oracle on this machine: arenas made to imitate a host's backing, and what cannot be had.
+//! The live oracle on this machine: arenas made to imitate a host's backing, and what is not available.
 
 use chase::clock::CoreClock;
 use model::tlb::{HostBacking, Verdict};

@@ -28,7 +28,7 @@ use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
 use model::Progress;
 pub(crate) use told::level_of;
-use told::{curves, empty, neighbour, scaled, splintered, unknown};
+use told::{curves, empty, neighbour, splintered, unknown};
 
 /// What to find out.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ pub struct Spec {
     pub cpu: Option<u32>,
     /// The machine's base page.
     pub base_page: Bytes,
-    /// The size of a PMD-mapped transparent page.
+    /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,
     /// Most memory that may be taken.
     pub memory: Bytes,
@@ -78,7 +78,7 @@ const QUICK: Duration = Duration::from_millis(8_800);
 /// The share of the time by which the first round over small pages ends, and over large ones.
 const FIRST: f64 = 0.6;
 const FIRST_LARGE: f64 = 0.75;
-/// Large pages sampled for the host's backing.
+/// Huge pages sampled for the host's backing.
 const SAMPLED: u64 = 32;
 /// Lines to sample with when the first level is unknown: beyond any known first level.
 const LINES_ANYWAY: u32 = 200;
@@ -86,7 +86,7 @@ const LINES_ANYWAY: u32 = 200;
 /// Finds levels, walk costs, sharing and host backing. What could not be measured is a warning, not an error.
 ///
 /// # Errors
-/// [`Error::Interrupted`] when told to stop, else when nothing can be measured at all.
+/// [`Error::Interrupted`] when stopped, else when nothing can be measured at all.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Warning>), Error> {
     if spec.kinds.is_empty() {
         return Err(Error::Nothing);
@@ -132,9 +132,9 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// All measurements, each told before it begins with the number of those before it. What backs large pages comes early: it
+    /// All measurements, each announced with the number of those before it. The backing of huge pages comes early: it
     /// decides whether there is anything to be counted of them. Levels that stay open are looked at again in between, and as
-    /// long as there is time: a neighbour comes and goes.
+    /// long as there is time: contention comes and goes.
     fn steps(&mut self, at: &mut dyn FnMut(usize, &str) -> Result<(), Error>) -> Result<(), Error> {
         let (large, small): (Vec<PageKind>, Vec<PageKind>) = self.spec.kinds.iter().partition(|kind| kind.is_large());
         let mut done = 0..;
@@ -143,7 +143,7 @@ impl<'a> Job<'a> {
             next(&format!("TLB levels for {kind} pages"))?;
             self.levels(kind);
         }
-        next("what backs large pages")?;
+        next("what backs huge pages")?;
         self.backing();
         for kind in large {
             next(&format!("TLB levels for {kind} pages"))?;
@@ -229,7 +229,7 @@ impl<'a> Job<'a> {
         (self.spec.size(kind) > parts).then_some(parts)
     }
 
-    /// What a search tells by now, in place of what it told before.
+    /// What a search found by now, in place of what it had found before.
     fn keep(&mut self, kind: PageKind, search: &Search<'_, Live<'_>>) {
         let levels = &mut self.tlb.levels;
         let at = levels
@@ -261,7 +261,7 @@ impl<'a> Job<'a> {
         if found.levels.is_empty() {
             self.warning(
                 "tlb-no-knee",
-                format!("the cost of {kind} pages never rises: no level can be told"),
+                format!("the cost of {kind} pages never rises: no level shows"),
             );
         }
     }
@@ -344,7 +344,7 @@ impl<'a> Job<'a> {
             .extend((0..50).map(|_| self.clock.cycles_per_tick()));
         let ghz: Vec<f64> = self.cycles_per_tick.iter().map(|ratio| ratio * ticks_per_ns).collect();
         self.tlb.core_ghz = stats::estimate(&ghz);
-        let in_ns = |cycles: Estimate| self.tlb.core_ghz.map(|ghz| scaled(cycles, 1.0 / ghz.median));
+        let in_ns = |cycles: Estimate| self.tlb.core_ghz.map(|ghz| cycles.scaled(1.0 / ghz.median));
         for level in &mut self.tlb.levels {
             level.miss_ns = level.miss_cycles.and_then(in_ns);
         }

@@ -1,4 +1,4 @@
-//! Which probes to ask: a first sweep over pages and layouts, then whatever tells rival shapes apart.
+//! Which probes to ask: a first sweep over pages and layouts, then whatever separates rival shapes.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const SWEPT: u32 = 2;
 /// Base-2 logarithms of the pages that are drawn from. Second levels that hold page directories too must hold few of them.
 const NEAR_RANGE: u32 = 15;
 const FAR_RANGE: u32 = 14;
-/// Layouts of those that use most entries in which a neighbour is looked for.
+/// Layouts of those that use most entries in which contention is looked for.
 const WIDE: usize = 5;
 /// The least part of all entries that such a layout uses, as a divisor.
 pub(super) const SHARE: u32 = 16;
@@ -104,7 +104,7 @@ fn probes(sweep: Sweep, layout: Layout, limits: Limits, pages: impl Iterator<Ite
         .collect()
 }
 
-/// For one rival the probe that tells it best, and the runner-up at another layout: one layout alone may be disturbed.
+/// For one rival the probe that separates it best, and the runner-up at another layout: one layout alone may be disturbed.
 type Best = [(f64, Option<Probe>); 2];
 
 /// Probes that the best shape and its rivals, or shapes easily taken for it, answer most differently.
@@ -136,7 +136,7 @@ pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Ve
 }
 
 fn keep(best: &mut Best, new: (f64, Option<Probe>)) {
-    // Where two tell as much, few pages are sooner asked and sooner in their places.
+    // Where two separate as well, few pages are sooner asked and sooner in their places.
     let pages = |told: (f64, Option<Probe>)| told.1.map_or(u32::MAX, |probe| probe.pages);
     let better = |new: (f64, Option<Probe>), old: (f64, Option<Probe>)| {
         new.0 > 1.01 * old.0 || new.0 > 0.99 * old.0 && pages(new) < pages(old)
@@ -149,7 +149,7 @@ fn keep(best: &mut Best, new: (f64, Option<Probe>)) {
 }
 
 /// What just fits, what fits easily and what does not in layouts that use most of the entries: whether the one fits about as often as the other
-/// tells if a neighbour was ever away.
+/// shows if contention ever paused.
 pub(super) fn edges(sweep: Sweep, shape: Shape, limits: Limits, start: u32) -> Vec<Probe> {
     let wide = |layout: &Layout| SHARE * shape.capacity(*layout, limits.pages) >= shape.entries();
     let (drawn, plain): (Vec<Layout>, Vec<Layout>) = layouts(sweep, limits)
@@ -174,7 +174,7 @@ pub(super) fn beyond(edge: u32) -> u32 {
     edge + edge / 16 + 1
 }
 
-/// Where a layout may tell shapes apart: at the edge of each and some way beyond it.
+/// Where a layout may separate shapes: at the edge of each and some way beyond it.
 fn borders(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start: u32) -> Vec<u32> {
     let rows = rivals.chunk_by(|a, b| a.row() == b.row());
     let fitting = rows.flat_map(|alike| {

@@ -1,6 +1,6 @@
 //! What can be asked of a machine: the cost of visiting some pages, laid out in some way, over and over.
 
-/// Which pages are visited: blocks of neighbours, the blocks a power of two of pages apart; or pages drawn at random.
+/// Which pages are visited: blocks of adjacent pages, the blocks a power of two of pages apart; or pages drawn at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layout {
     /// Base-2 logarithm of the pages from one block to the next.

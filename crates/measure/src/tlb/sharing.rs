@@ -16,7 +16,7 @@ impl Job<'_> {
             }
             match parts {
                 Some(parts) => {
-                    let why = format!("the host splinters large pages, which compete as pages of {parts}");
+                    let why = format!("the host splinters huge pages, which compete as pages of {parts}");
                     self.cannot_tell([one, two], level, &why);
                 }
                 None => self.compete([one, two], level),
@@ -69,7 +69,7 @@ impl Job<'_> {
         }
     }
 
-    /// Kinds that share their entries have equally many: where the ranges do not meet, a neighbour took some from the kind
+    /// Kinds that share their entries have equally many: where the ranges do not meet, contention took some from the kind
     /// that seems to have fewer, whose range then reaches up to the other's.
     fn reconcile(&mut self, kinds: [PageKind; 2], number: u8) {
         let entries = kinds.map(|kind| self.tlb.level(kind, number).and_then(|level| level.entries));
@@ -90,7 +90,7 @@ impl Job<'_> {
             self.warning(
                 "tlb-neighbour",
                 format!(
-                    "{fewer} pages share {most} entries but seem to have fewer: a neighbour was busy; measure again"
+                    "{fewer} pages share {most} entries but seem to have fewer: there was contention; measure again"
                 ),
             );
         }

@@ -1,4 +1,4 @@
-//! Costs collected over passes that are spread out in time, so that a neighbor that disturbs one pass spares another.
+//! Costs collected over passes that are spread out in time, so that contention that disturbs one pass spares another.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const ENOUGH: usize = 6;
 const LUCKY: usize = 64;
 
 impl Survey {
-    /// Asks every probe once per pass, each pass in another order. Ends at once when told to stop, which is `false`.
+    /// Asks every probe once per pass, each pass in another order. Ends at once when stopped, and then returns `false`.
     pub fn run(&mut self, oracle: &mut dyn Oracle, probes: &[Probe], passes: u32, stop: &dyn Fn() -> bool) -> bool {
         for _ in 0..passes {
             for index in shuffled(probes.len(), self.passes.into()) {

@@ -29,16 +29,6 @@ pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
     }
 }
 
-/// The same in another unit.
-pub(super) fn scaled(estimate: Estimate, by: f64) -> Estimate {
-    Estimate {
-        median: estimate.median * by,
-        low: estimate.low * by,
-        high: estimate.high * by,
-        samples: estimate.samples,
-    }
-}
-
 /// The warning about a level whose entries a noisy neighbor held for a good part of the time.
 pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
     const OFTEN: f64 = 0.75;
@@ -52,7 +42,7 @@ pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warn
     Some(Warning::new("tlb-neighbour", text))
 }
 
-/// The warning about a level whose entries cannot be told.
+/// The warning about a level whose entries are unknown.
 pub(super) fn unknown(level: &Level) -> Option<Warning> {
     let why = level.not_told.as_deref().filter(|_| level.entries.is_none())?;
     let text = format!("{} pages, level {}: {why}", level.kind, level.level);

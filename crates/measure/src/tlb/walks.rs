@@ -132,7 +132,7 @@ fn converged(mut lap: impl FnMut() -> Option<f64>, group: usize, budget: Duratio
 /// What two kinds cost together and alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Together {
-    /// Cycles of an access when only either kind is visited, the dearer of both.
+    /// Cycles of an access when only either kind is visited, the more expensive of both.
     pub apart: f64,
     /// Cycles of an access when both are visited in turn.
     pub together: f64,

@@ -95,7 +95,7 @@ fn a_number_that_no_tlb_is_built_with_is_a_range_unless_a_source_names_it_or_the
     );
     assert_eq!(widened(71, Ways::Full, &[64]).0, (71, 72));
     assert_eq!(widened(1280, Ways::Count(5), &[]).0, (1280, 1536));
-    // Whoever says more, or just this, decides.
+    // A source that says more, or just this, decides.
     assert_eq!(widened(2944, Ways::Count(23), &[4096]).0, (2944, 4096));
     assert_eq!(widened(1280, Ways::Count(5), &[64, 1280]).0, (1280, 1280));
     for (value, ways) in [(3072, Ways::Count(24)), (96, Ways::Count(6)), (72, Ways::Full)] {

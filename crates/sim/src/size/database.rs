@@ -53,7 +53,7 @@ pub struct Innodb {
 }
 
 impl Innodb {
-    /// With what the server takes if it is told nothing else.
+    /// With the server's defaults.
     pub fn new(pool: Bytes) -> Self {
         Self {
             pool,

@@ -112,7 +112,7 @@ impl fmt::Display for Collector {
 }
 
 impl Jvm {
-    /// With what HotSpot takes if it is told nothing else.
+    /// With HotSpot's defaults.
     pub fn new(heap: Bytes, page: Bytes) -> Self {
         Self {
             heap,

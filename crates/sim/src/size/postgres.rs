@@ -44,7 +44,7 @@ pub struct ConfError {
     pub line: usize,
     /// The setting.
     pub name: String,
-    /// What stands there.
+    /// The value.
     pub value: String,
     /// What it should be.
     pub wanted: &'static str,
@@ -173,7 +173,7 @@ impl Postgres {
     }
 }
 
-/// `size postgres`: pages for a server with these settings; `system` is the page size that it takes if it is not told.
+/// `size postgres`: pages for a server with these settings; `system` is the page size that it takes by default.
 ///
 /// # Errors
 /// When the page is none.

@@ -136,12 +136,6 @@ pub struct Kernel {
 /// hung), not-obtained (none of the pages asked for, such as an empty pool), no-cpu, no-watchdog, bad-input.
 #[derive(Args, Debug)]
 pub struct Guest {
-    /// Instead: TLB levels inside the guest, and whether timing there names the pages that lie behind it
-    #[arg(long, conflicts_with_all = ["guest_pages", "from", "to", "sizes", "pattern", "access", "budget"])]
-    pub tlb: bool,
-    /// With --tlb: what lies behind only, no levels
-    #[arg(long, requires = "tlb")]
-    pub quick: bool,
     /// Page sizes of the guest's own tables
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G")]
     pub guest_pages: Vec<GuestPage>,

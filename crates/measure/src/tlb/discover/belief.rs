@@ -1,4 +1,4 @@
-//! What may be said of a level after fitting: is the fit an explanation, and could a neighbour have been there all the time?
+//! What may be said of a level after fitting: is the fit an explanation, and could there have been contention all the time?
 
 use std::iter::once;
 
@@ -13,7 +13,7 @@ use crate::tlb::probe::{Layout, Oracle, Probe};
 
 /// The widest range that LRU makes of a knee: with two ways half of all accesses miss at 1.2 times the pages that fit.
 const SOFT: f64 = 1.4;
-/// Fewer of the passes than that fit just below the edge, and a neighbor may have been there all the time: what the fewest
+/// Fewer of the passes than that fit just below the edge, and there may have been contention all the time: what the fewest
 /// passes saw is then no edge but luck.
 const SELDOM: f64 = 0.3;
 /// The same where the shape does not explain all that was seen.
@@ -22,23 +22,23 @@ const SELDOM_AND_OFF: f64 = 0.45;
 const NOW_AND_THEN: f64 = 0.03;
 /// So many probes that fit in one pass although they are too many prove that there are more entries.
 const TOGETHER: usize = 2;
-/// What is too much tells that only where at least this share must miss.
+/// What is too much shows that only where at least this share must miss.
 const TELLING: f64 = 0.2;
 /// Costs that are off by more than this share hide the few misses of an array that just overflows.
 const CLEAR: f64 = 0.025;
 
-/// Behind a knee a miss costs the same for a while: dearer by more than this factor, and more and more pages miss there.
+/// Behind a knee a miss costs the same for a while: more by more than this factor, and more and more pages miss there.
 const UNEVEN: f64 = 1.5;
 
 /// What may be said of a level.
 pub(super) enum Belief {
     /// The fit is the answer; all its entries were free in this share of the passes.
     Sure(f64),
-    /// Only where costs begin to rise, and where half of all accesses miss, can be told.
+    /// Only where costs begin to rise, and where half of all accesses miss, is known.
     Soft(Entries),
-    /// The fit explains too little of what was seen, and why no more can be told.
+    /// The fit explains too little of what was seen, and why no more is known.
     Unexplained(String),
-    /// A neighbor was there all the time, or nothing can be told for another reason that no other fit removes.
+    /// Contention lasted all the time, or another reason that no other fit removes hides the level.
     Unknown(String),
 }
 
@@ -65,7 +65,7 @@ impl<O: Oracle> Search<'_, O> {
             && !self.more_fit_once(&rims);
         if misfit.refuting > 0 || !alone {
             return Belief::Unknown(format!(
-                "a neighbour was busy most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
+                "there was contention most of the time ({:.0} % of the passes fit {entries} entries): there may be more; measure again",
                 100.0 * fitting.edge
             ));
         }
@@ -115,7 +115,7 @@ impl<O: Oracle> Search<'_, O> {
         *high > UNEVEN * low
     }
 
-    /// Replacement that is far from LRU, or a neighbor that always holds a part: a range, if passes agree on the curve.
+    /// Replacement that is far from LRU, or contention that always holds a part: a range, if passes agree on the curve.
     fn gentle(&self, view: View) -> Belief {
         let curve = self.survey.curve(view.sweep, Layout::DENSE);
         let apart = self.disagreement(view);
@@ -159,7 +159,7 @@ impl<O: Oracle> Search<'_, O> {
         median(apart.collect())
     }
 
-    /// Where a neighbour shows most: around the edge, in layouts that use most of the entries.
+    /// Where contention shows most: around the edge, in layouts that use most of the entries.
     fn rims(&self, view: View, fit: &Fit) -> Vec<Rim> {
         let limits = self.oracle.limits(view.sweep);
         let rim = |(probe, _): (Probe, f64)| {
@@ -187,7 +187,7 @@ impl<O: Oracle> Search<'_, O> {
         self.survey.points(view.sweep).filter_map(rim).collect()
     }
 
-    /// Was there a pass in which more fit than by this shape can? A clock errs once; a neighbor that is away is away from all probes.
+    /// Was there a pass in which more fit than by this shape can? A clock errs once; contention that pauses pauses for all probes.
     fn more_fit_once(&self, rims: &[Rim]) -> bool {
         let too_many = rims.iter().filter(|rim| rim.side >= 2 && rim.missing > TELLING);
         let fitting = too_many.flat_map(|rim| {
@@ -242,7 +242,7 @@ struct Fitting {
 }
 
 impl Fitting {
-    /// Does a neighbor that comes and goes explain it? When it is away all entries are free at once; one that is always there
+    /// Does contention that comes and goes explain it? When it pauses all entries are free at once; contention that lasts
     /// leaves now more and now less, so that a few less pages fit far more often.
     fn has_pauses(self) -> bool {
         const FEWEST: f64 = 0.1;

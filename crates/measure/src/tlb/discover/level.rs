@@ -1,4 +1,4 @@
-//! One look at one level: which arrays explain the costs around a knee, and what tells the rivals apart.
+//! One look at one level: which arrays explain the costs around a knee, and what separates the rivals.
 
 use model::tlb::Entries;
 
@@ -11,10 +11,10 @@ use crate::tlb::probe::{Oracle, Probe, Sweep};
 
 /// Closer looks at a knee, at the fewest in the first round and at the most.
 const LOOKS: std::ops::RangeInclusive<u32> = 2..=8;
-/// Random pages need more page directories and more lines of page-table entries than neighbors do, which costs a little by
+/// Random pages need more page directories and more lines of page-table entries than adjacent ones do, which costs a little by
 /// itself, as a share of what a miss adds. One set too full of the few dozen of a first level costs several times that.
 const SCATTERED: f64 = 0.02;
-/// Why a shape that misses explain is not told.
+/// Why a shape that misses explain is not named.
 const DISAGREED: &str = "where misses begin and how they spread speak for different arrays; measure again";
 
 /// The part of a sweep that one level is fitted to.
@@ -52,12 +52,12 @@ impl<O: Oracle> Search<'_, O> {
             start,
             before,
             flat,
-            // Just before the knee a neighbor shows that takes an entry now and then in all passes.
+            // Just before the knee, contention shows that takes an entry now and then in all passes.
             blur: flat.max(2.0 * off(knee.pages * 4 / 5, knee.pages - 1)),
         }
     }
 
-    /// Fits arrays replaced by LRU, whose misses tell most; where they do not explain what was seen, or where other
+    /// Fits arrays replaced by LRU, whose misses show most; where they do not explain what was seen, or where other
     /// replacement explains it far better, only the edges count. The shape is given where it is certain.
     pub(super) fn level(&mut self, view: View) -> Judged {
         let judged = |found: Found, shape: Option<Shape>| Judged {
@@ -67,7 +67,7 @@ impl<O: Oracle> Search<'_, O> {
             shape,
         };
         let Some(fit) = self.narrowed(view, Replacement::Lru) else {
-            let why = "no point of the curve tells anything".to_owned();
+            let why = "no point of the curve is conclusive".to_owned();
             return judged(self.unknown(view, why), None);
         };
         let belief = self.verdict(view, &fit);
@@ -96,7 +96,7 @@ impl<O: Oracle> Search<'_, O> {
         judged(found, None)
     }
 
-    /// Fits, and asks what tells the rivals apart until one is left.
+    /// Fits, and asks what separates the rivals until one is left.
     fn narrowed(&mut self, view: View, replacement: Replacement) -> Option<Fit> {
         let mut fit = fit::fit(&self.samples(view), replacement, view.range())?;
         let hopeless =
@@ -185,7 +185,7 @@ impl<O: Oracle> Search<'_, O> {
             ways: None,
             index: None,
             penalty: self.plateau(view, entries.high),
-            not_told: Some("the knee is soft: replacement is gentler than LRU, or a neighbour holds a part".to_owned()),
+            not_told: Some("the knee is soft: replacement is gentler than LRU, or contention holds a part".to_owned()),
         }
     }
 

@@ -1,18 +1,18 @@
-//! Large guest pages as regions to judge by TLB entries: lines on one large page against as many on small ones.
+//! Huge guest pages as regions for the detector by TLB entries: lines on one huge page against as many on small ones.
 
 use vm::visits::{Node, Visits};
 
 use super::ground::{LARGE, LINE, LINES, SMALL, shuffled};
 use super::walks::Through;
-use crate::tlb::backing::{Area, Regions, Split, sample};
+use measure::tlb::backing::{Area, Regions, Split, sample};
 
-/// Large pages sampled.
+/// Huge pages sampled.
 const SAMPLED: usize = 16;
 /// Lines on each: beyond the first-level entries of any known CPU.
-const LINES_EACH: u32 = 200;
-const PASSES: u32 = 16;
+pub(crate) const LINES_EACH: u32 = 200;
+pub(crate) const PASSES: u32 = 16;
 
-/// The large pages of a guest; the first thing that went wrong ends it.
+/// The huge pages of a guest; the first error ends it.
 struct InGuest<'a, 'm> {
     visits: &'a mut Visits<'m>,
     failed: Option<vm::Error>,
@@ -32,15 +32,15 @@ impl Regions for InGuest<'_, '_> {
     }
 }
 
-/// Samples large pages; the windows are those of a [`super::walks::Course`] over at least as many.
-pub(super) fn split(visits: &mut Visits<'_>, stop: &dyn Fn() -> bool) -> Result<Split, vm::Error> {
+/// Samples huge pages; the windows are those of a [`super::walks::Course`] over at least as many.
+pub(crate) fn split(visits: &mut Visits<'_>) -> Result<Split, vm::Error> {
     let mut regions = InGuest { visits, failed: None };
-    let split = sample(&mut regions, LINES_EACH, PASSES, stop);
+    let split = sample(&mut regions, LINES_EACH, PASSES, &|| false);
     regions.failed.map_or(Ok(split), Err)
 }
 
 /// Evenly over the whole page, so that no luck in one corner decides; or as densely as they can stand.
-fn nodes(area: Area, lines: u32, pass: u32) -> Vec<Node> {
+pub(crate) fn nodes(area: Area, lines: u32, pass: u32) -> Vec<Node> {
     let apart = (LARGE / SMALL / u64::from(lines)).max(1) * SMALL;
     let spread = |line: u64| line * apart + line % LINES * LINE;
     let node = |line: usize| {
@@ -56,24 +56,4 @@ fn nodes(area: Area, lines: u32, pass: u32) -> Vec<Node> {
         }
     };
     shuffled(lines as usize, pass.into()).into_iter().map(node).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::{LINES_EACH, nodes};
-    use crate::guest::tlb::ground::{LARGE, LINE, SMALL};
-    use crate::tlb::backing::Area;
-
-    #[test]
-    fn lines_are_as_many_as_asked_for_on_as_many_small_pages_as_meant() {
-        for (area, pages) in [(Area::Small, 200), (Area::Dense, 4), (Area::Region(3), 200)] {
-            let nodes = nodes(area, LINES_EACH, 1);
-            let lines: HashSet<u64> = nodes.iter().map(|node| node.offset / LINE).collect();
-            let small: HashSet<u64> = nodes.iter().map(|node| node.virt / SMALL).collect();
-            let large: HashSet<u64> = nodes.iter().map(|node| node.virt / LARGE).collect();
-            assert_eq!((lines.len(), small.len(), large.len()), (200, pages, 1), "{area:?}");
-        }
-    }
 }

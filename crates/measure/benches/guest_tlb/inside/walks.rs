@@ -1,7 +1,7 @@
-//! What walks cost through large guest pages, between two references on the very same lines: as if splintered, as if whole.
+//! What walks cost through huge guest pages, between two references on the very same lines: as if splintered, as if whole.
 //!
-//! Many lines are visited in turn, more than any TLB holds pages. Through large guest pages that the host holds large, a few
-//! page-directory entries translate all of them. Where the host's own tables have small pages there, each line needs a
+//! Many lines are visited in turn, more than any TLB holds pages. Through huge guest pages that the host backs with huge pages, a few
+//! page-directory entries translate all of them. Where the host's own tables map small pages there, each line needs a
 //! page-table entry in a cache line of its own, just as if the guest had mapped it small; that is the first reference.
 //! The second maps the same lines by small pages whose entries stand side by side.
 
@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use model::Estimate;
 use model::guest::GuestPage;
-use model::guest::tlb::Walks;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use vm::Window;
@@ -17,17 +16,17 @@ use vm::visits::{Node, Visits};
 
 use super::ground::{LARGE, LINE, LINES, SMALL, place, plain, scattered, shuffled};
 
-/// Lines visited in each large page: together beyond the entries of any known TLB, each with its own cache line of
+/// Lines visited in each huge page: together beyond the entries of any known TLB, each with its own cache line of
 /// page-table entries (8 to a line).
 const PER_PAGE: u64 = 32;
 /// Passes before the timed ones: the hypervisor fills in its tables.
 const WARM: u64 = 2;
-/// Passes between two looks at whether they suffice, and the most of them: some seconds beside a busy neighbour.
+/// Passes between two looks at whether they suffice, and the most of them: some seconds under contention.
 const BATCH: u64 = 40;
 const PASSES: u64 = 6 * BATCH;
 /// Where a pass takes so long that they are not all made in this time, those made must do.
 const LONGEST: Duration = Duration::from_secs(8);
-/// Fewer passes than this tell nothing.
+/// Fewer passes than this give no interval.
 const FEWEST: usize = 12;
 /// Disturbance only adds, and may be there more than half of the time: the cost that a quarter of the passes undercut.
 const RANK: f64 = 0.25;
@@ -38,10 +37,26 @@ const SEED: u64 = 0x7a1c;
 const LEAST: f64 = 4.0;
 const LEAST_SHARE: f64 = 0.05;
 
+/// Core cycles of one access when more lines are visited in turn than any TLB holds pages, the same lines in three ways.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walks {
+    /// Lines visited.
+    pub(crate) lines: u64,
+    /// Through huge guest pages.
+    pub(crate) large: Estimate,
+    /// Through small guest pages with page-table entries far apart: as if the huge ones were splintered.
+    pub(crate) apart: Estimate,
+    /// Through small guest pages with page-table entries side by side.
+    pub(crate) row: Estimate,
+    /// How far the first way is from the third towards the second, by the lower quartile of each: 0 as if whole, 1 as if
+    /// splintered; `None` where the references do not differ clearly.
+    pub(crate) share: Option<Estimate>,
+}
+
 /// How lines are reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Through {
-    /// Large guest pages: what is in question.
+pub(crate) enum Through {
+    /// Huge guest pages: what is in question.
     Large,
     /// Small guest pages where the large ones would have them: page-table entries far apart.
     Apart,
@@ -50,24 +65,24 @@ pub(super) enum Through {
 }
 
 /// All ways, each with a window of its own.
-const WAYS: [Through; 3] = [Through::Large, Through::Apart, Through::Row];
+pub(crate) const WAYS: [Through; 3] = [Through::Large, Through::Apart, Through::Row];
 
 impl Through {
     /// Where its window begins.
-    pub(super) fn start(self) -> u64 {
+    pub(crate) fn start(self) -> u64 {
         place(self as u64)
     }
 }
 
-/// Lines to visit in large pages.
-pub(super) struct Course {
+/// Lines to visit in huge pages.
+pub(crate) struct Course {
     pages: u64,
     lines: Vec<u64>,
 }
 
 impl Course {
-    /// Scatters lines over large pages.
-    pub(super) fn new(large_pages: u64) -> Self {
+    /// Scatters lines over huge pages.
+    pub(crate) fn new(large_pages: u64) -> Self {
         let gap = LARGE / SMALL / PER_PAGE;
         let line = |number: u64| {
             let random = scattered(number);
@@ -81,12 +96,12 @@ impl Course {
     }
 
     /// How many lines.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.lines.len() as u64
     }
 
     /// A window for each way.
-    pub(super) fn windows(&self) -> Vec<Window> {
+    pub(crate) fn windows(&self) -> Vec<Window> {
         let bytes = self.pages * LARGE;
         vec![
             plain(Through::Large as u64, GuestPage::Size2M, bytes),
@@ -95,13 +110,12 @@ impl Course {
                 virt: Through::Row.start(),
                 page: GuestPage::Size4K,
                 frames: self.lines.iter().map(|line| line / SMALL * SMALL).collect(),
-                entries: None,
             },
         ]
     }
 
     /// All lines, reached in one way, in an order that depends on the pass.
-    pub(super) fn nodes(&self, through: Through, pass: u64) -> Vec<Node> {
+    pub(crate) fn nodes(&self, through: Through, pass: u64) -> Vec<Node> {
         let node = |number: usize| {
             let offset = self.lines[number];
             let within = match through {
@@ -116,25 +130,17 @@ impl Course {
         shuffled(self.lines.len(), pass).into_iter().map(node).collect()
     }
 
-    /// Times the three ways by turns, the one that begins changing from pass to pass, until they suffice or are many; ends
-    /// early when told to stop.
-    pub(super) fn walk(
-        &self,
-        visits: &mut Visits<'_>,
-        suffice: &dyn Fn(&Costs) -> bool,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Costs, vm::Error> {
+    /// Times the three ways by turns, the one that begins changing from pass to pass, until they suffice or are many.
+    pub(crate) fn walk(&self, visits: &mut Visits<'_>, suffice: &dyn Fn(&Costs) -> bool) -> Result<Costs, vm::Error> {
         let mut costs = Costs::default();
         let begun = Instant::now();
         for pass in 0..WARM + PASSES {
             let turn = self.turn(visits, pass)?;
-            match turn {
-                _ if pass < WARM => {}
-                [Some(large), Some(apart), Some(row)] => costs.passes.push([large, apart, row]),
-                _ => costs.dropped += 1,
+            if let ([Some(large), Some(apart), Some(row)], WARM..) = (turn, pass) {
+                costs.passes.push([large, apart, row]);
             }
             let enough = begun.elapsed() > LONGEST || (pass % BATCH == BATCH - 1 && suffice(&costs));
-            if enough || stop() {
+            if enough {
                 break;
             }
         }
@@ -154,14 +160,13 @@ impl Course {
 
 /// Cycles of an access in the order of [`WAYS`], one entry for each undisturbed pass.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Costs {
-    pub(super) passes: Vec<[f64; 3]>,
-    pub(super) dropped: u64,
+pub(crate) struct Costs {
+    pub(crate) passes: Vec<[f64; 3]>,
 }
 
 impl Costs {
     /// Medians, and where the first way stands between the others; `None` of no pass.
-    pub(super) fn judge(&self, lines: u64) -> Option<Walks> {
+    pub(crate) fn judge(&self, lines: u64) -> Option<Walks> {
         let of =
             |way: Through| stats::estimate(&self.passes.iter().map(|pass| pass[way as usize]).collect::<Vec<f64>>());
         Some(Walks {
@@ -170,12 +175,11 @@ impl Costs {
             apart: of(Through::Apart)?,
             row: of(Through::Row)?,
             share: self.share(),
-            dropped: self.dropped,
         })
     }
 
-    /// The place between the references with its interval, from whole passes drawn again and again: within a pass a
-    /// neighbour is as loud for all three.
+    /// The place between the references with its interval, from whole passes drawn again and again: within a pass
+    /// contention is the same for all three.
     fn share(&self) -> Option<Estimate> {
         if self.passes.len() < FEWEST {
             return None;
@@ -220,67 +224,5 @@ impl Floors {
 
     fn share(&self) -> f64 {
         (self.0[Through::Large as usize] - self.0[Through::Row as usize]) / self.contrast()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Costs, Course, Through, WAYS};
-    use crate::guest::tlb::ground::{LARGE, SMALL};
-
-    #[test]
-    fn all_ways_lead_to_the_same_lines() {
-        let course = Course::new(4);
-        let windows = course.windows();
-        let mut reached = WAYS.map(|way| {
-            let window = &windows[way as usize];
-            let mut lines: Vec<u64> = course
-                .nodes(way, 3)
-                .iter()
-                .map(|node| {
-                    let (within, size) = (node.virt - window.virt, window.page.size().0);
-                    assert_eq!(window.frames[(within / size) as usize] + within % size, node.offset);
-                    node.offset
-                })
-                .collect();
-            lines.sort_unstable();
-            lines
-        });
-        reached.iter_mut().for_each(|lines| lines.dedup());
-        assert_eq!(reached[0].len(), 128);
-        assert!(reached.windows(2).all(|pair| pair[0] == pair[1]));
-        let entry_lines = |way: Through| {
-            let mut all: Vec<u64> = course.nodes(way, 0).iter().map(|node| node.virt / SMALL / 8).collect();
-            all.sort_unstable();
-            all.dedup();
-            all.len()
-        };
-        assert_eq!((entry_lines(Through::Apart), entry_lines(Through::Row)), (128, 16));
-        assert!(
-            course
-                .nodes(Through::Large, 0)
-                .iter()
-                .all(|node| node.offset < 4 * LARGE)
-        );
-    }
-
-    #[test]
-    fn the_place_between_the_references_is_told_only_if_they_differ() {
-        let costs = |large: f64, apart: f64, row: f64, passes: u32| Costs {
-            passes: (0..passes)
-                .map(|n| [large, apart, row].map(|cost| cost + f64::from(n % 3)))
-                .collect(),
-            dropped: 0,
-        };
-        let share = |costs: Costs| costs.judge(4096).expect("passes").share.map(|share| share.median);
-        assert_eq!(share(costs(150.0, 150.0, 100.0, 30)), Some(1.0));
-        assert_eq!(share(costs(90.0, 150.0, 100.0, 30)), Some(-0.2));
-        assert_eq!(
-            share(costs(100.0, 103.0, 100.0, 30)),
-            None,
-            "less than a twentieth apart"
-        );
-        assert_eq!(share(costs(100.0, 150.0, 100.0, 11)), None, "too few passes");
-        assert!(Costs::default().judge(4096).is_none());
     }
 }
