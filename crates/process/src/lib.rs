@@ -11,7 +11,6 @@ mod spawn;
 pub mod stat;
 mod syscall;
 pub mod tree;
-mod waiting;
 mod watch;
 
 pub use outputs::{KEPT, Outputs};

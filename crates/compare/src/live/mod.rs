@@ -117,7 +117,7 @@ impl Live<'_> {
             }
         }
         let spawned = Spawned::of(arm)?.counted(&self.counting).with(attention);
-        Process::start(spawned.read(self.reads_texts()))
+        Process::start(spawned)
     }
 
     /// Is a number looked for in what an arm's program writes? Of a server, its load writes it.
@@ -256,7 +256,7 @@ pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> 
 /// A command of the shell before or after an arm's program.
 pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
-    let mut process = Process::start(Spawned::shell(arm, hook).read(false))?;
+    let mut process = Process::start(Spawned::shell(arm, hook))?;
     process.wait(None, stop)?;
     let done = process.end()?;
     if done.process.ended.status.success() {

@@ -31,8 +31,7 @@ pub(super) struct Done {
 
 impl Process {
     pub(crate) fn start(what: Spawned<'_>) -> Result<Self, Error> {
-        let outputs = what.outputs()?;
-        let process = what.start(&outputs)?;
+        let process = what.start()?;
         Ok(Self {
             arm: what.arm.name.clone(),
             squeeze: what.setup.collapse.map(|what| Squeeze::new(what, process.pid())),

@@ -66,7 +66,7 @@ impl Server {
         let Some(ready) = &self.ready else { return Ok(()) };
         let until = Instant::now() + self.patience;
         loop {
-            let mut question = Process::start(Spawned::shell(arm, ready).read(false))?;
+            let mut question = Process::start(Spawned::shell(arm, ready))?;
             let left = until.saturating_duration_since(Instant::now());
             if !question.wait(Some(left), stop)? {
                 // Dropped, it is ended with all that it started.
@@ -101,7 +101,7 @@ impl Server {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {
-                let mut command = Process::start(Spawned::shell(arm, line).read(false))?;
+                let mut command = Process::start(Spawned::shell(arm, line))?;
                 if !command.wait(Some(STOPPING), stop)? {
                     return Err(failed(
                         arm,

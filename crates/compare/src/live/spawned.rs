@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsFd;
-use std::sync::Arc;
 
 use model::Bytes;
-use process::{Attention, Bound, Failure, Order, Outputs, Process, Step, ThpSwitch};
+use process::{Attention, Bound, Failure, Order, Process, Step, ThpSwitch};
 
 use super::counted::Counting;
 use super::{Arm, Setup};
@@ -22,8 +20,6 @@ pub(crate) struct Spawned<'a> {
     /// Keeps the library's page of counts until the program has ended.
     pub(super) armed: Option<Armed>,
     counting: Option<&'a Counting>,
-    /// Is a number looked for in what it writes?
-    is_read: bool,
     attention: Attention,
     /// May processes with sessions of their own outlive it, as a server that a command of the user's starts?
     may_leave_servers: bool,
@@ -48,30 +44,22 @@ impl<'a> Spawned<'a> {
             bound: arm.bound.clone(),
             armed,
             counting: None,
-            is_read: true,
             attention: Attention::Measured(Bytes::default()),
             may_leave_servers: false,
         })
     }
 
-    /// Files for what it writes.
-    pub(super) fn outputs(&self) -> Result<Arc<Outputs>, Error> {
-        let made = if self.is_read { Outputs::own() } else { Outputs::lent() };
-        made.map_err(|error| self.failed(Step::Files.failed(error)))
-    }
-
-    /// Starts it with these files for its output.
-    pub(super) fn start(&self, outputs: &Arc<Outputs>) -> Result<Process, Error> {
+    /// Starts it.
+    pub(super) fn start(&self) -> Result<Process, Error> {
         let order = Order {
             words: &self.command,
             env: &self.setup.env,
             unset: &self.arm.unset,
             thp: self.setup.thp,
             bound: &self.bound,
-            outputs: [outputs.output.as_fd(), outputs.errors.as_fd()],
             events: self.counting.map_or(&[], Counting::events),
         };
-        let started = Process::start(&order, Arc::clone(outputs), self.attention, self.may_leave_servers);
+        let started = Process::start(&order, self.attention, self.may_leave_servers);
         started.map_err(|failure| self.failed(failure))
     }
 
@@ -86,7 +74,7 @@ impl<'a> Spawned<'a> {
                     error,
                 };
             }
-            Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which Linux knows from 6.18 on",
+            Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which needs Linux 6.18",
             other => other.title(),
         };
         Error::Setup {
@@ -102,11 +90,6 @@ impl<'a> Spawned<'a> {
             counting: Some(counting),
             ..self
         }
-    }
-
-    /// The same, whose texts are of use to people only, or hold a number.
-    pub(super) fn read(self, is_read: bool) -> Self {
-        Self { is_read, ..self }
     }
 
     /// The same, looked at so closely.
@@ -125,7 +108,6 @@ impl<'a> Spawned<'a> {
             bound: Bound::default(),
             armed: None,
             counting: None,
-            is_read: true,
             attention: Attention::Measured(Bytes::default()),
             may_leave_servers: true,
         }
