@@ -15,3 +15,13 @@ pub fn elf(bytes: &[u8]) {
 pub fn answer(text: &str) -> Result<String, String> {
     text::body("http://fuzz/", text)
 }
+
+/// Finished runs, as `--resume` reads them.
+pub fn runs(text: &str) {
+    crate::runlog::read_any(text);
+}
+
+/// Arms of one's own, as `--arms-file` has them.
+pub fn arms(text: &str) {
+    crate::arms::read_any(text);
+}

@@ -4,7 +4,11 @@
 //! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
 //! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
 
+mod arms;
+mod around;
 mod code;
+mod comparison;
+pub mod design;
 mod elf;
 pub mod experiment;
 pub mod flip;
@@ -21,7 +25,10 @@ pub mod place;
 pub mod policy;
 pub mod preload;
 pub mod program;
+mod request;
 mod rising;
+mod room;
+mod runlog;
 pub mod schedule;
 pub mod score;
 #[cfg(test)]
@@ -39,8 +46,12 @@ use std::time::Duration;
 use model::Bytes;
 use model::compare::Method;
 
+pub use around::{Around, Event, Shortage};
+pub use comparison::{Comparison, PATIENCE};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
 pub use judge::Wanted;
+pub use request::{Request, Task};
+pub use runlog::{RunLog, Store};
 pub use schedule::Slot;
 pub use warnings::{Bloat, bloat};
 
@@ -157,12 +168,33 @@ pub enum Error {
         /// Why, and what to do.
         why: String,
     },
+    /// Something that was asked for makes no sense, or something that it needs cannot be read.
+    #[error("{what}: {why}")]
+    Asked {
+        /// The option or the subject.
+        what: String,
+        /// Why, and what to write instead.
+        why: String,
+    },
+    /// No such policy.
+    #[error(transparent)]
+    Policy(#[from] policy::ParsePolicyError),
+    /// No such program.
+    #[error(transparent)]
+    Program(#[from] program::LookError),
     /// A finished run could not be kept.
     #[error("finished runs cannot be kept: {0}")]
     Keep(String),
 }
 
 impl Error {
+    pub(crate) fn asked(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Asked {
+            what: what.into(),
+            why: why.into(),
+        }
+    }
+
     /// That a counter does not go up while the program works.
     fn stands_still(arm: &str, metric: Option<String>, patience: Duration) -> Self {
         Self::Metric {

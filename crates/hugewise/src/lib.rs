@@ -5,6 +5,7 @@ pub mod commands;
 pub mod files;
 pub mod gain;
 pub(crate) mod helper;
+pub(crate) mod recipes;
 pub mod render;
 pub mod results;
 #[cfg(test)]

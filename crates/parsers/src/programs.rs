@@ -117,7 +117,7 @@ pub(crate) fn elves() -> Vec<Vec<u8>> {
 
 /// Arms of a user's own.
 pub(crate) fn arms(bytes: &[u8]) {
-    hugewise::commands::foreign::arms(&String::from_utf8_lossy(bytes));
+    compare::foreign::arms(&String::from_utf8_lossy(bytes));
 }
 
 pub(crate) fn arms_files() -> Vec<Vec<u8>> {

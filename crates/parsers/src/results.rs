@@ -34,7 +34,7 @@ pub(crate) fn made() -> Vec<Vec<u8>> {
 
 /// The finished runs of a comparison.
 pub(crate) fn runs(bytes: &[u8]) {
-    hugewise::commands::foreign::runs(&String::from_utf8_lossy(bytes));
+    compare::foreign::runs(&String::from_utf8_lossy(bytes));
 }
 
 pub(crate) fn logs() -> Vec<Vec<u8>> {

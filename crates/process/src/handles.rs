@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal, test_kill_process_group,
 };
@@ -75,12 +76,20 @@ fn by_number(pid: u32) -> Option<Pid> {
 
 fn has_ended(process: &OwnedFd, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
+    rustix::io::retry_on_intr(|| has_ended_within(process, left)).unwrap_or(false)
+}
+
+/// Has the process of this handle ended, now or before the time is over?
+///
+/// # Errors
+/// The kernel's; `INTR` if a signal ended the wait.
+pub(crate) fn has_ended_within(process: &OwnedFd, time: Duration) -> Result<bool, Errno> {
     let timeout = Timespec {
-        tv_sec: left.as_secs().cast_signed(),
-        tv_nsec: left.subsec_nanos().into(),
+        tv_sec: time.as_secs().cast_signed(),
+        tv_nsec: time.subsec_nanos().into(),
     };
-    let wait = || poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout));
-    rustix::io::retry_on_intr(wait).is_ok_and(|ready| ready > 0)
+    let ready = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&timeout))?;
+    Ok(ready > 0)
 }
 
 /// Waits until all members of a process group have ended, at most until then. Have they? Of a group without members, which most

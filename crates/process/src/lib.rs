@@ -10,7 +10,6 @@ mod process;
 mod spawn;
 mod syscall;
 pub mod tree;
-mod waiting;
 mod watch;
 
 pub use outputs::{KEPT, Outputs};

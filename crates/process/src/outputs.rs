@@ -1,9 +1,8 @@
 //! Files in memory for what a program writes, and the texts in them.
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use model::Bytes;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -25,32 +24,13 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// New ones: nobody else ever wrote to them.
+    /// Empty ones.
     ///
     /// # Errors
     /// If the kernel gives none.
-    pub fn own() -> io::Result<Arc<Self>> {
+    pub fn new() -> io::Result<Self> {
         let (output, errors) = (memory("hugewise-output")?, memory("hugewise-errors")?);
-        Ok(Arc::new(Self { output, errors }))
-    }
-
-    /// Empty ones, which another program may have had, since new ones cost each run tens of microseconds. What a program left
-    /// behind may write to them later, so they are not for texts that hold a number.
-    ///
-    /// # Errors
-    /// If the kernel gives none, or a lent one cannot be emptied.
-    pub fn lent() -> io::Result<Arc<Self>> {
-        static ALL: Mutex<Vec<Arc<Outputs>>> = Mutex::new(Vec::new());
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        // It is here that they are handed out, so whoever has none now will not have them in a moment.
-        if let Some(free) = all.iter().find(|outputs| Arc::strong_count(outputs) == 1) {
-            empty(&free.output)?;
-            empty(&free.errors)?;
-            return Ok(Arc::clone(free));
-        }
-        let new = Self::own()?;
-        all.push(Arc::clone(&new));
-        Ok(new)
+        Ok(Self { output, errors })
     }
 
     /// What it wrote to standard output so far.
@@ -77,15 +57,6 @@ impl Outputs {
 
 fn memory(name: &str) -> io::Result<File> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
-}
-
-/// With its position, which is that of the programs, too, at the start again. The end is at the start if there is nothing.
-fn empty(mut file: &File) -> io::Result<()> {
-    if file.seek(SeekFrom::End(0))? > 0 {
-        file.set_len(0)?;
-        file.rewind()?;
-    }
-    Ok(())
 }
 
 fn length(file: &File) -> u64 {
@@ -117,26 +88,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lent_is_nobody_elses_and_empty_again_afterwards() {
-        let (first, second) = (Outputs::lent().expect("files"), Outputs::lent().expect("files"));
-        for (outputs, text) in [(&first, "first"), (&second, "second")] {
-            (&outputs.output).write_all(text.as_bytes()).expect("written");
-            (&outputs.errors).write_all(b"!").expect("written");
-        }
-        assert_eq!([first.all(), second.all()], ["first!", "second!"]);
-        drop((first, second));
-        for _ in 0..3 {
-            let again = Outputs::lent().expect("files");
-            assert_eq!(again.all(), "");
-            let mut file = &again.output;
-            assert_eq!(file.stream_position().expect("a position"), 0);
-            file.write_all(b"long").expect("written");
-        }
-    }
-
-    #[test]
     fn of_a_long_text_the_end_is_told() {
-        let outputs = Outputs::own().expect("files");
+        let outputs = Outputs::new().expect("files");
         let text = "x".repeat(KEPT.as_usize()) + "end";
         (&outputs.output).write_all(text.as_bytes()).expect("written");
         assert_eq!(outputs.output(), text[3..]);
@@ -144,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_long_text_gives_its_memory_back_and_is_written_on() {
-        let outputs = Outputs::own().expect("files");
+        let outputs = Outputs::new().expect("files");
         let piece = vec![b'x'; 1 << 20];
         let held = || outputs.output.metadata().expect("about it").blocks() * BLOCK;
         let mut is_shorter = false;

@@ -3,21 +3,23 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
 use host::Source;
-use rustix::process::{Pid, Signal, getpgid, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open};
 
 use crate::guard::Place;
 use crate::handles::{self, ENDING, Handles};
 use crate::outputs::Outputs;
-use crate::spawn::{Failure, Order};
+use crate::spawn::{Failure, Order, Step};
 use crate::syscall::{self, Ended};
+use crate::tree;
 use crate::watch::{Attention, Seen, Watch};
-use crate::{tree, waiting};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
 /// alone.
@@ -31,6 +33,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A child in a process group of its own.
 pub struct Process {
     pid: Pid,
+    handle: OwnedFd,
     outputs: Arc<Outputs>,
     began: Instant,
     ended_after: Option<Duration>,
@@ -70,27 +73,28 @@ pub enum WaitError {
 }
 
 impl Process {
-    /// Starts it. The files of the order's outputs are those of `outputs`; processes with sessions of their own may outlive it, if it says so.
+    /// Starts it. Processes with sessions of their own may outlive it, if `may_leave_servers` says so.
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
-    pub fn start(
-        order: &Order<'_>,
-        outputs: Arc<Outputs>,
-        attention: Attention,
-        may_leave_servers: bool,
-    ) -> Result<Self, Failure> {
+    pub fn start(order: &Order<'_>, attention: Attention, may_leave_servers: bool) -> Result<Self, Failure> {
+        let outputs = Outputs::new().map_err(|error| Step::Files.failed(error))?;
         let began = Instant::now();
-        let started = order.start()?;
-        let counters = started.counters.filter(|files| !files.is_empty());
+        let started = order.start(&outputs)?;
+        let handle = pidfd_open(started.pid, PidfdFlags::empty()).map_err(|error| {
+            handles::kill_group(started.pid);
+            let _ = syscall::wait(started.pid);
+            Step::Process.failed(error)
+        })?;
         Ok(Self {
             pid: started.pid,
-            outputs,
+            handle,
+            outputs: Arc::new(outputs),
             began,
             ended_after: None,
             reaped: false,
             watch: Watch::new(attention),
-            attached: counters.map(|files| Attached::of(order.events, files)),
+            attached: started.counters,
             pause: FIRST,
             may_leave_servers,
             _group: started.place,
@@ -176,7 +180,10 @@ impl Process {
             }
             let look = if self.outputs.shorten() { FIRST } else { SELDOM };
             let left = due.saturating_duration_since(Instant::now());
-            let ended = waiting::has_ended_within(self.pid, left.min(look))?;
+            let ended = match handles::has_ended_within(&self.handle, left.min(look)) {
+                Err(Errno::INTR) => continue,
+                ended => ended.map_err(io::Error::from)?,
+            };
             if ended || Instant::now() >= due {
                 return Ok(ended);
             }

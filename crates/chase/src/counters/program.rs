@@ -1,8 +1,7 @@
 //! Counters of a whole program: attached to a process before its first instruction, inherited by all that descends from it.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::io;
+use std::time::Duration;
 
 use perf_event::events::{Hardware, Raw, Software};
 use perf_event::{Builder, Counter, ReadFormat};
@@ -77,51 +76,15 @@ impl Countable {
             .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
         builder
     }
-
-    /// Keeps the event in use for as long as the answer lives, without counting anything.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn hold(self) -> io::Result<Held> {
-        let mut builder = self.event.builder();
-        builder.exclude_kernel(self.user_only).exclude_hv(self.user_only);
-        builder.build().map(Held)
-    }
-
-    /// What a process does between fork and exec to have itself counted: one system call that takes no memory. The file goes to
-    /// the reader of the count.
-    pub fn opener(self) -> impl Fn() -> io::Result<OwnedFd> + Send + Sync + 'static {
-        /// `PERF_FLAG_FD_CLOEXEC` of `linux/perf_event.h`.
-        const CLOSED_ON_EXEC: libc::c_ulong = 1 << 3;
-        const ITSELF: libc::pid_t = 0;
-        const ANY_CPU: libc::c_int = -1;
-        const NO_GROUP: libc::c_int = -1;
-        let attributes = *self.builder().attrs();
-        move || {
-            let (attributes, flags) = (&raw const attributes, CLOSED_ON_EXEC);
-            // SAFETY: the attributes outlive the call and state their own size.
-            let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, ITSELF, ANY_CPU, NO_GROUP, flags) };
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // SAFETY: the kernel has just made this file, and nothing else refers to it.
-            Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
-        }
-    }
 }
 
-/// An event in use. With the first counter of an event the kernel rewrites its own code on every CPU, and with the last one
-/// it writes it back: a tenth of a millisecond for each program that is counted, unless another program holds the event.
-#[derive(Debug)]
-pub struct Held(#[expect(dead_code, reason = "it is there to be open")] Counter);
-
-/// Counters of a program that opened them on itself.
+/// Counters of a program.
 pub struct Attached(Vec<Open>);
 
 /// A counter and its last reading.
 struct Open {
     event: Event,
-    file: File,
+    counter: Counter,
     last: Count,
 }
 
@@ -134,14 +97,19 @@ struct Count {
 }
 
 impl Attached {
-    /// The files that the openers of these events gave, in the same order.
-    pub fn of(events: &[Countable], opened: Vec<OwnedFd>) -> Self {
-        let open = |(countable, file): (&Countable, OwnedFd)| Open {
-            event: countable.event,
-            file: file.into(),
-            last: Count::default(),
+    /// Opens them for a process that has yet to execute its program.
+    ///
+    /// # Errors
+    /// The kernel's, for the first event that cannot be counted.
+    pub fn to(pid: i32, events: &[Countable]) -> io::Result<Self> {
+        let open = |countable: &Countable| {
+            Ok(Open {
+                event: countable.event,
+                counter: countable.builder().observe_pid(pid).build()?,
+                last: Count::default(),
+            })
         };
-        Self(events.iter().zip(opened).map(open).collect())
+        events.iter().map(open).collect::<io::Result<_>>().map(Self)
     }
 
     /// What was counted since the last reading, or from the start. An event that was never counted in that time, or cannot be
@@ -153,7 +121,7 @@ impl Attached {
 
 impl Open {
     fn read(&mut self) -> Option<(Event, f64)> {
-        let now = Count::read(&mut self.file).ok()?;
+        let now = Count::read(&mut self.counter).ok()?;
         let since = now.since(self.last);
         self.last = now;
         scaled(since).map(|count| (self.event, count))
@@ -161,18 +129,13 @@ impl Open {
 }
 
 impl Count {
-    fn read(file: &mut File) -> io::Result<Self> {
-        // The kernel gives all at once or nothing.
-        let mut bytes = [0; 3 * size_of::<u64>()];
-        file.read_exact(&mut bytes)?;
-        let mut words = bytes
-            .chunks_exact(size_of::<u64>())
-            .map(|word| word.try_into().map(u64::from_ne_bytes));
-        let mut word = || words.next().and_then(Result::ok).unwrap_or_default();
+    fn read(counter: &mut Counter) -> io::Result<Self> {
+        let nanoseconds = |time: Option<Duration>| time.unwrap_or_default().as_nanos() as u64;
+        let data = counter.read_full()?;
         Ok(Self {
-            value: word(),
-            enabled: word(),
-            running: word(),
+            value: data.count(),
+            enabled: nanoseconds(data.time_enabled()),
+            running: nanoseconds(data.time_running()),
         })
     }
 

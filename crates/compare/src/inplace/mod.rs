@@ -3,9 +3,12 @@
 //! Flipping, settling and looking at page tables come before and after a slice. Inside of it nothing happens but the
 //! process's own work: a look takes longer on base pages than on large ones, and would find the difference that it makes.
 
+mod found;
 mod own;
+mod pair;
 mod process;
 mod slice;
+mod started;
 mod warnings;
 
 use std::time::Duration;
@@ -13,10 +16,13 @@ use std::time::Duration;
 use model::compare::{Flip, Looks, Metric, Restored, Run, Slice};
 use model::{Backing, PageKind, Unread};
 
+pub use self::found::compare as compare_found;
 pub use self::own::Own;
+pub use self::pair::Pair;
 pub use self::process::Process;
 use self::slice::Passed;
 pub use self::slice::Sample;
+pub(crate) use self::started::compare as compare_started;
 use super::live::server::Load;
 use super::metric::Asked;
 use super::score::Counter;

@@ -10,8 +10,7 @@ use process::halt::{self, Descendants};
 use process::tree;
 
 use crate::Error;
-use crate::live::process::Process;
-use crate::live::spawned::Spawned;
+use crate::live::process::{Process, UNKNOWN};
 use crate::live::{Arm, Counting, Server};
 use crate::metric::Asked;
 use crate::rising::Rising;
@@ -59,7 +58,7 @@ impl<'a> Own<'a> {
         stop: &'a dyn Fn() -> bool,
     ) -> Result<Self, Error> {
         Ok(Self {
-            process: Process::start(Spawned::of(&arm)?.counted(counting))?,
+            process: Process::start(&arm, counting, UNKNOWN)?,
             arm,
             server,
             source: Source::live(),

@@ -1,9 +1,7 @@
 //! What counters tell about a run: which can be had on this machine, why the others cannot, and what their counts mean.
 
-use std::sync::Arc;
-
 use chase::counters::NOT_BACKED;
-use chase::counters::program::{Countable, Event, Held};
+use chase::counters::program::{Countable, Event};
 use host::snapshot::Cpu;
 use model::compare::Metric;
 
@@ -28,8 +26,6 @@ const WALK_CYCLES: [(u64, &[u32]); 3] = [
 pub struct Counting {
     /// What is counted.
     events: Vec<Countable>,
-    /// The same events, held between runs; without it a run costs more and counts as well.
-    held: Vec<Arc<Held>>,
     /// What is not, and why.
     not: Vec<(Metric, String)>,
 }
@@ -56,10 +52,7 @@ impl Counting {
         let mut counting = Self::default();
         for (metric, event) in wanted {
             match event.and_then(&probe) {
-                Ok(countable) => {
-                    counting.held.extend(countable.hold().map(Arc::new));
-                    counting.events.push(countable);
-                }
+                Ok(countable) => counting.events.push(countable),
                 Err(why) => counting.not.push((metric, why)),
             }
         }

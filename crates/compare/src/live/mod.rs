@@ -3,9 +3,9 @@
 mod counted;
 pub(super) mod process;
 pub(super) mod server;
-pub(super) mod spawned;
 mod squeeze;
 pub(super) mod trial;
+pub(super) mod ways;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,7 +19,6 @@ use model::compare::{Metric, Run};
 pub use self::counted::Counting;
 use self::process::Process;
 pub use self::server::Server;
-use self::spawned::Spawned;
 pub use self::trial::Choice;
 use super::metric::{self, Asked};
 use super::place::Bound;
@@ -116,8 +115,7 @@ impl Live<'_> {
                 return Err(no_metric(arm, asked, why.to_owned()));
             }
         }
-        let spawned = Spawned::of(arm)?.counted(&self.counting).with(attention);
-        Process::start(spawned.read(self.reads_texts()))
+        Process::start(arm, &self.counting, attention)
     }
 
     /// Is a number looked for in what an arm's program writes? Of a server, its load writes it.
@@ -241,7 +239,7 @@ pub(super) struct Answer {
 
 /// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
 pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Answer>, Error> {
-    let mut process = Process::start(Spawned::shell(arm, line))?;
+    let mut process = Process::shell(arm, line)?;
     if !process.wait(Some(time), stop)? {
         return Ok(None);
     }
@@ -256,7 +254,7 @@ pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> 
 /// A command of the shell before or after an arm's program.
 pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
-    let mut process = Process::start(Spawned::shell(arm, hook).read(false))?;
+    let mut process = Process::shell(arm, hook)?;
     process.wait(None, stop)?;
     let done = process.end()?;
     if done.process.ended.status.success() {

@@ -1,15 +1,20 @@
-//! One process of an arm: its program, and what the arm does to it while it runs.
+//! One process of an arm: its program, and what the arm does to it before and while it runs.
 
+use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use ::process::WaitError;
+use ::process::{Attention, Bound, Failure, Order, Step, ThpSwitch, WaitError};
 use chase::counters::program::Event;
+use model::Bytes;
 
-use super::said;
-use super::spawned::Spawned;
+use super::counted::Counting;
 use super::squeeze::Squeeze;
+use super::{Arm, said};
 use crate::Error;
-use crate::preload::{Armed, Report};
+use crate::preload::{self, Armed, Layout, Preload, Report};
+
+/// Of a program whose memory is not known.
+pub(crate) const UNKNOWN: Attention = Attention::Measured(Bytes(0));
 
 /// A child in a process group of its own.
 pub(crate) struct Process {
@@ -30,14 +35,48 @@ pub(super) struct Done {
 }
 
 impl Process {
-    pub(crate) fn start(what: Spawned<'_>) -> Result<Self, Error> {
-        let outputs = what.outputs()?;
-        let process = what.start(&outputs)?;
+    /// Starts the program of an arm, with counters.
+    pub(crate) fn start(arm: &Arm, counting: &Counting, attention: Attention) -> Result<Self, Error> {
+        let layout = arm.setup.preload.as_ref();
+        let armed = layout.map(|layout| armed(arm, layout)).transpose()?;
+        let variables = armed.iter().flat_map(|armed| armed.env.iter());
+        let env: Vec<_> = arm.setup.env.iter().chain(variables).cloned().collect();
+        let words: Vec<OsString> = arm.command.iter().map(|word| own(arm, word)).collect();
+        let order = Order {
+            words: &words,
+            env: &env,
+            unset: &arm.unset,
+            thp: arm.setup.thp,
+            bound: &arm.bound,
+            events: counting.events(),
+        };
+        let process = ::process::Process::start(&order, attention, false);
+        let process = process.map_err(|failure| not_started(arm, &order, failure))?;
         Ok(Self {
-            arm: what.arm.name.clone(),
-            squeeze: what.setup.collapse.map(|what| Squeeze::new(what, process.pid())),
+            arm: arm.name.clone(),
+            squeeze: arm.setup.collapse.map(|what| Squeeze::new(what, process.pid())),
             process,
-            armed: what.armed,
+            armed,
+        })
+    }
+
+    /// Starts a command of the shell, without what the arm does to its program. Servers that it starts may outlive it.
+    pub(crate) fn shell(arm: &Arm, line: &str) -> Result<Self, Error> {
+        let line = line.replace("{arm}", &arm.name);
+        let order = Order {
+            words: &["/bin/sh", "-c", &line].map(OsString::from),
+            env: &[],
+            unset: &arm.unset,
+            thp: ThpSwitch::Left,
+            bound: &Bound::default(),
+            events: &[],
+        };
+        let process = ::process::Process::start(&order, UNKNOWN, true);
+        Ok(Self {
+            arm: arm.name.clone(),
+            process: process.map_err(|failure| not_started(arm, &order, failure))?,
+            squeeze: None,
+            armed: None,
         })
     }
 
@@ -128,6 +167,44 @@ impl Process {
     /// What was done to it between slices, in words.
     pub(crate) fn note(&self) -> Option<String> {
         note(self.squeeze.as_ref(), self.armed.as_ref(), ", which is in no slice")
+    }
+}
+
+/// A word of a command as it is for one arm; what is no text stays as it is.
+fn own(arm: &Arm, word: &OsStr) -> OsString {
+    let text = word.to_str().map(|text| text.replace("{arm}", &arm.name).into());
+    text.unwrap_or_else(|| word.to_owned())
+}
+
+/// The library with a page of counts of its own, behind those that the arm preloads anyway.
+fn armed(arm: &Arm, layout: &Layout) -> Result<Armed, Error> {
+    let own = arm.setup.env.iter().rev().find(|(name, _)| name == "LD_PRELOAD");
+    let others = own.map(|(_, list)| list.clone());
+    let armed = Preload::ready().and_then(|preload| preload.arm(layout, others.or_else(preload::given)));
+    armed.map_err(|why| Error::Arm {
+        arm: arm.name.clone(),
+        why: why.to_string(),
+    })
+}
+
+/// What a failure to start a program means to the user.
+fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -> Error {
+    let is_unknown = order.thp == ThpSwitch::ExceptAdvised && error.kind() == std::io::ErrorKind::InvalidInput;
+    let what = match step {
+        Step::Program => {
+            let program = order.words.first().map_or(OsStr::new(""), OsString::as_os_str);
+            return Error::Start {
+                program: program.to_string_lossy().into_owned(),
+                error,
+            };
+        }
+        Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which needs Linux 6.18",
+        other => other.title(),
+    };
+    Error::Setup {
+        arm: arm.name.clone(),
+        what: what.to_owned(),
+        error,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::process::Process;
-use super::spawned::Spawned;
 use super::{Arm, said};
 use crate::Error;
 
@@ -39,7 +38,7 @@ pub(crate) fn load(
     stop: &dyn Fn() -> bool,
     mut has_ended: impl FnMut() -> Result<bool, Error>,
 ) -> Result<Load, Error> {
-    let mut load = Process::start(Spawned::shell(arm, line))?;
+    let mut load = Process::shell(arm, line)?;
     while !load.wait(Some(ASKING), stop)? {
         if has_ended()? {
             return Err(failed(arm, "the server ended under the load", ""));
@@ -66,7 +65,7 @@ impl Server {
         let Some(ready) = &self.ready else { return Ok(()) };
         let until = Instant::now() + self.patience;
         loop {
-            let mut question = Process::start(Spawned::shell(arm, ready).read(false))?;
+            let mut question = Process::shell(arm, ready)?;
             let left = until.saturating_duration_since(Instant::now());
             if !question.wait(Some(left), stop)? {
                 // Dropped, it is ended with all that it started.
@@ -101,7 +100,7 @@ impl Server {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {
-                let mut command = Process::start(Spawned::shell(arm, line).read(false))?;
+                let mut command = Process::shell(arm, line)?;
                 if !command.wait(Some(STOPPING), stop)? {
                     return Err(failed(
                         arm,

@@ -9,8 +9,7 @@ use process::halt::{self, Descendants};
 use process::{Attention, Watch};
 
 use super::Plan;
-use crate::live::process::Process;
-use crate::live::spawned::Spawned;
+use crate::live::process::{Process, UNKNOWN};
 use crate::live::{self, Arm, Counting, hook};
 use crate::metric::{Asked, From};
 use crate::rising::Rising;
@@ -58,7 +57,7 @@ impl Alive {
         named.setup.env.push((VARIABLE.into(), arm.name.clone().into()));
         Ok(Self {
             counters: counters.collect(),
-            process: Process::start(Spawned::of(&named)?.counted(counting))?,
+            process: Process::start(&named, counting, UNKNOWN)?,
             source: Source::live(),
             is_asked_to_end: false,
             after: After {

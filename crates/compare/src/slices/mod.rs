@@ -6,6 +6,7 @@
 //! A/A is between those processes.
 
 mod alive;
+mod started;
 
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use model::compare::Run;
 use model::{Bytes, PageKind};
 
 use self::alive::Alive;
+pub(crate) use self::started::compare;
 use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
 use super::technique::Setup;

@@ -3,7 +3,6 @@
 use model::Envelope;
 use serde_json::Value;
 
-use super::compare;
 use super::report::{WithResult, by_schema};
 use crate::cli::typed::Format;
 use crate::render::look::Look;
@@ -45,14 +44,4 @@ impl WithResult for Forms<'_> {
         let shown = forms.filter_map(|form| Some((form.name(), show(&result, *form, PLAIN).ok()?)));
         shown.collect()
     }
-}
-
-/// Finished runs, as `--resume` reads them.
-pub fn runs(text: &str) {
-    compare::read_any_log(text);
-}
-
-/// Arms of one's own, as `--arms-file` has them.
-pub fn arms(text: &str) {
-    compare::read_any_arms(text);
 }

@@ -83,15 +83,6 @@ impl Loan {
         loan
     }
 
-    /// What `--no-pool` leaves of a loan: the reason that there is none.
-    pub(super) fn forbidden(kinds: impl IntoIterator<Item = PageKind>) -> Self {
-        let why = "--no-pool forbids filling the pool: only free pages of it were available";
-        Self {
-            short: kinds.into_iter().map(|kind| (kind, why.to_owned())).collect(),
-            ..Self::none()
-        }
-    }
-
     /// Nothing at all.
     fn none() -> Self {
         Self {
@@ -100,10 +91,9 @@ impl Loan {
         }
     }
 
-    /// Why there are fewer pages of a kind than were asked for.
-    pub(super) fn shortage(&self, kind: PageKind) -> Option<&str> {
-        let short = self.short.iter().find(|(short, _)| *short == kind);
-        short.map(|(_, why)| why.as_str())
+    /// The kinds of which there are fewer pages than were asked for, and why.
+    pub(super) fn shortages(&self) -> impl Iterator<Item = (PageKind, &str)> {
+        self.short.iter().map(|(kind, why)| (*kind, why.as_str()))
     }
 
     /// Gives everything back, and says what was not as expected.

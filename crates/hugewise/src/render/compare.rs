@@ -1,5 +1,6 @@
 //! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
+pub(crate) mod events;
 mod inplace;
 mod parts;
 mod runs;

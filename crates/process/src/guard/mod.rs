@@ -4,12 +4,12 @@
 //! stopped for ever. So the guardian, forked once, waits for the end of a pipe that only this process holds open. Who is to end
 //! then stands in memory that both share: telling it costs no system call, and a child tells it before its program runs.
 
-mod syscall;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::io::{self, PipeWriter};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,8 +20,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::syscall::wait;
 use crate::handles::{self, ENDING, Handles};
+use crate::syscall::{self, wait};
 
 /// Processes and groups that can be told at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
@@ -34,7 +34,7 @@ const TAKEN: i32 = i32::MIN;
 
 /// Who is to end: as `kill` takes it, a process, or the group of minus that number.
 #[derive(Default)]
-struct Slot {
+pub(crate) struct Slot {
     target: AtomicI32,
     /// Nanoseconds from boot until it was told: whoever has the number and began later is somebody else.
     since: AtomicU64,
@@ -117,7 +117,10 @@ impl Guard {
     fn start() -> io::Result<Self> {
         let slots = syscall::shared(SLOTS)?;
         let (ended, alive) = io::pipe()?;
-        let pid = syscall::fork(&ended.into(), || keep_watch(slots))?;
+        let pid = syscall::fork(|| {
+            syscall::keep_only(ended.as_fd());
+            keep_watch(slots);
+        })?;
         Ok(Self {
             slots,
             alive: Mutex::new(Some(alive)),

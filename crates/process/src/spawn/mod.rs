@@ -1,29 +1,23 @@
-//! What the kernel needs to start a program, made ready before there is a child, which must not take memory.
+//! Starts a program in a forked child, which sets up itself what the program is to have, and reports the step that failed.
 
-mod syscall;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, NulError, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::sync::OnceLock;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-use chase::counters::program::Countable;
-use rustix::process::Pid;
+use chase::counters::program::{Attached, Countable};
+use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 
-use super::guard::Place;
+use crate::guard::Place;
+use crate::outputs::Outputs;
+use crate::syscall::{bind, fork, switch_thp, unblock_signals, wait};
 
-/// Where programs are without `PATH`, as `execvp` has it.
-const USUAL_PATH: &str = "/bin:/usr/bin";
-/// Runs what is executable, but no format that the kernel knows: a script without a first line.
-const SHELL: &str = "/bin/sh";
 /// Nodes that fit a mask here.
 const NODES: usize = 1024;
 
@@ -38,7 +32,7 @@ pub struct Bound {
     pub interleave: bool,
 }
 
-/// The kernel's switch for the transparent pages of one process and its children.
+/// The THP switch of one process and its children (`PR_SET_THP_DISABLE`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThpSwitch {
     /// As it is.
@@ -46,7 +40,7 @@ pub enum ThpSwitch {
     Left,
     /// Off.
     Off,
-    /// Off but for memory that asked for it.
+    /// Off but for advised memory.
     ExceptAdvised,
 }
 
@@ -56,77 +50,85 @@ pub struct Order<'a> {
     pub words: &'a [OsString],
     /// Variables to set.
     pub env: &'a [(OsString, OsString)],
-    /// Variables that are not to be there.
+    /// Variables to leave out.
     pub unset: &'a [String],
-    /// The kernel's switch.
+    /// The THP switch.
     pub thp: ThpSwitch,
     /// Where it runs.
     pub bound: &'a Bound,
-    /// Standard output and error.
-    pub outputs: [BorrowedFd<'a>; 2],
-    /// What it opens counters for.
+    /// What is counted.
     pub events: &'a [Countable],
 }
 
 /// A program that runs, or will have to be reaped.
 pub(crate) struct Started {
-    /// Its number, and that of its group.
+    /// Its id, and that of its group.
     pub(crate) pid: Pid,
-    /// It is told to the guardian as long as this lives.
+    /// The guardian knows of it as long as this lives.
     pub(crate) place: Place,
-    /// Its counters, in their order, unless one of them could not be opened.
-    pub(crate) counters: Option<Vec<OwnedFd>>,
+    /// Its counters, unless one of them could not be opened.
+    pub(crate) counters: Option<Attached>,
 }
 
-/// What could not be done, and why.
+/// A step that failed, and why.
 #[derive(Debug)]
 pub struct Failure {
-    /// What.
+    /// The step.
     pub step: Step,
-    /// Why.
+    /// Why it failed.
     pub error: io::Error,
 }
 
-/// What is done for a program to run, in this order.
+/// The steps of starting a program, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A guardian, for the case that this process is killed.
     Guard,
+    /// Input and outputs.
+    Files,
     /// A process.
     Process,
     /// Ending with its parent.
     Tie,
     /// A group of its own.
     Group,
-    /// The kernel's switch for transparent pages.
+    /// The THP switch.
     Switch,
     /// The CPUs.
     Cpus,
     /// The nodes.
     Nodes,
-    /// Input and outputs.
-    Files,
     /// The program itself.
     Program,
 }
 
 impl Step {
+    /// Those of the child, which it reports by their place here.
+    const OF_CHILD: [Self; 6] = [
+        Self::Tie,
+        Self::Group,
+        Self::Switch,
+        Self::Cpus,
+        Self::Nodes,
+        Self::Program,
+    ];
+
     /// What it is about, for a message.
     pub fn title(self) -> &'static str {
         match self {
             Self::Guard => "a guardian over it",
+            Self::Files => "its input and output",
             Self::Process => "a process",
             Self::Tie => "ending with its parent",
             Self::Group => "a process group of its own",
-            Self::Switch => "the switch for transparent pages",
+            Self::Switch => "its THP switch (prctl PR_SET_THP_DISABLE)",
             Self::Cpus => "its CPUs",
             Self::Nodes => "its nodes",
-            Self::Files => "its input and output",
             Self::Program => "the program",
         }
     }
 
-    /// That it could not be done.
+    /// Its failure.
     pub fn failed(self, error: impl Into<io::Error>) -> Failure {
         Failure {
             step: self,
@@ -136,54 +138,84 @@ impl Step {
 }
 
 impl Order<'_> {
-    /// Starts it.
+    /// Starts it; the program runs when this returns.
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
-    pub(crate) fn start(&self) -> Result<Started, Failure> {
+    pub(crate) fn start(&self, outputs: &Outputs) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
-        let input = nothing().map_err(|error| Step::Files.failed(error))?;
-        let [output, errors] = self.outputs;
-        let openers = self.events.iter().map(|event| event.opener());
-        let child = Child {
-            image: Image::of(self).map_err(|error| Step::Program.failed(error))?,
-            files: [input.as_fd(), output, errors],
-            thp: self.thp,
-            cpus: (!self.bound.cpus.is_empty()).then(|| self.bound.cpus.iter().fold(CpuSet::new(), with_cpu)),
-            nodes: Nodes::of(self.bound),
-            counters: openers.map(|open| (open, Cell::new(None))).collect(),
-            place: &place,
-        };
-        let pid = child.start()?;
-        let counters = child
-            .counters
-            .into_iter()
-            .map(|(_, opened)| opened.into_inner())
-            .collect();
-        Ok(Started { pid, counters, place })
+        let mut command = self.command(outputs).map_err(|error| Step::Files.failed(error))?;
+        let (mut ours, mut theirs) = UnixStream::pair().map_err(|error| Step::Process.failed(error))?;
+        let parent = rustix::process::getpid();
+        let pid = fork(|| {
+            let failure = self.carry_out(&mut command, &place, parent, &mut theirs);
+            // The parent is gone if that fails.
+            let _ = theirs.write_all(&failure.bytes());
+        });
+        let pid = pid.map_err(|error| Step::Process.failed(error))?;
+        drop(theirs);
+        let counters = Attached::to(pid.as_raw_nonzero().get(), self.events).ok();
+        // Fails if the child has: its report follows.
+        let _ = ours.write_all(&[0]);
+        match Failure::read(&mut ours) {
+            None => Ok(Started { pid, place, counters }),
+            Some(failure) => {
+                let _ = wait(pid);
+                Err(failure)
+            }
+        }
+    }
+
+    fn command(&self, outputs: &Outputs) -> io::Result<Command> {
+        let program = self.words.first().map_or(OsStr::new(""), OsString::as_os_str);
+        let mut command = Command::new(program);
+        command
+            .args(self.words.iter().skip(1))
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(File::open("/dev/null")?)
+            .stdout(outputs.output.try_clone()?)
+            .stderr(outputs.errors.try_clone()?);
+        for name in self.unset {
+            command.env_remove(name);
+        }
+        Ok(command)
+    }
+
+    /// The child's life: becomes the program as soon as the parent lets it, or returns why not.
+    fn carry_out(&self, command: &mut Command, place: &Place, parent: Pid, gate: &mut UnixStream) -> Failure {
+        match self.set_up(place, parent) {
+            Err(failure) => failure,
+            Ok(()) => {
+                // The counters are attached before the first instruction of the program.
+                let _ = gate.read(&mut [0]);
+                unblock_signals();
+                Step::Program.failed(command.exec())
+            }
+        }
+    }
+
+    fn set_up(&self, place: &Place, parent: Pid) -> Result<(), Failure> {
+        tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
+        rustix::process::setpgid(None, None).map_err(|error| Step::Group.failed(error))?;
+        place.lead();
+        switch_thp(self.thp).map_err(|error| Step::Switch.failed(error))?;
+        if !self.bound.cpus.is_empty() {
+            let cpus = self.bound.cpus.iter().fold(CpuSet::new(), with_cpu);
+            rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| Step::Cpus.failed(error))?;
+        }
+        if !self.bound.nodes.is_empty() {
+            let mask = node_mask(&self.bound.nodes);
+            bind(&mask, self.bound.interleave).map_err(|error| Step::Nodes.failed(error))?;
+        }
+        Ok(())
     }
 }
 
-/// What every program reads; opened once.
-fn nothing() -> io::Result<&'static File> {
-    static NOTHING: OnceLock<File> = OnceLock::new();
-    match NOTHING.get() {
-        Some(file) => Ok(file),
-        None => File::open("/dev/null").map(|file| NOTHING.get_or_init(|| file)),
-    }
-}
-
-/// What a child does, with everything that it needs for it.
-struct Child<'a, Open> {
-    image: Image,
-    /// Standard input, output and error.
-    files: [BorrowedFd<'a>; 3],
-    thp: ThpSwitch,
-    cpus: Option<CpuSet>,
-    nodes: Option<Nodes>,
-    /// Each is opened by the child and left here for its parent.
-    counters: Vec<(Open, Cell<Option<OwnedFd>>)>,
-    place: &'a Place,
+fn tie_to(parent: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have ended before the child was tied to it.
+    let is_there = rustix::process::getppid() == Some(parent);
+    is_there.then_some(()).ok_or(io::ErrorKind::BrokenPipe.into())
 }
 
 fn with_cpu(mut set: CpuSet, &cpu: &u32) -> CpuSet {
@@ -193,106 +225,33 @@ fn with_cpu(mut set: CpuSet, &cpu: &u32) -> CpuSet {
     set
 }
 
-/// A policy for memory.
-struct Nodes {
-    interleave: bool,
-    mask: [u64; NODES / 64],
-}
-
-impl Nodes {
-    fn of(bound: &Bound) -> Option<Self> {
-        let mut mask = [0; NODES / 64];
-        for &node in &bound.nodes {
-            if let Some(word) = mask.get_mut(node as usize / 64) {
-                *word |= 1 << (node % 64);
-            }
+fn node_mask(nodes: &[u32]) -> [u64; NODES / 64] {
+    let mut mask = [0; NODES / 64];
+    for &node in nodes {
+        if let Some(word) = mask.get_mut(node as usize / 64) {
+            *word |= 1 << (node % 64);
         }
-        (!bound.nodes.is_empty()).then_some(Self {
-            interleave: bound.interleave,
-            mask,
-        })
     }
+    mask
 }
 
-/// A program with its words and variables.
-struct Image {
-    /// Where it may be, in this order.
-    files: Vec<CString>,
-    words: Vec<CString>,
-    variables: Vec<Cow<'static, CStr>>,
-    shell: CString,
-}
-
-impl Image {
-    fn of(order: &Order<'_>) -> io::Result<Self> {
-        let set: BTreeMap<&OsStr, &OsStr> = order
-            .env
+impl Failure {
+    /// The step and the error number, as a child reports them.
+    fn bytes(&self) -> [u8; 5] {
+        let step = Step::OF_CHILD
             .iter()
-            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
-            .filter(|(name, _)| !is_among(order.unset, name))
-            .collect();
-        let name = order.words.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let words = order.words.iter().map(|word| CString::new(word.as_bytes()));
-        Ok(Self {
-            files: files(name, path(&set, order.unset).as_deref())?,
-            words: words.collect::<Result<_, _>>()?,
-            variables: variables(own(), &set, order.unset)?,
-            shell: CString::new(SHELL)?,
-        })
+            .position(|step| *step == self.step)
+            .unwrap_or_default();
+        let [a, b, c, d] = self.error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();
+        [step as u8, a, b, c, d]
     }
-}
 
-/// By name, as the kernel takes them.
-type Variables = BTreeMap<OsString, CString>;
-
-/// The variables of this process, which does not change them: most programs get all of them, each time.
-fn own() -> &'static Variables {
-    static OWN: OnceLock<Variables> = OnceLock::new();
-    OWN.get_or_init(|| {
-        let own = std::env::vars_os();
-        let pairs = own.filter_map(|(name, value)| pair(&name, &value).ok().map(|pair| (name, pair)));
-        pairs.collect()
-    })
-}
-
-fn pair(name: &OsStr, value: &OsStr) -> Result<CString, NulError> {
-    CString::new([name.as_bytes(), value.as_bytes()].join(&b'='))
-}
-
-fn is_among(names: &[String], name: &OsStr) -> bool {
-    names.iter().any(|one| name == one.as_str())
-}
-
-/// What is set stands for what this process has, and what is to be unset is not there.
-fn variables<'own>(
-    own: &'own Variables,
-    set: &BTreeMap<&OsStr, &OsStr>,
-    unset: &[String],
-) -> Result<Vec<Cow<'own, CStr>>, NulError> {
-    let kept = own
-        .iter()
-        .filter(|(name, _)| !set.contains_key(name.as_os_str()) && !is_among(unset, name))
-        .map(|(_, pair)| Ok(Cow::Borrowed(pair.as_c_str())));
-    let set = set.iter().map(|(name, value)| pair(name, value).map(Cow::Owned));
-    kept.chain(set).collect()
-}
-
-/// Where the program itself would look for programs.
-fn path(set: &BTreeMap<&OsStr, &OsStr>, unset: &[String]) -> Option<OsString> {
-    let name = OsStr::new("PATH");
-    match set.get(name) {
-        Some(path) => Some((*path).to_owned()),
-        None => std::env::var_os(name).filter(|_| !is_among(unset, name)),
+    /// What a child reports; `None` if it closed its end, as it does when it executes its program.
+    fn read(from: &mut UnixStream) -> Option<Self> {
+        let mut bytes = [0; 5];
+        from.read_exact(&mut bytes).ok()?;
+        let [step, error @ ..] = bytes;
+        let step = *Step::OF_CHILD.get(usize::from(step))?;
+        Some(step.failed(io::Error::from_raw_os_error(i32::from_ne_bytes(error))))
     }
-}
-
-/// Where a program of that name may be.
-fn files(name: &OsStr, path: Option<&OsStr>) -> Result<Vec<CString>, NulError> {
-    if name.is_empty() || name.as_bytes().contains(&b'/') {
-        return Ok(vec![CString::new(name.as_bytes())?]);
-    }
-    let folders = std::env::split_paths(path.unwrap_or(OsStr::new(USUAL_PATH)));
-    folders
-        .map(|folder| CString::new(folder.join(name).into_os_string().as_bytes()))
-        .collect()
 }

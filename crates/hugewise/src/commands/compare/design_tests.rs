@@ -1,16 +1,15 @@
 //! Which design is taken for which arms and metrics.
 
 use clap::Parser;
-use compare::inplace::Whose;
+use compare::design::{Choice, Made, choose, has_ended, made};
+use compare::inplace::{Pair, Whose};
 use compare::{Error, Outcome};
 use host::Snapshot;
 use model::Reading;
 use model::compare::{Ended, Method};
 
-use super::super::inplace::InPlace;
-use super::{Choice, Made, choose, has_ended, made};
+use super::request;
 use crate::cli::typed;
-use crate::commands::compare::Task;
 
 /// `compare` alone.
 #[derive(Parser)]
@@ -24,11 +23,10 @@ fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
         .into_iter()
         .chain(options.split(' ').filter(|word| !word.is_empty()));
     let typed = Words::try_parse_from(words.chain(["--", "program"]))?.compare;
-    let task = Task::of(&typed)?;
-    let load = typed.load.as_deref();
+    let request = request::of(&typed, 1)?;
     let snapshot = Snapshot::take(&host::Source::live());
-    let in_place = InPlace::new(&typed, Whose::Own, &task.asked, load, &snapshot);
-    choose(&typed, &task, &in_place, kept)
+    let in_place = Pair::new(&request, Whose::Own, &snapshot);
+    Ok(choose(&request, &in_place, kept)?)
 }
 
 #[track_caller]

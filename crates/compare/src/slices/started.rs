@@ -1,65 +1,64 @@
 //! Slices of programs that are alive at once: started one by one, if memory is enough for all, and anew after some slices of each.
 
-use compare::slices::{Slices, Started};
-use compare::{Error, Spec};
 use model::{Bytes, PageKind};
 
-use super::super::pools::Loan;
-use super::design::{Made, made};
-use super::journal::Journal;
-use super::room::Room;
-use crate::ui::Ui;
+use super::{Slices, Started};
+use crate::around::{Around, Event, Shortage, shortage};
+use crate::design::{Made, made};
+use crate::room::Room;
+use crate::runlog::RunLog;
+use crate::{Error, Spec, experiment};
 
 /// Starts all programs once, which tells their memory and their ways to their pages, and lets them take turns. Whatever
 /// happens, borrowed pages are given back.
-pub(super) fn compare(
-    ui: &Ui,
+pub(crate) fn compare(
+    around: &dyn Around,
     room: &Room<'_>,
     spec: &Spec,
     mut slices: Slices<'_>,
-    journal: &mut Journal,
+    log: &mut RunLog<'_>,
 ) -> Result<Made, Error> {
     let mut spec = spec.clone();
-    let first = match first(ui, &mut spec, &mut slices) {
+    let first = match first(around, &mut spec, &mut slices) {
         Ok(first) => first,
         Err(error) => return made(Err(error)),
     };
     if let Some(each) = first.memory {
         must_fit(slices.programs(), each)?;
     }
-    let loan = room.loan(ui, first.memory.unwrap_or_default());
-    let compared = all(ui, &mut spec, &mut slices, &loan).and_then(|()| {
-        journal.note_ways(slices.setups());
-        let done = journal.take_whole_starts(&spec)?;
-        compare::run(&spec, done, &mut slices, journal, &mut ui.progress())
+    let short = room.borrow(around, first.memory.unwrap_or_default());
+    let compared = all(around, &mut spec, &mut slices, &short).and_then(|()| {
+        log.note_ways(slices.setups());
+        let done = log.take_whole_starts(&spec)?;
+        experiment::run(&spec, done, &mut slices, log, &mut *around.progress())
     });
     // Pages that are in use cannot be given back.
     drop(slices);
-    loan.give_back(ui);
+    around.give_back();
     made(compared)
 }
 
 /// The reference tells how much memory a program needs. If it takes that from a pool, it starts anew once it can.
-fn first(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
+fn first(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
     let kind = spec.arms.first().and_then(|reference| reference.kind);
     if kind.is_none_or(|kind| kind.pool().is_none()) {
-        return start(ui, spec, slices);
+        return start(around, spec, slices);
     }
-    ui.note("a first start tells how many pages of the pool are needed");
+    around.report(&Event::Needed { is_start: true });
     let started = slices.start_next(None, spec.least_coverage)?;
     slices.end();
     Ok(started)
 }
 
-fn all(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>, loan: &Loan) -> Result<(), Error> {
-    let short = |kind: Option<PageKind>| kind.and_then(|kind| loan.shortage(kind));
+fn all(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>, short: &[Shortage]) -> Result<(), Error> {
+    let short = |kind: Option<PageKind>| shortage(short, kind);
     for (place, named) in spec.arms.iter().enumerate() {
         if let Some(why) = short(named.kind) {
             slices.lacks(place, why);
         }
     }
     while slices.next().is_some() {
-        start(ui, spec, slices)?;
+        start(around, spec, slices)?;
     }
     for named in &mut spec.arms {
         if let Some(why) = short(named.kind) {
@@ -70,14 +69,17 @@ fn all(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>, loan: &Loan) -> Result
 }
 
 /// The program behind the last arm is the reference's second, which has no name in the result.
-fn start(ui: &Ui, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
+fn start(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
     let name = slices.next().unwrap_or_default().to_owned();
-    ui.note(&format!("starting {name}"));
+    around.report(&Event::Starting(&name));
     let named = spec.arms.iter_mut().find(|named| named.name == name);
     let kind = named.as_ref().and_then(|named| named.kind);
     let started = slices.start_next(kind, spec.least_coverage)?;
     if let (Some(named), Some(technique)) = (named, &started.technique) {
-        ui.note(&format!("arm {}: {technique}", named.name));
+        around.report(&Event::Technique {
+            arm: &named.name,
+            words: technique,
+        });
         named.technique.clone_from(technique);
     }
     Ok(started)

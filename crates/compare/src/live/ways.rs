@@ -1,24 +1,26 @@
 //! How each arm gets its pages, where the program's file alone does not tell: found by trial, and said.
 
-use compare::live::Live;
-use compare::{Error, Spec};
 use model::PageKind;
 
-use super::super::pools::Loan;
-use crate::ui::Ui;
+use super::Live;
+use crate::around::{Around, Event, Shortage, shortage};
+use crate::{Error, Spec};
 
 /// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
-pub(super) fn choose(ui: &Ui, live: &mut Live<'_>, spec: &Spec, loan: &Loan) -> Result<Spec, Error> {
+pub(crate) fn choose(around: &dyn Around, live: &mut Live<'_>, spec: &Spec, short: &[Shortage]) -> Result<Spec, Error> {
     let mut spec = spec.clone();
     for (place, named) in spec.arms.iter_mut().enumerate() {
         let Some(kind) = named.kind.filter(|kind| *kind != PageKind::Base) else {
             continue;
         };
         if let Some(choice) = live.choose(place, kind, spec.least_coverage)? {
-            ui.note(&format!("arm {}: {}", named.name, choice.words));
+            around.report(&Event::Technique {
+                arm: &named.name,
+                words: &choice.words,
+            });
             named.technique = choice.words;
         }
-        if let Some(why) = loan.shortage(kind) {
+        if let Some(why) = shortage(short, Some(kind)) {
             named.technique += &format!("; {why}");
             live.arms[place].setup.lacks = Some(why.to_owned());
         }

@@ -1,19 +1,12 @@
 //! Programs that are found or not, and what a child has of its parent.
 
-mod syscall;
-
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::Read;
-use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 
 use chase::counters::program::{Countable, Event};
 
-use super::super::syscall::wait;
-use super::{Failure, Order, Step, files, variables};
-use crate::spawn::Bound;
-use crate::spawn::ThpSwitch;
+use super::{Bound, Failure, Order, Outputs, Step, ThpSwitch, wait};
 
 /// How a program is started here.
 #[derive(Default)]
@@ -26,7 +19,7 @@ struct With<'a> {
 
 /// Starts words and waits; gives what was written.
 fn output(words: &[&str], with: &With<'_>) -> Result<String, Failure> {
-    let (mut from, to) = std::io::pipe().expect("a pipe");
+    let outputs = Outputs::new().expect("files");
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let order = Order {
         words: &words,
@@ -34,16 +27,13 @@ fn output(words: &[&str], with: &With<'_>) -> Result<String, Failure> {
         unset: with.unset,
         thp: with.thp,
         bound: &Bound::default(),
-        outputs: [to.as_fd(), to.as_fd()],
         events: with.events,
     };
-    let started = order.start()?;
-    assert_eq!(started.counters.as_ref().map(Vec::len), Some(with.events.len()));
-    drop(to);
-    let mut text = String::new();
-    from.read_to_string(&mut text).expect("text");
+    let started = order.start(&outputs)?;
+    let counted = started.counters.map(|mut counters| counters.read().len());
     wait(started.pid).expect("ends");
-    Ok(text)
+    assert_eq!(counted, Some(with.events.len()));
+    Ok(outputs.all())
 }
 
 fn status() -> String {
@@ -61,21 +51,6 @@ fn mask(status: &str, name: &str) -> u64 {
 
 #[test]
 fn a_child_has_no_signal_blocked_handled_or_newly_ignored_a_group_of_its_own_and_no_file_of_its_parents() {
-    has_nothing_of_its_parents();
-}
-
-#[test]
-fn so_it_is_where_a_filter_does_not_know_the_newer_call() {
-    let filtered = std::thread::spawn(|| syscall::refuse_clone3().map(|()| has_nothing_of_its_parents()));
-    if let Err(why) = filtered.join().expect("no panic") {
-        #[allow(clippy::print_stderr)]
-        {
-            testing::skipped(&format!("no filter of system calls: {why}"));
-        }
-    }
-}
-
-fn has_nothing_of_its_parents() {
     let told = output(&["cat", "/proc/self/status"], &With::default()).expect("runs");
     assert_eq!([mask(&told, "SigBlk:"), mask(&told, "SigCgt:")], [0, 0]);
     // Whoever started this process may have had one ignored; Rust's runtime adds one.
@@ -139,21 +114,17 @@ fn counters_come_with_the_child_or_not_at_all() {
 
 #[test]
 fn a_name_is_looked_for_where_the_childs_path_says() {
-    let of = |name: &str, path: Option<&str>| files(OsStr::new(name), path.map(OsStr::new)).expect("names");
-    let texts =
-        |names: &[&str]| -> Vec<CString> { names.iter().map(|name| CString::new(*name).expect("a text")).collect() };
-    assert_eq!(of("ls", Some("/a:/b")), texts(&["/a/ls", "/b/ls"]));
-    assert_eq!(of("./ls", Some("/a")), texts(&["./ls"]));
-    assert_eq!(of("ls", None), texts(&["/bin/ls", "/usr/bin/ls"]));
-}
-
-#[test]
-fn what_is_set_stands_for_what_was_there_and_what_is_unset_is_not_there() {
-    let own = [("A", c"A=1"), ("B", c"B=1"), ("D", c"D=1")];
-    let own = own.map(|(name, pair)| (OsString::from(name), pair.to_owned())).into();
-    let set = [("B", "2"), ("C", "2")].map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
-    let all = variables(&own, &set.into(), &["D".to_owned()]).expect("texts");
-    assert_eq!(all, [c"A=1", c"B=2", c"C=2"]);
+    let folder = tempfile::tempdir().expect("a directory");
+    let script = folder.path().join("hugewise-only-here");
+    fs::write(&script, "#!/bin/sh\necho found\n").expect("written");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
+    let path = |folder: &OsStr| [(OsString::from("PATH"), folder.to_owned())];
+    let found = |env: &[(OsString, OsString)]| {
+        let with = With { env, ..With::default() };
+        output(&["hugewise-only-here"], &with).map_err(|failure| failure.step)
+    };
+    assert_eq!(found(&path(folder.path().as_os_str())), Ok("found\n".to_owned()));
+    assert_eq!(found(&[]), Err(Step::Program));
 }
 
 #[test]

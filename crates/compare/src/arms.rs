@@ -3,25 +3,24 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use anyhow::{Context, bail};
-use compare::Named;
-use compare::live::Arm;
-use compare::place::{Bound, Ground, Place};
-use compare::policy::Policy;
-use compare::preload::Layout;
-use compare::program::{self, Program};
-use compare::technique::{self, Setup, Technique};
 use host::{CpuList, Input, Snapshot};
 use model::PageKind;
 use serde::Deserialize;
 
-use super::journal::{Journal, Way};
-use crate::cli::typed;
+use crate::live::Arm;
+use crate::place::{Bound, Ground, Place};
+use crate::policy::Policy;
+use crate::preload::Layout;
+use crate::program::{self, Program};
+use crate::request::Request;
+use crate::runlog::{RunLog, Way};
+use crate::technique::{self, Setup, Technique};
+use crate::{Error, Named};
 
 /// Arms as results name them, and as runs need them, in the same order.
-pub(super) struct Arms {
-    pub(super) named: Vec<Named>,
-    pub(super) live: Vec<Arm>,
+pub(crate) struct Arms {
+    pub(crate) named: Vec<Named>,
+    pub(crate) live: Vec<Arm>,
 }
 
 /// An arm of one's own.
@@ -49,7 +48,7 @@ struct Custom {
 }
 
 impl Arms {
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.named.iter().map(|named| named.name.clone()).collect()
     }
 
@@ -57,20 +56,21 @@ impl Arms {
     ///
     /// # Errors
     /// If what is typed leaves another way only.
-    pub(super) fn take_ways(&mut self, journal: &Journal) -> anyhow::Result<()> {
+    pub(crate) fn take_ways(&mut self, log: &RunLog<'_>) -> Result<(), Error> {
         for (named, arm) in self.named.iter_mut().zip(&mut self.live) {
-            let Some(Way { technique, words }) = journal.way(&named.name) else {
+            let Some(Way { technique, words }) = log.way(&named.name) else {
                 continue;
             };
             let others = std::mem::take(&mut arm.others);
             let mut all = std::iter::once(std::mem::take(&mut arm.setup)).chain(others);
             let same = all.find(|setup| setup.way.is_some_and(|way| way.to_string() == *technique));
             let Some(same) = same else {
-                bail!(
-                    "--resume: the finished runs of the arm {} are by {technique}, and not otherwise (write --technique \
-                     {technique}, or leave it out; or begin anew with --log)",
+                let why = format!(
+                    "the finished runs of the arm {} are by {technique}, and not otherwise (write --technique {technique}, or \
+                     leave it out; or begin anew with --log)",
                     named.name
                 );
+                return Err(Error::asked("--resume", why));
             };
             arm.setup = Setup {
                 words: words.clone(),
@@ -82,7 +82,7 @@ impl Arms {
     }
 
     /// Page kinds that need a pool.
-    pub(super) fn pools(&self) -> Vec<PageKind> {
+    pub(crate) fn pools(&self) -> Vec<PageKind> {
         let judged = self.named.iter().filter_map(|named| named.kind);
         let layouts = self.live.iter().filter_map(|arm| arm.setup.preload.as_ref());
         let mut kinds: Vec<PageKind> = judged.chain(layouts.flat_map(Layout::kinds)).collect();
@@ -94,26 +94,22 @@ impl Arms {
 }
 
 /// Every arm at every place.
-pub(super) fn resolve(
-    typed: &typed::Compare,
-    command: &[OsString],
-    program: &Program,
-    snapshot: &Snapshot,
-) -> anyhow::Result<Arms> {
-    let own = own_arms(typed)?;
-    let places = places(typed, snapshot)?;
+pub(crate) fn resolve(request: &Request, program: &Program, snapshot: &Snapshot) -> Result<Arms, Error> {
+    let own = own_arms(request)?;
+    let places = places(request, snapshot)?;
     let mut arms = Arms {
         named: Vec::new(),
         live: Vec::new(),
     };
-    for name in &typed.arms {
-        let (kind, arm) = one(name, own.get(name), typed, command, program)?;
+    for name in &request.arms {
+        let (kind, arm) = one(name, own.get(name), request, program)?;
         for (place, bound) in &places {
             let name = place
                 .as_ref()
                 .map_or_else(|| name.clone(), |place| format!("{name}@{place}"));
             if arms.named.iter().any(|named| named.name == name) {
-                bail!("--arms {name}: this arm is there twice (the reference is run twice anyway)");
+                let why = "this arm is there twice (the reference is run twice anyway)".to_owned();
+                return Err(Error::Arm { arm: name, why });
             }
             arms.named.push(Named {
                 name: name.clone(),
@@ -128,25 +124,27 @@ pub(super) fn resolve(
         }
     }
     if arms.named.len() < 2 {
-        bail!(
-            "--arms {}: one arm alone cannot be compared (write a reference first, such as base)",
-            typed.arms.join(",")
-        );
+        return Err(Error::Arm {
+            arm: request.arms.join(","),
+            why: "one arm alone cannot be compared (write a reference first, such as base)".to_owned(),
+        });
     }
     Ok(arms)
 }
 
-fn own_arms(typed: &typed::Compare) -> anyhow::Result<BTreeMap<String, Custom>> {
-    let Some(file) = &typed.arms_file else {
+fn own_arms(request: &Request) -> Result<BTreeMap<String, Custom>, Error> {
+    let Some(file) = &request.arms_file else {
         return Ok(BTreeMap::new());
     };
     let named = || format!("--arms-file {}", file.display());
-    let text = Input::Arms.text(file).with_context(named)?;
-    toml::from_str(&text).with_context(named)
+    let text = Input::Arms
+        .text(file)
+        .map_err(|error| Error::asked(named(), error.to_string()))?;
+    toml::from_str(&text).map_err(|error| Error::asked(named(), error.to_string()))
 }
 
 /// For the fuzz target: arms are read or refused, and so are the words in them.
-pub(in crate::commands) fn read_any(text: &str) {
+pub(crate) fn read_any(text: &str) {
     let arms = toml::from_str::<BTreeMap<String, Custom>>(text).unwrap_or_default();
     for arm in arms.values() {
         let _ = arm.like.as_ref().map(|like| like.parse::<Policy>());
@@ -160,36 +158,31 @@ pub(in crate::commands) fn read_any(text: &str) {
 fn one(
     name: &str,
     own: Option<&Custom>,
-    typed: &typed::Compare,
-    command: &[OsString],
+    request: &Request,
     program: &Program,
-) -> anyhow::Result<(Option<PageKind>, Arm)> {
+) -> Result<(Option<PageKind>, Arm), Error> {
     let Some(own) = own else {
         let policy: Policy = name.parse()?;
         let given = |name: &str| std::env::var_os(name);
-        let ways = technique::setups(policy, program.memory, typed.technique, &given)?;
-        return Ok((policy.kind(), arm(command.to_vec(), ways)));
+        let ways = technique::setups(policy, program.memory, request.technique, &given)?;
+        return Ok((policy.kind(), arm(request.task.command.clone(), ways)));
     };
-    own.arm(typed, command, program)
-        .with_context(|| format!("the arm {name} of --arms-file"))
+    own.arm(request, program)
+        .map_err(|error| Error::asked(format!("the arm {name} of --arms-file"), error.to_string()))
 }
 
 impl Custom {
-    fn arm(
-        &self,
-        typed: &typed::Compare,
-        command: &[OsString],
-        program: &Program,
-    ) -> anyhow::Result<(Option<PageKind>, Arm)> {
+    fn arm(&self, request: &Request, program: &Program) -> Result<(Option<PageKind>, Arm), Error> {
         let policy = self.like.as_ref().map(|like| like.parse::<Policy>()).transpose()?;
-        let layout = self.layout.as_ref().map(|layout| layout.parse()).transpose()?;
+        let layout = self.layout.as_ref().map(|layout| layout.parse::<Layout>()).transpose();
+        let layout = layout.map_err(|error| Error::asked("layout", error.to_string()))?;
         let command = if self.command.is_empty() {
-            command.to_vec()
+            request.task.command.clone()
         } else {
             self.command.iter().map(OsString::from).collect()
         };
         let mut ways = match policy {
-            Some(policy) => self.ways(policy, typed, &command, program)?,
+            Some(policy) => self.ways(policy, request, &command, program)?,
             None => vec![as_it_is()],
         };
         for setup in &mut ways {
@@ -212,12 +205,12 @@ impl Custom {
     fn ways(
         &self,
         policy: Policy,
-        typed: &typed::Compare,
+        request: &Request,
         command: &[OsString],
         program: &Program,
-    ) -> anyhow::Result<Vec<Setup>> {
+    ) -> Result<Vec<Setup>, Error> {
         let asked = self.technique.as_ref().map(|name| name.parse::<Technique>());
-        let asked = asked.transpose().map_err(anyhow::Error::msg)?.or(typed.technique);
+        let asked = asked.transpose().map_err(|why| Error::asked("technique", why))?;
         let given = |name: &str| {
             self.env
                 .get(name)
@@ -230,7 +223,7 @@ impl Custom {
             program::look(&command[0], given("PATH").as_deref())?
         };
         let memory = program.behind(given("LD_PRELOAD").as_deref()).memory;
-        Ok(technique::setups(policy, memory, asked, &given)?)
+        technique::setups(policy, memory, asked.or(request.technique), &given)
     }
 
     /// Variables first: what the policy sets already holds those of the same name.
@@ -257,14 +250,17 @@ fn arm(command: Vec<OsString>, mut ways: Vec<Setup>) -> Arm {
 }
 
 /// What a layout is about: what shows whether it took effect.
-fn only_kind(layout: &Layout) -> anyhow::Result<Option<PageKind>> {
+fn only_kind(layout: &Layout) -> Result<Option<PageKind>, Error> {
     let mut large: Vec<PageKind> = layout.kinds().filter(|kind| kind.is_large()).collect();
     large.sort();
     large.dedup();
     match large[..] {
         [] => Ok(Some(PageKind::Base)),
         [kind] => Ok(Some(kind)),
-        _ => bail!("layout {layout}: it has several kinds of large pages (name one with `kind`, to be proved by it)"),
+        _ => Err(Error::asked(
+            format!("layout {layout}"),
+            "it has several kinds of huge pages (name one with `kind`, to be proved by it)",
+        )),
     }
 }
 
@@ -276,23 +272,24 @@ fn as_it_is() -> Setup {
 }
 
 /// The places typed, with what they mean here; one without a name if none was.
-fn places(typed: &typed::Compare, snapshot: &Snapshot) -> anyhow::Result<Vec<(Option<Place>, Bound)>> {
-    if typed.place.is_empty() {
+fn places(request: &Request, snapshot: &Snapshot) -> Result<Vec<(Option<Place>, Bound)>, Error> {
+    if request.places.is_empty() {
         return Ok(vec![(None, Bound::default())]);
     }
     let ground = ground(snapshot)?;
     let on = |place: &Place| {
         let bound = place
             .on(&ground)
-            .map_err(|why| anyhow::anyhow!("--place {place}: {why}"))?;
+            .map_err(|why| Error::asked(format!("--place {place}"), why))?;
         Ok((Some(place.clone()), bound))
     };
-    typed.place.iter().map(on).collect()
+    request.places.iter().map(on).collect()
 }
 
 /// What of this machine this process may use.
-fn ground(snapshot: &Snapshot) -> anyhow::Result<Ground> {
-    let allowed = rustix::thread::sched_getaffinity(None).context("which CPUs may be used")?;
+fn ground(snapshot: &Snapshot) -> Result<Ground, Error> {
+    let allowed = rustix::thread::sched_getaffinity(None);
+    let allowed = allowed.map_err(|error| Error::asked("which CPUs may be used", error.to_string()))?;
     let cores: Vec<Vec<u32>> = snapshot
         .topology
         .cores()

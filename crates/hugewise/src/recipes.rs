@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use compare::live::Server;
-use compare::program;
+use compare::{PATIENCE, Task, program};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use super::{PATIENCE, Task};
 use crate::helper::{self, Place};
 use crate::trusted::{Use, own_directory};
 
@@ -63,8 +62,8 @@ macro_rules! carried {
     ($name:literal $(, $file:literal)*) => {
         (
             $name,
-            include_str!(concat!("../../../../../workloads/", $name, "/recipe.toml")),
-            &[$(($file, include_str!(concat!("../../../../../workloads/", $name, "/", $file)))),*],
+            include_str!(concat!("../../../workloads/", $name, "/recipe.toml")),
+            &[$(($file, include_str!(concat!("../../../workloads/", $name, "/", $file)))),*],
         )
     };
 }
@@ -79,7 +78,7 @@ const RECIPES: [Carried; 5] = [
 ];
 
 /// Makes a recipe ready to run.
-pub(super) fn prepare(name: &str) -> anyhow::Result<Task> {
+pub(crate) fn prepare(name: &str) -> anyhow::Result<Task> {
     let Some((_, text, files)) = RECIPES.iter().find(|(known, ..)| *known == name) else {
         let names: Vec<&str> = RECIPES.iter().map(|(name, ..)| *name).collect();
         bail!(
@@ -239,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_unknown_recipe_is_told_which_there_are() {
-        let error = prepare("oracle").err().expect("unknown").to_string();
+        let error = prepare("oracle").expect_err("unknown").to_string();
         assert!(error.contains("memtest, redis, python, sqlite, compile"), "{error}");
     }
 }

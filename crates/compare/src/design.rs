@@ -1,34 +1,36 @@
 //! Which design a comparison takes, and why: whole runs, slices of programs that stay alive, or slices of one whose pages change.
 
-use anyhow::bail;
-use compare::looks::LEAST;
-use compare::metric::{Asked, From};
-use compare::{Error, Outcome};
 use model::Reading;
 use model::compare::{Ended, Method};
 
-use super::Task;
-use super::inplace::InPlace;
-use crate::cli::typed;
+use crate::inplace::Pair;
+use crate::looks::LEAST;
+use crate::metric::{Asked, From};
+use crate::request::{Request, Task};
+use crate::{Error, Outcome};
 
 /// A design and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub(super) method: Method,
-    pub(super) reason: String,
+pub struct Choice {
+    /// The design.
+    pub method: Method,
+    /// Why, in a sentence.
+    pub reason: String,
     /// Was it typed? Otherwise another takes its place where it cannot be had.
-    pub(super) is_asked: bool,
+    pub is_asked: bool,
 }
 
 /// What came of slices: a result, or why this program makes none that tell anything.
-pub(super) enum Made {
+pub enum Made {
+    /// A result.
     Compared(Box<Outcome>),
+    /// Why there is none.
     Unfit(Error),
 }
 
 impl Made {
     /// A result only if every arm took effect: memory that no flip reaches may be reached from a program's start.
-    pub(super) fn in_effect(self) -> Self {
+    pub fn in_effect(self) -> Self {
         match self {
             Self::Compared(compared)
                 if compared
@@ -46,7 +48,7 @@ impl Made {
 }
 
 /// Is it the program's end that made slices unfit?
-pub(super) fn has_ended(error: &Error) -> bool {
+pub fn has_ended(error: &Error) -> bool {
     matches!(error, Error::Gone { .. } | Error::TooFew { .. })
 }
 
@@ -54,7 +56,7 @@ pub(super) fn has_ended(error: &Error) -> bool {
 ///
 /// # Errors
 /// Those that would come in every design.
-pub(super) fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
+pub fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
     match compared {
         Ok((compare, _)) if compare.design.ended == Ended::ProgramEnded && compare.design.blocks < LEAST => {
             let blocks = compare.design.blocks;
@@ -78,32 +80,22 @@ pub(super) fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
 ///
 /// # Errors
 /// If the design makes no sense of these arms and metrics.
-pub(super) fn choose(
-    typed: &typed::Compare,
-    task: &Task,
-    in_place: &anyhow::Result<InPlace<'_>>,
-    kept: Option<Method>,
-) -> anyhow::Result<Choice> {
-    let asked = match typed.design {
-        typed::Design::Auto => kept,
-        typed::Design::Runs => Some(Method::Runs),
-        typed::Design::Slices => Some(Method::Slices),
-        typed::Design::Flip => Some(Method::Flip),
+pub fn choose(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Method>) -> Result<Choice, Error> {
+    let Some(method) = request.design.or(kept) else {
+        return Ok(usual(request, in_place.is_ok()));
     };
-    let Some(method) = asked else {
-        return Ok(usual(typed, task, in_place.is_ok()));
-    };
+    let task = &request.task;
     let unfit = match method {
         Method::Runs => None,
         Method::Slices => no_slices(task),
-        Method::Flip => no_flip(typed, task).or_else(|| in_place.as_ref().err().map(|error| format!("{error:#}"))),
+        Method::Flip => no_flip(request).or_else(|| in_place.as_ref().err().map(Error::to_string)),
     };
     if let Some(why) = unfit {
-        bail!("--design {}: {why}", method.name());
+        return Err(Error::asked(format!("--design {}", method.name()), why));
     }
-    let reason = match typed.design {
-        typed::Design::Auto => "that is how the finished ones were made",
-        _ => "it was asked for",
+    let reason = match request.design {
+        None => "that is how the finished ones were made",
+        Some(_) => "it was asked for",
     };
     Ok(Choice {
         method,
@@ -113,8 +105,9 @@ pub(super) fn choose(
 }
 
 /// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.
-fn usual(typed: &typed::Compare, task: &Task, can_flip: bool) -> Choice {
-    let (method, reason) = if can_flip && no_flip(typed, task).is_none() && goes_on(task) {
+fn usual(request: &Request, can_flip: bool) -> Choice {
+    let task = &request.task;
+    let (method, reason) = if can_flip && no_flip(request).is_none() && goes_on(task) {
         let reason = match task.server {
             Some(_) => "the load can be run on one server again and again",
             None => "what is judged goes up while the program works",
@@ -157,7 +150,8 @@ fn is_counter_of_one_arm(asked: &Asked) -> bool {
 }
 
 /// Why one process cannot be all arms.
-fn no_flip(typed: &typed::Compare, task: &Task) -> Option<String> {
+fn no_flip(request: &Request) -> Option<String> {
+    let task = &request.task;
     let server = task.server.as_ref().into_iter();
     let lines = server.flat_map(|server| {
         [
@@ -172,11 +166,11 @@ fn no_flip(typed: &typed::Compare, task: &Task) -> Option<String> {
         .filter_map(|word| word.to_str())
         .chain(lines.flatten());
     let is_of_one_arm = |asked: &Asked| asked.from.as_ref().is_some_and(From::is_of_one_arm);
-    let what = if typed.arms_file.is_some() {
+    let what = if request.arms_file.is_some() {
         "--arms-file"
-    } else if !typed.place.is_empty() {
+    } else if !request.places.is_empty() {
         "--place"
-    } else if typed.technique.is_some() {
+    } else if request.technique.is_some() {
         "--technique"
     } else if words.any(|word| word.contains("{arm}")) || task.asked.iter().any(is_of_one_arm) {
         "{arm}"
@@ -213,7 +207,3 @@ fn no_slices(task: &Task) -> Option<String> {
         })
     })
 }
-
-#[cfg(test)]
-#[path = "design_tests.rs"]
-mod tests;

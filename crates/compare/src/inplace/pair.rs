@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use compare::flip::{self, Span, To};
-use compare::inplace::{Length, Plan, Process, SETTLE, Whose};
-use compare::metric::Asked;
-use compare::{Error, Named, Spec};
 use host::Snapshot;
 use model::compare::Method;
 use model::{Bytes, PageKind};
 
-use crate::cli::typed;
+use super::{Length, Plan, Process, SETTLE, Whose};
+use crate::flip::{self, Span, To};
+use crate::request::Request;
+use crate::threads::Threads;
+use crate::{Error, Named, Spec};
 
 /// Long enough for a thousand timer ticks, short enough that drift stays out of a block.
 const SLICE: Duration = Duration::from_secs(2);
@@ -20,8 +19,9 @@ const USED: f64 = 0.5;
 
 /// A comparison in place, but for its process.
 #[derive(Clone, Debug)]
-pub(super) struct InPlace<'a> {
-    typed: &'a typed::Compare,
+pub struct Pair {
+    range: Span,
+    threads: Threads,
     whose: Whose,
     arms: Vec<(To, Named)>,
     plan: Plan,
@@ -30,53 +30,52 @@ pub(super) struct InPlace<'a> {
     page: Bytes,
 }
 
-impl<'a> InPlace<'a> {
-    /// What was typed, with what is judged and the load that is run in every slice.
+impl Pair {
+    /// What is asked of the process.
     ///
     /// # Errors
     /// If it cannot be compared in place, with what to write instead.
-    pub(super) fn new(
-        typed: &'a typed::Compare,
-        whose: Whose,
-        asked: &[Asked],
-        load: Option<&str>,
-        snapshot: &Snapshot,
-    ) -> anyhow::Result<Self> {
-        if typed.range == Span::Text {
-            bail!(
-                "--range text: code belongs to files, whose large pages cannot be cut in place (write anon, heap or addresses)"
-            );
+    pub fn new(request: &Request, whose: Whose, snapshot: &Snapshot) -> Result<Self, Error> {
+        if request.range == Span::Text {
+            let why =
+                "code belongs to files, whose huge pages cannot be split in place (write anon, heap or addresses)";
+            return Err(Error::asked("--range text", why));
         }
-        let arms = arms(&typed.arms)?;
-        let length = match load {
+        let arms = arms(&request.arms)?;
+        let length = match request.task.load() {
             Some(load) => Length::Load(load.to_owned()),
-            None => Length::Time(typed.slice.unwrap_or(SLICE)),
+            None => Length::Time(request.slice.unwrap_or(SLICE)),
         };
+        let base_page = snapshot.base_page().into_result();
+        let page = snapshot.pmd_page().into_result();
         let turns = arms.iter().map(|(to, _)| *to).collect();
         Ok(Self {
-            plan: Plan::new(turns, asked.to_vec(), length.clone(), whose)?,
-            typed,
+            plan: Plan::new(turns, request.task.asked.clone(), length.clone(), whose)?,
+            range: request.range.clone(),
+            threads: request.threads.clone(),
             whose,
             arms,
             length,
-            base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-            page: snapshot
-                .pmd_page()
-                .into_result()
-                .context("this kernel has no transparent large pages to collapse into")?,
+            base_page: base_page.map_err(|why| Error::asked("the size of base pages", why.to_string()))?,
+            page: page.map_err(|why| {
+                Error::asked(
+                    "this kernel has no transparent huge pages to collapse into",
+                    why.to_string(),
+                )
+            })?,
         })
     }
 
-    pub(super) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.arms.iter().map(|(_, named)| named.name.clone()).collect()
     }
 
     /// The experiment, of a process that is known by now.
-    pub(super) fn spec(&self, pid: u32, spec: Spec) -> Spec {
+    pub(crate) fn spec(&self, pid: u32, spec: Spec) -> Spec {
         let slice_seconds = match &self.length {
             Length::Time(time) => Some(time.as_secs_f64()),
             Length::Load(_) => None,
@@ -87,8 +86,8 @@ impl<'a> InPlace<'a> {
             in_place: Some(model::compare::InPlace {
                 pid,
                 started: self.whose == Whose::Own,
-                range: self.typed.range.to_string(),
-                threads: self.typed.threads.to_string(),
+                range: self.range.to_string(),
+                threads: self.threads.to_string(),
                 slice_seconds,
                 settle_seconds: SETTLE.as_secs_f64(),
             }),
@@ -100,7 +99,7 @@ impl<'a> InPlace<'a> {
     fn memory_of(&self, pid: u32) -> flip::Spec {
         flip::Spec {
             pid,
-            span: self.typed.range.clone(),
+            span: self.range.clone(),
             used: USED,
             budget: None,
             base_page: self.base_page,
@@ -112,19 +111,20 @@ impl<'a> InPlace<'a> {
     ///
     /// # Errors
     /// If it cannot be reached, or has no such memory or threads.
-    pub(super) fn open<'s>(&self, pid: u32, stop: &'s dyn Fn() -> bool) -> Result<Process<'s>, Error> {
-        Process::open(self.memory_of(pid), self.typed.threads.clone(), stop)
+    pub(crate) fn open<'s>(&self, pid: u32, stop: &'s dyn Fn() -> bool) -> Result<Process<'s>, Error> {
+        Process::open(self.memory_of(pid), self.threads.clone(), stop)
     }
 }
 
 /// The two arms that pages in place can have.
-fn arms(names: &[String]) -> anyhow::Result<Vec<(To, Named)>> {
+fn arms(names: &[String]) -> Result<Vec<(To, Named)>, Error> {
     let arm = |name: &String| {
         let (to, kind) = match name.as_str() {
             "base" => (To::Base, PageKind::Base),
             "thp" => (To::Large, PageKind::Thp),
             _ => {
-                bail!("--arms {name}: memory of a living process can be flipped to base and thp only (write base,thp)")
+                let why = "memory of a living process can be flipped to base and thp only (write base,thp)";
+                return Err(Error::asked(format!("--arms {name}"), why));
             }
         };
         let named = Named {
@@ -134,12 +134,12 @@ fn arms(names: &[String]) -> anyhow::Result<Vec<(To, Named)>> {
         };
         Ok((to, named))
     };
-    let arms: Vec<(To, Named)> = names.iter().map(arm).collect::<anyhow::Result<_>>()?;
+    let arms: Vec<(To, Named)> = names.iter().map(arm).collect::<Result<_, _>>()?;
     match arms.as_slice() {
         [(first, _), (second, _)] if first != second => Ok(arms),
-        _ => bail!(
-            "--arms {}: a flip in place is between two arms (write base,thp)",
-            names.join(",")
-        ),
+        _ => Err(Error::asked(
+            format!("--arms {}", names.join(",")),
+            "a flip in place is between two arms (write base,thp)",
+        )),
     }
 }

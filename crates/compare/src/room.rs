@@ -1,15 +1,14 @@
 //! How many pages of a pool the hugetlb arms of a comparison need.
 
-use compare::Spec;
-use compare::program::{Memory, Program};
 use host::Snapshot;
 use model::compare::Method;
 use model::{Bytes, PageKind, Unread};
 
-use super::super::pools::Loan;
-use super::arms::Arms;
-use crate::cli::typed;
-use crate::ui::Ui;
+use crate::Spec;
+use crate::arms::Arms;
+use crate::around::{Around, Event, Shortage};
+use crate::program::{Memory, Program};
+use crate::request::Request;
 
 /// What a loan is larger than what was needed once: other page sizes round up more.
 const SPARE: f64 = 1.25;
@@ -18,7 +17,7 @@ const SPARE: f64 = 1.25;
 const SPARE_BYTES: Bytes = Bytes::mib(192);
 
 /// What hugetlb arms need of the machine.
-pub(super) struct Room<'a> {
+pub(crate) struct Room<'a> {
     /// Page kinds that need a pool, each with the programs that are on it at once.
     kinds: Vec<(PageKind, u64)>,
     /// May nothing be taken on loan?
@@ -32,8 +31,8 @@ pub(super) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    pub(super) fn of(
-        typed: &typed::Compare,
+    pub(crate) fn of(
+        request: &Request,
         spec: &Spec,
         arms: &Arms,
         program: &'a Program,
@@ -49,8 +48,8 @@ impl<'a> Room<'a> {
         };
         Self {
             kinds: arms.pools().into_iter().map(|kind| (kind, at_once(kind))).collect(),
-            is_forbidden: typed.no_pool,
-            pool: typed.pool,
+            is_forbidden: request.no_pool,
+            pool: request.pool,
             heap: heap(spec),
             program,
             snapshot,
@@ -58,26 +57,25 @@ impl<'a> Room<'a> {
     }
 
     /// Will pages be taken on loan, as many as the program's memory tells?
-    pub(super) fn is_borrowed(&self) -> bool {
+    pub(crate) fn is_borrowed(&self) -> bool {
         !self.kinds.is_empty() && !self.is_forbidden
     }
 
-    /// Room for programs as large as one that was seen.
-    pub(super) fn loan(&self, ui: &Ui, memory: Bytes) -> Loan {
+    /// Borrows pages for programs as large as one that was seen, and gives what is missing.
+    pub(crate) fn borrow(&self, around: &dyn Around, memory: Bytes) -> Vec<Shortage> {
         if self.is_forbidden {
-            return Loan::forbidden(self.kinds.iter().map(|(kind, _)| *kind));
+            let why = "--no-pool forbids filling the pool: only pages that were free in it could be had";
+            let short = |&(kind, _): &(PageKind, u64)| Shortage {
+                kind,
+                why: why.to_owned(),
+            };
+            return self.kinds.iter().map(short).collect();
         }
         if let Some(why) = self.unknown_heap() {
-            ui.say(&format!(
-                "the heap that a Java virtual machine takes by default could not be read, so no huge pages are borrowed for it: {why} \
-                 (write -Xmx, or --pool)"
-            ));
+            around.report(&Event::UnknownHeap(why));
         }
-        let rooms = self
-            .kinds
-            .iter()
-            .map(|&(kind, programs)| (kind, Bytes(self.each(kind, memory).0 * programs)));
-        Loan::take(ui, rooms)
+        let room = |&(kind, programs): &(PageKind, u64)| (kind, Bytes(self.each(kind, memory).0 * programs));
+        around.borrow(&self.kinds.iter().map(room).collect::<Vec<_>>())
     }
 
     /// What a Java virtual machine takes: as typed, or a quarter of the memory; `None` for other programs.
@@ -97,7 +95,7 @@ impl<'a> Room<'a> {
 
     /// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory if not told.
     fn each(&self, kind: PageKind, memory: Bytes) -> Bytes {
-        // One that could not be read was reported by `loan`.
+        // One that could not be read was reported by `borrow`.
         let heap = self.jvm_heap().and_then(Result::ok).unwrap_or_default();
         let spare = SPARE_BYTES.max(kind.pool().unwrap_or_default());
         let needed = Bytes((memory.0.max(heap.0) as f64 * SPARE) as u64 + spare.0);

@@ -1,0 +1,87 @@
+//! What a comparison needs of the program around it: a way to report what happens, and huge pages on loan.
+
+use std::path::Path;
+use std::time::Duration;
+
+use model::compare::{Method, Restored};
+use model::{Bytes, PageKind, Progress, Unread};
+
+use crate::Error;
+use crate::program::Memory;
+
+/// The program around a comparison.
+pub trait Around {
+    /// Reports what happens.
+    fn report(&self, event: &Event<'_>);
+    /// Shows how far the comparison is.
+    fn progress(&self) -> Box<dyn Progress>;
+    /// Borrows huge pages for so many bytes of each kind, and gives what is missing.
+    fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage>;
+    /// Gives everything back.
+    fn give_back(&self);
+}
+
+/// Why there are fewer pages of a kind than are needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The kind.
+    pub kind: PageKind,
+    /// Why.
+    pub why: String,
+}
+
+/// The shortage of a kind, if there is one.
+pub(crate) fn shortage(all: &[Shortage], kind: Option<PageKind>) -> Option<&str> {
+    let found = all.iter().find(|shortage| Some(shortage.kind) == kind);
+    found.map(|shortage| shortage.why.as_str())
+}
+
+/// What happens in a comparison.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The program was found, and how it gets its memory.
+    Program {
+        /// Its file.
+        path: &'a Path,
+        /// How it gets its memory.
+        memory: Memory,
+    },
+    /// The design was chosen.
+    Design {
+        /// The design.
+        method: Method,
+        /// Why.
+        reason: &'a str,
+    },
+    /// A run or start that only shows how many pages are needed.
+    Needed {
+        /// A start of a program that lives on?
+        is_start: bool,
+    },
+    /// The one program of a comparison in place starts.
+    StartingOnce,
+    /// The program of an arm starts.
+    Starting(&'a str),
+    /// How an arm gets its pages was found by trial.
+    Technique {
+        /// The arm.
+        arm: &'a str,
+        /// How.
+        words: &'a str,
+    },
+    /// The program has not ended for so long.
+    StillRuns(Duration),
+    /// Whole runs follow, of a program that did not end in another design.
+    NeverEnded,
+    /// No pages are borrowed for a heap whose size could not be read.
+    UnknownHeap(Unread),
+    /// The program did not stop as it was asked to.
+    NotStopped(&'a Error),
+    /// How a process that runs on was left, where no result says so: `None` if it has ended.
+    Left {
+        /// The process.
+        pid: u32,
+        /// Its pages.
+        restored: Option<&'a Result<Restored, Error>>,
+    },
+}

@@ -1,0 +1,242 @@
+//! A program under several page policies: from what is asked to the result.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use host::Snapshot;
+use model::compare::Method;
+
+use crate::arms::{self, Arms};
+use crate::around::{Around, Event};
+use crate::design::{self, Choice, Made};
+use crate::flip::Span;
+use crate::inplace::{self, Pair, Whose};
+use crate::live::{Counting, Live, Patience, ways};
+use crate::program::{self, Program};
+use crate::request::Request;
+use crate::room::Room;
+use crate::runlog::{Head, RunLog};
+use crate::slices::{self, PER_START, Plan, Slices};
+use crate::threads::Threads;
+use crate::{Error, Outcome, Spec, experiment, preload};
+
+/// Long against a switch between programs, short against what changes on a machine.
+const SLICE: Duration = Duration::from_millis(500);
+/// A server may load its data before it is ready, and a program that is silent for longer may never end.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What is compared, with everything that could be found out before a program is started.
+pub struct Comparison<'a> {
+    request: &'a Request,
+    snapshot: &'a Snapshot,
+    program: Program,
+    arms: Arms,
+    design: Choice,
+    /// Where it can be.
+    in_place: Option<Pair>,
+    counting: Counting,
+}
+
+impl<'a> Comparison<'a> {
+    /// Finds the program, chooses the design, makes the arms, and opens the log.
+    ///
+    /// # Errors
+    /// If something that is asked for makes no sense for this program on this machine.
+    pub fn prepare(
+        request: &'a Request,
+        snapshot: &'a Snapshot,
+        around: &dyn Around,
+        log: &mut RunLog<'_>,
+    ) -> Result<Self, Error> {
+        let program = program::look(&request.task.command[0], std::env::var_os("PATH").as_deref())?;
+        let program = program.behind(preload::given().as_deref());
+        let in_place = Pair::new(request, Whose::Own, snapshot);
+        let design = design::choose(request, &in_place, log.design()?)?;
+        must_fit(request, &design)?;
+        let mut arms = arms::resolve(request, &program, snapshot)?;
+        around.report(&Event::Program {
+            path: &program.path,
+            memory: program.memory,
+        });
+        log.open(Head::new(request.task.words(), arms.names(), request, design.method))?;
+        arms.take_ways(log)?;
+        Ok(Self {
+            request,
+            snapshot,
+            program,
+            arms,
+            design,
+            in_place: in_place.ok(),
+            counting: Counting::here(&snapshot.cpu),
+        })
+    }
+
+    /// Compares by the design chosen, or by whole runs where another was not asked for and the program is not fit for it.
+    ///
+    /// # Errors
+    /// If a run cannot be made or kept, or [`Error::Interrupted`].
+    pub fn carry_out(
+        self,
+        around: &dyn Around,
+        stop: &dyn Fn() -> bool,
+        log: &mut RunLog<'_>,
+    ) -> Result<Outcome, Error> {
+        let mut spec = self.spec(log);
+        report_design(around, &spec);
+        if spec.method == Method::Runs {
+            return self.whole_runs(around, &spec, stop, log);
+        }
+        let is_asked = self.design.is_asked;
+        let made = self.slices(around, &spec, stop, log)?;
+        let made = match spec.method {
+            Method::Flip if !is_asked => made.in_effect(),
+            _ => made,
+        };
+        match made {
+            Made::Compared(compared) => Ok(*compared),
+            Made::Unfit(error) if is_asked => Err(Error::Unfit {
+                design: spec.method,
+                error: Box::new(error),
+            }),
+            Made::Unfit(error) => {
+                self.fall_back(around, &mut spec, &error, log)?;
+                self.whole_runs(around, &spec, stop, log)
+            }
+        }
+    }
+
+    fn spec(&self, log: &RunLog<'_>) -> Spec {
+        let Choice { method, reason, .. } = &self.design;
+        Spec {
+            per_start: if *method == Method::Slices { PER_START } else { 1 },
+            looked: log.looked().to_vec(),
+            seed: log.seed(),
+            ..self.request.spec(*method, reason.clone(), self.arms.named.clone())
+        }
+    }
+
+    fn room(&self, spec: &Spec) -> Room<'_> {
+        Room::of(self.request, spec, &self.arms, &self.program, self.snapshot)
+    }
+
+    /// Whole runs follow, from the first one on: those of another design do not go with them.
+    fn fall_back(
+        &self,
+        around: &dyn Around,
+        spec: &mut Spec,
+        error: &Error,
+        log: &mut RunLog<'_>,
+    ) -> Result<(), Error> {
+        spec.reason = format!("{} were tried: {error}", spec.method.title());
+        spec.method = Method::Runs;
+        (spec.per_start, spec.looked) = (1, Vec::new());
+        log.begin_anew(Method::Runs)?;
+        report_design(around, spec);
+        if self.request.task.server.is_none() && !design::has_ended(error) {
+            around.report(&Event::NeverEnded);
+        }
+        Ok(())
+    }
+
+    /// Of one process, or of several.
+    fn slices(
+        &self,
+        around: &dyn Around,
+        spec: &Spec,
+        stop: &dyn Fn() -> bool,
+        log: &mut RunLog<'_>,
+    ) -> Result<Made, Error> {
+        let Self { request, counting, .. } = self;
+        match &self.in_place {
+            Some(pair) if spec.method == Method::Flip => {
+                let program = (&request.task, counting, PATIENCE);
+                design::made(inplace::compare_started(around, program, pair, spec, stop, log))
+            }
+            _ => {
+                let plan = Plan {
+                    slice: request.slice.unwrap_or(SLICE),
+                    threads: request.threads.clone(),
+                    patience: PATIENCE,
+                    warm_up: request.warm_up,
+                    seed: spec.seed,
+                };
+                let (arms, asked) = (self.arms.live.clone(), request.task.asked.clone());
+                let slices = Slices::new(arms, asked, counting.clone(), plan, stop);
+                slices::compare(around, &self.room(spec), spec, slices, log)
+            }
+        }
+    }
+
+    /// Makes the runs; whatever happens, borrowed pages are given back.
+    fn whole_runs(
+        &self,
+        around: &dyn Around,
+        spec: &Spec,
+        stop: &dyn Fn() -> bool,
+        log: &mut RunLog<'_>,
+    ) -> Result<Outcome, Error> {
+        let room = self.room(spec);
+        let reported = Cell::new(false);
+        let over = || {
+            if !reported.replace(true) {
+                around.report(&Event::StillRuns(PATIENCE));
+            }
+        };
+        let mut live = Live {
+            arms: self.arms.live.clone(),
+            asked: self.request.task.asked.clone(),
+            server: self.request.task.server.clone(),
+            counting: self.counting.clone(),
+            ignore_failure: self.request.ignore_failure,
+            stop,
+            patience: Some(Patience {
+                time: PATIENCE,
+                over: &over,
+            }),
+            began: Instant::now(),
+            peaks: BTreeMap::new(),
+        };
+        let needed = if room.is_borrowed() {
+            around.report(&Event::Needed { is_start: false });
+            experiment::Executor::run(&mut live, 0)?.memory()
+        } else {
+            None
+        };
+        let short = room.borrow(around, needed.unwrap_or_default());
+        let compared = ways::choose(around, &mut live, spec, &short).and_then(|spec| {
+            live.began = Instant::now();
+            log.note_ways(live.arms.iter().map(|arm| &arm.setup));
+            let done = log.take_done(&spec);
+            experiment::run(&spec, done, &mut live, log, &mut *around.progress())
+        });
+        around.give_back();
+        compared
+    }
+}
+
+/// What is asked of slices, against a design that has none, or none in place.
+fn must_fit(request: &Request, design: &Choice) -> Result<(), Error> {
+    let reason = &design.reason;
+    let sliced = [
+        ("--slice", request.slice.is_some()),
+        ("--threads", request.threads != Threads::All),
+    ];
+    let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
+    if let (Method::Runs, Some((option, _))) = (design.method, sliced) {
+        let why = format!("whole runs have no slices, and here {reason} (write --design flip or slices)");
+        return Err(Error::asked(option, why));
+    }
+    if design.method != Method::Flip && request.range != Span::Anon {
+        let why = format!("memory is flipped in place only, and here {reason} (write --design flip)");
+        return Err(Error::asked("--range", why));
+    }
+    Ok(())
+}
+
+fn report_design(around: &dyn Around, spec: &Spec) {
+    around.report(&Event::Design {
+        method: spec.method,
+        reason: &spec.reason,
+    });
+}

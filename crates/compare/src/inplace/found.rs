@@ -1,0 +1,64 @@
+//! A process that runs already is compared with itself, its pages flipped in place.
+
+use host::{Snapshot, Source};
+use model::compare::Method;
+
+use super::{Pair, Whose};
+use crate::around::{Around, Event};
+use crate::request::Request;
+use crate::runlog::{Head, RunLog};
+use crate::{Error, Outcome, Spec};
+
+/// Compares it, and gives it the pages back that it had.
+///
+/// # Errors
+/// If it cannot be compared in place, or a slice cannot be made.
+pub fn compare(
+    request: &Request,
+    pid: u32,
+    (source, snapshot): (&Source, &Snapshot),
+    around: &dyn Around,
+    stop: &dyn Fn() -> bool,
+    log: &mut RunLog<'_>,
+) -> Result<Outcome, Error> {
+    let pair = Pair::new(request, Whose::Found, snapshot)?;
+    let mut process = pair.open(pid, stop)?;
+    let words = words(source, pid);
+    let identity = identity(request.seed, pid, process.started(), &words);
+    log.open(Head::new(identity, pair.names(), request, Method::Flip))?;
+    let reason =
+        "a process that runs already can be compared in place: no restart, the same data at the same addresses";
+    let spec = Spec {
+        program: words,
+        looked: log.looked().to_vec(),
+        seed: log.seed(),
+        is_served: false,
+        ..request.spec(Method::Flip, reason.to_owned(), Vec::new())
+    };
+    let spec = pair.spec(pid, spec);
+    let done = log.take_done(&spec);
+    let finished = super::run(&spec, done, pair.plan(), &mut process, log, &mut *around.progress());
+    let is_told = finished.compared.is_ok() && matches!(finished.restored, Some(Ok(_)));
+    if !is_told {
+        let restored = finished.restored.as_ref();
+        around.report(&Event::Left { pid, restored });
+    }
+    finished.compared
+}
+
+/// The program and its arguments, as the process shows them.
+fn words(source: &Source, pid: u32) -> Vec<String> {
+    let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
+    let bytes = bytes.known().map(Vec::as_slice).unwrap_or_default();
+    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// Slices of one process cannot be joined to those of another: its id and begin stand in front of its words.
+fn identity(seed: u64, pid: u32, started: Option<u64>, words: &[String]) -> Vec<String> {
+    // Not known, it is another at each session.
+    let started = started.map_or_else(|| format!("? (seed {seed})"), |ticks| ticks.to_string());
+    let mut all = vec![format!("process {pid} begun {started} ticks after boot")];
+    all.extend_from_slice(words);
+    all
+}

@@ -1,0 +1,70 @@
+//! From the arguments of `compare` to what is asked of a comparison.
+
+use compare::live::Server;
+use compare::{PATIENCE, Request, Task};
+use model::compare::{Method, Metric, Order};
+
+use crate::cli::typed;
+use crate::recipes;
+
+/// Arguments as a request.
+pub(super) fn of(typed: &typed::Compare, seed: u64) -> anyhow::Result<Request> {
+    Ok(Request {
+        task: task(typed)?,
+        arms: typed.arms.clone(),
+        arms_file: typed.arms_file.clone(),
+        places: typed.place.clone(),
+        technique: typed.technique,
+        design: match typed.design {
+            typed::Design::Auto => None,
+            typed::Design::Runs => Some(Method::Runs),
+            typed::Design::Slices => Some(Method::Slices),
+            typed::Design::Flip => Some(Method::Flip),
+        },
+        order: match typed.order {
+            typed::Order::Mirrored => Order::Mirrored,
+            typed::Order::Random => Order::Random,
+        },
+        runs: typed.runs,
+        budget: typed.budget,
+        warm_up: typed.warm_up,
+        smallest_effect: typed.smallest_effect,
+        least_coverage: typed.least_coverage,
+        ignore_failure: typed.ignore_failure,
+        pool: typed.pool,
+        no_pool: typed.no_pool,
+        slice: typed.slice,
+        threads: typed.threads.clone(),
+        range: typed.range.clone(),
+        seed,
+    })
+}
+
+fn task(typed: &typed::Compare) -> anyhow::Result<Task> {
+    let mut task = match &typed.workload {
+        Some(name) => recipes::prepare(name)?,
+        None => Task {
+            command: typed.command.clone(),
+            asked: Vec::new(),
+            server: typed.load.as_ref().map(|load| Server {
+                ready: typed.ready.clone(),
+                patience: PATIENCE,
+                load: load.clone(),
+                stop: typed.stop.clone(),
+            }),
+        },
+    };
+    if let Some(server) = &mut task.server {
+        // No server is waited for beyond the time of the whole comparison.
+        server.patience = PATIENCE.min(typed.budget);
+    }
+    if !typed.metric.is_empty() {
+        task.asked.clone_from(&typed.metric);
+    }
+    // A process that runs already has no wall time but that of a load.
+    let has_wall = typed.live.is_none() || typed.load.is_some();
+    if task.asked.is_empty() && has_wall {
+        task.asked = vec![Metric::Wall.name().parse().map_err(anyhow::Error::msg)?];
+    }
+    Ok(task)
+}

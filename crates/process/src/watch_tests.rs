@@ -1,0 +1,121 @@
+//! Looks at made-up programs, and at this very process.
+
+use super::{Attention, Watch, is_own};
+use host::{Source, Tree};
+use model::{Bytes, PageKind};
+use std::time::{Duration, Instant};
+
+const UNKNOWN: Attention = Attention::Measured(Bytes(0));
+
+#[test]
+fn own_memory_is_what_has_no_file() {
+    for own in [
+        "",
+        "[heap]",
+        "[anon:x]",
+        "/memfd:a (deleted)",
+        "/anon_hugepage (deleted)",
+        "/SYSV00000000 (deleted)",
+    ] {
+        assert!(is_own(own.as_bytes()), "{own}");
+    }
+    assert!(!is_own(b"/usr/lib/libc.so.6"));
+}
+
+/// A machine with one process of `memory`, of which its page tables tell that much; none at all once it lets go of it.
+fn machine(memory: Bytes, mapped: Option<Bytes>) -> Source {
+    let status = format!("Name:\ta\nState:\tR (running)\nVmRSS:\t{} kB\n", memory.0 >> 10);
+    let smaps = mapped.map_or_else(String::new, |mapped| {
+        let kib = mapped.0 >> 10;
+        format!(
+            "7f0000000000-7f8000000000 rw-p 00000000 00:00 0 \nSize: {kib} kB\nKernelPageSize: 4 kB\nMMUPageSize: 4 kB\n\
+             Rss: {kib} kB\nAnonymous: {kib} kB\nAnonHugePages: 0 kB\n"
+        )
+    });
+    let tree = Tree::new()
+        .file("/proc/71/status", status)
+        .file("/proc/71/smaps", smaps);
+    Source::from_tree("made", tree)
+}
+
+#[test]
+fn a_look_that_came_after_the_memory_was_let_go_of_replaces_none_before_it() {
+    let memory = Bytes::mib(96);
+    let mut watch = Watch::new(Attention::Free);
+    watch.source = machine(memory, Some(memory));
+    watch.tick(71);
+    // Long enough ago that another look is due.
+    watch.began = Instant::now()
+        .checked_sub(Duration::from_secs(9))
+        .expect("up for longer");
+    watch.source = machine(memory, None);
+    watch.tick(71);
+    assert_eq!(watch.looks.count, 2);
+    assert_eq!(watch.finish(memory.0).backing.expect("seen").total(), memory);
+
+    let mut watch = Watch::new(Attention::Free);
+    watch.source = machine(memory, None);
+    watch.tick(71);
+    let why = watch.finish(memory.0).backing.expect_err("nothing was seen");
+    assert!(why.to_string().contains("before it could be looked at"), "{why}");
+}
+
+#[test]
+fn a_look_at_half_of_the_memory_says_nothing_of_the_whole() {
+    let mut watch = Watch::new(UNKNOWN);
+    watch.tick(std::process::id());
+    watch.peak = 2 * watch.seen_memory;
+    let why = watch.finish(0).backing.expect_err("half was not seen");
+    assert!(
+        why.to_string().contains("when its page tables were last looked at"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the_whole() {
+    let looked = || {
+        let mut watch = Watch::new(UNKNOWN);
+        watch.tick(std::process::id());
+        watch
+    };
+    let own = looked().own_peak().expect("this process has one");
+    // What this process itself ever had may be all that is in that number.
+    let seen = looked().finish(own);
+    assert!(seen.backing.is_ok(), "{:?}", seen.backing);
+    // Other tests' programs are this process's children.
+    let seen = looked().finish(64 * own);
+    let why = seen.backing.expect_err("half was not seen").to_string();
+    assert!(why.contains("when its page tables were last looked at"), "{why}");
+    assert_eq!(seen.peak.0, 64 * own);
+}
+
+#[test]
+fn most_of_the_time_for_looks_is_left_for_when_the_expected_memory_is_near() {
+    let gib = Bytes::gib(1).0;
+    let looked = |expected| {
+        let mut watch = Watch::new(Attention::Measured(Bytes(expected)));
+        // Looks so far took what a quiet half of the free time is, and were at half of a GiB.
+        (watch.looks.count, watch.looks.seconds) = (3, 0.002);
+        watch.last_memory = gib / 2;
+        [gib * 6 / 10, gib].map(|memory| {
+            watch.read_memory = memory;
+            watch.may_look(memory)
+        })
+    };
+    assert_eq!(looked(0), [true, true], "who knows whether more comes");
+    assert_eq!(looked(gib), [false, true]);
+}
+
+#[test]
+fn a_look_at_this_very_process_sees_its_memory_and_one_too_short_says_so() {
+    let memory = vec![1u8; 8 << 20];
+    let mut watch = Watch::new(UNKNOWN);
+    watch.tick(std::process::id());
+    let seen = watch.finish(0);
+    let backing = seen.backing.expect("one look");
+    assert!(backing.total() >= Bytes(memory.len() as u64), "{backing}");
+    assert!(seen.peak >= backing.of(PageKind::Base) && seen.looks.count == 1);
+    let why = Watch::new(UNKNOWN).finish(0).backing.expect_err("no look");
+    assert!(why.to_string().contains("before it could be looked at"), "{why}");
+}
