@@ -184,6 +184,15 @@ pub(crate) fn machine() -> host::Snapshot {
     host::Snapshot::take(&host::Source::from_tree("example", tree))
 }
 
+/// A verdict of which only the sentences matter.
+pub(crate) fn verdict() -> model::verdict::Verdict {
+    let verdict = crate::verdict::verdict(Err("it was skipped"), &machine(), None);
+    model::verdict::Verdict {
+        sentences: vec!["One sentence.".to_owned(); 3],
+        ..verdict
+    }
+}
+
 /// Guest pages of 4K and 2M on base, thp, and a pool that is empty, at three working sets.
 pub(crate) fn guest() -> Guest {
     let cells = [

@@ -19,6 +19,7 @@ mod reading;
 pub mod setup;
 pub mod texts;
 pub mod tlb;
+pub mod verdict;
 pub mod vms;
 mod warning;
 

@@ -26,7 +26,12 @@ impl Show for Checkup {
             .tlb
             .as_ref()
             .filter(|tlb| tlb.host_backing.verdict != Verdict::Unknown);
-        self.verdict.iter().cloned().chain(backing.map(tlb::backing)).collect()
+        self.verdict
+            .sentences
+            .iter()
+            .cloned()
+            .chain(backing.map(tlb::backing))
+            .collect()
     }
 
     fn lead(&self) -> Option<Sheet> {
@@ -113,7 +118,7 @@ mod tests {
     #[test]
     fn the_text_fits_two_screens_and_the_page_has_everything() {
         let checkup = Checkup {
-            verdict: vec!["One sentence.".to_owned(); 3],
+            verdict: samples::verdict(),
             inventory: samples::machine(),
             processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
             vms: None,

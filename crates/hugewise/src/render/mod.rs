@@ -34,6 +34,7 @@ pub mod terminal;
 pub mod tlb;
 pub mod tone;
 pub mod undo;
+pub mod verdict;
 pub mod verify;
 pub mod vms;
 pub mod words;

@@ -135,8 +135,8 @@ pub fn valid(json: &str) -> Value {
     let schema = result["schema"].as_str().expect("a schema name");
     let name = schema
         .strip_prefix("hugewise/")
-        .and_then(|rest| rest.strip_suffix("/1"))
-        .expect("hugewise/NAME/1");
+        .and_then(|rest| rest.strip_suffix("/2"))
+        .expect("hugewise/NAME/2");
     let published: Value = serde_json::from_str(&done(&["schema", name]).out).expect("a schema");
     let validator = jsonschema::validator_for(&published).expect("a valid schema");
     let errors: Vec<String> = validator
