@@ -301,7 +301,7 @@ fn a_checkup_has_the_findings_and_can_leave_them_out() {
     assert_eq!(data["findings"], diagnosis(&machine)["findings"]);
     let told = checkup(&["--skip", "doctor"]);
     assert!(
-        !told.contains("\nFindings\n") && told.contains("left out by --skip doctor"),
+        !told.contains("\nFindings\n") && told.contains("skipped by --skip doctor"),
         "{told}"
     );
 }

@@ -1,5 +1,7 @@
 //! The words of hugewise: units, page kinds, readings, and the shapes of results. No I/O happens here.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod backing;
 mod bytes;
 pub mod collapse;

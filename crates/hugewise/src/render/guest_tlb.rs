@@ -5,8 +5,9 @@ use model::guest::tlb::{Behind, GuestLevel, GuestTlb, Readout};
 use model::tlb::{HostBacking, Verdict};
 
 use super::sheet::Sheet;
+use super::table::Lines;
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for GuestTlb {
     const FORMS: &'static [Format] = &TABLES;
@@ -25,7 +26,7 @@ impl Show for GuestTlb {
         sheets.into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
     }
 
-    fn csv(&self) -> Lines {
+    fn csv(&self) -> Lines<'_> {
         let head = vec![
             "kind",
             "leaf",
@@ -41,7 +42,7 @@ impl Show for GuestTlb {
             "entries_verdict",
             "not_measured",
         ];
-        (head, self.behind.iter().map(csv_line).collect())
+        (head, Box::new(self.behind.iter().map(csv_line)))
     }
 }
 

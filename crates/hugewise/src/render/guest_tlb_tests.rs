@@ -94,8 +94,8 @@ fn agreement_contradiction_and_what_is_missing_are_told_apart() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let (head, lines) = guest.csv();
-    assert!(lines.iter().all(|line| line.len() == head.len()));
+    let (head, mut lines) = guest.csv();
+    assert!(lines.all(|line| line.len() == head.len()));
 }
 
 #[test]

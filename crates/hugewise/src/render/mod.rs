@@ -30,6 +30,7 @@ pub mod safe;
 pub mod sheet;
 pub mod size;
 pub mod status;
+pub mod table;
 pub mod terminal;
 pub mod tlb;
 pub mod tone;

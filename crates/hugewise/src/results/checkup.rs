@@ -23,7 +23,7 @@ pub struct Checkup {
     pub doctor: Option<Doctor>,
     /// The processes with most memory on huge pages, and the sums of all.
     pub processes: Option<ProcessList>,
-    /// Virtual machines that run here; left out with the processes.
+    /// Virtual machines that run here; `null` with the processes.
     pub vms: Option<VmList>,
     /// Latency by working set and page kind.
     pub latency: Option<Latency>,
@@ -32,11 +32,11 @@ pub struct Checkup {
     pub tlb: Option<Tlb>,
     /// Latency inside a KVM guest, at one working set.
     pub guest: Option<Guest>,
-    /// What was left out.
+    /// The skipped parts.
     pub skipped: Vec<Skipped>,
 }
 
-/// A part that was left out.
+/// A skipped part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// `doctor`, `ps`, `latency`, `tlb` or `guest`.
