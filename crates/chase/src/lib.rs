@@ -1,4 +1,5 @@
 //! Memory arenas by page kind, pointer rings, timed kernels, clocks and counters: the part that touches memory and time.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(unsafe_code)] // The measuring core; every block says why it is sound.
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]

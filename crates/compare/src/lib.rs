@@ -4,6 +4,8 @@
 //! come to. Each design is an executor: [`live`] starts the program anew for every run; other designs make slices of time
 //! of programs that stay alive ([`inplace`]: of one process whose pages change), and [`score`] says what a slice is worth.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod arms;
 mod around;
 mod code;

@@ -3,6 +3,8 @@
 //! A rule finds something, is clear, or could not be judged because something could not be read. Rules have no state
 //! and do no I/O; ids and names are stable.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod cgroups;
 mod databases;
 mod demand;

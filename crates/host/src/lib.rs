@@ -1,5 +1,7 @@
 //! Asks the machine what decides its page sizes: everything is read through a [`Source`], nothing is ever written.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod config;
 pub mod cpu_list;
 pub mod evidence;

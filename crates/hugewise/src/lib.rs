@@ -1,5 +1,7 @@
 //! The program as a library: its command line, its results, and the forms they are shown in.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod cli;
 pub mod commands;
 pub mod files;

@@ -78,7 +78,7 @@ pub(crate) fn measured(kind: PageKind, bytes: Bytes, (median, half): (f64, f64))
     }
 }
 
-/// Six visits over the whole interval; those of large pages in the other order, so that both are not in step.
+/// Six visits over the whole interval; those of huge pages in the other order, so that the two are not correlated.
 fn visits(kind: PageKind, median: f64, half: f64) -> Vec<f64> {
     let turn = if kind.is_large() { -1.0 } else { 1.0 };
     [-1.0, 0.6, -0.2, 0.2, -0.6, 1.0]
@@ -103,7 +103,7 @@ pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
     }
 }
 
-/// A result around the data, from a machine that never was.
+/// A result around the data, from an invented machine.
 pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
     Envelope {
         schema: crate::show::schema_name::<T>(),
@@ -128,7 +128,7 @@ pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
     }
 }
 
-/// Three processes: a small one, a large one on base pages, one on large pages.
+/// Three processes: a small one, a large one backed by base pages, one backed by huge pages.
 pub(crate) fn process_rows() -> Vec<crate::results::ps::ProcessRow> {
     vec![
         process(10, "init", &[(PageKind::Base, Bytes::mib(4))]),
@@ -182,6 +182,15 @@ pub(crate) fn machine() -> host::Snapshot {
         .line(&format!("{pool}/nr_hugepages"), "0")
         .line(&format!("{pool}/free_hugepages"), "0");
     host::Snapshot::take(&host::Source::from_tree("example", tree))
+}
+
+/// A verdict of which only the sentences matter.
+pub(crate) fn verdict() -> model::verdict::Verdict {
+    let verdict = crate::verdict::verdict(Err("it was skipped"), &machine(), None);
+    model::verdict::Verdict {
+        sentences: vec!["One sentence.".to_owned(); 3],
+        ..verdict
+    }
 }
 
 /// Guest pages of 4K and 2M on base, thp, and a pool that is empty, at three working sets.
@@ -256,7 +265,7 @@ fn operation(name: &str, done: bool) -> Operation {
     }
 }
 
-/// A first level that is told exactly and a second one that is not, on a host with small pages.
+/// A first level that is known exactly and a second one that is not, on a host with 4 KiB pages.
 pub(crate) fn tlb() -> Tlb {
     let estimate = |median: f64| Estimate {
         median,

@@ -10,12 +10,13 @@ use serde::de::DeserializeOwned;
 use crate::cli::typed::Format;
 use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
-use crate::render::long::{Long, Rows};
+use crate::render::long::Long;
 use crate::render::look::Look;
 use crate::render::picture::{self, PictureError};
 use crate::render::report;
 use crate::render::safe;
 use crate::render::sheet::Sheet;
+use crate::render::table::Lines;
 use crate::render::{provenance, terminal};
 use crate::results::Doctor;
 
@@ -32,9 +33,6 @@ pub const CHARTS: [Format; 7] = [
     Format::Html,
 ];
 
-/// Heads and lines of CSV.
-pub type Lines = (Vec<&'static str>, Vec<Vec<String>>);
-
 /// A result that can be shown in every form it has.
 pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     /// Its name in `hugewise/NAME/VERSION`.
@@ -46,7 +44,7 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
 
     /// One line on what it is.
     fn title(&self) -> String;
-    /// What a reader in a hurry wants to know; often nothing.
+    /// The answer in a few sentences; often none.
     fn headlines(&self) -> Vec<String> {
         Vec::new()
     }
@@ -81,12 +79,7 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
         Vec::new()
     }
     /// Its items as CSV.
-    fn csv(&self) -> Lines;
-    /// The same, made one by one.
-    fn csv_rows(&self) -> (Vec<&'static str>, Rows<'_>) {
-        let (head, rows) = self.csv();
-        (head, Box::new(rows.into_iter()))
-    }
+    fn csv(&self) -> Lines<'_>;
 }
 
 /// Why a result could not be shown.
@@ -98,22 +91,22 @@ pub enum ShowError {
     /// There is nothing to draw.
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
     NoChart,
-    /// It is no diagnosis.
+    /// The result has no findings.
     #[error("this result has no findings (`hugewise doctor` has)")]
     NoFindings,
-    /// It is no plan.
+    /// The result is no plan.
     #[error("this result is no plan (`hugewise plan` makes them)")]
     NoPlan,
     /// A value has no JSON form.
     #[error("the result could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// Running it would not do what reading it says.
+    /// The script would do something other than what a reader sees.
     #[error("this plan holds characters that a terminal does not show as they are; no script is made of it")]
     Hostile,
     /// CSV could not be written.
     #[error("the result could not be written as CSV: {0}")]
     Csv(#[from] csv::Error),
-    /// What it is written to does not take it.
+    /// The output could not be written.
     #[error("the result could not be written: {0}")]
     Io(#[from] io::Error),
 }
@@ -141,7 +134,7 @@ pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mu
     let data = &result.data;
     let bytes = match format {
         Format::Json => return json(result, out),
-        Format::Csv => return csv(data.csv_rows(), out),
+        Format::Csv => return csv(data.csv(), out),
         Format::Text => return terminal_text(result, look, out),
         Format::Markdown => return markdown(result, out),
         Format::Svg => svg(&picture::svg(&heat_maps(data), &charts(data)?)?),
@@ -260,7 +253,7 @@ fn json<T: Serialize>(result: &T, out: &mut dyn Write) -> Result<(), ShowError> 
     Ok(out.write_all(b"\n")?)
 }
 
-fn csv((head, rows): (Vec<&'static str>, Rows<'_>), out: &mut dyn Write) -> Result<(), ShowError> {
+fn csv((head, rows): Lines<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(&head)?;
     for row in rows {

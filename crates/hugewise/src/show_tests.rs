@@ -114,7 +114,7 @@ fn machine(name: &str) -> Source {
 fn checkup(name: &str) -> Checkup {
     let source = machine(name);
     Checkup {
-        verdict: vec!["One sentence.".to_owned()],
+        verdict: samples::verdict(),
         inventory: Snapshot::take(&source),
         processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
         vms: Some(VmList::of(&source)),

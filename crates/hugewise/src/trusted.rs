@@ -71,7 +71,7 @@ fn private(path: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// The path without links, if nobody but root and these users can change what stands there: neither the file, nor a directory
+/// The path without links, if only root and these users can change it: neither the file, nor a directory
 /// above it.
 ///
 /// # Errors
@@ -97,7 +97,7 @@ fn others(metadata: &Metadata, users: &[u32], is_above: bool) -> Option<String> 
     }
     // In a sticky directory, such as /tmp, others cannot rename what belongs to another.
     let is_sticky = is_above && mode & 0o1000 != 0;
-    // A user's private group has the user's number, and nobody else in it.
+    // A user's private group has the user's number and no other member.
     let is_private_group = owner != 0 && metadata.gid() == owner;
     let by_group = mode & 0o020 != 0 && !is_private_group;
     ((by_group || mode & 0o002 != 0) && !is_sticky).then(|| "may be changed by other users".to_owned())

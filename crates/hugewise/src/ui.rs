@@ -1,4 +1,6 @@
-//! The only room that prints: results to standard output or a file, everything else to standard error.
+//! The only module that prints: results to standard output or a file, everything else to standard error.
+
+#![allow(clippy::disallowed_methods)]
 
 mod syscall;
 
@@ -36,7 +38,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub enum Outcome {
     /// It did what was asked.
     Done,
-    /// It did, and the answer is the bad news that the exit code was to tell.
+    /// It did, and found what the exit code is to report.
     BadNews,
     /// Ctrl-C or SIGTERM came first; everything was put back.
     Interrupted,
@@ -164,7 +166,7 @@ impl Ui {
         self.say(text);
     }
 
-    /// How the command ended, given what became of the settings meanwhile.
+    /// The command's outcome, given whether all settings were restored.
     pub fn ended(&self, outcome: Outcome) -> Outcome {
         match outcome {
             Outcome::Interrupted if self.is_changed.get() => Outcome::InterruptedUnrestored,
@@ -172,7 +174,7 @@ impl Ui {
         }
     }
 
-    /// Shows lines and asks a question that is answered with yes or no; `None` if there is nobody to ask.
+    /// Shows lines and asks a question that is answered with yes or no; `None` without a terminal to ask on.
     pub fn ask(&self, lines: &[String], question: &str) -> anyhow::Result<Option<bool>> {
         if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
             return Ok(None);
@@ -225,7 +227,7 @@ impl Write for Leaving {
     }
 }
 
-/// A progress bar. It is drawn when it is told something and at no other time: no thread wakes up between two samples.
+/// A progress bar. It is drawn on updates only: no thread wakes up between two samples.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
@@ -310,7 +312,7 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// One line on standard error; where even that is closed there is nobody left to tell.
+/// One line on standard error; nothing if that is closed.
 fn complain(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }

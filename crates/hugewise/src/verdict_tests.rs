@@ -1,7 +1,8 @@
-//! The verdict is honest about what was and was not shown.
+//! The verdict claims what was measured, and nothing more.
 
 use host::Snapshot;
 use model::latency::Latency;
+use model::verdict::{Choice, Saving, Verdict};
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -13,26 +14,56 @@ use crate::results::ProcessList;
 use crate::samples::{curve, machine, measured, process_rows, unmeasured, usual};
 
 #[test]
-fn a_shown_gain_names_size_kind_and_obstacle() {
+fn a_saving_names_its_working_set_its_kind_and_what_limits_it() {
     let totals = ProcessList::new(process_rows(), Sort::Large, None).totals;
-    let sentences = verdict(Ok(&usual()), &machine(), Some(&totals));
-    assert_eq!(sentences.len(), 3);
+    let verdict = verdict(Ok(&usual()), &machine(), Some(&totals));
+    let Saving::Saves {
+        saved,
+        from_bytes,
+        kinds,
+    } = &verdict.saving
+    else {
+        panic!("{verdict:#?}");
+    };
+    assert_eq!(
+        (saved.kind, saved.bytes, *from_bytes),
+        (PageKind::Thp, Bytes::gib(1), Bytes::mib(8))
+    );
+    assert!((saved.percent - 44.4).abs() < 0.1 && saved.percent_interval.is_some_and(|ends| ends.low > 40.0));
+    assert_eq!(kinds.len(), 1);
+    assert_eq!(verdict.choice, Choice::Only { kind: PageKind::Thp });
+    assert_eq!(verdict.limits.thp, Reading::Known("madvise".to_owned()));
+    let [saving, choice, limits] = &verdict.sentences[..] else {
+        panic!("{verdict:#?}");
+    };
     assert!(
-        sentences[0].contains("44.4 %") && sentences[0].contains("from 8M on"),
-        "{sentences:#?}"
+        saving.contains("44.4 %") && saving.contains("from a working set of 8M on"),
+        "{saving}"
+    );
+    assert!(choice.starts_with("thp is the only huge page kind"), "{choice}");
+    assert!(
+        limits.contains("request it with madvise") && limits.contains("No hugetlb pool has any page"),
+        "{limits}"
     );
     assert!(
-        sentences[1].starts_with("Of the large kinds only thp was measured there"),
-        "{sentences:#?}"
+        limits.contains("39.1 % of the 1.5G resident in 3 processes"),
+        "{limits}"
     );
-    assert!(
-        sentences[2].contains("ask with madvise") && sentences[2].contains("no hugetlb pool has any page"),
-        "{sentences:#?}"
-    );
-    assert!(
-        sentences[2].contains("39.1 % of the 1.5G resident in 3 processes"),
-        "{sentences:#?}"
-    );
+}
+
+#[test]
+fn a_verdict_is_read_back_from_its_json() {
+    let mut shown = usual();
+    shown
+        .points
+        .extend(curve(PageKind::HUGETLB_2M, |bytes| (0.9 * bytes.0 as f64, 0.01)).points);
+    let mut without_visits = usual();
+    without_visits.points.iter_mut().for_each(|point| point.visits.clear());
+    for latency in [Ok(&shown), Ok(&without_visits), Err("it was skipped")] {
+        let verdict = verdict(latency, &machine(), None);
+        let json = serde_json::to_string(&verdict).expect("JSON");
+        assert_eq!(serde_json::from_str::<Verdict>(&json).expect("a verdict"), verdict);
+    }
 }
 
 #[test]
@@ -49,8 +80,15 @@ fn the_easiest_kind_within_noise_of_the_best_is_enough() {
         })
         .points,
     );
-    let sentences = verdict(Ok(&latency), &machine(), None);
-    assert!(sentences[1].starts_with("thp is enough"), "{sentences:#?}");
+    let verdict = verdict(Ok(&latency), &machine(), None);
+    assert!(
+        matches!(
+            verdict.choice,
+            Choice::Enough { kind: PageKind::Thp, best: PageKind::HUGETLB_2M, at_most_percent } if at_most_percent < 3.0
+        ),
+        "{verdict:#?}"
+    );
+    assert!(verdict.sentences[1].starts_with("thp is enough"), "{verdict:#?}");
 }
 
 #[test]
@@ -60,12 +98,9 @@ fn the_best_of_two_kinds_has_an_interval_that_is_corrected_for_the_choice() {
         .points
         .extend(curve(PageKind::HUGETLB_2M, |bytes| (0.9 * bytes.0 as f64, 0.01)).points);
     latency.points.retain(|point| point.ns.is_some());
-    let sentences = verdict(Ok(&latency), &machine(), None);
-    assert!(
-        sentences[0].contains("corrected for choosing among 2"),
-        "{sentences:#?}"
-    );
-    let one = verdict(Ok(&usual()), &machine(), None);
+    let two = verdict(Ok(&latency), &machine(), None).sentences;
+    assert!(two[0].contains("corrected for choosing among 2"), "{two:#?}");
+    let one = verdict(Ok(&usual()), &machine(), None).sentences;
     assert!(!one[0].contains("corrected"), "{one:#?}");
 }
 
@@ -77,56 +112,66 @@ fn kinds_that_may_differ_are_not_called_equal() {
     // Not in step with the other kind.
     pool.iter_mut().for_each(|point| point.visits.reverse());
     latency.points.extend(pool);
-    let sentences = verdict(Ok(&latency), &machine(), None);
+    let verdict = verdict(Ok(&latency), &machine(), None);
     assert!(
-        sentences[1].starts_with("hugetlb-2M saved most, but whether thp is as good is not settled"),
-        "{sentences:#?}"
+        matches!(
+            verdict.choice,
+            Choice::Open { best: PageKind::HUGETLB_2M, rival: PageKind::Thp, more_percent } if more_percent.low <= 0.0
+        ),
+        "{verdict:#?}"
+    );
+    assert!(
+        verdict.sentences[1].starts_with("hugetlb-2M saved most, but thp may be as good"),
+        "{verdict:#?}"
     );
 }
 
 #[test]
-fn a_result_without_visits_says_that_it_cannot_tell_how_sure_it_is() {
+fn a_result_without_visits_has_a_saving_without_an_interval() {
     let mut latency = usual();
     latency.points.iter_mut().for_each(|point| point.visits.clear());
-    let sentences = verdict(Ok(&latency), &machine(), None);
+    let verdict = verdict(Ok(&latency), &machine(), None);
     assert!(
-        sentences[0].contains("holds no visits") && sentences[0].contains("thp 44.4 % at 1G"),
-        "{sentences:#?}"
+        verdict.sentences[0].contains("fewer than two visits")
+            && verdict.sentences[0].contains("thp saved 44.4 % at 1G"),
+        "{verdict:#?}"
     );
-    assert!(sentences[1].ends_with("not known."), "{sentences:#?}");
+    assert!(verdict.sentences[1].ends_with("not known."), "{verdict:#?}");
+    assert_eq!(verdict.choice, Choice::Unknown);
 }
 
 #[test]
-fn a_gap_within_noise_is_no_gain() {
+fn a_gap_within_noise_is_no_saving() {
     let mut latency = curve(PageKind::Base, |_| (100.0, 0.05));
     latency.points.extend(curve(PageKind::Thp, |_| (95.0, 0.05)).points);
-    let sentences = verdict(Ok(&latency), &machine(), None);
+    let verdict = verdict(Ok(&latency), &machine(), None);
     assert!(
-        sentences[0].starts_with("No lasting gain from large pages was shown up to a working set of 1G"),
-        "{sentences:#?}"
+        verdict.sentences[0].starts_with("Huge pages show no lasting saving up to a working set of 1G"),
+        "{verdict:#?}"
     );
+    assert_eq!(verdict.choice, Choice::NoDifference);
 }
 
 #[test]
-fn a_gap_that_closes_again_is_not_what_large_pages_buy() {
+fn a_gap_that_closes_again_is_no_saving() {
     let spike = |high: f64| move |bytes: Bytes| (if bytes == Bytes::mib(2) { high } else { 100.0 }, 0.01);
     let mut latency = curve(PageKind::Base, spike(700.0));
     latency.points.extend(curve(PageKind::Thp, spike(90.0)).points);
-    let sentences = verdict(Ok(&latency), &machine(), None);
-    assert!(sentences[0].starts_with("No lasting gain"), "{sentences:#?}");
+    let verdict = verdict(Ok(&latency), &machine(), None);
+    assert!(matches!(verdict.saving, Saving::NoDifference { .. }), "{verdict:#?}");
 }
 
 #[test]
-fn nothing_measured_is_said_with_its_reason() {
-    let sentences = verdict(Err("it was skipped"), &machine(), None);
+fn without_a_measurement_the_reason_is_quoted() {
+    let skipped = verdict(Err("it was skipped"), &machine(), None);
     assert_eq!(
-        sentences[0],
-        "What large pages would buy here was not measured: it was skipped."
+        skipped.sentences[0],
+        "The saving by huge pages was not measured: it was skipped."
     );
     let mut latency = curve(PageKind::Base, |_| (100.0, 0.01));
     latency.points.push(unmeasured(PageKind::HUGETLB_2M, Bytes::mib(1)));
-    let sentences = verdict(Ok(&latency), &machine(), None);
-    assert!(sentences[0].contains("the pool is empty"), "{sentences:#?}");
+    let verdict = verdict(Ok(&latency), &machine(), None);
+    assert!(verdict.sentences[0].contains("the pool is empty"), "{verdict:#?}");
 }
 
 /// A run of base pages and three larger kinds that all take `large` times their time, in eight rounds: each round moves all
@@ -168,11 +213,11 @@ fn the_interval_of_the_kind_that_is_chosen_holds_what_it_truly_saves() {
 }
 
 #[test]
-fn kinds_that_save_nothing_are_seldom_said_to_save_something() {
+fn kinds_that_save_nothing_are_rarely_reported_to_save_something() {
     let mut rng = Pcg64Mcg::seed_from_u64(18);
     let claims = (0..1000).filter(|_| {
         let latency = simulated(&mut rng, 1.0);
-        verdict(Ok(&latency), &machine(), None)[0].starts_with("Large pages save")
+        matches!(verdict(Ok(&latency), &machine(), None).saving, Saving::Saves { .. })
     });
     let claims = claims.count();
     assert!(claims <= 50, "{claims} of 1000");
@@ -181,21 +226,21 @@ fn kinds_that_save_nothing_are_seldom_said_to_save_something() {
 #[test]
 fn pools_that_could_not_be_read_are_neither_absent_nor_empty() {
     let denied = || Unread::new(Cause::Denied, "/sys/kernel/mm/hugepages", "");
-    let said = |machine: &Snapshot| verdict(Ok(&usual()), machine, None).remove(2);
+    let limits = |machine: &Snapshot| verdict(Ok(&usual()), machine, None).sentences.remove(2);
     let mut unread = machine();
     unread.pools = Reading::Unread(denied());
     assert!(
-        said(&unread).contains("whether there are hugetlb pools could not be read"),
+        limits(&unread).contains("The hugetlb pools could not be read"),
         "{}",
-        said(&unread)
+        limits(&unread)
     );
     let mut uncounted = machine();
     if let Reading::Known(pools) = &mut uncounted.pools {
         pools[0].nr = Reading::Unread(denied());
     }
-    let said = said(&uncounted);
+    let limits = limits(&uncounted);
     assert!(
-        said.contains("how many pages the hugetlb pools have could not be read"),
-        "{said}"
+        limits.contains("The size of a hugetlb pool could not be read"),
+        "{limits}"
     );
 }

@@ -28,7 +28,9 @@ fn a_checkup_reads_every_machine_and_says_that_it_cannot_measure() {
     for (name, machine) in machines() {
         let result = checkup(&machine);
         let data = &result["data"];
-        assert_eq!(data["verdict"].as_array().map(Vec::len), Some(3), "{name}");
+        assert_eq!(data["verdict"]["sentences"].as_array().map(Vec::len), Some(3), "{name}");
+        assert_eq!(data["verdict"]["saving"]["outcome"], "not-measured", "{name}");
+        assert_eq!(data["verdict"]["choice"]["outcome"], "unknown", "{name}");
         assert!(data["latency"].is_null(), "{name}");
         let skipped = data["skipped"].to_string();
         assert!(
@@ -47,22 +49,22 @@ fn a_checkup_reads_every_machine_and_says_that_it_cannot_measure() {
 fn verdicts_name_what_stands_in_the_way_on_each_machine() {
     let way = |name: &str| {
         let (_, machine) = machines().into_iter().find(|(known, _)| known == name).expect(name);
-        checkup(&machine)["data"]["verdict"][2]
+        checkup(&machine)["data"]["verdict"]["sentences"][2]
             .as_str()
             .expect("a sentence")
             .to_owned()
     };
     assert!(
-        way("no-thp").contains("there are no transparent large pages"),
+        way("no-thp").starts_with("THP is not available (absent: "),
         "{}",
         way("no-thp")
     );
     assert!(
-        way("no-hugetlb").contains("there are no hugetlb pools"),
+        way("no-hugetlb").contains("There are no hugetlb pools (absent: "),
         "{}",
         way("no-hugetlb")
     );
-    assert!(way("pool-1g").contains("pages of 1G"), "{}", way("pool-1g"));
+    assert!(way("pool-1g").contains("pages of 1G ("), "{}", way("pool-1g"));
 }
 
 #[test]

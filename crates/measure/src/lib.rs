@@ -1,5 +1,7 @@
 //! Latency, TLBs, guests, kernel operations and cores: sweeps that prove what they measured.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod cores;
 pub mod guest;
 pub mod kernelops;

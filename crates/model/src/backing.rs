@@ -53,7 +53,7 @@ impl Backing {
         (total > 0).then(|| self.of(kind).0 as f64 / total as f64)
     }
 
-    /// The share on large pages, from 0 to 1; `None` if nothing is backed.
+    /// The share backed by huge pages, from 0 to 1; `None` if nothing is backed.
     pub fn coverage(&self) -> Option<f64> {
         let total = self.total().0;
         (total > 0).then(|| self.large().0 as f64 / total as f64)

@@ -69,7 +69,7 @@ pub struct Design {
     pub warm_up: u32,
     /// The smallest difference worth a verdict: 0.01 is 1 %.
     pub smallest_effect: f64,
-    /// The share of false verdicts that is put up with, over all arms, metrics and looks together.
+    /// The significance level: the share of false verdicts that is accepted over all arms, metrics and looks together.
     pub alpha: f64,
     /// An arm is in effect if at least this share of the program's memory is on pages of its kind.
     pub least_coverage: f64,
@@ -214,7 +214,7 @@ pub struct Run {
     pub text: Option<Backing>,
     /// Looks at the page kinds, and the seconds that they took.
     pub looks: Looks,
-    /// Regions that the preload served and did not, large pages collapsed from outside, or why pages could not be flipped,
+    /// Regions that the preload served and did not, huge pages collapsed from outside, or why pages could not be flipped,
     /// in words; empty without such.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -228,9 +228,9 @@ pub struct Run {
 pub struct Slice {
     /// What was done before it, and is not part of it.
     pub flip: Flip,
-    /// Memory on large pages at its beginning; `null` if that could not be read.
+    /// Memory backed by huge pages at its beginning; `null` if that could not be read.
     pub large_before: Option<Bytes>,
-    /// Memory on large pages at its end; `null` if that could not be read.
+    /// Memory backed by huge pages at its end; `null` if that could not be read.
     pub large_after: Option<Bytes>,
 }
 
@@ -239,7 +239,7 @@ pub struct Slice {
 pub struct Flip {
     /// Seconds that it took.
     pub seconds: f64,
-    /// Pieces of one large page each that it turned.
+    /// PMD ranges that it changed.
     pub turned: u64,
     /// Pieces that were so already.
     pub already: u64,
@@ -247,9 +247,9 @@ pub struct Flip {
     pub sparse: u64,
     /// Pieces that could not be turned, one entry for each reason.
     pub refused: Vec<Refused>,
-    /// Meanwhile `thp_split_page` of the machine rose by this.
+    /// Increase of the machine's `thp_split_page` during the flip.
     pub splits: Option<u64>,
-    /// Meanwhile `thp_collapse_alloc` of the machine rose by this.
+    /// Increase of the machine's `thp_collapse_alloc` during the flip.
     pub collapses: Option<u64>,
 }
 
@@ -260,7 +260,7 @@ pub struct Restored {
     pub before: Backing,
     /// What backs it now.
     pub after: Reading<Backing>,
-    /// Pieces of one large page each that are not on the pages which they had.
+    /// PMD ranges that are not backed as before.
     pub wrong: u64,
     /// Seconds that it took to give the pages back.
     pub seconds: f64,
@@ -330,7 +330,7 @@ pub enum Verdict {
     NoDifference,
     /// The arm did not get its pages, so that nothing was compared.
     NotInEffect,
-    /// It cannot be told.
+    /// Inconclusive.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! The envelope every JSON result shares: what ran, where, how, and what to warning.
+//! The envelope that every JSON result shares: what ran, where, how, and its warnings.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Envelope<T> {
     pub seed: u64,
     /// When it started, RFC 3339.
     pub started: String,
-    /// What to know before believing it.
+    /// Reservations about the result.
     pub warnings: Vec<Warning>,
     /// The result itself.
     pub data: T,

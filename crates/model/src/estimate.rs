@@ -28,8 +28,8 @@ impl Estimate {
         }
     }
 
-    /// Half the interval's width as a share of the median: 0.01 is "within 1 %". Infinite where a single sample tells nothing
-    /// of how far the next would lie.
+    /// Half the interval's width as a share of the median: 0.01 is "within 1 %". Infinite for a single
+    /// sample, which has no interval.
     pub fn relative_error(&self) -> f64 {
         if self.median == 0.0 || self.samples < 2 {
             f64::INFINITY

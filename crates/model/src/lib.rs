@@ -1,5 +1,7 @@
 //! The words of hugewise: units, page kinds, readings, and the shapes of results. No I/O happens here.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod address;
 mod backing;
 mod bytes;
@@ -21,6 +23,7 @@ mod reading;
 pub mod setup;
 pub mod texts;
 pub mod tlb;
+pub mod verdict;
 pub mod vms;
 mod warning;
 

@@ -13,7 +13,7 @@ use crate::Bytes;
 pub enum PageKind {
     /// The CPU's smallest page (4 KiB on x86-64, 4 to 64 KiB on arm64).
     Base,
-    /// Transparent large pages below the PMD size (several base pages in one folio).
+    /// Transparent huge pages below the PMD size (several base pages in one folio).
     Mthp(Bytes),
     /// Transparent huge pages mapped by one PMD entry (2 MiB on x86-64).
     Thp,

@@ -44,7 +44,7 @@ pub struct Change {
     pub layer: Layer,
     /// What is changed.
     pub target: Target,
-    /// What stands there; where it was not read, nothing may be applied over it.
+    /// The value now; where it could not be read, the change is not applied.
     pub before: Reading<Value>,
     /// What shall stand there.
     pub after: Value,
@@ -156,7 +156,7 @@ pub struct Risk {
     pub restart: Vec<String>,
 }
 
-/// Memory that nobody else can use any more.
+/// Memory that no other program can use any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
@@ -196,7 +196,7 @@ impl Change {
 }
 
 impl Target {
-    /// Can it be written here, or is it for somebody to read?
+    /// Can it be written here, or is it an instruction for an administrator?
     pub fn is_applicable(&self) -> bool {
         !matches!(self, Self::Instruction { .. })
     }

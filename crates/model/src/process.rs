@@ -24,7 +24,7 @@ pub struct ProcessPages {
     pub page_tables: Reading<Bytes>,
     /// Resident bytes by page kind. mTHP needs root (kpageflags); without it those bytes count as base.
     pub backing: Reading<Backing>,
-    /// `false` when the process or an ancestor switched transparent pages off for itself.
+    /// `false` when the process or an ancestor disabled THP for itself.
     pub thp_enabled: Reading<bool>,
 }
 
@@ -43,7 +43,7 @@ pub struct MappingPages {
     pub size: Bytes,
     /// Resident bytes by page kind.
     pub backing: Backing,
-    /// Does the kernel say that transparent pages may be used here?
+    /// The kernel's `THPeligible`: may THP be used here?
     pub thp_eligible: Option<bool>,
     /// The kernel's two-letter flags (`hg` advised, `nh` refused, `ht` hugetlb, ...).
     pub flags: Vec<String>,

@@ -1,14 +1,14 @@
-//! How a running measurement tells how far it is, between samples only.
+//! Progress of a running measurement, reported between visits only.
 
 use std::time::Duration;
 
-/// Told about progress between visits, never between two timed samples.
+/// Receives progress between visits, never between two timed samples.
 pub trait Progress {
     /// `done` from 0 to 1, the time that is left, and what comes next in a few words.
     fn step(&mut self, done: f64, left: Duration, what: &str);
 }
 
-/// Nobody wants to know.
+/// Ignores it.
 impl Progress for () {
     fn step(&mut self, _: f64, _: Duration, _: &str) {}
 }

@@ -40,11 +40,11 @@ pub struct Step {
     pub layer: Layer,
     /// What it changes.
     pub place: String,
-    /// What stood there.
+    /// The value before.
     pub before: String,
     /// What shall stand there.
     pub asked: String,
-    /// What stands there now, as read back.
+    /// The value now, as read back.
     pub obtained: String,
     /// What came of it.
     pub came: Came,
@@ -103,7 +103,7 @@ pub struct Check {
     pub place: String,
     /// What shall stand there.
     pub asked: String,
-    /// What stands there.
+    /// The value now.
     pub found: Reading<String>,
     /// Is that what was asked for?
     pub verdict: Verdict,
@@ -127,7 +127,7 @@ pub enum Verdict {
     NotSeen,
 }
 
-/// A process that uses large pages.
+/// A process that uses huge pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// Its id.
@@ -156,7 +156,7 @@ pub struct Back {
     pub place: String,
     /// What was found there.
     pub found: String,
-    /// What stood there before hugewise changed it.
+    /// The value before hugewise changed it.
     pub before: String,
     /// What came of it.
     pub came: BackCame,
@@ -168,7 +168,7 @@ pub struct Back {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BackCame {
-    /// What stood there before stands there again.
+    /// The value from before is restored.
     Restored,
     /// It did already.
     AlreadyBack,
@@ -211,11 +211,11 @@ pub struct Run {
 pub struct Held {
     /// The place.
     pub place: String,
-    /// What stood there before.
+    /// The value before.
     pub before: String,
     /// What hugewise put there.
     pub put: String,
-    /// What stands there now.
+    /// The value now.
     pub now: Reading<String>,
 }
 

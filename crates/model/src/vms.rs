@@ -12,7 +12,7 @@ pub struct Vm {
     pub pid: u32,
     /// The program: `qemu`, `cloud-hypervisor`, `firecracker`, or the name of another process that holds a KVM machine.
     pub program: String,
-    /// The machine's own name, if its command line tells one.
+    /// The virtual machine's name, if its command line has one.
     pub name: Option<String>,
     /// Does it run under KVM (or else by interpretation)?
     pub kvm: Reading<bool>,
@@ -22,7 +22,7 @@ pub struct Vm {
     pub backing: Reading<Backing>,
     /// Address space of those mappings.
     pub mapped: Bytes,
-    /// How those mappings were told from others: `by size` or `largest`.
+    /// How those mappings were identified: `by size` or `largest`.
     pub found: Option<String>,
     /// Pages that KVM maps for the guest right now, by size.
     pub kvm_pages: Reading<KvmPages>,
@@ -46,7 +46,7 @@ pub struct Configured {
 pub struct Region {
     /// Its size.
     pub size: Bytes,
-    /// The page kind asked for; `null` if that is left to the host's transparent pages.
+    /// The page kind asked for; `null` if that is left to the host's THP policy.
     pub kind: Option<PageKind>,
 }
 

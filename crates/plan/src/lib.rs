@@ -1,5 +1,7 @@
 //! From goals to changes: what to set on this machine, layer by layer, so that it gives the pages wanted. Pure.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod goal;
 
 mod boot;

@@ -2,6 +2,8 @@
 //!
 //! Whatever is started here is told to a guardian first, so that it ends with this process even if that is killed.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod guard;
 pub mod halt;
 mod handles;

@@ -4,6 +4,8 @@
 //! it reaches the kernel, so that whatever ends the run (success, an error, a panic, SIGKILL), either the lease's `Drop` or
 //! [`Writer::recover`] of the next run puts the pools back.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod error;
 mod gave_back;
 mod journal;

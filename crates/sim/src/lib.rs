@@ -1,5 +1,7 @@
 //! Address translation on paper: what TLBs reach, what CPUs are known to have, simulated TLBs; and page counts.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod cpus;
 pub mod reach;
 pub mod size;

@@ -9,6 +9,8 @@
 //! | do visits agree? | [`disagreement`] |
 //! | in which order are points visited? | [`rounds::order`] |
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod interval;
 mod ratio;
 pub mod rounds;

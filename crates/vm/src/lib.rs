@@ -2,6 +2,7 @@
 //!
 //! The guest's page tables map its memory at the very addresses the host uses, so that a ring of pointers built
 //! natively can be walked by the same bytes on both sides; what differs is translation alone.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(unsafe_code)] // KVM's memory slots and the guest's memory are raw memory by nature.
 
 pub mod beside;

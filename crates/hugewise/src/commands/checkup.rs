@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::Snapshot;
-use model::guest::{Guest, GuestPage};
-use model::latency::{Access, Latency, Pattern};
+use model::guest::Guest;
+use model::latency::Latency;
 use model::tlb::Tlb;
 use model::{Bytes, Envelope, PageKind, Warning};
 
-use super::latency::{Wish, room, usual_kinds};
+use super::latency::room;
 use super::stop::Stop;
 use super::{Desk, guest, latency, ps, tlb};
 use crate::cli::meaning::{FROM, TO};
@@ -81,14 +81,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     };
     let outcome = desk.give_with(&result, form, look)?;
     desk.ui.note(&format!(
-        "{} and {} hold all of it",
+        "{} and {} hold the whole result",
         files.report.path.display(),
         files.json.path.display()
     ));
     Ok(outcome)
 }
 
-/// What became of the parts: what was left out, and warnings.
+/// The skipped parts and the warnings of the others.
 #[derive(Default)]
 struct Parts {
     skipped: Vec<Skipped>,
@@ -96,7 +96,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// A part that is there, or an entry among those left out.
+    /// The part, or an entry among the skipped ones.
     fn read<T>(&mut self, name: &str, part: anyhow::Result<T>) -> Option<T> {
         part.map_err(|error| {
             self.skipped.push(Skipped {
@@ -129,21 +129,21 @@ impl Parts {
 
 fn doctor(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> anyhow::Result<Doctor> {
     if typed.skip.contains(&Part::Doctor) {
-        bail!("left out by --skip doctor");
+        bail!("skipped by --skip doctor");
     }
     Ok(Doctor::of(&super::doctor::evidence(desk, snapshot.clone())))
 }
 
 fn processes(desk: &Desk<'_>, typed: &typed::Checkup, snapshot: &Snapshot) -> anyhow::Result<ProcessList> {
     if typed.skip.contains(&Part::Ps) {
-        bail!("left out by --skip ps");
+        bail!("skipped by --skip ps");
     }
     ps::list(&desk.source, snapshot, Sort::Large, Some(MOST_PROCESSES))
 }
 
 fn must_be_live(desk: &Desk<'_>) -> anyhow::Result<()> {
     if !desk.source.is_live() {
-        bail!("a captured machine can be read but not measured; run this on the machine itself");
+        bail!("a captured machine can be read but not measured (run this on the machine itself)");
     }
     Ok(())
 }
@@ -155,10 +155,14 @@ fn latency(
     stop: &Stop,
 ) -> anyhow::Result<Option<(Latency, Vec<Warning>)>> {
     if typed.skip.contains(&Part::Latency) {
-        bail!("left out by --skip latency");
+        bail!("skipped by --skip latency");
     }
     must_be_live(desk)?;
-    let spec = wish(typed.quick, snapshot)?.spec(snapshot, desk.seed)?;
+    let spec = measure::latency::Spec {
+        sizes: sizes(typed.quick, snapshot)?,
+        budget: typed.quick.then_some(QUICK_BUDGET),
+        ..latency::usual(snapshot, desk.seed)?
+    };
     latency::measure(&desk.ui, stop, &spec, typed.no_pool)
 }
 
@@ -170,7 +174,7 @@ fn tlb(
     stop: &Stop,
 ) -> anyhow::Result<Option<(Tlb, Vec<Warning>)>> {
     if typed.skip.contains(&Part::Tlb) {
-        bail!("left out by --skip tlb");
+        bail!("skipped by --skip tlb");
     }
     must_be_live(desk)?;
     let kinds = if typed.quick {
@@ -189,41 +193,28 @@ fn guest(
     stop: &Stop,
 ) -> anyhow::Result<Option<(Guest, Vec<Warning>)>> {
     if typed.skip.contains(&Part::Guest) {
-        bail!("left out by --skip guest");
+        bail!("skipped by --skip guest");
     }
     if typed.quick {
-        bail!("left out by --quick; `hugewise measure guest` measures it");
+        bail!("skipped by --quick; `hugewise measure guest` measures it");
     }
     must_be_live(desk)?;
-    let wish = guest::Wish {
-        guest_pages: vec![GuestPage::Size4K, GuestPage::Size2M],
-        kinds: usual_kinds(snapshot),
+    let spec = measure::guest::Spec {
         sizes: vec![GUEST_SIZE.min(room(snapshot)?)],
-        pattern: Pattern::RandomLine,
-        access: Access::Read,
-        budget: GUEST_BUDGET,
-        cpu: None,
-        node: None,
+        budget: Some(GUEST_BUDGET),
+        ..guest::usual(snapshot, desk.seed)?
     };
-    guest::measure(&desk.ui, stop, &wish.spec(snapshot, desk.seed)?, typed.no_pool)
+    guest::measure(&desk.ui, stop, &spec, typed.no_pool)
 }
 
-/// The usual kinds over the usual sizes; a quick one takes whole octaves up to 1G, since bringing pages in takes longest.
-fn wish(quick: bool, snapshot: &Snapshot) -> anyhow::Result<Wish> {
+/// The usual working sets; a quick checkup takes whole octaves up to 1G, since bringing pages in takes longest.
+fn sizes(quick: bool, snapshot: &Snapshot) -> anyhow::Result<Vec<Bytes>> {
     let largest = if quick { Bytes::gib(1) } else { TO };
     let mut sizes = measure::latency::sizes(FROM, largest.min(room(snapshot)?).max(FROM));
     if quick {
         sizes.retain(|size: &Bytes| size.0.is_power_of_two());
     }
-    Ok(Wish {
-        kinds: usual_kinds(snapshot),
-        sizes,
-        patterns: vec![Pattern::RandomLine],
-        accesses: vec![Access::Read],
-        budget: quick.then_some(QUICK_BUDGET),
-        cpu: None,
-        node: None,
-    })
+    Ok(sizes)
 }
 
 /// The files that stay, found writable before anything is measured. A run that ends without a result leaves old ones as

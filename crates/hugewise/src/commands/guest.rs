@@ -11,7 +11,7 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
-use super::latency::{available, note_limit, room};
+use super::latency::{available, note_limit, room, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
@@ -25,7 +25,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     desk.must_be_live("measuring")?;
     let form = desk.form::<Guest>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
-    let spec = Wish::typed(typed, &snapshot)?.spec(&snapshot, desk.seed)?;
+    let spec = typed_spec(typed, &snapshot, desk.seed)?;
     let stop = Stop::on_signals()?;
     let Some((guest, warnings)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
         return Ok(Outcome::Interrupted);
@@ -40,56 +40,42 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
     desk.give_with(&result, form, look)
 }
 
-/// What to measure, as far as the user cares.
-pub(super) struct Wish {
-    pub(super) guest_pages: Vec<GuestPage>,
-    pub(super) kinds: Vec<PageKind>,
-    pub(super) sizes: Vec<Bytes>,
-    pub(super) pattern: Pattern,
-    pub(super) access: Access,
-    pub(super) budget: Duration,
-    pub(super) cpu: Option<u32>,
-    pub(super) node: Option<u32>,
+/// The measurement that was typed.
+fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+    Ok(Spec {
+        guest_pages: typed.guest_pages.clone(),
+        kinds: match typed.pages.is_empty() {
+            true => all_kinds(snapshot),
+            false => typed.pages.clone(),
+        },
+        sizes: typed.working_sets(room(snapshot)?, measure::guest::MOST_SIZES)?,
+        pattern: typed.pattern,
+        access: typed.access,
+        budget: Some(typed.budget.unwrap_or(BUDGET)),
+        cpu: typed.placement.cpu,
+        node: typed.placement.node,
+        ..usual(snapshot, seed)?
+    })
 }
 
-impl Wish {
-    fn typed(typed: &typed::Guest, snapshot: &Snapshot) -> anyhow::Result<Self> {
-        let kinds = if typed.pages.is_empty() {
-            all_kinds(snapshot)
-        } else {
-            typed.pages.clone()
-        };
-        Ok(Self {
-            guest_pages: typed.guest_pages.clone(),
-            kinds,
-            sizes: typed.working_sets(room(snapshot)?, measure::guest::MOST_SIZES)?,
-            pattern: typed.pattern,
-            access: typed.access,
-            budget: typed.budget.unwrap_or(BUDGET),
-            cpu: typed.placement.cpu,
-            node: typed.placement.node,
-        })
-    }
-
-    /// The same with what depends on the machine.
-    pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
-        Ok(Spec {
-            guest_pages: self.guest_pages,
-            kinds: self.kinds,
-            sizes: self.sizes,
-            pattern: self.pattern,
-            access: self.access,
-            budget: Some(self.budget),
-            seed,
-            cpu: self.cpu,
-            node: self.node,
-            base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-            // Without THP no kind needs it; the value only has to be a size.
-            pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
-            available: available(snapshot)?,
-            mmu: snapshot.kvm.mmu.clone(),
-        })
-    }
+/// Random reads of the usual page kinds in guests on this machine, without a working set yet.
+pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+    Ok(Spec {
+        guest_pages: vec![GuestPage::Size4K, GuestPage::Size2M],
+        kinds: usual_kinds(snapshot),
+        sizes: Vec::new(),
+        pattern: Pattern::RandomLine,
+        access: Access::Read,
+        budget: None,
+        seed,
+        cpu: None,
+        node: None,
+        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
+        // Without THP no kind needs it; the value only has to be a size.
+        pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+        available: available(snapshot)?,
+        mmu: snapshot.kvm.mmu.clone(),
+    })
 }
 
 /// base, thp, and pages from pools of 2M and 1G, where the kernel has them.

@@ -19,8 +19,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
     desk.must_be_live("measuring")?;
     let form = desk.form::<Latency>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
-    let wish = Wish::typed(typed, &snapshot)?;
-    let spec = wish.spec(&snapshot, desk.seed)?;
+    let spec = typed_spec(typed, &snapshot, desk.seed)?;
     let stop = Stop::on_signals()?;
     let Some((latency, warnings)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
         return Ok(Outcome::Interrupted);
@@ -31,57 +30,44 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
     desk.give_with(&result, form, look)
 }
 
-/// What to measure, as far as the user cares.
-pub(super) struct Wish {
-    pub(super) kinds: Vec<PageKind>,
-    pub(super) sizes: Vec<Bytes>,
-    pub(super) patterns: Vec<Pattern>,
-    pub(super) accesses: Vec<Access>,
-    pub(super) budget: Option<Duration>,
-    pub(super) cpu: Option<u32>,
-    pub(super) node: Option<u32>,
+/// The measurement that was typed.
+fn typed_spec(typed: &typed::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+    let usual = usual(snapshot, seed)?;
+    Ok(Spec {
+        kinds: match typed.pages.is_empty() {
+            true => usual.kinds,
+            false => typed.pages.clone(),
+        },
+        sizes: typed.working_sets(room(snapshot)?, measure::latency::sizes)?,
+        patterns: typed.pattern.clone(),
+        accesses: typed.access.each(),
+        budget: typed.budget,
+        cpu: typed.placement.cpu,
+        node: typed.placement.node,
+        ..usual
+    })
 }
 
-impl Wish {
-    fn typed(typed: &typed::Latency, snapshot: &Snapshot) -> anyhow::Result<Self> {
-        let kinds = if typed.pages.is_empty() {
-            usual_kinds(snapshot)
-        } else {
-            typed.pages.clone()
-        };
-        Ok(Self {
-            kinds,
-            sizes: typed.working_sets(room(snapshot)?, measure::latency::sizes)?,
-            patterns: typed.pattern.clone(),
-            accesses: typed.access.each(),
-            budget: typed.budget,
-            cpu: typed.placement.cpu,
-            node: typed.placement.node,
-        })
-    }
-
-    /// The same with what depends on the machine.
-    pub(super) fn spec(self, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
-        let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
-        let last = (2..=4).filter_map(level).max();
-        Ok(Spec {
-            kinds: self.kinds,
-            sizes: self.sizes,
-            patterns: self.patterns,
-            accesses: self.accesses,
-            budget: self.budget,
-            seed,
-            cpu: self.cpu,
-            node: self.node,
-            one_node: snapshot.topology.nodes.known().is_none_or(|nodes| nodes.len() < 2),
-            base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-            // Without THP no kind needs it; the value only has to be a size.
-            pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
-            private_cache: level(2),
-            last_cache: last,
-            available: available(snapshot)?,
-        })
-    }
+/// Random reads of the usual page kinds on this machine, without a working set yet.
+pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+    let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
+    Ok(Spec {
+        kinds: usual_kinds(snapshot),
+        sizes: Vec::new(),
+        patterns: vec![Pattern::RandomLine],
+        accesses: vec![Access::Read],
+        budget: None,
+        seed,
+        cpu: None,
+        node: None,
+        one_node: snapshot.topology.nodes.known().is_none_or(|nodes| nodes.len() < 2),
+        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
+        // Without THP no kind needs it; the value only has to be a size.
+        pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+        private_cache: level(2),
+        last_cache: (2..=4).filter_map(level).max(),
+        available: available(snapshot)?,
+    })
 }
 
 /// base, thp, and 2M pages from a pool, where the kernel has them.

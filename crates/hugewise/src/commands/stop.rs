@@ -1,5 +1,5 @@
-//! Ctrl-C and friends: a flag that is looked at between samples, so that everything can be put back first, and an end within a
-//! second where nothing has to be.
+//! SIGINT, SIGTERM and SIGHUP: a flag that is polled between samples, so that settings are restored first, and an end within a second
+//! where nothing was changed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -14,10 +14,10 @@ use signal_hook::low_level::emulate_default_handler;
 use crate::helper;
 use crate::ui::INTERRUPTED;
 
-/// Longer than a command that only reads needs between two looks at the flag, unless something holds it up.
+/// Longer than a command that only reads needs between two polls of the flag, unless it blocks.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How the program ends when it is told to.
+/// How the program ends on a signal.
 static MANNER: AtomicU8 = AtomicU8::new(AT_ONCE);
 const AT_ONCE: u8 = 0;
 const AFTER_GRACE: u8 = 1;
@@ -43,8 +43,8 @@ impl Stop {
         ASKED.load(Ordering::Relaxed)
     }
 
-    /// Does what changes nothing and may be held up by others, such as reading what belongs to other processes. A signal ends
-    /// the program soon, whatever this waits for.
+    /// Runs what changes nothing and may block, such as reading the files of other processes. A signal ends the program within
+    /// [`GRACE`], whatever this waits for.
     pub(super) fn while_reading<T>(self, read: impl FnOnce() -> T) -> T {
         MANNER.store(AFTER_GRACE, Ordering::SeqCst);
         let read = read();

@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What a kill leaves of it: the file stays, and nobody holds its lock.
+    /// What a kill leaves of it: the file stays, and its lock is free.
     #[cfg(test)]
     pub(super) fn abandon(mut self) {
         self.file = None;

@@ -4,9 +4,10 @@ use model::setup::{Applied, Came, End, Step};
 
 use super::look::Look;
 use super::sheet::{Sheet, printable};
+use super::table::{self, Field, Lines};
 use super::words::counted;
 use crate::cli::typed::Format;
-use crate::show::{self, Lines, Show, TABLES};
+use crate::show::{self, Show, TABLES};
 
 impl Show for Applied {
     const FORMS: &'static [Format] = &TABLES;
@@ -60,25 +61,29 @@ impl Show for Applied {
             .join("\n")
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["id", "layer", "place", "before", "asked", "obtained", "came", "note"];
-        let line = |step: &Step| {
-            let [id, layer] = [step.id.clone(), step.layer.to_string()];
-            let values = [&step.place, &step.before, &step.asked, &step.obtained].map(Clone::clone);
-            let end = [word(step.came).to_owned(), step.note.clone()];
-            [id, layer].into_iter().chain(values).chain(end).collect()
-        };
-        (head, self.steps.iter().map(line).collect())
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.steps.iter())
     }
 }
 
+fn fields<'a>() -> [Field<&'a Step>; 8] {
+    [
+        Field::csv("id", |step| step.id.clone()),
+        Field::csv("layer", |step| step.layer.to_string()),
+        Field::both("what", "place", |step| step.place.clone()),
+        Field::both("before", "before", |step| step.before.clone()),
+        Field::both("asked", "asked", |step| step.asked.clone()),
+        Field::both("obtained", "obtained", |step| step.obtained.clone()),
+        Field::both("", "came", |step| word(step.came).to_owned()),
+        Field::csv("note", |step| step.note.clone()),
+    ]
+}
+
 fn changes(applied: &Applied) -> Sheet {
-    let mut sheet = Sheet::new("Changes", ["what", "before", "asked", "obtained", ""]);
-    for step in applied.steps.iter().filter(|step| step.came != Came::ToDo) {
-        sheet.row([&step.place, &step.before, &step.asked, &step.obtained, word(step.came)]);
-        if !step.note.is_empty() {
-            sheet.note(format!("{}: {}", step.place, step.note));
-        }
+    let tried = || applied.steps.iter().filter(|step| step.came != Came::ToDo);
+    let mut sheet = table::sheet("Changes", &fields(), tried());
+    for step in tried().filter(|step| !step.note.is_empty()) {
+        sheet.note(format!("{}: {}", step.place, step.note));
     }
     applied.notes.iter().for_each(|note| sheet.note(note));
     sheet

@@ -140,7 +140,7 @@ fn log_axis(low: f64, high: f64, max: usize) -> Axis {
 fn linear_axis(low: f64, high: f64, max: usize) -> Axis {
     let span = (high - low).max(1e-9);
     let step = round_step(span / max.max(2) as f64);
-    // As many decimals as tell neighbours apart.
+    // As many decimals as adjacent labels need to differ.
     let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
     let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
     let ticks = (first..=last).map(|n| n as f64 * step);

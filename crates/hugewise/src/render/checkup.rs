@@ -5,10 +5,11 @@ use model::tlb::Verdict;
 
 use super::figure::Figure;
 use super::sheet::Sheet;
+use super::table::Lines;
 use super::{doctor, guest, inventory, latency, tlb};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
-use crate::show::{CHARTS, Lines, Show};
+use crate::show::{CHARTS, Show};
 
 /// Processes on a terminal.
 const FEW: usize = 8;
@@ -18,7 +19,7 @@ impl Show for Checkup {
     const NAME: &'static str = "checkup";
 
     fn title(&self) -> String {
-        format!("Large pages on {}", self.inventory.source)
+        format!("Huge pages on {}", self.inventory.source)
     }
 
     fn headlines(&self) -> Vec<String> {
@@ -26,7 +27,12 @@ impl Show for Checkup {
             .tlb
             .as_ref()
             .filter(|tlb| tlb.host_backing.verdict != Verdict::Unknown);
-        self.verdict.iter().cloned().chain(backing.map(tlb::backing)).collect()
+        self.verdict
+            .sentences
+            .iter()
+            .cloned()
+            .chain(backing.map(tlb::backing))
+            .collect()
     }
 
     fn lead(&self) -> Option<Sheet> {
@@ -50,7 +56,7 @@ impl Show for Checkup {
             .collect()
     }
 
-    /// About two screens: some working sets, the first processes, what the guest says, the machine in a few lines.
+    /// About two screens: some working sets, the first processes, the readings of the guest, the machine in a few lines.
     fn brief_sheets(&self) -> Vec<Sheet> {
         let latency = self.latency.iter().flat_map(latency::brief_sheets);
         let processes = self.processes.iter().map(|list| ProcessList {
@@ -74,12 +80,15 @@ impl Show for Checkup {
     }
 
     /// The points of the latency measurement; the rest has no one shape of lines.
-    fn csv(&self) -> Lines {
-        self.latency.as_ref().map(latency::csv).unwrap_or_default()
+    fn csv(&self) -> Lines<'_> {
+        match &self.latency {
+            Some(latency) => latency::csv(latency),
+            None => (Vec::new(), Box::new(std::iter::empty())),
+        }
     }
 }
 
-/// What the matrix says, without the matrix.
+/// The readings of the matrix, without the matrix.
 fn readings(guest: &Guest) -> Sheet {
     let mut sheet = Sheet::new(&guest.title(), [""; 0]);
     guest.readings.iter().for_each(|reading| sheet.note(reading));
@@ -94,7 +103,7 @@ impl Checkup {
     }
 
     fn skipped(&self) -> Option<Sheet> {
-        let mut sheet = Sheet::new("Left out", ["part", "why"]);
+        let mut sheet = Sheet::new("Skipped", ["part", "why"]);
         for skipped in &self.skipped {
             sheet.row([&skipped.part, &skipped.why]);
         }
@@ -113,7 +122,7 @@ mod tests {
     #[test]
     fn the_text_fits_two_screens_and_the_page_has_everything() {
         let checkup = Checkup {
-            verdict: vec!["One sentence.".to_owned(); 3],
+            verdict: samples::verdict(),
             inventory: samples::machine(),
             processes: Some(ProcessList::new(samples::process_rows(), Sort::Large, None)),
             vms: None,
@@ -146,7 +155,7 @@ mod tests {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(
-            text.contains("level 2: the knee is soft") && text.contains("backs this machine's large pages with 4 KiB")
+            text.contains("level 2: the knee is soft") && text.contains("backs this machine's huge pages with 4 KiB")
         );
         for part in [
             "tlb-pages",

@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 
 use model::collapse::Collapse;
-use model::{Backing, PageKind};
+use model::{Backing, Bytes, PageKind};
 
 use super::axis::number;
 use super::latency::spread;
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for Collapse {
     const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "collapse";
 
     fn title(&self) -> String {
-        format!("Large pages for process {} ({})", self.pid, self.name)
+        format!("Huge pages for process {} ({})", self.pid, self.name)
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -29,7 +30,7 @@ impl Show for Collapse {
             let amounts = [&self.before, &self.after].map(|backing| backing.of(kind).to_string());
             sheet.row(std::iter::once(kind.to_string()).chain(amounts));
         }
-        sheet.row(["on large, %".to_owned(), share(&self.before), share(&self.after)]);
+        sheet.row(["on huge pages, %".to_owned(), share(&self.before), share(&self.after)]);
         sheet.note(pieces(self));
         for refused in &self.refused {
             let (pieces, error, meaning) = (refused.pieces, &refused.error, &refused.meaning);
@@ -39,25 +40,21 @@ impl Show for Collapse {
         vec![sheet]
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["pid", "name", "range", "when", "kind", "bytes"];
-        let lines = [("before", &self.before), ("after", &self.after)];
-        let line = |when: &str, kind: String, bytes: u64| {
-            vec![
-                self.pid.to_string(),
-                self.name.clone(),
-                self.range.clone(),
-                when.to_owned(),
-                kind,
-                bytes.to_string(),
-            ]
-        };
-        let lines = lines.into_iter().flat_map(|(when, backing)| {
-            backing
-                .iter()
-                .map(move |(kind, bytes)| line(when, kind.to_string(), bytes.0))
-        });
-        (head, lines.collect())
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<(&Self, &str, PageKind, Bytes)>; _] = [
+            Field::csv("pid", |(collapse, ..)| collapse.pid.to_string()),
+            Field::csv("name", |(collapse, ..)| collapse.name.clone()),
+            Field::csv("range", |(collapse, ..)| collapse.range.clone()),
+            Field::csv("when", |(_, when, ..)| (*when).to_owned()),
+            Field::csv("kind", |(_, _, kind, _)| kind.to_string()),
+            Field::csv("bytes", |(.., bytes)| bytes.0.to_string()),
+        ];
+        let amounts = |(when, backing): (&'static str, &'_ Backing)| (when, backing.iter().collect::<Vec<_>>());
+        let both = [("before", &self.before), ("after", &self.after)].map(amounts);
+        let items = both
+            .into_iter()
+            .flat_map(move |(when, amounts)| amounts.into_iter().map(move |(kind, bytes)| (self, when, kind, bytes)));
+        lines(fields, items)
     }
 }
 

@@ -6,15 +6,16 @@ mod parts;
 mod runs;
 
 use compare::bloat;
-use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Verdict};
+use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Run, Verdict};
 use model::{Backing, Bytes, Estimate, Reading};
 
 use super::figure::Figure;
 use super::kernelops::time;
 use super::look::Look;
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
 use crate::cli::typed::Format;
-use crate::show::{self, CHARTS, Lines, Show};
+use crate::show::{self, CHARTS, Show};
 
 impl Show for Compare {
     const FORMS: &'static [Format] = &CHARTS;
@@ -52,7 +53,7 @@ impl Show for Compare {
         metrics.filter_map(|metric| runs::chart(self, metric)).collect()
     }
 
-    fn csv(&self) -> Lines {
+    fn csv(&self) -> Lines<'_> {
         csv(self)
     }
 }
@@ -332,30 +333,32 @@ fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
     sheet
 }
 
-fn csv(compare: &Compare) -> Lines {
-    let head = vec!["arm", "turn", "block", "again", "metric", "value"];
-    let mut lines = Vec::new();
-    for arm in &compare.arms {
-        for run in &arm.runs {
-            let coverage = run.coverage(arm.kind).ok().map(|share| ("coverage", share));
-            let coverage = coverage.map(|(name, share)| (name.to_owned(), share));
-            let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), *value));
-            let backing = run.backing.known().into_iter().flat_map(Backing::iter);
-            let backing = backing.map(|(kind, bytes)| (format!("backing-{kind}"), bytes.0 as f64));
-            for (name, value) in metrics.chain(coverage).chain(backing) {
-                let cells = [
-                    arm.name.clone(),
-                    run.turn.to_string(),
-                    run.block.to_string(),
-                    run.again.to_string(),
-                    name,
-                    value.to_string(),
-                ];
-                lines.push(cells.to_vec());
-            }
-        }
-    }
-    (head, lines)
+/// A run of an arm, and one of its values by name.
+type Value<'a> = (&'a Arm, &'a Run, String, f64);
+
+fn csv(compare: &Compare) -> Lines<'_> {
+    let fields: [Field<Value<'_>>; _] = [
+        Field::csv("arm", |(arm, ..)| arm.name.clone()),
+        Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
+        Field::csv("block", |(_, run, ..)| run.block.to_string()),
+        Field::csv("again", |(_, run, ..)| run.again.to_string()),
+        Field::csv("metric", |(_, _, name, _)| name.clone()),
+        Field::csv("value", |(.., value)| value.to_string()),
+    ];
+    let runs = compare
+        .arms
+        .iter()
+        .flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
+    lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
+}
+
+fn values<'a>(arm: &'a Arm, run: &'a Run) -> impl Iterator<Item = Value<'a>> {
+    let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), *value));
+    let coverage = run.coverage(arm.kind).ok().map(|share| ("coverage".to_owned(), share));
+    let backing = run.backing.known().into_iter().flat_map(Backing::iter);
+    let backing = backing.map(|(kind, bytes)| (format!("backing-{kind}"), bytes.0 as f64));
+    let values = metrics.chain(coverage).chain(backing);
+    values.map(move |(name, value)| (arm, run, name, value))
 }
 
 #[cfg(test)]

@@ -148,7 +148,9 @@ fn what_does_not_count_says_why_and_a_few_pairs_have_no_interval() {
 
 #[test]
 fn csv_has_every_value() {
-    let (head, lines) = compare(Verdict::Better).csv();
+    let compare = compare(Verdict::Better);
+    let (head, lines) = compare.csv();
+    let lines: Vec<_> = lines.collect();
     assert!(lines.iter().all(|line| line.len() == head.len()));
     assert_eq!(lines.len(), 18 * 4);
     assert_eq!(lines[0], ["base", "0", "0", "false", "memory", "1073741824"]);

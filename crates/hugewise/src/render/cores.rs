@@ -4,8 +4,10 @@ use model::Estimate;
 use model::cores::{Cores, Pair, Relation};
 
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::words::or_empty;
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
@@ -26,7 +28,7 @@ impl Show for Cores {
         vec![matrix(self)]
     }
 
-    fn csv(&self) -> Lines {
+    fn csv(&self) -> Lines<'_> {
         csv(self)
     }
 }
@@ -99,19 +101,19 @@ fn half(estimate: Estimate) -> f64 {
     (estimate.high - estimate.low) / 2.0
 }
 
-fn csv(cores: &Cores) -> Lines {
-    let head = vec!["cpu", "other", "round_trip_ns", "low", "high", "slowdown", "relation"];
-    let line = |pair: &Pair| {
-        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        vec![
-            pair.cpus[0].to_string(),
-            pair.cpus[1].to_string(),
-            number(pair.round_trip_ns.map(|trip| trip.median)),
-            number(pair.round_trip_ns.map(|trip| trip.low)),
-            number(pair.round_trip_ns.map(|trip| trip.high)),
-            number(pair.slowdown.map(|slowdown| slowdown.median)),
-            format!("{:?}", pair.relation).to_lowercase(),
-        ]
-    };
-    (head, cores.pairs.iter().map(line).collect())
+fn csv(cores: &Cores) -> Lines<'_> {
+    let fields: [Field<&Pair>; _] = [
+        Field::csv("cpu", |pair| pair.cpus[0].to_string()),
+        Field::csv("other", |pair| pair.cpus[1].to_string()),
+        Field::csv("round_trip_ns", |pair| {
+            or_empty(pair.round_trip_ns.map(|trip| trip.median))
+        }),
+        Field::csv("low", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.low))),
+        Field::csv("high", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.high))),
+        Field::csv("slowdown", |pair| {
+            or_empty(pair.slowdown.map(|slowdown| slowdown.median))
+        }),
+        Field::csv("relation", |pair| format!("{:?}", pair.relation).to_lowercase()),
+    ];
+    lines(fields, cores.pairs.iter())
 }

@@ -6,10 +6,11 @@ use model::{Backing, PageKind, Reading};
 use super::look::Look;
 use super::safe::printable;
 use super::sheet::Sheet;
-use super::words::counted;
+use super::table::{self, Field, Lines};
+use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Explain;
-use crate::show::{Lines, Show, TABLES, wrapped};
+use crate::show::{Show, TABLES, wrapped};
 
 impl Show for Explain {
     const FORMS: &'static [Format] = &TABLES;
@@ -35,27 +36,36 @@ impl Show for Explain {
         programs.collect::<Vec<_>>().join("\n")
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec![
-            "pid",
-            "name",
-            "in_use",
-            "part",
-            "size",
-            "touched",
-            "page",
-            "pages",
-            "touched_pages",
-            "reserved_pages",
-            "needs_pages",
-            "backing",
-        ];
-        let lines = self
-            .programs
-            .iter()
-            .flat_map(|usage| usage.parts.iter().map(|part| csv_line(usage, part)));
-        (head, lines.collect())
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.programs.iter().flat_map(parts))
     }
+}
+
+fn parts(usage: &Usage) -> impl Iterator<Item = (&Usage, &Part)> {
+    usage.parts.iter().map(move |part| (usage, part))
+}
+
+fn fields<'a>() -> [Field<(&'a Usage, &'a Part)>; 12] {
+    [
+        Field::csv("pid", |(usage, _)| usage.pid.to_string()),
+        Field::csv("name", |(usage, _)| usage.name.clone()),
+        Field::csv("in_use", |(usage, _)| usage.in_use.code().to_owned()),
+        Field::csv("part", |(_, part)| title(part.what).to_owned()),
+        Field::csv("size", |(_, part)| part.size.0.to_string()),
+        Field::csv("touched", |(_, part)| {
+            or_empty(part.touched.known().map(|bytes| bytes.0))
+        }),
+        Field::csv("page", |(_, part)| or_empty(part.hugetlb.map(|pages| pages.page.0))),
+        Field::csv("pages", |(_, part)| or_empty(part.hugetlb.map(|pages| pages.total))),
+        Field::csv("touched_pages", |(_, part)| {
+            or_empty(part.hugetlb.and_then(|pages| pages.touched))
+        }),
+        Field::csv("reserved_pages", |(_, part)| {
+            or_empty(part.hugetlb.and_then(|pages| pages.reserved()))
+        }),
+        Field::csv("needs_pages", |(_, part)| or_empty(part.needs.map(|needs| needs.pages))),
+        Field::csv("backing", |(_, part)| or_empty(part.backing.known())),
+    ]
 }
 
 /// Columns of a label and the blanks behind it.
@@ -277,35 +287,4 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
         .into_iter()
         .filter(|sheet| !sheet.rows.is_empty())
         .collect()
-}
-
-fn csv_line(usage: &Usage, part: &Part) -> Vec<String> {
-    let text = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
-    let backing = part.backing.known().map_or_else(String::new, |backing| {
-        backing
-            .iter()
-            .map(|(kind, bytes)| format!("{kind} {}", bytes.0))
-            .collect::<Vec<_>>()
-            .join(", ")
-    });
-    let in_use = match usage.in_use {
-        InUse::Yes => "yes",
-        InUse::Partly => "partly",
-        InUse::No => "no",
-        InUse::Unknown => "unknown",
-    };
-    vec![
-        usage.pid.to_string(),
-        usage.name.clone(),
-        in_use.to_owned(),
-        title(part.what).to_owned(),
-        part.size.0.to_string(),
-        text(part.touched.known().map(|bytes| bytes.0)),
-        text(part.hugetlb.map(|pages| pages.page.0)),
-        text(part.hugetlb.map(|pages| pages.total)),
-        text(part.hugetlb.and_then(|pages| pages.touched)),
-        text(part.hugetlb.and_then(|pages| pages.reserved())),
-        text(part.needs.map(|needs| needs.pages)),
-        backing,
-    ]
 }

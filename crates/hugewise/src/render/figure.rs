@@ -54,7 +54,7 @@ pub struct Series {
     pub name: String,
     /// How they look.
     pub tone: Tone,
-    /// The median and its 95 % interval of points that stand for themselves; points without it are joined by a line.
+    /// The median and its 95 % CI of points that stand for themselves; points without it are joined by a line.
     pub level: Option<Estimate>,
     /// The points, from left to right.
     pub dots: Vec<Dot>,
@@ -67,9 +67,9 @@ pub struct Dot {
     pub at: u64,
     /// The value.
     pub value: f64,
-    /// Lower end of its 95 % interval; the value itself without one.
+    /// Lower end of its 95 % CI; the value itself without one.
     pub low: f64,
-    /// Upper end of its 95 % interval; the value itself without one.
+    /// Upper end of its 95 % CI; the value itself without one.
     pub high: f64,
     /// All there is to say about it, for hovering.
     pub tip: String,

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::guest::{Guest, GuestPage, GuestPoint};
-use model::latency::Bound;
 use model::{Bytes, PageKind};
 
 use super::axis::{Scale, number};
@@ -11,10 +10,11 @@ use super::figure::{Along, Figure, Series};
 use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
-use super::words::{NOT_CONVERGED, bounds, limits};
+use super::table::{Field, Lines, lines};
+use super::words::{NOT_CONVERGED, limits, or_empty};
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Lines, Show};
+use crate::show::{CHARTS, Show};
 
 /// A chart of fewer working sets than this shows nothing.
 const CURVE: usize = 3;
@@ -43,27 +43,8 @@ impl Show for Guest {
         all.filter(|figure| !figure.is_empty()).collect()
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec![
-            "guest_page",
-            "kind",
-            "bytes",
-            "pattern",
-            "access",
-            "ns_median",
-            "ns_low",
-            "ns_high",
-            "bound_low",
-            "bound_high",
-            "samples",
-            "ratio_median",
-            "ratio_low",
-            "ratio_high",
-            "backing",
-            "proof",
-            "not_measured",
-        ];
-        (head, self.points.iter().map(csv_line).collect())
+    fn csv(&self) -> Lines<'_> {
+        csv(self)
     }
 }
 
@@ -244,30 +225,31 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     }
 }
 
-fn csv_line(point: &GuestPoint) -> Vec<String> {
-    let [ns_median, ns_low, ns_high] = bounds(point.point.ns);
-    let [ratio_median, ratio_low, ratio_high] = bounds(point.ratio);
-    let inner = &point.point;
-    let limit = |of: fn(Bound) -> Option<f64>| inner.bound.and_then(of).map_or_else(String::new, |ns| ns.to_string());
-    vec![
-        called(point.guest_page),
-        inner.kind.to_string(),
-        inner.bytes.0.to_string(),
-        inner.pattern.to_string(),
-        inner.access.to_string(),
-        ns_median,
-        ns_low,
-        ns_high,
-        limit(|bound| bound.low),
-        limit(|bound| bound.high),
-        inner.ns.map_or(0, |ns| ns.samples).to_string(),
-        ratio_median,
-        ratio_low,
-        ratio_high,
-        inner.backing.got.to_string(),
-        inner.backing.proof.clone(),
-        inner.not_measured.clone().unwrap_or_default(),
-    ]
+fn csv(guest: &Guest) -> Lines<'_> {
+    let fields: [Field<&GuestPoint>; _] = [
+        Field::csv("guest_page", |cell| called(cell.guest_page)),
+        Field::csv("kind", |cell| cell.point.kind.to_string()),
+        Field::csv("bytes", |cell| cell.point.bytes.0.to_string()),
+        Field::csv("pattern", |cell| cell.point.pattern.to_string()),
+        Field::csv("access", |cell| cell.point.access.to_string()),
+        Field::csv("ns_median", |cell| or_empty(cell.point.ns.map(|ns| ns.median))),
+        Field::csv("ns_low", |cell| or_empty(cell.point.ns.map(|ns| ns.low))),
+        Field::csv("ns_high", |cell| or_empty(cell.point.ns.map(|ns| ns.high))),
+        Field::csv("bound_low", |cell| {
+            or_empty(cell.point.bound.and_then(|bound| bound.low))
+        }),
+        Field::csv("bound_high", |cell| {
+            or_empty(cell.point.bound.and_then(|bound| bound.high))
+        }),
+        Field::csv("samples", |cell| cell.point.ns.map_or(0, |ns| ns.samples).to_string()),
+        Field::csv("ratio_median", |cell| or_empty(cell.ratio.map(|ratio| ratio.median))),
+        Field::csv("ratio_low", |cell| or_empty(cell.ratio.map(|ratio| ratio.low))),
+        Field::csv("ratio_high", |cell| or_empty(cell.ratio.map(|ratio| ratio.high))),
+        Field::csv("backing", |cell| cell.point.backing.got.to_string()),
+        Field::csv("proof", |cell| cell.point.backing.proof.clone()),
+        Field::csv("not_measured", |cell| or_empty(cell.point.not_measured.as_ref())),
+    ];
+    lines(fields, guest.points.iter())
 }
 
 #[cfg(test)]

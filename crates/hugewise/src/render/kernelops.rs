@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use model::kernelops::{KernelOps, Op, Point};
-use model::latency::{Backed, Bound};
+use model::latency::Backed;
 use model::{Estimate, PageKind};
 
 use super::axis::number;
 use super::sheet::Sheet;
-use super::words::{NOT_CONVERGED, limits};
+use super::table::{Field, Lines, lines};
+use super::words::{NOT_CONVERGED, limits, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for KernelOps {
     const FORMS: &'static [Format] = &TABLES;
@@ -28,7 +29,7 @@ impl Show for KernelOps {
         vec![sheet(self)]
     }
 
-    fn csv(&self) -> Lines {
+    fn csv(&self) -> Lines<'_> {
         csv(self)
     }
 }
@@ -203,68 +204,40 @@ fn crowding(result: &KernelOps) -> Option<String> {
     ))
 }
 
-fn csv(result: &KernelOps) -> Lines {
-    let head = vec![
-        "op",
-        "variant",
-        "workers",
-        "ns_median",
-        "ns_low",
-        "ns_high",
-        "bound_low",
-        "bound_high",
-        "samples",
-        "settled",
-        "operations",
-        "faults",
-        "pages_per_fault",
-        "signals",
-        "children",
-        "switches",
-        "preemptions",
-        "dropped",
-        "kind",
-        "backing",
-        "proof",
-        "not_measured",
+fn csv(result: &KernelOps) -> Lines<'_> {
+    let fields: [Field<&Point>; _] = [
+        Field::csv("op", |point| point.op.name().to_owned()),
+        Field::csv("variant", |point| point.op.variant()),
+        Field::csv("workers", |point| point.workers.to_string()),
+        Field::csv("ns_median", |point| or_empty(point.ns.map(|ns| ns.median))),
+        Field::csv("ns_low", |point| or_empty(point.ns.map(|ns| ns.low))),
+        Field::csv("ns_high", |point| or_empty(point.ns.map(|ns| ns.high))),
+        Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
+        Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
+        Field::csv("samples", |point| or_empty(point.ns.map(|ns| ns.samples))),
+        Field::csv("settled", |point| point.settled.to_string()),
+        Field::csv("operations", |point| point.operations.to_string()),
+        Field::csv("faults", |point| or_empty(point.per_operation.get("faults"))),
+        Field::csv("pages_per_fault", |point| {
+            or_empty(point.per_operation.get("pages-per-fault"))
+        }),
+        Field::csv("signals", |point| or_empty(point.per_operation.get("signals"))),
+        Field::csv("children", |point| or_empty(point.per_operation.get("children"))),
+        Field::csv("switches", |point| or_empty(point.per_operation.get("switches"))),
+        Field::csv("preemptions", |point| or_empty(point.per_operation.get("preemptions"))),
+        Field::csv("dropped", |point| point.dropped.to_string()),
+        Field::csv("kind", |point| {
+            or_empty(point.backing.as_ref().map(|backed| backed.asked))
+        }),
+        Field::csv("backing", |point| {
+            or_empty(point.backing.as_ref().map(|backed| &backed.got))
+        }),
+        Field::csv("proof", |point| {
+            or_empty(point.backing.as_ref().map(|backed| &backed.proof))
+        }),
+        Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
     ];
-    (head, result.points.iter().map(csv_line).collect())
-}
-
-fn csv_line(point: &Point) -> Vec<String> {
-    let value = |of: fn(Estimate) -> f64| point.ns.map_or_else(String::new, |ns| of(ns).to_string());
-    let limit = |of: fn(Bound) -> Option<f64>| point.bound.and_then(of).map_or_else(String::new, |ns| ns.to_string());
-    let count = |name: &str| {
-        point
-            .per_operation
-            .get(name)
-            .map_or_else(String::new, ToString::to_string)
-    };
-    let backed = |of: fn(&Backed) -> String| point.backing.as_ref().map_or_else(String::new, of);
-    vec![
-        point.op.name().to_owned(),
-        point.op.variant(),
-        point.workers.to_string(),
-        value(|ns| ns.median),
-        value(|ns| ns.low),
-        value(|ns| ns.high),
-        limit(|bound| bound.low),
-        limit(|bound| bound.high),
-        value(|ns| ns.samples as f64),
-        point.settled.to_string(),
-        point.operations.to_string(),
-        count("faults"),
-        count("pages-per-fault"),
-        count("signals"),
-        count("children"),
-        count("switches"),
-        count("preemptions"),
-        point.dropped.to_string(),
-        backed(|backed| backed.asked.to_string()),
-        backed(|backed| backed.got.to_string()),
-        backed(|backed| backed.proof.clone()),
-        point.not_measured.clone().unwrap_or_default(),
-    ]
+    lines(fields, result.points.iter())
 }
 
 #[cfg(test)]
@@ -351,7 +324,9 @@ mod tests {
 
     #[test]
     fn csv_has_as_many_fields_as_heads_and_times_have_units() {
-        let (head, lines) = result().csv();
+        let result = result();
+        let (head, lines) = result.csv();
+        let lines: Vec<_> = lines.collect();
         assert!(lines.iter().all(|line| line.len() == head.len()));
         assert_eq!(
             [812.0, 1634.0, 12_345.0, 5.04e6].map(time),

@@ -10,10 +10,11 @@ use model::{Bytes, Estimate, PageKind};
 use super::axis::{Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
 use super::sheet::Sheet;
+use super::table::Lines;
 use super::words::limits;
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
-use crate::show::{CHARTS, Lines, Show};
+use crate::show::{CHARTS, Show};
 pub use csv::csv;
 
 impl Show for Latency {
@@ -32,7 +33,7 @@ impl Show for Latency {
         figures(self)
     }
 
-    fn csv(&self) -> Lines {
+    fn csv(&self) -> Lines<'_> {
         csv(self)
     }
 }
@@ -43,7 +44,7 @@ pub fn sheets(latency: &Latency) -> Vec<Sheet> {
     if let Some(last) = sheets.last_mut() {
         last.note(how(latency));
         if latency.points.iter().any(|point| !disturbed(point).is_empty()) {
-            last.note("quiet: core cycles while no neighbour uses the core's caches (the shortest 0.5 % of the samples); JSON and CSV say how often that was");
+            last.note("quiet: core cycles without contention for the core's caches (the 0.5th percentile of the samples); JSON and CSV have their share");
         }
         if let Some(why) = &latency.no_pmu {
             last.note(format!("no hardware counters: {why}"));
@@ -79,7 +80,7 @@ pub fn figures(latency: &Latency) -> Vec<Figure> {
     both.filter(|figure| !figure.is_empty()).collect()
 }
 
-/// Below this share of the median, the quiet step is worth telling.
+/// Below this share of the median, the 0.5th percentile is shown.
 const DISTURBED: f64 = 0.95;
 
 type View = (Pattern, Access);
@@ -130,7 +131,7 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
     let kinds = kinds_of(points);
     let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.bytes).collect();
     let heads = kinds.iter().map(|kind| format!("#{kind}, ns"));
-    let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % interval (core cycles)");
+    let title = format!("ns per step, {pattern}, {access}: median ± half of its 95 % CI (core cycles)");
     let mut sheet = Sheet::new(&title, std::iter::once("#size".to_owned()).chain(heads));
     for bytes in sizes.into_iter().filter(|&bytes| wanted(bytes)) {
         let cell = |&kind: &PageKind| {
@@ -160,12 +161,12 @@ fn not_converged(points: &[&Point]) -> Option<String> {
     let sizes: Vec<Bytes> = open.iter().map(|point| point.bytes).collect();
     let kind = open.first()?.kind;
     Some(format!(
-        "?: not converged within the budget: {kind} at {}; the time lies between these limits, which are no 95 % interval; give more time with --budget",
+        "?: not converged within the budget: {kind} at {}; the time lies between these limits, which are no 95 % CI; give more time with --budget",
         extent(&sizes)
     ))
 }
 
-/// What it costs when nobody disturbs, if that differs.
+/// The cost without contention, if that differs.
 fn disturbed(point: &Point) -> String {
     let (Some(cycles), Some(quiet)) = (point.cycles, point.quiet) else {
         return String::new();
@@ -217,7 +218,7 @@ fn extent(sizes: &[Bytes]) -> String {
     }
 }
 
-/// What the kernel's accounts prove for one kind, at the least.
+/// The smallest share of one kind that kernel counters prove.
 fn backing(points: &[&Point]) -> Option<String> {
     let measured: Vec<&&Point> = points.iter().filter(|point| point.ns.is_some()).collect();
     let share = |point: &&Point| point.backing.got.share(point.kind);
@@ -246,7 +247,7 @@ fn how(latency: &Latency) -> String {
         .filter(|point| point.stopped == Some(Stopped::Budget))
         .count();
     format!(
-        "{} points in {:.1} s and {} rounds on CPU {}; core clock {clock}; {dropped} samples dropped; {spent} points ended by their time budget, not by a 1 % interval",
+        "{} points in {:.1} s and {} rounds on CPU {}; core clock {clock}; {dropped} samples dropped; {spent} points ended by their time budget, not by a CI within 1 %",
         latency.points.len(),
         latency.seconds,
         latency.rounds,
@@ -307,7 +308,7 @@ pub(super) fn dot(point: &Point) -> Option<Dot> {
         low: ns.low,
         high: ns.high,
         tip: format!(
-            "{} at {}: {} ns (95 % interval {} to {}, {} samples){cycles}; backed by {}",
+            "{} at {}: {} ns (95 % CI {} to {}, {} samples){cycles}; backed by {}",
             point.kind,
             point.bytes,
             number(ns.median),
@@ -347,9 +348,10 @@ fn saving(gain: &Gain<'_>) -> Dot {
     let value = gain.percent();
     let interval = gain.interval(1);
     let (low, high) = interval.unwrap_or((value, value));
-    let spread = interval.map_or("no interval: the result holds no visits".to_owned(), |(low, high)| {
-        format!("{} to {} %", number(low), number(high))
-    });
+    let spread = interval.map_or(
+        "no interval: the result holds fewer than two visits".to_owned(),
+        |(low, high)| format!("{} to {} %", number(low), number(high)),
+    );
     Dot {
         at: gain.bytes.0,
         value,

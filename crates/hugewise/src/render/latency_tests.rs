@@ -46,7 +46,9 @@ fn charts_hold_measured_points_only() {
 
 #[test]
 fn csv_has_a_line_for_every_point_and_a_reason_instead_of_a_number() {
-    let (head, lines) = csv(&usual());
+    let usual = usual();
+    let (head, lines) = csv(&usual);
+    let lines: Vec<_> = lines.collect();
     assert!(lines.iter().all(|line| line.len() == head.len()));
     assert_eq!(lines.len(), 36);
     let last = lines.last().expect("lines");
@@ -71,6 +73,7 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
         "{text}"
     );
     let (head, lines) = csv(&latency);
+    let lines: Vec<_> = lines.collect();
     let at = |name: &str| head.iter().position(|head| *head == name).expect("a column");
     let line = &lines[16];
     assert_eq!(

@@ -1,12 +1,12 @@
-//! Where a result comes from: the program, the machine, the command, and what to warning.
+//! Provenance of a result: the program, the machine, the command; and its warnings.
 
 use model::Envelope;
 
 use super::sheet::Sheet;
 
-/// What to know before believing the result; nothing if there is nothing.
+/// The warnings of a result, if it has any.
 pub fn warnings<T>(result: &Envelope<T>) -> Option<Sheet> {
-    let mut sheet = Sheet::new("Warnings", ["code", "what to know"]);
+    let mut sheet = Sheet::new("Warnings", ["code", "warning"]);
     for warning in &result.warnings {
         sheet.row([&warning.code, &warning.text]);
     }
@@ -16,7 +16,7 @@ pub fn warnings<T>(result: &Envelope<T>) -> Option<Sheet> {
 /// The machine, the program and the run.
 pub fn provenance<T>(result: &Envelope<T>) -> Sheet {
     let machine = &result.machine;
-    let mut sheet = Sheet::new("Provenance", ["what", "value"]);
+    let mut sheet = Sheet::new("Provenance", ["property", "value"]);
     sheet.row(["CPU", &machine.cpu.to_string()]);
     sheet.row(["logical CPUs", &machine.cpus.to_string()]);
     sheet.row(["NUMA nodes", &machine.nodes.to_string()]);
@@ -28,6 +28,6 @@ pub fn provenance<T>(result: &Envelope<T>) -> Sheet {
     sheet.row(["command", &result.command.join(" ")]);
     sheet.row(["seed", &result.seed.to_string()]);
     sheet.row(["started", &result.started]);
-    sheet.row(["shape of the data", &result.schema]);
+    sheet.row(["schema", &result.schema]);
     sheet
 }

@@ -4,17 +4,19 @@ mod parts;
 
 use std::collections::BTreeSet;
 
-use host::processes::Missed;
+use host::processes::{Missed, Reason};
 use model::process::ProcessPages;
 use model::{Backing, Bytes, PageKind, Reading};
 
 use super::axis::number;
 use super::long::{Long, Rows};
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for ProcessList {
     const FORMS: &'static [Format] = &TABLES;
@@ -36,23 +38,9 @@ impl Show for ProcessList {
         [Some(sheet), nodes, held].into_iter().flatten().collect()
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec![
-            "pid",
-            "name",
-            "uid",
-            "resident",
-            "rss",
-            "hugetlb",
-            "page_tables",
-            "large",
-            "backing",
-            "thp_enabled",
-            "missed",
-            "why",
-        ];
+    fn csv(&self) -> Lines<'_> {
         match &self.groups {
-            None => (head, self.processes.iter().map(csv_line).collect()),
+            None => csv(&self.processes),
             Some(groups) => parts::groups_csv(groups),
         }
     }
@@ -82,28 +70,9 @@ impl Show for OneProcess {
         self.mappings.as_ref().map(mappings)
     }
 
-    fn csv(&self) -> Lines {
-        let (head, rows) = self.csv_rows();
-        (head, rows.collect())
-    }
-
-    fn csv_rows(&self) -> (Vec<&'static str>, Rows<'_>) {
-        let head = vec![
-            "start",
-            "end",
-            "perms",
-            "name",
-            "size",
-            "resident",
-            "large",
-            "backing",
-            "thp_eligible",
-            "flags",
-            "why_base",
-        ];
+    fn csv(&self) -> Lines<'_> {
         let known = self.mappings.as_ref().and_then(Reading::known);
-        let rows = known.into_iter().flat_map(MappingRows::iter);
-        (head, Box::new(rows.map(|row| csv_mapping(&row))))
+        mappings_csv(known.into_iter().flat_map(MappingRows::iter))
     }
 }
 
@@ -266,47 +235,51 @@ fn mapping_cells(row: &MappingRow) -> [String; 9] {
     ]
 }
 
+fn csv(rows: &[ProcessRow]) -> Lines<'_> {
+    let fields: [Field<&ProcessRow>; _] = [
+        Field::csv("pid", |row| row.pages.pid.to_string()),
+        Field::csv("name", |row| row.pages.name.clone()),
+        Field::csv("uid", |row| or_empty(row.pages.uid.known())),
+        Field::csv("resident", |row| bytes(&row.pages.resident)),
+        Field::csv("rss", |row| bytes(&row.pages.rss)),
+        Field::csv("hugetlb", |row| bytes(&row.pages.hugetlb)),
+        Field::csv("page_tables", |row| bytes(&row.pages.page_tables)),
+        Field::csv("large", |row| {
+            or_empty(row.pages.backing.known().map(|backing| backing.large().0))
+        }),
+        Field::csv("backing", |row| or_empty(row.pages.backing.known())),
+        Field::csv("thp_enabled", |row| or_empty(row.pages.thp_enabled.known())),
+        Field::csv("missed", |row| or_empty(known_missed(row).map(|missed| missed.bytes.0))),
+        Field::csv("why", |row| {
+            or_empty(known_missed(row).and_then(Missed::main_reason).map(Reason::short))
+        }),
+    ];
+    lines(fields, rows.iter())
+}
+
 fn bytes(reading: &Reading<Bytes>) -> String {
-    reading.known().map_or_else(String::new, |bytes| bytes.0.to_string())
+    or_empty(reading.known().map(|bytes| bytes.0))
 }
 
-fn csv_line(row: &ProcessRow) -> Vec<String> {
-    let process = &row.pages;
-    let backing = process.backing.known();
-    let missed = row.missed.as_ref().and_then(Reading::known);
-    let why = missed.and_then(Missed::main_reason);
-    vec![
-        process.pid.to_string(),
-        process.name.clone(),
-        process.uid.known().map_or_else(String::new, u32::to_string),
-        bytes(&process.resident),
-        bytes(&process.rss),
-        bytes(&process.hugetlb),
-        bytes(&process.page_tables),
-        backing.map_or_else(String::new, |backing| backing.large().0.to_string()),
-        backing.map_or_else(String::new, Backing::to_string),
-        process.thp_enabled.known().map_or_else(String::new, bool::to_string),
-        missed.map_or_else(String::new, |missed| missed.bytes.0.to_string()),
-        why.map_or_else(String::new, |reason| reason.short().to_owned()),
-    ]
+fn known_missed(row: &ProcessRow) -> Option<&Missed> {
+    row.missed.as_ref().and_then(Reading::known)
 }
 
-fn csv_mapping(row: &MappingRow) -> Vec<String> {
-    let mapping = &row.pages;
-    vec![
-        mapping.start.to_string(),
-        mapping.end.to_string(),
-        mapping.perms.clone(),
-        mapping.name.clone(),
-        mapping.size.0.to_string(),
-        mapping.backing.total().0.to_string(),
-        mapping.backing.large().0.to_string(),
-        mapping.backing.to_string(),
-        mapping.thp_eligible.map_or_else(String::new, |yes| yes.to_string()),
-        mapping.flags.join(" "),
-        row.why_base
-            .map_or_else(String::new, |reason| reason.short().to_owned()),
-    ]
+fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
+    let fields: [Field<MappingRow>; _] = [
+        Field::csv("start", |row| row.pages.start.to_string()),
+        Field::csv("end", |row| row.pages.end.to_string()),
+        Field::csv("perms", |row| row.pages.perms.clone()),
+        Field::csv("name", |row| row.pages.name.clone()),
+        Field::csv("size", |row| row.pages.size.0.to_string()),
+        Field::csv("resident", |row| row.pages.backing.total().0.to_string()),
+        Field::csv("large", |row| row.pages.backing.large().0.to_string()),
+        Field::csv("backing", |row| row.pages.backing.to_string()),
+        Field::csv("thp_eligible", |row| or_empty(row.pages.thp_eligible)),
+        Field::csv("flags", |row| row.pages.flags.join(" ")),
+        Field::csv("why_base", |row| or_empty(row.why_base.map(Reason::short))),
+    ];
+    lines(fields, rows)
 }
 
 #[cfg(test)]
@@ -331,6 +304,7 @@ mod tests {
         );
         assert!(text.contains("all 3 processes: 1.5G resident"), "{text}");
         let (head, lines) = list.csv();
+        let lines: Vec<_> = lines.collect();
         assert_eq!(lines[0][..2], ["30", "jvm"]);
         assert!(lines.iter().all(|line| line.len() == head.len()));
     }

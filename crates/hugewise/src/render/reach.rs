@@ -1,12 +1,13 @@
-//! Reach of TLBs as a table, with the arithmetic below it.
+//! TLB reach as a table, with the arithmetic below it.
 
 use model::Bytes;
 use sim::reach::{Cover, Reach};
 
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
 use crate::cli::typed::Format;
 use crate::results::ReachTable;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for ReachTable {
     const FORMS: &'static [Format] = &TABLES;
@@ -20,8 +21,20 @@ impl Show for ReachTable {
         vec![sheet(self)]
     }
 
-    fn csv(&self) -> Lines {
-        csv(self)
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<(&Reach, &Cover)>; _] = [
+            Field::csv("page_bytes", |(row, _)| row.page.0.to_string()),
+            Field::csv("entries", |(row, _)| row.entries.to_string()),
+            Field::csv("reach_bytes", |(row, _)| row.reach.0.to_string()),
+            Field::csv("working_set_bytes", |(_, cover)| cover.working_set.0.to_string()),
+            Field::csv("share", |(_, cover)| cover.share.to_string()),
+        ];
+        lines(
+            fields,
+            self.rows
+                .iter()
+                .flat_map(|row| row.covers.iter().map(move |cover| (row, cover))),
+        )
     }
 }
 
@@ -57,7 +70,9 @@ fn sheet(table: &ReachTable) -> Sheet {
     sheet.note(
         "reach = entries x page size; % = reach / working set, at most 100: the hit rate of uniform random accesses",
     );
-    sheet.note("a CPU holds fewer entries for larger pages than its headline number: `hugewise measure tlb` tells what is really there");
+    sheet.note(
+        "a CPU holds fewer entries for huge pages than its headline number: `hugewise measure tlb` measures them",
+    );
     sheet
 }
 
@@ -78,22 +93,6 @@ fn significant(value: f64) -> String {
     let before = value.abs().log10().floor() as i32 + 1;
     let text = format!("{value:.*}", (digits - before).max(0) as usize);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn csv(table: &ReachTable) -> Lines {
-    let head = vec!["page_bytes", "entries", "reach_bytes", "working_set_bytes", "share"];
-    let lines = table.rows.iter().flat_map(|row| {
-        row.covers.iter().map(|cover| {
-            vec![
-                row.page.0.to_string(),
-                row.entries.to_string(),
-                row.reach.0.to_string(),
-                cover.working_set.0.to_string(),
-                cover.share.to_string(),
-            ]
-        })
-    });
-    (head, lines.collect())
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! A calculation as a table: its arithmetic line by line, then what goes wrong with it in practice.
 
-use sim::size::Sizing;
+use sim::size::{Sizing, Step};
 
 use super::sheet::Sheet;
+use super::table::{self, Field, Lines};
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for Sizing {
     const FORMS: &'static [Format] = &TABLES;
@@ -15,16 +16,7 @@ impl Show for Sizing {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::new(&self.about, ["what", "how", "#value", "unit"]);
-        for step in &self.steps {
-            let value = step.value.to_string();
-            sheet.row([
-                step.name.as_str(),
-                step.how.as_str(),
-                value.as_str(),
-                step.unit.as_str(),
-            ]);
-        }
+        let mut sheet = table::sheet(&self.about, &fields(), self.steps.iter());
         for trap in &self.traps {
             sheet.note(format!("mind: {trap}"));
         }
@@ -32,16 +24,16 @@ impl Show for Sizing {
         vec![sheet]
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["name", "how", "value", "unit"];
-        let line = |step: &sim::size::Step| {
-            vec![
-                step.name.clone(),
-                step.how.clone(),
-                step.value.to_string(),
-                step.unit.clone(),
-            ]
-        };
-        (head, self.steps.iter().map(line).collect())
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.steps.iter())
     }
+}
+
+fn fields<'a>() -> [Field<&'a Step>; 4] {
+    [
+        Field::both("what", "name", |step| step.name.clone()),
+        Field::both("how", "how", |step| step.how.clone()),
+        Field::both("#value", "value", |step| step.value.to_string()),
+        Field::both("unit", "unit", |step| step.unit.clone()),
+    ]
 }

@@ -3,9 +3,10 @@
 use model::setup::{Held, Run, Status};
 
 use super::sheet::Sheet;
+use super::table::{self, Field, Lines};
 use super::words::{counted, moment};
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for Status {
     const FORMS: &'static [Format] = &TABLES;
@@ -31,28 +32,30 @@ impl Show for Status {
         self.runs.iter().map(sheet).collect()
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["time", "complete", "place", "before", "put", "now"];
-        let line = |run: &Run, held: &Held| {
-            let values = [&held.place, &held.before, &held.put].map(Clone::clone);
-            let start = [run.time.clone(), run.complete.to_string()];
-            start.into_iter().chain(values).chain([held.now.to_string()]).collect()
-        };
-        let lines = self
-            .runs
-            .iter()
-            .flat_map(|run| run.changes.iter().map(move |held| line(run, held)));
-        (head, lines.collect())
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.runs.iter().flat_map(changes))
     }
+}
+
+fn changes(run: &Run) -> impl Iterator<Item = (&Run, &Held)> {
+    run.changes.iter().map(move |held| (run, held))
+}
+
+fn fields<'a>() -> [Field<(&'a Run, &'a Held)>; 6] {
+    [
+        Field::csv("time", |(run, _)| run.time.clone()),
+        Field::csv("complete", |(run, _)| run.complete.to_string()),
+        Field::both("what", "place", |(_, held)| held.place.clone()),
+        Field::both("before", "before", |(_, held)| held.before.clone()),
+        Field::both("put", "put", |(_, held)| held.put.clone()),
+        Field::both("now", "now", |(_, held)| held.now.to_string()),
+    ]
 }
 
 fn sheet(run: &Run) -> Sheet {
     let restarted = if run.restarted { ", restarted since" } else { "" };
     let title = format!("{}, applied {}{restarted}", run.goals.join("; "), moment(&run.time));
-    let mut sheet = Sheet::new(&title, ["what", "before", "put", "now"]);
-    for held in &run.changes {
-        sheet.row([&held.place, &held.before, &held.put, &held.now.to_string()]);
-    }
+    let mut sheet = table::sheet(&title, &fields(), changes(run));
     if !run.complete {
         sheet.note("this plan was cut short, or not all of it could be undone: run `hugewise undo`");
     }

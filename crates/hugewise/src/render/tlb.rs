@@ -1,4 +1,4 @@
-//! What timing told of the TLBs: a verdict on the host's pages, levels beside what others say, walks, and the curves.
+//! TLBs as timing shows them: the verdict on the host's pages, levels beside what CPUID and the CPU table list, walks, and curves.
 
 use model::tlb::{CurvePoint, Entries, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
@@ -6,9 +6,11 @@ use model::{Bytes, Estimate, PageKind};
 use super::axis::Scale;
 use super::figure::{Along, Dot, Figure, Mark, Series};
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
 use super::tone::Tone;
+use super::words::or_empty;
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Lines, Show};
+use crate::show::{CHARTS, Show};
 
 impl Show for Tlb {
     const FORMS: &'static [Format] = &CHARTS;
@@ -34,7 +36,7 @@ impl Show for Tlb {
             .collect()
     }
 
-    fn csv(&self) -> Lines {
+    fn csv(&self) -> Lines<'_> {
         csv(self)
     }
 }
@@ -44,20 +46,22 @@ pub(super) fn backing(tlb: &Tlb) -> String {
     let sure = format!("{:.0} % sure", tlb.host_backing.confidence * 100.0);
     match tlb.host_backing.verdict {
         Verdict::Small => format!(
-            "The host backs this machine's large pages with 4 KiB pages ({sure}): large pages here keep only part of their gain."
+            "The host backs this machine's huge pages with 4 KiB pages ({sure}): huge pages here keep only part of their gain."
         ),
         Verdict::Large => format!(
             "The host backs this machine with 2 MiB pages ({sure}): 1 GiB pages here reach no further than 2 MiB ones."
         ),
         Verdict::Huge => format!("The host backs this machine with 1 GiB pages ({sure})."),
-        Verdict::None => format!("No splintering is visible ({sure}): large pages are held whole by the TLBs."),
-        Verdict::Unknown => "What backs this machine's large pages cannot be told from timing here.".to_owned(),
+        Verdict::None => format!("No splintering is visible ({sure}): one TLB entry holds a whole huge page."),
+        Verdict::Unknown => {
+            "The host's backing of this machine's huge pages is unknown: timing does not show it here.".to_owned()
+        }
     }
 }
 
 pub(super) fn levels(tlb: &Tlb) -> Sheet {
     let mut sheet = Sheet::new(
-        "TLB levels: what timing shows, and what others say",
+        "TLB levels from timing, beside CPUID and the CPU table",
         [
             "pages",
             "#level",
@@ -67,7 +71,7 @@ pub(super) fn levels(tlb: &Tlb) -> Sheet {
             "#reach",
             "#a miss costs, ns",
             "#cycles",
-            "others say",
+            "CPUID, CPU table",
         ],
     );
     for level in &tlb.levels {
@@ -151,13 +155,13 @@ fn walks(tlb: &Tlb) -> Sheet {
         ]);
     }
     if !tlb.walks.is_empty() {
-        sheet.note("never one number: a walk is as dear as the cache or memory that holds the entries it reads");
+        sheet.note("a walk has no single cost: it depends on the cache or memory that holds the page-table entries");
     }
     sheet
 }
 
 fn sharing(tlb: &Tlb) -> Sheet {
-    let mut sheet = Sheet::new("What page kinds share", ["kinds", "#level", "entries are", "seen"]);
+    let mut sheet = Sheet::new("What page kinds share", ["kinds", "#level", "entries are", "evidence"]);
     for sharing in &tlb.sharing {
         let [one, two] = sharing.kinds;
         let shared = match sharing.shared {
@@ -176,7 +180,7 @@ fn sharing(tlb: &Tlb) -> Sheet {
 }
 
 fn how(tlb: &Tlb) -> Sheet {
-    let mut sheet = Sheet::new("How it was told", ["what", "seen"]);
+    let mut sheet = Sheet::new("Evidence", ["about", "evidence"]);
     for memory in &tlb.memory {
         sheet.row([format!("{} pages", memory.kind), memory.evidence.clone()]);
     }
@@ -248,31 +252,19 @@ fn dots(tlb: &Tlb, kind: PageKind) -> Vec<Dot> {
     points.into_iter().map(dot).collect()
 }
 
-fn csv(tlb: &Tlb) -> Lines {
-    let head = vec![
-        "kind",
-        "level",
-        "entries",
-        "low",
-        "high",
-        "ways",
-        "miss_ns",
-        "miss_cycles",
-        "not_told",
+fn csv(tlb: &Tlb) -> Lines<'_> {
+    let fields: [Field<&Level>; _] = [
+        Field::csv("kind", |level| level.kind.to_string()),
+        Field::csv("level", |level| level.level.to_string()),
+        Field::csv("entries", |level| or_empty(level.entries.and_then(Entries::value))),
+        Field::csv("low", |level| or_empty(level.entries.map(|entries| entries.low))),
+        Field::csv("high", |level| or_empty(level.entries.map(|entries| entries.high))),
+        Field::csv("ways", |level| or_empty(level.ways)),
+        Field::csv("miss_ns", |level| or_empty(level.miss_ns.map(|miss| miss.median))),
+        Field::csv("miss_cycles", |level| {
+            or_empty(level.miss_cycles.map(|miss| miss.median))
+        }),
+        Field::csv("not_told", |level| or_empty(level.not_told.as_ref())),
     ];
-    let line = |level: &Level| {
-        let text = |value: Option<String>| value.unwrap_or_default();
-        vec![
-            level.kind.to_string(),
-            level.level.to_string(),
-            text(level.entries.and_then(Entries::value).map(|value| value.to_string())),
-            text(level.entries.map(|entries| entries.low.to_string())),
-            text(level.entries.map(|entries| entries.high.to_string())),
-            text(level.ways.map(|ways| ways.to_string())),
-            text(level.miss_ns.map(|miss| miss.median.to_string())),
-            text(level.miss_cycles.map(|miss| miss.median.to_string())),
-            text(level.not_told.clone()),
-        ]
-    };
-    (head, tlb.levels.iter().map(line).collect())
+    lines(fields, tlb.levels.iter())
 }

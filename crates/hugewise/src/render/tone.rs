@@ -1,4 +1,4 @@
-//! Which colour and mark a page kind has: the same in every chart, told apart without colour too.
+//! Which colour and mark a page kind has: the same in every chart, distinguishable without colour too.
 
 use model::{Bytes, PageKind};
 

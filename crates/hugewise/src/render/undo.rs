@@ -3,9 +3,10 @@
 use model::setup::{Back, BackCame, Undone};
 
 use super::sheet::Sheet;
+use super::table::{self, Field, Lines};
 use super::words::counted;
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for Undone {
     const FORMS: &'static [Format] = &TABLES;
@@ -28,26 +29,28 @@ impl Show for Undone {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = Sheet::new("Walked back", ["what", "found", "before", ""]);
-        for step in &self.steps {
-            sheet.row([&step.place, &step.found, &step.before, word(step.came)]);
-            if !step.note.is_empty() {
-                sheet.note(format!("{}: {}", step.place, step.note));
-            }
+        let mut sheet = table::sheet("Walked back", &fields(), self.steps.iter());
+        for step in self.steps.iter().filter(|step| !step.note.is_empty()) {
+            sheet.note(format!("{}: {}", step.place, step.note));
         }
         self.notes.iter().for_each(|note| sheet.note(note));
         let is_empty = sheet.rows.is_empty() && sheet.notes.is_empty();
         if is_empty { Vec::new() } else { vec![sheet] }
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["place", "found", "before", "came", "note"];
-        let line = |step: &Back| {
-            let [place, found, before] = [&step.place, &step.found, &step.before].map(Clone::clone);
-            vec![place, found, before, word(step.came).to_owned(), step.note.clone()]
-        };
-        (head, self.steps.iter().map(line).collect())
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.steps.iter())
     }
+}
+
+fn fields<'a>() -> [Field<&'a Back>; 5] {
+    [
+        Field::both("what", "place", |step| step.place.clone()),
+        Field::both("found", "found", |step| step.found.clone()),
+        Field::both("before", "before", |step| step.before.clone()),
+        Field::both("", "came", |step| word(step.came).to_owned()),
+        Field::csv("note", |step| step.note.clone()),
+    ]
 }
 
 fn word(came: BackCame) -> &'static str {

@@ -4,9 +4,10 @@ use model::Reading;
 use model::setup::{Check, Verdict, Verified, VerifiedPlan};
 
 use super::sheet::Sheet;
-use super::words::moment;
+use super::table::{Field, Lines, lines};
+use super::words::{moment, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for Verified {
     const FORMS: &'static [Format] = &TABLES;
@@ -33,23 +34,23 @@ impl Show for Verified {
         sheets
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["applied", "id", "layer", "place", "asked", "found", "verdict", "note"];
-        let lines = self.plans.iter().flat_map(|plan| {
-            plan.checks.iter().map(|check| {
-                let applied = plan.applied.clone().unwrap_or_default();
-                let end = [found(check), word(check.verdict).to_owned(), check.note.clone()];
-                let start = [
-                    applied,
-                    check.id.clone(),
-                    check.layer.to_string(),
-                    check.place.clone(),
-                    check.asked.clone(),
-                ];
-                start.into_iter().chain(end).collect()
-            })
-        });
-        (head, lines.collect())
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<(&VerifiedPlan, &Check)>; _] = [
+            Field::csv("applied", |(plan, _)| or_empty(plan.applied.as_ref())),
+            Field::csv("id", |(_, check)| check.id.clone()),
+            Field::csv("layer", |(_, check)| check.layer.to_string()),
+            Field::csv("place", |(_, check)| check.place.clone()),
+            Field::csv("asked", |(_, check)| check.asked.clone()),
+            Field::csv("found", |(_, check)| found(check)),
+            Field::csv("verdict", |(_, check)| word(check.verdict).to_owned()),
+            Field::csv("note", |(_, check)| check.note.clone()),
+        ];
+        lines(
+            fields,
+            self.plans
+                .iter()
+                .flat_map(|plan| plan.checks.iter().map(move |check| (plan, check))),
+        )
     }
 }
 

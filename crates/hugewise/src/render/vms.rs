@@ -8,9 +8,11 @@ use model::{Backing, Bytes, PageKind, Reading, Unread};
 use super::axis::number;
 use super::ps::amount;
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::results::VmList;
-use crate::show::{Lines, Show, TABLES};
+use crate::show::{Show, TABLES};
 
 impl Show for VmList {
     const FORMS: &'static [Format] = &TABLES;
@@ -30,25 +32,8 @@ impl Show for VmList {
         vec![sheet]
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec![
-            "pid",
-            "program",
-            "name",
-            "kvm",
-            "memory",
-            "asked",
-            "prealloc",
-            "shared",
-            "resident",
-            "large",
-            "backing",
-            "kvm_pages_4k",
-            "kvm_pages_2m",
-            "kvm_pages_1g",
-            "mismatches",
-        ];
-        (head, self.known().iter().map(csv_line).collect())
+    fn csv(&self) -> Lines<'_> {
+        csv(self.known())
     }
 }
 
@@ -153,33 +138,39 @@ fn unread(what: &str, vms: &[Vm], of: impl Fn(&Vm) -> Option<&Unread>) -> Option
     ))
 }
 
-fn csv_line(vm: &Vm) -> Vec<String> {
-    let configured = vm.configured.known();
-    let backing = vm.backing.known();
-    let asked = |of: fn(&Configured) -> String| configured.map_or_else(String::new, of);
-    let backed = |of: fn(&Backing) -> String| backing.map_or_else(String::new, of);
-    let pages = |of: fn(&model::vms::KvmPages) -> u64| {
-        vm.kvm_pages
-            .known()
-            .map_or_else(String::new, |pages| of(pages).to_string())
-    };
-    vec![
-        vm.pid.to_string(),
-        vm.program.clone(),
-        vm.name.clone().unwrap_or_default(),
-        vm.kvm.known().map_or_else(String::new, bool::to_string),
-        asked(|asked| asked.total().0.to_string()),
-        asked(asked_for),
-        asked(|asked| asked.prealloc.to_string()),
-        asked(|asked| asked.shared.to_string()),
-        backed(|backing| backing.total().0.to_string()),
-        backed(|backing| backing.large().0.to_string()),
-        backed(Backing::to_string),
-        pages(|pages| pages.pages_4k),
-        pages(|pages| pages.pages_2m),
-        pages(|pages| pages.pages_1g),
-        vm.mismatches.join(" "),
-    ]
+fn csv(vms: &[Vm]) -> Lines<'_> {
+    let fields: [Field<&Vm>; _] = [
+        Field::csv("pid", |vm| vm.pid.to_string()),
+        Field::csv("program", |vm| vm.program.clone()),
+        Field::csv("name", |vm| or_empty(vm.name.as_ref())),
+        Field::csv("kvm", |vm| or_empty(vm.kvm.known())),
+        Field::csv("memory", |vm| {
+            or_empty(vm.configured.known().map(|asked| asked.total().0))
+        }),
+        Field::csv("asked", |vm| or_empty(vm.configured.known().map(asked_for))),
+        Field::csv("prealloc", |vm| {
+            or_empty(vm.configured.known().map(|asked| asked.prealloc))
+        }),
+        Field::csv("shared", |vm| or_empty(vm.configured.known().map(|asked| asked.shared))),
+        Field::csv("resident", |vm| {
+            or_empty(vm.backing.known().map(|backing| backing.total().0))
+        }),
+        Field::csv("large", |vm| {
+            or_empty(vm.backing.known().map(|backing| backing.large().0))
+        }),
+        Field::csv("backing", |vm| or_empty(vm.backing.known())),
+        Field::csv("kvm_pages_4k", |vm| {
+            or_empty(vm.kvm_pages.known().map(|pages| pages.pages_4k))
+        }),
+        Field::csv("kvm_pages_2m", |vm| {
+            or_empty(vm.kvm_pages.known().map(|pages| pages.pages_2m))
+        }),
+        Field::csv("kvm_pages_1g", |vm| {
+            or_empty(vm.kvm_pages.known().map(|pages| pages.pages_1g))
+        }),
+        Field::csv("mismatches", |vm| vm.mismatches.join(" ")),
+    ];
+    lines(fields, vms.iter())
 }
 
 #[cfg(test)]
@@ -284,10 +275,10 @@ mod tests {
             ..Configured::default()
         };
         assert_eq!(asked_for(&asked), "any pages 2G + hugetlb-2M 4G");
-        let (head, lines) = VmList {
+        let list = VmList {
             vms: Reading::Known(vec![vm()]),
-        }
-        .csv();
-        assert_eq!(lines[0].len(), head.len());
+        };
+        let (head, mut lines) = list.csv();
+        assert_eq!(lines.next().map(|line| line.len()), Some(head.len()));
     }
 }

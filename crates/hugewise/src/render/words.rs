@@ -1,10 +1,15 @@
-//! Counts and moments as a reader wants them, estimates as a spreadsheet does.
+//! Counts, moments and limits as text.
 
-use model::Estimate;
 use model::latency::Bound;
 
-/// What `?` behind a time says, as a note of its table.
-pub const NOT_CONVERGED: &str = "?: not converged: the time lies on that side of this limit, which is no 95 % interval; give more time with --budget";
+/// The note that explains `?` behind a time.
+pub const NOT_CONVERGED: &str =
+    "?: not converged: the time lies on that side of this limit, which is no 95 % CI; give more time with --budget";
+
+/// The value as text; nothing if there is none.
+pub fn or_empty(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
 
 /// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`.
 pub fn counted(count: usize, noun: &str) -> String {
@@ -16,13 +21,6 @@ pub fn counted(count: usize, noun: &str) -> String {
 pub fn moment(time: &str) -> String {
     time.split_once('.')
         .map_or_else(|| time.to_owned(), |(whole, _)| format!("{whole}Z"))
-}
-
-/// Median, low and high as they are, each empty where nothing was measured.
-pub fn bounds(estimate: Option<Estimate>) -> [String; 3] {
-    estimate.map_or_else(Default::default, |estimate| {
-        [estimate.median, estimate.low, estimate.high].map(|value| value.to_string())
-    })
 }
 
 /// `180 to 335 ?`: a bound is no interval, and is not to be taken for one.

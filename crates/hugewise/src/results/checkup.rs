@@ -4,6 +4,7 @@ use host::Snapshot;
 use model::guest::Guest;
 use model::latency::Latency;
 use model::tlb::Tlb;
+use model::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,28 +15,28 @@ use super::vms::VmList;
 /// A whole checkup. A part that is `null` is named in `skipped`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checkup {
-    /// What large pages would buy here, which kind to choose, and what stands in the way: three sentences.
-    pub verdict: Vec<String>,
-    /// Everything that decides page sizes.
+    /// What huge pages save here, which kind to choose, and what limits their use.
+    pub verdict: Verdict,
+    /// The settings and hardware that decide page sizes.
     pub inventory: Snapshot,
     /// What is wrong with it.
     pub doctor: Option<Doctor>,
-    /// The processes with most memory on large pages, and the sums of all.
+    /// The processes with most memory on huge pages, and the sums of all.
     pub processes: Option<ProcessList>,
-    /// Virtual machines that run here; left out with the processes.
+    /// Virtual machines that run here; `null` with the processes.
     pub vms: Option<VmList>,
     /// Latency by working set and page kind.
     pub latency: Option<Latency>,
-    /// TLB levels, walk costs, and the page size that the host backs large pages with.
+    /// TLB levels, walk costs, and the page size with which the host backs huge pages.
     #[serde(default)]
     pub tlb: Option<Tlb>,
     /// Latency inside a KVM guest, at one working set.
     pub guest: Option<Guest>,
-    /// What was left out.
+    /// The skipped parts.
     pub skipped: Vec<Skipped>,
 }
 
-/// A part that was left out.
+/// A skipped part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Skipped {
     /// `doctor`, `ps`, `latency`, `tlb` or `guest`.

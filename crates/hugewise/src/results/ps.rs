@@ -22,7 +22,7 @@ pub struct ProcessList {
     /// Sums by group, if those were asked for.
     #[serde(default)]
     pub groups: Option<Groups>,
-    /// Pages of hugetlb pools that no process maps; `null` if it was not looked for.
+    /// Pages of hugetlb pools that no process maps; `null` unless asked for.
     #[serde(default)]
     pub held_by_nobody: Option<Reading<Held>>,
 }
@@ -33,7 +33,7 @@ pub struct ProcessRow {
     /// What it has.
     #[serde(flatten)]
     pub pages: ProcessPages,
-    /// What it could have on large pages and has not; `null` unless asked for, and for a process with too little memory on
+    /// Memory that huge pages could back and do not; `null` unless asked for, and for a process with too little memory backed by
     /// base pages.
     #[serde(default)]
     pub missed: Option<Reading<Missed>>,
@@ -58,7 +58,7 @@ pub struct Group {
     pub name: Option<String>,
     /// Sums over its processes.
     pub totals: Totals,
-    /// What they could have on large pages and have not, as far as it was asked for and is known.
+    /// Memory that huge pages could back and do not, as far as it was asked for and is known.
     pub missed: Bytes,
 }
 
@@ -87,7 +87,7 @@ pub struct OneProcess {
     /// Its mappings by address; `null` unless asked for.
     #[schemars(with = "Option<Reading<Vec<MappingRow>>>")]
     pub mappings: Option<Reading<MappingRows>>,
-    /// What it could have on large pages and has not.
+    /// Memory that huge pages could back and do not.
     #[serde(default)]
     pub missed: Option<Reading<Missed>>,
     /// Where its pages lie.
@@ -119,7 +119,7 @@ impl ProcessRow {
         }
     }
 
-    /// Bytes that could be on large pages, as far as they are known.
+    /// Bytes that huge pages could back, as far as they are known.
     pub fn missed_bytes(&self) -> Bytes {
         let missed = self.missed.as_ref().and_then(Reading::known);
         missed.map_or(Bytes(0), |missed| missed.bytes)

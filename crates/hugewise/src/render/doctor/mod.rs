@@ -11,9 +11,11 @@ use model::findings::{Confidence, Finding, NotJudged, Severity};
 
 use super::look::Look;
 use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::results::Doctor;
-use crate::show::{Lines, Show};
+use crate::show::Show;
 
 pub use text::explanation;
 
@@ -55,27 +57,8 @@ impl Show for Doctor {
     }
 
     /// One line for each finding, then one for each rule that could not be judged.
-    fn csv(&self) -> Lines {
-        let head = vec![
-            "id",
-            "name",
-            "severity",
-            "confidence",
-            "consequence",
-            "evidence",
-            "fix",
-            "link",
-            "not_judged",
-        ];
-        let found = self.diagnosis.findings.iter().map(csv_line);
-        let not = self.diagnosis.not_judged.iter().map(|not| {
-            let mut line = vec![String::new(); head.len()];
-            line[0].clone_from(&not.id);
-            line[1] = rule_name(&not.id).to_owned();
-            line[8].clone_from(&not.reason);
-            line
-        });
-        (head.clone(), found.chain(not).collect())
+    fn csv(&self) -> Lines<'_> {
+        csv(self)
     }
 }
 
@@ -147,19 +130,40 @@ fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
     reasons
 }
 
-fn csv_line(finding: &Finding) -> Vec<String> {
-    let evidence: Vec<String> = finding.evidence.iter().map(ToString::to_string).collect();
-    vec![
-        finding.id.clone(),
-        finding.name.clone(),
-        finding.severity.to_string(),
-        finding.confidence.to_string(),
-        finding.consequence.clone(),
-        evidence.join("\n"),
-        finding.fix.join("\n"),
-        finding.link.clone(),
-        String::new(),
-    ]
+/// A finding, or a rule that could not be judged.
+type Judged<'a> = Result<&'a Finding, &'a NotJudged>;
+
+fn csv(doctor: &Doctor) -> Lines<'_> {
+    let fields: [Field<Judged<'_>>; _] = [
+        Field::csv("id", |judged| {
+            judged.map_or_else(|not| not.id.clone(), |found| found.id.clone())
+        }),
+        Field::csv("name", |judged| {
+            judged.map_or_else(|not| rule_name(&not.id).to_owned(), |found| found.name.clone())
+        }),
+        Field::csv("severity", |judged| or_empty(judged.ok().map(|found| found.severity))),
+        Field::csv("confidence", |judged| {
+            or_empty(judged.ok().map(|found| found.confidence))
+        }),
+        Field::csv("consequence", |judged| {
+            or_empty(judged.ok().map(|found| &found.consequence))
+        }),
+        Field::csv("evidence", |judged| or_empty(judged.ok().map(evidence))),
+        Field::csv("fix", |judged| or_empty(judged.ok().map(|found| found.fix.join("\n")))),
+        Field::csv("link", |judged| or_empty(judged.ok().map(|found| &found.link))),
+        Field::csv("not_judged", |judged| or_empty(judged.err().map(|not| &not.reason))),
+    ];
+    let found = doctor.diagnosis.findings.iter().map(Ok);
+    lines(fields, found.chain(doctor.diagnosis.not_judged.iter().map(Err)))
+}
+
+fn evidence(finding: &Finding) -> String {
+    finding
+        .evidence
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The name of a rule, where this version knows it.

@@ -1,78 +1,52 @@
-//! Latency as lines of CSV.
+//! Latency as lines of CSV: every point with its spread and its backing.
 
-use model::latency::{Bound, Latency, Point, Stopped};
+use model::latency::{Latency, Point, Stopped};
 
-use crate::render::words::bounds;
-use crate::show::Lines;
+use crate::render::table::{Field, Lines, lines};
+use crate::render::words::or_empty;
 
-/// The heads and lines of CSV: every point with its spread and its backing.
-pub fn csv(latency: &Latency) -> Lines {
-    let head = [
-        "kind",
-        "bytes",
-        "pattern",
-        "access",
-        "ns_median",
-        "ns_low",
-        "ns_high",
-        "bound_low",
-        "bound_high",
-        "converged",
-        "warm_ns",
-        "cold_ns",
-        "samples",
-        "cycles_median",
-        "cycles_low",
-        "cycles_high",
-        "quiet_ns",
-        "quiet_cycles",
-        "quiet_share",
-        "stopped",
-        "dropped",
-        "backing",
-        "proof",
-        "not_measured",
+/// The points as CSV.
+pub fn csv(latency: &Latency) -> Lines<'_> {
+    let fields: [Field<&Point>; _] = [
+        Field::csv("kind", |point| point.kind.to_string()),
+        Field::csv("bytes", |point| point.bytes.0.to_string()),
+        Field::csv("pattern", |point| point.pattern.to_string()),
+        Field::csv("access", |point| point.access.to_string()),
+        Field::csv("ns_median", |point| or_empty(point.ns.map(|ns| ns.median))),
+        Field::csv("ns_low", |point| or_empty(point.ns.map(|ns| ns.low))),
+        Field::csv("ns_high", |point| or_empty(point.ns.map(|ns| ns.high))),
+        Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
+        Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
+        Field::csv("converged", |point| {
+            or_empty(point.convergence.map(|shown| shown.converged))
+        }),
+        Field::csv("warm_ns", |point| {
+            or_empty(point.convergence.map(|shown| shown.warm_ns))
+        }),
+        Field::csv("cold_ns", |point| {
+            or_empty(point.convergence.map(|shown| shown.cold_ns))
+        }),
+        Field::csv("samples", |point| point.ns.map_or(0, |ns| ns.samples).to_string()),
+        Field::csv("cycles_median", |point| {
+            or_empty(point.cycles.map(|cycles| cycles.median))
+        }),
+        Field::csv("cycles_low", |point| or_empty(point.cycles.map(|cycles| cycles.low))),
+        Field::csv("cycles_high", |point| or_empty(point.cycles.map(|cycles| cycles.high))),
+        Field::csv("quiet_ns", |point| or_empty(point.quiet.map(|quiet| quiet.ns))),
+        Field::csv("quiet_cycles", |point| or_empty(point.quiet.map(|quiet| quiet.cycles))),
+        Field::csv("quiet_share", |point| or_empty(point.quiet.map(|quiet| quiet.share))),
+        Field::csv("stopped", |point| or_empty(point.stopped.map(stopped))),
+        Field::csv("dropped", |point| point.dropped.total().to_string()),
+        Field::csv("backing", |point| point.backing.got.to_string()),
+        Field::csv("proof", |point| point.backing.proof.clone()),
+        Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
     ];
-    (head.to_vec(), latency.points.iter().map(csv_line).collect())
+    lines(fields, latency.points.iter())
 }
 
-fn csv_line(point: &Point) -> Vec<String> {
-    let [ns_median, ns_low, ns_high] = bounds(point.ns);
-    let [cycles_median, cycles_low, cycles_high] = bounds(point.cycles);
-    let [quiet_ns, quiet_cycles, quiet_share] = point.quiet.map_or_else(Default::default, |quiet| {
-        [quiet.ns, quiet.cycles, quiet.share].map(|value| value.to_string())
-    });
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let limit = |of: fn(Bound) -> Option<f64>| number(point.bound.and_then(of));
-    let shown = point.convergence;
-    let stopped = point.stopped.map_or("", |stopped| match stopped {
+fn stopped(stopped: Stopped) -> &'static str {
+    match stopped {
         Stopped::Interval => "interval",
         Stopped::Budget => "budget",
-    });
-    vec![
-        point.kind.to_string(),
-        point.bytes.0.to_string(),
-        point.pattern.to_string(),
-        point.access.to_string(),
-        ns_median,
-        ns_low,
-        ns_high,
-        limit(|bound| bound.low),
-        limit(|bound| bound.high),
-        shown.map_or_else(String::new, |shown| shown.converged.to_string()),
-        number(shown.map(|shown| shown.warm_ns)),
-        number(shown.map(|shown| shown.cold_ns)),
-        point.ns.map_or(0, |ns| ns.samples).to_string(),
-        cycles_median,
-        cycles_low,
-        cycles_high,
-        quiet_ns,
-        quiet_cycles,
-        quiet_share,
-        stopped.to_owned(),
-        point.dropped.total().to_string(),
-        point.backing.got.to_string(),
-        point.backing.proof.clone(),
-        point.not_measured.clone().unwrap_or_default(),
-    ]
+    }
 }

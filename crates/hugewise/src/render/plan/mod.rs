@@ -14,8 +14,9 @@ pub(crate) use difference::{difference, question};
 
 use super::look::Look;
 use super::sheet::Sheet;
+use super::table::{self, Field, Lines};
 use crate::cli::typed::Format;
-use crate::show::{Lines, Show};
+use crate::show::Show;
 
 /// Forms of a plan.
 const FORMS: [Format; 7] = [
@@ -52,30 +53,26 @@ impl Show for Plan {
         }
     }
 
-    fn csv(&self) -> Lines {
-        let head = vec!["id", "layer", "target", "before", "after", "why", "risk"];
-        (head, self.changes.iter().map(line).collect())
+    fn csv(&self) -> Lines<'_> {
+        table::lines(fields(), self.changes.iter())
     }
 }
 
 fn sheet(plan: &Plan) -> Sheet {
-    let mut sheet = Sheet::new(&plan.title(), ["layer", "where", "before", "after", "why", "risk"]);
-    for change in &plan.changes {
-        sheet.row(line(change).into_iter().skip(1));
-    }
+    let mut sheet = table::sheet(&plan.title(), &fields(), plan.changes.iter());
     plan.notes.iter().for_each(|note| sheet.note(note));
     sheet
 }
 
-fn line(change: &Change) -> Vec<String> {
-    vec![
-        change.id.clone(),
-        change.layer.to_string(),
-        change.target.to_string(),
-        change.before.to_string(),
-        change.after.to_string(),
-        change.why.clone(),
-        risks(&change.risk).join("; "),
+fn fields<'a>() -> [Field<&'a Change>; 7] {
+    [
+        Field::csv("id", |change| change.id.clone()),
+        Field::both("layer", "layer", |change| change.layer.to_string()),
+        Field::both("where", "target", |change| change.target.to_string()),
+        Field::both("before", "before", |change| change.before.to_string()),
+        Field::both("after", "after", |change| change.after.to_string()),
+        Field::both("why", "why", |change| change.why.clone()),
+        Field::both("risk", "risk", |change| risks(&change.risk).join("; ")),
     ]
 }
 

@@ -7,8 +7,9 @@ use model::{Bytes, PageKind, Reading};
 
 use super::{amount, kinds_of, share};
 use crate::render::sheet::Sheet;
+use crate::render::table::{Field, Lines, lines};
+use crate::render::words::or_empty;
 use crate::results::ps::{Group, Groups, ProcessRow};
-use crate::show::Lines;
 
 /// One row for each group; control groups by depth.
 pub(super) fn groups(groups: &Groups) -> Sheet {
@@ -54,33 +55,19 @@ fn name(groups: &Groups, group: &Group) -> String {
 }
 
 /// The same for scripts, with whole paths.
-pub(super) fn groups_csv(groups: &Groups) -> Lines {
-    let head = vec![
-        "name",
-        "processes",
-        "resident",
-        "hugetlb",
-        "page_tables",
-        "large",
-        "backing",
-        "unread",
-        "missed",
+pub(super) fn groups_csv(groups: &Groups) -> Lines<'_> {
+    let fields: [Field<&Group>; _] = [
+        Field::csv("name", |group| or_empty(group.name.as_ref())),
+        Field::csv("processes", |group| group.totals.processes.to_string()),
+        Field::csv("resident", |group| group.totals.resident.0.to_string()),
+        Field::csv("hugetlb", |group| group.totals.hugetlb.0.to_string()),
+        Field::csv("page_tables", |group| group.totals.page_tables.0.to_string()),
+        Field::csv("large", |group| group.totals.backing.large().0.to_string()),
+        Field::csv("backing", |group| group.totals.backing.to_string()),
+        Field::csv("unread", |group| group.totals.unread.to_string()),
+        Field::csv("missed", |group| group.missed.0.to_string()),
     ];
-    let line = |group: &Group| {
-        let totals = &group.totals;
-        vec![
-            group.name.clone().unwrap_or_default(),
-            totals.processes.to_string(),
-            totals.resident.0.to_string(),
-            totals.hugetlb.0.to_string(),
-            totals.page_tables.0.to_string(),
-            totals.backing.large().0.to_string(),
-            totals.backing.to_string(),
-            totals.unread.to_string(),
-            group.missed.0.to_string(),
-        ]
-    };
-    (head, groups.groups.iter().map(line).collect())
+    lines(fields, groups.groups.iter())
 }
 
 /// The nodes of one process.

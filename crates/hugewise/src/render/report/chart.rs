@@ -106,7 +106,7 @@ pub(super) fn hex([red, green, blue]: [u8; 3]) -> String {
 /// The chart's numbers: places down, series across, each with its interval.
 fn table(figure: &Figure) -> Sheet {
     let heads = figure.series.iter().map(|series| format!("#{}", series.name));
-    let title = format!("{} ({}; 95 % interval)", figure.title, figure.y_label);
+    let title = format!("{} ({}; 95 % CI)", figure.title, figure.y_label);
     let mut table = Sheet::new(
         &title,
         std::iter::once(format!("#{}", figure.along.label())).chain(heads),

@@ -1,0 +1,169 @@
+//! The verdict of a checkup: what huge pages save, which kind to choose, and what limits their use now.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::latency::{Access, Pattern};
+use crate::{Bytes, PageKind, Reading};
+
+/// The verdict of a checkup, for scripts and for readers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// What huge pages save.
+    pub saving: Saving,
+    /// Which page kind to choose.
+    pub choice: Choice,
+    /// What limits the use of huge pages now.
+    pub limits: Limits,
+    /// The same for readers: one entry for `saving`, one for `choice`, one for `limits`.
+    pub sentences: Vec<String>,
+}
+
+/// What huge pages save in time per access, compared with base pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Saving {
+    /// They save time at the largest working set.
+    Saves {
+        /// The curve that saves most for certain, at the largest working set.
+        #[serde(flatten)]
+        saved: Saved,
+        /// The smallest working set from which on every larger one shows the saving.
+        from_bytes: Bytes,
+        /// Every kind measured at that point, smallest pages first.
+        kinds: Vec<KindSaved>,
+    },
+    /// No saving lasts up to the largest working set.
+    NoDifference {
+        /// The curve that saves most for certain, at the largest working set.
+        #[serde(flatten)]
+        saved: Saved,
+    },
+    /// There are medians without an interval: the result holds fewer than two visits to each point.
+    NoInterval {
+        /// Each curve at its largest working set.
+        saved: Vec<Saved>,
+    },
+    /// Base pages and a larger kind were not both measured at one working set.
+    NothingToCompare {
+        /// Why the first missing point was not measured, if one was asked for.
+        why: Option<String>,
+    },
+    /// Latency was not measured.
+    NotMeasured {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What one page kind saves at one working set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Saved {
+    /// Page kind.
+    pub kind: PageKind,
+    /// Working set.
+    pub bytes: Bytes,
+    /// Order of visits.
+    pub pattern: Pattern,
+    /// Loads, or loads and stores.
+    pub access: Access,
+    /// Time saved, in percent of the time on base pages; negative if this kind is slower.
+    pub percent: f64,
+    /// 95 % CI of `percent`; `null` without two visits to both points.
+    pub percent_interval: Option<Interval>,
+    /// Curves among which this one was chosen; the interval is corrected for that choice.
+    pub candidates: usize,
+    /// Median ns per access on base pages.
+    pub base_ns: f64,
+    /// Median ns per access on this kind.
+    pub ns: f64,
+}
+
+/// The two ends of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Which page kind to choose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Choice {
+    /// The best kind, and no kind that is easier to set up comes close.
+    Best {
+        /// The kind to choose.
+        kind: PageKind,
+    },
+    /// A kind that is easier to set up than the best and takes hardly more time.
+    Enough {
+        /// The kind to choose.
+        kind: PageKind,
+        /// The kind that saves most.
+        best: PageKind,
+        /// How much more time `kind` takes than `best` at most, in percent (upper end of the 95 % CI).
+        at_most_percent: f64,
+    },
+    /// The interval leaves open whether a kind that is easier to set up is as good as the best.
+    Open {
+        /// The kind that saves most.
+        best: PageKind,
+        /// The kind that may be as good.
+        rival: PageKind,
+        /// How much more time `rival` takes than `best`, in percent: 95 % CI.
+        more_percent: Interval,
+    },
+    /// Only one kind larger than base pages was measured there.
+    Only {
+        /// That kind.
+        kind: PageKind,
+    },
+    /// Huge pages save nothing, so no kind is better than another.
+    NoDifference,
+    /// Nothing was measured that could decide it.
+    Unknown,
+}
+
+/// What one of several page kinds saves at the same point.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindSaved {
+    /// Page kind.
+    pub kind: PageKind,
+    /// Time saved, in percent of the time on base pages.
+    pub percent: f64,
+}
+
+/// What limits the use of huge pages now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// The THP policy in effect: `always`, `madvise` or `never`.
+    pub thp: Reading<String>,
+    /// Pages in every hugetlb pool.
+    pub pools: Reading<Vec<PoolPages>>,
+    /// The share of resident memory that huge pages back; `null` if processes were left out or nothing is known of them.
+    pub coverage: Option<Coverage>,
+}
+
+/// Pages in one hugetlb pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PoolPages {
+    /// Size of one page.
+    pub size: Bytes,
+    /// Pages in the pool.
+    pub pages: Reading<u64>,
+    /// Free pages in the pool.
+    pub free: Reading<u64>,
+}
+
+/// How much resident memory is backed by huge pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// Share in percent.
+    pub percent: f64,
+    /// Resident memory whose backing is known.
+    pub resident_bytes: Bytes,
+    /// Processes it belongs to.
+    pub processes: u64,
+}
