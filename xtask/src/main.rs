@@ -1,22 +1,30 @@
-//! Man pages and completions, made from the program's own command line.
+//! Files made from the program itself: man pages, completions, and reference pages.
+
+mod reference;
 
 use std::path::PathBuf;
 
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use clap_complete::Shell;
-use hugewise::cli::Cli;
+use hugewise::cli::help::command;
 
-/// Makes the files that packages carry beside the program.
+/// Make the files that packages carry beside the program, and pages of the docs
 #[derive(Parser)]
 enum Task {
-    /// A man page for the program and for each of its commands
+    /// Write a man page for the program and for each of its commands
     Man {
-        /// Where they go; made if it is not there
+        /// Write them to this directory
         directory: PathBuf,
     },
-    /// Completions for every shell
+    /// Write completions for every shell
     Completions {
-        /// Where they go; made if it is not there
+        /// Write them to this directory
+        directory: PathBuf,
+    },
+    /// Write the reference pages that follow from the program
+    Reference {
+        /// Write them to this directory
+        #[arg(default_value = "docs/reference")]
         directory: PathBuf,
     },
 }
@@ -25,12 +33,18 @@ fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Man { directory } => {
             std::fs::create_dir_all(&directory)?;
-            clap_mangen::generate_to(Cli::command(), directory)?;
+            clap_mangen::generate_to(command(), directory)?;
         }
         Task::Completions { directory } => {
             std::fs::create_dir_all(&directory)?;
             for &shell in Shell::value_variants() {
-                clap_complete::generate_to(shell, &mut Cli::command(), "hugewise", &directory)?;
+                clap_complete::generate_to(shell, &mut command(), "hugewise", &directory)?;
+            }
+        }
+        Task::Reference { directory } => {
+            std::fs::create_dir_all(&directory)?;
+            for (name, text) in reference::pages() {
+                std::fs::write(directory.join(name), text)?;
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use hugewise::{cli::Cli, commands, ui};
+use hugewise::{cli, commands, ui};
 
 fn main() -> ExitCode {
     if let Some(code) = measure::kernelops::serve_if_asked() {
@@ -12,6 +11,6 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let typed = Cli::try_parse().map_err(anyhow::Error::from);
+    let typed = cli::help::parse().map_err(anyhow::Error::from);
     ui::finish(typed.and_then(|cli| commands::run(&cli, words)))
 }

@@ -272,7 +272,7 @@ fn a_diagnosis_is_kept_and_shown_again_by_its_file_s_extension() {
         done(&["report", text(&file("d.json")), "--format", "prometheus"]).out
     );
     let told = refused(&["--root", text(&machine), "ps", "--format", "sarif"]);
-    assert!(told.contains("this result has no such form"), "{told}");
+    assert!(told.contains("this result has no such format"), "{told}");
 }
 
 #[test]

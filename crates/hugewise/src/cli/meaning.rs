@@ -1,4 +1,4 @@
-//! What was typed means: checked, combined and completed with what the machine has; still nothing is done.
+//! Validated options: arguments checked, combined and completed with what the machine has. Nothing is done yet.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,10 +13,10 @@ pub const FROM: Bytes = Bytes::kib(16);
 /// Largest working set of a curve, beyond every cache and TLB reach of base pages.
 pub const TO: Bytes = Bytes::gib(2);
 
-/// Why a command line means nothing.
+/// Why a command line is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum MeaningError {
-    /// Working sets the wrong way round.
+    /// The smallest working set is above the largest.
     #[error("--from {from} is larger than --to {to} (write the smaller size after --from)")]
     FromAboveTo {
         /// The smallest.
@@ -27,12 +27,12 @@ pub enum MeaningError {
     /// A working set without room for a chase.
     #[error("a working set of {0} is too small (write 4K or more after --sizes or --from)")]
     TooSmall(Bytes),
-    /// A form that this result does not have.
-    #[error("--format {format}: this result has no such form (write {known})", known = .known.join(", "))]
+    /// A format that this result does not have.
+    #[error("--format {format}: this result has no such format (write {known})", known = .known.join(", "))]
     NoSuchForm {
-        /// What was typed.
+        /// The name as typed.
         format: String,
-        /// What there is.
+        /// The formats that it has.
         known: Vec<String>,
     },
 }
@@ -55,7 +55,7 @@ impl Format {
         }
     }
 
-    /// The form a file's extension stands for.
+    /// The format that belongs to a file name extension.
     fn of_file(file: &Path) -> Option<Self> {
         match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "txt" => Some(Self::Text),
@@ -75,7 +75,7 @@ impl Format {
 }
 
 impl Global {
-    /// The form of the result, one of those it has.
+    /// The format of the result, one of those it has.
     pub fn form(&self, usual: Format, known: &[Format]) -> Result<Format, MeaningError> {
         let typed = if self.json { Some(Format::Json) } else { self.format };
         let format = typed
@@ -148,7 +148,7 @@ impl typed::Guest {
     }
 }
 
-/// What a step does to its line, where it is one of two.
+/// Parses an access that is one of two.
 pub fn access(text: &str) -> Result<Access, String> {
     match text {
         "read" => Ok(Access::Read),

@@ -1,4 +1,4 @@
-//! Command lines mean what the help says, and wrong ones are told what to write.
+//! Command lines mean what the help says, and wrong ones are refused with what to write.
 
 use std::time::Duration;
 
@@ -129,7 +129,7 @@ fn the_form_is_typed_or_told_by_the_file() {
     let error = form("--output a.svg").expect_err("no such form").to_string();
     assert_eq!(
         error,
-        "--format svg: this result has no such form (write text, json, png)"
+        "--format svg: this result has no such format (write text, json, png)"
     );
 }
 

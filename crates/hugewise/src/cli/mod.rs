@@ -1,5 +1,6 @@
-//! The command line: `typed` is what was typed, `meaning` what it means; neither does anything.
+//! The command line: `typed` has the arguments, `meaning` the validated options, `help` what help shows beside them.
 
+pub mod help;
 pub mod meaning;
 pub mod typed;
 

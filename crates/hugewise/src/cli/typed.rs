@@ -1,4 +1,4 @@
-//! What was typed, word for word; its doc comments are the help texts and the man page.
+//! Arguments as typed. Their doc comments are the help texts and the man page.
 
 use std::path::PathBuf;
 
@@ -24,10 +24,11 @@ mod ps;
 mod setup;
 mod size;
 
-/// Finds, measures, fixes and proves what large pages do
+/// Find, measure, fix and prove what huge pages do
 ///
-/// Results go to standard output, progress and warnings to standard error. Exit codes: 0 done; 1 findings at
-/// or above --fail-on; 2 could not do it; 130 interrupted, all settings restored unless the last line says otherwise.
+/// Results go to standard output, progress and warnings to standard error. Exit codes: 0 done; 1 bad news that the
+/// command was asked to report by exit code; 2 not done; 130 interrupted, all settings restored unless the last line says
+/// otherwise.
 #[derive(Debug, Parser)]
 #[command(name = "hugewise", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
@@ -39,37 +40,62 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What every command takes.
+/// What every command takes. `hugewise help options` shows them; the help of each command refers to that page.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Options of every command")]
 pub struct Global {
-    /// Read a captured machine instead of this one: a directory, or a FILE.tree from `hugewise snapshot`
-    #[arg(long, global = true, value_name = "DIR|FILE.tree")]
+    /// Read a captured machine: a directory, or a FILE.tree from `hugewise snapshot`
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true,
+        value_name = "DIR|FILE.tree"
+    )]
     pub root: Option<PathBuf>,
-    /// Form of the result [default: what --output's extension says, else text]
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    /// Print the result in this format [default: by the extension of --output, else text]
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true,
+        value_enum,
+        value_name = "FORMAT"
+    )]
     pub format: Option<Format>,
-    /// The same as --format json
-    #[arg(long, global = true, conflicts_with = "format")]
+    /// Print JSON: the same as --format json
+    #[arg(
+        long,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true,
+        conflicts_with = "format"
+    )]
     pub json: bool,
     /// Write the result to this file instead of standard output
-    #[arg(long, short, global = true, value_name = "FILE")]
+    #[arg(
+        long,
+        short,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true,
+        value_name = "FILE"
+    )]
     pub output: Option<PathBuf>,
-    /// Seed of every random choice, part of the result [default: drawn anew]
-    #[arg(long, global = true, value_name = "N")]
+    /// Set the seed of every random choice, which is part of the result [default: a new one]
+    #[arg(long, global = true, hide_short_help = true, hide_long_help = true, value_name = "N")]
     pub seed: Option<u32>,
-    /// No progress and no notes; warnings and errors stay
-    #[arg(long, short, global = true)]
+    /// Print no progress and no notes; warnings and errors stay
+    #[arg(long, short, global = true, hide_short_help = true, hide_long_help = true)]
     pub quiet: bool,
-    /// No colours (likewise when NO_COLOR is set, or the output is not a terminal)
-    #[arg(long, global = true)]
+    /// Print no colors, as with NO_COLOR set, or if the output is not a terminal
+    #[arg(long, global = true, hide_short_help = true, hide_long_help = true)]
     pub no_color: bool,
-    /// Do what would otherwise be refused or asked, such as overwriting a snapshot
-    #[arg(long, short, global = true)]
+    /// Answer questions with yes, and do what would be refused, such as overwriting a snapshot
+    #[arg(long, short, global = true, hide_short_help = true, hide_long_help = true)]
     pub yes: bool,
 }
 
-/// Forms of a result.
+/// Formats of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Tables, and plots on a terminal
@@ -80,9 +106,9 @@ pub enum Format {
     Csv,
     /// Tables for documents
     Markdown,
-    /// A picture of lines and text
+    /// A vector image
     Svg,
-    /// A picture of pixels
+    /// A bitmap image
     Png,
     /// One page that opens offline
     Html,
@@ -99,39 +125,90 @@ pub enum Format {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Everything worth knowing about this machine in one go
+    /// Report everything worth knowing about this machine in one go
+    ///
+    /// Reads the machine, finds what is wrong with it, and reports the page kinds behind its processes and virtual machines.
+    /// Measures latency by page kind, natively and (with access to KVM) in a guest. Sums up in three sentences what huge
+    /// pages would save. Writes a report and a result file; changes nothing.
     Checkup(Checkup),
-    /// What is wrong with this machine, and how to fix it
+    /// Find what is wrong with this machine, and how to fix it
+    ///
+    /// Applies every rule to the machine's settings and processes. Each finding has its evidence, its consequence and a
+    /// fix. Rules that could not be checked are listed with the reason. Changes nothing. Exit codes: 0 no finding; 1
+    /// findings at or above --fail-on; 2 nothing could be read.
     Doctor(Doctor),
     /// Measure what memory and address translation cost
     #[command(subcommand)]
     Measure(Measure),
-    /// Did it help my program, beyond noise?
+    /// Compare a program under several page policies
+    ///
+    /// Runs an unmodified program under several page policies ("arms") in interleaved blocks, and proves from outside which
+    /// pages each run got. The verdict is better, worse, no difference, or not in effect. Arms change the program's own
+    /// process only, never the machine; pages of a pool are taken on loan. Exit codes: 0 done; 1 what --fail-if names;
+    /// 2 not done; 130 interrupted: finished runs are kept, and --resume continues with them.
+    ///
+    /// With --live PID the program is a process that already runs. Its memory alternates between base and huge pages, and
+    /// slices of its time are compared. The process is never stopped, and gets back the pages that it had. If hugewise is
+    /// killed by SIGKILL they stay as they are. Needs root (CAP_SYS_NICE and the right to trace it) and Linux 6.7.
     Compare(Box<Compare>),
-    /// Put memory of a running process onto large pages
+    /// Put memory of a running process on huge pages
+    ///
+    /// Collapses memory of a running, unmodified process into huge pages (MADV_COLLAPSE, Linux 6.1), range by range, and
+    /// proves by its smaps what that changed. Settings of the kernel stay as they are. The pages stay huge until the process
+    /// frees them or the kernel splits them under memory pressure. Children of the process are left alone. Needs root, or
+    /// CAP_SYS_NICE and the right to trace the process.
     Collapse(Collapse),
-    /// Work out which changes bring this machine to a goal
+    /// Calculate which changes bring this machine to a goal
+    ///
+    /// Lists each change for this machine (or a captured one, with --root): the value before and after, the reason, and the
+    /// risk. Changes nothing: `hugewise apply` takes the JSON, --format shell gives a script and --format ansible a
+    /// playbook. What this host cannot do itself is printed as instructions.
     Plan(Plan),
-    /// Work out how many, and how far it reaches
+    /// Calculate page counts, TLB reach and reservations
     #[command(subcommand)]
     Size(Size),
     /// Make the changes of a plan
+    ///
+    /// Reads every value again and refuses a machine that differs from the plan. Each change is logged on disk before it is
+    /// made, and read back after; if one fails, those before it are reverted. What this host cannot do itself is printed as
+    /// instructions. Asks before it begins; --yes answers. Exit codes: 0 applied; 1 a pool got fewer pages than asked for;
+    /// 2 refused or failed, and nothing stays changed; 130 interrupted, everything reverted.
     Apply(Apply),
-    /// Is what was asked for there, and does anybody use it?
+    /// Check that the changes of a plan are in effect
+    ///
+    /// Compares what was asked for with what is there, on every layer, also after a reboot, and lists the processes that
+    /// use such pages. Exit codes: 0 all is there; 1 something is not; 2 not done.
     Verify(Verify),
-    /// Walk back to what stood there before
+    /// Revert applied changes
+    ///
+    /// Reverts every applied plan, the last change first. Leaves values that something else has changed since, and pool
+    /// pages in use; both are reported and stay on record for the next time. Exit codes: 0 everything is reverted; 1
+    /// something is left; 2 not done.
     Undo(Undo),
-    /// What hugewise has changed and when
+    /// List what hugewise has changed, and when
     Status,
-    /// Are my huge pages in use, how many, and why not?
+    /// Report whether a program uses huge pages, how many, and why not
+    ///
+    /// Counts pages touched, reserved and spare, lists the settings that decide, and ends with the next commands. TARGET is a
+    /// PID, a process name, `postgres`, `java`, `mysql`, `redis`, a virtual machine, a systemd unit, a container's id, or a file
+    /// among the arguments. Reads only.
     Explain(Explain),
-    /// Which page kinds back which process
+    /// Report which page sizes back each process
+    ///
+    /// Resident memory includes hugetlb pages, and is split by page kind. Pool pages that no process maps are listed below
+    /// the table. `?` stands for what could not be read.
     Ps(Ps),
-    /// Page kinds behind the virtual machines that run here
+    /// Report which page sizes back the virtual machines of this host
+    ///
+    /// Lists every process that runs a virtual machine: what it was configured for, which page kinds back its memory, which
+    /// pages KVM maps for it, and where these differ.
     Vm(Vm),
-    /// Record a machine in one file, for --root
+    /// Capture this machine in one file, for --root
+    ///
+    /// The file is text. Known secrets are taken out, and a list of what was left out is printed: read the file before you
+    /// send it.
     Snapshot(Snapshot),
-    /// Show a result again, in another form
+    /// Print a saved result in another format
     Report(Report),
     /// Print the JSON schema of a result
     Schema(Schema),
@@ -139,20 +216,16 @@ pub enum Command {
     Completions(Completions),
 }
 
-/// `hugewise checkup`
-///
-/// Reads the machine, finds what is wrong with it, looks at the page kinds behind its processes and virtual machines,
-/// measures latency by page kind, natively and (where KVM can be used) in a guest, and says in three sentences what large pages would buy. Leaves a report
-/// and a result file; changes nothing.
+/// Arguments of `hugewise checkup`.
 #[derive(Args, Debug)]
 pub struct Checkup {
-    /// Fewer working sets, no guest, and less time: under 20 seconds instead of 90
+    /// Measure less: no guest, fewer working sets, under 20 seconds instead of 90
     #[arg(long)]
     pub quick: bool,
-    /// The report; result.json goes beside it
+    /// Write the report to this file, and result.json beside it
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub report: PathBuf,
-    /// Parts to leave out, separated by commas
+    /// Leave out these parts
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,..")]
     pub skip: Vec<Part>,
     /// Never take pages from a hugetlb pool
@@ -175,77 +248,72 @@ pub enum Part {
     Guest,
 }
 
-/// `hugewise doctor`
-///
-/// Applies every rule to the machine's settings and processes. Each finding has its evidence, what it costs, and what to
-/// do; rules that could not be judged are listed with the reason. Changes nothing. Exit codes: 0 well; 1 findings at or
-/// above --fail-on; 2 nothing could be read.
+/// Arguments of `hugewise doctor`.
 #[derive(Args, Debug)]
 pub struct Doctor {
-    /// Least severity that makes the exit code 1
+    /// Exit with 1 from this severity on
     #[arg(long, value_name = "error|warning|info", default_value = "warning")]
     pub fail_on: Severity,
-    /// Only explain this rule, by id or name, without looking at the machine
+    /// Explain this rule, by id or name, without reading the machine
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
-    /// Judge configuration files instead of a machine (may be given again: they are judged together); with --root, as files
-    /// that are to hold on that machine
+    /// Check configuration files instead of a machine (repeatable)
+    ///
+    /// Files given together are checked together. With --root they are checked against that machine.
     #[arg(long, value_name = "FILE")]
     pub file: Vec<PathBuf>,
-    /// What the files are, where name and content do not tell: sysctl, cmdline, limits, unit, java, postgres, mysql, pod,
-    /// libvirt, qemu, vmware
+    /// Say what the files are, if name and content do not
+    ///
+    /// One of sysctl, cmdline, limits, unit, java, postgres, mysql, pod, libvirt, qemu, vmware.
     #[arg(long = "as", value_name = "KIND", requires = "file")]
     pub kind: Option<FileKind>,
 }
 
-/// `hugewise vm`
-///
-/// Every process that runs a virtual machine: what it was configured for, which page kinds back its memory, which pages
-/// KVM maps for it, and where these differ.
+/// Arguments of `hugewise vm`.
 #[derive(Args, Debug)]
 pub struct Vm {
-    /// What to do
+    /// The action.
     #[command(subcommand)]
     pub what: Option<VmWhat>,
 }
 
-/// What `hugewise vm` can do.
+/// Actions of `hugewise vm`.
 #[derive(Debug, Subcommand)]
 pub enum VmWhat {
-    /// List them (the same as without a word)
+    /// List them: the same as without a word
     List,
 }
 
-/// `hugewise snapshot`
+/// Arguments of `hugewise snapshot`.
 #[derive(Args, Debug)]
 pub struct Snapshot {
-    /// The file to write; an existing one is only replaced with --yes
+    /// Write this file; an existing one is replaced only with --yes
     #[arg(value_name = "FILE.tree")]
     pub file: PathBuf,
-    /// The machine only, no processes
+    /// Capture the machine only, without processes
     #[arg(long)]
     pub no_processes: bool,
 }
 
-/// `hugewise report`
+/// Arguments of `hugewise report`.
 #[derive(Args, Debug)]
 pub struct Report {
-    /// A result of `hugewise checkup` or of any command's --json
+    /// Read this result of `hugewise checkup` or of any command with --json
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
 }
 
-/// `hugewise schema`
+/// Arguments of `hugewise schema`.
 #[derive(Args, Debug)]
 pub struct Schema {
-    /// The result's name; without it, the names
+    /// Name the result; without it the names are listed
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
 
-/// `hugewise completions`
+/// Arguments of `hugewise completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
-    /// The shell
+    /// Name the shell
     pub shell: clap_complete::Shell,
 }

@@ -1,50 +1,54 @@
-//! What was typed after `hugewise ps`.
+//! Arguments of `ps` as typed. Their doc comments are the help texts and the man page.
 
 use clap::{Args, ValueEnum};
 
-/// `hugewise ps`
-///
-/// Resident memory with hugetlb pages, by page kind. Below the table: pages of a pool that no process maps. `?` stands for
-/// what could not be looked at.
+/// Arguments of `hugewise ps`.
 #[derive(Args, Clone, Debug)]
 pub struct Ps {
-    /// One process only
+    /// Report one process only
     #[arg(value_name = "PID", conflicts_with_all = ["user", "name", "cgroup", "by", "sort", "top", "why"])]
     pub pid: Option<u32>,
-    /// Every mapping of that process, and why it is on base pages
+    /// List every mapping of that process, and why it is on base pages
     #[arg(long, requires = "pid")]
     pub vmas: bool,
-    /// Only processes of this user, by name or id
+    /// Report only processes of this user, by name or id
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Only processes of this name; `*` stands for any text
+    /// Report only processes of this name; `*` stands for any text
     #[arg(long, value_name = "PATTERN")]
     pub name: Option<String>,
-    /// Only processes in this control group and those below it
+    /// Report only processes in this control group and those below it
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
-    /// Sums instead of processes
-    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "numa")]
+    /// Sum processes by cgroup, container, unit, vm or user
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        conflicts_with = "numa",
+        hide_possible_values = true
+    )]
     pub by: Option<By>,
-    /// Where the pages lie by NUMA node (with PID always)
+    /// Split the pages by NUMA node; always with PID
     #[arg(long)]
     pub numa: bool,
-    /// What could be on large pages and is not, and why (with PID always); this reads every mapping of processes with
-    /// 16M or more on base pages
+    /// Report what huge pages could back and do not, and why; always with PID
+    ///
+    /// Reads every mapping of processes with 16M or more on base pages.
     #[arg(long)]
     pub why: bool,
-    /// Order of the processes
-    #[arg(long, value_enum, default_value = "large")]
+    /// Sort by large, missed, total or pid
+    #[arg(long, value_enum, default_value = "large", hide_possible_values = true)]
     pub sort: Sort,
-    /// Show that many processes at most
+    /// Show at most this many processes
     #[arg(long, value_name = "N")]
     pub top: Option<usize>,
-    /// Again every so many seconds, until Ctrl-C
+    /// Repeat every 2 seconds, or every SECONDS, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = seconds, conflicts_with = "output")]
     pub watch: Option<f64>,
 }
 
-/// What processes are summed by.
+/// Groups by which processes are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum By {
     /// Control group, each with those below it
@@ -62,9 +66,9 @@ pub enum By {
 /// Order of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// Most memory on large pages first
+    /// Most memory on huge pages first
     Large,
-    /// Most memory first that could be on large pages and is not (with --why)
+    /// Most memory first that huge pages could back and do not (with --why)
     Missed,
     /// Most resident memory first
     Total,
@@ -72,7 +76,7 @@ pub enum Sort {
     Pid,
 }
 
-/// From a tenth of a second: each look takes some milliseconds.
+/// At least a tenth of a second: each reading takes some milliseconds.
 fn seconds(text: &str) -> Result<f64, String> {
     let fail = || format!("`{text}` is no number of seconds from 0.1 to 86400");
     let seconds: f64 = text.parse().map_err(|_| fail())?;

@@ -1,0 +1,228 @@
+//! What help shows beside the options: examples of each command, and a page of the options that every command takes.
+
+use clap::{Args, Command as CommandLine, CommandFactory, FromArgMatches};
+
+use super::typed::{Cli, Global};
+
+/// Stands for the options that every command takes.
+const COMMON: &str = "Options of every command, such as --root, --json and --output: hugewise help options";
+
+/// The command line with its help pages.
+pub fn command() -> CommandLine {
+    with_examples(Cli::command(), "").subcommand(options_page())
+}
+
+/// Parses the arguments of this process.
+pub fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Adds its examples to a command and to those below it. `path` is empty for the program itself.
+fn with_examples(command: CommandLine, path: &str) -> CommandLine {
+    let command = command.mut_subcommands(|below| {
+        let path = format!("{path} {}", below.get_name());
+        with_examples(below, path.trim_start())
+    });
+    let lines: Vec<&str> = EXAMPLES
+        .iter()
+        .filter(|(of, _)| *of == path)
+        .flat_map(|(_, lines)| lines.iter().copied())
+        .collect();
+    let long = match lines.is_empty() {
+        true => COMMON.to_owned(),
+        false => format!("Examples:\n  {}\n\n{COMMON}", lines.join("\n  ")),
+    };
+    command.after_help(COMMON).after_long_help(long)
+}
+
+/// `hugewise help options`: the options of every command, which the other pages leave out.
+fn options_page() -> CommandLine {
+    Global::augment_args(CommandLine::new("options"))
+        .about("Show the options that every command takes")
+        .mut_args(|option| option.global(false).hide_short_help(false).hide_long_help(false))
+        .hide(true)
+        .arg_required_else_help(true)
+        .override_usage("hugewise [OPTIONS] <COMMAND>\n       hugewise <COMMAND> [OPTIONS]")
+}
+
+/// Examples by command. A line that ends with `\` continues.
+pub const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "hugewise checkup",
+            "sudo hugewise doctor",
+            "hugewise compare --arms base,thp --metric cpu -- ./program",
+        ],
+    ),
+    (
+        "checkup",
+        &[
+            "hugewise checkup --quick",
+            "hugewise checkup --skip guest,tlb --report db7.html",
+            "hugewise --root db7.tree checkup",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "sudo hugewise doctor",
+            "hugewise doctor --explain pool-short",
+            "hugewise doctor --file sysctl.conf --file postgresql.conf --fail-on error",
+            "hugewise doctor --output hugewise.sarif",
+        ],
+    ),
+    (
+        "explain",
+        &[
+            "sudo hugewise explain postgres",
+            "hugewise explain app.jar",
+            "hugewise --root db7.tree explain java",
+        ],
+    ),
+    (
+        "measure latency",
+        &[
+            "hugewise measure latency --pages base,thp --from 1M --to 1G",
+            "hugewise measure latency --sizes 64M,1G --pattern line-per-page --json",
+        ],
+    ),
+    (
+        "measure kernel",
+        &[
+            "hugewise measure kernel --quick",
+            "hugewise measure kernel --pages base,thp --workers 1",
+        ],
+    ),
+    (
+        "measure guest",
+        &[
+            "hugewise measure guest",
+            "hugewise measure guest --guest-pages 4K,2M --pages base,hugetlb-2M --sizes 64M,1G",
+        ],
+    ),
+    (
+        "measure tlb",
+        &[
+            "hugewise measure tlb --quick",
+            "hugewise measure tlb --pages base,thp,hugetlb-2M --cpu 2",
+        ],
+    ),
+    (
+        "measure cores",
+        &[
+            "hugewise measure cores",
+            "hugewise measure cores --cpus 0,1,2,3 --quick",
+        ],
+    ),
+    (
+        "compare",
+        &[
+            "hugewise compare --arms base,thp,hugetlb-2M --metric cpu -- ./program",
+            "hugewise compare --metric 'rate=rate: ([0-9.]+),higher' -- ./program",
+            "hugewise compare --ready 'redis-cli ping' --load 'redis-benchmark -q -t get' \\",
+            "    --metric 'get=GET: ([0-9.]+) requests,higher' -- redis-server --save ''",
+            "hugewise compare --live 4711 --metric 'ops=ops ([0-9]+),from=/run/app/counters'",
+        ],
+    ),
+    (
+        "collapse",
+        &[
+            "sudo hugewise collapse 4711",
+            "sudo hugewise collapse 4711 --range heap --budget 50ms/s",
+        ],
+    ),
+    (
+        "plan",
+        &[
+            "hugewise plan --for pool:2M=3072",
+            "hugewise plan --for jvm:heap=6g,user=jboss --json --output plan.json",
+            "hugewise plan --for site.toml --format ansible",
+        ],
+    ),
+    (
+        "size reach",
+        &["hugewise size reach --entries 2048 --pages 4K,2M --working-set 8G"],
+    ),
+    ("size pages", &["hugewise size pages 6G --pages 2M"]),
+    ("size memlock", &["hugewise size memlock 6G"]),
+    ("size shmmax", &["hugewise size shmmax 6G"]),
+    ("size jvm", &["hugewise size jvm --heap 4G --collector parallel"]),
+    (
+        "size postgres",
+        &[
+            "sudo hugewise size postgres /etc/postgresql/15/main/postgresql.conf",
+            "hugewise size postgres --shared-buffers 8G",
+        ],
+    ),
+    ("size oracle", &["hugewise size oracle --sga 24G"]),
+    ("size innodb", &["hugewise size innodb --buffer-pool 8G"]),
+    ("size redis", &["hugewise size redis --maxmemory 4G"]),
+    (
+        "size vm",
+        &["hugewise size vm --memory 64G --count 4 --nodes 2 --pages 1G"],
+    ),
+    ("size dpdk", &["hugewise size dpdk --socket-mem 2G,2G --mbufs 100000"]),
+    (
+        "size esx-cpu",
+        &["hugewise size esx-cpu --cores 48 --ghz 2.99 --reserved-mhz 10386"],
+    ),
+    (
+        "size esx-memory",
+        &["hugewise size esx-memory --total 2048 --reserved 39"],
+    ),
+    (
+        "size esx-backing",
+        &["hugewise size esx-backing --memory 1960 --pages-1g 1941 --pages-2m 8605"],
+    ),
+    ("size esx-minfree", &["hugewise size esx-minfree 128G"]),
+    (
+        "size idle-tax",
+        &["hugewise size idle-tax --shares 1000 --pages 500 --active 0.25"],
+    ),
+    ("size ksm", &["hugewise size ksm --memory 64G --pages-to-scan 1000"]),
+    ("size gain", &["hugewise size gain --old 100,102,99 --new 120,119,123"]),
+    (
+        "apply",
+        &[
+            "sudo hugewise apply plan.json",
+            "sudo hugewise apply plan.json --exact --yes",
+        ],
+    ),
+    ("verify", &["sudo hugewise verify", "hugewise verify plan.json"]),
+    ("undo", &["sudo hugewise undo"]),
+    ("status", &["hugewise status"]),
+    (
+        "ps",
+        &[
+            "sudo hugewise ps",
+            "sudo hugewise ps --why --sort missed --top 10",
+            "sudo hugewise ps --by container",
+            "sudo hugewise ps 4711 --vmas",
+        ],
+    ),
+    ("vm", &["sudo hugewise vm"]),
+    ("vm list", &["sudo hugewise vm list"]),
+    (
+        "snapshot",
+        &["sudo hugewise snapshot db7.tree", "hugewise --root db7.tree doctor"],
+    ),
+    (
+        "report",
+        &[
+            "hugewise report result.json --output report.html",
+            "hugewise report result.json --format csv",
+        ],
+    ),
+    ("schema", &["hugewise schema", "hugewise schema doctor"]),
+    (
+        "completions",
+        &["hugewise completions bash > /etc/bash_completion.d/hugewise"],
+    ),
+];
+
+#[cfg(test)]
+#[path = "help_tests.rs"]
+mod tests;

@@ -1,0 +1,127 @@
+//! The reference pages of `docs/` that follow from the program: its commands, and the rules of `doctor`.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// A generated page: its name in `docs/reference`, and its text.
+pub(crate) type Page = (&'static str, String);
+
+/// All generated pages.
+pub(crate) fn pages() -> [Page; 2] {
+    [("commands.md", commands()), ("rules.md", rules())]
+}
+
+const GENERATED: &str = "<!-- Made by `cargo run -p xtask -- reference`: change the program, not this page. -->";
+
+/// What each command's `--help` prints.
+fn commands() -> String {
+    let mut command = hugewise::cli::help::command().term_width(100);
+    command.build();
+    let mut page = format!(
+        "# Commands\n\n{GENERATED}\n\nThe help of each command. `-h` is its short form. [Exit codes](exit-codes.md) and \
+         [output](output.md) have pages of their own.\n\n## hugewise\n\n"
+    );
+    block(&mut page, &mut command.clone());
+    if let Some(options) = command.find_subcommand("options") {
+        page.push_str("## Options of every command\n\n");
+        block(&mut page, &mut options.clone());
+    }
+    each(&mut page, &command, "hugewise");
+    page.trim_end().to_owned() + "\n"
+}
+
+fn each(page: &mut String, command: &Command, path: &str) {
+    for below in command.get_subcommands() {
+        if below.get_name() == "help" || below.is_hide_set() {
+            continue;
+        }
+        let path = format!("{path} {}", below.get_name());
+        let _ = write!(page, "## {path}\n\n");
+        block(page, &mut below.clone());
+        each(page, below, &path);
+    }
+}
+
+fn block(page: &mut String, command: &mut Command) {
+    let help = command.render_long_help().to_string();
+    page.push_str("```text\n");
+    for line in help.trim_end().lines() {
+        page.push_str(line.trim_end());
+        page.push('\n');
+    }
+    page.push_str("```\n\n");
+}
+
+/// The first letter of an id is its topic.
+const TOPICS: [(char, &str); 8] = [
+    ('A', "Huge page pools"),
+    ('B', "Permissions and limits"),
+    ('C', "Control groups and Kubernetes"),
+    ('D', "THP"),
+    ('E', "Java"),
+    ('F', "Databases"),
+    ('G', "Virtual machines"),
+    ('H', "Tools"),
+];
+
+/// What each rule looks for, and on what evidence.
+fn rules() -> String {
+    let mut page = format!(
+        "# Rules\n\n{GENERATED}\n\nThe rules of `hugewise doctor`, each with its severity, the versions that it holds for, what goes \
+         wrong, and what it reads.\n`hugewise doctor --explain ID` prints the same.\n"
+    );
+    for (letter, topic) in TOPICS {
+        let _ = write!(page, "\n## {letter}: {topic}\n");
+        for rule in doctor::rules().filter(|rule| rule.id.starts_with(letter)) {
+            let (id, name, severity) = (rule.id, rule.name, rule.severity);
+            let _ = write!(
+                page,
+                "\n### {id} {name}\n\n*{severity}; {}*\n\n{}\n\n[More]({})\n",
+                rule.holds,
+                escaped(rule.text),
+                rule.link
+            );
+        }
+    }
+    page
+}
+
+/// Markdown that shows the text as it is, but for code between backquotes.
+fn escaped(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(number, part)| match number % 2 {
+        0 => part.replace('<', "\\<").replace('*', "\\*"),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{TOPICS, pages};
+
+    #[test]
+    fn generated_pages_are_up_to_date() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/reference");
+        for (name, text) in pages() {
+            let found = std::fs::read_to_string(directory.join(name)).unwrap_or_default();
+            assert!(
+                found == text,
+                "docs/reference/{name} is stale: run `cargo run -p xtask -- reference`"
+            );
+        }
+    }
+
+    #[test]
+    fn every_rule_has_a_topic() {
+        for rule in doctor::rules() {
+            assert!(
+                TOPICS.iter().any(|(letter, _)| rule.id.starts_with(*letter)),
+                "{}",
+                rule.id
+            );
+        }
+    }
+}
