@@ -192,10 +192,9 @@ fn crowding(result: &KernelOps) -> Option<String> {
             point.ns.filter(|_| point.workers == most && most > 1)?.median / alone,
         ))
     };
-    let mut ratios: Vec<(Op, f64)> = result.points.iter().filter_map(ratio).collect();
-    ratios.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let (worst, ratio) = ratios.last()?;
-    let middle = ratios[ratios.len() / 2].1;
+    let ratios: Vec<(Op, f64)> = result.points.iter().filter_map(ratio).collect();
+    let (worst, ratio) = ratios.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let middle = stats::median(&ratios.iter().map(|&(_, ratio)| ratio).collect::<Vec<f64>>())?;
     Some(format!(
         "By {} at the same time an operation takes {middle:.2}x as long as by one (median of {} operations; most: {worst}, \
          {ratio:.2}x).",

@@ -257,7 +257,7 @@ impl<'a, O: Oracle> Search<'a, O> {
 
     /// The cost before any knee: the lower quartile over a few points, where disturbance shows least.
     fn before(&self, sweep: Sweep, from: u32, to: u32) -> f64 {
-        lower_quartile(self.flat(sweep, from, to)).unwrap_or(0.0)
+        lower_quartile(&self.flat(sweep, from, to)).unwrap_or(0.0)
     }
 
     fn flat(&self, sweep: Sweep, from: u32, to: u32) -> Vec<f64> {

@@ -9,7 +9,7 @@ use super::{Discovery, discover};
 use crate::tlb::level_of;
 use crate::tlb::simulated::{Chance, HEAVY, Held, MODERATE, Noise, QUIET, SECOND, Simulated, Steady, Truth, WALK};
 
-/// How levels were told, in all cases together.
+/// Outcomes of the search for levels, in all cases together.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) exact: usize,
@@ -36,7 +36,7 @@ impl Tally {
         // A level that does not exist is a wrong name, with entries or without.
         let wrong = told.len() > truths.len() || truths.iter().zip(told).any(|(truth, level)| truth.is_denied(level));
         if wrong {
-            self.wrong.push(format!("seed {seed}: {truths:?} told as {told:#?}"));
+            self.wrong.push(format!("seed {seed}: {truths:?} found as {told:#?}"));
             return;
         }
         for at in 0..truths.len() {
@@ -50,7 +50,7 @@ impl Tally {
 }
 
 impl Truth {
-    /// Is what was told of it wrong?
+    /// Is what was found of it wrong?
     fn is_denied(self, told: &Level) -> bool {
         let outside = |entries: model::tlb::Entries| !(entries.low..=entries.high).contains(&self.entries());
         told.entries.is_some_and(outside)
@@ -61,7 +61,7 @@ impl Truth {
     }
 }
 
-/// What is told of simulated levels.
+/// What is found of simulated levels.
 fn tell(truths: &[Truth], noise: Noise, seed: u64) -> Vec<Level> {
     tell_by(truths, |arrays, walk| Simulated::new(arrays, walk, noise, seed))
 }
@@ -128,14 +128,14 @@ fn geometries_never_seen_before_are_told_exactly_or_not_named() {
     assert_eq!(tally(4000..4010, HEAVY, two).wrong, [] as [String; 0]);
 }
 
-/// A neighbor that is always there leaves no pass in which the truth could be seen.
+/// Contention that is always there leaves no pass in which the truth could be seen.
 #[test]
 fn under_heavy_noise_nothing_wrong_is_told() {
     let tally = tally(200..220, HEAVY, two);
     assert_eq!(tally.wrong, [] as [String; 0]);
 }
 
-/// One or two levels as they are built, and what a steady neighbor holds of them: up to a quarter of all ways, or single entries.
+/// One or two levels as they are built, and what steady contention holds of them: up to a quarter of all ways, or single entries.
 fn beside_a_steady_neighbor(chance: &mut Chance) -> (Vec<Truth>, [Held; 2]) {
     let first = Truth::built(chance, 16, 128);
     let second = Truth::built(chance, 6 * first.entries(), 4096);
@@ -153,7 +153,7 @@ fn beside_a_steady_neighbor(chance: &mut Chance) -> (Vec<Truth>, [Held; 2]) {
     (vec![first, second], [held(first), held(second)])
 }
 
-/// Does the part that a neighbor leaves look just as a TLB that is built?
+/// Does the part that contention leaves look just as a TLB that is built?
 pub(super) fn passes_for_built(truth: Truth, held: Held) -> bool {
     let left = Truth {
         ways: truth.ways - held.ways,
@@ -162,7 +162,7 @@ pub(super) fn passes_for_built(truth: Truth, held: Held) -> bool {
     held.is_whole() && built(left.entries(), Some(left.associativity())) == left.entries()
 }
 
-/// Counts runs on machines whose CPUID is silent, with a steady neighbor beside all of them that is away so often.
+/// Counts runs on machines whose CPUID is silent, with steady contention on all of them that pauses so often.
 fn beside_one_that_stays(seeds: std::ops::Range<u64>, noise: Noise, away: f64) -> Tally {
     let mut tally = Tally::default();
     for seed in seeds {
@@ -180,7 +180,7 @@ fn beside_one_that_stays(seeds: std::ops::Range<u64>, noise: Noise, away: f64) -
     tally
 }
 
-/// What it leaves is told as it is, but no TLB is built so: a range up to one that is.
+/// What it leaves is reported as it is, but no TLB is built so: a range up to one that is.
 #[test]
 fn beside_one_that_always_holds_the_same_nothing_wrong_is_told_unless_what_it_leaves_could_have_been_built() {
     for noise in [QUIET, MODERATE] {

@@ -1,4 +1,4 @@
-//! Fully associative arrays that replace in any way, beside every neighbor, and hashes that no fit knows: what may be claimed.
+//! Fully associative arrays that replace in any way, under every contention, and hashes that no fit knows: what may be claimed.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn seeds(from: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..number(ARRAYS, FEW)).map(move |number| (number, first + number))
 }
 
-/// Sizes as TLBs are built, where a steady neighbor would make another number ambiguous by itself.
+/// Sizes as TLBs are built, where steady contention would make another number ambiguous by itself.
 const BUILT: [u32; 8] = [16, 24, 32, 48, 64, 72, 96, 128];
 
 fn full(chance: &mut Chance, is_built: bool) -> Truth {
@@ -46,7 +46,7 @@ fn full(chance: &mut Chance, is_built: bool) -> Truth {
     }
 }
 
-/// The neighbors of the other suites, by turns.
+/// The contention of the other suites, by turns.
 const NEIGHBORS: [&str; 8] = [
     "none",
     "comes and goes",
@@ -81,7 +81,7 @@ fn beside(number: u64, truth: Truth, chance: &mut Chance) -> Noise {
     }
 }
 
-/// What is told of one array beside a neighbor, by a discovery for which CPUID is silent.
+/// What is found of one array under contention, by a discovery for which CPUID is silent.
 fn told(truth: Truth, noise: Noise, seed: u64) -> Vec<Level> {
     let oracle = |arrays: &[_], walk| Simulated::new(arrays, walk, noise, seed).small(600);
     let mut told = tell_by(&[truth], oracle);
@@ -109,7 +109,7 @@ fn fully_associative_arrays_of_any_replacement_are_told_or_not_named_beside_any_
     assert!(3 * (tally.exact + tally.ranged) > tally.levels(), "{tally:?}");
 }
 
-/// Sets found by shifts that no shape of a fit has: how many there are may be told, not how they are found.
+/// Sets found by shifts that no shape of a fit has: how many there are may be reported, not how they are found.
 #[test]
 fn arrays_of_unknown_hashes_are_not_given_a_geometry_that_they_do_not_have() {
     let mut families = Families::default();
@@ -132,7 +132,7 @@ fn arrays_of_unknown_hashes_are_not_given_a_geometry_that_they_do_not_have() {
     assert_eq!(families.all().wrong, [] as [String; 0]);
 }
 
-/// Tallies by family of arrays and neighbor.
+/// Tallies by family of arrays and contention.
 #[derive(Default)]
 struct Families(BTreeMap<String, Tally>);
 

@@ -377,11 +377,10 @@ impl Fit {
             .zip(shares)
             .filter(|(sample, shares)| shares.most.max(sample.height) > 0.05)
             .collect();
-        let mut off: Vec<f64> = telling.iter().map(|(sample, shares)| sample.off(*shares)).collect();
-        off.sort_unstable_by(f64::total_cmp);
+        let off: Vec<f64> = telling.iter().map(|(sample, shares)| sample.off(*shares)).collect();
         let far_off = off.iter().filter(|&&off| off > NOISE);
         Misfit {
-            usual: off.get(off.len() / 2).copied().unwrap_or(0.0),
+            usual: stats::median(&off).unwrap_or(0.0),
             off: far_off.count() as f64 / off.len().max(1) as f64,
             refuting: telling
                 .iter()

@@ -55,7 +55,7 @@ fn one_stride_alone_tells_entries_but_not_ways() {
         .collect();
     let fit = found(&samples);
     assert!(fit.entries().low <= 64 && fit.entries().high >= 64 && !fit.entries().is_exact());
-    assert_eq!(fit.ways(), None, "three points cannot tell sets from ways: {fit:?}");
+    assert_eq!(fit.ways(), None, "three points cannot separate sets from ways: {fit:?}");
     assert_eq!(full.associativity(), Ways::Full);
 }
 

@@ -32,7 +32,7 @@ pub(super) fn knee(curve: &[(u32, f64)], before: f64) -> Option<Knee> {
     let &(pages, _) = curve.get(after).filter(|_| after + 2 < curve.len())?;
     let behind = |from: u32, to: u32| {
         let costs = curve.iter().filter(|&&(at, _)| at >= from && at <= to);
-        lower_quartile(costs.map(|&(_, cost)| cost).collect())
+        lower_quartile(&costs.map(|&(_, cost)| cost).collect::<Vec<f64>>())
     };
     let double = pages.saturating_mul(2);
     let end = behind(pages + pages * 3 / 5, pages.saturating_mul(3)).or_else(|| behind(pages, double))?;
@@ -70,16 +70,9 @@ pub(super) fn soft(curve: &[(u32, f64)], knee: Knee) -> Option<Entries> {
     Some(hidden(Entries { low, high }))
 }
 
-/// The middle value; 0 of none.
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
 /// A low value that the very lowest ones do not move.
-pub(super) fn lower_quartile(mut costs: Vec<f64>) -> Option<f64> {
-    costs.sort_unstable_by(f64::total_cmp);
-    costs.get(costs.len() / 4).copied()
+pub(super) fn lower_quartile(costs: &[f64]) -> Option<f64> {
+    stats::quantile(&stats::sorted(costs), 0.25)
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ pub mod occupancy;
 mod plan;
 pub mod probe;
 pub mod recording;
+mod result;
 mod sharing;
 #[cfg(test)]
 mod simulated;
 pub mod survey;
-mod told;
 pub mod walks;
 
 use std::time::{Duration, Instant};
@@ -27,8 +27,7 @@ use backing::Split;
 use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
 use model::Progress;
-pub(crate) use told::level_of;
-use told::{curves, empty, neighbour, splintered, unknown};
+use result::{contention, curves, empty, level_of, splintered, unknown};
 
 /// What to find out.
 #[derive(Clone, Debug)]
@@ -256,7 +255,7 @@ impl<'a> Job<'a> {
         self.tlb.curves.extend(curves(kind, &found));
         let busy = (1..)
             .zip(&found.levels)
-            .filter_map(|(number, level)| neighbour(kind, number, level));
+            .filter_map(|(number, level)| contention(kind, number, level));
         self.warnings.extend(busy);
         if found.levels.is_empty() {
             self.warning(

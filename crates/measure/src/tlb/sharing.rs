@@ -88,7 +88,7 @@ impl Job<'_> {
         if let Some(entries) = entries.filter(|entries| entries.high < most.low) {
             entries.high = most.high;
             self.warning(
-                "tlb-neighbour",
+                "tlb-neighbor",
                 format!(
                     "{fewer} pages share {most} entries but seem to have fewer: there was contention; measure again"
                 ),

@@ -1,4 +1,4 @@
-//! A machine on paper as an oracle: levels of any geometry, a neighbor that takes entries, clocks that err and spikes.
+//! A machine on paper as an oracle: levels of any geometry, contention for entries, clocks that err and spikes.
 
 use std::collections::HashMap;
 
@@ -25,17 +25,17 @@ pub(super) struct Noise {
     pub(super) jitter: f64,
     /// Share of costs with a large spike on top.
     pub(super) spikes: f64,
-    /// Share of passes in which a neighbour holds entries.
+    /// Share of passes in which contention holds entries.
     pub(super) polluted: f64,
-    /// Most that a neighbour holds of a level in such a pass.
+    /// Most that contention holds of a level in such a pass.
     pub(super) takes: f64,
-    /// The pass in which the neighbour goes for good, if ever.
+    /// The pass in which contention ends for good, if ever.
     pub(super) leaves: Option<u32>,
     /// Another one, which always holds the same.
     pub(super) steady: Steady,
 }
 
-/// A neighbor that holds the same entries in all passes, or in all but a few.
+/// Contention for the same entries in all passes, or in all but a few.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Steady {
     /// What it holds of each level.
@@ -44,7 +44,7 @@ pub(super) struct Steady {
     pub(super) away: f64,
 }
 
-/// What a neighbor holds of one level.
+/// What contention holds of one level.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
     /// Ways of every set: of a fully associative array as many entries.
@@ -67,13 +67,13 @@ impl Held {
     }
 }
 
-/// No steady neighbour.
+/// No steady contention.
 const ABSENT: Steady = Steady {
     holds: [Held { ways: 0, scattered: 0 }; 2],
     away: 0.0,
 };
 
-/// A neighbor in half of all passes, which holds up to half of everything.
+/// Contention in half of all passes, for up to half of everything.
 pub(super) const MODERATE: Noise = Noise {
     jitter: 0.03,
     spikes: 0.05,
@@ -93,7 +93,7 @@ pub(super) const QUIET: Noise = Noise {
     steady: ABSENT,
 };
 
-/// A neighbor that is always there, holding now more and now less.
+/// Contention in all passes, now for more and now for less.
 pub(super) const HEAVY: Noise = Noise {
     jitter: 0.3,
     spikes: 0.3,
@@ -235,7 +235,7 @@ impl Simulated {
         }
     }
 
-    /// Neighbours come and go more slowly than probes: one is there for a pass as a whole, or is not.
+    /// Contention changes more slowly than probes: it lasts for a pass as a whole, or is absent.
     fn others(&self, pass: u32) -> Others {
         let mut chance = Chance::new(self.seed ^ u64::from(pass) << 32);
         let there = self.noise.leaves.is_none_or(|leaves| pass < leaves);
@@ -248,7 +248,7 @@ impl Simulated {
     }
 }
 
-/// The neighbors that are there in a pass.
+/// The contention of a pass.
 #[derive(Clone, Copy, Default)]
 struct Others {
     passing: Option<Passing>,
@@ -265,7 +265,7 @@ impl Others {
     }
 }
 
-/// A neighbor that comes and goes, and holds a share of every level.
+/// Contention that comes and goes, for a share of every level.
 #[derive(Clone, Copy)]
 struct Passing {
     share: f64,

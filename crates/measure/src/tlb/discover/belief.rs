@@ -7,7 +7,7 @@ use model::tlb::Entries;
 use super::Search;
 use super::level::View;
 use crate::tlb::fit::{Fit, Replacement, Shape};
-use crate::tlb::knee::{median, soft};
+use crate::tlb::knee::soft;
 use crate::tlb::plan::{SHARE, beyond, drawn_edges, draws, short_of};
 use crate::tlb::probe::{Layout, Oracle, Probe};
 
@@ -15,9 +15,9 @@ use crate::tlb::probe::{Layout, Oracle, Probe};
 const SOFT: f64 = 1.4;
 /// Fewer of the passes than that fit just below the edge, and there may have been contention all the time: what the fewest
 /// passes saw is then no edge but luck.
-const SELDOM: f64 = 0.3;
+const LEAST_FREE: f64 = 0.3;
 /// The same where the shape does not explain all that was seen.
-const SELDOM_AND_OFF: f64 = 0.45;
+const LEAST_FREE_IF_OFF: f64 = 0.45;
 /// If more pages than there are entries fit in this share of the passes, there are more entries.
 const NOW_AND_THEN: f64 = 0.03;
 /// So many probes that fit in one pass although they are too many prove that there are more entries.
@@ -56,11 +56,15 @@ impl<O: Oracle> Search<'_, O> {
         let entries = fit.entries();
         let rims = self.rims(view, fit);
         let fitting = self.fitting(&rims);
-        let needed = if misfit.off > 0.0 { SELDOM_AND_OFF } else { SELDOM };
+        let needed = if misfit.off > 0.0 {
+            LEAST_FREE_IF_OFF
+        } else {
+            LEAST_FREE
+        };
         let pauses = view.blur <= CLEAR && fitting.has_pauses();
         let alone = match fit.replacement {
             Replacement::Lru => (fitting.edge >= needed || pauses) && !self.contradicted(view, fit),
-            Replacement::Any => fitting.edge >= SELDOM && pauses,
+            Replacement::Any => fitting.edge >= LEAST_FREE && pauses,
         } && fitting.more < NOW_AND_THEN
             && !self.more_fit_once(&rims);
         if misfit.refuting > 0 || !alone {
@@ -106,13 +110,9 @@ impl<O: Oracle> Search<'_, O> {
 
     /// Do costs go on rising where all pages should miss already? What was taken for the cost of a miss is none then.
     fn is_uneven(&self, view: View, entries: Entries) -> bool {
-        let mut plateau = self.plateau(view, entries.high);
-        plateau.sort_unstable_by(f64::total_cmp);
-        let quarter = plateau.len() / 4;
-        let Some((low, high)) = plateau.get(quarter).zip(plateau.iter().rev().nth(quarter)) else {
-            return false;
-        };
-        *high > UNEVEN * low
+        let plateau = stats::sorted(&self.plateau(view, entries.high));
+        let quartiles = stats::quantile(&plateau, 0.25).zip(stats::quantile(&plateau, 0.75));
+        quartiles.is_some_and(|(low, high)| high > UNEVEN * low)
     }
 
     /// Replacement that is far from LRU, or contention that always holds a part: a range, if passes agree on the curve.
@@ -153,10 +153,9 @@ impl<O: Oracle> Search<'_, O> {
         let dense = points.filter(|(probe, _)| probe.layout == Layout::DENSE && around.contains(&probe.pages));
         let apart = dense.filter_map(|(probe, _)| {
             let costs = self.survey.all(probe);
-            let (low, high) = (costs.get(costs.len() / 4)?, costs.get(costs.len() * 3 / 4)?);
-            Some((high - low) / view.knee.rise)
+            Some((stats::quantile(costs, 0.75)? - stats::quantile(costs, 0.25)?) / view.knee.rise)
         });
-        median(apart.collect())
+        stats::median(&apart.collect::<Vec<f64>>()).unwrap_or(0.0)
     }
 
     /// Where contention shows most: around the edge, in layouts that use most of the entries.

@@ -5,7 +5,7 @@ use model::tlb::Entries;
 use super::belief::Belief;
 use super::{Found, Judged, LEAST_BLUR, Search};
 use crate::tlb::fit::{self, Fit, Replacement, Sample, Shape};
-use crate::tlb::knee::{Knee, hidden, median};
+use crate::tlb::knee::{Knee, hidden};
 use crate::tlb::plan::{edges, telling};
 use crate::tlb::probe::{Oracle, Probe, Sweep};
 
@@ -43,7 +43,8 @@ impl<O: Oracle> Search<'_, O> {
     pub(super) fn view(&self, sweep: Sweep, knee: Knee, start: u32, before: Option<Shape>) -> View {
         let off = |from: u32, to: u32| {
             let flat = self.flat(sweep, from.max(start), to);
-            median(flat.into_iter().map(|cost| (cost / knee.before - 1.0).abs()).collect())
+            let off: Vec<f64> = flat.iter().map(|cost| (cost / knee.before - 1.0).abs()).collect();
+            stats::median(&off).unwrap_or(0.0)
         };
         let flat = LEAST_BLUR.max(2.0 * off(start, knee.pages * 2 / 3));
         View {

@@ -30,7 +30,7 @@ pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
 }
 
 /// The warning about a level whose entries a noisy neighbor held for a good part of the time.
-pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
+pub(super) fn contention(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
     const OFTEN: f64 = 0.75;
     let (free, entries) = found.free.filter(|&free| free < OFTEN).zip(found.entries)?;
     let text = format!(
@@ -39,7 +39,7 @@ pub(super) fn neighbour(kind: PageKind, level: u8, found: &Found) -> Option<Warn
          long as that lasts",
         100.0 * free
     );
-    Some(Warning::new("tlb-neighbour", text))
+    Some(Warning::new("tlb-neighbor", text))
 }
 
 /// The warning about a level whose entries are unknown.
