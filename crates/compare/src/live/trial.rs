@@ -6,7 +6,7 @@ use model::compare::Run;
 
 use super::{Arm, Live};
 use crate::Error;
-use crate::technique::{Setup, Technique};
+use crate::technique::Setup;
 
 /// A way, and what a run of it showed.
 #[derive(Debug)]
