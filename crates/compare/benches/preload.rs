@@ -1,4 +1,4 @@
-//! What the preload library costs where no large page is used: interleaved pairs with and without it, written as a table.
+//! What the preload library costs where no huge page is used: interleaved pairs with and without it, written as a table.
 //!
 //! `cargo bench -p hugewise-compare --bench preload`, in any profile: the measured program is C. About a minute.
 #![allow(clippy::print_stdout)]
@@ -34,7 +34,7 @@ fn main() {
     let report = armed.report().expect("counts");
     assert!(
         report.processes > 0 && report.served.is_empty(),
-        "no large page was to be used: {report:?}"
+        "no huge page was to be used: {report:?}"
     );
 }
 

@@ -33,7 +33,7 @@ struct Custom {
     kind: Option<PageKind>,
     /// How it gets its pages, instead of what `like` chooses by the program.
     technique: Option<String>,
-    /// Which pages which part of its own mappings gets from the library in front, such as `base,0-512M=hugetlb-2M`.
+    /// Which pages which part of its own mappings gets from the LD_PRELOAD library, such as `base,0-512M=hugetlb-2M`.
     layout: Option<String>,
     /// Instead of the program and its arguments.
     command: Vec<String>,
@@ -115,6 +115,7 @@ pub(crate) fn resolve(request: &Request, program: &Program, snapshot: &Snapshot)
                 name: name.clone(),
                 technique: arm.setup.words.clone(),
                 kind,
+                shortage: None,
             });
             arms.live.push(Arm {
                 name,
@@ -230,10 +231,16 @@ impl Custom {
     fn add_to(&self, setup: &mut Setup, layout: Option<&Layout>) {
         let own = self.env.iter().map(|(name, value)| (name.into(), value.into()));
         setup.env.splice(0..0, own);
-        setup.words += " and --arms-file";
-        if let Some(layout) = layout {
-            setup.words += &format!(", with {layout} by a library in front (LD_PRELOAD)");
-            setup.preload = Some(layout.clone());
+        let words = &setup.words;
+        setup.words = match layout {
+            None => format!("{words} and --arms-file"),
+            Some(layout) => format!(
+                "{words} and --arms-file, with {layout} by {}",
+                Technique::Preload.title()
+            ),
+        };
+        if layout.is_some() {
+            setup.preload = layout.cloned();
         }
     }
 }

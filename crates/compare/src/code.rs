@@ -1,4 +1,4 @@
-//! Why code that a program mapped from files is not on large pages: the reasons that the kernel gives no words for. Pure.
+//! Why code that a program mapped from files is not backed by huge pages: the reasons that the kernel does not name. Pure.
 
 use host::programs::Area;
 use model::Bytes;

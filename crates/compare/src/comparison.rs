@@ -24,7 +24,7 @@ use crate::{Error, Outcome, Spec, experiment, preload};
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
 /// A server may load its data before it is ready, and a program that is silent for longer may never end.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What is compared, with everything that could be found out before a program is started.
 pub struct Comparison<'a> {
@@ -150,14 +150,14 @@ impl<'a> Comparison<'a> {
         let Self { request, counting, .. } = self;
         match &self.in_place {
             Some(pair) if spec.method == Method::Flip => {
-                let program = (&request.task, counting, PATIENCE);
+                let program = (&request.task, counting, START_TIMEOUT);
                 design::made(inplace::compare_started(around, program, pair, spec, stop, log))
             }
             _ => {
                 let plan = Plan {
                     slice: request.slice.unwrap_or(SLICE),
                     threads: request.threads.clone(),
-                    patience: PATIENCE,
+                    patience: START_TIMEOUT,
                     warm_up: request.warm_up,
                     seed: spec.seed,
                 };
@@ -180,7 +180,7 @@ impl<'a> Comparison<'a> {
         let reported = Cell::new(false);
         let over = || {
             if !reported.replace(true) {
-                around.report(&Event::StillRuns(PATIENCE));
+                around.report(&Event::StillRuns(START_TIMEOUT));
             }
         };
         let mut live = Live {
@@ -191,7 +191,7 @@ impl<'a> Comparison<'a> {
             ignore_failure: self.request.ignore_failure,
             stop,
             patience: Some(Patience {
-                time: PATIENCE,
+                time: START_TIMEOUT,
                 over: &over,
             }),
             began: Instant::now(),

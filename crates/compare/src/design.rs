@@ -16,11 +16,11 @@ pub struct Choice {
     pub method: Method,
     /// Why, in a sentence.
     pub reason: String,
-    /// Was it typed? Otherwise another takes its place where it cannot be had.
+    /// Was it typed? Otherwise another takes its place where it is not available.
     pub is_asked: bool,
 }
 
-/// What came of slices: a result, or why this program makes none that tell anything.
+/// The outcome of slices: a result, or why this program has none.
 pub enum Made {
     /// A result.
     Compared(Box<Outcome>),
@@ -112,7 +112,7 @@ fn usual(request: &Request, can_flip: bool) -> Choice {
             Some(_) => "the load can be run on one server again and again",
             None => "what is judged goes up while the program works",
         };
-        let pages = "and its memory can go from base pages to large ones and back without a restart";
+        let pages = "and its memory can go from base pages to huge ones and back without a restart";
         (Method::Flip, format!("{reason}, {pages}"))
     } else if task.server.is_some() {
         (Method::Runs, "a load has a beginning and an end".to_owned())
@@ -130,8 +130,7 @@ fn usual(request: &Request, can_flip: bool) -> Choice {
     }
 }
 
-/// May everything that is judged be told in the midst of the program's work? Of a number that it gives whether it goes up is
-/// known once it runs.
+/// Can everything that is judged be read while the program works? Whether a number goes up is known once it runs.
 fn goes_on(task: &Task) -> bool {
     match &task.server {
         Some(server) => {

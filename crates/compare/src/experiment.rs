@@ -13,8 +13,8 @@ pub use super::spec::{Executor, Keep, Named, Spec, bare_run};
 use super::{Error, parts, warnings};
 use model::{Progress, time_left};
 
-/// Nobody reads faster; a run may take a millisecond, of which telling should be no part.
-const BETWEEN_TELLING: Duration = Duration::from_millis(100);
+/// No reader needs it more often, and a run may take a millisecond.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
 
 /// The result, and what to know before believing it.
 pub type Outcome = (Compare, Vec<Warning>);
@@ -52,7 +52,7 @@ struct Experiment<'a> {
     whole: u32,
     /// Runs of each arm that were made before the first that counts.
     warmed: u32,
-    /// When it was last told how far it is.
+    /// When its progress was last shown.
     told: Option<Duration>,
 }
 
@@ -194,7 +194,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// Fewer blocks where the time is not enough for all, as the warm-up tells; so looks still come at a third of them.
+    /// Fewer blocks where the time is not enough for all, as the warm-up shows; so looks still come at a third of them.
     fn fit_budget_by_warm_up(&mut self, spent: Duration) {
         let arms = self.spec.arms.len() as u32;
         let warm = arms * self.warmed;
@@ -204,7 +204,7 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// Likewise fewer starts, as the first one tells; too few of them for a verdict are an exploration.
+    /// Likewise fewer starts, as the first one shows; too few of them for a verdict are an exploration.
     fn fit_budget_by_start(&mut self, spent: Duration, before: Duration) {
         if self.is_sliced() {
             self.fit_budget(spent, spent.saturating_sub(before), 1);
@@ -255,7 +255,7 @@ impl<'a> Experiment<'a> {
     }
 
     fn tell(&mut self, progress: &mut dyn Progress, spent: Duration, slot: Slot) {
-        if self.told.is_some_and(|told| spent < told + BETWEEN_TELLING) {
+        if self.told.is_some_and(|told| spent < told + PROGRESS_PERIOD) {
             return;
         }
         self.told = Some(spent);
@@ -308,11 +308,10 @@ impl<'a> Experiment<'a> {
         runs.into_iter().for_each(|(slot, run)| runs_of[slot.arm].push(run));
         let arm = |(named, runs): (&Named, Vec<Run>)| {
             let (coverage, took_effect) = judge::effect(named.kind, &runs, self.spec.least_coverage);
-            let Named { name, technique, kind } = named.clone();
             Arm {
-                name,
-                technique,
-                kind,
+                name: named.name.clone(),
+                technique: named.description(),
+                kind: named.kind,
                 took_effect,
                 coverage,
                 runs,

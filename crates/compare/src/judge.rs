@@ -8,7 +8,7 @@ use model::{Cause, Estimate, PageKind, Reading, Unread};
 use super::looks::LEAST;
 use super::paired::{self, Block, Interval};
 
-/// Below this share of base pages the arm `base` is not what it says: the program asks for large pages in a way that no
+/// Below this share of base pages the arm `base` is not what it says: the program asks for huge pages in a way that no
 /// switch of the kernel's keeps from it.
 const LEAST_BASE: f64 = 0.9;
 
@@ -305,7 +305,7 @@ fn unlikely(interval: Interval, p: f64, level: f64) -> String {
         );
     };
     let most = percent(low.abs().max(high.abs()));
-    format!("a difference within {most:.1} % cannot be told from chance")
+    format!("a difference within {most:.1} % cannot be distinguished from chance")
 }
 
 fn percent(log: f64) -> f64 {

@@ -99,7 +99,10 @@ fn what_is_chance_says_how_large_it_may_be_or_that_others_were_asked_too() {
         assert_eq!(verdict, Verdict::NoDifference);
         why
     };
-    assert_eq!(why(-0.004), "a difference within 13.9 % cannot be told from chance");
+    assert_eq!(
+        why(-0.004),
+        "a difference within 13.9 % cannot be distinguished from chance"
+    );
     assert!(why(0.004).ends_with("p is 0.0400, and may be 0.0200"), "{}", why(0.004));
 }
 

@@ -49,7 +49,7 @@ use model::Bytes;
 use model::compare::Method;
 
 pub use around::{Around, Event, Shortage};
-pub use comparison::{Comparison, PATIENCE};
+pub use comparison::{Comparison, START_TIMEOUT};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
 pub use judge::Wanted;
 pub use request::{Request, Task};

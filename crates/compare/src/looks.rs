@@ -1,6 +1,6 @@
-//! When it is looked whether to go on, and how much of the error that is put up with each look may spend. Pure.
+//! When it is looked whether to go on, and how much of the significance level each look may spend. Pure.
 //!
-//! Whoever looks several times and stops at the first difference finds one too often. The looks are fixed before the first
+//! A comparison that looks several times and stops at the first difference finds one too often. The looks are fixed before the first
 //! run, and each spends a share of the whole (Lan and DeMets' alpha spending, by the cube of time, which leaves most to the
 //! last); the shares never add up to more than the whole, so that all looks together keep it whatever decides about going on.
 //! The same shares make the intervals: what no look rejects at its own share holds at 95 % wherever the runs end.

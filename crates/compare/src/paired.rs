@@ -93,7 +93,7 @@ fn reach(blocks: &[Block]) -> Option<(f64, f64)> {
 }
 
 /// The last place at which something holds on the way from one where it does to one where it does not. 0 is asked first: of
-/// that, at least, an interval tells just what the test does.
+/// that, at least, an interval says just what the test does.
 fn edge(mut inside: f64, mut outside: f64, holds: impl Fn(f64) -> bool) -> f64 {
     let mut next = if inside.min(outside) < 0.0 && inside.max(outside) > 0.0 {
         0.0

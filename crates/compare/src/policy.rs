@@ -8,17 +8,17 @@ use model::{Bytes, PageKind};
 /// What an arm asks of the pages behind a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
-    /// Base pages: transparent pages are switched off for the program.
+    /// Base pages: THP is switched off for the program.
     Base,
     /// Whatever the machine and the program make of it.
     System,
-    /// Transparent pages only where the program asks for them, whatever the machine's mode (Linux 6.18 and later).
+    /// THP only where the program asks for them, whatever the machine's mode (Linux 6.18 and later).
     ThpAdvised,
-    /// Transparent pages everywhere.
+    /// THP everywhere.
     Thp,
     /// Pages of that size from a pool.
     Hugetlb(Bytes),
-    /// Large pages behind the code that the program mapped from files.
+    /// Huge pages behind the code that the program mapped from files.
     Text,
 }
 

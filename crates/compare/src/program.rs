@@ -11,7 +11,7 @@ use crate::elf::Elf;
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
 const DEPTH: usize = 5;
 
-/// A program, as far as its file tells.
+/// A program, as far as its file shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Its file; of a script the interpreter's.

@@ -1,4 +1,4 @@
-//! Whether numbers go up while a program works, which tells a counter from a result that stands still. Pure.
+//! Whether numbers go up while a program works, which distinguishes a counter from a result that stands still. Pure.
 
 /// Readings of counters, until each has gone up so many times in a row.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ pub(crate) struct Room<'a> {
     is_forbidden: bool,
     /// As typed.
     pool: Option<Bytes>,
-    /// The heap that was told to a Java virtual machine.
+    /// The heap size in the arguments of a Java virtual machine.
     heap: Option<Bytes>,
     program: &'a Program,
     snapshot: &'a Snapshot,
@@ -56,7 +56,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Will pages be taken on loan, as many as the program's memory tells?
+    /// Will pages be taken on loan, as many as the program's memory needs?
     pub(crate) fn is_borrowed(&self) -> bool {
         !self.kinds.is_empty() && !self.is_forbidden
     }
@@ -93,7 +93,7 @@ impl<'a> Room<'a> {
         self.jvm_heap().filter(|_| is_needed)?.err()
     }
 
-    /// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory if not told.
+    /// What a hugetlb arm needs. A Java virtual machine takes its whole heap at once, a quarter of the memory by default.
     fn each(&self, kind: PageKind, memory: Bytes) -> Bytes {
         // One that could not be read was reported by `borrow`.
         let heap = self.jvm_heap().and_then(Result::ok).unwrap_or_default();
@@ -103,13 +103,13 @@ impl<'a> Room<'a> {
     }
 }
 
-/// The largest heap that a Java virtual machine was told, among the program's arguments.
+/// The largest heap of a Java virtual machine, from the program's arguments.
 fn heap(spec: &Spec) -> Option<Bytes> {
-    let told = spec
+    let size = spec
         .program
         .iter()
         .rev()
         .find_map(|argument| argument.strip_prefix("-Xmx"))?;
-    let unit = told.chars().last().filter(char::is_ascii_digit).map_or("", |_| "B");
-    format!("{told}{unit}").parse().ok()
+    let unit = size.chars().last().filter(char::is_ascii_digit).map_or("", |_| "B");
+    format!("{size}{unit}").parse().ok()
 }

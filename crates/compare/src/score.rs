@@ -51,7 +51,7 @@ impl Counter {
     ///
     /// # Errors
     /// If the place cannot be read, or has no such number; names the metric and the arm. [`Error::Interrupted`] if the user has
-    /// had enough meanwhile.
+    /// stopped it in between.
     pub fn read(&self, arm: &str, output: &dyn Fn() -> String, stop: &dyn Fn() -> bool) -> Result<f64, Error> {
         let text = match &self.from {
             Some(from) => from.text(stop),

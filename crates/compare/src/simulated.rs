@@ -17,6 +17,7 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
         name: kind.to_string(),
         technique: "made".to_owned(),
         kind: Some(*kind),
+        shortage: None,
     };
     Spec {
         program: vec!["made".to_owned()],

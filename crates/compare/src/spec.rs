@@ -9,7 +9,7 @@ use super::Error;
 use super::judge::Wanted;
 use super::schedule::Slot;
 
-/// Makes runs, and knows what time it is: a real one starts programs, one for tests needs neither programs nor a clock.
+/// Makes runs, and has a clock: a real one starts programs, one for tests needs neither programs nor a clock.
 pub trait Executor {
     /// What has to be there before the turns of a start are taken; nothing where every turn starts its own program.
     ///
@@ -45,7 +45,7 @@ pub trait Keep {
     /// # Errors
     /// If it cannot be kept.
     fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error>;
-    /// Keeps that it was looked at the verdicts: who goes on with these runs may spend the less.
+    /// Keeps that the verdicts were looked at: a session that goes on with these runs may spend the less.
     ///
     /// # Errors
     /// If it cannot be kept.
@@ -70,6 +70,18 @@ pub struct Named {
     pub technique: String,
     /// The page kind that shows whether it took effect.
     pub kind: Option<PageKind>,
+    /// Why there are fewer pages of its kind than it needs.
+    pub shortage: Option<String>,
+}
+
+impl Named {
+    /// How it is brought about, and what is missing for it.
+    pub(crate) fn description(&self) -> String {
+        match &self.shortage {
+            None => self.technique.clone(),
+            Some(why) => format!("{}; {why}", self.technique),
+        }
+    }
 }
 
 /// The experiment.
@@ -103,7 +115,7 @@ pub struct Spec {
     pub warm_up: u32,
     /// The smallest difference worth a verdict, as a share.
     pub smallest_effect: f64,
-    /// The share of false verdicts that is put up with.
+    /// The accepted share of false verdicts.
     pub alpha: f64,
     /// The least share of memory on pages of an arm's kind.
     pub least_coverage: f64,

@@ -1,4 +1,4 @@
-//! How a policy is brought about for a program: by what the program is, and where its file does not tell, by what a run shows.
+//! How a policy is brought about for a program: by what the program is, and where its file does not show it, by a trial run.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::preload::Layout;
 /// A way to other pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
-    /// Nothing but the kernel's switch of transparent pages.
+    /// Nothing but the kernel's THP switch.
     Switch,
     /// glibc's tunables.
     Tunables,
@@ -25,8 +25,24 @@ pub enum Technique {
     Allocator(Allocator),
     /// From outside, while it runs.
     Collapse,
-    /// A library in front of the program, for memory that it maps itself.
+    /// An LD_PRELOAD library, for memory that the program maps itself.
     Preload,
+}
+
+impl Technique {
+    /// What it uses, as sentences about an arm begin.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Switch => "as the machine's mode gives them",
+            Self::Tunables => "glibc's tunables",
+            Self::Jvm => "options of the JVM",
+            Self::Allocator(Allocator::Jemalloc) => "jemalloc's options",
+            Self::Allocator(Allocator::Mimalloc) => "mimalloc's options",
+            Self::Allocator(Allocator::Tcmalloc) => "tcmalloc's options",
+            Self::Collapse => "collapsed from outside while it runs",
+            Self::Preload => "an LD_PRELOAD library",
+        }
+    }
 }
 
 /// What is collapsed from outside.
@@ -51,7 +67,7 @@ pub struct Setup {
     pub thp: ThpSwitch,
     /// What is collapsed while it runs.
     pub collapse: Option<Collapse>,
-    /// How the library in front of the program lays out its mappings.
+    /// How the LD_PRELOAD library lays out the program's mappings.
     pub preload: Option<Layout>,
     /// What the machine lacks for it, for the notes of every run.
     pub lacks: Option<String>,
@@ -127,13 +143,10 @@ fn without_technique(policy: Policy) -> Option<Setup> {
         ..Setup::default()
     };
     match policy {
-        Policy::Base => Some(switch(
-            "transparent pages switched off (prctl PR_SET_THP_DISABLE)",
-            ThpSwitch::Off,
-        )),
+        Policy::Base => Some(switch("THP switched off (prctl PR_SET_THP_DISABLE)", ThpSwitch::Off)),
         Policy::System => Some(switch("as the machine and the program are set", ThpSwitch::Left)),
         Policy::ThpAdvised => {
-            let words = "transparent pages where the program advises them (prctl PR_THP_DISABLE_EXCEPT_ADVISED)";
+            let words = "THP where the program advises it (prctl PR_THP_DISABLE_EXCEPT_ADVISED)";
             Some(switch(words, ThpSwitch::ExceptAdvised))
         }
         Policy::Text => Some(Setup {
@@ -145,8 +158,8 @@ fn without_technique(policy: Policy) -> Option<Setup> {
     }
 }
 
-/// What may reach most of such a program's memory, in the order of preference: what the program does for itself, then a library
-/// in front of it, then from outside. A program with glibc may map its memory by itself, as Python does: its file does not tell.
+/// What may reach most of such a program's memory, in the order of preference: what the program does for itself, then an LD_PRELOAD
+/// library, then from outside. A program with glibc may map its memory by itself, as Python does: its file does not show that.
 fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
     use Technique::{Collapse, Jvm, Preload, Tunables};
     match memory {
@@ -183,39 +196,35 @@ fn with(
     memory: Memory,
     given: &dyn Fn(&str) -> Option<OsString>,
 ) -> Option<Setup> {
-    let variable = |words: &str, name: &str, separator: &str, value: &str| {
+    let title = technique.title();
+    let variable = |name: &str, separator: &str, value: &str| {
         Some(Setup {
-            words: format!("{words} ({name}={value})"),
+            words: format!("{title} ({name}={value})"),
             env: vec![(name.into(), added(given(name), separator, value))],
             ..Setup::default()
         })
     };
     match (technique, policy) {
         (Technique::Switch, Policy::Thp) => Some(Setup {
-            words: "as the machine's mode gives them".to_owned(),
+            words: title.to_owned(),
             ..Setup::default()
         }),
-        (Technique::Tunables, _) => variable("glibc's tunables", "GLIBC_TUNABLES", ":", &tunables(policy)),
-        (Technique::Jvm, Policy::Thp) => variable(
-            "options of the JVM",
-            "JAVA_TOOL_OPTIONS",
-            " ",
-            "-XX:+UseTransparentHugePages",
-        ),
+        (Technique::Tunables, _) => variable("GLIBC_TUNABLES", ":", &tunables(policy)),
+        (Technique::Jvm, Policy::Thp) => variable("JAVA_TOOL_OPTIONS", " ", "-XX:+UseTransparentHugePages"),
         (Technique::Jvm, Policy::Hugetlb(size)) => {
             let options = format!(
                 "-XX:+UseLargePages -XX:LargePageSizeInBytes={}",
                 size.exact().to_lowercase()
             );
-            variable("options of the JVM", "JAVA_TOOL_OPTIONS", " ", &options)
+            variable("JAVA_TOOL_OPTIONS", " ", &options)
         }
         (Technique::Allocator(Allocator::Jemalloc), Policy::Thp) => {
-            variable("jemalloc's options", "MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
+            variable("MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
         }
         (Technique::Allocator(Allocator::Mimalloc), Policy::Hugetlb(size)) if size == Bytes::mib(2) => Some(mimalloc()),
         (Technique::Preload, _) => in_front(policy, memory, given),
         (Technique::Collapse, Policy::Thp) => Some(Setup {
-            words: "collapsed from outside while it runs (process_madvise MADV_COLLAPSE)".to_owned(),
+            words: format!("{title} (process_madvise MADV_COLLAPSE)"),
             collapse: Some(Collapse::Private),
             ..Setup::default()
         }),
@@ -223,20 +232,20 @@ fn with(
     }
 }
 
-/// Arenas of many programs are smaller than a page, down to this (Python's until 3.9); the library cuts them from whole ones.
+/// Arenas of many programs are smaller than a page, down to this (Python's until 3.9); the library carves them out of whole ones.
 const ARENA: Bytes = Bytes::kib(256);
 
 /// The library, and for `malloc` of a glibc, whose calls it cannot see, the tunables beside it.
 fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Option<Setup> {
-    let library = "a library in front of the program (LD_PRELOAD) that gives its own mappings such pages";
+    let library = format!("{} that backs the program's own mappings", Technique::Preload.title());
     let beside = (memory == Memory::Glibc)
         .then(|| with(Technique::Tunables, policy, memory, given))
         .flatten();
     Some(Setup {
-        words: beside.as_ref().map_or_else(
-            || library.to_owned(),
-            |beside| format!("{library}, and for malloc's {}", beside.words),
-        ),
+        words: match &beside {
+            None => library,
+            Some(beside) => format!("{library}, and for malloc {}", beside.words),
+        },
         env: beside.map_or_else(Vec::new, |beside| beside.env),
         preload: Some(Layout::of(policy.kind()?).ok()?.with_minimum(ARENA)),
         ..Setup::default()
@@ -247,13 +256,17 @@ fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsStr
 fn mimalloc() -> Setup {
     let names = ["MIMALLOC_LARGE_OS_PAGES", "MIMALLOC_ALLOW_LARGE_OS_PAGES"];
     Setup {
-        words: format!("mimalloc's options ({}=1)", names.join("=1 ")),
+        words: format!(
+            "{} ({}=1)",
+            Technique::Allocator(Allocator::Mimalloc).title(),
+            names.join("=1 ")
+        ),
         env: names.map(|name| (name.into(), "1".into())).into(),
         ..Setup::default()
     }
 }
 
-/// Large pages for malloc; then its heap grows by whole pages, and large blocks are cut from it instead of being mapped
+/// Huge pages for malloc; then its heap grows by whole pages, and large blocks are taken from it instead of being mapped
 /// one by one, whose ends would stay on base pages. 32 MiB is the highest threshold that glibc takes. A block above it that is
 /// smaller than a page would be mapped on base pages: with pages of 1 GiB none is mapped.
 fn tunables(policy: Policy) -> String {

@@ -12,7 +12,7 @@ const DRIFT: f64 = 0.10;
 const FAR_OUT: f64 = 3.0;
 /// The share of far out runs that makes a warning: one of twenty may always be one.
 const FAR_OUT_SHARE: f64 = 0.05;
-/// An arm's memory against the reference's before it is said: rounding up to large pages alone stays below in any program
+/// An arm's memory against the reference's before it is said: rounding up to huge pages alone stays below in any program
 /// that they are meant for.
 const BLOAT: f64 = 1.10;
 /// The share of a run's time that looking at its page tables may take.
@@ -27,7 +27,7 @@ const BUSY: f64 = 30.0;
 pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for control in &compare.controls {
-        // As its interval tells, which is that of the same test.
+        // By its interval, which is that of the same test.
         if control.low.is_some_and(|low| low > 1.0) || control.high.is_some_and(|high| high < 1.0) {
             warnings.push(differs_from_itself(
                 compare,

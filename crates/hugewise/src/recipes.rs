@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use compare::live::Server;
-use compare::{PATIENCE, Task, program};
+use compare::{START_TIMEOUT, Task, program};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde::Deserialize;
@@ -104,7 +104,7 @@ impl Recipe {
         let asked: Result<Vec<_>, String> = self.metrics.iter().map(|metric| at(metric).parse()).collect();
         let server = self.server.map(|serve| Server {
             ready: serve.ready.as_deref().map(at),
-            patience: PATIENCE,
+            patience: START_TIMEOUT,
             load: at(&serve.load),
             stop: serve.stop.as_deref().map(at),
         });
@@ -181,7 +181,7 @@ impl Fresh {
     }
 
     fn remove(&self) {
-        // What cannot be removed is in nobody's way: the next one has another name.
+        // What cannot be removed does no harm: the next one has another name.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Whole comparisons of small programs: their results fit the schema, an arm without its pages is told, nothing finished is lost.
+//! Whole comparisons of small programs: their results fit the schema, an arm without its pages is reported, nothing finished is lost.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn an_arm_that_gets_no_pages_is_not_in_effect_and_the_exit_code_can_say_so() {
             .and_then(|text| text.trim().parse::<u64>().ok())
     };
     if (number(FREE), number(SURPLUS)) != (Some(0), Some(0)) {
-        return skipped("the pool of 2M pages is not there, or somebody lent it pages");
+        return skipped("the pool of 2M pages is not there, or holds pages on loan");
     }
     let arms = [
         "compare",
@@ -72,7 +72,7 @@ fn an_arm_whose_pages_cannot_be_lent_says_why() {
     }
     let judged = &valid(&run.out)["data"]["verdicts"][0];
     if judged["verdict"] != "not-in-effect" {
-        return skipped("somebody lent the pool pages");
+        return skipped("the pool holds pages on loan");
     }
     let why = judged["why"].as_str().unwrap_or_default();
     assert!(why.contains("no pages of 2M on loan: "), "{why}");
@@ -147,7 +147,7 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     let kept = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
     assert_eq!((resumed.code, kept("{\"arm\"")), (Some(0), 18), "{}", resumed.err);
     let result = valid(&resumed.out);
-    // What was spent on verdicts stands beside the runs, so that whoever goes on with them spends the rest.
+    // What was spent on verdicts stands beside the runs, so that a session that goes on with them spends the rest.
     let spent = result["data"]["design"]["spent"].as_array().map_or(0, Vec::len);
     assert_eq!(kept("{\"look\""), spent);
     assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/2\"") && text.contains("\"metrics\":[\"wall\"]"));

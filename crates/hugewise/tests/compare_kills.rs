@@ -1,4 +1,4 @@
-//! A comparison is killed or interrupted at any moment: pools are as before, finished runs are kept, and nobody is left behind.
+//! A comparison is killed or interrupted at any moment: pools are as before, finished runs are kept, and no process is left behind.
 
 mod common;
 
@@ -140,7 +140,7 @@ impl Bench {
             .count()
     }
 
-    /// Nobody lives, the log is whole, and after the next command the pool is as before. Gives whether that one had to mend it.
+    /// No process lives, the log is whole, and after the next command the pool is as before. Gives whether that one had to mend it.
     fn assert_as_before(&self, round: u64) -> bool {
         assert_gone(&format!("round {round}"), self.reference.as_ref(), || left_behind(MARK));
         runs(&self.log(round));

@@ -52,7 +52,7 @@ impl Chase {
         std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).expect("it is alive")
     }
 
-    /// Memory on large pages, by the kernel's own account.
+    /// Memory backed by huge pages, from smaps.
     fn large(&self) -> u64 {
         let smaps = self.proc("smaps_rollup");
         let line = smaps.lines().find(|line| line.starts_with("AnonHugePages:"));
@@ -104,12 +104,12 @@ impl Drop for Chase {
     }
 }
 
-/// Is this machine one on which nothing can be flipped? Then the reason is told.
+/// Is this machine one on which nothing can be flipped? Then the reason is reported.
 fn cannot(run: &Run) -> bool {
     let is_refused = [
         "does not let you",
         "PAGEMAP_SCAN",
-        "no transparent large pages",
+        "no transparent huge pages",
         "/pagemap",
     ];
     let cannot = run.code == Some(2) && is_refused.iter().any(|part| run.err.contains(part));
@@ -153,7 +153,7 @@ fn every_slice_has_the_pages_of_its_arm_and_the_process_has_its_own_again() {
     }
     for slice in slices(&result, 1) {
         for end in ENDS {
-            // What the kernel refuses, for want of free memory in one piece, it must be told to have refused.
+            // What the kernel refuses, for want of free memory in one piece, it must be reported to have refused.
             let large = slice["slice"][end].as_u64().expect("a number") + not_turned(&slice["slice"]["flip"]);
             assert!(large >= 126 * MIB, "{slice}");
         }
@@ -179,7 +179,7 @@ fn after_ctrl_c_large_pages_are_large_again_and_the_same_process_can_be_gone_on_
     };
     let before = chase.large();
     if before < 64 * MIB {
-        return skipped("this machine gives no large pages on advice");
+        return skipped("this machine gives no huge pages on advice");
     }
     let folder = tempfile::tempdir().expect("a directory");
     let log = folder.path().join("slices.jsonl");
@@ -198,7 +198,7 @@ fn after_ctrl_c_large_pages_are_large_again_and_the_same_process_can_be_gone_on_
     let was_base = |line: &&Value| line["arm"] == "base" && line["run"]["slice"]["large_after"] == 0;
     assert!(
         first.iter().any(|line| was_base(&line)),
-        "its large pages were cut in between"
+        "its huge pages were split in between"
     );
     let words = ["--runs", "3", "--resume", log.to_str().expect("a name")];
     let resumed = chase.compare(&words);
@@ -216,7 +216,7 @@ fn what_keeps_an_arm_from_its_pages_is_told_and_is_never_no_difference() {
     for (how, verdict, reason) in [("disabled", "not-in-effect", "prctl"), ("locked", "unknown", "mlock")] {
         let Some(chase) = Chase::start(16, how) else { return };
         if how == "locked" && chase.large() == 0 {
-            skipped("this machine gives no large pages on advice");
+            skipped("this machine gives no huge pages on advice");
             continue;
         }
         let run = chase.compare(&["--fail-if", "not-in-effect,unknown"]);

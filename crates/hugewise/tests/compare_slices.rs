@@ -67,7 +67,7 @@ fn every_slice_has_the_pages_of_its_arm_and_the_reference_is_there_twice() {
             .all(|run| run["metrics"]["ops"].as_f64() > Some(0.0))
     );
     if data["arms"][1]["took_effect"] != true {
-        return skipped("this machine gave the program no large pages");
+        return skipped("this machine gave the program no huge pages");
     }
     assert!(runs(1).iter().all(|run| large(run) >= 8 << 20), "{data}");
     assert!(std::fs::metadata(folder.path().join("base-again.txt")).is_ok());

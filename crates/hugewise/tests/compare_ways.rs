@@ -93,12 +93,12 @@ fn is_thp_given() -> bool {
     let mode = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     let given = mode.is_ok_and(|mode| !mode.contains("[never]"));
     if !given {
-        skipped("this machine gives no transparent pages");
+        skipped("this machine gives no THP");
     }
     given
 }
 
-/// The share of the second arm's memory on its pages, and how it came about.
+/// The share of the second arm's memory that its page kind backs, and how it came about.
 #[track_caller]
 fn assert_covered(arms: &Value, by: &str) {
     let (technique, coverage) = (&arms[1]["technique"], &arms[1]["coverage"]["median"]);
@@ -126,14 +126,14 @@ fn malloc_is_reached_by_tunables_and_mmap_by_the_library_in_front() {
     assert_covered(&arms, "glibc's tunables");
     assert!(said.contains("arm thp: glibc's tunables"), "{said}");
     let (arms, said) = compared(&["--arms", "base,thp"], &program, &["mmap", "96", "0.6"]);
-    assert_covered(&arms, "a library in front");
+    assert_covered(&arms, "an LD_PRELOAD library");
     assert!(said.contains("glibc's tunables: 0.0 %"), "{said}");
     let (arms, _) = compared(
         &["--arms", "base,thp", "--technique", "preload"],
         &program,
         &["mmap", "96", "0.6"],
     );
-    assert_covered(&arms, "a library in front");
+    assert_covered(&arms, "an LD_PRELOAD library");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn parts_are_cut_from_large_pages_and_what_the_library_cannot_see_is_collapsed_f
         return;
     }
     let (arms, _) = compared(&["--arms", "base,thp"], &program, &["parts", "96", "1"]);
-    assert_covered(&arms, "a library in front");
+    assert_covered(&arms, "an LD_PRELOAD library");
     let (arms, _) = compared(&["--arms", "base,thp"], &program, &["direct", "96", "1"]);
     assert_collapsed(&arms, "chosen by trial");
 }
@@ -191,7 +191,7 @@ fn a_go_program_is_collapsed_from_outside() {
     assert_collapsed(&arms, "collapsed from outside");
 }
 
-/// Collapsing takes the right to (CAP_SYS_NICE) and free memory in large pieces; whoever lacks them is told by the arm itself.
+/// Collapsing takes the right to (CAP_SYS_NICE) and free memory in large pieces; without them the arm says so.
 #[track_caller]
 fn assert_collapsed(arms: &Value, by: &str) {
     let arm = &arms[1];
@@ -232,7 +232,7 @@ fn a_layout_of_ones_own_gives_a_part_of_the_mappings_its_kind() {
     assert!(half["technique"].to_string().contains("base,0-48M=thp"), "{half}");
     std::fs::write(Path::new(file), "[half]\nlayout = \"base,0-48M=thp,48M-=hugetlb-2M\"\n").expect("written");
     let refused = common::refused(&[&["compare"], &options[..], &["--", "/bin/true"]].concat());
-    assert!(refused.contains("several kinds of large pages"), "{refused}");
+    assert!(refused.contains("several kinds of huge pages"), "{refused}");
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_comparison_that_is_gone_on_with_keeps_the_ways_of_its_arms_without_another_
         let all = ["compare", "--arms", "base,thp", "--warm-up", "0", "--json"];
         run(&[&all[..], options, &["--", program, "mmap", "32", "0.2"]].concat())
     };
-    // By trial it would be the library in front.
+    // By trial it would be the LD_PRELOAD library.
     let first = compare(&["--technique", "collapse", "--runs", "1", "--log", log]);
     assert_eq!(first.code, Some(0), "{}", first.err);
     let other = compare(&["--technique", "tunables", "--resume", log]);

@@ -12,11 +12,11 @@ use crate::serve::{self, Lost};
 /// Bytes of a chunk, unless a page is larger: what is left at its end, less than one region, is a small part of it.
 const CHUNK: usize = 8 << 20;
 
-/// Up to where the open chunk of each kind is given out; chunks begin at multiples of their size, so this tells their end, too.
+/// Up to where the open chunk of each kind is given out; chunks begin at multiples of their size, so this is their end, too.
 /// At such a multiple there is none, or nothing is left of it.
 static OPEN: [AtomicUsize; 1 + MOST_POOLS] = [const { AtomicUsize::new(0) }; 1 + MOST_POOLS];
 
-/// Memory of this kind for a region that is smaller than its page, zero as `mmap` gives it; `None` if it cannot be had. It is
+/// Memory of this kind for a region that is smaller than its page, zero as `mmap` gives it; `None` if it is not available. It is
 /// never given out twice: what the program unmaps of a chunk is gone.
 pub(crate) fn region(orders: Orders, kind: Kind, len: usize) -> Option<usize> {
     let open = open(kind)?;
@@ -33,7 +33,7 @@ pub(crate) fn region(orders: Orders, kind: Kind, len: usize) -> Option<usize> {
         if swap(open, at, fresh + len) {
             return Some(fresh);
         }
-        // Another thread opened one meanwhile.
+        // Another thread has opened one in between.
         serve::abandon(&(fresh..fresh + chunk), None);
     }
 }

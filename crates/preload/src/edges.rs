@@ -22,7 +22,7 @@ fn loosen(orders: Orders, range: &Range<usize>) -> bool {
 }
 
 /// Replaces one hugetlb page by base pages of the same content. A page that is in use is copied, which only a process with one
-/// thread can do without losing what another thread writes meanwhile.
+/// thread can do without losing what another thread writes in that time.
 fn give_way(orders: Orders, frame: &Range<usize>) -> bool {
     let mut fresh = Request::anonymous(frame.len());
     let replaced = if linux::is_present(frame.start) {
@@ -43,7 +43,7 @@ fn give_way(orders: Orders, frame: &Range<usize>) -> bool {
 /// Copies a page into new memory, and moves that to its place in one step.
 fn copy_over(frame: &Range<usize>) -> Answer {
     // SAFETY: the page is readable, since pages whose protection was changed are forgotten; the new memory is as long, and
-    // nobody else knows of it. The move replaces the page at once.
+    // no other thread knows of it. The move replaces the page at once.
     unsafe {
         let copy = linux::mmap(&Request::anonymous(frame.len()))?;
         let (from, to) = (frame.start, copy);

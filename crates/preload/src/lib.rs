@@ -13,7 +13,7 @@
 //! itself and makes its own system calls (`TCMALLOC_MEMFS_MALLOC_PATH` is its switch), and so does whatever calls `syscall`, as Go does.
 //!
 //! What it changes for a program with regions smaller than a page of their kind: they lie side by side in chunks of 8 MiB, of which
-//! up to one large page is brought in ahead of use. A region whose address the program asks for is mapped alone.
+//! up to one huge page is brought in ahead of use. A region whose address the program asks for is mapped alone.
 //!
 //! What it changes for a program on hugetlb pages: a page that is cut by `munmap`, `mprotect` or MAP_FIXED gives way to base
 //! pages, unless it is in use and the process has several threads, when a copy could lose what another thread writes: then an unmapped

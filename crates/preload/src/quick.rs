@@ -1,4 +1,4 @@
-//! What tells that a call is none of our business, in one cache line and before anything else is looked at.
+//! Decides that a call is not ours to serve, in one cache line and before anything else is read.
 //!
 //! After a system call under shadow paging, every further page that a hook touches costs a walk: hence one line, and no look at whether
 //! this is a forked child.

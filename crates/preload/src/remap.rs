@@ -84,7 +84,7 @@ unsafe fn move_by_copy(orders: Orders, asked: Move) -> Answer {
         place.address = asked.new;
         place.flags |= MAP_FIXED;
     }
-    // SAFETY: the old region is the caller's; a fixed place is his to replace, and the kernel demands that both lie apart.
+    // SAFETY: the old region is the caller's; a fixed place is the caller's to replace, and the kernel demands that both lie apart.
     unsafe {
         let new = serve::mmap(orders, &place)?;
         let copied = asked.old_len.min(asked.len);

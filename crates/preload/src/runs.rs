@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::frames;
 
-/// A piece of a range that crosses no border of a large page.
+/// A piece of a range that crosses no border of a PMD range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) range: Range<usize>,

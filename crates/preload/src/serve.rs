@@ -147,7 +147,7 @@ pub(crate) fn aligned(plain: &Request, alignment: usize, base_page: usize) -> An
     let Some(len) = plain.len.checked_add(slack) else {
         return Err(linux::ENOMEM);
     };
-    // SAFETY: new memory at no fixed address; what is cut off is a part of it that nobody knows of.
+    // SAFETY: new memory at no fixed address; what is cut off is a part of it that nothing else knows of.
     unsafe {
         let start = linux::mmap(&Request { len, ..*plain })?;
         let region = linux::round_up(start, alignment);
@@ -182,7 +182,7 @@ fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Re
     Ok(())
 }
 
-/// Gives memory that nobody knows of yet its kind: `all` of it where that is advice, else `range`, its whole pages.
+/// Gives memory that the program does not know yet its kind: `all` of it where that is advice, else `range`, its whole pages.
 pub(crate) fn change(plain: &Request, all: &Range<usize>, range: &Range<usize>, kind: Kind) -> Result<Answer, Lost> {
     match kind {
         Kind::Base => Ok(advise(all, MADV_NOHUGEPAGE)),
@@ -214,7 +214,7 @@ fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, 
         flags: again.flags & !MAP_NORESERVE | pool,
         ..again
     };
-    // SAFETY: the range is a part of a region that nobody knows of yet.
+    // SAFETY: the range is a part of a region that the program does not know yet.
     if let Err(errno) = unsafe { linux::munmap(range.start, range.len()) } {
         return Ok(Err(errno));
     }
@@ -234,7 +234,7 @@ fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, 
 /// Maps at an address that must be free. Kernels before 4.17 take the address for a hint.
 fn map_exactly(request: &Request) -> Answer {
     const EEXIST: Errno = Errno(17);
-    // SAFETY: a new mapping that replaces nothing; what came to lie elsewhere is unmapped, nobody knows of it.
+    // SAFETY: a new mapping that replaces nothing; what came to lie elsewhere is unmapped, and the program does not know of it.
     unsafe {
         let address = linux::mmap(request)?;
         if address == request.address {
@@ -245,13 +245,13 @@ fn map_exactly(request: &Request) -> Answer {
     }
 }
 
-/// Gives up all of a region that nobody knows of but a hole that is somebody else's now.
+/// Unmaps all of a region that the program does not know, except a hole that belongs to another mapping now.
 pub(crate) fn abandon(region: &Range<usize>, hole: Option<&Range<usize>>) {
     let hole = hole.cloned().unwrap_or(region.end..region.end);
     for rest in [region.start..hole.start, hole.end..region.end] {
         frames::forget(&rest);
         if !rest.is_empty() {
-            // SAFETY: a part of a region that nobody knows of.
+            // SAFETY: a part of a region that the program does not know.
             let _ = unsafe { linux::munmap(rest.start, rest.len()) };
         }
     }

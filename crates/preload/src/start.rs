@@ -19,7 +19,7 @@ static STAGE: AtomicU8 = AtomicU8::new(NEW);
 /// A word that the kernel sets to zero in a forked child.
 static COUNTED: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
 
-/// The orders, or nothing: none were given, or another thread is just reading them. Nobody waits for anybody here.
+/// The orders, or nothing: none were given, or another thread is just reading them. No thread waits for another here.
 pub(crate) fn orders() -> Option<Orders> {
     match STAGE.load(Ordering::Acquire) {
         ACTIVE => {}
@@ -48,7 +48,7 @@ fn start() {
         return;
     }
     let Some(environment) = environment() else {
-        // Too early: the C library has not been told either.
+        // Too early: the C library does not know it yet either.
         STAGE.store(NEW, Ordering::Release);
         return;
     };
@@ -83,7 +83,7 @@ unsafe extern "C" {
 }
 
 fn environment() -> Option<*const *const c_char> {
-    // SAFETY: the C library's variable; before a program's constructors nobody writes to it.
+    // SAFETY: the C library's variable; nothing writes to it before a program's constructors run.
     let list = unsafe { environ };
     (!list.is_null()).then_some(list)
 }

@@ -12,24 +12,24 @@ use super::handles::Handles;
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// A signal takes a few microseconds to arrive on another CPU.
-const PAUSE: Duration = Duration::from_micros(200);
+const POLL_PERIOD: Duration = Duration::from_micros(200);
 /// Between being asked to end and being killed.
-const GRACE: Duration = Duration::from_secs(2);
+const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Stops the process group that `root` leads and all that descend from it, and waits until none of their threads runs. Who they
-/// are is told before any of them is stopped by itself.
+/// Stops the process group that `root` leads and all that descend from it, and waits until none of their threads runs. `report`
+/// gets their ids before any of them is stopped by itself.
 ///
 /// # Errors
 /// If a thread is still not stopped after seconds; names it.
-pub fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+pub fn stop(source: &Source, root: u32, report: impl Fn(&[u32])) -> io::Result<()> {
+    let until = Instant::now() + STOP_TIMEOUT;
     signal_group(root, Signal::STOP);
     loop {
         // New children may have come until the last of them was stopped, so all are asked again.
         let family = tree::of(source, root);
-        told(&family.pids);
+        report(&family.pids);
         if let Some(why) = family.not_whole {
             return Err(io::Error::other(format!(
                 "which processes it started could not be read: {why}"
@@ -42,13 +42,13 @@ pub fn stop(source: &Source, root: u32, told: impl Fn(&[u32])) -> io::Result<()>
             return Err(io::Error::new(io::ErrorKind::TimedOut, why));
         }
         running.iter().for_each(|&pid| signal(pid, Signal::STOP));
-        thread::sleep(PAUSE);
+        thread::sleep(POLL_PERIOD);
     }
 }
 
 /// Continues them.
 pub fn go_on(source: &Source, root: u32) {
-    // Children with groups of their own first, so that nobody waits for one that is stopped.
+    // Children with groups of their own first, so that none waits for one that is stopped.
     tree::of(source, root)
         .pids
         .into_iter()
@@ -57,7 +57,7 @@ pub fn go_on(source: &Source, root: u32) {
     signal_group(root, Signal::CONT);
 }
 
-/// Asks them to end; a stopped process gets to know only when it goes on.
+/// Asks them to end; a stopped process handles the signal only once it is continued.
 pub fn ask_to_end(source: &Source, root: u32) {
     for signal_of in [Signal::TERM, Signal::CONT] {
         tree::of(source, root)
@@ -81,7 +81,7 @@ impl Descendants {
 
     /// Waits until they have ended as they were asked, and ends those that do not.
     pub fn end(&self) {
-        self.0.end_by(Instant::now() + GRACE);
+        self.0.end_by(Instant::now() + TERM_TIMEOUT);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Processes that are to end, by handles that never come to mean another process: signalled, and waited for until they have ended.
 //!
-//! A killed process ends when the kernel next runs it, which on a busy machine takes tens of milliseconds. So whoever kills one
-//! that is not its own child has to wait for it.
+//! A killed process ends when the kernel next runs it, which on a busy machine takes tens of milliseconds. A process that kills
+//! one that is not its child has to wait for it.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use rustix::process::{
 use super::tree;
 
 /// What a killed process takes to end: one in an uninterruptible wait, or with much memory to give back, takes longest.
-pub(crate) const ENDING: Duration = Duration::from_secs(5);
+pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Handles of processes.
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Handles {
     pub(crate) fn end_by(&self, until: Instant) {
         for process in &self.0 {
             if !has_ended(process, until) && pidfd_send_signal(process, Signal::KILL).is_ok() {
-                has_ended(process, Instant::now() + ENDING);
+                has_ended(process, Instant::now() + END_TIMEOUT);
             }
         }
     }
@@ -100,7 +100,7 @@ pub(crate) fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -
         let Some(members) = tree::group(source, leader.as_raw_nonzero().get()) else {
             return false;
         };
-        // What has ended is a member until its parent, or whoever that was left to, has waited for it.
+        // A process that has ended is a member until its parent, or the subreaper that adopted it, has waited for it.
         if members.is_subset(&ended) {
             return true;
         }
@@ -112,7 +112,7 @@ pub(crate) fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -
     true
 }
 
-/// Kills a process group at once: the kernel lets no member start another one meanwhile.
+/// Kills a process group at once: the kernel lets no member fork in between.
 pub(crate) fn kill_group(leader: Pid) {
     // Fails only if there is none.
     let _ = kill_process_group(leader, Signal::KILL);

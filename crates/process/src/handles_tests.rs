@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use host::Source;
 use rustix::process::{Pid, Signal};
 
-use super::{ENDING, Handles, group_has_ended_by, kill_group};
+use super::{END_TIMEOUT, Handles, group_has_ended_by, kill_group};
 use crate::tree;
 
 /// A shell in a group of its own, which starts so many processes and waits for them.
@@ -25,7 +25,7 @@ fn family(line: &str, size: usize) -> (Child, Pid) {
 }
 
 fn soon() -> Instant {
-    Instant::now() + ENDING
+    Instant::now() + END_TIMEOUT
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Programs of others: started, waited for, watched, counted, stopped and ended with all that descends from them.
 //!
-//! Whatever is started here is told to a guardian first, so that it ends with this process even if that is killed.
+//! A guardian knows of every process that is started here, and ends it if this process is killed.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open};
 
 use crate::guard::Place;
-use crate::handles::{self, ENDING, Handles};
+use crate::handles::{self, END_TIMEOUT, Handles};
 use crate::outputs::Outputs;
 use crate::spawn::{Failure, Order, Step};
 use crate::syscall::{self, Ended};
@@ -23,12 +23,12 @@ use crate::watch::{Attention, Seen, Watch};
 
 /// The first reading comes after this long, the others farther apart; so a short program is seen, and a long one is left
 /// alone.
-const FIRST: Duration = Duration::from_millis(5);
-const SELDOM: Duration = Duration::from_millis(100);
+const FIRST_PERIOD: Duration = Duration::from_millis(5);
+const LONGEST_PERIOD: Duration = Duration::from_millis(100);
 /// The pause after a reading is at least so many times as long as the reading.
 const READING: u32 = 20;
 /// Between being asked to end and being killed.
-const GRACE: Duration = Duration::from_secs(2);
+const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A child in a process group of its own.
 pub struct Process {
@@ -64,7 +64,7 @@ pub struct Done {
 /// Why it was waited for no longer.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
-    /// Somebody had enough.
+    /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
     /// The kernel's.
@@ -95,7 +95,7 @@ impl Process {
             reaped: false,
             watch: Watch::new(attention),
             attached: started.counters,
-            pause: FIRST,
+            pause: FIRST_PERIOD,
             may_leave_servers,
             _group: started.place,
             descendants: RefCell::default(),
@@ -143,12 +143,12 @@ impl Process {
         })
     }
 
-    /// Likewise, without a reading or anything else that it could feel.
+    /// Likewise, without a reading or anything else that could disturb it.
     ///
     /// # Errors
     /// As of [`Process::wait`].
     pub fn rest(&mut self, time: Duration, stop: &dyn Fn() -> bool) -> Result<bool, WaitError> {
-        self.pass(Some(time), stop, |process| process.pause = SELDOM)
+        self.pass(Some(time), stop, |process| process.pause = LONGEST_PERIOD)
     }
 
     fn pass(
@@ -178,7 +178,11 @@ impl Process {
             if stop() {
                 return Err(WaitError::Interrupted);
             }
-            let look = if self.outputs.shorten() { FIRST } else { SELDOM };
+            let look = if self.outputs.shorten() {
+                FIRST_PERIOD
+            } else {
+                LONGEST_PERIOD
+            };
             let left = due.saturating_duration_since(Instant::now());
             let ended = match handles::has_ended_within(&self.handle, left.min(look)) {
                 Err(Errno::INTR) => continue,
@@ -196,7 +200,7 @@ impl Process {
         let began = Instant::now();
         let tree = self.watch.tick(pid);
         self.guard(&tree);
-        self.pause = (self.pause * 5 / 4).min(SELDOM).max(began.elapsed() * READING);
+        self.pause = (self.pause * 5 / 4).min(LONGEST_PERIOD).max(began.elapsed() * READING);
     }
 
     /// The end of what it wrote to standard output so far.
@@ -276,7 +280,7 @@ impl Process {
         outside.signal(Signal::KILL);
         let ended = syscall::wait(self.pid)?;
         self.reaped = true;
-        let until = Instant::now() + ENDING;
+        let until = Instant::now() + END_TIMEOUT;
         handles::group_has_ended_by(&Source::live(), self.pid, until);
         outside.have_ended_by(until);
         Ok(ended)
@@ -290,14 +294,14 @@ impl Drop for Process {
             return;
         }
         let source = Source::live();
-        let until = Instant::now() + GRACE;
+        let until = Instant::now() + TERM_TIMEOUT;
         let mut outside = self.outside(&source);
         let _ = kill_process_group(self.pid, Signal::TERM);
         outside.signal(Signal::TERM);
-        let _ = self.wait(Some(GRACE), &|| false, &mut || {});
+        let _ = self.wait(Some(TERM_TIMEOUT), &|| false, &mut || {});
         handles::group_has_ended_by(&source, self.pid, until);
         outside.have_ended_by(until);
-        // Those that came meanwhile.
+        // Those that were started during the grace period.
         outside.extend(self.outside(&source));
         let _ = self.kill_with(&outside);
     }

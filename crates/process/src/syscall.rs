@@ -108,7 +108,7 @@ pub(crate) fn bind(nodes: &[u64], interleave: bool) -> io::Result<()> {
         libc::MPOL_BIND
     };
     let bits = nodes.len() * u64::BITS as usize;
-    // SAFETY: the mask outlives the call and is as long as stated; the kernel reads one bit less than it is told.
+    // SAFETY: the mask outlives the call and is as long as stated; the kernel reads one bit less than stated.
     checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, nodes.as_ptr(), bits + 1) })
 }
 
@@ -123,10 +123,10 @@ fn checked(result: c_long) -> io::Result<()> {
 /// Free slots that this process shares with those that it forks, for as long as any of them lives.
 pub(crate) fn shared(count: usize) -> io::Result<&'static [Slot]> {
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-    // SAFETY: a new mapping, where the kernel likes it, takes nobody's memory.
+    // SAFETY: a new mapping, at an address of the kernel's choice, overlaps no other.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), count * size_of::<Slot>(), protection, flags) }?;
     // SAFETY: the mapping is as long as so many slots and is never unmapped; a page is aligned for them, and of zeros, which are
-    // valid in atomics. Nobody but them, which are shared for that, changes what is in it.
+    // valid in atomics. Only the atomics change what is in it.
     Ok(unsafe { slice::from_raw_parts(at.cast(), count) })
 }
 

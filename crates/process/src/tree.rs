@@ -15,8 +15,8 @@ pub struct Family {
     pub not_whole: Option<Unread>,
 }
 
-/// The process itself first. Threads start processes, too, so every thread's children are asked for
-/// (`/proc/PID/task/TID/children`). A kernel without that file (CONFIG_PROC_CHILDREN) tells of every process whose child it is.
+/// The process itself first. Threads start processes, too, so every thread's children are read
+/// (`/proc/PID/task/TID/children`). On a kernel without that file (CONFIG_PROC_CHILDREN) the parent of every process is read instead.
 pub fn of(source: &Source, root: u32) -> Family {
     let mut family = Family {
         pids: vec![root],
@@ -51,7 +51,7 @@ impl Family {
     }
 }
 
-/// The same from what every process tells of its parent; `None` if some process does not.
+/// The same from the parent of every process; `None` if one could not be read.
 fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let names = source.list("/proc").into_result().ok()?;
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!((found, family.not_whole), (vec![1, 2, 3, 4, 9], None));
     }
 
-    /// A kernel without the file, as every process tells its parent.
+    /// A kernel without the file: only parents are known.
     #[test]
     fn children_that_cannot_be_read_are_not_none() {
         let with = |stats: &[(u32, u32)]| {

@@ -53,7 +53,7 @@ const PER_GIB: Duration = Duration::from_millis(4);
 const GROWN: f64 = 1.15;
 /// While memory grows faster than that between two readings, looks leave so much of the time for when it has grown.
 const LEFT_WHILE_GROWING: f64 = 0.7;
-/// A look tells about a run if it saw at least this share of its largest memory: with less, the rest may be on other pages.
+/// A look stands for a run if it saw at least this share of its largest memory: with less, the rest may be on other pages.
 const NEAR_PEAK: f64 = 0.8;
 
 /// A later look replaces an earlier one unless memory was given back since.
@@ -75,7 +75,7 @@ pub struct Watch {
     seen_memory: u64,
     /// Why that is not all that there was.
     why_not: Option<Unread>,
-    /// `None` where the kernel does not tell.
+    /// `None` where the kernel does not report it.
     migrations: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct Seen {
     pub text: Backing,
     /// The most memory at any reading.
     pub peak: Bytes,
-    /// Moves between CPUs; `None` where the kernel does not tell.
+    /// Moves between CPUs; `None` where the kernel does not report them.
     pub migrations: Option<u64>,
     /// What looking took.
     pub looks: Looks,
@@ -124,7 +124,7 @@ impl Watch {
             .map(|(&pid, size)| (pid, *size.as_ref().unwrap_or(&0)))
             .collect();
         let memory: u64 = had.iter().map(|(_, size)| size).sum();
-        // One that ended meanwhile has none.
+        // One that has ended has none.
         let unread = sizes
             .into_iter()
             .filter_map(Result::err)
@@ -144,7 +144,7 @@ impl Watch {
         tree
     }
 
-    /// Resident memory, hugetlb pages included; an error if the kernel does not tell.
+    /// Resident memory, hugetlb pages included; an error if it could not be read.
     fn memory(&self, pid: u32) -> Result<u64, Unread> {
         let path = format!("/proc/{pid}/status");
         let status = Status::parse(&path, &self.source.bytes(&path).into_result()?);
@@ -241,8 +241,8 @@ impl Watch {
         Ok((own, text))
     }
 
-    /// What it comes to, given the largest resident set that the kernel tells at the end. A program starts in the memory of this
-    /// process, which counts into that number, so that it tells something only beyond this process's own.
+    /// What it comes to, given the largest resident set that the kernel reports at the end. A program starts as a copy of this
+    /// process, which counts into that number, so that only more than this process's own peak means something.
     pub fn finish(&self, max_rss: u64) -> Seen {
         let peak = if max_rss > self.peak && self.own_peak().is_some_and(|own| max_rss > own) {
             max_rss
@@ -287,7 +287,7 @@ fn missed(looks: u32, seen: Bytes, peak: Bytes) -> Unread {
     Unread::new(Cause::Failed, "/proc/PID/smaps", why)
 }
 
-/// This thread's CPU time: what others do to it meanwhile is no cost of looking.
+/// This thread's CPU time: time in which others had the CPU is no cost of looking.
 pub fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)

@@ -22,7 +22,7 @@ fn own_memory_is_what_has_no_file() {
     assert!(!is_own(b"/usr/lib/libc.so.6"));
 }
 
-/// A machine with one process of `memory`, of which its page tables tell that much; none at all once it lets go of it.
+/// A machine with one process of `memory`, of which so much is mapped; nothing once it has unmapped it.
 fn machine(memory: Bytes, mapped: Option<Bytes>) -> Source {
     let status = format!("Name:\ta\nState:\tR (running)\nVmRSS:\t{} kB\n", memory.0 >> 10);
     let smaps = mapped.map_or_else(String::new, |mapped| {

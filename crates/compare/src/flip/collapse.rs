@@ -1,4 +1,4 @@
-//! Piece after piece of a process onto large pages, within a budget of its time.
+//! Collapses one PMD range of a process after another, within a budget of its time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,7 +29,7 @@ pub struct Spec {
     pub budget: Option<Budget>,
     /// The machine's base page.
     pub base_page: Bytes,
-    /// Size of a large page.
+    /// Size of a PMD range.
     pub page: Bytes,
 }
 
@@ -101,7 +101,7 @@ pub enum Error {
         pid: u32,
         /// What was asked for.
         span: Span,
-        /// Size of a large page.
+        /// Size of a PMD range.
         page: Bytes,
     },
 }
@@ -110,11 +110,11 @@ pub enum Error {
 pub(super) trait Target {
     /// Share of a piece that is in memory, from 0 to 1.
     fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64>;
-    /// Makes a piece one large page.
+    /// Collapses a PMD range into one huge page.
     fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()>;
-    /// Asks the kernel to cut the large page of a piece into base pages; whether it did is seen by `large` only.
+    /// Asks the kernel to split the huge page of a PMD range; only `large` shows whether it did.
     fn split(&mut self, at: u64) -> io::Result<()>;
-    /// Which of the pieces are one large page each.
+    /// Which of the PMD ranges are one huge page each.
     fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread>;
     /// A clock.
     fn now(&self) -> Duration;
@@ -127,7 +127,7 @@ pub(super) const RETRIES: u32 = 3;
 /// Pause before it is tried again: pages under I/O or on their way between lists are free soon.
 pub(super) const BREATH: Duration = Duration::from_millis(2);
 
-/// Gives the process large pages, and proves by its smaps what that changed.
+/// Collapses the memory of the process, and proves by its smaps what that changed.
 ///
 /// # Errors
 /// [`Error`]; pieces that the kernel refuses are no error but counted with their reasons.
@@ -203,7 +203,7 @@ pub(super) fn work(
         let share = number as f64 / pieces.len() as f64;
         let left = time_left(target.now(), share);
         progress.step(share, left, &format!("{number} of {} pieces", pieces.len()));
-        // Where the pagemap does not tell, the kernel decides.
+        // Where the pagemap could not be read, the kernel decides.
         if target.used(at, spec.page).is_ok_and(|used| used < spec.used) {
             done.pieces.sparse += 1;
             continue;
@@ -265,7 +265,7 @@ fn meaning(errno: i32) -> (String, &'static str) {
         ),
         libc::EINVAL => (
             "EINVAL",
-            "large pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE, memory that is shared or empty, or a file system without large folios",
+            "huge pages are not allowed here: nohugepage advice, PR_SET_THP_DISABLE, memory that is shared or empty, or a file system without large folios",
         ),
         libc::ENOSYS => ("ENOSYS", "this kernel cannot do it: it takes Linux 6.1"),
         _ => return (format!("errno {errno}"), "unexpected here"),

@@ -1,4 +1,4 @@
-//! A running process: its large pages made and cut through the kernel, its memory in use read from its pagemap.
+//! A running process: its huge pages are collapsed and split by the kernel, its memory in use is read from its pagemap.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,13 +18,13 @@ use super::syscall::process_madvise;
 
 /// MADV_COLLAPSE of Linux 6.1.
 pub(crate) const MADV_COLLAPSE: i32 = 25;
-/// MADV_COLD of Linux 5.4: given for a part of a large page, the kernel cuts that page before it marks the part
+/// MADV_COLD of Linux 5.4: given for a part of a huge page, the kernel splits that page before it marks the part
 /// (mm/madvise.c, madvise_cold_or_pageout_pte_range). The data stays where it is.
 const MADV_COLD: i32 = 20;
 /// A pagemap entry of a page that is in memory (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
 
-/// One process that somebody asked for, and that waits for what is done to it anyway: a walk takes what it takes, in steps
+/// One process, named by the user, that waits for what is done to it anyway: a walk takes what it takes, in steps
 /// that hold the process up for a millisecond each.
 pub(super) const PATIENT: processes::Limits = processes::Limits {
     walk_max: Duration::from_secs(30),

@@ -1,4 +1,4 @@
-//! Pages of a running, unmodified process from small to large and back, with the kernel's accounts before and after as proof.
+//! Pages of a running, unmodified process from small to large and back, with its smaps before and after as proof.
 
 mod collapse;
 mod live;

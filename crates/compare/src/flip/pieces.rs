@@ -1,4 +1,4 @@
-//! Which pieces of a process can be one large page each. Pure.
+//! Which PMD ranges of a process can be one huge page each. Pure.
 
 use std::fmt;
 use std::ops::Range;
@@ -83,7 +83,7 @@ impl Span {
         sum
     }
 
-    /// First addresses of all pieces: whole, aligned large pages inside mappings that hold anything at all.
+    /// First addresses of all PMD ranges that lie whole inside mappings that hold anything at all.
     pub(super) fn pieces(&self, mappings: &[MappingPages], page: Bytes) -> Vec<u64> {
         let used = mappings.iter().filter(|mapping| mapping.backing.total().0 > 0);
         used.filter_map(|mapping| self.of(mapping))
@@ -92,7 +92,7 @@ impl Span {
     }
 }
 
-/// The whole, aligned large pages that fit between two addresses.
+/// The PMD ranges that lie whole between two addresses.
 pub(crate) fn aligned(part: Range<u64>, page: Bytes) -> impl Iterator<Item = u64> {
     let first = part.start.next_multiple_of(page.0);
     (first..part.end)

@@ -24,7 +24,7 @@ pub(crate) fn process_madvise(pidfd: BorrowedFd<'_>, at: u64, len: usize, advice
     match usize::try_from(done) {
         Err(_) => Err(io::Error::last_os_error()),
         Ok(done) if done == len => Ok(()),
-        // A part only: somebody unmapped the rest meanwhile.
+        // A part only: the program unmapped the rest.
         Ok(_) => Err(io::Error::from_raw_os_error(libc::EAGAIN)),
     }
 }

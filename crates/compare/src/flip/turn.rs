@@ -17,7 +17,7 @@ use super::live::{Live, PATIENT};
 pub enum To {
     /// Base pages.
     Base,
-    /// Transparent large pages.
+    /// Transparent huge pages.
     Large,
 }
 
@@ -33,7 +33,7 @@ impl To {
     /// How it is done, in words.
     pub fn technique(self) -> &'static str {
         match self {
-            Self::Base => "large pages cut from outside (MADV_COLD on a part of each)",
+            Self::Base => "huge pages split from outside (MADV_COLD on a part of each)",
             Self::Large => "collapsed from outside (MADV_COLLAPSE)",
         }
     }
@@ -183,7 +183,7 @@ impl Flipped {
 
 fn told_by_prctl(refused: &mut Refused) {
     if refused.error == "EINVAL" {
-        "transparent pages are switched off for this process by prctl (THP_enabled is 0 in its status)"
+        "THP is switched off for this process by prctl (THP_enabled is 0 in its status)"
             .clone_into(&mut refused.meaning);
     }
 }
@@ -221,7 +221,7 @@ pub(super) fn turn(
     })
 }
 
-/// Cuts large pages, again while some are left: the kernel does not say whether it could.
+/// Splits huge pages, again while some are left: the kernel does not say whether it could.
 fn split(
     spec: &Spec,
     mut left: Vec<u64>,
@@ -269,7 +269,7 @@ fn ask(
     Ok(asked)
 }
 
-/// Why large pages are still there.
+/// Why huge pages are still there.
 fn uncut(done: &Done, left: u64) -> Vec<Refused> {
     let refused = done.errors.iter().map(|(&errno, &pieces)| Refused {
         error: match errno {
@@ -291,7 +291,7 @@ fn uncut(done: &Done, left: u64) -> Vec<Refused> {
     refused.chain(left).collect()
 }
 
-/// The machine's counts of what is done to large pages.
+/// The machine's counters of what is done to huge pages.
 struct Counters {
     splits: Option<u64>,
     collapses: Option<u64>,

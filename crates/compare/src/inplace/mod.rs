@@ -1,7 +1,7 @@
 //! One process is compared with itself: its pages are flipped between slices of its time, and nothing else changes.
 //!
 //! Flipping, settling and looking at page tables come before and after a slice. Inside of it nothing happens but the
-//! process's own work: a look takes longer on base pages than on large ones, and would find the difference that it makes.
+//! process's own work: a look takes longer on base pages than on huge ones, and would find the difference that it makes.
 
 mod found;
 mod own;
@@ -35,7 +35,7 @@ use model::Progress;
 pub const SETTLE: Duration = Duration::from_millis(250);
 
 /// A process that ends gives its memory back first, and is known to have ended only then.
-const ENDING: Duration = Duration::from_secs(2);
+const END_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How slices are made and scored.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub struct Plan {
 /// Whose the process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Somebody else's: it is left as it was found, and what it prints goes elsewhere.
+    /// Found running: it is left as it was found, and its output goes elsewhere.
     Found,
     /// The comparison's own: what it prints can be read, and it is ended.
     Own,
@@ -141,7 +141,7 @@ pub struct Finished {
     pub restored: Option<Result<Restored, Error>>,
 }
 
-/// Compares, and gives a process that lives on its pages back whatever happened.
+/// Compares; whatever happens, a process that lives on gets back the pages that it had.
 pub fn run(
     spec: &Spec,
     done: Vec<(Slot, Run)>,
@@ -258,7 +258,7 @@ impl<S: Subject> InPlace<'_, S> {
 
     /// Whatever else failed: it failed because the process had ended, if it has.
     fn or_gone(&self, to: To, error: Error) -> Error {
-        if matches!(error, Error::Interrupted) || !self.subject.has_ended(ENDING) {
+        if matches!(error, Error::Interrupted) || !self.subject.has_ended(END_TIMEOUT) {
             return error;
         }
         self.subject.gone(to.name())

@@ -17,13 +17,13 @@ use crate::rising::Rising;
 use crate::score::Counter;
 
 /// Between two readings of its counters.
-const ASKING: Duration = Duration::from_millis(100);
+const POLL_PERIOD: Duration = Duration::from_millis(100);
 /// What goes up so often in a row counts: by chance a number that wavers does so in one of 4! cases, and its slices show it then.
 const RISES: u32 = 3;
 /// The share of all memory that one process has to hold, as pages are changed in one only.
 const MOSTLY: f64 = 0.9;
 
-/// The program, as the machine is set: large pages are neither switched off nor asked for.
+/// The program, as the machine is set: THP is neither switched off nor advised.
 pub struct Own<'a> {
     arm: Arm,
     server: Option<Server>,
@@ -84,7 +84,7 @@ impl<'a> Own<'a> {
         let until = Instant::now() + patience;
         let mut rising = Rising::new(RISES);
         loop {
-            if self.process.rest(ASKING, self.stop)? {
+            if self.process.rest(POLL_PERIOD, self.stop)? {
                 return Err(self.process.gone());
             }
             let why_not = match self.counts(&counters) {
@@ -184,7 +184,7 @@ impl<'a> Own<'a> {
 }
 
 impl Drop for Own<'_> {
-    /// On every way out. Who descends from it can be told only as long as it is there.
+    /// On every way out. Its descendants can be found only as long as it is there.
     fn drop(&mut self) {
         if !self.is_asked_to_end {
             self.left = Left(Descendants::of(&self.source, self.id()));

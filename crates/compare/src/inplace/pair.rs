@@ -1,4 +1,4 @@
-//! What `--live PID` and `--design flip` share: base and thp in one process, whoever started it.
+//! What `--live PID` and `--design flip` share: base and thp in one process.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{Error, Named, Spec};
 
 /// Long enough for a thousand timer ticks, short enough that drift stays out of a block.
 const SLICE: Duration = Duration::from_secs(2);
-/// A piece of which less is in use stays on base pages: collapsing would make memory of the rest, as in `hugewise collapse`.
+/// A PMD range of which less is in use stays on base pages: collapsing would allocate the rest, as in `hugewise collapse`.
 const USED: f64 = 0.5;
 
 /// A comparison in place, but for its process.
@@ -131,6 +131,7 @@ fn arms(names: &[String]) -> Result<Vec<(To, Named)>, Error> {
             name: name.clone(),
             technique: to.technique().to_owned(),
             kind: Some(kind),
+            shortage: None,
         };
         Ok((to, named))
     };

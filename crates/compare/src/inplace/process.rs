@@ -26,7 +26,7 @@ const STEP: Duration = Duration::from_millis(100);
 const REREADS: u32 = 5;
 const BREATH: Duration = Duration::from_millis(3);
 
-/// Of a process that somebody else started.
+/// Of a process that was found running.
 const NOT_COUNTED: &str = "a program is counted from its start on, which a process that runs already is past (a command after `--`, with \
      --design flip, is started)";
 

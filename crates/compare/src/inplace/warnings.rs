@@ -22,9 +22,9 @@ pub(super) fn pages_changed(arm: &Arm) -> Option<Warning> {
         arm.name,
         change.abs() * 100.0,
         if is_base {
-            "came on large pages (khugepaged, or faults under THP=always)"
+            "was backed by huge pages (khugepaged, or faults under THP=always)"
         } else {
-            "was no longer on large pages (new memory, or pages that were given back)"
+            "was no longer backed by huge pages (new memory, or pages that were given back)"
         }
     );
     let is_against = if is_base { change > CHANGED } else { change < -CHANGED };
@@ -46,7 +46,7 @@ pub(super) fn of_restored(restored: &Restored) -> Vec<Warning> {
     let grown = after.filter(|after| *after > before + before / GREW);
     let grown = grown.map(|after| {
         let text = format!(
-            "the process holds {} more than before: a large page is whole even where only a part was in use, or it grew by itself",
+            "the process holds {} more than before: a huge page is allocated whole even where only a part was in use, or the process grew by itself",
             Bytes(after - before)
         );
         Warning::new("memory-grew", text)

@@ -1,4 +1,4 @@
-//! What counters tell about a run: which can be had on this machine, why the others cannot, and what their counts mean.
+//! Counters of a run: which are available on this machine, why the others are not, and what their counts mean.
 
 use chase::counters::NOT_BACKED;
 use chase::counters::program::{Countable, Event};

@@ -60,7 +60,7 @@ pub struct Live<'a> {
     pub ignore_failure: bool,
     /// Asked between waits: has the user had enough?
     pub stop: &'a dyn Fn() -> bool,
-    /// Somebody who should know of a program that may never end.
+    /// What is done about a program that may never end.
     pub patience: Option<Patience<'a>>,
     /// When the work began.
     pub began: Instant,
@@ -107,7 +107,7 @@ impl Live<'_> {
         Ok(run)
     }
 
-    /// The arm's program with counters. A metric that they lack here is told before anything runs.
+    /// The arm's program with counters. A metric that they lack here is reported before anything runs.
     fn start(&self, arm: &Arm, attention: Attention) -> Result<Process, Error> {
         for asked in &self.asked {
             let metric = Metric::named(&asked.wanted.name);

@@ -232,8 +232,8 @@ fn served(report: &Report) -> String {
     });
     let all: Vec<String> = served.chain(refused).collect();
     if all.is_empty() {
-        "the library in front saw no mapping large enough".to_owned()
+        "the LD_PRELOAD library saw no mapping large enough".to_owned()
     } else {
-        format!("ordered by the library in front: {}", all.join(", "))
+        format!("advised or mapped by the LD_PRELOAD library: {}", all.join(", "))
     }
 }

@@ -7,7 +7,7 @@ use super::{Arm, said};
 use crate::Error;
 
 /// Between two questions whether it is ready.
-const ASKING: Duration = Duration::from_millis(50);
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// After being asked to stop.
 const STOPPING: Duration = Duration::from_secs(30);
 
@@ -39,7 +39,7 @@ pub(crate) fn load(
     mut has_ended: impl FnMut() -> Result<bool, Error>,
 ) -> Result<Load, Error> {
     let mut load = Process::shell(arm, line)?;
-    while !load.wait(Some(ASKING), stop)? {
+    while !load.wait(Some(POLL_PERIOD), stop)? {
         if has_ended()? {
             return Err(failed(arm, "the server ended under the load", ""));
         }
@@ -79,7 +79,7 @@ impl Server {
             if answer.process.ended.status.success() {
                 return Ok(());
             }
-            if server.wait(Some(ASKING), stop)? {
+            if server.wait(Some(POLL_PERIOD), stop)? {
                 return Err(failed(arm, "the server ended before it was ready", ""));
             }
             if Instant::now() >= until {

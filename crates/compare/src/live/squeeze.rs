@@ -1,4 +1,4 @@
-//! Large pages for a running program from outside: each part of its memory is collapsed once it is there.
+//! Huge pages for a running program from outside: each part of its memory is collapsed once it is there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,7 +1,5 @@
 //! Which of several ways an arm takes to its pages: a run of each in order, until one reaches enough of the program's memory.
 
-use std::fmt::Write;
-
 use ::process::Attention;
 use model::PageKind;
 use model::compare::Run;
@@ -105,19 +103,12 @@ impl Share {
 }
 
 impl Tried {
-    /// Without the letter of the variables and calls.
-    fn name(&self) -> &str {
-        self.setup
-            .words
-            .split_once(" (")
-            .map_or(self.setup.words.as_str(), |(name, _)| name)
-    }
-
-    fn told(&self) -> String {
+    fn sentence(&self) -> String {
+        let title = self.setup.way.map_or(self.setup.words.as_str(), |way| way.title());
         match &self.share {
-            Share::Reached(share) => format!("{}: {:.1} %", self.name(), share * 100.0),
-            Share::Unknown(why) => format!("{}: not known: {why}", self.name()),
-            Share::Failed(error) => format!("{}: {error}", self.name()),
+            Share::Reached(share) => format!("{title}: {:.1} %", share * 100.0),
+            Share::Unknown(why) => format!("{title}: not known: {why}"),
+            Share::Failed(error) => format!("{title}: {error}"),
         }
     }
 }
@@ -135,40 +126,33 @@ fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Err
     if let Share::Failed(error) = chosen.share {
         return Err(error);
     }
-    let mut words = std::mem::take(&mut chosen.setup.words);
-    if !tried.is_empty() {
-        let others: Vec<String> = tried.iter().map(Tried::told).collect();
-        // Writing to a text does not fail.
-        let _ = write!(
-            words,
-            ", chosen by trial of the share on {kind} pages: {}",
-            others.join("; ")
-        );
-    }
-    match &chosen.share {
-        Share::Reached(share) if *share < least => {
-            let _ = write!(
-                words,
-                "; no way reaches {:.0} %, this one {:.1} %",
-                least * 100.0,
-                share * 100.0
-            );
-        }
-        Share::Unknown(why) => {
-            let _ = write!(words, "; what it reaches is not known: {why}");
-        }
-        Share::Reached(share) if !tried.is_empty() => {
-            let _ = write!(words, "; this: {:.1} %", share * 100.0);
-        }
-        _ => {}
-    }
+    let words = sentence(&chosen, &tried, kind, least);
+    chosen.setup.words.clone_from(&words);
     Ok(Choice {
-        setup: Setup {
-            words: words.clone(),
-            ..chosen.setup
-        },
+        setup: chosen.setup,
         words,
     })
+}
+
+/// How an arm gets its pages, and what the other ways reached.
+fn sentence(chosen: &Tried, others: &[Tried], kind: PageKind, least: f64) -> String {
+    let words = &chosen.setup.words;
+    let shares: Vec<String> = others.iter().map(Tried::sentence).collect();
+    let trial = match &shares[..] {
+        [] => String::new(),
+        shares => format!(", chosen by trial of the share on {kind} pages: {}", shares.join("; ")),
+    };
+    let this = match &chosen.share {
+        Share::Reached(share) if *share < least => format!(
+            "; no way reaches {:.0} %, this one {:.1} %",
+            least * 100.0,
+            share * 100.0
+        ),
+        Share::Unknown(why) => format!("; what it reaches is not known: {why}"),
+        Share::Reached(share) if !shares.is_empty() => format!("; this: {:.1} %", share * 100.0),
+        _ => String::new(),
+    };
+    format!("{words}{trial}{this}")
 }
 
 #[cfg(test)]
@@ -177,11 +161,12 @@ mod tests {
 
     use super::{Share, Tried, best};
     use crate::Error;
-    use crate::technique::Setup;
+    use crate::technique::{Setup, Technique};
 
     fn tried(words: &str, share: Share) -> Tried {
         let setup = Setup {
             words: words.to_owned(),
+            way: words.starts_with("tunables").then_some(Technique::Tunables),
             ..Setup::default()
         };
         Tried { setup, share }
@@ -205,7 +190,7 @@ mod tests {
         ];
         assert_eq!(
             chosen(ways).expect("a way"),
-            "collapsed (call), chosen by trial of the share on thp pages: tunables: 3.0 %; this: 90.0 %"
+            "collapsed (call), chosen by trial of the share on thp pages: glibc's tunables: 3.0 %; this: 90.0 %"
         );
     }
 

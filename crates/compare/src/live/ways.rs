@@ -1,4 +1,4 @@
-//! How each arm gets its pages, where the program's file alone does not tell: found by trial, and said.
+//! How each arm gets its pages, where the program's file does not show it: found by trial, and reported.
 
 use model::PageKind;
 
@@ -21,7 +21,7 @@ pub(crate) fn choose(around: &dyn Around, live: &mut Live<'_>, spec: &Spec, shor
             named.technique = choice.words;
         }
         if let Some(why) = shortage(short, Some(kind)) {
-            named.technique += &format!("; {why}");
+            named.shortage = Some(why.to_owned());
             live.arms[place].setup.lacks = Some(why.to_owned());
         }
     }

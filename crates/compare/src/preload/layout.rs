@@ -29,7 +29,7 @@ pub struct Rule {
     pub kind: PageKind,
 }
 
-/// Why a layout cannot be had.
+/// Why a layout is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` in a layout: {why} (write a page kind, then rules such as 0-512M=hugetlb-2M or 1G-=thp, or min=4M, with commas between)"

@@ -111,7 +111,7 @@ impl Preload {
     }
 }
 
-/// A program's environment with the library in front, and its counts. Keep it until the program has ended: while it lives, children of
+/// A program's environment with the LD_PRELOAD library, and its counts. Keep it until the program has ended: while it lives, children of
 /// this process inherit two descriptors that the library is found by.
 #[derive(Debug)]
 pub struct Armed {

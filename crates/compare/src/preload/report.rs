@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::layout::from_abi;
 
 /// Counts over all processes of a program, from their start until they were read. It says what was ordered and granted at the time of
-/// the calls; which pages came, the kernel's accounts of the process must say.
+/// the calls; which pages came, only the process's smaps show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Processes that loaded the library, or were forked from one that had and then made a call that is looked at: small mappings, and

@@ -18,10 +18,10 @@ use crate::technique::{Collapse, Setup};
 use crate::threads::Threads;
 use crate::{Error, experiment};
 
-/// The variable that tells a program which arm it is.
+/// The variable that names a program's arm.
 const VARIABLE: &str = "HUGEWISE_ARM";
 /// Between two readings of counters that have not gone up yet.
-const ASKING: Duration = Duration::from_millis(50);
+const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// Tries to stop a program when its counters can be read, and the first moment between two: each is twice as long as the one
 /// before, since on a busy machine the program may have to wait for a CPU.
 const TRIES: u32 = 10;
@@ -82,7 +82,7 @@ impl Alive {
         let until = Instant::now() + plan.patience;
         let mut rising = Rising::new(1);
         loop {
-            if self.process.wait(Some(ASKING), stop)? {
+            if self.process.wait(Some(POLL_PERIOD), stop)? {
                 return Err(self.process.gone());
             }
             let why_not = match self.counts(stop) {
@@ -210,7 +210,7 @@ impl Alive {
         self.process.note().into_iter().chain(lacks)
     }
 
-    /// Continues it, and asks it to end. Who descends from it can be told only as long as it is there.
+    /// Continues it, and asks it to end. Its descendants can be found only as long as it is there.
     pub(super) fn ask_to_end(&mut self) {
         self.after.descendants = Descendants::of(&self.source, self.process.id());
         self.is_asked_to_end = true;
@@ -228,7 +228,7 @@ impl Drop for Alive {
 }
 
 impl Drop for After {
-    /// Nobody is left who could do something about a hook that fails.
+    /// A hook that fails here can be handled no more.
     fn drop(&mut self) {
         self.descendants.end();
         let _ = hook(&self.arm, self.arm.after.as_deref(), "after", &|| false);

@@ -1,6 +1,6 @@
 //! All arms alive at once, one running at a time: slices of time of programs that are stopped and continued.
 //!
-//! What a busy machine does to one slice it does to its neighbours in time. But the slices of a process share the luck of that
+//! What a busy machine does to one slice it does to those before and after it. But the slices of a process share the luck of that
 //! process: where its memory lies, how its hashes are seeded. So all programs are started anew after a few slices of each, in a
 //! random order; the process, not the slice, is what the test exchanges. The reference is there twice, and the comparison's own
 //! A/A is between those processes.
@@ -26,7 +26,7 @@ use super::{Error, Executor};
 use stats::rounds;
 
 /// Slices of each program between two starts: two blocks and the same backwards, so that steady drift cancels out. More of them
-/// would tell more of a process, but it is processes that differ.
+/// would say more about a process, but it is processes that differ.
 pub const PER_START: u32 = 4;
 
 /// What `{arm}` stands for in the second process of the reference, after the reference's name.

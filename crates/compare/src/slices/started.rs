@@ -9,7 +9,7 @@ use crate::room::Room;
 use crate::runlog::RunLog;
 use crate::{Error, Spec, experiment};
 
-/// Starts all programs once, which tells their memory and their ways to their pages, and lets them take turns. Whatever
+/// Starts all programs once, which shows their memory and how they get their pages, and lets them take turns. Whatever
 /// happens, borrowed pages are given back.
 pub(crate) fn compare(
     around: &dyn Around,
@@ -38,7 +38,7 @@ pub(crate) fn compare(
     made(compared)
 }
 
-/// The reference tells how much memory a program needs. If it takes that from a pool, it starts anew once it can.
+/// The reference shows how much memory a program needs. If it takes that from a pool, it starts anew once it can.
 fn first(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>) -> Result<Started, Error> {
     let kind = spec.arms.first().and_then(|reference| reference.kind);
     if kind.is_none_or(|kind| kind.pool().is_none()) {
@@ -61,9 +61,7 @@ fn all(around: &dyn Around, spec: &mut Spec, slices: &mut Slices<'_>, short: &[S
         start(around, spec, slices)?;
     }
     for named in &mut spec.arms {
-        if let Some(why) = short(named.kind) {
-            named.technique += &format!("; {why}");
-        }
+        named.shortage = short(named.kind).map(str::to_owned);
     }
     Ok(())
 }

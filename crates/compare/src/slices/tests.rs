@@ -124,6 +124,7 @@ fn spec() -> Spec {
         name: name.to_owned(),
         technique: String::new(),
         kind: None,
+        shortage: None,
     };
     let wanted = Wanted {
         name: "count".to_owned(),

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use compare::preload::{Armed, Layout, Preload, Report};
 
-/// The library in front of what is started with it.
+/// The LD_PRELOAD library and the variables that load it.
 pub(crate) fn armed(layout: &str) -> Armed {
     let preload = Preload::ready().expect("a library");
     preload

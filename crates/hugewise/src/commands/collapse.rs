@@ -1,4 +1,4 @@
-//! `hugewise collapse`: large pages for a process that runs.
+//! `hugewise collapse`: huge pages for a process that runs.
 
 use anyhow::Context;
 use compare::flip::Spec;
@@ -25,7 +25,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Resul
         page: snapshot
             .pmd_page()
             .into_result()
-            .context("this kernel has no transparent large pages to collapse into")?,
+            .context("this kernel has no transparent huge pages to collapse into")?,
     };
     let stop = Stop::on_signals()?;
     let mut progress = desk.ui.progress();
@@ -44,14 +44,14 @@ fn warnings(collapse: &Collapse) -> Vec<Warning> {
     let none = none.then(|| {
         Warning::new(
             "nothing-collapsed",
-            "no piece is on a large page; the reasons are below",
+            "no PMD range is backed by a huge page; the reasons are below",
         )
     });
     let grown = collapse.grown();
     let grown = (grown > Bytes(collapse.before.total().0 / 50)).then(|| {
         Warning::new(
             "memory-grew",
-            format!("the process holds {grown} more than before: pieces that were partly in use are whole now (--used 100 avoids it)"),
+            format!("the process holds {grown} more than before: PMD ranges that were partly in use are allocated whole now (--used 100 avoids it)"),
         )
     });
     [none, grown].into_iter().flatten().collect()

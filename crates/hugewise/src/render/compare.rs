@@ -137,7 +137,7 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
                 judged.why
             )
         }
-        Verdict::Unknown => format!("{arm} against {against} in {metric} cannot be told: {}.", judged.why),
+        Verdict::Unknown => format!("{arm} against {against} in {metric} is inconclusive: {}.", judged.why),
     }
 }
 

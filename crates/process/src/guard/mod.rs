@@ -1,8 +1,9 @@
 //! A small process that outlives this one by a moment: should this one be killed, it ends what this one started.
 //!
 //! The kernel kills a child with its parent, but not the child's own children, and one of them that is stopped would stay
-//! stopped for ever. So the guardian, forked once, waits for the end of a pipe that only this process holds open. Who is to end
-//! then stands in memory that both share: telling it costs no system call, and a child tells it before its program runs.
+//! stopped for ever. So the guardian, forked once, waits for the end of a pipe that only this process holds open. It finds
+//! the processes to end in memory that both share: registering one costs no system call, and a child registers itself before it
+//! executes its program.
 
 #[cfg(test)]
 mod tests;
@@ -20,30 +21,30 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::handles::{self, ENDING, Handles};
+use crate::handles::{self, END_TIMEOUT, Handles};
 use crate::syscall::{self, wait};
 
-/// Processes and groups that can be told at a time: far more than arms and their descendants come to.
+/// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
 /// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
 const DISMISSAL: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
-/// Nobody is told in it.
+/// No process is registered in it.
 const FREE: i32 = 0;
-/// Somebody is about to be.
+/// It is about to be filled.
 const TAKEN: i32 = i32::MIN;
 
-/// Who is to end: as `kill` takes it, a process, or the group of minus that number.
+/// A process or group to end: as `kill` takes it, a process, or the group of minus that number.
 #[derive(Default)]
 pub(crate) struct Slot {
     target: AtomicI32,
-    /// Nanoseconds from boot until it was told: whoever has the number and began later is somebody else.
+    /// Nanoseconds from boot until it was registered: a process of this id that began later is another one.
     since: AtomicU64,
 }
 
 /// The guardian, as this process has it.
 struct Guard {
     slots: &'static [Slot],
-    /// Its end tells the guardian that this process has ended.
+    /// When it is closed, the guardian knows that this process has ended.
     alive: Mutex<Option<PipeWriter>>,
     /// The guardian.
     pid: Pid,
@@ -64,7 +65,7 @@ impl Place {
     /// A free one, with a guardian that lives.
     ///
     /// # Errors
-    /// If the guardian cannot be started, or has its hands full.
+    /// If the guardian cannot be started, or all slots are in use.
     pub(crate) fn free() -> io::Result<Self> {
         let start = || Guard::start().and_then(|guard| syscall::at_exit(dismiss).map(|()| guard));
         let guard = GUARD.get_or_init(start).as_ref();
@@ -80,23 +81,23 @@ impl Place {
             .ok_or_else(|| io::Error::other(format!("more than {SLOTS} processes at once")))
     }
 
-    /// The process itself is told as the leader of its group. A child calls this before its program runs.
+    /// Registers the calling process as the leader of its group. A child calls this before it executes its program.
     pub(crate) fn lead(&self) {
-        self.tell(-rustix::process::getpid().as_raw_nonzero().get());
+        self.register(-rustix::process::getpid().as_raw_nonzero().get());
     }
 
-    /// A process that lives is told. Is it one?
+    /// Registers a process that lives; returns whether it could be one.
     pub(crate) fn hold(&self, pid: u32) -> bool {
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        pid.inspect(|pid| self.tell(pid.as_raw_nonzero().get())).is_some()
+        pid.inspect(|pid| self.register(pid.as_raw_nonzero().get())).is_some()
     }
 
-    /// Is the process of this number still the one that was told?
+    /// Is the process of this id still the one that was registered?
     pub(crate) fn is_same(&self, source: &Source, pid: u32) -> bool {
         is_same(source, pid, self.0.since.load(Ordering::Relaxed)) == Some(true)
     }
 
-    fn tell(&self, target: i32) {
+    fn register(&self, target: i32) {
         self.0.since.store(now(), Ordering::Relaxed);
         self.0.target.store(target, Ordering::Release);
     }
@@ -128,13 +129,13 @@ impl Guard {
         })
     }
 
-    /// Has it end, and waits for that: the first process of a container, who would have it otherwise, may never do so.
+    /// Has it end, and waits for that: the first process of a container, which would adopt it otherwise, may never do so.
     fn dismiss(&self) {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(alive) = alive else { return };
         drop(alive);
         if self.has_ended_within(DISMISSAL) {
-            // Fails only if somebody else has waited for it.
+            // Fails only if it was waited for already.
             let _ = wait(self.pid);
         }
     }
@@ -163,7 +164,7 @@ fn keep_watch(slots: &[Slot]) {
     {}
     let source = Source::live();
     let killed: Vec<Killed> = slots.iter().filter_map(|slot| slot.end(&source)).collect();
-    let until = Instant::now() + ENDING;
+    let until = Instant::now() + END_TIMEOUT;
     for killed in killed {
         killed.wait(&source, until);
     }
@@ -186,7 +187,7 @@ impl Killed {
 }
 
 impl Slot {
-    /// Kills what is told in it.
+    /// Kills the process or group that is registered in it.
     fn end(&self, source: &Source) -> Option<Killed> {
         let target = self.target.load(Ordering::Acquire);
         if matches!(target, FREE | TAKEN) {
@@ -212,6 +213,6 @@ impl Slot {
 fn is_same(source: &Source, pid: u32, since: u64) -> Option<bool> {
     let started = Stat::of(source, pid).into_result().ok()??.started()?;
     let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-    // Both are rounded down, so that a process that told itself at once began in the same tick at the latest.
+    // Both are rounded down, so that a process that registered itself at once began in the same tick at the latest.
     Some(started <= since / tick)
 }

@@ -1,4 +1,4 @@
-//! Who is ended and who is not, with real processes; that a killed comparison leaves nobody is tested with the whole program.
+//! Which processes are ended and which are not; that a killed comparison leaves none behind is tested with the whole program.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};

@@ -53,7 +53,7 @@ fn mask(status: &str, name: &str) -> u64 {
 fn a_child_has_no_signal_blocked_handled_or_newly_ignored_a_group_of_its_own_and_no_file_of_its_parents() {
     let told = output(&["cat", "/proc/self/status"], &With::default()).expect("runs");
     assert_eq!([mask(&told, "SigBlk:"), mask(&told, "SigCgt:")], [0, 0]);
-    // Whoever started this process may have had one ignored; Rust's runtime adds one.
+    // The parent of this process may have had one ignored; Rust's runtime adds one.
     assert_eq!(
         mask(&told, "SigIgn:"),
         mask(&status(), "SigIgn:") & !(1 << (libc::SIGPIPE - 1))

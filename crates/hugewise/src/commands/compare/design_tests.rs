@@ -36,7 +36,7 @@ fn assert_chosen(options: &str, method: Method, reason: &str) {
     assert!(choice.reason.contains(reason), "{options}: {}", choice.reason);
 }
 
-/// Can this machine have transparent large pages at all?
+/// Has this machine transparent huge pages at all?
 fn has_large_pages() -> bool {
     std::path::Path::new("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").exists()
 }

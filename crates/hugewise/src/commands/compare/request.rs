@@ -1,7 +1,7 @@
 //! From the arguments of `compare` to what is asked of a comparison.
 
 use compare::live::Server;
-use compare::{PATIENCE, Request, Task};
+use compare::{Request, START_TIMEOUT, Task};
 use model::compare::{Method, Metric, Order};
 
 use crate::cli::typed;
@@ -48,7 +48,7 @@ fn task(typed: &typed::Compare) -> anyhow::Result<Task> {
             asked: Vec::new(),
             server: typed.load.as_ref().map(|load| Server {
                 ready: typed.ready.clone(),
-                patience: PATIENCE,
+                patience: START_TIMEOUT,
                 load: load.clone(),
                 stop: typed.stop.clone(),
             }),
@@ -56,7 +56,7 @@ fn task(typed: &typed::Compare) -> anyhow::Result<Task> {
     };
     if let Some(server) = &mut task.server {
         // No server is waited for beyond the time of the whole comparison.
-        server.patience = PATIENCE.min(typed.budget);
+        server.patience = START_TIMEOUT.min(typed.budget);
     }
     if !typed.metric.is_empty() {
         task.asked.clone_from(&typed.metric);

@@ -58,7 +58,8 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
     for arm in &compare.arms {
         sheet.row(row(arm));
     }
-    sheet.note("pieces of one large page each, and the machine's own counts meanwhile, are sums of all flips; large pages are medians");
+    sheet
+        .note("PMD ranges, and the machine's own counters in that time, are sums of all flips; huge pages are medians");
     if let Some(restored) = &compare.restored {
         sheet.note(left(restored));
     }

@@ -191,7 +191,7 @@ fn by_block(arm: &Arm, metric: &str) -> Vec<f64> {
     (0..=last).map(of_block).collect()
 }
 
-/// A column for each value, or for the median of neighbours where there are too many; a blank where there is none.
+/// A column for each value, or for the median of adjacent ones where there are too many; a blank where there is none.
 fn strip(values: &[f64], low: f64, high: f64) -> String {
     let height = |values: &[f64]| {
         let there: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
