@@ -1,6 +1,6 @@
 //! All that a diagnosis rests on, taken from a machine in one pass.
 
-use model::{Bytes, Reading};
+use model::Reading;
 
 use crate::config::{Config, Given};
 use crate::programs::{self, Program};
@@ -45,13 +45,9 @@ impl Evidence {
 
     /// The same of a machine of which a snapshot was taken already.
     pub fn beside(source: &Source, snapshot: Snapshot) -> Self {
-        let sizes: Option<Vec<Bytes>> = snapshot
-            .pools
-            .known()
-            .map(|pools| pools.iter().map(|pool| pool.size).collect());
         Self {
             programs: programs::programs(source, &snapshot),
-            config: Config::read(source, sizes.as_deref()),
+            config: Config::read(source, &snapshot),
             uptime: uptime(source),
             applied: Reading::absent("a journal of settings that hugewise applied"),
             files: Given::default(),
