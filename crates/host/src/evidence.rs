@@ -1,6 +1,6 @@
 //! All that a diagnosis rests on, taken from a machine in one pass.
 
-use model::{Bytes, Reading};
+use model::Reading;
 
 use crate::config::{Config, Given};
 use crate::programs::{self, Program};
@@ -51,13 +51,9 @@ impl Evidence {
 
     /// The same with these programs alone.
     pub fn of(source: &Source, snapshot: Snapshot, programs: Reading<Vec<Program>>) -> Self {
-        let sizes: Option<Vec<Bytes>> = snapshot
-            .pools
-            .known()
-            .map(|pools| pools.iter().map(|pool| pool.size).collect());
         Self {
             programs,
-            config: Config::read(source, sizes.as_deref()),
+            config: Config::read(source, &snapshot),
             uptime: uptime(source),
             applied: Reading::absent("a journal of settings that hugewise applied"),
             files: Given::default(),

@@ -1,6 +1,6 @@
 //! A reading of the machine: a value, or why there is none. "Could not look" is an answer, never a zero.
 
-use std::fmt;
+use std::{fmt, io};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,16 @@ impl Unread {
             place: place.into(),
             why: why.into(),
         }
+    }
+
+    /// The reason that the operating system gave.
+    pub fn of_io(place: impl Into<String>, error: &io::Error) -> Self {
+        let cause = match error.kind() {
+            io::ErrorKind::NotFound => Cause::Absent,
+            io::ErrorKind::PermissionDenied => Cause::Denied,
+            _ => Cause::Failed,
+        };
+        Self::new(cause, place, error.to_string())
     }
 }
 

@@ -24,11 +24,7 @@ impl<'a> Host<'a> {
     /// Looks at a machine once.
     pub fn look(source: &'a Source) -> Self {
         let snapshot = Snapshot::take(source);
-        let sizes: Option<Vec<Bytes>> = snapshot
-            .pools
-            .known()
-            .map(|pools| pools.iter().map(|pool| pool.size).collect());
-        let config = Config::read(source, sizes.as_deref());
+        let config = Config::read(source, &snapshot);
         Self {
             source,
             snapshot,

@@ -76,21 +76,12 @@ impl Sink for LiveSink {
 pub(crate) fn text(sink: &dyn Sink, path: impl AsRef<Path>) -> Result<String, Unread> {
     let path = path.as_ref();
     sink.read(path)
-        .map_err(|error| unread(&path.display().to_string(), &error))
+        .map_err(|error| Unread::of_io(path.display().to_string(), &error))
 }
 
 /// The value of a place, or why it could not be read.
 pub(crate) fn look(sink: &dyn Sink, place: &Place) -> Result<State, Unread> {
-    sink.look(place).map_err(|error| unread(place.path(), &error))
-}
-
-fn unread(path: &str, error: &io::Error) -> Unread {
-    let cause = match error.kind() {
-        io::ErrorKind::NotFound => Cause::Absent,
-        io::ErrorKind::PermissionDenied => Cause::Denied,
-        _ => Cause::Failed,
-    };
-    Unread::new(cause, path, error.to_string())
+    sink.look(place).map_err(|error| Unread::of_io(place.path(), &error))
 }
 
 /// The number that is the whole text of a file.

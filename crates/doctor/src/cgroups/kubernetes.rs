@@ -113,7 +113,7 @@ fn differs(pool: &Pool, pods: &GroupLevel, kubelet: u32) -> Result<Option<Case>,
     }
     Ok(Some(
         Case::sure(format!(
-            "all pods together are limited to {} of pages of {}, and the pool has {has}: the kubelet (pid {kubelet}) read it before the pool changed",
+            "all pods together are limited to {} in pages of {}, and the pool has {has}: the kubelet (pid {kubelet}) read it before the pool changed",
             Bytes(max),
             pool.size.exact()
         ))

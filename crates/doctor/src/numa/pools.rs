@@ -64,7 +64,7 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     let fair = counts.iter().map(|(_, pages)| *pages).fold(0, u64::saturating_add) / counts.len().max(1) as u64;
     let missing = Bytes(pool.size.0.saturating_mul(fair.saturating_sub(poor.1)));
     Case::likely(format!(
-        "node {} has {missing} less of pages of {} than its share: programs there use remote memory or get no pages",
+        "node {} has {missing} less in pages of {} than its share: programs there use remote memory or get no pages",
         poor.0,
         pool.size.exact()
     ))

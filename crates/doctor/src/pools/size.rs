@@ -73,7 +73,7 @@ fn wrong_default(evidence: &Evidence) -> Answer {
         }
         let size = other.size.exact();
         let case = Case::likely(format!(
-            "programs that name no size request pages of {} and get none, while {} of pages of {size} is free",
+            "programs that name no size request pages of {} and get none, while {} in pages of {size} is free",
             default.exact(),
             bytes(other, free)
         ))
@@ -132,7 +132,7 @@ fn overcommit_only(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let case = Case::likely(format!(
-            "the pool has no persistent pages: up to {} of pages of {} depends on contiguous memory at the time of the request",
+            "the pool has no persistent pages: up to {} in pages of {} depends on contiguous memory at the time of the request",
             bytes(pool, allowed),
             pool.size.exact()
         ))

@@ -118,7 +118,7 @@ fn no_reserve(evidence: &Evidence) -> Answer {
             let left = bytes(pool, available(pool)?);
             if open > left {
                 let case = Case::sure(format!(
-                    "the guest in {} can still touch {open} of pages of {}, and {left} is left: a touch beyond that kills it",
+                    "the guest in {} can still touch {open} in pages of {}, and {left} is left: a touch beyond that kills it",
                     program.title(),
                     pool.size.exact()
                 ))

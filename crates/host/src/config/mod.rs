@@ -19,7 +19,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Source;
+use crate::{Snapshot, Source};
 
 pub use accounts::{Accounts, Group};
 pub use boot::{Boot, BootPool, Ignored, IgnoredWhy, PoolRequest};
@@ -56,10 +56,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads everything once. `page_sizes` are those that the kernel has pools for, if known.
-    pub fn read(source: &Source, page_sizes: Option<&[Bytes]>) -> Self {
+    /// Reads everything once. The snapshot has the page sizes for which the kernel has pools.
+    pub fn read(source: &Source, snapshot: &Snapshot) -> Self {
+        let pools = snapshot.pools.known();
+        let sizes: Option<Vec<Bytes>> = pools.map(|pools| pools.iter().map(|pool| pool.size).collect());
         Self {
-            boot: source.line("/proc/cmdline").map(|line| Boot::parse(&line, page_sizes)),
+            boot: source
+                .line("/proc/cmdline")
+                .map(|line| Boot::parse(&line, sizes.as_deref())),
             sysctl: sysctl_files::read(source).into(),
             limits: limits::read(source).into(),
             thp_policy: policy::read(source).into(),

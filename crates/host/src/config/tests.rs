@@ -5,7 +5,7 @@ use model::{Bytes, Cause};
 use super::boot::{Boot, IgnoredWhy, PoolRequest};
 use super::{Config, memlock_for, unit};
 use crate::programs::Limit;
-use crate::{Source, Tree};
+use crate::{Snapshot, Source, Tree};
 
 const SIZES: [Bytes; 2] = [Bytes::mib(2), Bytes::gib(1)];
 
@@ -14,7 +14,10 @@ fn boot(line: &str) -> Boot {
 }
 
 fn read(tree: Tree) -> Config {
-    Config::read(&Source::from_tree("test", tree), Some(&SIZES))
+    let with_pool =
+        |tree: Tree, size| tree.line(&format!("/sys/kernel/mm/hugepages/hugepages-{size}kB/nr_hugepages"), 0);
+    let source = Source::from_tree("test", with_pool(with_pool(tree, 2048), 1_048_576));
+    Config::read(&source, &Snapshot::take(&source))
 }
 
 fn ignored(line: &str) -> Vec<(String, IgnoredWhy)> {

@@ -8,7 +8,6 @@ use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::pagemap::{PageFlags, PageWord, WORD, words};
 use super::proof::Proof;
-use super::scan::unread;
 
 const PAGEMAP: &str = "/proc/self/pagemap";
 const KPAGEFLAGS: &str = "/proc/kpageflags";
@@ -80,7 +79,7 @@ fn sample(start: u64, len: u64, size: Bytes) -> Result<FolioSample, Unread> {
         );
         return Err(Unread::new(Cause::Failed, KPAGEFLAGS, why));
     }
-    let open = |path| File::open(path).map_err(|error| unread(path, &error));
+    let open = |path| File::open(path).map_err(|error| Unread::of_io(path, &error));
     let (pagemap, kpageflags) = (open(PAGEMAP)?, open(KPAGEFLAGS)?);
     let first = start.checked_next_multiple_of(size.0).unwrap_or(u64::MAX);
     let ranges = start.saturating_add(len).saturating_sub(first) / size.0;
@@ -167,7 +166,8 @@ fn judge(flags: &[PageFlags], pages: usize) -> Folio {
 /// Reads up to `count` words from the `first`-th on; fewer at the end of the file.
 fn read_words(file: &File, path: &str, first: u64, count: u64) -> Result<impl Iterator<Item = u64>, Unread> {
     let mut bytes = vec![0; count as usize * WORD];
-    let read = read_full(file, &mut bytes, first.saturating_mul(WORD as u64)).map_err(|error| unread(path, &error))?;
+    let read =
+        read_full(file, &mut bytes, first.saturating_mul(WORD as u64)).map_err(|error| Unread::of_io(path, &error))?;
     bytes.truncate(read);
     let words: Vec<u64> = words(&bytes).collect();
     Ok(words.into_iter())

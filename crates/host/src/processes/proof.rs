@@ -7,7 +7,7 @@ use std::ops::Range;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
 use super::mapping::Mapping;
-use super::scan::{each_region, unread};
+use super::scan::each_region;
 use super::smaps;
 use crate::Source;
 use crate::syscall::Wanted;
@@ -39,7 +39,7 @@ pub fn own_range(start: usize, len: usize) -> Reading<Proof> {
 
 /// By PAGEMAP_SCAN.
 fn by_scan(range: &Range<u64>) -> Result<Proof, Unread> {
-    let pages = scan(range).map_err(|error| unread(PAGEMAP, &error))?;
+    let pages = scan(range).map_err(|error| Unread::of_io(PAGEMAP, &error))?;
     let mut backing: Backing = [(PageKind::Base, Bytes(pages.base))].into_iter().collect();
     if !pages.huge.is_empty() {
         let text = own_smaps()?;

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use model::process::MappingPages;
-use model::{Bytes, Cause, Unread};
+use model::{Bytes, Unread};
 
 use super::limits::{Deadline, Limits};
 use super::mapping::{Counted, Counts, Mapping};
@@ -71,7 +71,7 @@ impl Walk {
     /// Over so many bytes in all.
     fn over(pid: u32, all: u64, deadline: Deadline) -> Result<Self, Unread> {
         let path = format!("/proc/{pid}/pagemap");
-        let pagemap = File::open(&path).map_err(|error| unread(&path, &error))?;
+        let pagemap = File::open(&path).map_err(|error| Unread::of_io(path.as_str(), &error))?;
         Ok(Self {
             path,
             pagemap,
@@ -100,7 +100,7 @@ impl Walk {
     fn step(&mut self, range: Range<u64>, wanted: Wanted, visit: impl FnMut(PageRegion)) -> Result<(), Unread> {
         self.deadline.check(&self.path, self.done, self.all)?;
         self.done += range.end - range.start;
-        each_region(&self.pagemap, range, wanted, visit).map_err(|error| unread(&self.path, &error))
+        each_region(&self.pagemap, range, wanted, visit).map_err(|error| Unread::of_io(self.path.as_str(), &error))
     }
 }
 
@@ -182,16 +182,6 @@ fn steps(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
         }
     }
     steps
-}
-
-/// Why an own file could not be opened or asked.
-pub(super) fn unread(path: &str, error: &io::Error) -> Unread {
-    let cause = match error.kind() {
-        io::ErrorKind::NotFound => Cause::Absent,
-        io::ErrorKind::PermissionDenied => Cause::Denied,
-        _ => Cause::Failed,
-    };
-    Unread::new(cause, path, error.to_string())
 }
 
 #[cfg(test)]
