@@ -8,13 +8,9 @@ use model::{Bytes, Estimate, PageKind};
 /// The share of a step's time that a page kind saves against base pages at one working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain<'a> {
-    /// The larger page kind.
     pub kind: PageKind,
-    /// Working set.
     pub bytes: Bytes,
-    /// Order of visits.
     pub pattern: Pattern,
-    /// Loads, or loads and stores.
     pub access: Access,
     /// ns of a step on base pages.
     pub base: Estimate,

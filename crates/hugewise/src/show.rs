@@ -62,7 +62,6 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     fn brief_sheets(&self) -> Vec<Sheet> {
         self.sheets()
     }
-    /// As text for a terminal.
     fn text(&self, look: Look) -> String {
         text(self, look)
     }
@@ -74,7 +73,6 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     fn script(&self, _format: Format) -> Option<String> {
         None
     }
-    /// Its charts.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
@@ -85,28 +83,21 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
 /// Why a result could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
-    /// A picture could not be drawn.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// There is nothing to draw.
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
     NoChart,
-    /// The result has no findings.
     #[error("this result has no findings (`hugewise doctor` has)")]
     NoFindings,
-    /// The result is no plan.
     #[error("this result is no plan (`hugewise plan` makes them)")]
     NoPlan,
-    /// A value has no JSON form.
     #[error("the result could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The script would do something other than what a reader sees.
     #[error("this plan holds characters that a terminal does not show as they are; no script is made of it")]
     Hostile,
-    /// CSV could not be written.
     #[error("the result could not be written as CSV: {0}")]
     Csv(#[from] csv::Error),
-    /// The output could not be written.
     #[error("the result could not be written: {0}")]
     Io(#[from] io::Error),
 }

@@ -27,7 +27,6 @@ pub enum Access {
 /// What becomes of a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It is replaced.
     Replace,
     /// It stays, and the write fails.
     Refuse,

@@ -27,6 +27,28 @@ pub struct Figure {
     pub numbers: Option<Sheet>,
 }
 
+impl Figure {
+    /// A chart along working sets, of the series that have points.
+    pub fn by_working_set(
+        id: String,
+        title: String,
+        (y_label, scale): (&str, Scale),
+        series: impl IntoIterator<Item = Series>,
+    ) -> Self {
+        let series = series.into_iter().filter(|series| !series.dots.is_empty());
+        Self {
+            id,
+            title,
+            along: Along::WorkingSet,
+            y_label: y_label.to_owned(),
+            scale,
+            series: series.collect(),
+            marks: Vec::new(),
+            numbers: None,
+        }
+    }
+}
+
 /// What the points of a chart lie along, from left to right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
@@ -39,7 +61,6 @@ pub enum Along {
 /// A place at which something happens to one series, such as a knee of its line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// The look of its series.
     pub tone: Tone,
     /// Where.
     pub at: u64,
@@ -47,10 +68,8 @@ pub struct Mark {
     pub text: String,
 }
 
-/// Points that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What they are.
     pub name: String,
     /// How they look.
     pub tone: Tone,
@@ -60,7 +79,6 @@ pub struct Series {
     pub dots: Vec<Dot>,
 }
 
-/// One point with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dot {
     /// Where it lies: a working set in bytes, or a turn.
@@ -96,7 +114,6 @@ impl Along {
         }
     }
 
-    /// A place in words.
     pub fn text(self, at: u64) -> String {
         match self {
             Self::WorkingSet => Bytes(at).to_string(),
@@ -113,12 +130,10 @@ impl Along {
 }
 
 impl Figure {
-    /// Are there points to draw?
     pub fn is_empty(&self) -> bool {
         self.dots().next().is_none()
     }
 
-    /// All points of all series.
     pub fn dots(&self) -> impl Iterator<Item = &Dot> {
         self.series.iter().flat_map(|series| &series.dots)
     }

@@ -9,7 +9,6 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// All blank.
     pub(super) fn new(width: u16, height: u16) -> Self {
         let (width, height) = (usize::from(width), usize::from(height));
         Self {

@@ -6,7 +6,7 @@ use model::guest::{Guest, GuestPage, GuestPoint};
 use model::{Bytes, PageKind};
 
 use super::axis::{Scale, number};
-use super::figure::{Along, Figure, Series};
+use super::figure::{Figure, Series};
 use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
@@ -213,16 +213,8 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
         || "natively".to_owned(),
         |page| format!("in a guest with pages of {page}"),
     );
-    Figure {
-        id: format!("guest-{}", called(page)),
-        title: format!("Time of one step by working set and host backing, {place}"),
-        along: Along::WorkingSet,
-        y_label: "ns".to_owned(),
-        scale: Scale::Log,
-        series: series.filter(|series| !series.dots.is_empty()).collect(),
-        marks: Vec::new(),
-        numbers: None,
-    }
+    let title = format!("Time of one step by working set and host backing, {place}");
+    Figure::by_working_set(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
 }
 
 fn csv(guest: &Guest) -> Lines<'_> {

@@ -8,7 +8,7 @@ use model::latency::{Access, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::{Scale, number};
-use super::figure::{Along, Dot, Figure, Series};
+use super::figure::{Dot, Figure, Series};
 use super::sheet::Sheet;
 use super::table::Lines;
 use super::words::limits;
@@ -44,7 +44,7 @@ pub fn sheets(latency: &Latency) -> Vec<Sheet> {
     if let Some(last) = sheets.last_mut() {
         last.note(how(latency));
         if latency.points.iter().any(|point| !disturbed(point).is_empty()) {
-            last.note("quiet: core cycles without contention for the core's caches (the 0.5th percentile of the samples); JSON and CSV have their share");
+            last.note("quiet: core cycles without contention for the core's caches (the 0.5th percentile of the samples); JSON and CSV have the share of samples near it");
         }
         if let Some(why) = &latency.no_pmu {
             last.note(format!("no hardware counters: {why}"));
@@ -121,7 +121,6 @@ fn sheet(latency: &Latency, view: View) -> Sheet {
     sheet
 }
 
-/// The points of one kind.
 fn own<'a>(points: &[&'a Point], kind: PageKind) -> Vec<&'a Point> {
     points.iter().copied().filter(|point| point.kind == kind).collect()
 }
@@ -267,16 +266,8 @@ fn curves(latency: &Latency, view: View) -> Figure {
         };
         [measured, bounded]
     });
-    Figure {
-        id: format!("latency-{pattern}-{access}"),
-        title: format!("Time of one step by working set: {pattern}, {access}"),
-        along: Along::WorkingSet,
-        y_label: "ns".to_owned(),
-        scale: Scale::Log,
-        series: series.filter(|series| !series.dots.is_empty()).collect(),
-        marks: Vec::new(),
-        numbers: None,
-    }
+    let title = format!("Time of one step by working set: {pattern}, {access}");
+    Figure::by_working_set(format!("latency-{pattern}-{access}"), title, ("ns", Scale::Log), series)
 }
 
 /// A point with a bound only stands at its upper limit.
@@ -332,16 +323,9 @@ fn savings(latency: &Latency, view: View) -> Figure {
         dots.sort_by_key(|dot| dot.at);
         Series::of_kind(kind, dots)
     });
-    Figure {
-        id: format!("gain-{pattern}-{access}"),
-        title: format!("Time saved against base pages: {pattern}, {access}"),
-        along: Along::WorkingSet,
-        y_label: "% of the time on base pages".to_owned(),
-        scale: Scale::Linear,
-        series: series.collect(),
-        marks: Vec::new(),
-        numbers: None,
-    }
+    let title = format!("Time saved against base pages: {pattern}, {access}");
+    let y = ("% of the time on base pages", Scale::Linear);
+    Figure::by_working_set(format!("gain-{pattern}-{access}"), title, y, series)
 }
 
 fn saving(gain: &Gain<'_>) -> Dot {

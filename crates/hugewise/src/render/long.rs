@@ -12,7 +12,6 @@ const MOST_ARRANGED: usize = 1000;
 /// What stands between two cells of text.
 const GAP: &str = "   ";
 
-/// Rows, made one by one.
 pub type Rows<'a> = Box<dyn Iterator<Item = Vec<String>> + 'a>;
 
 /// A table and where its rows come from.
@@ -25,7 +24,6 @@ pub struct Long<'a> {
 }
 
 impl<'a> Long<'a> {
-    /// A table of `count` rows.
     pub fn new(head: Sheet, count: usize, rows: impl Fn() -> Rows<'a> + 'a) -> Self {
         Self {
             head,
@@ -39,12 +37,10 @@ impl<'a> Long<'a> {
         self.count > MOST_ARRANGED
     }
 
-    /// Has it no rows?
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Its title, columns and notes.
     pub fn head(&self) -> &Sheet {
         &self.head
     }
@@ -83,7 +79,6 @@ impl<'a> Long<'a> {
         self.head.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
     }
 
-    /// As Markdown.
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
         let cell = |text: &str| markdown(text);
         let widths = self.widths(&cell);

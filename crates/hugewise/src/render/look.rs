@@ -3,7 +3,6 @@
 /// What the reader's terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Columns.
     pub width: u16,
     /// May colours be used?
     pub color: bool,

@@ -38,7 +38,6 @@ pub struct PictureError(String);
 /// A drawn figure and where its points are, in its own pixels.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// A whole SVG document.
     pub svg: String,
     /// Width and height in its own pixels.
     pub size: (u32, u32),

@@ -17,11 +17,8 @@ const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().f
 /// A table with a title and notes below it. All its texts are safe to print: nothing in them steers a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
-    /// What it shows.
     pub title: String,
-    /// Its columns.
     pub columns: Vec<Column>,
-    /// Its rows, one text per column.
     pub rows: Vec<Vec<String>>,
     /// Sentences below it.
     pub notes: Vec<String>,
@@ -29,7 +26,6 @@ pub struct Sheet {
     pub shades: BTreeMap<(usize, usize), Heat>,
 }
 
-/// The head of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Its name, with the unit.
@@ -52,7 +48,6 @@ impl Sheet {
         }
     }
 
-    /// Adds a row.
     pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows
             .push(cells.into_iter().map(|cell| printable(cell.as_ref())).collect());
@@ -67,7 +62,6 @@ impl Sheet {
         self.row(texts);
     }
 
-    /// Is it a heat map?
     pub fn is_heat_map(&self) -> bool {
         !self.shades.is_empty()
     }
@@ -97,7 +91,6 @@ impl Sheet {
         self.notes.push(printable(text.as_ref()));
     }
 
-    /// As text for a terminal.
     pub fn text(&self, look: Look) -> String {
         let mut table = self.table(str::to_owned);
         table
@@ -113,7 +106,6 @@ impl Sheet {
         titled(&format!("{}\n", self.title), !self.rows.is_empty(), &lines, &notes)
     }
 
-    /// As Markdown.
     pub fn markdown(&self) -> String {
         let mut table = self.table(markdown);
         table

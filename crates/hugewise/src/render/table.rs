@@ -26,7 +26,6 @@ impl<T> Field<T> {
     }
 }
 
-/// The items as CSV.
 pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<T>; N], items: impl Iterator<Item = T> + 'a) -> Lines<'a> {
     let head = fields.iter().map(|field| field.csv).collect();
     let line = move |item: T| fields.iter().map(|field| (field.cell)(&item)).collect();

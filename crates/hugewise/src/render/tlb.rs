@@ -4,7 +4,7 @@ use model::tlb::{CurvePoint, Entries, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::Scale;
-use super::figure::{Along, Dot, Figure, Mark, Series};
+use super::figure::{Dot, Figure, Mark, Series};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::tone::Tone;
@@ -205,18 +205,11 @@ fn curves(tlb: &Tlb) -> Figure {
     let mut kinds: Vec<PageKind> = tlb.curves.iter().map(|point| point.kind).collect();
     kinds.sort();
     kinds.dedup();
+    let title = "Core cycles of one access, by memory touched at one line per page".to_owned();
+    let series = kinds.into_iter().map(|kind| Series::of_kind(kind, dots(tlb, kind)));
     Figure {
-        id: "tlb-pages".to_owned(),
-        title: "Core cycles of one access, by memory touched at one line per page".to_owned(),
-        along: Along::WorkingSet,
-        y_label: "cycles".to_owned(),
-        scale: Scale::Log,
-        series: kinds
-            .into_iter()
-            .map(|kind| Series::of_kind(kind, dots(tlb, kind)))
-            .collect(),
         marks: tlb.levels.iter().filter_map(knee).collect(),
-        numbers: None,
+        ..Figure::by_working_set("tlb-pages".to_owned(), title, ("cycles", Scale::Log), series)
     }
 }
 

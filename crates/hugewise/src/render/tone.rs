@@ -2,7 +2,6 @@
 
 use model::{Bytes, PageKind};
 
-/// How a page kind looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tone {
     /// Place in the palette, for CSS variables (`--k0`, ...).

@@ -1,5 +1,7 @@
 //! The results that this program composes itself; the others are in `model` and `host`.
 
+#![warn(missing_docs)]
+
 pub mod checkup;
 pub mod doctor;
 pub mod explain;

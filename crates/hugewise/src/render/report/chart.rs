@@ -13,7 +13,6 @@ const NARROW: (u32, u32) = (420, 400);
 pub(super) struct Drawing {
     /// For links.
     pub(super) id: String,
-    /// What it shows.
     pub(super) title: String,
     /// The lines and their marks.
     pub(super) legend: Vec<Entry>,
@@ -23,7 +22,6 @@ pub(super) struct Drawing {
     pub(super) table: Sheet,
 }
 
-/// One series in the legend.
 pub(super) struct Entry {
     /// What it is.
     pub(super) name: String,
@@ -33,7 +31,6 @@ pub(super) struct Entry {
     pub(super) corners: String,
 }
 
-/// One picture of a chart.
 pub(super) struct Face {
     /// CSS class: `wide` or `narrow`.
     pub(super) class: &'static str,
