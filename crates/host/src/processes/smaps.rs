@@ -42,30 +42,22 @@ pub(crate) fn each(
     })
 }
 
+/// What is done with each mapping, whose texts are borrowed from the file.
+type Visit<'a> = dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread> + 'a;
+
 /// Visits the mappings of a maps file, or of the headers in a smaps file: without counts.
-pub(crate) fn each_named(
-    source: &Source,
-    path: &str,
-    visit: &mut dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
-) -> Result<(), Unread> {
+pub(crate) fn each_named(source: &Source, path: &str, visit: &mut Visit<'_>) -> Result<(), Unread> {
     source.pieces(path, LARGEST_MAPS, whole_lines, |before, piece| {
         headers(lines_after(path, before, piece), visit)
     })
 }
 
 /// Visits the mappings of a whole maps file; `path` is only for the reasons.
-pub(crate) fn parse_named(
-    path: &str,
-    bytes: &[u8],
-    visit: &mut dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
-) -> Result<(), Unread> {
+pub(crate) fn parse_named(path: &str, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), Unread> {
     headers(lines(path, bytes), visit)
 }
 
-fn headers<'a>(
-    lines: impl Iterator<Item = Line<'a>>,
-    visit: &mut dyn FnMut(&Mapping<&[u8]>) -> Result<(), Unread>,
-) -> Result<(), Unread> {
+fn headers<'a>(lines: impl Iterator<Item = Line<'a>>, visit: &mut Visit<'_>) -> Result<(), Unread> {
     // `AnonHugePages:` begins like an address.
     let mut headers = lines.filter(|line| line.key_value().is_none());
     headers.try_for_each(|line| visit(&header(&line)?))
