@@ -81,7 +81,7 @@ impl Evidence {
     }
 }
 
-fn uptime(source: &Source) -> Reading<f64> {
+pub(crate) fn uptime(source: &Source) -> Reading<f64> {
     let path = "/proc/uptime";
     let line = source.line(path).into_result();
     let seconds = line.and_then(|line| {

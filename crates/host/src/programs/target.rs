@@ -2,11 +2,13 @@
 //! container.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use model::vms::Vm;
 use model::{Bytes, Reading, Unread};
 
 use super::{Area, Kind, Program, candidates, look, postgres};
+use crate::evidence::uptime;
 use crate::{Membership, Snapshot, Source, vms};
 
 /// Shared memory below this size is a library's scratch area, not a database's cache.
@@ -188,8 +190,8 @@ pub struct RunningServer {
     pub pid: u32,
     /// Its shared memory, exactly as it asked the kernel for it.
     pub segment: Bytes,
-    /// Seconds from boot to its start, if that could be read.
-    pub started: Option<f64>,
+    /// How long it has been running, if that could be read.
+    pub age: Option<Duration>,
 }
 
 /// The running PostgreSQL server that reads this configuration file, if there is one.
@@ -201,12 +203,13 @@ pub fn running_server(source: &Source, file: &str) -> Option<RunningServer> {
     Some(RunningServer {
         pid: server.main.pid(),
         segment: server.shared.first()?.area.size(),
-        started: server
-            .main
-            .details
-            .as_ref()
-            .and_then(|details| details.started.known().copied()),
+        age: age(source, &server.main),
     })
+}
+
+fn age(source: &Source, program: &Program) -> Option<Duration> {
+    let started = program.details.as_ref()?.started.known()?;
+    Duration::try_from_secs_f64(uptime(source).known()? - started).ok()
 }
 
 fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: Vec<Program>) -> Target {

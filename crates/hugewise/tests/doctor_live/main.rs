@@ -46,7 +46,9 @@ fn a_pool_that_nobody_uses() {
     if !only_ours(&pool) {
         return skipped("another program uses the pool at the same time");
     }
-    let idle = found.of("A02", "of memory is idle").expect("the idle pool is found");
+    let idle = found
+        .of("A02", "in a hugetlb pool is idle")
+        .expect("the idle pool is found");
     assert!(idle.to_string().contains("free_hugepages"), "{idle}");
 }
 
@@ -66,7 +68,7 @@ fn a_program_on_malloc_beside_a_filled_pool() {
         return skipped("another program uses the pool at the same time");
     }
     let beside = found
-        .of("A24", "does not draw from the pool")
+        .of("A24", "the program does not use it")
         .expect("some program is found");
     if !beside.to_string().contains(&program.title()) {
         return skipped(&format!(
@@ -95,7 +97,7 @@ fn the_default_size_is_the_wrong_one() {
         return skipped("another program uses the pool at the same time");
     }
     found
-        .of("A05", "name no size ask for pages of 1G")
+        .of("A05", "name no size request pages of 1G")
         .expect("the wrong default is found");
 }
 

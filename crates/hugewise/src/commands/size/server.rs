@@ -39,7 +39,7 @@ pub(crate) fn pages(source: &Source, file: &Path, page: Bytes) -> Result<(u64, O
     let real = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let names = [real.to_str(), file.to_str()].into_iter().flatten();
     if let Some(server) = names.into_iter().find_map(|name| running_server(source, name)) {
-        if source.is_live() && is_changed_since(file, server.started, source) {
+        if source.is_live() && server.age.is_some_and(|age| is_changed_within(file, age)) {
             let pid = server.pid;
             return Err(format!(
                 "its file was changed after the running server ({pid}) started; stop or restart the server for the exact number"
@@ -63,22 +63,12 @@ pub(crate) fn auto_conf(file: &Path) -> PathBuf {
     file.with_file_name("postgresql.auto.conf")
 }
 
-/// Was the file, or the one that ALTER SYSTEM writes beside it, changed after a process started so many seconds from boot?
-fn is_changed_since(file: &Path, started: Option<f64>, source: &Source) -> bool {
-    let uptime: Option<f64> = source
-        .line("/proc/uptime")
-        .known()
-        .and_then(|line| line.split(' ').next()?.parse().ok());
-    let (Some(started), Some(uptime)) = (started, uptime) else {
-        return false;
-    };
-    let ago = Duration::try_from_secs_f64(uptime - started).unwrap_or_default();
+/// Was the file, or the one that ALTER SYSTEM writes, changed within this time?
+fn is_changed_within(file: &Path, time: Duration) -> bool {
     let changed = [file.to_owned(), auto_conf(file)]
         .into_iter()
-        .filter_map(|file| file.metadata().ok()?.modified().ok());
-    changed
-        .filter_map(|changed| changed.elapsed().ok())
-        .any(|since| since + SAME_MOMENT < ago)
+        .filter_map(|file| file.metadata().ok()?.modified().ok()?.elapsed().ok());
+    changed.into_iter().any(|ago| ago + SAME_MOMENT < time)
 }
 
 /// A server that can be asked.
