@@ -33,6 +33,13 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
     // Of a guest's program the rest is small, and its memory may be shared or private.
     let (shared, private) = match &guest {
         Some(_) => (Vec::new(), Vec::new()),
+        None if private
+            .backing
+            .known()
+            .is_some_and(|backing| backing.total() == Bytes(0)) =>
+        {
+            (shared, Vec::new())
+        }
         None => (shared, vec![private]),
     };
     let leading = heap.into_iter().chain(guest);

@@ -183,7 +183,8 @@ fn in_numbers(part: &Part) -> String {
         (Some(pages), _) => hugetlb(&pages),
         (None, Reading::Unread(_)) => String::new(),
         (None, Reading::Known(backing)) => {
-            let needs = part.needs.map_or_else(String::new, |needs| {
+            let needs = part.needs.filter(|_| part.in_use() != InUse::Yes);
+            let needs = needs.map_or_else(String::new, |needs| {
                 let pages = counted(needs.pages as usize, "page");
                 format!("; {pages} of {} would hold it", PageKind::Hugetlb(needs.page))
             });
@@ -240,6 +241,17 @@ fn reason(why: &Why) -> String {
     }
 }
 
+/// Pages of a pool cannot change under a running program; other memory can.
+fn compare(usage: &Usage) -> String {
+    match usage.parts.first().and_then(|part| part.hugetlb) {
+        Some(pages) => format!(
+            "hugewise compare --arms base,{} -- COMMAND",
+            PageKind::Hugetlb(pages.page)
+        ),
+        None => format!("sudo hugewise compare --live {}", usage.pid),
+    }
+}
+
 /// Commands to type, in order.
 fn next(usage: &Usage, target: &str) -> Vec<String> {
     let step = |step: &Step| match step {
@@ -251,7 +263,7 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
         Step::Explain => vec![format!("hugewise explain {target}")],
-        Step::Compare => vec!["hugewise compare --help".to_owned()],
+        Step::Compare => vec![compare(usage)],
     };
     usage.next.iter().flat_map(step).collect()
 }
