@@ -20,7 +20,7 @@ fn main() -> Result<(), String> {
     if is_supported()? {
         build(&out)
     } else {
-        // `Preload::ready` says so to whoever asks for it.
+        // `Preload::ready` reports it to its callers.
         std::fs::write(out.join(LIBRARY), []).map_err(|error| format!("{}: {error}", out.display()))
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{hugewise, refused, skipped, valid};
 
-/// A shell that holds 32 MiB on whatever pages it got, until it is told to go.
+/// A shell that holds 32 MiB on whatever pages it got, until its input ends.
 struct Holder(Child);
 
 impl Holder {

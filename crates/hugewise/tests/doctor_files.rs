@@ -1,4 +1,4 @@
-//! Configuration files without a machine: kinds told from names and contents, files judged together, bad lines with their place.
+//! Configuration files without a machine: kinds by names and contents, files judged together, bad lines with their place.
 
 mod common;
 

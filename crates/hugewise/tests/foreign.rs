@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use common::{compiled, hugewise, sent, skipped};
 
-/// Nobody's, on all distributions.
-const NOBODY: u32 = 65534;
+/// The ordinary user's id, the same on all distributions.
+const ORDINARY: u32 = 65534;
 /// Far more than any command takes here, and an end to those that would wait for good.
 const FOR_GOOD: Duration = Duration::from_secs(120);
 
-/// Files of root's and of nobody's, which a server of nobody's names.
+/// Files of root and of an ordinary user, which a server of that user names.
 struct Stage {
     temp: tempfile::TempDir,
     program: PathBuf,
@@ -38,11 +38,11 @@ impl Stage {
         Some(Self { temp, program })
     }
 
-    /// A data directory of nobody's.
+    /// A data directory of an ordinary user.
     fn data(&self, name: &str) -> PathBuf {
         let data = self.temp.path().join(name);
         fs::create_dir(&data).expect("a directory");
-        chown(&data, Some(NOBODY), Some(NOBODY)).expect("chown");
+        chown(&data, Some(ORDINARY), Some(ORDINARY)).expect("chown");
         data
     }
 
@@ -131,7 +131,7 @@ fn what_is_no_file_is_not_opened_and_nothing_waits_for_it() {
         (own, ""),
     ];
     for (data, why) in cases {
-        let server = stage.serves(&data, NOBODY);
+        let server = stage.serves(&data, ORDINARY);
         assert!(ended(hugewise(&["doctor"]).stderr(Stdio::null())).code().is_some());
         let said = stage.captured(&server, &data);
         assert!(
@@ -158,7 +158,7 @@ fn a_file_that_its_user_could_not_read_is_not_read_for_him() {
     let below = stage.data("below");
     symlink(closed.join("file"), below.join("postgresql.conf")).expect("a link");
     for data in [&linked, &below] {
-        let server = stage.serves(data, NOBODY);
+        let server = stage.serves(data, ORDINARY);
         let said = stage.captured(&server, data);
         assert!(said.starts_with("denied ") && !said.contains("leaked"), "{said}");
     }
@@ -166,8 +166,8 @@ fn a_file_that_its_user_could_not_read_is_not_read_for_him() {
     let own = stage.data("own");
     fs::write(own.join("postgresql.conf"), "huge_pages = seen\n").expect("a file");
     fs::set_permissions(own.join("postgresql.conf"), Permissions::from_mode(0o600)).expect("chmod");
-    chown(own.join("postgresql.conf"), Some(NOBODY), Some(NOBODY)).expect("chown");
-    let said = stage.captured(&stage.serves(&own, NOBODY), &own);
+    chown(own.join("postgresql.conf"), Some(ORDINARY), Some(ORDINARY)).expect("chown");
+    let said = stage.captured(&stage.serves(&own, ORDINARY), &own);
     assert!(said.contains("huge_pages = seen"), "{said}");
     let said = stage.captured(&stage.serves(&linked, 0), &linked);
     assert!(said.contains("leaked1"), "root may read it: {said}");
@@ -209,7 +209,7 @@ fn silent(stage: &Stage) -> Option<Mounted> {
 fn a_file_system_that_does_not_answer_holds_nothing_up() {
     let Some(stage) = Stage::set() else { return };
     let Some(mounted) = silent(&stage) else { return };
-    let server = stage.serves(&mounted.0, NOBODY);
+    let server = stage.serves(&mounted.0, ORDINARY);
     let said = stage.captured(&server, &mounted.0);
     assert!(
         said.contains("failed") && said.contains("file system in user space (fuse.silent)"),

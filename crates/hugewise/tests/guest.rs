@@ -1,4 +1,4 @@
-//! Inside a guest of this machine: every form, what was not obtained, and the obstacles that scripts tell apart.
+//! Inside a guest of this machine: every form, what was not obtained, and the obstacles that scripts can distinguish.
 
 mod common;
 
@@ -174,7 +174,7 @@ fn nothing_obtained_is_an_obstacle_with_a_reason() {
         "--no-pool",
     ]);
     if run.code == Some(0) {
-        return skipped("another run lent pages to the pool meanwhile");
+        return skipped("another run lent pages to the pool at the same time");
     }
     assert_eq!((run.code, obstacle(&run)), (Some(2), "not-obtained"), "{}", run.err);
     assert!(run.err.contains("too few free pages"), "{}", run.err);

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use common::{hugewise, lines, sent, skipped, told};
 
-const NOBODY: u32 = 65534;
+const ORDINARY: u32 = 65534;
 
-/// A `postgres` in PATH that writes down how it runs, and a configuration file of nobody's.
+/// A `postgres` in PATH that writes down how it runs, and a configuration file of an ordinary user.
 struct Stage {
     temp: tempfile::TempDir,
 }
@@ -28,7 +28,7 @@ impl Stage {
             temp: tempfile::tempdir().expect("a directory"),
         };
         stage.open("", 0o755);
-        for (name, owner) in [("bin", 0), ("data", NOBODY), ("log", NOBODY)] {
+        for (name, owner) in [("bin", 0), ("data", ORDINARY), ("log", ORDINARY)] {
             fs::create_dir(stage.path(name)).expect("a directory");
             chown(stage.path(name), Some(owner), Some(owner)).expect("chown");
         }
@@ -41,7 +41,7 @@ impl Stage {
         fs::write(stage.path("bin/postgres"), script).expect("a script");
         stage.open("bin/postgres", 0o755);
         fs::write(stage.path("data/postgresql.conf"), "shared_buffers = 1GB\n").expect("a file");
-        chown(stage.path("data/postgresql.conf"), Some(NOBODY), Some(NOBODY)).expect("chown");
+        chown(stage.path("data/postgresql.conf"), Some(ORDINARY), Some(ORDINARY)).expect("chown");
         Some(stage)
     }
 
@@ -124,7 +124,7 @@ fn nothing_runs_as_root_nor_with_files_that_others_may_change() {
     stage.open("bin/postgres", 0o777);
     refused("may be changed by other users");
     stage.open("bin/postgres", 0o755);
-    // A file of nobody's in a directory of another user's.
+    // A file of an ordinary user in a directory of another user's.
     chown(stage.path("data"), Some(12345), None).expect("chown");
     refused("different users");
     for name in ["data", "data/postgresql.conf"] {

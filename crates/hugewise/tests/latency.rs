@@ -117,7 +117,7 @@ fn a_kind_that_was_not_obtained_has_a_reason_and_no_number() {
         .find(|point| point["kind"] == "hugetlb-2M")
         .expect("the point is there");
     if pool["ns"].is_object() {
-        return skipped("another run lent pages to the pool meanwhile");
+        return skipped("another run lent pages to the pool at the same time");
     }
     assert!(
         pool["not_measured"].as_str().is_some_and(|why| !why.is_empty()),

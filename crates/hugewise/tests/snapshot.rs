@@ -1,4 +1,4 @@
-//! A capture tells the rules what the machine told them, and keeps no secret.
+//! Rules find in a capture what they find on its machine, and it keeps no secret.
 
 mod common;
 
@@ -93,7 +93,7 @@ fn what_was_denied_stays_denied() {
     }
 }
 
-/// A shell that calls itself a database and was told a password.
+/// A shell that calls itself a database and has a password among its arguments.
 struct Keeper(Child);
 
 impl Keeper {

@@ -18,7 +18,7 @@ use crate::{Error, Spec, simulated};
 /// A process that does a tenth more with large pages, on a clock of its own.
 struct Made {
     now: Duration,
-    /// Nanoseconds, each of which makes one instruction; and how many of these were told.
+    /// Nanoseconds, each of which makes one instruction; and how many of these were reported.
     cpu: u64,
     counted: u64,
     ops: f64,
@@ -123,7 +123,7 @@ impl Subject for Made {
             return Err(Error::Interrupted);
         }
         let rate = if self.to == To::Large { 1100.0 } else { 1000.0 };
-        // A wobble that is nobody's effect, so that the noise is not zero.
+        // A wobble without an effect behind it, so that the noise is not zero.
         let wobble = 1.0 + 0.001 * (self.slices * 7 % 5) as f64;
         self.cpu += time.as_nanos() as u64;
         self.ops += rate * wobble * time.as_secs_f64();

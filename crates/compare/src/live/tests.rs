@@ -118,10 +118,7 @@ fn the_child_has_its_switch_variables_and_cpus_and_this_process_has_not() {
         (0.0, f64::from(cpu), 7.0)
     );
     let own = std::fs::read_to_string("/proc/self/status").expect("status");
-    assert!(
-        own.contains("THP_enabled:\t1"),
-        "this process keeps its transparent pages"
-    );
+    assert!(own.contains("THP_enabled:\t1"), "this process keeps its THP");
 }
 
 #[test]

@@ -40,11 +40,11 @@ pub(super) const C06: Rule = Rule {
     name: "pod-spec-lint",
     severity: Severity::Error,
     holds: "Kubernetes with hugepages as a resource (1.14 and later); several sizes in one pod since 1.18",
-    text: "A pod requests hugetlb pages in a way that Kubernetes does not accept. Requests and limits of hugepages-SIZE must be \
-           equal and whole pages, cpu or memory must be requested too, and a volume with medium HugePages-SIZE needs that size \
-           among the resources (the medium HugePages without a size only works with one size). The API server rejects the first \
-           kinds; the last leaves the pod in FailedMount. Detected from YAML; a sysctl file or a machine given with it also shows \
-           whether a node has as many pages.",
+    text: "A pod requests hugetlb pages in a way that Kubernetes does not accept. Requests and limits of hugepages-SIZE must \
+           be equal and whole pages, and cpu or memory must be requested too. A volume with medium HugePages-SIZE needs that \
+           size among the resources. The medium HugePages without a size only works with one size. The API server rejects the \
+           first kinds; the last leaves the pod in FailedMount. Detected from YAML; a sysctl file or a machine given with it \
+           also shows whether a node has as many pages.",
     link: TASK,
     checks: Checks::of_files(super::pods::OF, super::pods::specification),
 };

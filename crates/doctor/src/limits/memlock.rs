@@ -18,10 +18,10 @@ pub(super) const B02: Rule = Rule {
     name: "memlock-too-low",
     severity: Severity::Error,
     holds: "shared memory backed by huge pages before Linux 5.16; guests with VFIO devices on every kernel",
-    text: "The limit of locked memory is lower than the memory that the program has to lock. It matters in two cases: System V \
-           shared memory on hugetlb pages before Linux 5.16 (later kernels require a group or a capability instead, see B01), and \
-           hypervisors that pin their guest's memory for VFIO devices. It does not matter for mmap with MAP_HUGETLB on any \
-           kernel.",
+    text: "The limit of locked memory is lower than the memory that the program has to lock. It matters in two cases. One is \
+           System V shared memory on hugetlb pages before Linux 5.16; later kernels require a group or a capability instead \
+           (B01). The other is a hypervisor that pins its guest's memory for VFIO devices. It does not matter for mmap with \
+           MAP_HUGETLB on any kernel.",
     link: "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html",
     checks: Checks::of_machine(too_low),
 };
@@ -31,9 +31,9 @@ pub(super) const B03: Rule = Rule {
     name: "systemd-ignores-limits-conf",
     severity: Severity::Warning,
     holds: "services of systemd",
-    text: "limits.conf raises the memlock limit for the user that a service runs as, but the service does not get it: pam_limits \
-           applies to logins only. Services use LimitMEMLOCK= of their unit. In a shell `ulimit -l` shows the raised value, which \
-           makes this hard to see. Set the limit in the unit.",
+    text: "limits.conf raises the memlock limit for the user that a service runs as, but the service does not get it: \
+           pam_limits applies to logins only. Services use LimitMEMLOCK= of their unit. In a shell `ulimit -l` shows the \
+           raised value, which makes this hard to see. Set the limit in the unit.",
     link: EXEC,
     checks: Checks::of_both(unlike_limits_conf, &[FileKind::Limits], super::files::not_for_services),
 };

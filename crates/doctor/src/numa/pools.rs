@@ -15,10 +15,10 @@ pub(super) const A09: Rule = Rule {
     name: "numa-imbalance",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb and several NUMA nodes",
-    text: "The pool is spread unevenly over the NUMA nodes although no node was named: when a node has no contiguous memory left, \
-           the kernel silently takes the pages from another node. A program on the short node then uses remote memory or, if it \
-           is bound to that node, gets no pages. Reported where the counts differ by more than a fifth, unless the boot command \
-           line requests pages node by node. Set each node's share separately, early after boot.",
+    text: "The pool is spread unevenly over the NUMA nodes although no node was named. When a node has no contiguous memory \
+           left, the kernel silently takes the pages from another node. A program on the short node then uses remote memory \
+           or, if it is bound to that node, gets no pages. Reported where the counts differ by more than a fifth, unless the \
+           boot command line requests pages node by node. Set each node's share separately, early after boot.",
     link: HUGETLBPAGE,
     checks: Checks::of_machine(imbalance),
 };

@@ -16,9 +16,10 @@ pub(super) const A13: Rule = Rule {
     name: "cmdline-size-unsupported",
     severity: Severity::Error,
     holds: "every kernel with hugetlb",
-    text: "The boot command line names a page size that this kernel and CPU do not have. The kernel ignores it together with the \
-           hugepages= that follows, and logs one line (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on the \
-           base page: 2M and 1G on x86-64; 64K, 2M, 32M and 1G on arm64 with 4K pages; 2M, 512M and 16G with 64K pages.",
+    text: "The boot command line names a page size that this kernel and CPU do not have. The kernel ignores it together with \
+           the hugepages= that follows, and logs one line (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on \
+           the base page. x86-64 has 2M and 1G. arm64 has 64K, 2M, 32M and 1G with base pages of 4K, and 2M, 512M and 16G with \
+           64K.",
     link: HUGETLBPAGE,
     checks: Checks::of_both(unsupported, &[FileKind::Cmdline], super::files::unsupported),
 };
@@ -28,9 +29,9 @@ pub(super) const A14: Rule = Rule {
     name: "cmdline-order",
     severity: Severity::Warning,
     holds: "Linux 5.8 and later, which read the parameters in this way",
-    text: "A hugetlb boot parameter has no effect. The kernel reads these parameters from left to right: hugepages= counts pages \
-           of the size before it. Without a size before it, it counts the default size, and no later pair can change that. A size \
-           given twice and a count that is not a number are ignored; each leaves one line in the kernel log.",
+    text: "A hugetlb boot parameter has no effect. The kernel reads these parameters from left to right: hugepages= counts \
+           pages of the size before it. Without a size before it, it counts the default size, and no later pair can change \
+           that. A size given twice and a count that is not a number are ignored; each leaves one line in the kernel log.",
     link: HUGETLBPAGE,
     checks: Checks::of_both(order, &[FileKind::Cmdline], super::files::order),
 };

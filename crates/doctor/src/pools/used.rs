@@ -15,11 +15,11 @@ pub(super) const A02: Rule = Rule {
     name: "pool-idle",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "A pool has pages, and none is in use or reserved. Memory in a pool serves nothing else: programs that do not request \
-           it cannot use it, it holds no page cache, and it cannot be swapped. `free` counts it as used, and no process shows it. \
-           Either the program it is meant for is not running, or that program fell back (see the JVM and database rules), or the \
-           pool is no longer needed. One snapshot cannot show for how long the pool has been idle; within ten minutes of boot the \
-           finding is only a hint.",
+    text: "A pool has pages, and none is in use or reserved. Memory in a pool serves nothing else: programs that do not \
+           request it cannot use it, it holds no page cache, and it cannot be swapped. `free` counts it as used, and no \
+           process shows it. Either the program it is meant for is not running, or that program fell back (see the JVM and \
+           database rules), or the pool is no longer needed. One snapshot cannot show for how long the pool has been idle; \
+           within ten minutes of boot the finding is only a hint.",
     link: HUGETLBPAGE,
     checks: Checks::of_machine(pool_idle),
 };
@@ -29,8 +29,8 @@ pub(super) const A04: Rule = Rule {
     name: "consumer-bigger-than-pool",
     severity: Severity::Warning,
     holds: "every kernel with hugetlb",
-    text: "A large shared segment is backed by base pages although a pool has free pages, because the segment does not fit into \
-           them: a segment is taken from the pool as a whole or not at all. The free pages then serve neither the segment nor any \
+    text: "A large shared segment is backed by base pages although a pool has free pages: the segment does not fit into them. \
+           A segment is taken from the pool as a whole or not at all. The free pages then serve neither the segment nor any \
            other program. Oracle can mix both kinds and reports it in its alert log (`Large Pages` below 100 %); \
            use_large_pages=ONLY makes it fail instead. Size the pool for the segment plus one page per segment.",
     link: "https://tanelpoder.com/2013/07/22/oracle-hugepages-and-use_large_pages/",

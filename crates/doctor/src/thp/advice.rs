@@ -43,9 +43,9 @@ pub(super) const D12: Rule = Rule {
     name: "except-advised-invisible",
     severity: Severity::Info,
     holds: "Linux 6.18 and later with a systemd that knows MemoryTHP=",
-    text: "The service's unit sets MemoryTHP=madvise: it gets THP only for memory that it advises \
-           (PR_THP_DISABLE_EXCEPT_ADVISED), even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 all \
-           the same, so only the unit shows it.",
+    text: "The service's unit sets MemoryTHP=madvise (PR_THP_DISABLE_EXCEPT_ADVISED). It gets THP only for memory that it \
+           advises, even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 all the same, so only the \
+           unit shows it.",
     link: "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html",
     checks: Checks::of_both(except_advised, &[FileKind::Unit], super::files::except_advised),
 };

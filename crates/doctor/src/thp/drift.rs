@@ -16,10 +16,10 @@ pub(super) const D22: Rule = Rule {
     name: "thp-conflict-writers",
     severity: Severity::Warning,
     holds: "every kernel with transparent huge pages",
-    text: "Several places set the THP policy to different values, so that it depends on their order at boot, or changes when one \
-           of them restarts. Checked: the boot command line, tmpfiles.d, sysfsutils, units named after huge pages, and the active \
-           tuned profile with those it includes (tuned leaves the policy alone if the command line sets it). Set it in one place \
-           only.",
+    text: "Several places set the THP policy to different values, so that it depends on their order at boot, or changes when \
+           one of them restarts. Checked: the boot command line, tmpfiles.d, sysfsutils, units named after huge pages, and the \
+           active tuned profile with those it includes. tuned leaves the policy alone if the command line sets it. Set it in \
+           one place only.",
     link: TRANSHUGE,
     checks: Checks::of_both(conflict, &[FileKind::Cmdline, FileKind::Unit], |evidence| {
         Ok(conflicting(&evidence.files.policies))
@@ -31,9 +31,9 @@ pub(super) const D23: Rule = Rule {
     name: "drift",
     severity: Severity::Warning,
     holds: "every kernel",
-    text: "The running kernel differs from the configuration for the next boot. Either a setting was changed by hand and a reboot \
-           will revert it, or the configuration does not take effect. A pool that no file requests is reported as info: a unit or \
-           an agent may fill it at boot.",
+    text: "The running kernel differs from the configuration for the next boot. Either a setting was changed by hand and a \
+           reboot will revert it, or the configuration does not take effect. A pool that no file requests is reported as info: \
+           a unit or an agent may fill it at boot.",
     link: TRANSHUGE,
     checks: Checks::of_machine(drift),
 };

@@ -16,8 +16,9 @@ pub(super) const D10: Rule = Rule {
     severity: Severity::Warning,
     holds: "Linux 5.3 and later, which show THPeligible in smaps",
     text: "A large anonymous mapping may not use THP although the machine's policy would allow it. Either the program advised \
-           against it (MADV_NOHUGEPAGE, flag nh), or the kernel reports the mapping as not eligible for a reason of its own, as \
-           for a process under PR_THP_DISABLE_EXCEPT_ADVISED. Memory that the policy or a prctl excludes has findings of its own.",
+           against it (MADV_NOHUGEPAGE, flag nh), or the kernel reports the mapping as not eligible for a reason of its own, \
+           as for a process under PR_THP_DISABLE_EXCEPT_ADVISED. Memory that the policy or a prctl excludes has findings of \
+           its own.",
     link: "https://docs.kernel.org/filesystems/proc.html",
     checks: Checks::of_machine(not_eligible),
 };
@@ -41,9 +42,9 @@ pub(super) const D32: Rule = Rule {
     severity: Severity::Info,
     holds: "programs linked with segments aligned to less than a huge page",
     text: "The code of a large program is mapped so that its file offset and its address differ within a huge page. Huge pages \
-           can then never back it, and each 4 KiB of code takes a TLB entry of its own. Programs with much hot code (compilers, \
-           databases, browsers) gain from -Wl,-z,max-page-size=2097152 with a file system that has large folios or \
-           CONFIG_READ_ONLY_THP_FOR_FS, from BOLT's -hugify, or from remapping their text at start.",
+           can then never back it, and each 4 KiB of code takes a TLB entry of its own. Programs with much hot code \
+           (compilers, databases, browsers) gain. Link with -Wl,-z,max-page-size=2097152 on a file system that has large \
+           folios or CONFIG_READ_ONLY_THP_FOR_FS, use BOLT's -hugify, or remap the text at start.",
     link: "https://easyperf.net/blog/2022/09/01/Utilizing-Huge-Pages-For-Code",
     checks: Checks::of_machine(text_not_alignable),
 };

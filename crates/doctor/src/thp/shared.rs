@@ -14,8 +14,8 @@ pub(super) const D21: Rule = Rule {
     name: "shmem-thp-off",
     severity: Severity::Warning,
     holds: "Linux 4.8 and later",
-    text: "Shared memory has a policy of its own, shmem_enabled, which is `never` by default. tmpfs, memfds and anonymous shared \
-           mappings are then backed by base pages even where the general policy is `always`. That concerns ZGC's heap, guest \
+    text: "Shared memory has a policy of its own, shmem_enabled, which is `never` by default. Then tmpfs, memfds and anonymous \
+           shared mappings are backed by base pages even where the general policy is `always`. That concerns ZGC's heap, guest \
            memory in memfds, and databases' shared buffers. `advise` allows huge pages for memory that was advised; a tmpfs is \
            mounted with huge=within_size. It is a warning where such a program has at least 1 GiB of shared memory, and info \
            elsewhere.",
@@ -28,7 +28,7 @@ pub(super) const D27: Rule = Rule {
     name: "64k-granule",
     severity: Severity::Warning,
     holds: "arm64 and other machines with base pages of 64 KiB; Linux 6.8 and later for the remedy",
-    text: "With base pages of 64 KiB a PMD maps 512 MiB, and PMD-mapped THP has that size: hardly any mapping is large enough, \
+    text: "With base pages of 64 KiB a PMD maps 512 MiB, and PMD-mapped THP has that size. Hardly any mapping is large enough, \
            and contiguous memory of that size is rarely found. THP of 2 MiB (contiguous entries) does what 2 MiB pages do \
            elsewhere, but it is off by default.",
     link: TRANSHUGE,

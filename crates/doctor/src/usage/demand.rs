@@ -1,4 +1,4 @@
-//! What a program was told about huge pages, whether its pool can serve it, and what to do next.
+//! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
 use host::Evidence;
 use host::programs::{Jvm, Kind, Target};

@@ -34,7 +34,7 @@ pub struct Usage {
     pub in_use: InUse,
     /// Its memory, the part that matters most first.
     pub parts: Vec<Part>,
-    /// What it was told about huge pages, and where.
+    /// Its settings about huge pages, and where they were read.
     pub asked: Vec<Asked>,
     /// The pools that it could draw from.
     pub pools: Vec<PoolState>,

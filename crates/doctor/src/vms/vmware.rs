@@ -24,10 +24,10 @@ pub(super) const G07: Rule = Rule {
     name: "vmx-lpage-disabled",
     severity: Severity::Warning,
     holds: "ESX of every version",
-    text: "A setting keeps ESX from backing guests with large pages: Mem.AllocGuestLargePage=0 or LPage.LPageAlwaysTryForNPT=0 on \
-           the host, or monitor_control.disable_mmu_largepages in the machine's file (that last name comes from practice, not \
-           from a manual). They are set so that page sharing saves memory; the guest's TLB misses then cost page walks through \
-           small pages of the host.",
+    text: "A setting keeps ESX from backing guests with large pages. On the host it is Mem.AllocGuestLargePage=0 or \
+           LPage.LPageAlwaysTryForNPT=0; in the machine's file it is monitor_control.disable_mmu_largepages, a name from \
+           practice, not from a manual. They are set so that page sharing saves memory; the guest's TLB misses then cost page \
+           walks through small pages of the host.",
     link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
     checks: Checks::of_files(&[FileKind::Vmware], disabled),
 };

@@ -178,7 +178,7 @@ fn mixed_memory_is_told_apart_by_a_scan_and_not_guessed_from_smaps() {
     let whole = || by_smaps(&memory.range()).expect("a whole mapping").backing;
     let (before, scan, after) = (whole(), by_scan(&half), whole());
     if after == kinds(&[(PageKind::Thp, 2 * HUGE)]) {
-        return skipped("khugepaged collapsed the base pages meanwhile".to_owned());
+        return skipped("khugepaged collapsed the base pages during the test".to_owned());
     }
     assert_eq!(before, kinds(&[(PageKind::Base, HUGE), (PageKind::Thp, HUGE)]));
     match scan {

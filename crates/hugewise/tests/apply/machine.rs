@@ -22,7 +22,7 @@ const SLEEP: &str = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_m
 /// These tests change the same settings, so they take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A place to work at: a turn, a state directory, and names that nobody else has.
+/// A place to work at: a turn, a state directory, and names that nothing else has.
 pub(crate) struct Bench {
     temp: TempDir,
     name: String,
@@ -82,13 +82,13 @@ impl Bench {
     pub(crate) fn apply(&self, plan: &str, more: &[&str]) -> Option<Run> {
         let run = self.run(&[&["apply", plan, "--yes", "--json"], more].concat());
         if run.code == Some(2) && run.err.contains(&format!("{POOL}: planned over")) {
-            skipped("others changed the pool meanwhile");
+            skipped("other programs changed the pool during the test");
             return None;
         }
         Some(run)
     }
 
-    /// Undoes everything: place by place what came of it. Only the pool may stay, if others changed it meanwhile.
+    /// Undoes everything: place by place what came of it. Only the pool may stay, if other programs changed it during the test.
     pub(crate) fn undo(&self) -> Vec<(String, String)> {
         let run = self.run(&["undo", "--json"]);
         let steps = valid(&run.out)["data"]["steps"].take();
@@ -96,7 +96,7 @@ impl Bench {
         let steps = steps.as_array().expect("steps").iter();
         let steps: Vec<_> = steps.map(|step| (word(step, "place"), word(step, "came"))).collect();
         if run.code == Some(1) && steps.contains(&(POOL.to_owned(), "changed".to_owned())) {
-            skipped("others changed the pool meanwhile");
+            skipped("other programs changed the pool during the test");
             assert_eq!(self.run(&["undo", "--forget"]).code, Some(0));
         } else {
             assert_eq!(run.code, Some(0), "{} {}", run.out, run.err);
@@ -235,7 +235,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // Whatever a failed test left is put back; a failure here has been told by the test.
+        // Whatever a failed test left is put back; a failure here has been reported by the test.
         self.run(&["undo"]);
         let _ = fs::remove_file(self.limits());
     }
@@ -261,13 +261,13 @@ pub(crate) fn chosen(path: &str) -> String {
     word.map_or(text.trim(), |(word, _)| word).to_owned()
 }
 
-/// Pages of the 2M pool on node 0 that stay when nobody uses them.
+/// Pages of the 2M pool on node 0 that stay when no program uses them.
 fn persistent() -> u64 {
     let number = |file: &str| chosen(&format!("{NODE}/{file}")).parse::<u64>().expect("a number");
     number("nr_hugepages").saturating_sub(number("surplus_hugepages"))
 }
 
-/// Settings below a directory; the pools' are left out, since others change them meanwhile, and so is what only counts.
+/// Settings below a directory; the pools' are left out, since other programs change them during the test, and so is what only counts.
 fn settings(directory: &Path, picture: &mut Picture) {
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();

@@ -198,7 +198,7 @@ fn of_many_at_once_one_applies_and_the_others_are_refused() {
         .iter()
         .all(|(_, told)| told.contains(&format!("{POOL}: planned over")))
     {
-        return skipped("others changed the pool meanwhile");
+        return skipped("other programs changed the pool during the test");
     }
     let applied = runs.iter().filter(|(code, _)| *code == Some(0)).count();
     assert_eq!(applied, 1, "{runs:?}");

@@ -12,7 +12,7 @@ use common::skipped;
 use plant::{Alone, Diagnosis, Pool, Setting, doctor, doctor_after, found_about, python};
 use programs::{Lease, Planted, Postgres};
 
-/// 80 MiB: a pool that doctor takes seriously, and nobody misses.
+/// 80 MiB: a pool that doctor takes seriously, and that is not missed.
 const PAGES: u64 = 40;
 const THP: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -24,7 +24,7 @@ fn only_ours(pool: &Pool) -> bool {
 #[test]
 fn more_pages_asked_for_than_there_can_be() {
     let _alone = Alone::here();
-    // In a mount namespace of its own, which ends with the command: nobody else ever sees the file.
+    // In a mount namespace of its own, which ends with the command: no other process sees the file.
     let three_times = "pages=$(awk '/MemTotal/ {print int($2 * 3 / 2048)}' /proc/meminfo)\n\
                        mount -t tmpfs none /etc/sysctl.d && echo vm.nr_hugepages=$pages >/etc/sysctl.d/60-ask.conf";
     let Some(found) = doctor_after(three_times) else {
@@ -88,7 +88,7 @@ fn the_default_size_is_the_wrong_one() {
     if !Path::new("/sys/kernel/mm/hugepages/hugepages-1048576kB").is_dir() {
         return skipped("there are no pages of 1G that could be the default");
     }
-    // The default is chosen at boot: here meminfo tells of another one, in a namespace that ends with the command.
+    // The default is chosen at boot: here meminfo shows another one, in a namespace that ends with the command.
     let other = "f=$(mktemp) && sed 's/^Hugepagesize:.*/Hugepagesize: 1048576 kB/' /proc/meminfo >$f && mount --bind $f /proc/meminfo && rm $f";
     let Some(found) = doctor_after(other) else {
         return skipped("no mount namespace of one's own: not root, or no unshare");
@@ -209,13 +209,13 @@ fn advice_that_the_policy_forbids() {
     let _alone = Alone::here();
     let script = "import mmap\nx = mmap.mmap(-1, 64 << 20)\nx.madvise(14)\nfor i in range(0, 64 << 20, 4096): x[i] = 1";
     let Some(_never) = Setting::change(THP, "never") else {
-        return skipped("the policy of transparent pages cannot be changed: not root, or no such pages");
+        return skipped("the THP policy cannot be changed: not root, or no such pages");
     };
     let Some(program) = Planted::start(&mut python(script)) else {
         return skipped("there is no python3 with mmap.madvise");
     };
     if programs::another_size_is_allowed() {
-        return skipped("smaller transparent pages are allowed here, so the advice is served");
+        return skipped("smaller THP sizes are allowed here, so the advice is served");
     }
     let forbidden = match found_about("D01", &program) {
         Ok(forbidden) => forbidden,
@@ -246,10 +246,10 @@ fn a_service_without_the_limit_that_logins_get() {
     let Some(group) = programs::Group::new("system.slice/hugewise-test.service") else {
         return skipped("no control group can be made: not root, or no cgroup v2");
     };
-    // 100 MiB, so that it is looked into, as a service of nobody's with a small limit.
+    // 100 MiB, so that it is looked into, as a service of an ordinary user with a small limit.
     let script = "x = bytearray(100 << 20)\nx[::4096] = bytes([1]) * len(x[::4096])";
     let Some(service) = Planted::start(&mut programs::as_nobody(&group, script)) else {
-        return skipped("there is no python3 that nobody may start, or no prlimit");
+        return skipped("there is no python3 that an ordinary user may start, or no prlimit");
     };
     let promise = "mkdir -p /etc/security && mount -t tmpfs none /etc/security && \
                    echo 'nobody - memlock unlimited' >/etc/security/limits.conf";
@@ -287,7 +287,7 @@ fn pages_that_hugewise_itself_has_on_loan_are_no_fault() {
     }
 }
 
-/// PostgreSQL's own count, the kernel's accounts and `explain` are three ways to the same pages.
+/// PostgreSQL's own count, the kernel's counters and `explain` are three ways to the same pages.
 #[test]
 fn pages_of_a_database_are_counted_as_it_counts_them_itself() {
     let _alone = Alone::here();

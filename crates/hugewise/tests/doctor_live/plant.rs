@@ -140,13 +140,13 @@ impl Setting {
 
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// The pool of 2M pages with some more of them for a while. Others may grow and shrink it meanwhile.
+/// The pool of 2M pages with some more of them for a while. Others may grow and shrink it at the same time.
 pub(crate) struct Pool {
     _undo: Undo,
 }
 
 impl Pool {
-    /// `None` where that many cannot be had; then none is kept.
+    /// `None` where that many are not available; then none is kept.
     pub(crate) fn grow(pages: u64) -> Option<Self> {
         File::options().write(true).open(format!("{POOL}/nr_hugepages")).ok()?;
         let persistent = || read("nr_hugepages") - read("surplus_hugepages");

@@ -73,7 +73,7 @@ pub(crate) fn status_kib(program: &Planted, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// A JVM that was told to use large pages, with 200 MiB in its heap.
+/// A JVM with -XX:+UseLargePages, with 200 MiB in its heap.
 pub(crate) fn java(options: &[&str]) -> Option<Planted> {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("Sleeper.java");
     let program = "class Sleeper { public static void main(String[] a) throws Exception { \
@@ -85,7 +85,7 @@ pub(crate) fn java(options: &[&str]) -> Option<Planted> {
     Planted::start(&mut command)
 }
 
-/// A PostgreSQL server of nobody's, in a directory of its own.
+/// A PostgreSQL server of an ordinary user, in a directory of its own.
 pub(crate) struct Postgres {
     server: Planted,
     programs: PathBuf,
@@ -198,7 +198,7 @@ impl Drop for Group {
     }
 }
 
-/// A Python program as a service of nobody's in that group, with 64 KiB of memory that it may lock.
+/// A Python program as a service of an ordinary user in that group, with 64 KiB of memory that it may lock.
 pub(crate) fn as_nobody(group: &Group, script: &str) -> Command {
     let mut command = Command::new("sh");
     let start = "echo $$ >\"$1/cgroup.procs\" && exec prlimit --memlock=65536 setpriv --reuid=nobody --regid=nogroup --clear-groups \"$2\" -c \"$3\"";
@@ -268,7 +268,7 @@ impl Lease {
                 .map(|(_, to)| to.to_owned())
                 .or(raised);
         }
-        // The rest is read by nobody; the pipe must stay open until the measurement ends.
+        // The rest is not read; the pipe must stay open until the measurement ends.
         std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
         let _measurement = measurement;
         raised.map(|raised| Self {

@@ -190,7 +190,7 @@ fn beside_one_that_always_holds_the_same_nothing_wrong_is_told_unless_what_it_le
     }
 }
 
-/// In fewer, none of them may be among those that ask what tells.
+/// In fewer, none of them may be among those whose sets distinguish.
 #[test]
 fn beside_one_that_is_away_in_a_tenth_of_the_passes_nothing_wrong_is_told() {
     for (noise, away) in [(QUIET, 0.1), (QUIET, 0.3), (MODERATE, 0.1), (MODERATE, 0.3)] {

@@ -1,4 +1,4 @@
-//! Refuses a plan that would write where no plan may write, or what no plan may write there, whoever wrote it.
+//! Refuses a plan that would write where no plan may write, or what no plan may write there, whatever its author.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub enum PlanError {
         nth: usize,
         /// Which part of it: `path`, `value`, `line 2 of /etc/sysctl.d/60-hugewise.conf`, ...
         what: String,
-        /// What stands there, with control characters escaped.
+        /// The offending text, with control characters escaped.
         text: String,
         /// What is wrong with it, and what is allowed.
         why: String,
@@ -46,7 +46,7 @@ impl Flaw {
     }
 }
 
-/// Where a hugetlbfs may be mounted: nothing that anybody else needs is hidden there.
+/// Where a hugetlbfs may be mounted: nothing that other programs need is hidden there.
 const MOUNTS: [&str; 6] = [
     "/dev/hugepages",
     "/dev/hugepages-",
@@ -89,7 +89,7 @@ impl Plan {
     }
 
     /// Is every place one that a plan may write to? For a plan that was checked in full when it was applied, and may be of an
-    /// earlier version: what undoes it writes what stood there before.
+    /// earlier version: what undoes it writes the previous value.
     ///
     /// # Errors
     /// Names the first change that is elsewhere.

@@ -1,4 +1,4 @@
-//! The settings that a plan may change, and the values that each may get: a closed set, so that no plan, whoever wrote it,
+//! The settings that a plan may change, and the values that each may get: a closed set, so that no plan, whatever its author,
 //! can name another file or write anything else to one of these.
 
 /// What a setting holds.

@@ -61,5 +61,5 @@ pub fn sizing(old: &[f64], new: &[f64]) -> Result<Sizing, SizeError> {
         "%",
     )
     .trap("a gain of 20 % and a drop of 16.7 % are the same thing: say which one is meant")
-    .trap("\"as much as\" is the best pair, not the mean; whether it is beyond noise only `compare` can tell"))
+    .trap("\"as much as\" is the best pair, not the mean; whether it is beyond noise only `compare` shows"))
 }

@@ -66,9 +66,9 @@ pub(super) fn foreign(sort: Sort, text: &str) -> Option<&'static str> {
             "what stands there is not a configuration file of PostgreSQL: every line is NAME = VALUE, and one of them is \
              known from there, such as shared_buffers",
         ),
-        Sort::Mysql if !is_mysql(text) => Some(
-            "what stands there is not a my.cnf: every setting is in a section, and one of them is known, such as [mysqld]",
-        ),
+        Sort::Mysql if !is_mysql(text) => {
+            Some("the text is not a my.cnf: every setting is in a section, and one of them is known, such as [mysqld]")
+        }
         _ => None,
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Flaw> {
     }
 }
 
-/// Words as the kernel tells them apart: blanks within double quotes belong to a word.
+/// Words as the kernel separates them: blanks within double quotes belong to a word.
 fn words(line: &str) -> Vec<&str> {
     let mut is_quoted = false;
     let apart = |c: char| {
