@@ -17,9 +17,7 @@ pub(super) const A13: Rule = Rule {
     severity: Severity::Error,
     holds: "every kernel with hugetlb",
     text: "The boot command line names a page size that this kernel and CPU do not have. The kernel ignores it together with \
-           the hugepages= that follows, and logs one line (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on \
-           the base page. x86-64 has 2M and 1G. arm64 has 64K, 2M, 32M and 1G with base pages of 4K, and 2M, 512M and 16G with \
-           64K.",
+           the hugepages= that follows, and logs one line (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on the base page. On x86-64 they are 2M and 1G. On arm64 they are 64K, 2M, 32M and 1G with base pages of 4K, and 2M, 512M and 16G with 64K.",
     link: HUGETLBPAGE,
     checks: Checks::of_both(unsupported, &[FileKind::Cmdline], super::files::unsupported),
 };

@@ -27,7 +27,7 @@ pub(super) const A23: Rule = Rule {
     severity: Severity::Warning,
     holds: "every kernel",
     text: "Page tables take more than 2 % of memory. Each process needs 2 MiB of page tables per GiB that it maps with base \
-           pages. Every process that maps shared memory has page tables of its own for it: 500 database sessions on 8 GiB of \
+           pages. Every process that maps shared memory has page tables of its own for it. For example, 500 database sessions on 8 GiB of \
            shared buffers have up to 8 GiB of page tables. Huge pages need one entry per 2 MiB, and processes share the page \
            tables of hugetlb segments.",
     link: "https://docs.kernel.org/filesystems/proc.html",

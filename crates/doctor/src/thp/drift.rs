@@ -17,8 +17,7 @@ pub(super) const D22: Rule = Rule {
     severity: Severity::Warning,
     holds: "every kernel with transparent huge pages",
     text: "Several places set the THP policy to different values, so that it depends on their order at boot, or changes when \
-           one of them restarts. Checked: the boot command line, tmpfiles.d, sysfsutils, units named after huge pages, and the \
-           active tuned profile with those it includes. tuned leaves the policy alone if the command line sets it. Set it in \
+           one of them restarts. Checked: the boot command line, tmpfiles.d, sysfsutils, units named after huge pages, and the active tuned profile with those it includes. The tuned daemon leaves the policy alone if the command line sets it. Set it in \
            one place only.",
     link: TRANSHUGE,
     checks: Checks::of_both(conflict, &[FileKind::Cmdline, FileKind::Unit], |evidence| {

@@ -17,8 +17,7 @@ const H01: Rule = Rule {
     name: "rss-excludes-hugetlb",
     severity: Severity::Info,
     holds: "every kernel with hugetlb",
-    text: "Resident size (RSS, and PSS before Linux 4.4's Hugetlb lines) excludes hugetlb pages. ps, top and most agents show \
-           a process with many of them as small. free counts their memory as used without an owner. Add Private_Hugetlb and \
+    text: "Resident size (RSS, and PSS before Linux 4.4's Hugetlb lines) excludes hugetlb pages. The tools ps and top and most agents show a process with many of them as small. The tool free counts their memory as used without an owner. Add Private_Hugetlb and \
            Shared_Hugetlb of smaps, or HugetlbPages of /proc/PID/status; `hugewise ps` does.",
     link: "https://docs.kernel.org/filesystems/proc.html",
     checks: Checks::of_machine(not_in_rss),

@@ -15,8 +15,7 @@ pub(super) const G04: Rule = Rule {
     name: "libvirt-mount-nodeset",
     severity: Severity::Error,
     holds: "libvirt and QEMU of every version",
-    text: "A virtual machine is configured to be backed by hugetlb pages. The pool of that size has fewer pages than its \
-           memory needs. libvirt does not start it, nor does QEMU with prealloc=on or reserve=on. Pages of each NUMA cell are \
+    text: "A virtual machine is configured to be backed by hugetlb pages. The pool of that size has fewer pages than its memory needs. It is not started by libvirt, nor by QEMU with prealloc=on or reserve=on. Pages of each NUMA cell are \
            taken from the host nodes that the cell is bound to. Detected from the domain XML or the QEMU command line, \
            together with a sysctl file, a kernel command line, or a machine (--root).",
     link: "https://libvirt.org/formatdomain.html#memory-backing",
