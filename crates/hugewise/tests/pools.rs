@@ -3,10 +3,14 @@
 mod common;
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use common::{Begun, begun_until, hugewise, skipped, told};
 
 const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
+
+/// Programs with state directories of their own do not know of each other: the tests here take turns at the pool.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A measurement that has just borrowed 128M of 2M pages; `None` where it cannot, or need not since the pool is full.
 fn borrowing(state: &Path) -> Option<Begun> {
@@ -43,6 +47,10 @@ fn journals(state: &Path) -> usize {
         .count()
 }
 
+fn overcommit() -> String {
+    std::fs::read_to_string(OVERCOMMIT).unwrap_or_default()
+}
+
 /// Only root may lend, and only where there is a pool.
 fn may_borrow() -> bool {
     std::fs::OpenOptions::new().write(true).open(OVERCOMMIT).is_ok()
@@ -50,6 +58,8 @@ fn may_borrow() -> bool {
 
 #[test]
 fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = overcommit();
     let state = tempfile::tempdir().expect("a directory");
     let Some(Begun { mut child, .. }) = may_borrow().then(|| borrowing(state.path())).flatten() else {
         return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
@@ -70,10 +80,13 @@ fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
     let who = format!("hugewise (process {}) ended without giving back", child.id());
     assert!(next.err.contains(&who), "{}", next.err);
     assert_eq!((next.code, journals(state.path())), (Some(0), 0));
+    assert_eq!(overcommit(), before);
 }
 
 #[test]
 fn an_interrupted_measurement_gives_back_before_it_ends() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = overcommit();
     let state = tempfile::tempdir().expect("a directory");
     let Some(running) = may_borrow().then(|| borrowing(state.path())).flatten() else {
         return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
@@ -81,4 +94,5 @@ fn an_interrupted_measurement_gives_back_before_it_ends() {
     let (code, rest) = running.ended_by("-INT");
     assert_eq!(code, Some(130), "{rest}");
     assert_eq!(journals(state.path()), 0, "{rest}");
+    assert_eq!(overcommit(), before, "{rest}");
 }

@@ -257,7 +257,8 @@ impl Lease {
             signal: "-INT",
         };
         let (mut line, mut raised) = (String::new(), None);
-        while !line.contains("measuring") {
+        // What comes of the loan is reported after what is measured.
+        while !line.contains("for this measurement: ") && !line.contains("on loan") && !line.contains("are needed") {
             line.clear();
             if told.read_line(&mut line).ok()? == 0 {
                 return None;
