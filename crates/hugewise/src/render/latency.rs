@@ -324,9 +324,12 @@ fn savings(latency: &Latency, view: View) -> Figure {
         Series::of_kind(kind, dots)
     });
     let title = format!("Time saved against base pages: {pattern}, {access}");
-    let y = ("% of the time on base pages", Scale::Linear);
+    let y = ("% of the time on base pages, down to -100", Scale::Linear);
     Figure::by_working_set(format!("gain-{pattern}-{access}"), title, y, series)
 }
+
+/// The chart of savings ends at twice the time: one disturbed point would flatten all others. Its tip has the whole interval.
+const LOWEST: f64 = -100.0;
 
 fn saving(gain: &Gain<'_>) -> Dot {
     let value = gain.percent();
@@ -338,9 +341,9 @@ fn saving(gain: &Gain<'_>) -> Dot {
     );
     Dot {
         at: gain.bytes.0,
-        value,
-        low,
-        high,
+        value: value.max(LOWEST),
+        low: low.max(LOWEST),
+        high: high.max(LOWEST),
         tip: format!(
             "{} at {}: {} % saved ({spread}): {} ns instead of {} ns",
             gain.kind,
