@@ -79,7 +79,6 @@ impl Process {
     /// The step that failed; nothing is left of it.
     pub fn start(order: &Order<'_>, attention: Attention, may_leave_servers: bool) -> Result<Self, Failure> {
         let outputs = Outputs::new().map_err(|error| Step::Files.failed(error))?;
-        let began = Instant::now();
         let started = order.start(&outputs)?;
         let handle = pidfd_open(started.pid, PidfdFlags::empty()).map_err(|error| {
             handles::kill_group(started.pid);
@@ -90,7 +89,7 @@ impl Process {
             pid: started.pid,
             handle,
             outputs: Arc::new(outputs),
-            began,
+            began: started.began,
             ended_after: None,
             reaped: false,
             watch: Watch::new(attention),

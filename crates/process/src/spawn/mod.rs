@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Instant;
 
 use chase::counters::program::{Attached, Countable};
 use rustix::process::{Pid, Signal};
@@ -64,6 +65,8 @@ pub struct Order<'a> {
 pub(crate) struct Started {
     /// Its id, and that of its group.
     pub(crate) pid: Pid,
+    /// When it was allowed to execute the program: copying this process is no part of the program's time.
+    pub(crate) began: Instant,
     /// The guardian knows of it as long as this lives.
     pub(crate) place: Place,
     /// Its counters, unless one of them could not be opened.
@@ -155,10 +158,16 @@ impl Order<'_> {
         let pid = pid.map_err(|error| Step::Process.failed(error))?;
         drop(theirs);
         let counters = Attached::to(pid.as_raw_nonzero().get(), self.events).ok();
+        let began = Instant::now();
         // Fails if the child has: its report follows.
         let _ = ours.write_all(&[0]);
         match Failure::read(&mut ours) {
-            None => Ok(Started { pid, place, counters }),
+            None => Ok(Started {
+                pid,
+                began,
+                place,
+                counters,
+            }),
             Some(failure) => {
                 let _ = wait(pid);
                 Err(failure)
