@@ -151,26 +151,31 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     let spent = result["data"]["design"]["spent"].as_array().map_or(0, Vec::len);
     assert_eq!(kept("{\"look\""), spent);
     assert!(text.starts_with("{\"schema\":\"hugewise/compare-runs/2\"") && text.contains("\"metrics\":[\"wall\"]"));
-    let other = [
+    another_metric_is_refused(log_name);
+    assert_eq!(result["data"]["design"]["blocks"], 6);
+    assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
+}
+
+/// Runs that were judged by wall time cannot be continued by CPU time.
+fn another_metric_is_refused(log: &str) {
+    let words = [
         "compare",
         "--arms",
         "base,system",
         "--metric",
         "cpu",
         "--resume",
-        log_name,
+        log,
         "--",
         "/bin/sleep",
         "0.2",
     ];
-    let refused = run(&other);
+    let refused = run(&words);
     assert!(
         refused.code == Some(2) && refused.err.contains("it judges wall"),
         "{}",
         refused.err
     );
-    assert_eq!(result["data"]["design"]["blocks"], 6);
-    assert_eq!(result["data"]["arms"][0]["runs"].as_array().map(Vec::len), Some(12));
 }
 
 #[test]

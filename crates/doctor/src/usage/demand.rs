@@ -2,6 +2,7 @@
 
 use host::Evidence;
 use host::programs::{Jvm, Kind, Target};
+use model::{Reading, Unread};
 
 use super::parts::asks_for_hugetlb;
 use super::{Asked, InUse, Part, PoolState, Step, Why};
@@ -29,20 +30,20 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
     });
     asked.extend(paging.map(|(name, value)| Asked {
         setting: name.clone(),
-        value: Some(value.clone()),
+        value: Reading::Known(Some(value.clone())),
         place: target.main.file("environ"),
     }));
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
     asked.extend(policy.map(|policy| Asked {
         setting: "THP policy of anonymous memory".to_owned(),
-        value: Some(policy),
+        value: Reading::Known(Some(policy)),
         place: POLICY.to_owned(),
     }));
     if target.main.pages.thp_enabled.known() == Some(&false) {
         asked.push(Asked {
             setting: "PR_SET_THP_DISABLE".to_owned(),
-            value: Some("1".to_owned()),
+            value: Reading::Known(Some("1".to_owned())),
             place: target.main.file("status"),
         });
     }
@@ -50,19 +51,25 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
 }
 
 fn huge_pages(target: &Target) -> Asked {
-    let details = target.main.details.as_ref();
-    let value = details.and_then(|details| details.setting.known().cloned().flatten());
     Asked {
         setting: "huge_pages".to_owned(),
-        value,
+        value: setting(target).cloned().into(),
         place: target.configuration().unwrap_or_else(|| "postgresql.conf".to_owned()),
+    }
+}
+
+/// PostgreSQL's `huge_pages`, if it is set anywhere.
+fn setting(target: &Target) -> Result<&Option<String>, Unread> {
+    match &target.main.details {
+        Some(details) => details.setting.as_ref().into_result(),
+        None => Ok(&None),
     }
 }
 
 fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
     let flag = |setting: &str, is_set: bool| Asked {
         setting: setting.to_owned(),
-        value: is_set.then(|| "on".to_owned()),
+        value: Reading::Known(is_set.then(|| "on".to_owned())),
         place: target.main.file("cmdline"),
     };
     let mut flags = vec![
@@ -70,21 +77,29 @@ fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
         flag("-XX:+UseTransparentHugePages", jvm.transparent),
     ];
     flags.extend(jvm.page_size.map(|size| Asked {
-        value: Some(size.to_string()),
+        value: Reading::Known(Some(size.to_string())),
         ..flag("-XX:LargePageSizeInBytes", true)
     }));
     flags.extend(jvm.heap_max.map(|size| Asked {
-        value: Some(size.to_string()),
+        value: Reading::Known(Some(size.to_string())),
         ..flag("-Xmx", true)
     }));
     flags
 }
 
 fn option(target: &Target, setting: &str, words: &[&str]) -> Asked {
-    let is_set = words.iter().any(|word| target.main.argument(word).is_some());
+    let is_set = |arguments: &Vec<String>| {
+        arguments
+            .iter()
+            .any(|argument| words.iter().any(|word| argument.starts_with(word)))
+    };
     Asked {
-        setting: setting.to_owned(),
-        value: is_set.then(|| "on".to_owned()),
+        setting: format!("{setting} among the arguments"),
+        value: target
+            .main
+            .arguments
+            .as_ref()
+            .map(|arguments| is_set(arguments).then(|| "on".to_owned())),
         place: target.main.file("cmdline"),
     }
 }
@@ -98,20 +113,16 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
         setting: setting.to_owned(),
     };
     let asks = match kind {
-        Some(Kind::Postgres) => {
-            let setting = target
-                .main
-                .details
-                .as_ref()
-                .and_then(|details| details.setting.known()?.clone());
-            (setting.as_deref() != Some("off"))
-                .then_some(())
-                .ok_or_else(|| not_asked("huge_pages = try or on"))
-        }
+        Some(Kind::Postgres) => match setting(target) {
+            Ok(Some(off)) if off == "off" => Err(not_asked("huge_pages = try or on")),
+            Ok(_) => Ok(()),
+            Err(_) => return Vec::new(),
+        },
         Some(Kind::Jvm) => match target.main.jvm() {
             Ok(Some(jvm)) if asks_for_hugetlb(jvm) => Ok(()),
             Ok(Some(jvm)) if jvm.transparent => return Vec::new(),
-            _ => Err(not_asked("-XX:+UseLargePages or -XX:+UseTransparentHugePages")),
+            Ok(Some(_)) => Err(not_asked("-XX:+UseLargePages or -XX:+UseTransparentHugePages")),
+            Ok(None) | Err(_) => return Vec::new(),
         },
         Some(kind) if kind.is_hypervisor() => {
             let asked = target

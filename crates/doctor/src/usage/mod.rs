@@ -133,12 +133,12 @@ pub struct Needs {
 }
 
 /// A setting that decides about huge pages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// Its name.
     pub setting: String,
-    /// Its value; `null` where it is not set.
-    pub value: Option<String>,
+    /// Its value; `null` where it is not set, and the reason where it could not be read.
+    pub value: Reading<Option<String>>,
     /// Where it was read.
     pub place: String,
 }

@@ -103,3 +103,18 @@ fn a_word_that_nothing_goes_by_names_what_runs() {
         "{text}"
     );
 }
+
+#[test]
+fn a_setting_that_could_not_be_read_is_neither_set_nor_unset() {
+    let tree = |name: &str| std::fs::read_to_string(name).expect("an archive");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/machines/postgres-good.tree");
+    let tree = host::Tree::parse("made", tree(path.to_str().expect("a path")).as_bytes()).expect("a tree");
+    let source = Source::from_tree("made", tree.denied("/proc/812/cmdline"));
+    let usage = all(&source, "812").expect("found").remove(0);
+    let setting = usage
+        .asked
+        .iter()
+        .find(|asked| asked.setting == "huge_pages")
+        .expect("asked");
+    assert!(setting.value.unread().is_some(), "{setting:?}");
+}

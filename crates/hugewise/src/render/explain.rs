@@ -234,7 +234,7 @@ fn reason(why: &Why) -> String {
             counted(needs.pages as usize, "page")
         ),
         Why::Restart { needs, spare } => format!(
-            "the {} pool had too few pages when the program started; now {spare} are spare of {} needed: restart it",
+            "the {} pool has {spare} spare pages of {} needed now; such memory is taken at the start only: restart it",
             needs.page, needs.pages
         ),
         Why::Thp { reason, bytes } => format!("{bytes} of private memory: {reason}"),
@@ -285,7 +285,11 @@ fn sheets(usage: &Usage, target: &str) -> Vec<Sheet> {
 fn tables(usage: &Usage) -> Vec<Sheet> {
     let mut settings = Sheet::new("Settings that decide", ["setting", "value", "read from"]);
     for Asked { setting, value, place } in &usage.asked {
-        settings.row([setting, value.as_deref().unwrap_or("not set"), place]);
+        let value = match value {
+            Reading::Known(value) => value.clone().unwrap_or_else(|| "not set".to_owned()),
+            Reading::Unread(why) => format!("could not be read: {why}"),
+        };
+        settings.row([setting, &value, place]);
     }
     let mut findings = Sheet::new("Findings", ["severity", "rule", "finding"]);
     for finding in &usage.findings {
