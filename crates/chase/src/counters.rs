@@ -1,6 +1,7 @@
 //! Hardware counters of this thread, where the machine has them and lets us; else the reason in words.
 
 pub mod program;
+pub mod switches;
 
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware};
 use perf_event::{Builder, Counter, Group};
@@ -80,7 +81,7 @@ fn dtlb_misses() -> Cache {
 fn reason(error: &std::io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {
-            "not permitted: lower kernel.perf_event_paranoid to 2 or run as root".to_owned()
+            "not permitted: lower kernel.perf_event_paranoid to 2 or run with sudo".to_owned()
         }
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
             "this machine has no hardware counters (in a VM: enable the virtual PMU on the host)".to_owned()

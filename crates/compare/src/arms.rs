@@ -83,14 +83,38 @@ impl Arms {
 
     /// Page kinds that need a pool.
     pub(crate) fn pools(&self) -> Vec<PageKind> {
-        let judged = self.named.iter().filter_map(|named| named.kind);
-        let layouts = self.live.iter().filter_map(|arm| arm.setup.preload.as_ref());
-        let mut kinds: Vec<PageKind> = judged.chain(layouts.flat_map(Layout::kinds)).collect();
-        kinds.retain(|kind| kind.pool().is_some());
+        let mut kinds: Vec<PageKind> = self.live.iter().flat_map(|arm| arm.pools.iter().copied()).collect();
         kinds.sort();
         kinds.dedup();
         kinds
     }
+
+    /// The reference's program on base pages, which starts without a pool and shows how large it is.
+    pub(crate) fn plain(&self, program: &Program) -> Result<Arm, Error> {
+        let reference = self.live.first().cloned().unwrap_or_default();
+        if reference.pools.is_empty() {
+            return Ok(reference);
+        }
+        let mut base = technique::setups(Policy::Base, program.memory, None, &|name| std::env::var_os(name))?;
+        Ok(Arm {
+            setup: base.pop().unwrap_or_default(),
+            others: Vec::new(),
+            kind: None,
+            pools: Vec::new(),
+            ..reference
+        })
+    }
+}
+
+/// Page kinds of an arm that need a pool.
+fn pools(kind: Option<PageKind>, arm: &Arm) -> Vec<PageKind> {
+    let layouts = arm
+        .setup
+        .preload
+        .iter()
+        .chain(arm.others.iter().filter_map(|other| other.preload.as_ref()));
+    let kinds = kind.into_iter().chain(layouts.flat_map(Layout::kinds));
+    kinds.filter(|kind| kind.pool().is_some()).collect()
 }
 
 /// Every arm at every place.
@@ -119,6 +143,8 @@ pub(crate) fn resolve(request: &Request, program: &Program, snapshot: &Snapshot)
             });
             arms.live.push(Arm {
                 name,
+                kind,
+                pools: pools(kind, &arm),
                 bound: bound.clone(),
                 ..arm.clone()
             });
@@ -221,7 +247,7 @@ impl Custom {
         let program = if self.command.is_empty() {
             program.clone()
         } else {
-            program::look(&command[0], given("PATH").as_deref())?
+            program::of_command(command, given("PATH").as_deref())?
         };
         let memory = program.behind(given("LD_PRELOAD").as_deref()).memory;
         technique::setups(policy, memory, asked.or(request.technique), &given)

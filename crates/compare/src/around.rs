@@ -69,6 +69,22 @@ pub enum Event<'a> {
         /// How.
         words: &'a str,
     },
+    /// Fewer runs were asked for than a verdict takes.
+    FewRuns {
+        /// As typed.
+        asked: u32,
+        /// What it takes.
+        least: u32,
+    },
+    /// The time for all runs is not enough for a verdict, as the first of them show.
+    ShortTime {
+        /// What it takes.
+        least: Duration,
+        /// The time.
+        budget: Duration,
+        /// Does it end then? Otherwise it takes longer.
+        is_kept: bool,
+    },
     /// The program has not ended for so long.
     StillRuns(Duration),
     /// Whole runs follow, of a program that did not end in another design.

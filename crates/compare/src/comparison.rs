@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ::process::Attention;
 use host::Snapshot;
+use model::Bytes;
 use model::compare::Method;
 
 use crate::arms::{self, Arms};
@@ -12,14 +14,15 @@ use crate::around::{Around, Event};
 use crate::design::{self, Choice, Made};
 use crate::flip::Span;
 use crate::inplace::{self, Pair, Whose};
-use crate::live::{Counting, Live, Patience, ways};
+use crate::live::{Counting, Live, Patience, trial};
+use crate::looks::LEAST;
 use crate::program::{self, Program};
 use crate::request::Request;
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
 use crate::slices::{self, PER_START, Plan, Slices};
 use crate::threads::Threads;
-use crate::{Error, Outcome, Spec, experiment, preload};
+use crate::{Error, Outcome, Spec, experiment, judge, preload};
 
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
@@ -49,12 +52,15 @@ impl<'a> Comparison<'a> {
         around: &dyn Around,
         log: &mut RunLog<'_>,
     ) -> Result<Self, Error> {
-        let program = program::look(&request.task.command[0], std::env::var_os("PATH").as_deref())?;
+        let program = program::of_command(&request.task.command, std::env::var_os("PATH").as_deref())?;
         let program = program.behind(preload::given().as_deref());
         let in_place = Pair::new(request, Whose::Own, snapshot);
         let design = design::choose(request, &in_place, log.design()?)?;
         must_fit(request, &design)?;
         let mut arms = arms::resolve(request, &program, snapshot)?;
+        if let Some(asked) = request.runs.filter(|&runs| runs < LEAST) {
+            around.report(&Event::FewRuns { asked, least: LEAST });
+        }
         around.report(&Event::Program {
             path: &program.path,
             memory: program.memory,
@@ -131,6 +137,7 @@ impl<'a> Comparison<'a> {
         spec.reason = format!("{} were tried: {error}", spec.method.title());
         spec.method = Method::Runs;
         (spec.per_start, spec.looked) = (1, Vec::new());
+        spec.loads = self.request.task.loads(Method::Runs);
         log.begin_anew(Method::Runs)?;
         report_design(around, spec);
         if self.request.task.server.is_none() && !design::has_ended(error) {
@@ -168,7 +175,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Makes the runs; whatever happens, borrowed pages are given back.
+    /// Makes the runs. Pages are on loan only while a run needs them.
     fn whole_runs(
         &self,
         around: &dyn Around,
@@ -183,6 +190,13 @@ impl<'a> Comparison<'a> {
                 around.report(&Event::StillRuns(START_TIMEOUT));
             }
         };
+        let short = |least| {
+            around.report(&Event::ShortTime {
+                least,
+                budget: spec.budget.unwrap_or_default(),
+                is_kept: spec.is_budget_kept,
+            });
+        };
         let mut live = Live {
             arms: self.arms.live.clone(),
             asked: self.request.task.asked.clone(),
@@ -195,23 +209,46 @@ impl<'a> Comparison<'a> {
                 over: &over,
             }),
             began: Instant::now(),
+            lender: None,
+            short: Some(&short),
+            whole: Cell::default(),
             peaks: BTreeMap::new(),
         };
-        let needed = if room.is_borrowed() {
-            around.report(&Event::Needed { is_start: false });
-            experiment::Executor::run(&mut live, 0)?.memory()
+        let memory = self.needed(around, &live, spec, &room)?;
+        let short = if room.is_needed() {
+            let (lender, short) = room.lender(around, memory);
+            live.lender = Some(lender);
+            short
         } else {
-            None
+            Vec::new()
         };
-        let short = room.borrow(around, needed.unwrap_or_default());
-        let compared = ways::choose(around, &mut live, spec, &short).and_then(|spec| {
-            live.began = Instant::now();
-            log.note_ways(live.arms.iter().map(|arm| &arm.setup));
-            let done = log.take_done(&spec);
-            experiment::run(&spec, done, &mut live, log, &mut *around.progress())
-        });
-        around.give_back();
-        compared
+        let spec = trial::choose_all(around, &mut live, spec, &short)?;
+        log.note_ways(live.arms.iter().map(|arm| &arm.setup));
+        let done = log.take_done(&spec);
+        experiment::run(&spec, done, &mut live, log, &mut *around.progress())
+    }
+
+    /// The memory that a pool has to hold, as a run on base pages shows it.
+    fn needed(&self, around: &dyn Around, live: &Live<'_>, spec: &Spec, room: &Room<'_>) -> Result<Bytes, Error> {
+        if !room.is_borrowed() {
+            return Ok(Bytes(0));
+        }
+        around.report(&Event::Needed { is_start: false });
+        let plain = self.arms.plain(&self.program)?;
+        let is_reference = plain.kind.is_some();
+        match live.one(&plain, Attention::Free) {
+            Ok(run) => {
+                if let (true, Some(named)) = (is_reference, spec.arms.first()) {
+                    judge::must_be_in_effect(named, &run, spec.least_coverage)?;
+                }
+                Ok(run.memory().unwrap_or_default().max(live.whole.get()))
+            }
+            // It may be that it does not start without pages.
+            Err(error @ (Error::Failed { .. } | Error::Server { .. } | Error::Gone { .. })) if !is_reference => {
+                room.half().ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 

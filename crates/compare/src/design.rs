@@ -134,7 +134,9 @@ fn usual(request: &Request, can_flip: bool) -> Choice {
 fn goes_on(task: &Task) -> bool {
     match &task.server {
         Some(server) => {
-            server.ready.is_some() && task.asked.iter().all(|asked| asked.from.is_none() || is_counter(asked))
+            server.ready.is_some()
+                && !server.is_daemon
+                && task.asked.iter().all(|asked| asked.from.is_none() || is_counter(asked))
         }
         None => task.asked.iter().all(is_counter),
     }
@@ -165,6 +167,11 @@ fn no_flip(request: &Request) -> Option<String> {
         .filter_map(|word| word.to_str())
         .chain(lines.flatten());
     let is_of_one_arm = |asked: &Asked| asked.from.as_ref().is_some_and(From::is_of_one_arm);
+    if task.server.as_ref().is_some_and(|server| server.is_daemon) {
+        return Some(
+            "--ready starts the server, whose processes are not known before (write its program after `--`)".to_owned(),
+        );
+    }
     let what = if request.arms_file.is_some() {
         "--arms-file"
     } else if !request.places.is_empty() {

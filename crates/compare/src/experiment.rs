@@ -1,5 +1,7 @@
 //! Runs in blocks until every arm has its verdict, or the runs, the time or the user's patience end.
 
+mod budget;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -52,6 +54,8 @@ struct Experiment<'a> {
     whole: u32,
     /// Runs of each arm that were made before the first that counts.
     warmed: u32,
+    /// Was the reference's first run looked at?
+    is_judged: bool,
     /// When its progress was last shown.
     told: Option<Duration>,
 }
@@ -65,6 +69,7 @@ impl<'a> Experiment<'a> {
             made: BTreeSet::new(),
             whole: 0,
             warmed: 0,
+            is_judged: false,
             told: None,
         };
         runs.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
@@ -110,8 +115,9 @@ impl<'a> Experiment<'a> {
         keep: &mut dyn Keep,
         progress: &mut dyn Progress,
     ) -> Result<Ended, Error> {
+        let before = executor.elapsed();
         self.warm_up(executor, progress)?;
-        self.fit_budget_by_warm_up(executor.elapsed());
+        self.fit_budget_by_warm_up(executor, before);
         self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
         if self.is_settled_already() {
             return Ok(Ended::Settled);
@@ -123,6 +129,10 @@ impl<'a> Experiment<'a> {
                     return Ok(Ended::Budget);
                 }
                 self.start(start, executor, keep, progress)?;
+            }
+            if start >= self.whole {
+                // The time ended within it.
+                return Ok(Ended::Budget);
             }
             start += 1;
             // With further runs in hand an earlier look would not be one; of too few nothing is asked.
@@ -187,46 +197,23 @@ impl<'a> Experiment<'a> {
                     self.spec.budget.unwrap_or_default(),
                     &format!("warming up: {}", arm.name),
                 );
-                executor.run(index)?;
+                let before = executor.elapsed();
+                let run = executor.run(index)?;
+                self.judge_first(index, &run)?;
+                self.must_fit(executor.elapsed(), before)?;
             }
             self.warmed += 1;
         }
         Ok(())
     }
 
-    /// Fewer blocks where the time is not enough for all, as the warm-up shows; so looks still come at a third of them.
-    fn fit_budget_by_warm_up(&mut self, spent: Duration) {
-        let arms = self.spec.arms.len() as u32;
-        let warm = arms * self.warmed;
-        if warm > 0 && !self.is_sliced() {
-            let block = spent.mul_f64(f64::from(arms + 1) / f64::from(warm));
-            self.fit_budget(spent, block, LEAST);
+    /// A reference without its pages is reported after its first run, not after all of them.
+    fn judge_first(&mut self, arm: usize, run: &Run) -> Result<(), Error> {
+        let is_one_program = self.spec.method == Method::Flip;
+        if arm == 0 && !is_one_program && self.runs.is_empty() && !std::mem::replace(&mut self.is_judged, true) {
+            judge::must_be_in_effect(&self.spec.arms[0], run, self.spec.least_coverage)?;
         }
-    }
-
-    /// Likewise fewer starts, as the first one shows; too few of them for a verdict are an exploration.
-    fn fit_budget_by_start(&mut self, spent: Duration, before: Duration) {
-        if self.is_sliced() {
-            self.fit_budget(spent, spent.saturating_sub(before), 1);
-        }
-    }
-
-    fn fit_budget(&mut self, spent: Duration, block: Duration, least: u32) {
-        let Some(budget) = self.spec.budget else { return };
-        let room = budget.saturating_sub(spent).as_secs_f64() / block.as_secs_f64().max(1e-9);
-        let done = self.whole_blocks();
-        let most = self.spec.most.min((room as u32).saturating_add(done).max(least));
-        // Only a plan of which no look was made yet may change.
-        if self.plan.made().len() == self.spec.looked.len() {
-            self.plan = looks(self.spec, most.max(done), self.plan.made());
-        }
-    }
-
-    /// The first blocks are made even if the time is over: without them nothing could be said at all. Six starts of a program
-    /// that takes a minute to load are more than was asked for; one is an exploration.
-    fn is_over(&self, spent: Duration) -> bool {
-        let least = if self.is_sliced() { 1 } else { LEAST };
-        self.whole_blocks() >= least && self.spec.budget.is_some_and(|budget| spent >= budget)
+        Ok(())
     }
 
     fn block(
@@ -240,6 +227,9 @@ impl<'a> Experiment<'a> {
             if self.made.contains(&slot) {
                 continue;
             }
+            if self.spec.is_budget_kept && self.is_over(executor.elapsed()) {
+                return Ok(());
+            }
             self.tell(progress, executor.elapsed(), slot);
             let made = if slot.again {
                 executor.again(slot.arm)
@@ -247,6 +237,7 @@ impl<'a> Experiment<'a> {
                 executor.run(slot.arm)
             };
             let mut run = made?;
+            self.judge_first(slot.arm, &run)?;
             (run.block, run.again, run.turn) = (slot.block, slot.again, self.runs.len() as u32);
             keep.keep(slot, &run)?;
             self.take(slot, run);
@@ -263,6 +254,8 @@ impl<'a> Experiment<'a> {
         let all = f64::from(blocks) * self.slots() as f64;
         let done = self.runs.len() as f64 / all;
         let left = time_left(spent, done);
+        let end = self.spec.budget.filter(|_| self.spec.is_budget_kept);
+        let left = end.map_or(left, |end| left.min(end.saturating_sub(spent)));
         let what = format!(
             "block {} of {} at most: {}",
             slot.block + 1,
@@ -338,7 +331,7 @@ impl<'a> Experiment<'a> {
             self.spend(Spent { blocks, level }, keep)?;
         }
         let parts = match self.spec.method {
-            Method::Runs if !self.spec.is_served => parts::of(&arms, level),
+            Method::Runs if self.spec.loads.is_none() => parts::of(&arms, level),
             _ => Vec::new(),
         };
         let compare = Compare {
@@ -361,6 +354,7 @@ impl<'a> Experiment<'a> {
             method: self.spec.method,
             reason: self.spec.reason.clone(),
             in_place: self.spec.in_place.clone(),
+            loads: self.spec.loads,
             order: self.spec.order,
             blocks,
             per_start: self.per_start(),

@@ -6,7 +6,7 @@ use model::PageKind;
 use model::compare::{Ended, Judged, Method, Metric, Order, Run, Verdict};
 
 use super::super::simulated::{self, Simulated};
-use super::super::{Error, Keep, Slot, Spec, Wanted, run};
+use super::super::{Error, Executor, Keep, Slot, Spec, Wanted, run};
 
 const KINDS: [PageKind; 3] = [PageKind::Base, PageKind::Thp, PageKind::HUGETLB_2M];
 
@@ -144,14 +144,29 @@ fn an_arm_without_its_pages_is_not_in_effect_however_fast_it_was() {
         "{}",
         compare.verdicts[0].why
     );
-    let mut executor = Simulated::new(&[1.0, 0.5], &[PageKind::Thp, PageKind::Thp], 1);
-    let (compare, _) = run(&spec(2, Metric::Cpu, 1), Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
-    assert_eq!(
-        compare.verdicts[0].verdict,
-        Verdict::Unknown,
-        "{}",
-        compare.verdicts[0].why
-    );
+}
+
+#[test]
+fn a_reference_without_its_pages_ends_it_after_one_run() {
+    for warm_up in [0, 1] {
+        let spec = Spec {
+            warm_up,
+            ..spec(2, Metric::Cpu, 1)
+        };
+        let mut executor = Simulated::new(&[1.0, 0.5], &[PageKind::Thp, PageKind::Thp], 1);
+        let error = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect_err("no base pages");
+        assert!(
+            matches!(
+                error,
+                Error::Reference {
+                    kind: PageKind::Base,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert_eq!(executor.made.iter().filter(|arm| **arm == 0).count(), 1);
+    }
 }
 
 #[test]
@@ -164,6 +179,34 @@ fn too_little_time_still_makes_the_runs_without_which_nothing_can_be_said() {
     let (compare, warnings) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
     assert_eq!((compare.design.ended, compare.design.blocks), (Ended::Settled, 6));
     assert_eq!(compare.verdicts[0].verdict, Verdict::Better, "{warnings:?}");
+}
+
+#[test]
+fn a_time_that_was_asked_for_is_kept_and_is_said_to_be_too_short_at_once() {
+    let run_time = |budget: f64| {
+        let spec = Spec {
+            budget: Some(Duration::from_secs_f64(budget)),
+            is_budget_kept: true,
+            ..spec(2, Metric::Cpu, 5)
+        };
+        let mut executor = Simulated::new(&[1.0, 0.7], &KINDS, 5);
+        let made = run(&spec, Vec::new(), &mut executor, &mut (), &mut ());
+        (made, executor)
+    };
+    let (enough, executor) = run_time(600.0);
+    assert!(enough.is_ok() && executor.least.get().is_none());
+    // One of the recorded runs takes 0.2 to 0.6 s.
+    let (few, executor) = run_time(4.0);
+    let (compare, _) = few.expect("a block");
+    assert!(compare.design.ended == Ended::Budget && (1..6).contains(&compare.design.blocks));
+    assert!(
+        executor.elapsed() < Duration::from_secs_f64(4.7),
+        "{:?}",
+        executor.elapsed()
+    );
+    assert!(executor.least.get() > Some(Duration::from_secs(4)));
+    let (none, executor) = run_time(0.5);
+    assert!(matches!(none, Err(Error::Budget { .. })) && executor.made.len() == 1);
 }
 
 /// Keeps runs in memory.

@@ -3,14 +3,50 @@
 use std::collections::BTreeMap;
 
 use model::compare::{Arm, Control, Judged, Run, Verdict};
-use model::{Cause, Estimate, PageKind, Reading, Unread};
+use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread};
 
 use super::looks::LEAST;
 use super::paired::{self, Block, Interval};
+use super::{Error, Named, live};
 
 /// Below this share of base pages the arm `base` is not what it says: the program asks for huge pages in a way that no
 /// switch of the kernel's keeps from it.
 const LEAST_BASE: f64 = 0.9;
+
+/// Of less memory than this not much is huge, and it may be the loader's.
+const LEAST_MEMORY: Bytes = Bytes::mib(32);
+
+/// Stops a comparison whose reference is on huge pages that it took by itself.
+///
+/// # Errors
+/// [`Error::Reference`].
+pub(crate) fn must_be_base(arm: &live::Arm, backing: &Backing) -> Result<(), Error> {
+    let is_base = backing.share(PageKind::Base).is_none_or(|share| share >= LEAST_BASE);
+    if is_base || backing.total() < LEAST_MEMORY {
+        return Ok(());
+    }
+    Err(Error::Reference {
+        arm: arm.name.clone(),
+        kind: PageKind::Base,
+        backing: backing.clone(),
+    })
+}
+
+/// Stops a comparison whose reference did not get its pages in its first run.
+///
+/// # Errors
+/// [`Error::Reference`].
+pub(crate) fn must_be_in_effect(named: &Named, run: &Run, least: f64) -> Result<(), Error> {
+    let (_, took_effect) = effect(named.kind, std::slice::from_ref(run), least);
+    match (named.kind, took_effect, run.backing.known()) {
+        (Some(kind), Reading::Known(false), Some(backing)) if run.text.is_none() => Err(Error::Reference {
+            arm: named.name.clone(),
+            kind,
+            backing: backing.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
 
 /// A metric that is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,21 +37,26 @@ pub mod score;
 mod simulated;
 pub mod slices;
 mod spec;
+mod switches;
 pub mod technique;
 pub(crate) mod text;
 pub mod threads;
+mod warming;
 mod warnings;
+mod worker;
 
 use std::io;
 use std::time::Duration;
 
-use model::Bytes;
 use model::compare::Method;
+use model::{Backing, Bytes, PageKind};
 
 pub use around::{Around, Event, Shortage};
 pub use comparison::{Comparison, START_TIMEOUT};
 pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
 pub use judge::Wanted;
+// A program that lends pages has the guardian of its processes give them back if it is killed.
+pub use process::{at_end, guarded};
 pub use request::{Request, Task};
 pub use runlog::{RunLog, Store};
 pub use schedule::Slot;
@@ -90,6 +95,29 @@ pub enum Error {
         what: String,
         /// The end of what it wrote to standard error.
         said: String,
+    },
+    /// The reference is not on the pages that it stands for, so that nothing can be compared with it.
+    #[error("arm {arm}: {:.1} % of its memory was on {kind} pages ({backing})", 100.0 * backing.share(*.kind).unwrap_or(0.0))]
+    Reference {
+        /// The reference.
+        arm: String,
+        /// The page kind that it stands for.
+        kind: PageKind,
+        /// What backed its memory.
+        backing: Backing,
+    },
+    /// The time for all runs is over before every arm could have run once.
+    #[error(
+        "--budget {0:.0}s: one run takes {1:.1} s, and a verdict at least {2} s (write --budget {2}s)",
+        budget.as_secs_f64(), run.as_secs_f64(), least.as_secs() + 1
+    )]
+    Budget {
+        /// The time.
+        budget: Duration,
+        /// What a run takes.
+        run: Duration,
+        /// What a verdict takes.
+        least: Duration,
     },
     /// A program ended that was to stay.
     #[error("arm {arm}: the program ended before the comparison did, with {status}{said}")]

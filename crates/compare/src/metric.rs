@@ -71,6 +71,11 @@ impl FromStr for Asked {
         let Some((name, rest)) = text.split_once('=') else {
             return built_in(text);
         };
+        // `tps = ([0-9.]+)` is a pattern that begins with the number's name.
+        let (name, rest) = match name.trim_end() {
+            trimmed if trimmed == name => (name, rest),
+            trimmed => (trimmed, text),
+        };
         if name.is_empty() || Metric::named(name).is_some() {
             return Err(format!("`{name}` cannot be the name of a metric of your own"));
         }
@@ -170,6 +175,12 @@ mod tests {
             find(&pattern, "b: 1")
                 .expect_err("nothing")
                 .contains("ends with `b: 1`")
+        );
+        let spaced: Asked = "tps = ([0-9.]+)".parse().expect("a metric");
+        assert_eq!(spaced.wanted.name, "tps");
+        assert_eq!(
+            find(&spaced.pattern.expect("a pattern"), "tps = 5.5 (without 9)"),
+            Ok(5.5)
         );
         let asked: Asked = "ops=([0-9,]+) ops/s".parse().expect("a metric");
         assert!(asked.wanted.higher && asked.from.is_none());

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use host::{Input, InputError};
 
 use crate::elf::Elf;
+use crate::switches;
 
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
 const DEPTH: usize = 5;
@@ -29,12 +30,23 @@ pub enum Memory {
     Allocator(Allocator),
     /// From the heap of a Java virtual machine.
     Jvm,
+    /// From shared memory that the program has a switch for.
+    Database(Database),
     /// From Go's runtime, in a static program.
     Go,
     /// From another C library.
     OtherLibc,
     /// From whatever was linked in: no library can be put in front, no variable is looked at.
     Static,
+}
+
+/// Databases with a switch for the pages of their shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Database {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
 }
 
 /// Allocators with settings of their own.
@@ -105,11 +117,30 @@ impl Memory {
             Self::Allocator(Allocator::Mimalloc) => "a program with mimalloc",
             Self::Allocator(Allocator::Tcmalloc) => "a program with tcmalloc",
             Self::Jvm => "a Java virtual machine",
+            Self::Database(Database::Postgres) => "PostgreSQL",
+            Self::Database(Database::Mysql) => "MySQL or MariaDB",
             Self::Go => "a static Go program",
             Self::OtherLibc => "a program with a C library other than glibc",
             Self::Static => "a static program",
         }
     }
+}
+
+/// Looks at the program that a command starts: behind `su`, launchers and shells at one with switches of its own.
+///
+/// # Errors
+/// If there is no such program or its file cannot be read.
+pub(crate) fn of_command(words: &[OsString], path: Option<&OsStr>) -> Result<Program, LookError> {
+    let first = words.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let Some((known, word)) = switches::known(words) else {
+        return look(first, path);
+    };
+    // Behind a launcher it may be on another PATH.
+    let path = look(&word, path).or_else(|_| look(first, path))?.path;
+    Ok(Program {
+        path,
+        memory: known.memory(),
+    })
 }
 
 /// Looks at a program by the name or path that would start it.

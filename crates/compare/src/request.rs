@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::Bytes;
-use model::compare::{Method, Order};
+use model::compare::{Loads, Method, Order};
 
 use crate::flip::Span;
 use crate::live::Server;
@@ -17,6 +17,8 @@ use crate::{Named, Spec};
 
 /// Blocks at most: as many pairs find an effect of 3 % in recorded noise of a busy machine.
 const MOST: u32 = 30;
+/// Time for all runs, where none was asked for.
+const BUDGET: Duration = Duration::from_secs(600);
 /// The accepted share of false verdicts, over all arms, metrics, looks and sessions together.
 pub(crate) const ALPHA: f64 = 0.05;
 
@@ -39,8 +41,8 @@ pub struct Request {
     pub order: Order,
     /// So many runs of each arm, whatever they show.
     pub runs: Option<u32>,
-    /// Time for all runs.
-    pub budget: Duration,
+    /// Time for all runs, which is kept; without it there is a usual one, which gives way to a verdict.
+    pub budget: Option<Duration>,
     /// Runs of each arm that do not count.
     pub warm_up: u32,
     /// The smallest difference worth a verdict, as a share.
@@ -86,6 +88,17 @@ impl Task {
     }
 }
 
+impl Task {
+    /// The loads of each run; in one process each slice is a load.
+    pub(crate) fn loads(&self, method: Method) -> Option<Loads> {
+        let server = self.server.as_ref().filter(|_| method == Method::Runs)?;
+        Some(Loads {
+            warm_up: server.warm_up,
+            counted: server.loads.max(1),
+        })
+    }
+}
+
 impl Request {
     /// The experiment.
     pub(crate) fn spec(&self, method: Method, reason: String, arms: Vec<Named>) -> Spec {
@@ -100,13 +113,14 @@ impl Request {
             most: self.runs.unwrap_or(MOST),
             per_start: 1,
             looked: Vec::new(),
-            is_served: self.task.server.is_some(),
+            loads: self.task.loads(method),
             all: self.runs.is_some(),
             warm_up: self.warm_up,
             smallest_effect: self.smallest_effect,
             alpha: ALPHA,
             least_coverage: self.least_coverage,
-            budget: self.runs.is_none().then_some(self.budget),
+            budget: self.runs.is_none().then(|| self.budget.unwrap_or(BUDGET)),
+            is_budget_kept: self.budget.is_some(),
             seed: self.seed,
         }
     }

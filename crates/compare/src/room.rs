@@ -16,6 +16,41 @@ const SPARE: f64 = 1.25;
 /// machines are as large, and malloc's first few bytes take a page of their own.
 const SPARE_BYTES: Bytes = Bytes::mib(192);
 
+/// Lends pages to a run of an arm that needs them: the setting is the machine's, so that every other program may take them too.
+pub(crate) struct Lender<'a> {
+    around: &'a dyn Around,
+    rooms: Vec<(PageKind, Bytes)>,
+}
+
+/// Pages on loan until this is dropped.
+pub(crate) struct Lent<'a>(Option<&'a dyn Around>);
+
+impl<'a> Lender<'a> {
+    /// For one run of an arm that needs these kinds.
+    pub(crate) fn lend(&self, kinds: &[PageKind]) -> Lent<'a> {
+        let needed: Vec<_> = self
+            .rooms
+            .iter()
+            .filter(|(kind, _)| kinds.contains(kind))
+            .copied()
+            .collect();
+        if needed.is_empty() {
+            return Lent(None);
+        }
+        // What is missing was said when all were tried.
+        let _ = self.around.borrow(&needed);
+        Lent(Some(self.around))
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(around) = self.0 {
+            around.give_back();
+        }
+    }
+}
+
 /// What hugetlb arms need of the machine.
 pub(crate) struct Room<'a> {
     /// Page kinds that need a pool, each with the programs that are on it at once.
@@ -56,9 +91,37 @@ impl<'a> Room<'a> {
         }
     }
 
+    /// Does any arm need pages of a pool?
+    pub(crate) fn is_needed(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
     /// Will pages be taken on loan, as many as the program's memory needs?
     pub(crate) fn is_borrowed(&self) -> bool {
         !self.kinds.is_empty() && !self.is_forbidden
+    }
+
+    /// Who lends to programs as large as one that was seen, and what will be missing.
+    pub(crate) fn lender(&self, around: &'a dyn Around, memory: Bytes) -> (Lender<'a>, Vec<Shortage>) {
+        let short = self.borrow(around, memory);
+        around.give_back();
+        let rooms = if self.is_forbidden {
+            Vec::new()
+        } else {
+            self.rooms(memory)
+        };
+        (Lender { around, rooms }, short)
+    }
+
+    fn rooms(&self, memory: Bytes) -> Vec<(PageKind, Bytes)> {
+        let room = |&(kind, programs): &(PageKind, u64)| (kind, Bytes(self.each(kind, memory).0 * programs));
+        self.kinds.iter().map(room).collect()
+    }
+
+    /// Half of what is available, for a program that does not start without pages.
+    pub(crate) fn half(&self) -> Option<Bytes> {
+        let available = self.snapshot.memory.get("MemAvailable");
+        available.known().map(|available| Bytes(available.0 / 2))
     }
 
     /// Borrows pages for programs as large as one that was seen, and gives what is missing.
@@ -74,8 +137,7 @@ impl<'a> Room<'a> {
         if let Some(why) = self.unknown_heap() {
             around.report(&Event::UnknownHeap(why));
         }
-        let room = |&(kind, programs): &(PageKind, u64)| (kind, Bytes(self.each(kind, memory).0 * programs));
-        around.borrow(&self.kinds.iter().map(room).collect::<Vec<_>>())
+        around.borrow(&self.rooms(memory))
     }
 
     /// What a Java virtual machine takes: as typed, or a quarter of the memory; `None` for other programs.

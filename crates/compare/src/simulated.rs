@@ -1,6 +1,7 @@
 //! Comparisons for tests: a plan, and an executor without programs and without a clock, with noise of real runs and effects
 //! that are known.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use model::compare::{Method, Metric, Order, Run};
@@ -30,13 +31,14 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
         most: 30,
         per_start: 1,
         looked: Vec::new(),
-        is_served: false,
+        loads: None,
         all: true,
         warm_up: 0,
         smallest_effect: 0.01,
         alpha: 0.05,
         least_coverage: 0.5,
         budget: None,
+        is_budget_kept: false,
         seed: 7,
     }
 }
@@ -60,6 +62,8 @@ pub(crate) struct Simulated {
     pub(crate) made: Vec<usize>,
     clock: Duration,
     pub(crate) interrupted_after: usize,
+    /// What a verdict takes, if that was said to be more than there is.
+    pub(crate) least: Cell<Option<Duration>>,
 }
 
 impl Simulated {
@@ -75,6 +79,7 @@ impl Simulated {
             made: Vec::new(),
             clock: Duration::ZERO,
             interrupted_after: usize::MAX,
+            least: Cell::new(None),
         }
     }
 }
@@ -97,6 +102,10 @@ impl Executor for Simulated {
 
     fn elapsed(&self) -> Duration {
         self.clock
+    }
+
+    fn is_short(&self, least: Duration) {
+        self.least.set(Some(least));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::compare::{InPlace, Looks, Method, Order, Run, Spent};
+use model::compare::{InPlace, Loads, Looks, Method, Order, Run, Spent};
 use model::{Backing, PageKind, Reading, Unread};
 
 use super::Error;
@@ -32,6 +32,8 @@ pub trait Executor {
     }
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
+    /// The time for all runs is not enough for a verdict, which takes `least`.
+    fn is_short(&self, _least: Duration) {}
     /// Why its runs lack hardware counters, or what those leave out.
     fn pmu_note(&self) -> Option<String> {
         None
@@ -107,8 +109,8 @@ pub struct Spec {
     pub per_start: u32,
     /// Looks of earlier sessions whose runs these go on with.
     pub looked: Vec<Spent>,
-    /// Is wall time that of a load on the program, and not the program's own from its start to its end?
-    pub is_served: bool,
+    /// The loads of each run, where wall time is theirs and not the program's from its start to its end.
+    pub loads: Option<Loads>,
     /// Make all of them, whatever they show?
     pub all: bool,
     /// Runs of each arm that do not count.
@@ -121,6 +123,8 @@ pub struct Spec {
     pub least_coverage: f64,
     /// Time for all runs.
     pub budget: Option<Duration>,
+    /// Does it end then whatever it has shown? Otherwise the blocks without which there is no verdict are made.
+    pub is_budget_kept: bool,
     /// The seed of every random choice.
     pub seed: u64,
 }
@@ -137,5 +141,6 @@ pub fn bare_run(metrics: impl IntoIterator<Item = (String, f64)>, backing: Resul
         looks: Looks::default(),
         notes: Vec::new(),
         slice: None,
+        loads: Vec::new(),
     }
 }

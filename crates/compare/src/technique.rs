@@ -11,6 +11,7 @@ use super::Error;
 use super::policy::Policy;
 use super::program::{Allocator, Memory};
 use crate::preload::Layout;
+pub use crate::switches::Own;
 
 /// A way to other pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Technique {
     Tunables,
     /// Options of the Java virtual machine.
     Jvm,
+    /// The program's own switch.
+    Program,
     /// Variables of an allocator.
     Allocator(Allocator),
     /// From outside, while it runs.
@@ -36,6 +39,7 @@ impl Technique {
             Self::Switch => "as the machine's mode gives them",
             Self::Tunables => "glibc's tunables",
             Self::Jvm => "options of the JVM",
+            Self::Program => "the program's own switch",
             Self::Allocator(Allocator::Jemalloc) => "jemalloc's options",
             Self::Allocator(Allocator::Mimalloc) => "mimalloc's options",
             Self::Allocator(Allocator::Tcmalloc) => "tcmalloc's options",
@@ -61,6 +65,8 @@ pub struct Setup {
     pub words: String,
     /// By which technique, for policies that have several.
     pub way: Option<Technique>,
+    /// The setting of a program with a switch of its own.
+    pub own: Option<Own>,
     /// Variables to set.
     pub env: Vec<(OsString, OsString)>,
     /// The kernel's switch.
@@ -79,6 +85,7 @@ impl fmt::Display for Technique {
             Self::Switch => "switch",
             Self::Tunables => "tunables",
             Self::Jvm => "jvm",
+            Self::Program => "program",
             Self::Allocator(Allocator::Jemalloc) => "jemalloc",
             Self::Allocator(Allocator::Mimalloc) => "mimalloc",
             Self::Allocator(Allocator::Tcmalloc) => "tcmalloc",
@@ -96,12 +103,13 @@ impl FromStr for Technique {
             "switch" => Ok(Self::Switch),
             "tunables" => Ok(Self::Tunables),
             "jvm" => Ok(Self::Jvm),
+            "program" => Ok(Self::Program),
             "jemalloc" => Ok(Self::Allocator(Allocator::Jemalloc)),
             "mimalloc" => Ok(Self::Allocator(Allocator::Mimalloc)),
             "collapse" => Ok(Self::Collapse),
             "preload" => Ok(Self::Preload),
             _ => Err(format!(
-                "`{text}` is not a technique (write switch, tunables, jvm, jemalloc, mimalloc, collapse or preload)"
+                "`{text}` is not a technique (write switch, tunables, jvm, program, jemalloc, mimalloc, collapse or preload)"
             )),
         }
     }
@@ -119,14 +127,17 @@ pub fn setups(
     given: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Setup>, Error> {
     if let Some(only) = without_technique(policy) {
-        return Ok(vec![only]);
+        return Ok(vec![only.with(plain(policy, memory, given))]);
     }
     let techniques = asked.map_or_else(|| usual(policy, memory), |asked| vec![asked]);
     let setups: Vec<Setup> = techniques
         .into_iter()
         .filter_map(|technique| {
             let way = Some(technique);
-            with(technique, policy, memory, given).map(|setup| Setup { way, ..setup })
+            with(technique, policy, memory, given).map(|setup| {
+                let plain = plain(policy, memory, given);
+                Setup { way, ..setup }.with(plain)
+            })
         })
         .collect();
     if setups.is_empty() {
@@ -134,6 +145,72 @@ pub fn setups(
     }
     Ok(setups)
 }
+
+/// What keeps a program from huge pages that it would take by itself, beside what the kernel's switch keeps from it: the
+/// variables, and what its own switch says.
+struct Plain {
+    own: Option<Own>,
+    env: Vec<(OsString, OsString)>,
+}
+
+impl Setup {
+    /// What the arm itself sets stays.
+    fn with(self, plain: Plain) -> Self {
+        let is_new = |(name, _): &(OsString, OsString)| !self.env.iter().any(|(own, _)| own == name);
+        let more: Vec<_> = plain.env.into_iter().filter(is_new).collect();
+        let list: Vec<String> = more
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        let own = self.own.or(plain.own);
+        let words = match (own, &list[..]) {
+            (Some(Own::Off), []) if self.own.is_none() => format!("{}, its own switch set to off", self.words),
+            (_, []) => self.words,
+            (_, list) => format!("{}, {}", self.words, list.join(" ")),
+        };
+        Self {
+            words,
+            own,
+            env: more.into_iter().chain(self.env).collect(),
+            ..self
+        }
+    }
+}
+
+/// Of a policy without hugetlb pages, for a program that has a switch for them; nothing of others.
+fn plain(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Plain {
+    let off: &[(&str, &str, &str)] = match (policy, memory) {
+        (Policy::Base, Memory::Jvm) => &[(JVM, " ", "-XX:-UseLargePages -XX:-UseTransparentHugePages")],
+        (Policy::Base, Memory::Allocator(Allocator::Jemalloc)) => &[("MALLOC_CONF", ",", "thp:never")],
+        (Policy::Base | Policy::Thp, Memory::Allocator(Allocator::Mimalloc)) => {
+            &[(MIMALLOC[0], "", "0"), (MIMALLOC[1], "", "0")]
+        }
+        // Where it names a hugetlbfs, memory is taken from that.
+        (Policy::Base | Policy::Thp, Memory::Allocator(Allocator::Tcmalloc)) => {
+            &[("TCMALLOC_MEMFS_MALLOC_PATH", "", "")]
+        }
+        (Policy::Base, Memory::Glibc | Memory::Database(_)) if asks_for_pool(given) => {
+            &[("GLIBC_TUNABLES", ":", "glibc.malloc.hugetlb=0")]
+        }
+        _ => &[],
+    };
+    let variable =
+        |&(name, separator, value): &(&str, &str, &str)| (OsString::from(name), added(given(name), separator, value));
+    let is_off = matches!(policy, Policy::Base | Policy::Thp) && matches!(memory, Memory::Database(_));
+    Plain {
+        own: is_off.then_some(Own::Off),
+        env: off.iter().map(variable).collect(),
+    }
+}
+
+fn asks_for_pool(given: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    given("GLIBC_TUNABLES").is_some_and(|tunables| tunables.to_string_lossy().contains("malloc.hugetlb"))
+}
+
+/// HotSpot reads it behind its command line, so that it counts whatever is written there.
+const JVM: &str = "_JAVA_OPTIONS";
+/// The option has another name in its releases up to 2.0 than in those since.
+const MIMALLOC: [&str; 2] = ["MIMALLOC_LARGE_OS_PAGES", "MIMALLOC_ALLOW_LARGE_OS_PAGES"];
 
 /// Policies that are the same for every program.
 fn without_technique(policy: Policy) -> Option<Setup> {
@@ -165,6 +242,8 @@ fn usual(policy: Policy, memory: Memory) -> Vec<Technique> {
     match memory {
         Memory::Glibc => vec![Tunables, Preload, Collapse],
         Memory::Jvm => vec![Jvm, Collapse],
+        Memory::Database(_) if policy != Policy::Thp => vec![Technique::Program],
+        Memory::Database(_) => vec![Tunables, Preload, Collapse],
         Memory::Allocator(Allocator::Mimalloc) if policy != Policy::Thp => {
             vec![Preload, Technique::Allocator(Allocator::Mimalloc)]
         }
@@ -210,14 +289,13 @@ fn with(
             ..Setup::default()
         }),
         (Technique::Tunables, _) => variable("GLIBC_TUNABLES", ":", &tunables(policy)),
-        (Technique::Jvm, Policy::Thp) => variable("JAVA_TOOL_OPTIONS", " ", "-XX:+UseTransparentHugePages"),
-        (Technique::Jvm, Policy::Hugetlb(size)) => {
-            let options = format!(
-                "-XX:+UseLargePages -XX:LargePageSizeInBytes={}",
-                size.exact().to_lowercase()
-            );
-            variable("JAVA_TOOL_OPTIONS", " ", &options)
-        }
+        (Technique::Jvm, Policy::Thp) => variable(JVM, " ", "-XX:+UseLargePages -XX:+UseTransparentHugePages"),
+        (Technique::Jvm, Policy::Hugetlb(size)) => variable(JVM, " ", &jvm_pool(size)),
+        (Technique::Program, Policy::Hugetlb(size)) if matches!(memory, Memory::Database(_)) => Some(Setup {
+            words: title.to_owned(),
+            own: Some(Own::Pool(size)),
+            ..Setup::default()
+        }),
         (Technique::Allocator(Allocator::Jemalloc), Policy::Thp) => {
             variable("MALLOC_CONF", ",", "thp:always,metadata_thp:auto")
         }
@@ -238,7 +316,7 @@ const ARENA: Bytes = Bytes::kib(256);
 /// The library, and for `malloc` of a glibc, whose calls it cannot see, the tunables beside it.
 fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsString>) -> Option<Setup> {
     let library = format!("{} that backs the program's own mappings", Technique::Preload.title());
-    let beside = (memory == Memory::Glibc)
+    let beside = matches!(memory, Memory::Glibc | Memory::Database(_))
         .then(|| with(Technique::Tunables, policy, memory, given))
         .flatten();
     Some(Setup {
@@ -252,18 +330,26 @@ fn in_front(policy: Policy, memory: Memory, given: &dyn Fn(&str) -> Option<OsStr
     })
 }
 
-/// The option has another name in its releases up to 2.0 than in those since.
 fn mimalloc() -> Setup {
-    let names = ["MIMALLOC_LARGE_OS_PAGES", "MIMALLOC_ALLOW_LARGE_OS_PAGES"];
     Setup {
         words: format!(
             "{} ({}=1)",
             Technique::Allocator(Allocator::Mimalloc).title(),
-            names.join("=1 ")
+            MIMALLOC.join("=1 ")
         ),
-        env: names.map(|name| (name.into(), "1".into())).into(),
+        env: MIMALLOC.map(|name| (name.into(), "1".into())).into(),
         ..Setup::default()
     }
+}
+
+/// `-UseTransparentHugePages` written out switches hugetlb pages off, too, up to JDK 21, unless their kind is named; from 22 on
+/// there is no such option.
+fn jvm_pool(size: Bytes) -> String {
+    format!(
+        "-XX:+UseLargePages -XX:LargePageSizeInBytes={} -XX:-UseTransparentHugePages -XX:+IgnoreUnrecognizedVMOptions \
+         -XX:+UseHugeTLBFS",
+        size.exact().to_lowercase()
+    )
 }
 
 /// Huge pages for malloc; then its heap grows by whole pages, and large blocks are taken from it instead of being mapped

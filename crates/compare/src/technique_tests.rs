@@ -1,9 +1,9 @@
 //! Which ways to other pages each kind of program has.
 
-use super::{Collapse, Setup, Technique, ThpSwitch, setups};
+use super::{Collapse, Own, Setup, Technique, ThpSwitch, setups};
 use crate::Error;
 use crate::policy::Policy;
-use crate::program::{Allocator, Memory};
+use crate::program::{Allocator, Database, Memory};
 use model::Bytes;
 
 const POOL: Policy = Policy::Hugetlb(Bytes::mib(2));
@@ -78,10 +78,56 @@ fn every_way_has_the_name_that_would_ask_for_it() {
 
 #[test]
 fn variables_that_are_set_are_added_to() {
-    let given = |name: &str| (name == "JAVA_TOOL_OPTIONS").then(|| "-Xss1m".into());
+    let given = |name: &str| (name == "_JAVA_OPTIONS").then(|| "-Xss1m".into());
     let setups = setups(Policy::Thp, Memory::Jvm, None, &given).expect("a way");
+    let options = "-Xss1m -XX:+UseLargePages -XX:+UseTransparentHugePages";
+    assert_eq!(setups[0].env, [("_JAVA_OPTIONS".into(), options.into())]);
+}
+
+#[test]
+fn what_takes_huge_pages_by_itself_is_told_not_to_in_every_arm_without_a_pool() {
+    let of = |policy, memory| chosen(policy, memory).expect("a way");
+    let value = |setup: &Setup, name: &str| {
+        let found = setup.env.iter().find(|(own, _)| own == name);
+        found.map(|(_, value)| value.to_string_lossy().into_owned())
+    };
+    let jvm = of(Policy::Base, Memory::Jvm);
+    let off = "-XX:-UseLargePages -XX:-UseTransparentHugePages";
+    assert_eq!(value(&jvm, "_JAVA_OPTIONS").as_deref(), Some(off));
+    assert!(jvm.words.contains(off), "{}", jvm.words);
+    let mimalloc = Memory::Allocator(Allocator::Mimalloc);
+    for policy in [Policy::Base, Policy::Thp] {
+        assert_eq!(
+            value(&of(policy, mimalloc), "MIMALLOC_ALLOW_LARGE_OS_PAGES").as_deref(),
+            Some("0")
+        );
+    }
+    let by_itself = setups(POOL, mimalloc, Some(Technique::Allocator(Allocator::Mimalloc)), &|_| {
+        None
+    })
+    .expect("a way");
     assert_eq!(
-        setups[0].env,
-        [("JAVA_TOOL_OPTIONS".into(), "-Xss1m -XX:+UseTransparentHugePages".into())]
+        value(&by_itself[0], "MIMALLOC_ALLOW_LARGE_OS_PAGES").as_deref(),
+        Some("1")
     );
+    let jemalloc = of(Policy::Base, Memory::Allocator(Allocator::Jemalloc));
+    assert_eq!(value(&jemalloc, "MALLOC_CONF").as_deref(), Some("thp:never"));
+    let given = |name: &str| (name == "GLIBC_TUNABLES").then(|| "glibc.malloc.hugetlb=2".into());
+    let glibc = setups(Policy::Base, Memory::Glibc, None, &given)
+        .expect("a way")
+        .remove(0);
+    assert_eq!(
+        value(&glibc, "GLIBC_TUNABLES").as_deref(),
+        Some("glibc.malloc.hugetlb=2:glibc.malloc.hugetlb=0")
+    );
+    assert!(of(Policy::System, Memory::Jvm).env.is_empty());
+}
+
+#[test]
+fn a_database_is_set_by_its_own_switch_in_every_arm() {
+    let own = |policy| chosen(policy, Memory::Database(Database::Postgres)).expect("a way").own;
+    assert_eq!(own(Policy::Base), Some(Own::Off));
+    assert_eq!(own(Policy::Thp), Some(Own::Off));
+    assert_eq!(own(POOL), Some(Own::Pool(Bytes::mib(2))));
+    assert_eq!(own(Policy::System), None);
 }

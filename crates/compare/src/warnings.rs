@@ -5,6 +5,8 @@ use std::fmt;
 use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
 use model::{Bytes, Warning};
 
+use crate::warming;
+
 /// The reference moved by more than this from the first third of the runs to the last: more than interleaving should
 /// have to cancel out.
 const DRIFT: f64 = 0.10;
@@ -53,6 +55,7 @@ pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
             .skip(1)
             .filter_map(|arm| memory_bloat(&compare.arms[0], arm)),
     );
+    warnings.extend(warming::all(compare));
     warnings.extend(cut_short(compare));
     warnings
 }

@@ -8,6 +8,7 @@ use host::config::given::{FileKind, Server};
 use model::{Bytes, Unread};
 
 use crate::facts::{default_size, known, persistent, pool_file, pools};
+use crate::jvm::pool_pages;
 use crate::rule::{Case, Reason};
 
 /// A program that is configured to use hugetlb pages.
@@ -190,6 +191,10 @@ fn demands(given: &Given) -> Vec<Demand> {
             bytes: java
                 .jvm
                 .heap_max
+                .map(|heap| {
+                    let page = java.jvm.page_size.unwrap_or(Bytes::mib(2));
+                    Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0))
+                })
                 .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
         });
     let guests = given.guests.iter().flat_map(|guest| {

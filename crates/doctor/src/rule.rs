@@ -249,6 +249,13 @@ impl Case {
         self
     }
 
+    /// A plan does it: its goal as `hugewise plan --for` takes it.
+    pub(super) fn plan(self, goal: impl fmt::Display) -> Self {
+        self.fix(format!(
+            "hugewise plan --for {goal} --output plan.json && sudo hugewise apply plan.json"
+        ))
+    }
+
     /// Not as severe as the rule's findings usually are, or more so.
     pub(super) fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);

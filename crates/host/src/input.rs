@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use model::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, fstatfs, openat};
 use rustix::io::Errno;
 
 /// How long a named pipe may stay silent. Pipes of a shell (`<(...)`, `/dev/stdin`) have no such limit: their writer runs.
@@ -205,6 +205,28 @@ impl Input {
         }
         Ok(bytes)
     }
+}
+
+/// Opens a file that is read piece by piece and may be of any length, such as a trace: a regular file with its length, or a pipe.
+///
+/// # Errors
+/// See [`InputError`].
+pub fn stream(path: &Path) -> Result<(File, Option<u64>), InputError> {
+    let (file, kind) = Input::Result.open(path)?;
+    if kind != FileType::Fifo {
+        let length = file.metadata()?.len();
+        return Ok((file, Some(length)));
+    }
+    let is_named = u64::try_from(fstatfs(&file).map_err(io::Error::from)?.f_type) != Ok(PIPEFS);
+    let begun = Instant::now();
+    // Before there is a writer a pipe seems to be at its end.
+    while !is_ready(&file)? {
+        if is_named && begun.elapsed() >= WRITER_TIMEOUT {
+            return Err(InputError::Silent(WRITER_TIMEOUT));
+        }
+    }
+    fcntl_setfl(&file, OFlags::empty()).map_err(io::Error::from)?;
+    Ok((file, None))
 }
 
 /// Is there something to read, or its end?

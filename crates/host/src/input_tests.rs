@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::{Input, InputError};
+use super::{Input, InputError, stream};
 
 const ALL: [Input; 9] = [
     Input::Result,
@@ -131,4 +131,25 @@ fn text_names_the_line_that_is_none() {
     assert_eq!(why, "line 3 is not UTF-8 text");
     std::fs::write(&path, "one\n").expect("written");
     assert_eq!(Input::Plan.text(&path).expect("text"), "one\n");
+}
+
+#[test]
+fn a_stream_is_a_file_or_a_pipe_of_any_length_and_no_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("long");
+    File::create(&path).expect("a file").set_len(1 << 42).expect("sparse");
+    assert_eq!(stream(&path).expect("opened").1, Some(1 << 42));
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let name = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader));
+    let writing = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        writer.write_all(&[7; 200_000]).expect("written");
+    });
+    let (mut pipe, length) = stream(name.as_ref()).expect("opened");
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut pipe, &mut bytes).expect("read");
+    writing.join().expect("ended");
+    assert_eq!((bytes.len(), length), (200_000, None));
+    let why = stream("/dev/zero".as_ref()).expect_err("refused").to_string();
+    assert!(why.starts_with("it is a device"), "{why}");
 }

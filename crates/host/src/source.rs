@@ -28,6 +28,7 @@ use foreign::Foreign;
 use patience::Reader;
 use reads::Log;
 
+pub use open::End;
 pub(crate) use pieces::whole_lines;
 pub(crate) use reads::Reads;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
@@ -167,6 +168,33 @@ impl Source {
             log.file(path, &bytes);
         }
         bytes
+    }
+
+    /// The end of a file: its last `limit` bytes, and how many are in front of them. For logs.
+    pub fn end(&self, path: &str, limit: Bytes) -> Reading<End> {
+        let end = match &*self.root {
+            Root::Live => match Foreign::parse(path) {
+                Some(foreign) => foreign.end(limit),
+                None => open::own_file(path)
+                    .and_then(|file| file.end(limit))
+                    .map_err(|error| unread(path, &error)),
+            },
+            Root::Directory(root) => {
+                let end = root.file(path).and_then(|file| file.end(limit));
+                end.map_err(|error| unread(path, &error))
+            }
+            Root::Tree(tree) => tree.bytes(path).map(|bytes| {
+                let before = bytes.len().saturating_sub(limit.as_usize());
+                End {
+                    bytes: bytes[before..].to_vec(),
+                    before: before as u64,
+                }
+            }),
+        };
+        if let (Some(log), Ok(End { bytes, before: 0 })) = (&self.log, &end) {
+            log.file(path, &Reading::Known(bytes.clone()));
+        }
+        end.into()
     }
 
     fn read(&self, path: &str, limit: Bytes) -> Reading<Vec<u8>> {

@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod diff;
 pub mod files;
 pub mod gain;
 pub(crate) mod helper;

@@ -104,7 +104,10 @@ impl Recipe {
         let asked: Result<Vec<_>, String> = self.metrics.iter().map(|metric| at(metric).parse()).collect();
         let server = self.server.map(|serve| Server {
             ready: serve.ready.as_deref().map(at),
+            is_daemon: false,
             patience: START_TIMEOUT,
+            warm_up: 1,
+            loads: 1,
             load: at(&serve.load),
             stop: serve.stop.as_deref().map(at),
         });

@@ -159,6 +159,7 @@ fn process(pid: u32, name: &str, backing: &[(PageKind, Bytes)]) -> ProcessPages 
         name: name.to_owned(),
         uid: Reading::Known(0),
         resident: Reading::Known(backing.total()),
+        shared: Reading::Known(hugetlb),
         rss: Reading::Known(Bytes(backing.total().0 - hugetlb.0)),
         hugetlb: Reading::Known(hugetlb),
         page_tables: Reading::Known(Bytes::kib(400)),

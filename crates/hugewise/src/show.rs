@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::typed::Format;
 use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
+use crate::render::layout;
 use crate::render::long::Long;
 use crate::render::look::Look;
 use crate::render::picture::{self, PictureError};
@@ -19,6 +20,11 @@ use crate::render::sheet::Sheet;
 use crate::render::table::Lines;
 use crate::render::{provenance, terminal};
 use crate::results::Doctor;
+
+/// The longest lines of prose.
+const READABLE: u16 = 100;
+/// The longest lines above a picture.
+const PICTURE: usize = 130;
 
 /// Forms of results without charts.
 pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
@@ -76,8 +82,28 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
+    /// Its page from top to bottom, behind the table that leads: heat maps, charts, tables.
+    fn blocks(&self) -> Vec<Block> {
+        let (maps, tables): (Vec<Sheet>, Vec<Sheet>) = self.sheets().into_iter().partition(Sheet::is_heat_map);
+        let figures = self.figures().into_iter().map(Block::Figure);
+        let maps = maps.into_iter().map(Block::Sheet);
+        maps.chain(figures)
+            .chain(tables.into_iter().map(Block::Sheet))
+            .collect()
+    }
+    /// Its tables as CSV by name, where one table does not hold them.
+    fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
+        vec![("", self.csv())]
+    }
     /// Its items as CSV.
     fn csv(&self) -> Lines<'_>;
+}
+
+/// A part of a page.
+#[derive(Debug)]
+pub enum Block {
+    Sheet(Sheet),
+    Figure(Figure),
 }
 
 /// Why a result could not be shown.
@@ -87,6 +113,8 @@ pub enum ShowError {
     Picture(#[from] PictureError),
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
     NoChart,
+    #[error("--chart {name}: this result has no such chart (it has {})", known.join(", "))]
+    NoSuchChart { name: String, known: Vec<String> },
     #[error("this result has no findings (`hugewise doctor` has)")]
     NoFindings,
     #[error("this result is no plan (`hugewise plan` makes them)")]
@@ -125,11 +153,11 @@ pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mu
     let data = &result.data;
     let bytes = match format {
         Format::Json => return json(result, out),
-        Format::Csv => return csv(data.csv(), out),
+        Format::Csv => return tables(data.tables(), out),
         Format::Text => return terminal_text(result, look, out),
         Format::Markdown => return markdown(result, out),
-        Format::Svg => svg(&picture::svg(&heat_maps(data), &charts(data)?)?),
-        Format::Png => picture::png(&heat_maps(data), &charts(data)?)?,
+        Format::Svg => svg(&picture::svg(&head(result), &heat_maps(data), &charts(data)?)?),
+        Format::Png => picture::png(&head(result), &heat_maps(data), &charts(data)?)?,
         Format::Html => return report::write(result, out),
         Format::Sarif => return json(&sarif::log(result, findings(data)?), out),
         Format::Prometheus => safe::printable_lines(&prometheus::text(result, findings(data)?)).into_bytes(),
@@ -140,6 +168,59 @@ pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mu
         }
     };
     Ok(out.write_all(&bytes)?)
+}
+
+/// Writes one chart of a result as a picture.
+pub fn write_chart<T: Show>(
+    result: &Envelope<T>,
+    name: &str,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), ShowError> {
+    let figures = charts(&result.data)?;
+    let Some(figure) = figures.iter().find(|figure| figure.id == name) else {
+        return Err(ShowError::NoSuchChart {
+            name: name.to_owned(),
+            known: figures.into_iter().map(|figure| figure.id).collect(),
+        });
+    };
+    let figure = std::slice::from_ref(figure);
+    let drawn = match format {
+        Format::Png => picture::png(&head(result), &[], figure)?,
+        _ => svg(&picture::svg(&head(result), &[], figure)?),
+    };
+    Ok(out.write_all(&drawn)?)
+}
+
+/// What stands above the charts of a picture, which travels alone: the title, the machine and the verdict.
+fn head<T: Show>(result: &Envelope<T>) -> Vec<String> {
+    let machine = format!(
+        "{}, kernel {}, {}",
+        result.machine.cpu, result.machine.kernel, result.started
+    );
+    let lines = [result.data.title(), machine]
+        .into_iter()
+        .chain(result.data.headlines());
+    let lines = lines.flat_map(|line| layout::folded(&safe::printable(&line), PICTURE));
+    lines.collect()
+}
+
+/// One of many results that follow each other: CSV lines that begin with the time (the heads only `is_first`), or a line of JSON.
+pub fn sample<T: Show>(result: &Envelope<T>, format: Format, is_first: bool) -> Result<Vec<u8>, ShowError> {
+    let mut bytes = Vec::new();
+    if format == Format::Json {
+        serde_json::to_writer(safe::Json(&mut bytes), result)?;
+        bytes.push(b'\n');
+        return Ok(bytes);
+    }
+    tables(result.data.tables(), &mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let times = std::iter::once("time").chain(std::iter::repeat(result.started.as_str()));
+    let lines = times.zip(text.lines()).skip(usize::from(!is_first));
+    Ok(lines
+        .map(|(time, line)| format!("{time},{line}\n"))
+        .collect::<String>()
+        .into_bytes())
 }
 
 /// Its tables, and the one that may be long if it is not.
@@ -201,24 +282,9 @@ pub(crate) fn text<T: Show>(data: &T, look: Look) -> String {
     headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
 }
 
-/// A sentence broken at blanks.
+/// A sentence in lines that are good to read.
 pub(crate) fn wrapped(text: &str, width: u16) -> String {
-    let mut lines = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
-        let needs = word.chars().count();
-        let fits = column + 1 + needs <= usize::from(width.clamp(40, 100));
-        lines += if column == 0 {
-            ""
-        } else if fits {
-            " "
-        } else {
-            "\n"
-        };
-        column = if column > 0 && fits { column + 1 + needs } else { needs };
-        lines += word;
-    }
-    lines + "\n"
+    layout::wrapped(text, width.min(READABLE))
 }
 
 fn markdown<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), ShowError> {
@@ -242,6 +308,19 @@ fn markdown<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), Sh
 fn json<T: Serialize>(result: &T, out: &mut dyn Write) -> Result<(), ShowError> {
     serde_json::to_writer_pretty(safe::Json(&mut *out), result)?;
     Ok(out.write_all(b"\n")?)
+}
+
+/// Several tables have their names above them, and a blank line between them.
+fn tables(tables: Vec<(&'static str, Lines<'_>)>, out: &mut dyn Write) -> Result<(), ShowError> {
+    let has_names = tables.len() > 1;
+    for (number, (name, lines)) in tables.into_iter().enumerate() {
+        if has_names {
+            let gap = if number == 0 { "" } else { "\n" };
+            writeln!(out, "{gap}# {name}")?;
+        }
+        csv(lines, out)?;
+    }
+    Ok(())
 }
 
 fn csv((head, rows): Lines<'_>, out: &mut dyn Write) -> Result<(), ShowError> {

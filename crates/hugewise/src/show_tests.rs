@@ -95,11 +95,16 @@ fn check<T: Show>(result: &Envelope<T>, format: Format, text: &str) {
             let again: Value = serde_json::from_str(text).expect("JSON");
             assert_eq!(again, serde_json::to_value(result).expect("JSON"), "{at}");
         }
-        Format::Csv => csv::Reader::from_reader(text.as_bytes()).records().for_each(|record| {
-            let record = record.expect("a record");
-            let is_formula = |cell: &str| cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err();
-            assert!(!record.iter().any(is_formula), "{at}: {record:?}");
-        }),
+        // Several tables differ in their columns.
+        Format::Csv => csv::ReaderBuilder::new()
+            .flexible(true)
+            .from_reader(text.as_bytes())
+            .records()
+            .for_each(|record| {
+                let record = record.expect("a record");
+                let is_formula = |cell: &str| cell.starts_with(['=', '+', '-', '@']) && cell.parse::<f64>().is_err();
+                assert!(!record.iter().any(is_formula), "{at}: {record:?}");
+            }),
         Format::Html | Format::Svg => assert!(!text.contains("<script>alert"), "{at}"),
         Format::Markdown => assert!(!text.contains("<script"), "{at}"),
         _ => {}

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Context;
@@ -17,14 +17,15 @@ use model::Warning;
 
 use crate::cli::typed::Global;
 use crate::files::{Access, Existing, Target};
-use crate::render::look::Look;
+use crate::render::layout;
+use crate::render::look::{Look, WIDE};
 use crate::render::safe::{printable, printable_lines};
-
-/// Columns where there is no terminal: wide enough that tables do not wrap.
-const WIDE: u16 = 160;
 
 /// What is written to standard output at a time.
 const BUFFER: usize = 64 << 10;
+
+/// Between two lines of progress where there is no terminal.
+const LINE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Bad news that was asked for by exit code.
 const BAD_NEWS: u8 = 1;
@@ -83,11 +84,8 @@ impl Ui {
     /// How text for the result should look.
     pub fn look(&self) -> Look {
         let terminal = self.file.is_none() && io::stdout().is_terminal();
-        let width = terminal_size::terminal_size()
-            .filter(|_| terminal)
-            .map(|(width, _)| width.0);
         Look {
-            width: width.unwrap_or(WIDE),
+            width: if self.file.is_some() { WIDE } else { width(terminal) },
             color: self.color && self.file.is_none(),
             plot: terminal,
         }
@@ -138,6 +136,11 @@ impl Ui {
         self.is_gone
     }
 
+    /// Does the result go to a file that was named?
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Would binary output land on a terminal?
     pub fn shows_on_terminal(&self) -> bool {
         self.file.is_none() && io::stdout().is_terminal()
@@ -186,7 +189,7 @@ impl Ui {
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
     }
 
-    /// A bar on standard error; nothing with `--quiet` or without a terminal.
+    /// A bar on standard error, or without a terminal a line now and then; nothing with `--quiet`.
     pub fn progress(&self) -> Progress {
         let bar = if self.quiet {
             ProgressBar::hidden()
@@ -196,8 +199,19 @@ impl Ui {
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}") {
             bar.set_style(style);
         }
-        Progress(bar)
+        let has_lines = !self.quiet && !io::stderr().is_terminal();
+        Progress {
+            bar,
+            told: has_lines.then(|| Cell::new(Instant::now())),
+        }
     }
+}
+
+/// Of the terminal; else what COLUMNS says, as for ls and ps.
+fn width(is_terminal: bool) -> u16 {
+    let terminal = is_terminal.then(terminal_size::terminal_size).flatten();
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&width| width > 0);
+    terminal.map(|(width, _)| width.0).or_else(named).unwrap_or(WIDE)
 }
 
 /// Standard output, whose reader may go away.
@@ -229,20 +243,29 @@ impl Write for Leaving {
 
 /// A progress bar. It is drawn on updates only: no thread wakes up between two samples.
 #[derive(Debug)]
-pub struct Progress(ProgressBar);
+pub struct Progress {
+    bar: ProgressBar,
+    /// When the last line was written, where there is no terminal.
+    told: Option<Cell<Instant>>,
+}
 
 impl Progress {
     /// How much is done (0 to 1), how long the rest takes, and what is being done.
     pub fn show(&self, done: f64, left: Duration, what: &str) {
-        self.0.set_position((done.clamp(0.0, 1.0) * 1000.0) as u64);
-        self.0
-            .set_message(format!("{} s left  {}", left.as_secs_f64().ceil(), printable(what)));
+        let done = done.clamp(0.0, 1.0);
+        let text = format!("{} s left  {}", left.as_secs_f64().ceil(), printable(what));
+        if let Some(told) = self.told.as_ref().filter(|told| told.get().elapsed() >= LINE_PERIOD) {
+            told.set(Instant::now());
+            complain(&format!("{:.0} %  {text}", done * 100.0));
+        }
+        self.bar.set_position((done * 1000.0) as u64);
+        self.bar.set_message(text);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -312,9 +335,18 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// One line on standard error; nothing if that is closed.
+/// Lines on standard error, broken between words for a terminal; nothing if that is closed.
 fn complain(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let width = terminal_size::terminal_size_of(io::stderr()).map_or(u16::MAX, |(width, _)| width.0);
+    let lines = text.lines().map(|line| {
+        let (indent, words) = line.split_at(line.len() - line.trim_start().len());
+        let broken = layout::wrapped(words, width.saturating_sub(indent.len() as u16));
+        broken
+            .lines()
+            .map(|line| format!("{indent}{line}\n"))
+            .collect::<String>()
+    });
+    let _ = write!(anstream::stderr(), "{}", lines.collect::<String>());
 }
 
 /// One result of many: over the one before on a terminal, as far as it fits; else with a blank line behind it.

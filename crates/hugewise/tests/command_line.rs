@@ -36,12 +36,96 @@ fn wrong_words_name_the_flag_and_what_to_write() {
         (&["snapshot", "/nonexistent/x.tree"], &["/nonexistent/x.tree"]),
         (&[], &["Usage"]),
     ] {
-        let run = common::run(args);
-        assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
-        for part in parts {
-            assert!(run.err.contains(part), "{args:?}: no `{part}` in {}", run.err);
-        }
+        is_refused_with(args, parts);
     }
+}
+
+#[test]
+fn wrong_words_of_simulate_name_the_flag_and_what_to_write() {
+    for (args, parts) in [
+        (
+            &["simulate", "translation", "--machine", "xeon-1"][..],
+            &["--machine", "xeon-1", "xeon-8452y"][..],
+        ),
+        (
+            &["simulate", "translation", "--machine", "/nonexistent.toml"],
+            &["--machine /nonexistent.toml"],
+        ),
+        (
+            &["simulate", "translation", "--pattern", "walk"],
+            &["--pattern", "chase"],
+        ),
+        (
+            &[
+                "simulate",
+                "translation",
+                "--machine",
+                "8452y",
+                "--baseline",
+                "nested:4K/2M",
+            ],
+            &["baseline"],
+        ),
+        (
+            &["simulate", "translation", "--machine", "x5560", "--pages", "1G"],
+            &["xeon-x5560", "1G", "4K, 2M"],
+        ),
+        (
+            &[
+                "simulate",
+                "translation",
+                "--machine",
+                "opteron-885",
+                "--mode",
+                "nested",
+            ],
+            &["opteron-885", "--mode shadow"],
+        ),
+    ] {
+        is_refused_with(args, parts);
+    }
+}
+
+fn is_refused_with(args: &[&str], parts: &[&str]) {
+    let run = common::run(args);
+    assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
+    for part in parts {
+        assert!(run.err.contains(part), "{args:?}: no `{part}` in {}", run.err);
+    }
+}
+
+#[test]
+fn a_word_that_means_a_command_leads_to_it() {
+    for (args, part) in [
+        (&["latency"][..], "hugewise measure latency;"),
+        (&["check"], "hugewise checkup;"),
+        (&["revert"], "hugewise undo;"),
+        (&["docter"], "'doctor'"),
+        (&["measure", "latancy"], "'latency'"),
+        (&["ps", "postgres"], "hugewise explain postgres"),
+        (&["compare", "true"], "hugewise compare -- true"),
+    ] {
+        is_refused_with(args, &[part]);
+    }
+}
+
+#[test]
+fn sizes_and_pages_are_written_alike_everywhere() {
+    for (one, other) in [
+        (&["size", "jvm", "2g"][..], &["size", "jvm", "--heap", "2G"][..]),
+        (&["size", "vm", "64G"], &["size", "vm", "--memory", "64G"]),
+        (&["size", "oracle", "20G"], &["size", "oracle", "--sga", "20G"]),
+        (&["size", "innodb", "20G"], &["size", "innodb", "--buffer-pool", "20G"]),
+        (&["size", "redis", "20G"], &["size", "redis", "--maxmemory", "20G"]),
+        (
+            &["size", "pages", "6G", "--pages", "thp"],
+            &["size", "pages", "6G", "--pages", "2M"],
+        ),
+    ] {
+        assert_eq!(done(one).out, done(other).out, "{one:?}");
+    }
+    is_refused_with(&["size", "jvm"], &["required", "<SIZE>"]);
+    is_refused_with(&["size", "jvm", "2G", "--heap", "3G"], &["cannot be used with"]);
 }
 
 #[test]

@@ -87,6 +87,8 @@ fn what_makes_no_comparison_is_refused_with_what_to_write() {
         (vec!["--smallest-effect", "1", "--", "/bin/true"], "percent sign"),
         (vec!["--metric", "speed", "--", "/bin/true"], "wall, cpu"),
         (vec!["--workload", "oracle"], "memtest, redis"),
+        (vec!["true", "x"], "hugewise compare -- true x"),
+        (vec!["--ready", "true", "--load", "true"], "write --stop COMMAND"),
         (
             vec!["--arms", "base,thp", "--place", "pin=9999", "--", "/bin/true"],
             "CPU 9999",
@@ -203,6 +205,47 @@ fn a_ready_that_hangs_is_ended_and_named() {
         0,
         "neither the question nor the server is left"
     );
+}
+
+#[test]
+fn too_few_runs_are_said_before_the_first_one() {
+    let ended = run(&[
+        "compare",
+        "--arms",
+        "base,system",
+        "--runs",
+        "2",
+        "--warm-up",
+        "0",
+        "--",
+        "true",
+    ]);
+    let first = ended.err.lines().next().unwrap_or_default();
+    assert!(
+        first.contains("--runs 2 cannot show a difference") && first.contains("at least 6 runs"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
+fn progress_has_lines_where_there_is_no_terminal() {
+    let ended = run(&["compare", "--arms", "base,system", "--runs", "2", "--", "sleep", "1.6"]);
+    let is_line = |line: &str| line.contains(" s left  ") && line.contains("block ");
+    assert!(ended.err.lines().any(is_line), "{}", ended.err);
+    let quiet = run(&[
+        "--quiet",
+        "compare",
+        "--arms",
+        "base,system",
+        "--runs",
+        "1",
+        "--warm-up",
+        "0",
+        "--",
+        "true",
+    ]);
+    assert!(!quiet.err.contains(" s left  "), "{}", quiet.err);
 }
 
 /// As in a container whose first process waits only for those that it started: who is orphaned comes to this process.

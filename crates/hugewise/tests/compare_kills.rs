@@ -123,14 +123,15 @@ impl Bench {
         began.elapsed()
     }
 
-    /// Starts a comparison and strikes it at some moment.
-    fn strike(&self, usual: Duration, round: u64, signal: Signal) -> Child {
+    /// Starts a comparison and strikes it at some moment. Gives whether pages were on loan then.
+    fn strike(&self, usual: Duration, round: u64, signal: Signal) -> (Child, bool) {
         let child = self.compare("--log", &self.log(round)).spawn().expect("starts");
         let mut moment = DefaultHasher::new();
         moment.write_u64(SEED + round);
         thread::sleep(usual.mul_f64((moment.finish() % 1000) as f64 / 1000.0));
+        let lends = self.journals() > 0;
         kill_process(Pid::from_child(&child), signal).expect("struck");
-        child
+        (child, lends)
     }
 
     fn journals(&self) -> usize {
@@ -140,11 +141,11 @@ impl Bench {
             .count()
     }
 
-    /// No process lives, the log is whole, and after the next command the pool is as before. Gives whether that one had to mend it.
-    fn assert_as_before(&self, round: u64) -> bool {
+    /// No process lives, the log is whole, and the pool is as before without a further command.
+    fn assert_as_before(&self, round: u64) {
         assert_gone(&format!("round {round}"), self.reference.as_ref(), || left_behind(MARK));
         runs(&self.log(round));
-        let mended = self.journals() > 0;
+        assert_eq!(self.journals(), 0, "round {round}: it did not give back itself");
         let status = hugewise(&["status"]).env("HUGEWISE_STATE_DIR", self.state()).output();
         let status = told(status.expect("runs"));
         assert_eq!(
@@ -170,7 +171,6 @@ impl Bench {
                 self.before
             ));
         }
-        mended
     }
 
     /// The log of the latest comparison that was struck between its first run and its last is gone on with.
@@ -219,13 +219,15 @@ fn after_kill_9_at_any_moment_pools_are_as_before_and_finished_runs_are_kept() {
     let _turn = TURN.lock();
     let bench = Bench::set_up();
     let usual = bench.usual();
-    let mut mended = 0;
+    let mut lent = 0;
     for round in 0..KILLS {
-        bench.strike(usual, round, Signal::KILL).wait().expect("ended");
-        mended += u32::from(bench.assert_as_before(round));
+        let (mut child, lends) = bench.strike(usual, round, Signal::KILL);
+        child.wait().expect("ended");
+        bench.assert_as_before(round);
+        lent += u32::from(lends);
     }
     let has_pool = bench.arms.contains("hugetlb");
-    assert!(mended > 0 || !has_pool, "no kill came while pages were on loan");
+    assert!(lent > 0 || !has_pool, "no kill came while pages were on loan");
     bench.assert_gone_on_with(KILLS);
 }
 
@@ -235,15 +237,13 @@ fn after_ctrl_c_at_any_moment_nothing_is_left_to_mend() {
     let bench = Bench::set_up();
     let usual = bench.usual();
     for round in 0..INTERRUPTS {
-        match bench.strike(usual, round, Signal::INT).wait().expect("ended").code() {
+        let (mut child, _) = bench.strike(usual, round, Signal::INT);
+        match child.wait().expect("ended").code() {
             // It came to its end first, or was ended before it watched for the signal and changed anything.
             Some(0 | 130) | None => {}
             other => panic!("round {round}: {other:?}"),
         }
-        assert!(
-            !bench.assert_as_before(round),
-            "round {round}: it did not give back itself"
-        );
+        bench.assert_as_before(round);
     }
     bench.assert_gone_on_with(INTERRUPTS);
 }
@@ -251,14 +251,84 @@ fn after_ctrl_c_at_any_moment_nothing_is_left_to_mend() {
 /// The kernel kills a child with its parent, but not a grandchild.
 #[test]
 fn after_kill_9_a_program_and_what_it_started_end() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let line = "sleep 64.25 & sh -c 'sleep 64.25; true'";
+    assert_gone_after_kill_9(hugewise(&words_for(folder.path(), line).each_ref().map(String::as_str)));
+}
+
+/// Forked twice, in a session of its own: only its cgroup shows where it came from.
+#[test]
+fn after_kill_9_a_daemon_and_its_cgroup_are_gone() {
+    if cgroup_of_ours().is_none() {
+        return skipped("no cgroup v2 that this test may change");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let line = "sh -c 'setsid sleep 64.25 &'; sleep 64.25; true";
+    let command = hugewise(&words_for(folder.path(), line).each_ref().map(String::as_str));
+    let pid = assert_gone_after_kill_9(command);
+    let base = cgroup_of_ours().expect("as before");
+    let left = || {
+        let names = fs::read_dir(&base).expect("a cgroup").flatten();
+        let prefix = format!("hugewise-{pid}-");
+        let mut names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.any(|name| name.starts_with(&prefix))
+    };
+    assert!(within(|| !left()), "{}", base.display());
+}
+
+/// Where no cgroup can be made, as in most containers.
+#[test]
+fn without_a_cgroup_a_program_and_what_it_started_end_after_kill_9() {
+    let unmount = "umount -a -t cgroup2 && exec \"$@\"";
+    let may = Command::new("unshare")
+        .args(["-m", "sh", "-c", unmount, "sh", "true"])
+        .output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        return skipped("mount namespaces are not permitted");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let line = "sleep 64.25 & setsid -w sh -c 'sleep 64.25; true'";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", unmount, "sh", env!("CARGO_BIN_EXE_hugewise")]);
+    command.args(words_for(folder.path(), line));
+    assert_gone_after_kill_9(command);
+}
+
+/// The cgroup v2 that this process is in, if it may make others below it.
+fn cgroup_of_ours() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let base = Path::new(mount.split(' ').nth(1)?).join(own);
+    let probe = base.join(format!("test-{}", std::process::id()));
+    fs::create_dir(&probe).ok()?;
+    fs::remove_dir(&probe).ok()?;
+    Some(base)
+}
+
+fn words_for(folder: &Path, line: &str) -> [String; 11] {
+    let log = folder.join("log.jsonl").display().to_string();
+    let words = [
+        "compare",
+        "--arms",
+        "base,system",
+        "--runs",
+        "2",
+        "--log",
+        &log,
+        "--",
+        "sh",
+        "-c",
+        line,
+    ];
+    words.map(str::to_owned)
+}
+
+/// Kills a comparison whose program has two sleeps; gives the id that it had.
+fn assert_gone_after_kill_9(mut command: Command) -> u32 {
     let _turn = TURN.lock();
     let reference = reference();
-    let folder = tempfile::tempdir().expect("a directory");
-    let log = folder.path().join("log.jsonl");
-    let line = "sleep 64.25 & sh -c 'sleep 64.25; true'";
-    let words = ["compare", "--arms", "base,system", "--runs", "2", "--log"];
-    let program = [log.to_str().expect("a name"), "--", "sh", "-c", line];
-    let mut command = hugewise(&[&words[..], &program].concat());
     command.env(MARK, std::process::id().to_string());
     let mut child = command
         .stdout(Stdio::null())
@@ -279,6 +349,7 @@ fn after_kill_9_a_program_and_what_it_started_end() {
     kill_process(Pid::from_child(&child), Signal::KILL).expect("struck");
     child.wait().expect("ended");
     assert_gone("after kill -9", reference.as_ref(), || left_behind(MARK));
+    child.id()
 }
 
 #[test]

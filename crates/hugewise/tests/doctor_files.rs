@@ -42,7 +42,7 @@ fn files_are_judged_together_and_nothing_of_this_machine_comes_in() {
     let small = ("sysctl.d/60-pages.conf", "vm.nr_hugepages = 1200\n");
     assert_eq!(found(&[small, POSTGRES, JAVA]), ["E01"], "the second no longer fits");
     assert_eq!(
-        found(&[("sysctl.d/60-pages.conf", "vm.nr_hugepages = 3200\n"), POSTGRES, JAVA]),
+        found(&[("sysctl.d/60-pages.conf", "vm.nr_hugepages = 3400\n"), POSTGRES, JAVA]),
         [""; 0]
     );
     let run = doctor(&[small, POSTGRES, JAVA], &[]);
@@ -55,12 +55,16 @@ fn files_are_judged_together_and_nothing_of_this_machine_comes_in() {
 
 #[test]
 fn what_files_cannot_tell_is_told_in_a_few_lines() {
-    let run = doctor(&[("sysctl.conf", "vm.nr_hugepages = 10\n")], &[]);
+    let sysctl = ("sysctl.conf", "vm.nr_hugepages = 10\n");
+    let brief = doctor(&[sysctl], &[]).out;
+    assert!(brief.starts_with("No fault found; of "), "{brief}");
+    assert!(brief.contains("sysctl.conf: taken as sysctl\n"), "{brief}");
+    let run = doctor(&[sysctl], &["--verbose"]);
     assert_eq!(run.code, Some(0), "{}", run.err);
     let lines = run.out.lines().filter(|line| line.starts_with("  ")).count();
     assert!(lines < 15, "{}", run.out);
     assert!(run.out.contains("only a running machine shows it"), "{}", run.out);
-    let nothing = doctor(&[("limits.conf", "* soft memlock 64\n")], &[]);
+    let nothing = doctor(&[("limits.conf", "* soft memlock 64\n")], &["--verbose"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.out);
     assert!(
         nothing.err.contains("files alone") && nothing.out.contains("B03 D12: no file of that kind was given: unit")

@@ -28,8 +28,13 @@ fn every_point_has_a_spread_and_a_proof() {
     let points = result["data"]["points"].as_array().expect("points");
     assert_eq!(points.len(), 3);
     for point in points {
-        // A machine that is busy may not let it converge; then there is a bound, and never both.
-        assert_ne!(point["ns"].is_object(), point["bound"].is_object(), "{point}");
+        // A machine that is busy may not let it converge; then there is a bound, and never both. It may even disturb every block.
+        assert!(!(point["ns"].is_object() && point["bound"].is_object()), "{point}");
+        if !point["ns"].is_object() && !point["bound"].is_object() {
+            let dropped = ["switches", "migrations", "clock"].map(|name| point["dropped"][name].as_u64());
+            assert!(dropped.into_iter().flatten().sum::<u64>() > 0, "{point}");
+            continue;
+        }
         let ends: Vec<f64> = match point["ns"].is_object() {
             true => ["low", "median", "high"]
                 .map(|name| point["ns"][name].as_f64().expect("a number"))

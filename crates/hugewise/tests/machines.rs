@@ -160,6 +160,59 @@ fn a_snapshot_is_not_overwritten_without_a_yes() {
 }
 
 #[test]
+fn a_checkup_replaces_its_own_files_and_no_others() {
+    let (_, machine) = machines().swap_remove(0);
+    let directory = tempfile::tempdir().expect("a directory");
+    let [report, result] = ["page.html", "result.json"].map(|name| directory.path().join(name));
+    let args = ["--root", text(&machine), "checkup", "--report", text(&report)];
+    done(&args);
+    done(&args);
+    std::fs::write(&result, "{\"mine\": 1}").expect("written");
+    let told = refused(&args);
+    assert!(
+        told.contains("result.json: there is a file that hugewise did not write"),
+        "{told}"
+    );
+    assert_eq!(std::fs::read_to_string(&result).expect("still there"), "{\"mine\": 1}");
+    done(&[&args[..], &["--yes"]].concat());
+    assert!(
+        std::fs::read_to_string(&result)
+            .expect("replaced")
+            .contains("hugewise/checkup")
+    );
+}
+
+#[test]
+fn a_checkup_as_csv_is_a_table_for_each_part() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "cgroup-v2")
+        .expect("a machine");
+    let directory = tempfile::tempdir().expect("a directory");
+    let report = directory.path().join("page.html");
+    let csv = done(&[
+        "--root",
+        text(&machine),
+        "checkup",
+        "--format",
+        "csv",
+        "--report",
+        text(&report),
+    ])
+    .out;
+    let parts: Vec<&str> = csv
+        .split("\n\n")
+        .map(|part| part.lines().next().expect("a name"))
+        .collect();
+    assert_eq!(parts, ["# findings", "# processes", "# virtual machines"]);
+    for part in csv.split("\n\n") {
+        let table = part.split_once('\n').expect("a table").1;
+        let rows = csv::Reader::from_reader(table.as_bytes()).into_records();
+        assert!(rows.into_iter().all(|row| row.is_ok()), "{part}");
+    }
+}
+
+#[test]
 fn measuring_needs_the_machine_itself() {
     let (_, machine) = machines().swap_remove(0);
     let told = refused(&["--root", text(&machine), "measure", "latency"]);

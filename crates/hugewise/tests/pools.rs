@@ -1,11 +1,13 @@
-//! Pages that a measurement borrows from a pool go back: on Ctrl-C at once, after SIGKILL with the next command.
+//! Pages that a measurement borrows from a pool go back: on Ctrl-C at once, after SIGKILL by its guardian, or by the next command.
 
 mod common;
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use common::{Begun, begun_until, hugewise, skipped, told};
+use rustix::process::{Pid, Signal, kill_process};
 
 const OVERCOMMIT: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages";
 
@@ -57,20 +59,36 @@ fn may_borrow() -> bool {
 }
 
 #[test]
-fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
+fn after_a_kill_its_guardian_gives_the_pages_back() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = overcommit();
     let state = tempfile::tempdir().expect("a directory");
     let Some(Begun { mut child, .. }) = may_borrow().then(|| borrowing(state.path())).flatten() else {
         return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
     };
-    assert_eq!(
-        journals(state.path()),
-        1,
-        "the journal is there while pages are borrowed"
-    );
+    assert_eq!(journals(state.path()), 1, "while pages are borrowed");
     child.kill().expect("killed");
     child.wait().expect("ended");
+    let until = Instant::now() + Duration::from_secs(30);
+    while journals(state.path()) != 0 || overcommit() != before {
+        assert!(Instant::now() < until, "{} {}", journals(state.path()), overcommit());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn after_a_kill_of_both_the_next_command_gives_the_pages_back_and_says_so() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = overcommit();
+    let state = tempfile::tempdir().expect("a directory");
+    let Some(Begun { mut child, .. }) = may_borrow().then(|| borrowing(state.path())).flatten() else {
+        return skipped("no pages to borrow: not root, no pool of 2M pages, or it is full already");
+    };
+    let guardian = guardian_of(child.id()).expect("it has one while pages are borrowed");
+    kill_process(guardian, Signal::KILL).expect("killed");
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert_eq!(journals(state.path()), 1);
     let next = told(
         hugewise(&["schema"])
             .env("HUGEWISE_STATE_DIR", state.path())
@@ -81,6 +99,18 @@ fn after_a_kill_the_next_command_gives_the_pages_back_and_says_so() {
     assert!(next.err.contains(&who), "{}", next.err);
     assert_eq!((next.code, journals(state.path())), (Some(0), 0));
     assert_eq!(overcommit(), before);
+}
+
+/// The child of that process that is called so.
+fn guardian_of(parent: u32) -> Option<Pid> {
+    let names = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let mut pids = names.filter_map(|name| name.file_name().to_str()?.parse::<i32>().ok());
+    let is_it = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let of_parent = |(_, rest): (&str, &str)| rest.split(' ').nth(1) == Some(&parent.to_string());
+        stat.split_once("(hugewise-guard) ").is_some_and(of_parent)
+    };
+    Pid::from_raw(pids.find(is_it)?)
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn every_mapping_of_this_process_says_why_it_is_on_base_pages() {
         assert!(mapping["why_base"].is_string(), "{mapping}");
     }
     let text = done(&["ps", &pid, "--vmas"]).out;
-    assert!(text.contains("why base") && text.contains("file or shared"), "{text}");
+    assert!(text.contains("why base") && text.contains(" file "), "{text}");
 }
 
 #[test]
@@ -188,5 +188,30 @@ fn words_that_mean_nothing_together_are_refused() {
     ] {
         let why = refused(words);
         assert!(why.contains(part), "{words:?}: {why}");
+    }
+}
+
+/// What a watch prints until it is ended, line by line.
+fn watched(format: &str, lines: usize) -> Vec<String> {
+    let mut command = hugewise(&["ps", "--top", "1", "--watch", "0.1", "--format", format]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("starts");
+    let out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let read = out.lines().take(lines).collect::<Result<_, _>>().expect("lines");
+    sent("-INT", &child);
+    child.wait().expect("ends");
+    read
+}
+
+#[test]
+fn a_watch_is_a_series_with_times() {
+    let csv = watched("csv", 3);
+    assert!(csv[0].starts_with("time,pid,name,"), "{csv:?}");
+    for line in &csv[1..] {
+        let time = line.split(',').next().expect("a time");
+        assert!(time.starts_with("20") && time.ends_with('Z'), "{line}");
+    }
+    for line in watched("json", 2) {
+        let result: Value = serde_json::from_str(&line).expect("a result in a line");
+        assert!(result["started"].is_string());
     }
 }

@@ -54,6 +54,64 @@ fn the_checkup_of_every_machine_is_one_small_file_that_loads_nothing() {
     }
 }
 
+/// A result of the fixtures.
+fn result(name: &str) -> String {
+    format!("{}/../../fixtures/results/{name}.json", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn one_chart_has_its_title_machine_and_verdict_and_a_wrong_name_lists_all() {
+    let svg = done(&["report", &result("compare"), "--chart", "gains"]).out;
+    for part in [
+        "Compared: /bin/ls /",
+        "AMD EPYC, kernel",
+        "is inconclusive",
+        "thp, wall: ",
+        "gain, %",
+    ] {
+        assert!(svg.contains(part), "{part} in {svg}");
+    }
+    assert!(!svg.contains("Every run by"), "that is another chart");
+    let told = common::refused(&["report", &result("compare"), "--chart", "gain"]);
+    assert!(told.contains("it has gains, runs-wall, runs-cpu"), "{told}");
+}
+
+/// Each sweep is a line of its own: no line goes back and forth between costs of different sweeps.
+#[test]
+fn lines_of_the_tlb_chart_do_not_jump_between_sweeps() {
+    let svg = done(&["report", &result("tlb"), "--chart", "tlb-pages"]).out;
+    assert!(svg.contains("base, sweep 1") && svg.contains("base, sweep 2"), "{svg}");
+}
+
+#[test]
+fn a_page_leads_with_what_to_do_and_ends_with_the_tlb() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let report = directory.path().join("report.html");
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "cgroup-v2")
+        .expect("a machine");
+    let args = [
+        "--root",
+        machine.to_str().expect("plain"),
+        "checkup",
+        "--report",
+        report.to_str().expect("plain"),
+    ];
+    done(&args);
+    let html = std::fs::read_to_string(&report).expect("the page");
+    let place = |part: &str| html.find(part).unwrap_or_else(|| panic!("{part}"));
+    let order = [
+        "class=\"verdict\"",
+        "<h2>What to do",
+        "<h2>Page kinds behind processes",
+        "<h2>error: C01",
+        "<h2>Glossary",
+    ];
+    let places: Vec<usize> = order.map(place).to_vec();
+    assert!(places.is_sorted(), "{places:?}");
+}
+
 #[track_caller]
 fn is_one_small_file(html: &str) {
     assert!(html.len() < 1 << 20, "{} bytes", html.len());

@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use common::{hugewise, refused, sent};
 
 /// Every way to name a file, with its limit. `{}` stands for the file.
-const WAYS: [(&str, &str); 9] = [
+const WAYS: [(&str, &str); 10] = [
+    ("diff {} {}", "256M"),
     ("report {}", "256M"),
     ("apply {} --yes", "16M"),
     ("verify {}", "16M"),

@@ -50,6 +50,9 @@ pub struct Design {
     /// The process and its slices, where pages change in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<InPlace>,
+    /// The loads of each run, where it is one of a server; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads: Option<Loads>,
     /// The order within blocks.
     pub order: Order,
     /// Blocks that were finished: each has every arm once, and the reference twice. In slices of several programs, starts of
@@ -151,6 +154,15 @@ pub struct InPlace {
     pub settle_seconds: f64,
 }
 
+/// How often a server is loaded between its start and its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Loads {
+    /// Loads that do not count, before the others.
+    pub warm_up: u32,
+    /// Loads that count.
+    pub counted: u32,
+}
+
 /// The order of the arms within blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -221,6 +233,9 @@ pub struct Run {
     /// The flip in front of it, where pages change in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Slice>,
+    /// Metrics of each load on a server between its start and its end, in order; `metrics` has their medians.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<BTreeMap<String, f64>>,
 }
 
 /// The flip before a slice, and the pages at its two ends.

@@ -16,6 +16,8 @@ pub struct ProcessPages {
     pub uid: Reading<u32>,
     /// Resident memory including hugetlb pages, which the kernel's own RSS leaves out.
     pub resident: Reading<Bytes>,
+    /// Resident memory that other processes may map, too, without files on a disk: shmem, and hugetlb pages in shared mappings.
+    pub shared: Reading<Bytes>,
     /// The kernel's RSS, without hugetlb.
     pub rss: Reading<Bytes>,
     /// hugetlb pages of all sizes.

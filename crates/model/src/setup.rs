@@ -15,8 +15,34 @@ pub struct Applied {
     pub end: End,
     /// Its changes, in their order.
     pub steps: Vec<Step>,
+    /// Running programs that the plan is for. Most take huge pages at their start only.
+    #[serde(default)]
+    pub programs: Vec<Program>,
     /// What to know about the whole.
     pub notes: Vec<String>,
+}
+
+/// A running program that a plan is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
+    /// Its main process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its systemd service.
+    pub unit: Option<String>,
+    /// When it started; `null` if that could not be read.
+    pub started: Option<String>,
+    /// Did it start after the plan was applied? `null` if that is not known.
+    #[serde(default)]
+    pub since: Option<bool>,
+}
+
+impl Program {
+    /// Is it known to have started after this moment?
+    pub fn is_new(&self) -> bool {
+        self.since == Some(true)
+    }
 }
 
 /// How applying a plan ended.
@@ -90,6 +116,9 @@ pub struct VerifiedPlan {
     pub restarted: bool,
     /// Its changes.
     pub checks: Vec<Check>,
+    /// Running programs that it is for.
+    #[serde(default)]
+    pub programs: Vec<Program>,
 }
 
 /// One change, held against the machine.
@@ -145,6 +174,9 @@ pub struct User {
 pub struct Undone {
     /// Everything that was to be undone, the last change first.
     pub steps: Vec<Back>,
+    /// Processes with pool pages, if some are in use and so could not be taken back.
+    #[serde(default)]
+    pub holders: Vec<User>,
     /// What to know about the whole.
     pub notes: Vec<String>,
 }

@@ -8,6 +8,7 @@ mod machine;
 mod plans;
 mod programs;
 mod results;
+mod traces;
 
 #[cfg(test)]
 mod plans_tests;
@@ -26,7 +27,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     target("tree", machine::tree, machine::trees),
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),
@@ -44,6 +45,7 @@ pub const TARGETS: [Target; 17] = [
     target("journal", plans::journal, plans::journals),
     target("result", results::result, results::made),
     target("runs", results::runs, results::logs),
+    target("trace", traces::trace, traces::traces),
 ];
 
 /// The target of that name.

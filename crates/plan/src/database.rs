@@ -17,24 +17,39 @@ pub(super) fn postgres(
     needs: &[Need],
 ) -> Result<(), PlanningError> {
     must_be_there(drafts, goal, &database.file)?;
-    let mut lines = vec![("huge_pages", "huge_pages = on".to_owned())];
+    let over = host::programs::auto_conf(&database.file, &drafts.host.text(&database.file));
+    let overriding = drafts.host.text(&over);
+    let mut lines = vec![("huge_pages", "on".to_owned())];
     if let Some(page) = database.page {
-        lines.push(("huge_page_size", format!("huge_page_size = {}kB", page.0 >> 10)));
+        lines.push(("huge_page_size", format!("{}kB", page.0 >> 10)));
     }
-    for (name, line) in lines {
+    for (name, value) in lines {
+        let line = format!("{name} = {value}");
         let is_it = |found: &str| sets(&found.to_ascii_lowercase(), name);
-        let draft = drafts.edit(Layer::Application, "postgresql-conf", &database.file, |text| {
-            with_line(text, &line, is_it)
-        });
-        let why = format!("`{line}`: with `try` the server silently uses base pages when the pool is too small");
+        let is_overridden = overriding.lines().any(is_it);
+        let draft = match is_overridden {
+            true => Draft::instruction(
+                Layer::Application,
+                "postgresql-auto-conf",
+                "the server, in psql as a superuser",
+                format!("ALTER SYSTEM SET {name} = '{value}';"),
+            ),
+            false => drafts.edit(Layer::Application, "postgresql-conf", &database.file, |text| {
+                with_line(text, &line, is_it)
+            }),
+        };
+        let why = match is_overridden {
+            true => format!("`{line}`: {over} sets {name} too and comes last; it is written by ALTER SYSTEM only"),
+            false => format!("`{line}`: with `try` the server silently uses base pages when the pool is too small"),
+        };
         drafts.add(
             draft
                 .why(why)
                 .source("PostgreSQL documentation, huge_pages")
-                .restart(format!("systemctl restart {}", database.service)),
+                .restart(restart(database)),
         );
     }
-    cgroup::draft(drafts, &database.service, needs);
+    limits(drafts, database, needs);
     Ok(())
 }
 
@@ -50,15 +65,31 @@ pub(super) fn innodb(
     let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
         with_line_in(text, "[mysqld]", "large-pages", is_it)
     });
-    let restart = format!("systemctl restart {}", database.service);
     drafts.add(
         draft
             .why("requests huge pages for the buffer pool")
             .source("MySQL Reference Manual, Enabling Large Page Support")
-            .restart(restart),
+            .restart(restart(database)),
     );
-    cgroup::draft(drafts, &database.service, needs);
-    shared(drafts, goal, &sharer(&database.user, Some(&database.service), needs))
+    limits(drafts, database, needs);
+    shared(
+        drafts,
+        goal,
+        &sharer(&database.user, database.service.as_deref(), needs),
+    )
+}
+
+fn restart(database: &DatabaseGoal) -> String {
+    match &database.service {
+        Some(service) => format!("systemctl restart {service}"),
+        None => format!("the server that reads {}", database.file),
+    }
+}
+
+fn limits(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) {
+    if let Some(service) = &database.service {
+        cgroup::draft(drafts, service, needs);
+    }
 }
 
 /// `use_large_pages=ONLY` without automatic memory management, and what shmget(SHM_HUGETLB) asks for.
@@ -129,6 +160,6 @@ fn must_be_there(drafts: &Drafts<'_>, goal: &Goal, file: &str) -> Result<(), Pla
             goal,
             format!("{file} is not there (name the server's configuration file)"),
         )),
-        Reading::Unread(why) => Err(PlanningError::new(goal, format!("{why} (try as root)"))),
+        Reading::Unread(why) => Err(PlanningError::new(goal, format!("{why} (try with sudo)"))),
     }
 }

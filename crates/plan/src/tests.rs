@@ -231,6 +231,33 @@ fn a_mount_is_made_now_and_by_a_unit() {
 }
 
 #[test]
+fn a_setting_that_alter_system_made_is_changed_by_alter_system() {
+    let conf = "data_directory = '/var/lib/postgresql/15/main'\nhuge_pages = try\n";
+    let tree = small().file("/etc/postgresql/15/main/postgresql.conf", conf).file(
+        "/var/lib/postgresql/15/main/postgresql.auto.conf",
+        "huge_pages = 'try'\n",
+    );
+    let source = Source::from_tree("test", tree);
+    let goal = "postgres:/etc/postgresql/15/main/postgresql.conf,service=none";
+    let plan = planned(&source, &[wanted(goal, &[(TWO, 540)])]);
+    let last = plan.changes.last().expect("a change");
+    assert!(matches!(&last.target, Target::Instruction { .. }), "{last:?}");
+    assert_eq!(
+        last.after.text().as_deref(),
+        Some("ALTER SYSTEM SET huge_pages = 'on';")
+    );
+    assert!(
+        last.why.contains("/var/lib/postgresql/15/main/postgresql.auto.conf"),
+        "{}",
+        last.why
+    );
+    assert_eq!(
+        last.risk.restart,
+        ["the server that reads /etc/postgresql/15/main/postgresql.conf"]
+    );
+}
+
+#[test]
 fn configuration_files_of_databases_are_changed_in_one_line() {
     let conf = "shared_buffers = 1GB\nhuge_pages = try # default\nport = 5432\n";
     let tree = small()

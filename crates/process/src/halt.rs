@@ -8,6 +8,7 @@ use host::Source;
 use host::processes::Stat;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::cgroup::Folder;
 use super::handles::Handles;
 use super::tree;
 
@@ -18,13 +19,17 @@ const POLL_PERIOD: Duration = Duration::from_micros(200);
 /// Between being asked to end and being killed.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Stops the process group that `root` leads and all that descend from it, and waits until none of their threads runs. `report`
-/// gets their ids before any of them is stopped by itself.
+/// Stops all that descend from `root`, and waits until none of their threads runs: its cgroup, or else the process group that it leads
+/// and those outside. `report` gets the ids of these before any of them is stopped by itself.
 ///
 /// # Errors
 /// If a thread is still not stopped after seconds; names it.
 pub fn stop(source: &Source, root: u32, report: impl Fn(&[u32])) -> io::Result<()> {
     let until = Instant::now() + STOP_TIMEOUT;
+    if let Some(cgroup) = Folder::of(source, root) {
+        let is_frozen = cgroup.freeze(until)?;
+        return is_frozen.then_some(()).ok_or_else(|| not_stopped(root));
+    }
     signal_group(root, Signal::STOP);
     loop {
         // New children may have come until the last of them was stopped, so all are asked again.
@@ -38,16 +43,23 @@ pub fn stop(source: &Source, root: u32, report: impl Fn(&[u32])) -> io::Result<(
         let running: Vec<u32> = family.pids.into_iter().filter(|&pid| is_running(source, pid)).collect();
         let Some(first) = running.first() else { return Ok(()) };
         if Instant::now() >= until {
-            let why = format!("process {first} does not stop (a device or a file system keeps it waiting?)");
-            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            return Err(not_stopped(*first));
         }
         running.iter().for_each(|&pid| signal(pid, Signal::STOP));
         thread::sleep(POLL_PERIOD);
     }
 }
 
+fn not_stopped(pid: u32) -> io::Error {
+    let why = format!("process {pid} does not stop (a device or a file system keeps it waiting?)");
+    io::Error::new(io::ErrorKind::TimedOut, why)
+}
+
 /// Continues them.
 pub fn go_on(source: &Source, root: u32) {
+    if let Some(cgroup) = Folder::of(source, root) {
+        return cgroup.thaw();
+    }
     // Children with groups of their own first, so that none waits for one that is stopped.
     tree::of(source, root)
         .pids
@@ -66,6 +78,9 @@ pub fn ask_to_end(source: &Source, root: u32) {
             .skip(1)
             .for_each(|pid| signal(pid, signal_of));
         signal_group(root, signal_of);
+    }
+    if let Some(cgroup) = Folder::of(source, root) {
+        cgroup.thaw();
     }
 }
 

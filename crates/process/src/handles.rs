@@ -44,6 +44,10 @@ impl Handles {
         self.0.extend(others.0);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Signals all of them; fails only for those that have ended, or belong to another user.
     pub(crate) fn signal(&self, signal: Signal) {
         for process in &self.0 {
@@ -96,7 +100,7 @@ pub(crate) fn has_ended_within(process: &OwnedFd, time: Duration) -> Result<bool
 /// programs leave, this is one system call. A group whose members all belong to another user cannot be killed, and is not waited for.
 pub(crate) fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -> bool {
     let mut ended = BTreeSet::new();
-    while test_kill_process_group(leader).is_ok() {
+    while has_members(leader) {
         let Some(members) = tree::group(source, leader.as_raw_nonzero().get()) else {
             return false;
         };
@@ -110,6 +114,11 @@ pub(crate) fn group_has_ended_by(source: &Source, leader: Pid, until: Instant) -
         ended.extend(members);
     }
     true
+}
+
+/// Are there any, be it some that have ended and were not waited for?
+pub(crate) fn has_members(leader: Pid) -> bool {
+    test_kill_process_group(leader).is_ok()
 }
 
 /// Kills a process group at once: the kernel lets no member fork in between.

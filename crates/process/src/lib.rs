@@ -4,18 +4,25 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[cfg(target_arch = "x86_64")]
+pub mod capture;
+mod cgroup;
+mod ended;
 mod guard;
 pub mod halt;
 mod handles;
 mod outputs;
 mod process;
 mod spawn;
+#[cfg(target_arch = "x86_64")]
+pub mod steps;
 mod syscall;
 pub mod tree;
 mod watch;
 
+pub use ended::{Counts, Cpu, Ended};
+pub use guard::{at_end, guarded};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
-pub use spawn::{Bound, Failure, Order, Step, ThpSwitch};
-pub use syscall::Ended;
+pub use spawn::{Bound, Failure, Order, Output, Step, ThpSwitch};
 pub use watch::{Attention, Seen, Watch, cpu_time};

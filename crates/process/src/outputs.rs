@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use model::Bytes;
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::stdio::stderr;
 
 /// The end of an output is kept up to this size: programs sum up at their end.
 pub const KEPT: Bytes = Bytes::mib(1);
@@ -21,6 +22,8 @@ pub struct Outputs {
     pub output: File,
     /// Standard error.
     pub errors: File,
+    /// Are they memory of this program? A file of others is neither read nor shortened.
+    is_own: bool,
 }
 
 impl Outputs {
@@ -30,17 +33,35 @@ impl Outputs {
     /// If the kernel gives none.
     pub fn new() -> io::Result<Self> {
         let (output, errors) = (memory("hugewise-output")?, memory("hugewise-errors")?);
-        Ok(Self { output, errors })
+        Ok(Self {
+            output,
+            errors,
+            is_own: true,
+        })
+    }
+
+    /// Both are the standard error of this process.
+    ///
+    /// # Errors
+    /// If it is closed.
+    #[allow(clippy::disallowed_methods, reason = "handed on; nothing is printed here")]
+    pub fn passed() -> io::Result<Self> {
+        let own = || Ok::<_, io::Error>(File::from(stderr().try_clone_to_owned()?));
+        Ok(Self {
+            output: own()?,
+            errors: own()?,
+            is_own: false,
+        })
     }
 
     /// What it wrote to standard output so far.
     pub fn output(&self) -> String {
-        tail(&self.output)
+        self.tail(&self.output)
     }
 
     /// What it wrote to standard error so far.
     pub fn errors(&self) -> String {
-        tail(&self.errors)
+        self.tail(&self.errors)
     }
 
     /// All that it wrote: output, then errors.
@@ -50,8 +71,15 @@ impl Outputs {
 
     /// Gives back the memory of all but the ends, where they became long. Was there any? Then more may come soon.
     pub fn shorten(&self) -> bool {
+        if !self.is_own {
+            return false;
+        }
         let [output, errors] = [&self.output, &self.errors].map(shorten);
         output || errors
+    }
+
+    fn tail(&self, file: &File) -> String {
+        if self.is_own { tail(file) } else { String::new() }
     }
 }
 

@@ -9,15 +9,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chase::counters::program::{Attached, Event};
+use chase::counters::switches::Switches;
 use host::Source;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open};
 
-use crate::guard::Place;
+use crate::cgroup::Cgroup;
+use crate::ended::Ended;
+use crate::guard::{self, Place};
 use crate::handles::{self, END_TIMEOUT, Handles};
 use crate::outputs::Outputs;
-use crate::spawn::{Failure, Order, Step};
-use crate::syscall::{self, Ended};
+use crate::spawn::{Failure, Order, Output, Step};
+use crate::syscall;
 use crate::tree;
 use crate::watch::{Attention, Seen, Watch};
 
@@ -40,8 +43,13 @@ pub struct Process {
     reaped: bool,
     watch: Watch,
     attached: Option<Attached>,
+    switches: Option<io::Result<Switches>>,
     pause: Duration,
     may_leave_servers: bool,
+    /// It holds all that descends from it.
+    cgroup: Option<Cgroup>,
+    /// Those that came to this process before, where there is no cgroup.
+    orphans: Option<Vec<u32>>,
     /// The group and those that descend from it, as the guardian knows them.
     _group: Place,
     descendants: RefCell<BTreeMap<u32, Place>>,
@@ -51,7 +59,7 @@ pub struct Process {
 pub struct Done {
     /// From its start to its end, or to when it was ended.
     pub wall: Duration,
-    /// Its accounts.
+    /// How it ended, and what it used.
     pub ended: Ended,
     /// What it wrote.
     pub outputs: Arc<Outputs>,
@@ -73,13 +81,21 @@ pub enum WaitError {
 }
 
 impl Process {
-    /// Starts it. Processes with sessions of their own may outlive it, if `may_leave_servers` says so.
+    /// Starts it, in a cgroup of its own where that is possible. Processes with sessions of their own may outlive it, if
+    /// `may_leave_servers` says so; then it has none.
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
     pub fn start(order: &Order<'_>, attention: Attention, may_leave_servers: bool) -> Result<Self, Failure> {
-        let outputs = Outputs::new().map_err(|error| Step::Files.failed(error))?;
-        let started = order.start(&outputs)?;
+        let outputs = match order.output {
+            Output::Kept => Outputs::new(),
+            Output::Passed => Outputs::passed(),
+        };
+        let outputs = outputs.map_err(|error| Step::Files.failed(error))?;
+        let cgroup = if may_leave_servers { None } else { Cgroup::new() };
+        let is_alone = cgroup.is_none() && !may_leave_servers;
+        let orphans = is_alone.then(|| guard::adopt_orphans(&Source::live()));
+        let started = order.start(&outputs, cgroup, !may_leave_servers)?;
         let handle = pidfd_open(started.pid, PidfdFlags::empty()).map_err(|error| {
             handles::kill_group(started.pid);
             let _ = syscall::wait(started.pid);
@@ -94,8 +110,11 @@ impl Process {
             reaped: false,
             watch: Watch::new(attention),
             attached: started.counters,
+            switches: started.switches,
             pause: FIRST_PERIOD,
             may_leave_servers,
+            cgroup: started.cgroup,
+            orphans,
             _group: started.place,
             descendants: RefCell::default(),
         })
@@ -226,7 +245,7 @@ impl Process {
         let _ = rustix::process::kill_process(self.pid, Signal::TERM);
     }
 
-    /// Its accounts. What it started and left behind ends with it, and has ended when this returns.
+    /// What it used. What it started and left behind ends with it, and has ended when this returns.
     ///
     /// # Errors
     /// The kernel's.
@@ -252,6 +271,11 @@ impl Process {
         self.attached.as_mut().map_or_else(Vec::new, Attached::read)
     }
 
+    /// The records of its context switches, if they were ordered and were not taken yet, or why there are none.
+    pub fn switches(&mut self) -> Option<io::Result<Switches>> {
+        self.switches.take()
+    }
+
     /// Those that descend from it, as far as that is known, and have left its group.
     fn outside(&self, source: &Source) -> Handles {
         let known = self.descendants.borrow();
@@ -259,10 +283,12 @@ impl Process {
         for (&pid, place) in known.iter().filter(|(pid, _)| self.is_outside(**pid)) {
             found.extend(Handles::with_descendants(source, pid, || place.is_same(source, pid)));
         }
-        let now = tree::of(source, self.id()).pids.into_iter();
-        found.extend(Handles::of(
-            now.filter(|pid| !known.contains_key(pid) && self.is_outside(*pid)),
-        ));
+        // Those of a process that has ended descend from another one now.
+        if self.ended_after.is_none() {
+            let now = tree::of(source, self.id()).pids.into_iter();
+            let is_new = |pid: &u32| !known.contains_key(pid) && self.is_outside(*pid);
+            found.extend(Handles::of(now.filter(is_new)));
+        }
         found
     }
 
@@ -272,17 +298,29 @@ impl Process {
         group.is_some_and(|group| group != self.pid)
     }
 
-    /// Kills all of it, waits until all have ended, and gives the accounts of the first. The group is there as long as its leader
-    /// has not been waited for, so that its number means no other.
+    /// Kills all of it, waits until all have ended, and gives what they used. The group is there as long as its leader has not been
+    /// waited for, so that its number means no other.
     fn kill_with(&mut self, outside: &Handles) -> io::Result<Ended> {
+        let has_left_others = self.cgroup.as_ref().is_some_and(|cgroup| cgroup.end(self.id()));
         handles::kill_group(self.pid);
         outside.signal(Signal::KILL);
         let ended = syscall::wait(self.pid)?;
         self.reaped = true;
         let until = Instant::now() + END_TIMEOUT;
+        let has_left_others =
+            has_left_others || !outside.is_empty() || handles::has_members(self.pid) || self.has_orphans();
         handles::group_has_ended_by(&Source::live(), self.pid, until);
         outside.have_ended_by(until);
-        Ok(ended)
+        Ok(ended.of_all(self.cgroup.take().and_then(Cgroup::close), has_left_others))
+    }
+
+    /// Without a cgroup: did processes that descend from it lose their parents, as daemons do? Nothing adds up what they use.
+    fn has_orphans(&self) -> bool {
+        let is_new = |before: &Vec<u32>| {
+            let now = guard::adopt_orphans(&Source::live());
+            now.iter().any(|pid| !before.contains(pid))
+        };
+        self.orphans.as_ref().is_some_and(is_new)
     }
 }
 
@@ -305,3 +343,7 @@ impl Drop for Process {
         let _ = self.kill_with(&outside);
     }
 }
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;

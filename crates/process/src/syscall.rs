@@ -1,20 +1,29 @@
-//! The calls that need `unsafe`: forking, and what a forked process does to itself; the end of a child; memory shared with it.
+//! The calls that need `unsafe`: making a process, and what it does to itself; the end of a child; memory shared with it.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_long, c_ulong};
+#[cfg(target_arch = "x86_64")]
+use std::arch::asm;
+use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::slice;
 
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+use crate::cgroup::Cgroup;
+use crate::ended::{Counts, Cpu, Ended};
 use crate::guard::Slot;
-use crate::spawn::ThpSwitch;
+use crate::spawn::{Image, ThpSwitch};
 
 /// `linux/prctl.h`, not in libc yet: memory that was advised keeps its huge pages (Linux 6.18).
 const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
+/// Bytes of a child's stack; the C library gives the children of its `posix_spawn` half as much.
+const STACK: usize = 64 << 10;
 
 /// Gives the id of a copy of this process that runs `life` with all signals blocked, and ends with it.
 pub(crate) fn fork(life: impl FnOnce()) -> io::Result<Pid> {
@@ -33,6 +42,123 @@ pub(crate) fn fork(life: impl FnOnce()) -> io::Result<Pid> {
             Pid::from_raw(pid).ok_or_else(io::Error::last_os_error)
         }
     }
+}
+
+/// The child has the memory and the files of this process, and this thread waits for it.
+const SHARED: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
+/// `linux/sched.h` (Linux 5.7); libc's constant of that name has lost this bit.
+const CLONE_INTO_CGROUP: u64 = 1 << 33;
+
+/// Gives the id of a child that runs `life` in the memory and with the files of this process, all signals blocked, while this thread
+/// waits until the child has executed a program or `life` is over. A copy of this process would take longer than a short program.
+/// What `life` takes of memory and does not leave to this thread is never given back. Is there no process that may be started in the
+/// cgroup, it is none.
+pub(crate) fn vfork(mut life: &mut dyn FnMut(), cgroup: &mut Option<Cgroup>) -> io::Result<Pid> {
+    let mut stack = Box::<[u128]>::new_uninit_slice(STACK / size_of::<u128>());
+    let argument: *mut c_void = (&raw mut life).cast();
+    let blocked = Blocked::all();
+    // SAFETY: the child has the stack and `life` to itself, as this thread goes on only once the child has left both. To malloc and to
+    // all locks it is this thread, which none of them can tell from the child; no handler of a signal runs in it.
+    let into = |cgroup: &Cgroup| unsafe { clone_into(cgroup.handle(), &mut stack, argument) }.ok();
+    let mut pid = cgroup.as_ref().and_then(into);
+    if pid.is_none() {
+        // SAFETY: likewise.
+        let number = unsafe {
+            libc::clone(
+                run,
+                stack.as_mut_ptr_range().end.cast(),
+                SHARED | libc::SIGCHLD,
+                argument,
+            )
+        };
+        pid = Pid::from_raw(number.max(0));
+        pid.and(cgroup.take()).into_iter().for_each(Cgroup::give_up);
+    }
+    let pid = pid.ok_or_else(io::Error::last_os_error);
+    drop(blocked);
+    pid
+}
+
+/// `clone3`, which has no wrapper in the C library: only by it a process starts in a cgroup. Moving there takes 12 ms, as the kernel waits
+/// for all CPUs.
+///
+/// # Safety
+/// The stack, and what the argument points to, are the child's alone until this returns, and [`run`] may run in it.
+#[cfg(target_arch = "x86_64")]
+unsafe fn clone_into(
+    cgroup: BorrowedFd<'_>,
+    stack: &mut [MaybeUninit<u128>],
+    argument: *mut c_void,
+) -> Result<Pid, Errno> {
+    let arguments = libc::clone_args {
+        flags: CLONE_INTO_CGROUP | u64::from(SHARED.cast_unsigned()),
+        exit_signal: libc::SIGCHLD.cast_unsigned().into(),
+        stack: stack.as_mut_ptr().expose_provenance() as u64,
+        stack_size: size_of_val(stack) as u64,
+        cgroup: cgroup.as_raw_fd().cast_unsigned().into(),
+        // SAFETY: all-zero is valid in numbers, and means that nothing else is wanted.
+        ..unsafe { std::mem::zeroed() }
+    };
+    let result: i64;
+    // SAFETY: the arguments outlive the call and are as long as stated. The parent comes out behind the call as it went in; the
+    // child has the registers of its parent but its own stack, whose end is aligned as calls want it, and ends here.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r8",
+            "call r9",
+            "mov edi, eax",
+            "mov eax, {exit}",
+            "syscall",
+            "2:",
+            exit = const libc::SYS_exit,
+            in("rdi") &raw const arguments,
+            in("rsi") size_of::<libc::clone_args>(),
+            in("r8") argument,
+            in("r9") run as extern "C" fn(*mut c_void) -> c_int,
+            inlateout("rax") libc::SYS_clone3 => result,
+            out("rcx") _,
+            out("r11") _,
+        );
+    }
+    let number = result as i32;
+    Pid::from_raw(number.max(0)).ok_or_else(|| Errno::from_raw_os_error(-number))
+}
+
+/// Not tried on other CPUs.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn clone_into(_: BorrowedFd<'_>, _: &mut [MaybeUninit<u128>], _: *mut c_void) -> Result<Pid, Errno> {
+    Err(Errno::NOSYS)
+}
+
+/// The child's life, and its exit status if it executed no program.
+extern "C" fn run(life: *mut c_void) -> c_int {
+    // SAFETY: it is what `vfork` passed.
+    let life = unsafe { &mut *life.cast::<&mut dyn FnMut()>() };
+    life();
+    127
+}
+
+/// Becomes the program, or gives why not. What is executable, but of no format that the kernel knows, is a script of the shell.
+pub(crate) fn execute(image: &Image) -> io::Error {
+    let (words, variables) = (image.words.places(), image.variables.places());
+    // SAFETY: both lists end with null, and all that they point to outlives the call.
+    unsafe { libc::execvpe(image.file.as_ptr(), words.as_ptr(), variables.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// In a child: has a table of files of its own from here on, with these as standard input, output and error.
+pub(crate) fn take_files(files: [BorrowedFd<'_>; 3]) -> io::Result<()> {
+    // SAFETY: a copy of the table changes nothing for those that use files of it.
+    unsafe { unshare_unsafe(UnshareFlags::FILES) }?;
+    for (number, file) in (0..).zip(files) {
+        // SAFETY: the table is the child's own, and nothing uses standard files in it before its program does.
+        checked(unsafe { libc::dup2(file.as_raw_fd(), number) }.into())?;
+    }
+    Ok(())
 }
 
 /// No signal reaches this thread, or a child that it forks, for as long as this lives.
@@ -58,12 +184,13 @@ impl Drop for Blocked {
     }
 }
 
-/// In a forked process: no signal is blocked, as a program expects it.
+/// In a child: no signal is blocked, and none ignored by the wish of Rust's runtime, as a program expects it.
 pub(crate) fn unblock_signals() {
-    // SAFETY: all-zero is a valid set, which these calls fill in and read.
+    // SAFETY: all-zero is a valid set, which these calls fill in and read; the table of handlers is the child's own.
     unsafe {
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
     }
 }
@@ -88,16 +215,43 @@ pub(crate) fn only_file() -> BorrowedFd<'static> {
     unsafe { BorrowedFd::borrow_raw(0) }
 }
 
-/// In a forked process: sets the THP switch of this process and its children.
-pub(crate) fn switch_thp(switch: ThpSwitch) -> io::Result<()> {
-    let flags = match switch {
-        ThpSwitch::Left => return Ok(()),
-        ThpSwitch::Off => 0,
-        ThpSwitch::ExceptAdvised => PR_THP_DISABLE_EXCEPT_ADVISED,
-    };
-    let (on, unused): (c_ulong, c_ulong) = (1, 0);
+/// The THP switch of this process, which a child has by exec, as long as this lives.
+pub(crate) struct Switched {
+    before: Option<c_ulong>,
+}
+
+impl Switched {
+    pub(crate) fn to(switch: ThpSwitch) -> io::Result<Self> {
+        let state = match switch {
+            ThpSwitch::Left => return Ok(Self { before: None }),
+            ThpSwitch::Off => 1,
+            ThpSwitch::ExceptAdvised => 1 | PR_THP_DISABLE_EXCEPT_ADVISED,
+        };
+        let unused: c_ulong = 0;
+        // SAFETY: the call takes no pointer.
+        let before = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, unused, unused, unused, unused) };
+        checked(before.into())?;
+        switch_thp(state)?;
+        Ok(Self {
+            before: Some(before as c_ulong),
+        })
+    }
+}
+
+impl Drop for Switched {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // Fails only in a process that is being killed.
+            let _ = switch_thp(before);
+        }
+    }
+}
+
+/// 0 for on; 1 for off, with flags: as the kernel reports it.
+fn switch_thp(state: c_ulong) -> io::Result<()> {
+    let unused: c_ulong = 0;
     // SAFETY: the call changes a flag of this process's memory only and takes no pointer.
-    checked(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, on, flags, unused, unused) }.into())
+    checked(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, state & 1, state & !1, unused, unused) }.into())
 }
 
 /// Binds this thread's memory to the nodes of a mask, or interleaves it over them.
@@ -139,24 +293,15 @@ pub(crate) fn at_exit(done: extern "C" fn()) -> io::Result<()> {
     }
 }
 
-/// How a child ended and what it used, its own children that it waited for included.
-pub struct Ended {
-    /// Its exit status.
-    pub status: std::process::ExitStatus,
-    /// CPU seconds in user mode.
-    pub user: f64,
-    /// CPU seconds in the kernel.
-    pub system: f64,
-    /// The largest resident set of any one process, in bytes.
-    pub max_rss: u64,
-    /// Minor faults.
-    pub faults: u64,
-    /// Major faults.
-    pub major_faults: u64,
-    /// Voluntary context switches.
-    pub waits: u64,
-    /// Involuntary context switches.
-    pub preemptions: u64,
+/// The most memory that this process ever had in use, in bytes.
+pub(crate) fn own_peak() -> u64 {
+    // SAFETY: all-zero is a valid rusage, and the call only fills in what it is given.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    usage.ru_maxrss.cast_unsigned() * 1024
 }
 
 /// The exit status of a child, which is left to be waited for.
@@ -199,12 +344,16 @@ pub(crate) fn wait(pid: Pid) -> io::Result<Ended> {
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ok(Ended {
         status: std::process::ExitStatus::from_raw(status),
-        user: seconds(usage.ru_utime),
-        system: seconds(usage.ru_stime),
         max_rss: usage.ru_maxrss.cast_unsigned() * 1024,
-        faults: usage.ru_minflt.cast_unsigned(),
-        major_faults: usage.ru_majflt.cast_unsigned(),
-        waits: usage.ru_nvcsw.cast_unsigned(),
-        preemptions: usage.ru_nivcsw.cast_unsigned(),
+        cpu: Some(Cpu {
+            user: seconds(usage.ru_utime),
+            system: seconds(usage.ru_stime),
+        }),
+        counts: Some(Counts {
+            faults: usage.ru_minflt.cast_unsigned(),
+            major_faults: usage.ru_majflt.cast_unsigned(),
+            waits: usage.ru_nvcsw.cast_unsigned(),
+            preemptions: usage.ru_nivcsw.cast_unsigned(),
+        }),
     })
 }

@@ -6,6 +6,8 @@ use host::Source;
 use host::processes::Stat;
 use model::{Cause, Reading, Unread};
 
+use crate::cgroup::Folder;
+
 /// A process with its descendants.
 #[derive(Debug, Default)]
 pub struct Family {
@@ -15,13 +17,16 @@ pub struct Family {
     pub not_whole: Option<Unread>,
 }
 
-/// The process itself first. Threads start processes, too, so every thread's children are read
+/// The process itself first, and those in its cgroup, if it has one of its own. Threads start processes, too, so every thread's children are read
 /// (`/proc/PID/task/TID/children`). On a kernel without that file (CONFIG_PROC_CHILDREN) the parent of every process is read instead.
 pub fn of(source: &Source, root: u32) -> Family {
     let mut family = Family {
         pids: vec![root],
         not_whole: None,
     };
+    if let Some(cgroup) = Folder::of(source, root) {
+        family.add(cgroup.pids().into_iter());
+    }
     let mut next = 0;
     while let Some(&pid) = family.pids.get(next) {
         next += 1;
@@ -86,6 +91,30 @@ pub fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
     Some(pids.filter(is_member).collect())
 }
 
+/// Those that have this variable (`NAME=VALUE`) since they executed a program, as far as this process may read that.
+pub fn with_variable(source: &Source, variable: &[u8]) -> Vec<u32> {
+    let has_it = |pid: &u32| {
+        let bytes = source.bytes(&format!("/proc/{pid}/environ")).into_result();
+        let bytes = bytes.unwrap_or_default();
+        bytes.split(|byte| *byte == 0).any(|one| one == variable)
+    };
+    let names = source.list("/proc").into_result().unwrap_or_default();
+    let pids = names.iter().filter_map(|name| name.parse().ok());
+    pids.filter(has_it).collect()
+}
+
+/// The children of all its threads; none where the kernel does not list them (CONFIG_PROC_CHILDREN).
+pub(crate) fn children(source: &Source, pid: u32) -> Vec<u32> {
+    let of_task = |task: u32| source.text(&format!("/proc/{pid}/task/{task}/children")).into_result();
+    let lists = tasks(source, pid).into_iter().filter_map(|task| of_task(task).ok());
+    let parse = |list: String| {
+        list.split_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect::<Vec<u32>>()
+    };
+    lists.flat_map(parse).collect()
+}
+
 /// The threads of a process; none of one that is gone.
 pub fn tasks(source: &Source, pid: u32) -> Vec<u32> {
     let tasks = source.list(&format!("/proc/{pid}/task")).into_result();
@@ -95,7 +124,7 @@ pub fn tasks(source: &Source, pid: u32) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{group, of};
+    use super::{group, of, with_variable};
     use host::{Source, Tree};
 
     #[test]
@@ -132,6 +161,16 @@ mod tests {
         let machine = with(&[(7, 1), (8, 7)]).file("/proc/8/stat", "garbled");
         let family = of(&Source::from_tree("made", machine), 7);
         assert!(family.not_whole.is_some(), "{:?}", family.pids);
+    }
+
+    #[test]
+    fn a_variable_is_that_of_its_whole_text() {
+        let machine = [(7, "A=1\0MARK=12\0"), (8, "MARK=1\0"), (9, "XMARK=1\0B=MARK=1\0")];
+        let machine = machine.into_iter().fold(Tree::default(), |machine, (pid, variables)| {
+            machine.file(&format!("/proc/{pid}/environ"), variables)
+        });
+        let machine = Source::from_tree("made", machine.file("/proc/10/stat", ""));
+        assert_eq!(with_variable(&machine, b"MARK=1"), [8]);
     }
 
     #[test]

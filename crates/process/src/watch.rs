@@ -8,6 +8,7 @@ use host::processes::status::Status;
 use model::compare::Looks;
 use model::{Backing, Bytes, Cause, Unread};
 
+use crate::syscall::own_peak;
 use crate::tree;
 
 /// How closely a program is looked at.
@@ -241,10 +242,10 @@ impl Watch {
         Ok((own, text))
     }
 
-    /// What it comes to, given the largest resident set that the kernel reports at the end. A program starts as a copy of this
-    /// process, which counts into that number, so that only more than this process's own peak means something.
+    /// What it comes to, given the largest resident set that the kernel reports at the end. A program starts in this
+    /// process's memory, which counts into that number, so that only more than this process's own peak means something.
     pub fn finish(&self, max_rss: u64) -> Seen {
-        let peak = if max_rss > self.peak && self.own_peak().is_some_and(|own| max_rss > own) {
+        let peak = if max_rss > self.peak.max(own_peak()) {
             max_rss
         } else {
             self.peak
@@ -263,14 +264,6 @@ impl Watch {
             migrations: self.migrations,
             looks: self.looks,
         }
-    }
-
-    /// The most memory that this process ever had.
-    fn own_peak(&self) -> Option<u64> {
-        let text = self.source.text("/proc/self/status").into_result().ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(Bytes::kib(kib).0)
     }
 }
 

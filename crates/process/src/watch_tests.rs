@@ -1,6 +1,6 @@
 //! Looks at made-up programs, and at this very process.
 
-use super::{Attention, Watch, is_own};
+use super::{Attention, Watch, is_own, own_peak};
 use host::{Source, Tree};
 use model::{Bytes, PageKind};
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn a_look_before_the_memory_that_the_kernel_tells_at_the_end_says_nothing_of_the
         watch.tick(std::process::id());
         watch
     };
-    let own = looked().own_peak().expect("this process has one");
+    let own = own_peak();
     // What this process itself ever had may be all that is in that number.
     let seen = looked().finish(own);
     assert!(seen.backing.is_ok(), "{:?}", seen.backing);

@@ -61,7 +61,7 @@ pub enum LeaseError {
         unread: Unread,
     },
     /// This user may not change pools.
-    #[error("changing a pool needs root, or use --no-pool to do without ({source})")]
+    #[error("changing a pool needs root (sudo), or use --no-pool to do without ({source})")]
     NotPermitted {
         /// What was denied.
         source: WriterError,

@@ -6,3 +6,5 @@ pub mod cpus;
 pub mod reach;
 pub mod size;
 pub mod tlb;
+pub mod translation;
+mod ways;

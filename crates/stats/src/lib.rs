@@ -5,12 +5,14 @@
 //! | visits to a point, each with samples | [`of_visits`], [`of_medians`] |
 //! | values that are independent of each other | [`estimate`] |
 //! | one thing over another, visited in the same rounds | [`ratio`] |
+//! | one thing in two runs that share nothing | [`apart`], [`of_intervals`], [`together`] |
 //! | is it enough? | [`is_enough`] |
 //! | do visits agree? | [`disagreement`] |
 //! | in which order are points visited? | [`rounds::order`] |
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod apart;
 mod interval;
 mod ratio;
 pub mod rounds;
@@ -19,6 +21,7 @@ mod visits;
 
 use model::Estimate;
 
+pub use apart::{Apart, apart, of_intervals, together};
 pub use interval::{CONFIDENCE, ranks};
 pub use ratio::{confidence, ratio};
 pub use stop::{LEAST_VISITS, is_enough};

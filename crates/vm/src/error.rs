@@ -15,7 +15,7 @@ pub enum Error {
     )]
     Absent,
     /// `/dev/kvm` is there, but not for this user.
-    #[error("/dev/kvm may not be opened by this user: join the group that owns it (mostly `kvm`), or run as root")]
+    #[error("/dev/kvm may not be opened by this user: join the group that owns it (mostly `kvm`), or run with sudo")]
     Denied,
     /// `/dev/kvm` could not be opened for another reason.
     #[error("/dev/kvm cannot be opened: {0}; is another hypervisor using the CPU's virtualization?")]

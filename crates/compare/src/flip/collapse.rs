@@ -74,7 +74,7 @@ impl Budget {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The process cannot be reached.
-    #[error("process {pid} cannot be reached: {source} (is it running, and are you root?)")]
+    #[error("process {pid} cannot be reached: {source} (is it running? else run with sudo)")]
     Process {
         /// Its id.
         pid: u32,

@@ -32,7 +32,7 @@ pub fn compare(
         program: words,
         looked: log.looked().to_vec(),
         seed: log.seed(),
-        is_served: false,
+        loads: None,
         ..request.spec(Method::Flip, reason.to_owned(), Vec::new())
     };
     let spec = pair.spec(pid, spec);

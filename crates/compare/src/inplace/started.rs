@@ -25,8 +25,8 @@ pub(crate) fn compare(
         command: task.command.clone(),
         ..Arm::default()
     };
-    let mut own = Own::start(program, task.server.clone(), counting, stop)?;
-    own.until_it_works(&task.asked, patience)?;
+    let mut own = Own::start(program, (&task.asked, task.server.clone()), counting, stop)?;
+    own.until_it_works(patience)?;
     let pid = own.holder()?;
     let mut process = pair.open(pid, stop)?.of(own);
     let spec = pair.spec(pid, spec.clone());

@@ -85,7 +85,7 @@ impl Counting {
         }
         let user_only = hardware.iter().any(|countable| countable.user_only);
         user_only.then(|| {
-            "hardware counters count user mode only: lower kernel.perf_event_paranoid to 1 or run as root for the rest".to_owned()
+            "hardware counters count user mode only: lower kernel.perf_event_paranoid to 1 or run with sudo for the rest".to_owned()
         })
     }
 

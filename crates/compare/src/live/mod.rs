@@ -1,29 +1,36 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
 mod counted;
+mod family;
 pub(super) mod process;
+mod serve;
 pub(super) mod server;
 mod squeeze;
 pub(super) mod trial;
-pub(super) mod ways;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use ::process::{Attention, Ended, Outputs, Seen};
+use ::process::{Attention, Cpu, Ended, Outputs, Seen};
 use chase::counters::program::Event;
-use model::Bytes;
 use model::compare::{Metric, Run};
+use model::{Bytes, PageKind};
+use regex_lite::Regex;
 
 pub use self::counted::Counting;
+use self::family::Family;
 use self::process::Process;
 pub use self::server::Server;
-pub use self::trial::Choice;
-use super::metric::{self, Asked};
+use super::metric::{self, Asked, From};
 use super::place::Bound;
+use super::room::Lender;
 use super::technique::{Collapse, Setup};
-use super::{Error, Executor};
+use super::{Error, Executor, judge};
+
+/// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
+const EARLY: Duration = Duration::from_secs(8);
 
 /// Everything about one arm that a run needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +39,10 @@ pub struct Arm {
     pub name: String,
     /// The program and its arguments; `{arm}` in them stands for the name.
     pub command: Vec<OsString>,
+    /// The page kind that shows whether it took effect.
+    pub kind: Option<PageKind>,
+    /// Page kinds that need a pool.
+    pub pools: Vec<PageKind>,
     /// What is done to the child.
     pub setup: Setup,
     /// What could be done instead, in order, if that does not reach the program's memory.
@@ -64,6 +75,12 @@ pub struct Live<'a> {
     pub patience: Option<Patience<'a>>,
     /// When the work began.
     pub began: Instant,
+    /// Called when the time for all runs turns out not to be enough for a verdict.
+    pub short: Option<&'a dyn Fn(Duration)>,
+    /// Pages on loan for the arms that need them.
+    pub(crate) lender: Option<Lender<'a>>,
+    /// What the memory of a server comes to once all that it shares is touched; 0 if that is not known.
+    pub(crate) whole: Cell<Bytes>,
     /// The most memory of any run so far, arm by arm: the next one is looked at when it has come near. Empty at first.
     pub peaks: BTreeMap<usize, Bytes>,
 }
@@ -89,13 +106,20 @@ impl Executor for Live<'_> {
         self.began.elapsed()
     }
 
+    fn is_short(&self, least: Duration) {
+        if let Some(short) = self.short {
+            short(least);
+        }
+    }
+
     fn pmu_note(&self) -> Option<String> {
         self.counting.note()
     }
 }
 
 impl Live<'_> {
-    fn one(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
+    pub(super) fn one(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
+        let _lent = self.lender.as_ref().map(|lender| lender.lend(&arm.pools));
         hook(arm, arm.before.as_deref(), "before", self.stop)?;
         let made = match &self.server {
             None => self.program(arm, attention),
@@ -118,15 +142,9 @@ impl Live<'_> {
         Process::start(arm, &self.counting, attention)
     }
 
-    /// Is a number looked for in what an arm's program writes? Of a server, its load writes it.
-    fn reads_texts(&self) -> bool {
-        let is_in_text = |asked: &Asked| asked.pattern.is_some() && asked.from.is_none();
-        self.server.is_none() && self.asked.iter().any(is_in_text)
-    }
-
     fn program(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
         let mut process = self.start(arm, attention)?;
-        self.wait_for_end(&mut process)?;
+        self.wait_for_end(arm, &mut process)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.process.ended, &done.process.outputs)?;
         let mut run = run(
@@ -138,43 +156,34 @@ impl Live<'_> {
         );
         run.notes.extend(done.note);
         count(&mut run, &done.process.counts);
-        let mut texts = Texts::default();
-        if self.reads_texts() {
-            texts.own = done.process.outputs.all();
-        }
-        self.find(arm, &mut run, &mut texts)?;
+        let is_read = self
+            .asked
+            .iter()
+            .any(|asked| asked.pattern.is_some() && asked.from.is_none());
+        let own = if is_read {
+            done.process.outputs.all()
+        } else {
+            String::new()
+        };
+        self.find(arm, &mut run, &own)?;
         Ok(run)
     }
 
-    fn wait_for_end(&self, process: &mut Process) -> Result<(), Error> {
+    fn wait_for_end(&self, arm: &Arm, process: &mut Process) -> Result<(), Error> {
+        if self.is_first_of(arm) {
+            if process.wait(Some(EARLY), self.stop)? {
+                return Ok(());
+            }
+            let look = Family::new(process.id(), "").look();
+            look.backing
+                .map_or(Ok(()), |backing| judge::must_be_base(arm, &backing))?;
+        }
         if let Some(patience) = &self.patience
             && !process.wait(Some(patience.time), self.stop)?
         {
             (patience.over)();
         }
         process.wait(None, self.stop).map(drop)
-    }
-
-    /// The load is what is timed; memory, CPU time and page kinds are the server's.
-    fn serve(&self, arm: &Arm, server: &Server, attention: Attention) -> Result<Run, Error> {
-        let mut process = self.start(arm, attention)?;
-        server.wait_until_ready(arm, &mut process, self.stop)?;
-        let load = server.load(arm, &mut process, self.stop)?;
-        let answers = self.answers(arm)?;
-        server.stop(arm, &mut process, self.stop)?;
-        let done = process.end()?;
-        let mut run = run(load.wall, &done.process.ended, done.process.seen, done.collapsing, arm);
-        run.notes.extend(done.note);
-        count(&mut run, &done.process.counts);
-        self.find(
-            arm,
-            &mut run,
-            &mut Texts {
-                own: load.output,
-                answers,
-            },
-        )?;
-        Ok(run)
     }
 
     fn must_be_well(&self, arm: &Arm, ended: &Ended, outputs: &Outputs) -> Result<(), Error> {
@@ -188,21 +197,6 @@ impl Live<'_> {
         })
     }
 
-    /// What is said by places that only answer while the program runs, in the order of the metrics that ask them.
-    fn answers(&self, arm: &Arm) -> Result<Vec<String>, Error> {
-        let places = self
-            .asked
-            .iter()
-            .filter_map(|asked| Some((asked, asked.from.as_ref()?)));
-        let living = places.filter(|(_, from)| from.asks_the_program());
-        living
-            .map(|(asked, from)| {
-                let text = from.of_arm(&arm.name).text(self.stop);
-                text.map_err(|why| self.no_metric(arm, asked, why))
-            })
-            .collect()
-    }
-
     fn no_metric(&self, arm: &Arm, asked: &Asked, why: String) -> Error {
         if (self.stop)() {
             Error::Interrupted
@@ -211,23 +205,50 @@ impl Live<'_> {
         }
     }
 
-    fn find(&self, arm: &Arm, run: &mut Run, texts: &mut Texts) -> Result<(), Error> {
-        let mut answers = std::mem::take(&mut texts.answers).into_iter();
+    fn find(&self, arm: &Arm, run: &mut Run, own: &str) -> Result<(), Error> {
         for asked in &self.asked {
             let Some(pattern) = &asked.pattern else { continue };
             let found = match &asked.from {
-                None => metric::find(pattern, &texts.own),
-                Some(from) if from.asks_the_program() => metric::find(pattern, &answers.next().unwrap_or_default()),
-                Some(from) => from
-                    .of_arm(&arm.name)
-                    .text(self.stop)
-                    .and_then(|text| metric::find(pattern, &text)),
+                None => metric::find(pattern, own),
+                Some(from) => found_at(from, arm, pattern, self.stop),
             };
             let value = found.map_err(|why| self.no_metric(arm, asked, why))?;
             run.metrics.insert(asked.wanted.name.clone(), value);
         }
         Ok(())
     }
+
+    /// What a server leaves in files is there when it has stopped.
+    fn find_in_files(&self, arm: &Arm, run: &mut Run) -> Result<(), Error> {
+        for asked in &self.asked {
+            let (Some(pattern), Some(from)) = (&asked.pattern, &asked.from) else {
+                continue;
+            };
+            if !from.asks_the_program() {
+                let found = found_at(from, arm, pattern, self.stop);
+                let value = found.map_err(|why| self.no_metric(arm, asked, why))?;
+                run.metrics.insert(asked.wanted.name.clone(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is it the reference on base pages, in its first run?
+    fn is_first_of(&self, arm: &Arm) -> bool {
+        let is_reference = self.arms.first().is_some_and(|reference| reference.name == arm.name);
+        is_reference && arm.kind == Some(PageKind::Base) && self.peaks.is_empty()
+    }
+
+    /// What a server's memory comes to once all that it shares is touched.
+    fn note_whole(&self, whole: Bytes) {
+        self.whole.set(self.whole.get().max(whole));
+    }
+}
+
+/// What a pattern finds at the place of an arm.
+fn found_at(from: &From, arm: &Arm, pattern: &Regex, stop: &dyn Fn() -> bool) -> Result<f64, String> {
+    let text = from.of_arm(&arm.name).text(stop);
+    text.and_then(|text| metric::find(pattern, &text))
 }
 
 /// A command of the shell that has ended.
@@ -267,13 +288,6 @@ pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() ->
     })
 }
 
-/// Where metrics are looked for.
-#[derive(Default)]
-struct Texts {
-    own: String,
-    answers: Vec<String>,
-}
-
 fn no_metric(arm: &Arm, asked: &Asked, why: String) -> Error {
     Error::Metric {
         arm: arm.name.clone(),
@@ -292,17 +306,23 @@ fn said(errors: &str) -> String {
 
 /// What collapsing from outside took is the arm's: without it its pages would not be there.
 fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Arm) -> Run {
-    let system = ended.system + collapsing.as_secs_f64();
-    let mut metrics = vec![
-        (Metric::Wall, wall.as_secs_f64()),
-        (Metric::Cpu, ended.user + system),
-        (Metric::User, ended.user),
-        (Metric::System, system),
-        (Metric::Faults, ended.faults as f64),
-        (Metric::MajorFaults, ended.major_faults as f64),
-        (Metric::Waits, ended.waits as f64),
-        (Metric::Preemptions, ended.preemptions as f64),
-    ];
+    let mut metrics = vec![(Metric::Wall, wall.as_secs_f64())];
+    if let Some(Cpu { user, system }) = ended.cpu {
+        let system = system + collapsing.as_secs_f64();
+        metrics.extend([
+            (Metric::Cpu, user + system),
+            (Metric::User, user),
+            (Metric::System, system),
+        ]);
+    }
+    if let Some(counts) = ended.counts {
+        metrics.extend([
+            (Metric::Faults, counts.faults as f64),
+            (Metric::MajorFaults, counts.major_faults as f64),
+            (Metric::Waits, counts.waits as f64),
+            (Metric::Preemptions, counts.preemptions as f64),
+        ]);
+    }
     // Of a program that ended before it could be looked at, it is not known.
     metrics.extend((seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64)));
     metrics.extend(seen.migrations.map(|moves| (Metric::Migrations, moves as f64)));
@@ -319,7 +339,13 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Ar
         looks: seen.looks,
         notes: Vec::new(),
         slice: None,
+        loads: Vec::new(),
     }
+}
+
+/// Counts as metrics.
+fn metrics_of_counts(counts: &[(Event, f64)]) -> Vec<(Metric, f64)> {
+    counted::metrics(counts).0
 }
 
 /// Counts replace what was seen from outside.

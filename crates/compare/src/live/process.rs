@@ -3,15 +3,17 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use ::process::{Attention, Bound, Failure, Order, Step, ThpSwitch, WaitError};
+use ::process::{Attention, Bound, Failure, Order, Output, Step, ThpSwitch, WaitError};
 use chase::counters::program::Event;
 use model::Bytes;
 
 use super::counted::Counting;
+use super::family::MARK;
 use super::squeeze::Squeeze;
 use super::{Arm, said};
-use crate::Error;
 use crate::preload::{self, Armed, Layout, Preload, Report};
+use crate::technique::Setup;
+use crate::{Error, switches};
 
 /// Of a program whose memory is not known.
 pub(crate) const UNKNOWN: Attention = Attention::Measured(Bytes(0));
@@ -42,6 +44,7 @@ impl Process {
         let variables = armed.iter().flat_map(|armed| armed.env.iter());
         let env: Vec<_> = arm.setup.env.iter().chain(variables).cloned().collect();
         let words: Vec<OsString> = arm.command.iter().map(|word| own(arm, word)).collect();
+        let words = arm.setup.own.map_or(words.clone(), |own| switches::set(&words, own));
         let order = Order {
             words: &words,
             env: &env,
@@ -49,6 +52,8 @@ impl Process {
             thp: arm.setup.thp,
             bound: &arm.bound,
             events: counting.events(),
+            switches: &[],
+            output: Output::Kept,
         };
         let process = ::process::Process::start(&order, attention, false);
         let process = process.map_err(|failure| not_started(arm, &order, failure))?;
@@ -62,14 +67,32 @@ impl Process {
 
     /// Starts a command of the shell, without what the arm does to its program. Servers that it starts may outlive it.
     pub(crate) fn shell(arm: &Arm, line: &str) -> Result<Self, Error> {
+        Self::line(arm, &line.replace("{arm}", &arm.name), &[], ThpSwitch::Left)
+    }
+
+    /// Starts the one that waits for a server. If it is what starts the server, by a name that is known, the arm does to it what
+    /// it does to its program.
+    pub(crate) fn ready(arm: &Arm, line: &str) -> Result<Self, Error> {
         let line = line.replace("{arm}", &arm.name);
+        let Setup { env, thp, own, .. } = &arm.setup;
+        if switches::known_in_line(&line).is_none() {
+            let mark: Vec<_> = env.iter().filter(|(name, _)| name == MARK).cloned().collect();
+            return Self::line(arm, &line, &mark, ThpSwitch::Left);
+        }
+        let line = own.map_or(line.clone(), |own| switches::set_in_line(&line, own));
+        Self::line(arm, &line, env, *thp)
+    }
+
+    fn line(arm: &Arm, line: &str, env: &[(OsString, OsString)], thp: ThpSwitch) -> Result<Self, Error> {
         let order = Order {
-            words: &["/bin/sh", "-c", &line].map(OsString::from),
-            env: &[],
+            words: &["/bin/sh", "-c", line].map(OsString::from),
+            env,
             unset: &arm.unset,
-            thp: ThpSwitch::Left,
+            thp,
             bound: &Bound::default(),
             events: &[],
+            switches: &[],
+            output: Output::Kept,
         };
         let process = ::process::Process::start(&order, UNKNOWN, true);
         Ok(Self {
@@ -122,6 +145,23 @@ impl Process {
     /// The end of what it wrote to standard output so far.
     pub(crate) fn output(&self) -> String {
         self.process.output()
+    }
+
+    /// The end of what it wrote to standard error so far.
+    pub(crate) fn errors(&self) -> String {
+        self.process.errors()
+    }
+
+    /// The end of what it wrote so far, errors if there are any.
+    pub(super) fn said(&self) -> String {
+        Some(self.errors())
+            .filter(|said| !said.trim().is_empty())
+            .unwrap_or_else(|| self.output())
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn status(&self) -> std::io::Result<std::process::ExitStatus> {
+        self.process.status()
     }
 
     /// That it has ended, as an error.

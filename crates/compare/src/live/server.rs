@@ -16,10 +16,16 @@ const STOPPING: Duration = Duration::from_secs(30);
 pub struct Server {
     /// Ends well once the server is ready; without it the server is ready at once.
     pub ready: Option<String>,
+    /// Does the program's own end, and a good one, say that the server is ready, which lives on as a daemon?
+    pub is_daemon: bool,
     /// How long it may take to become ready.
     pub patience: Duration,
     /// What is timed.
     pub load: String,
+    /// Loads after each start that do not count.
+    pub warm_up: u32,
+    /// Loads after each start that count.
+    pub loads: u32,
     /// Stops it; without it a SIGTERM does.
     pub stop: Option<String>,
 }
@@ -62,10 +68,13 @@ impl Server {
         server: &mut Process,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
+        if self.is_daemon {
+            return self.wait_until_started(arm, server, stop);
+        }
         let Some(ready) = &self.ready else { return Ok(()) };
         let until = Instant::now() + self.patience;
         loop {
-            let mut question = Process::shell(arm, ready)?;
+            let mut question = Process::ready(arm, ready)?;
             let left = until.saturating_duration_since(Instant::now());
             if !question.wait(Some(left), stop)? {
                 // Dropped, it is ended with all that it started.
@@ -80,23 +89,44 @@ impl Server {
                 return Ok(());
             }
             if server.wait(Some(POLL_PERIOD), stop)? {
-                return Err(failed(arm, "the server ended before it was ready", ""));
+                return Err(failed(arm, "the server ended before it was ready", &server.errors()));
             }
             if Instant::now() >= until {
                 let what = format!("--ready did not end well within {}", time(self.patience));
-                return Err(failed(arm, &what, &answer.process.outputs.errors()));
+                let said = [server.errors(), answer.process.outputs.errors()];
+                let said = said.iter().find(|said| !said.trim().is_empty());
+                return Err(failed(arm, &what, said.map_or("", String::as_str)));
             }
         }
     }
 
-    /// The server is watched while the load runs.
-    pub(super) fn load(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<Load, Error> {
-        load(arm, &self.load, stop, || {
-            server.wait(Some(Duration::from_millis(1)), stop)
-        })
+    fn wait_until_started(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        if !server.wait(Some(self.patience), stop)? {
+            let what = format!(
+                "the command that starts the server did not end within {}",
+                time(self.patience)
+            );
+            return Err(failed(arm, &what, &server.errors()));
+        }
+        match server.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(failed(
+                arm,
+                &format!("starting the server ended with {status}"),
+                &server.said(),
+            )),
+            Err(error) => Err(failed(arm, &format!("starting the server: {error}"), &server.errors())),
+        }
     }
 
-    pub(crate) fn stop(&self, arm: &Arm, server: &mut Process, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    /// Stops it; `is_there` knows of daemons.
+    pub(crate) fn stop(
+        &self,
+        arm: &Arm,
+        server: &mut Process,
+        stop: &dyn Fn() -> bool,
+        is_there: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {
@@ -111,10 +141,16 @@ impl Server {
                 command.end()?;
             }
         }
-        if server.wait(Some(STOPPING), stop)? {
+        let until = Instant::now() + STOPPING;
+        let mut has_ended = server.wait(Some(STOPPING), stop)?;
+        while has_ended && is_there() && Instant::now() < until {
+            has_ended = server.wait(Some(Duration::ZERO), stop)?;
+            std::thread::sleep(POLL_PERIOD);
+        }
+        if has_ended && !is_there() {
             Ok(())
         } else {
-            Err(failed(arm, "the server did not stop within 30 s", ""))
+            Err(failed(arm, "the server did not stop within 30 s", &server.errors()))
         }
     }
 }

@@ -31,6 +31,9 @@ pub(super) fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
         stop: &|| false,
         patience: None,
         began: Instant::now(),
+        short: None,
+        lender: None,
+        whole: Cell::default(),
         peaks: BTreeMap::new(),
     }
 }
@@ -139,6 +142,9 @@ fn a_child_that_is_no_longer_wanted_ends_with_its_own_children() {
         stop: &stop,
         patience: None,
         began,
+        short: None,
+        lender: None,
+        whole: Cell::default(),
         peaks: BTreeMap::new(),
     };
     assert!(matches!(live.run(0), Err(Error::Interrupted)));
@@ -161,7 +167,10 @@ fn a_server_is_waited_for_loaded_and_stopped() {
     let mut live = live(shell(&line), &["answers=answers: ([0-9]+)"]);
     live.server = Some(Server {
         ready: Some(format!("test -e {place}/ready")),
+        is_daemon: false,
         patience: Duration::from_secs(20),
+        warm_up: 1,
+        loads: 2,
         load: "sleep 0.15; echo answers: 5".to_owned(),
         stop: None,
     });

@@ -1,12 +1,14 @@
-//! Which of several ways an arm takes to its pages: a run of each in order, until one reaches enough of the program's memory.
+//! Which of several ways an arm takes to its pages, where the program's file does not show it: a run of each in order, until
+//! one reaches enough of the program's memory.
 
 use ::process::Attention;
 use model::PageKind;
 use model::compare::Run;
 
 use super::{Arm, Live};
-use crate::Error;
+use crate::around::{Around, Event, Shortage, shortage};
 use crate::technique::Setup;
+use crate::{Error, Spec};
 
 /// A way, and what a run of it showed.
 #[derive(Debug)]
@@ -27,23 +29,42 @@ enum Share {
 
 /// A way that was chosen, and why.
 #[derive(Debug)]
-pub struct Choice {
+pub(crate) struct Choice {
     setup: Setup,
     /// In words, with what was tried before it.
     pub words: String,
 }
 
-impl Live<'_> {
-    /// Makes an arm take one of its ways; see `choose`.
-    ///
-    /// # Errors
-    /// As `choose`.
-    pub fn choose(&mut self, arm: usize, kind: PageKind, least: f64) -> Result<Option<Choice>, Error> {
-        let mut trial = self.arms[arm].clone();
-        let choice = choose(&mut trial, kind, least, &mut |arm| self.one(arm, Attention::Free))?;
-        self.arms[arm] = trial;
-        Ok(choice)
+/// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
+pub(crate) fn choose_all(
+    around: &dyn Around,
+    live: &mut Live<'_>,
+    spec: &Spec,
+    short: &[Shortage],
+) -> Result<Spec, Error> {
+    let mut spec = spec.clone();
+    for (place, named) in spec.arms.iter_mut().enumerate() {
+        let Some(kind) = named.kind.filter(|kind| *kind != PageKind::Base) else {
+            continue;
+        };
+        let mut arm = live.arms[place].clone();
+        let choice = choose(&mut arm, kind, spec.least_coverage, &mut |arm| {
+            live.one(arm, Attention::Free)
+        })?;
+        live.arms[place] = arm;
+        if let Some(choice) = choice {
+            around.report(&Event::Technique {
+                arm: &named.name,
+                words: &choice.words,
+            });
+            named.technique = choice.words;
+        }
+        if let Some(why) = shortage(short, Some(kind)) {
+            named.shortage = Some(why.to_owned());
+            live.arms[place].setup.lacks = Some(why.to_owned());
+        }
     }
+    Ok(spec)
 }
 
 /// Makes an arm that has several ways to pages of `kind` take the first that reaches the share `least` of the memory, or else

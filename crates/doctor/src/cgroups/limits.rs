@@ -1,7 +1,7 @@
 //! Control groups that limit hugetlb pages.
 
 use host::Evidence;
-use host::programs::{HugetlbLimit, JvmKind, Kind, Limit, Program};
+use host::programs::{Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
 use model::findings::Severity;
 use model::{Bytes, Cause};
 
@@ -170,14 +170,7 @@ fn may_draw(program: &Program) -> Result<bool, Reason> {
     if program.hugetlb()?.0 > 0 {
         return Ok(true);
     }
-    let off = || {
-        program
-            .details
-            .as_ref()
-            .and_then(|details| details.setting.known().cloned().flatten())
-            .as_deref()
-            == Some("off")
-    };
+    let off = || program.details.as_ref().is_some_and(Details::is_off);
     Ok(match known(&program.kind)? {
         Some(Kind::Postgres) => !off(),
         Some(Kind::Jvm) => program

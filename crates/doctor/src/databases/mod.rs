@@ -2,7 +2,7 @@
 
 use host::Evidence;
 use host::config::given::FileKind;
-use host::programs::{Area, Kind, Program};
+use host::programs::{Area, Kind, Program, Setting};
 use model::Bytes;
 use model::findings::Severity;
 
@@ -88,8 +88,8 @@ fn fell_back(evidence: &Evidence) -> Answer {
         let Some(details) = &program.details else {
             return Ok(None);
         };
-        let setting = known(&details.setting)?.as_deref();
-        if setting == Some("off") {
+        let setting = known(&details.setting)?.as_ref();
+        if details.is_off() {
             return Ok(None);
         }
         let mut pages = 0_u64;
@@ -104,7 +104,7 @@ fn fell_back_case(
     evidence: &Evidence,
     program: &Program,
     segment: &Area,
-    setting: Option<&str>,
+    setting: Option<&Setting>,
     has_pool: bool,
 ) -> Case {
     let size = segment.size();
@@ -126,16 +126,21 @@ fn fell_back_case(
         format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
         size,
     )
-    .seen("postgresql.conf", "huge_pages", setting.unwrap_or("try (default)"));
+    .seen(
+        setting.map_or("postgresql.conf", |setting| &setting.place),
+        "huge_pages",
+        setting.map_or("try (default)", |setting| &setting.value),
+    );
     let pools = evidence.snapshot.pools.known().into_iter().flatten();
     let case = pools.fold(case, |case, pool| {
         case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     });
-    case.fix(format!(
-        "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
-        size.0.div_ceil(page.0.max(1))
-    ))
-    .fix("huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it")
+    case.plan(format!("postgres:pid={}", program.pid()))
+        .fix(format!(
+            "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
+            size.0.div_ceil(page.0.max(1))
+        ))
+        .fix("huge_pages = on in postgresql.conf, so that it fails instead of falling back; then restart it")
 }
 
 fn oracle_amm(evidence: &Evidence) -> Answer {
@@ -178,6 +183,7 @@ fn mysql(evidence: &Evidence) -> Answer {
         ))
         .seen(program.file("cmdline"), "--large-pages", "set")
         .seen(program.file("status"), "HugetlbPages", "0B")
+        .plan("mysql")
         .fix("set vm.nr_hugepages for innodb_buffer_pool_size and a tenth more, then restart it")
         .fix("MySQL also needs vm.hugetlb_shm_group or CAP_IPC_LOCK: hugewise doctor --explain B01");
         Ok(Some(case))

@@ -5,6 +5,7 @@ use host::programs::{Jvm, Program};
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 
+use super::pool_pages;
 use crate::facts::{each, known, pool_file, programs};
 use crate::rule::{Answer, Case, Checks, Reason, Rule};
 
@@ -19,7 +20,7 @@ pub(super) const E01: Rule = Rule {
            start. If the pool cannot hold it, the JVM prints one warning at most (`Failed to reserve and commit memory using \
            large pages`, or `UseLargePages disabled, no large pages configured and available on the system`) and goes on with \
            base pages. The options are read from the command line and from JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS and _JAVA_OPTIONS. \
-           Size the pool for the heap plus a tenth for code cache and collector tables, then restart the JVM.",
+           Size the pool for the heap, the code cache and the collector's tables (`hugewise size jvm`), then restart the JVM.",
     link: JAVA,
     checks: Checks::of_both(fallback, super::files::OF, super::files::too_small),
 };
@@ -82,7 +83,7 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, 
         .page_size
         .or(evidence.snapshot.memory.get("Hugepagesize").known().copied())
         .unwrap_or(Bytes::mib(2));
-    let pages = heap.0.saturating_add(heap.0 / 10).div_ceil(page.0.max(1));
+    let pages = pool_pages(jvm, heap, page);
     let case = Case::sure(format!(
         "{} is configured to use huge pages, and {share:.0} % of its heap ({base}) is backed by base pages",
         program.title()
@@ -94,12 +95,13 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, 
         case.seen(pool_file(pool, "nr_hugepages"), "", &pool.nr)
             .seen(pool_file(pool, "free_hugepages"), "", &pool.free)
     });
-    case.fix(format!(
-        "make the pool large enough for a heap of {heap} and a tenth more: {pages} pages of {}",
-        page.exact()
-    ))
-    .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got")
-    .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`")
+    case.plan(format!("jvm:pid={}", program.pid()))
+        .fix(format!(
+            "the pool needs {pages} pages of {} for a heap of {heap}, the code cache and the collector's tables",
+            page.exact()
+        ))
+        .fix("then restart the JVM; -Xlog:pagesize shows the page sizes it got")
+        .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`")
 }
 
 fn step_down(evidence: &Evidence) -> Answer {

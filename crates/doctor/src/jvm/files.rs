@@ -15,13 +15,11 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
     }
     let case = |short: Shortage| {
         let case = Case::likely(format!(
-            "{} is configured to use huge pages and will use base pages: its heap {}",
+            "{} is configured to use huge pages and will use base pages: its heap with code cache and collector tables {}",
             short.demand.who,
             short.text()
         ));
-        short
-            .case(case)
-            .fix("add a tenth for code cache and collector tables; -Xlog:pagesize shows the page sizes it got")
+        short.case(case).fix("-Xlog:pagesize shows the page sizes it got")
     };
     Ok(shortages(evidence, FileKind::Java)?.into_iter().map(case).collect())
 }

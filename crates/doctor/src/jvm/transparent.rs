@@ -1,7 +1,7 @@
 //! JVMs and transparent huge pages.
 
 use host::Evidence;
-use host::programs::{Collector, JvmKind};
+use host::programs::JvmKind;
 use model::Bytes;
 use model::findings::Severity;
 
@@ -66,7 +66,7 @@ fn disabled(evidence: &Evidence) -> Answer {
         let Some(jvm) = program.jvm()?.filter(|jvm| jvm.transparent) else {
             return Ok(None);
         };
-        if policy != "never" || (jvm.collector == Collector::Z && jvm.kind == JvmKind::HotSpot) {
+        if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
             return Ok(None);
         }
         let rss = *known(&program.pages.rss)?;
@@ -76,6 +76,7 @@ fn disabled(evidence: &Evidence) -> Answer {
         ))
         .seen(program.file("cmdline"), "-XX:+UseTransparentHugePages", "set")
         .seen(thp_file("enabled"), "", &policy)
+        .plan("thp=madvise")
         .fix(format!("echo madvise > {}, then restart the JVM", thp_file("enabled")));
         Ok(Some(case))
     })
@@ -86,7 +87,7 @@ fn zgc(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
         let zgc = program
             .jvm()?
-            .is_some_and(|jvm| jvm.transparent && jvm.collector == Collector::Z);
+            .is_some_and(|jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z));
         if !zgc || !matches!(shmem.as_str(), "never" | "deny") {
             return Ok(None);
         }
@@ -100,6 +101,7 @@ fn zgc(evidence: &Evidence) -> Answer {
             "set",
         )
         .seen(thp_file("shmem_enabled"), "", shmem)
+        .plan("thp:shmem_enabled=advise")
         .fix(format!(
             "echo advise > {}, then restart the JVM",
             thp_file("shmem_enabled")
@@ -133,6 +135,7 @@ fn stacks(evidence: &Evidence) -> Answer {
         .seen(thp_file("enabled"), "", &policy)
         .seen(program.file("status"), "Threads", threads)
         .seen(program.file("smaps_rollup"), "AnonHugePages", program.thp()?)
+        .plan("thp=madvise")
         .fix(format!("echo madvise > {}", thp_file("enabled")))
         .fix(format!("or -Xss2040k, or JDK 21 and later: {BUGS}8303215"));
         Ok(Some(case))

@@ -77,9 +77,12 @@ fn short(evidence: &Evidence, pool: &Pool, has: u64, request: &Request) -> Case 
     .seen(pool_file(pool, "nr_hugepages"), "", known(&pool.nr).map_or(has, |nr| *nr));
     let parameters = format!("hugepagesz={size} hugepages={}", request.pages);
     if pool.size >= Bytes::gib(1) {
-        return case.fix(boot_fix(evidence, &parameters));
+        return case
+            .plan(format!("pool:{size}={}", request.pages))
+            .fix(boot_fix(evidence, &parameters));
     }
-    case.fix("sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory")
+    case.plan(format!("pool:{size}={}", request.pages))
+        .fix("sync; echo 3 > /proc/sys/vm/drop_caches; echo 1 > /proc/sys/vm/compact_memory")
         .fix(format!("echo {} > {}", request.pages, pool_file(pool, "nr_hugepages")))
         .fix(format!("if it stays short: {}", boot_fix(evidence, &parameters)))
 }

@@ -1,7 +1,7 @@
 //! Idle pools, and programs that could use them.
 
 use host::Evidence;
-use host::programs::{Area, Program};
+use host::programs::{Area, Details, Program};
 use host::snapshot::Pool;
 use model::findings::{Confidence, Severity};
 use model::{Bytes, PageKind};
@@ -108,11 +108,7 @@ fn consumer_bigger(evidence: &Evidence) -> Answer {
 
 /// The largest shared segment on base pages, of those sorts that databases make.
 fn largest_segment(program: &Program) -> Result<Option<&Area>, Reason> {
-    let off = program
-        .details
-        .as_ref()
-        .and_then(|details| details.setting.known().cloned().flatten());
-    if off.as_deref() == Some("off") {
+    if program.details.as_ref().is_some_and(Details::is_off) {
         return Ok(None);
     }
     let is_segment = |area: &&Area| {

@@ -73,6 +73,7 @@ fn never_but_requested(evidence: &Evidence) -> Answer {
         ))
         .seen(thp_file("enabled"), "", enabled)
         .seen(program.file("smaps"), "VmFlags: hg", bytes)
+        .plan("thp=madvise")
         .fix(format!("echo madvise > {}", thp_file("enabled")))
         .fix("to keep it: transparent_hugepage=madvise on the boot command line")
         .fix(format!(

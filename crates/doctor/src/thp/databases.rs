@@ -51,6 +51,7 @@ fn redis(evidence: &Evidence) -> Answer {
         .seen(program.file("status"), "THP_enabled", 1)
         .seen(program.file("smaps_rollup"), "AnonHugePages", huge)
         .fix("in redis.conf: disable-thp yes (6.2 and later), then restart it")
+        .plan("redis")
         .fix(format!("or for the machine: echo madvise > {}", thp_file("enabled")));
         Ok(Some(case))
     })
@@ -88,6 +89,7 @@ fn old_mongo(program: &Program, version: (u32, u32), policy: &str) -> Option<Cas
         ))
         .seen(thp_file("enabled"), "", policy)
         .seen(program.file("status"), "Name", &program.pages.name)
+        .plan("thp=never")
         .fix(format!("echo never > {}", thp_file("enabled")))
         .fix("or MemoryTHP=disable in its unit (where Linux and systemd support it)")
     })
@@ -114,6 +116,7 @@ fn new_mongo(
         .seen(thp_file("defrag"), "", defrag)
         .seen(thp_file("khugepaged/max_ptes_none"), "", none)
         .seen(program.file("status"), "Name", &program.pages.name)
+        .plan("thp=always,defrag=defer+madvise,khugepaged.max_ptes_none=0")
         .fix(format!("echo always > {}", thp_file("enabled")))
         .fix(format!("echo defer+madvise > {}", thp_file("defrag")))
         .fix(format!("echo 0 > {}", thp_file("khugepaged/max_ptes_none")))

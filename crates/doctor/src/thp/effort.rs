@@ -106,6 +106,7 @@ fn bloat(evidence: &Evidence) -> Answer {
     .seen(thp_file("khugepaged/max_ptes_none"), "", none)
     .seen(thp_file("enabled"), "", "always")
     .seen("/proc/vmstat", "thp_collapse_alloc", collapsed)
+    .plan("thp:khugepaged.max_ptes_none=64")
     .fix(format!("echo 64 > {}", thp_file("khugepaged/max_ptes_none")))
     .fix(format!(
         "Linux 6.12 and later: echo 1 > {}",

@@ -1,7 +1,7 @@
 //! Shared memory, and machines whose base page is 64 KiB.
 
 use host::Evidence;
-use host::programs::{Collector, Kind, Program};
+use host::programs::{Kind, Program};
 use model::findings::Severity;
 use model::{Bytes, Reading};
 
@@ -63,6 +63,7 @@ fn shmem_off(evidence: &Evidence) -> Answer {
     .seen(thp_file("shmem_enabled"), "", policy)
     .seen("/proc/meminfo", "Shmem", shmem)
     .seen("/proc/meminfo", "ShmemHugePages", huge)
+    .plan("thp:shmem_enabled=advise")
     .fix(format!("echo advise > {}", thp_file("shmem_enabled")))
     .fix("for a tmpfs: mount -o remount,huge=within_size PATH");
     Ok(vec![case])
@@ -72,7 +73,9 @@ fn shmem_off(evidence: &Evidence) -> Answer {
 fn has_much(program: &Program) -> Result<bool, Reason> {
     let keeps = match known(&program.kind)? {
         Some(Kind::Postgres | Kind::Qemu | Kind::CloudHypervisor | Kind::Firecracker) => true,
-        Some(Kind::Jvm) => program.jvm()?.is_some_and(|jvm| jvm.collector == Collector::Z),
+        Some(Kind::Jvm) => program
+            .jvm()?
+            .is_some_and(|jvm| jvm.collector == Some(model::Collector::Z)),
         _ => false,
     };
     if !keeps {
@@ -106,6 +109,7 @@ fn granule(evidence: &Evidence) -> Answer {
     ))
     .seen(thp_file("hpage_pmd_size"), "", pmd.0)
     .seen(&file, "", policy)
+    .plan("thp:mthp-2M=madvise")
     .fix(format!("echo madvise > {file}"))
     .fix("to keep it: thp_anon=2M:madvise on the boot command line");
     Ok(vec![case])

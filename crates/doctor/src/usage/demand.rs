@@ -1,11 +1,11 @@
 //! The settings of a program about huge pages, whether its pool can serve it, and what to do next.
 
 use host::Evidence;
-use host::programs::{Jvm, Kind, Target};
+use host::programs::{Jvm, Kind, Setting, Target};
 use model::{Reading, Unread};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, InUse, Part, PoolState, Step, Why};
+use super::{Asked, Database, InUse, Part, PoolState, Server, Step, Why};
 
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -51,18 +51,29 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
 }
 
 fn huge_pages(target: &Target) -> Asked {
+    let setting = setting(target);
+    let place = setting
+        .as_ref()
+        .ok()
+        .copied()
+        .flatten()
+        .map(|setting| setting.place.clone());
     Asked {
         setting: "huge_pages".to_owned(),
-        value: setting(target).cloned().into(),
-        place: target.configuration().unwrap_or_else(|| "postgresql.conf".to_owned()),
+        value: setting
+            .map(|setting| setting.map(|setting| setting.value.clone()))
+            .into(),
+        place: place
+            .or_else(|| target.configuration())
+            .unwrap_or_else(|| "postgresql.conf".to_owned()),
     }
 }
 
 /// PostgreSQL's `huge_pages`, if it is set anywhere.
-fn setting(target: &Target) -> Result<&Option<String>, Unread> {
+fn setting(target: &Target) -> Result<Option<&Setting>, Unread> {
     match &target.main.details {
-        Some(details) => details.setting.as_ref().into_result(),
-        None => Ok(&None),
+        Some(details) => details.setting.as_ref().into_result().map(Option::as_ref),
+        None => Ok(None),
     }
 }
 
@@ -114,7 +125,7 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
     };
     let asks = match kind {
         Some(Kind::Postgres) => match setting(target) {
-            Ok(Some(off)) if off == "off" => Err(not_asked("huge_pages = try or on")),
+            Ok(Some(off)) if off.value == "off" => Err(not_asked("huge_pages = try or on")),
             Ok(_) => Ok(()),
             Err(_) => return Vec::new(),
         },
@@ -156,17 +167,20 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
     let restart = || Step::Restart {
         unit: super::service(target),
     };
+    let pid = target.main.pid();
     let goal = || match kind {
-        Some(Kind::Postgres) => target.configuration().map(|file| format!("postgres:{file}")),
-        Some(Kind::Jvm) => {
-            let heap = target.main.jvm().ok().flatten().and_then(|jvm| jvm.heap_max);
-            heap.map(|heap| format!("jvm:heap={heap}"))
-        }
+        Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
+        Some(Kind::Jvm) => Some(format!("jvm:pid={pid}")),
+        Some(Kind::Mysql) => Some(format!("mysql:pid={pid}")),
+        Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
         _ => None,
     };
     let plan = || goal().map(|goal| Step::Plan { goal });
+    let compare = || Step::Compare {
+        server: server(target, kind),
+    };
     match why.first() {
-        _ if in_use == InUse::Yes => vec![Step::Compare],
+        _ if in_use == InUse::Yes => vec![compare()],
         Some(Why::Restart { .. }) => vec![restart(), Step::Explain],
         Some(Why::PoolShort { .. }) => plan().into_iter().chain([restart(), Step::Explain]).collect(),
         Some(Why::NotAsked { setting }) => {
@@ -176,6 +190,28 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
             };
             plan().into_iter().chain([set, restart(), Step::Explain]).collect()
         }
-        _ => vec![Step::Compare],
+        _ => vec![compare()],
     }
+}
+
+/// A database whose process says how it was started. One that another user than root started has rights of its own.
+fn server(target: &Target, kind: Option<Kind>) -> Option<Server> {
+    let program = &target.main;
+    let database = match kind {
+        Some(Kind::Postgres) => Database::Postgres,
+        Some(Kind::Mysql) => Database::Mysql,
+        _ => return None,
+    };
+    let number = |prefix: &str| program.argument(prefix)?.parse().ok();
+    let listens = target.listens.as_ref();
+    let arguments = program.arguments.known()?;
+    Some(Server {
+        database,
+        ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
+        port: listens.map(|listens| listens.port).or_else(|| number("--port=")),
+        socket: listens
+            .and_then(|listens| listens.socket.clone())
+            .or_else(|| program.argument("--socket=").map(str::to_owned)),
+        arguments: arguments.clone(),
+    })
 }

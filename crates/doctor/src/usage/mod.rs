@@ -7,10 +7,11 @@ mod tests;
 
 use host::Evidence;
 use host::processes::Reason;
-use host::programs::{Kind, Target};
+use host::programs::{CutLog, Kind, LogLine, Target};
 use host::snapshot::Pool;
 use model::findings::Finding;
 use model::{Backing, Bytes, Reading};
+pub use parts::reserved_heap as heap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,12 @@ pub struct Usage {
     pub pools: Vec<PoolState>,
     /// Why memory is on base pages, the largest first.
     pub why: Vec<Why>,
+    /// What the program wrote about huge pages in its own logs, the last lines of each.
+    #[serde(default)]
+    pub log: Vec<LogLine>,
+    /// Its logs of which only the end was read.
+    #[serde(default)]
+    pub log_cut: Vec<CutLog>,
     /// What `doctor` finds in this program's own settings.
     pub findings: Vec<Finding>,
     /// What to do next, in order.
@@ -210,7 +217,36 @@ pub enum Step {
     /// Look again.
     Explain,
     /// See whether it helped.
-    Compare,
+    Compare {
+        /// How a comparison starts and reaches it anew, of a database that takes its pages at its start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server: Option<Server>,
+    },
+}
+
+/// A running database server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Server {
+    /// Which.
+    pub database: Database,
+    /// Its arguments, the program first.
+    pub arguments: Vec<String>,
+    /// Whose rights it has: user and group.
+    pub ids: (u32, u32),
+    /// Its port, where that is known.
+    pub port: Option<u16>,
+    /// Its socket, or the directory of it, where that is known.
+    pub socket: Option<String>,
+}
+
+/// Databases that a comparison can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Database {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
 }
 
 /// The account of one target. `evidence` holds that program alone.
@@ -256,6 +292,8 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
         asked,
         pools,
         why,
+        log: target.log.lines.clone(),
+        log_cut: target.log.cut.clone(),
         findings,
     }
 }

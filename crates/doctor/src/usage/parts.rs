@@ -22,6 +22,7 @@ pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<By
         .collect();
     let areas = target.main.areas().unwrap_or_default();
     let heap = heap(target).map(|areas| of_areas(PartKind::JavaHeap, areas, default_page));
+    let heap = heap.map(|part| with_what_lies_beside(part, target));
     let in_heap =
         |area: &Area| heap_range(target).is_some_and(|(start, end)| area.range.start >= start && area.range.end <= end);
     let private: Vec<&Area> = areas.iter().filter(|area| is_private(area) && !in_heap(area)).collect();
@@ -147,6 +148,11 @@ fn clipped(run: &[Area], most: Bytes) -> &[Area] {
     place.map_or(run, |place| &run[..=place])
 }
 
+/// The address space of a Java heap, as it was reserved.
+pub fn reserved_heap(target: &Target) -> Option<Bytes> {
+    heap_range(target).map(|(start, end)| Bytes(end - start))
+}
+
 fn heap_range(target: &Target) -> Option<(u64, u64)> {
     let run = heap(target)?;
     Some((run.first()?.range.start, run.last()?.range.end))
@@ -175,6 +181,16 @@ fn of_areas<A: std::borrow::Borrow<Area>>(what: PartKind, areas: &[A], default_p
         hugetlb,
         backing,
     }
+}
+
+/// A JVM takes pages for its code cache and the collector's tables too.
+fn with_what_lies_beside(mut part: Part, target: &Target) -> Part {
+    let jvm = target.main.jvm().ok().flatten();
+    if let (Some(needs), Some(jvm), Some(heap)) = (part.needs.as_mut(), jvm, reserved_heap(target)) {
+        needs.page = jvm.page_size.unwrap_or(needs.page);
+        needs.pages = crate::jvm::pool_pages(jvm, jvm.heap_max.unwrap_or(heap), needs.page);
+    }
+    part
 }
 
 /// The pages of mappings that all draw from one pool.

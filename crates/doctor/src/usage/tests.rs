@@ -6,7 +6,7 @@ use host::programs::{Target, TargetError, targets};
 use host::{Evidence, Snapshot, Source};
 use model::{Bytes, Reading};
 
-use super::{HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
+use super::{Database, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
 
 fn source(machine: &str) -> Source {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/machines/{machine}.tree"));
@@ -47,7 +47,11 @@ fn a_database_on_its_pool_has_pages_touched_and_reserved() {
     );
     assert_eq!(pages.reserved(), Some(370));
     assert_eq!(usage.pools[0].spare, Some(54));
-    assert_eq!(usage.next, [Step::Compare]);
+    let [Step::Compare { server: Some(server) }] = usage.next.as_slice() else {
+        panic!("a comparison that starts the server: {:?}", usage.next);
+    };
+    assert_eq!(server.database, Database::Postgres);
+    assert!(server.arguments[0].ends_with("postgres"), "{server:?}");
     assert!(usage.why.is_empty() && usage.findings.is_empty(), "{usage:?}");
 }
 
@@ -72,7 +76,7 @@ fn a_jvm_on_transparent_pages_has_a_heap_of_its_own() {
     assert_eq!(usage.in_use, InUse::Yes);
     let needs = Needs {
         page: Bytes::mib(2),
-        pages: 4096,
+        pages: 4368,
     };
     assert_eq!(heap.needs, Some(needs));
 }

@@ -75,6 +75,7 @@ fn guest_without(evidence: &Evidence) -> Answer {
     .seen(thp_file("enabled"), "", "never")
     .seen("/sys/kernel/mm/hugepages", "pages in pools", 0)
     .seen(program.file("status"), "VmRSS", rss)
+    .plan("thp=madvise")
     .fix(format!(
         "echo madvise > {} (or always), and restart the program",
         thp_file("enabled")
@@ -102,6 +103,7 @@ fn on_base(evidence: &Evidence) -> Answer {
             .seen(program.file("status"), "HugetlbPages", "0B")
             .seen(program.file("smaps_rollup"), "AnonHugePages and ShmemPmdMapped", huge)
             .seen(program.file("smaps_rollup"), "backed by base pages", base)
+            .plan(format!("vm:pid={}", program.pid()))
             .fix("libvirt: <memoryBacking><hugepages/></memoryBacking>; QEMU: -object memory-backend-memfd,hugetlb=on,hugetlbsize=2M,size=...")
             .fix(format!("or THP: echo madvise > {} (shared memory: {})", thp_file("enabled"), thp_file("shmem_enabled")));
         Ok(Some(case))

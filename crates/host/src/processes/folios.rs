@@ -127,7 +127,7 @@ fn folio(pagemap: &File, kpageflags: &File, first_page: u64, pages: u64) -> Resu
         return Err(Unread::new(
             Cause::Denied,
             PAGEMAP,
-            "frame numbers are hidden without CAP_SYS_ADMIN: run as root",
+            "frame numbers are hidden without CAP_SYS_ADMIN: run with sudo",
         ));
     }
     let Some(first) = one_piece(&frames) else {

@@ -6,7 +6,7 @@ use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
 use super::mapping::Counts;
-use super::one::{hugetlb_by_size, joined, row};
+use super::one::{Hugetlb, row};
 use super::status::Status;
 use crate::{Source, spread};
 
@@ -120,11 +120,8 @@ impl<'a> Survey<'a> {
         if counts.is_err() && self.has_ended(&path) {
             return None;
         }
-        let backing = counts.clone().and_then(|counts| {
-            let hugetlb = self.hugetlb(pid, &status)?;
-            Ok(joined(counts.transparent(), &hugetlb))
-        });
-        Some(row(pid, status, counts.ok(), backing.into()))
+        let hugetlb = self.hugetlb(pid, &status);
+        Some(row(pid, status, counts, hugetlb))
     }
 
     fn has_ended(&self, path: &str) -> bool {
@@ -143,20 +140,19 @@ impl<'a> Survey<'a> {
         self.limits.counts(self.source, pid, status)
     }
 
-    /// hugetlb pages by size: from status if one pool alone is in use, else from the mappings.
-    fn hugetlb(&self, pid: u32, status: &Status) -> Result<Backing, Unread> {
-        let bytes = match &status.hugetlb {
-            Reading::Known(bytes) => *bytes,
-            Reading::Unread(why) if why.unread == Cause::Absent => Bytes(0),
-            Reading::Unread(why) => return Err(why.clone()),
-        };
-        match self.only_pool {
-            _ if bytes.0 == 0 => Ok(Backing::new()),
-            Some(size) => Ok([(PageKind::Hugetlb(size), bytes)].into_iter().collect()),
-            None => {
-                self.limits.allow_whole(self.source, pid, status)?;
-                hugetlb_by_size(self.source, pid)
-            }
+    /// From its mappings; if those cannot be read and one pool alone is in use, from its status.
+    fn hugetlb(&self, pid: u32, status: &Status) -> Result<Hugetlb, Unread> {
+        let bytes = status.hugetlb.or_if_absent(Bytes(0))?;
+        if bytes.0 == 0 {
+            return Ok(Hugetlb::none());
+        }
+        let walked = self.limits.allow_whole(self.source, pid, status);
+        match (walked.and_then(|()| Hugetlb::read(self.source, pid)), self.only_pool) {
+            (Err(why), Some(size)) => Ok(Hugetlb {
+                by_size: [(PageKind::Hugetlb(size), bytes)].into_iter().collect(),
+                shared: Reading::Unread(why),
+            }),
+            (walked, _) => walked,
         }
     }
 }

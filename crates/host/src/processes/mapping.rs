@@ -5,6 +5,15 @@ use std::ops::{Deref, Range};
 use model::process::MappingPages;
 use model::{Address, Backing, Bytes, PageKind};
 
+/// Files that programs share memory by.
+pub(super) const DEV_SHM: &str = "/dev/shm/";
+
+/// Does the name of a shared mapping mean memory without a file on a disk, outside hugetlb?
+pub(super) fn is_shmem(name: &[u8]) -> bool {
+    let names = ["/dev/zero", "/SYSV", "/memfd:", DEV_SHM, "[anon_shmem:"];
+    names.iter().any(|known| name.starts_with(known.as_bytes()))
+}
+
 /// The resident bytes that smaps counts, of one mapping or of a whole process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -137,10 +146,19 @@ impl<T: Deref<Target: AsRef<[u8]>>> Mapping<T> {
         perms.starts_with(b"rw") && perms.ends_with(b"p")
     }
 
+    /// May other processes map the same pages?
+    pub fn is_shared(&self) -> bool {
+        self.perms.as_ref().ends_with(b"s")
+    }
+
     /// Is it writable and shared?
     pub fn is_shared_data(&self) -> bool {
-        let perms = self.perms.as_ref();
-        perms.starts_with(b"rw") && perms.ends_with(b"s")
+        self.perms.as_ref().starts_with(b"rw") && self.is_shared()
+    }
+
+    /// Is it memory that processes share, without a file on a disk?
+    pub fn is_shared_memory(&self) -> bool {
+        self.is_shared_data() && (self.is_hugetlb() || is_shmem(self.name.as_ref()))
     }
 
     /// Is it memory without a file: anonymous, named by prctl, or the heap?

@@ -26,17 +26,13 @@ pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessP
 fn read_one(source: &Source, pid: u32, limits: Limits) -> Result<ProcessPages, Unread> {
     let status = status(source, pid)?;
     let counts = limits.counts(source, pid, &status);
-    let backing = counts.clone().and_then(|counts| {
-        let hugetlb = match status.hugetlb.known() {
-            Some(Bytes(0)) => Backing::new(),
-            _ => {
-                limits.allow_whole(source, pid, &status)?;
-                hugetlb_by_size(source, pid)?
-            }
-        };
-        Ok(joined(counts.transparent(), &hugetlb))
-    });
-    Ok(row(pid, status, counts.ok(), backing.into()))
+    let hugetlb = match status.hugetlb.known() {
+        Some(Bytes(0)) => Ok(Hugetlb::none()),
+        _ => limits
+            .allow_whole(source, pid, &status)
+            .and_then(|()| Hugetlb::read(source, pid)),
+    };
+    Ok(row(pid, status, counts, hugetlb))
 }
 
 pub(super) fn status(source: &Source, pid: u32) -> Result<Status, Unread> {
@@ -98,44 +94,77 @@ pub(super) fn rollup(source: &Source, pid: u32) -> Result<Counts, Unread> {
     smaps::parse_rollup(&path, &source.bytes(&path).into_result()?)
 }
 
-/// hugetlb pages of a process by size, from its mappings: no file gives their sums by size.
-pub(super) fn hugetlb_by_size(source: &Source, pid: u32) -> Result<Backing, Unread> {
-    let mut sums = Backing::new();
-    smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
-        if let Some(page) = mapping.hugetlb_page() {
-            sums.add(PageKind::Hugetlb(page), mapping.counts().unwrap_or_default().hugetlb());
-        }
-        Ok(())
-    })?;
-    Ok(sums)
+/// hugetlb pages of a process.
+#[derive(Clone, Debug)]
+pub(super) struct Hugetlb {
+    /// By page size.
+    pub(super) by_size: Backing,
+    /// Those in mappings that other processes can share.
+    pub(super) shared: Reading<Bytes>,
 }
 
-/// Two accounts of different bytes as one.
-pub(super) fn joined(mut backing: Backing, more: &Backing) -> Backing {
-    backing.extend(more.iter());
-    backing
+impl Hugetlb {
+    pub(super) fn none() -> Self {
+        Self {
+            by_size: Backing::new(),
+            shared: Reading::Known(Bytes(0)),
+        }
+    }
+
+    /// From its mappings: no file gives their sums by size, or those of shared mappings.
+    pub(super) fn read(source: &Source, pid: u32) -> Result<Self, Unread> {
+        let (mut by_size, mut shared) = (Backing::new(), 0u64);
+        smaps::each(source, &format!("/proc/{pid}/smaps"), |mapping| {
+            if let Some(page) = mapping.hugetlb_page() {
+                let bytes = mapping.counts().unwrap_or_default().hugetlb();
+                by_size.add(PageKind::Hugetlb(page), bytes);
+                if mapping.is_shared() {
+                    shared = shared.saturating_add(bytes.0);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Self {
+            by_size,
+            shared: Reading::Known(Bytes(shared)),
+        })
+    }
 }
 
 /// A row of results. `counts` replaces the status's RSS, which kernels before 6.16 keep only roughly per CPU.
-pub(super) fn row(pid: u32, status: Status, counts: Option<Counts>, backing: Reading<Backing>) -> ProcessPages {
-    let rss = counts.map_or(status.rss, |counts| Reading::Known(counts.rss));
+pub(super) fn row(
+    pid: u32,
+    status: Status,
+    counts: Result<Counts, Unread>,
+    hugetlb: Result<Hugetlb, Unread>,
+) -> ProcessPages {
+    let shared = hugetlb.clone().map_or_else(Reading::Unread, |hugetlb| hugetlb.shared);
+    let shared = sum(&status.rss_shmem, shared);
+    let rss = counts.as_ref().map_or(status.rss, |counts| Reading::Known(counts.rss));
+    let backing = counts.and_then(|counts| {
+        let mut backing = counts.transparent();
+        backing.extend(hugetlb?.by_size.iter());
+        Ok(backing)
+    });
+    // A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
+    let hugetlb = status.hugetlb.or_if_absent(Bytes(0));
     ProcessPages {
         pid,
         name: status.name.known().cloned().unwrap_or_default(),
         uid: status.uid,
-        resident: resident(&rss, &status.hugetlb),
+        resident: sum(&rss, hugetlb.into()),
+        shared,
         rss,
         hugetlb: status.hugetlb,
         page_tables: status.page_tables,
-        backing,
+        backing: backing.into(),
         thp_enabled: status.thp_enabled,
     }
 }
 
-/// RSS and hugetlb together. A kernel without hugetlb has no HugetlbPages line, and then there is nothing to add.
-fn resident(rss: &Reading<Bytes>, hugetlb: &Reading<Bytes>) -> Reading<Bytes> {
-    match hugetlb.or_if_absent(Bytes(0)) {
-        Err(why) => Reading::Unread(why),
-        Ok(hugetlb) => rss.clone().map(|rss| Bytes(rss.0.saturating_add(hugetlb.0))),
+fn sum(one: &Reading<Bytes>, other: Reading<Bytes>) -> Reading<Bytes> {
+    match other {
+        Reading::Unread(why) => Reading::Unread(why),
+        Reading::Known(other) => one.clone().map(|one| Bytes(one.0.saturating_add(other.0))),
     }
 }

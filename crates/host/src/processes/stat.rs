@@ -10,6 +10,7 @@ use crate::Source;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     pid: Option<u32>,
+    name: String,
     /// Field 3 and those after it.
     rest: String,
 }
@@ -18,7 +19,9 @@ impl Stat {
     /// Reads the line; `None` if it is not one. The name, in parentheses, may hold anything, parentheses too.
     pub fn parse(line: &str) -> Option<Self> {
         let (before, rest) = line.rsplit_once(')')?;
+        let (_, name) = before.split_once('(')?;
         Some(Self {
+            name: name.to_owned(),
             pid: before.split(' ').next().and_then(|pid| pid.parse().ok()),
             rest: rest.to_owned(),
         })
@@ -33,6 +36,11 @@ impl Stat {
     /// Process id.
     pub fn pid(&self) -> Option<u32> {
         self.pid
+    }
+
+    /// Its name, 15 bytes at most.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// `R`, `S`, `T`, `Z`, ...
@@ -65,6 +73,18 @@ impl Stat {
         self.field(12)
     }
 
+    /// Clock ticks in user and in system mode, with those of the children that it has waited for.
+    pub fn ticks(&self) -> Option<[u64; 2]> {
+        let sum = |own, children| Some(self.field::<u64>(own)? + self.field::<u64>(children)?);
+        Some([sum(14, 16)?, sum(15, 17)?])
+    }
+
+    /// Faults, and those that waited for a disk, with those of the children that it has waited for.
+    pub fn all_faults(&self) -> Option<[u64; 2]> {
+        let sum = |own, children| Some(self.field::<u64>(own)? + self.field::<u64>(children)?);
+        Some([sum(10, 11)?, sum(12, 13)?])
+    }
+
     /// How many threads it has.
     pub fn threads(&self) -> Option<u64> {
         self.field(20)
@@ -78,6 +98,11 @@ impl Stat {
     /// Mask of pending signals.
     pub fn pending(&self) -> Option<u64> {
         self.field(31)
+    }
+
+    /// The CPU that it runs on, or ran on last.
+    pub fn processor(&self) -> Option<u32> {
+        self.field(39)
     }
 
     fn field<T: FromStr>(&self, number: usize) -> Option<T> {
@@ -94,6 +119,7 @@ mod tests {
         let line = "71 (a) b (c) S 1 72 71 0 -1 4194560 1234 0 56 0 10 20 0 0 20 0 1 0 987654 4096 100";
         let stat = Stat::parse(line).expect("a line");
         assert_eq!((stat.pid(), stat.state()), (Some(71), Some('S')));
+        assert_eq!((stat.name(), stat.processor()), ("a) b (c", None));
         assert_eq!((stat.parent(), stat.group()), (Some(1), Some(72)));
         assert_eq!((stat.faults(), stat.major_faults()), (Some(1234), Some(56)));
         assert_eq!((stat.started(), stat.threads()), (Some(987_654), Some(1)));

@@ -7,6 +7,7 @@ use model::{Bytes, PageKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::mapping::{DEV_SHM, is_shmem};
 use crate::snapshot::Thp;
 
 /// Why base pages, in the order in which the kernel would refuse. `Display` is the sentence for users.
@@ -17,8 +18,14 @@ pub enum Reason {
     PolicyUnread,
     /// The memory of a device or of the kernel (`io`, `pf`, `mm`, `de`): never transparent.
     Special,
-    /// Page cache or shared memory: the policy of its file system decides, not the one for anonymous memory.
+    /// Page cache: its file system decides, not the policy for anonymous memory.
     OfFile,
+    /// Shared memory, and the machine's policy for it (`shmem_enabled`) is `never`.
+    SharedNever,
+    /// Shared memory, the policy for it is `advise`, and madvise(MADV_HUGEPAGE) was not called on it.
+    SharedNotAdvised,
+    /// A file of a tmpfs such as /dev/shm: the mount's option `huge=` decides.
+    OfTmpfs,
     /// madvise(MADV_NOHUGEPAGE) was called on it (`nh`).
     AdvisedAgainst,
     /// prctl(PR_SET_THP_DISABLE) here or in an ancestor.
@@ -55,7 +62,10 @@ impl Reason {
         match self {
             Self::PolicyUnread => "policy not read",
             Self::Special => "device or kernel",
-            Self::OfFile => "file or shared",
+            Self::OfFile => "file",
+            Self::SharedNever => "shmem never",
+            Self::SharedNotAdvised => "shmem not advised",
+            Self::OfTmpfs => "tmpfs huge=",
             Self::AdvisedAgainst => "nohugepage",
             Self::SwitchedOff => "prctl",
             Self::PolicyNever => "policy never",
@@ -74,7 +84,14 @@ impl fmt::Display for Reason {
         f.pad(match self {
             Self::PolicyUnread => "the THP policy could not be read",
             Self::Special => "memory of a device or of the kernel",
-            Self::OfFile => "page cache or shared memory, which has a policy of its own",
+            Self::OfFile => "page cache, which has a policy of its own",
+            Self::SharedNever => {
+                "shared memory without hugetlb pages, and the THP policy for it (shmem_enabled) is `never`"
+            }
+            Self::SharedNotAdvised => {
+                "shared memory without hugetlb pages, and the THP policy for it (shmem_enabled) waits for advice (MADV_HUGEPAGE)"
+            }
+            Self::OfTmpfs => "a file of a tmpfs, whose mount option `huge=` decides",
             Self::AdvisedAgainst => "the program advised against huge pages (MADV_NOHUGEPAGE)",
             Self::SwitchedOff => "switched off for this process or an ancestor (PR_SET_THP_DISABLE)",
             Self::PolicyNever => "the machine's policy is `never`",
@@ -102,11 +119,17 @@ pub fn why_base(mapping: &MappingPages, process: &ProcessPages, thp: Option<&Thp
     if base == Bytes(0) || has(mapping, "ht") {
         return None;
     }
+    let is_shared = is_shared_memory(mapping);
     let reason = forbidden(mapping, process).or_else(|| {
-        let Some((pmd, policy)) = thp.and_then(anonymous_policy) else {
+        let policy = thp.and_then(|thp| policy(thp, is_shared));
+        let Some((pmd, policy)) = policy else {
             return Some(Reason::PolicyUnread);
         };
-        by_policy(mapping, &policy)
+        let by_policy = match is_shared {
+            true => by_shared_policy(mapping, &policy),
+            false => by_policy(mapping, &policy),
+        };
+        by_policy
             .or_else(|| by_shape(mapping, base, pmd))
             .or_else(|| mapping.flags.is_empty().then_some(Reason::FlagsUnread))
     });
@@ -120,7 +143,7 @@ pub fn why_base(mapping: &MappingPages, process: &ProcessPages, thp: Option<&Thp
 fn forbidden(mapping: &MappingPages, process: &ProcessPages) -> Option<Reason> {
     if ["io", "pf", "mm", "de"].iter().any(|flag| has(mapping, flag)) || is_of_kernel(&mapping.name) {
         Some(Reason::Special)
-    } else if mapping.name.starts_with('/') || mapping.name.starts_with("[anon_shmem:") {
+    } else if mapping.name.starts_with('/') && !is_shared_memory(mapping) {
         Some(Reason::OfFile)
     } else if has(mapping, "nh") {
         Some(Reason::AdvisedAgainst)
@@ -137,10 +160,34 @@ fn is_of_kernel(name: &str) -> bool {
         .any(|own| name.starts_with(own))
 }
 
-/// The PMD size, and the policy for anonymous pages of that size.
-fn anonymous_policy(thp: &Thp) -> Option<(Bytes, String)> {
+/// A shared mapping of memory without a file on a disk.
+fn is_shared_memory(mapping: &MappingPages) -> bool {
+    mapping.perms.ends_with('s') && is_shmem(mapping.name.as_bytes())
+}
+
+/// The PMD size, and the policy for pages of that size.
+fn policy(thp: &Thp, is_shared: bool) -> Option<(Bytes, String)> {
     let pmd = *thp.pmd_size.known()?;
-    Some((pmd, thp.policy(pmd).known()?.clone()))
+    let policy = match is_shared {
+        true => thp.shared_policy(pmd),
+        false => thp.policy(pmd),
+    };
+    Some((pmd, policy.known()?.clone()))
+}
+
+/// The kernel's `THPeligible` comes first: it knows a tmpfs's own mount options.
+fn by_shared_policy(mapping: &MappingPages, policy: &str) -> Option<Reason> {
+    if mapping.thp_eligible == Some(true) {
+        return None;
+    }
+    if mapping.name.starts_with(DEV_SHM) {
+        return Some(Reason::OfTmpfs);
+    }
+    match policy {
+        "never" | "deny" => Some(Reason::SharedNever),
+        "advise" if !mapping.flags.is_empty() && !has(mapping, "hg") => Some(Reason::SharedNotAdvised),
+        _ => None,
+    }
 }
 
 fn by_policy(mapping: &MappingPages, policy: &str) -> Option<Reason> {

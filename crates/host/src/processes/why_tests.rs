@@ -29,6 +29,7 @@ fn process(thp_enabled: bool) -> ProcessPages {
         name: "x".to_owned(),
         uid: Reading::Known(0),
         resident: Reading::Known(Bytes::mib(9)),
+        shared: Reading::Known(Bytes(0)),
         rss: Reading::Known(Bytes::mib(9)),
         hugetlb: Reading::Known(Bytes(0)),
         page_tables: Reading::Known(Bytes::kib(40)),
@@ -81,10 +82,6 @@ fn memory_that_is_not_plain_is_told_apart() {
         why(&named("/usr/lib/libc.so.6", "rd ex"), "always"),
         Some(Reason::OfFile)
     );
-    assert_eq!(
-        why(&named("/memfd:x (deleted)", "rd wr sh"), "always"),
-        Some(Reason::OfFile)
-    );
     assert_eq!(why(&named("[anon:heap]", "rd wr"), "always"), Some(Reason::NotGiven));
     assert_eq!(why(&named("[vdso]", "rd ex"), "always"), Some(Reason::Special));
     assert_eq!(
@@ -92,6 +89,31 @@ fn memory_that_is_not_plain_is_told_apart() {
         Some(Reason::Special)
     );
     assert_eq!(why(&named("/dev/hugepages/x", "rd wr ht"), "always"), None);
+}
+
+#[test]
+fn shared_memory_has_a_policy_of_its_own() {
+    let shared = |name: &str, flags: &str, eligible| MappingPages {
+        name: name.to_owned(),
+        perms: "rw-s".to_owned(),
+        thp_eligible: eligible,
+        ..mapping(flags)
+    };
+    let zero = |eligible| shared("/dev/zero (deleted)", "rd wr sh", eligible);
+    assert_eq!(why(&zero(Some(false)), "never"), Some(Reason::SharedNever));
+    assert_eq!(why(&zero(Some(false)), "advise"), Some(Reason::SharedNotAdvised));
+    assert_eq!(why(&zero(Some(true)), "always"), Some(Reason::NotGiven));
+    let memfd = shared("/memfd:x (deleted)", "rd wr sh hg", Some(false));
+    assert_eq!(why(&memfd, "never"), Some(Reason::SharedNever));
+    assert_eq!(why(&memfd, "advise"), Some(Reason::NotEligible));
+    let file = |eligible| shared("/dev/shm/x", "rd wr sh", eligible);
+    assert_eq!(why(&file(Some(false)), "always"), Some(Reason::OfTmpfs));
+    assert_eq!(why(&file(Some(true)), "never"), Some(Reason::NotGiven));
+    let private = MappingPages {
+        perms: "rw-p".to_owned(),
+        ..memfd
+    };
+    assert_eq!(why(&private, "always"), Some(Reason::OfFile));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The page options of a Java virtual machine, in the order in which the JVM applies them.
 
-use model::{Bytes, Unread};
+use model::{Bytes, Collector, Unread};
 
 use super::glibc::pair;
 use super::{Area, Program};
@@ -15,17 +15,6 @@ pub enum JvmKind {
     OpenJ9,
     /// Azul's Zing (Prime).
     Zing,
-}
-
-/// Which garbage collector was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collector {
-    /// None by name.
-    Default,
-    /// ZGC, whose heap is shared memory (a memfd).
-    Z,
-    /// Another one.
-    Other,
 }
 
 /// Its options.
@@ -47,8 +36,10 @@ pub struct Jvm {
     pub pretouch: bool,
     /// Huge pages through System V shared memory: `-XX:+UseSHM` (until JDK 16), and OpenJ9's `-Xlp`.
     pub shm: bool,
-    /// Garbage collector.
-    pub collector: Collector,
+    /// The garbage collector that an option chooses.
+    pub collector: Option<Collector>,
+    /// `-XX:ReservedCodeCacheSize=`.
+    pub code_cache: Option<Bytes>,
 }
 
 /// An empty list of arguments means that it could not be read: a JVM is never started without any.
@@ -67,7 +58,8 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
         heap_max: None,
         pretouch: false,
         shm: false,
-        collector: Collector::Default,
+        collector: None,
+        code_cache: None,
     };
     let variables = program.tunables.known();
     let variable = |name: &str| variables.and_then(|all| all.get(name)).map_or("", String::as_str);
@@ -104,10 +96,7 @@ impl Jvm {
             "-XX:+UseSHM" => self.shm = true,
             "-XX:+AlwaysPreTouch" => self.pretouch = true,
             "-XX:-AlwaysPreTouch" => self.pretouch = false,
-            "-XX:+UseZGC" => self.collector = Collector::Z,
-            "-XX:+UseG1GC" | "-XX:+UseParallelGC" | "-XX:+UseSerialGC" | "-XX:+UseShenandoahGC" => {
-                self.collector = Collector::Other;
-            }
+            _ if Collector::of_option(option).is_some() => self.collector = Collector::of_option(option),
             _ => self.take_value(option),
         }
     }
@@ -115,6 +104,8 @@ impl Jvm {
     fn take_value(&mut self, option: &str) {
         if let Some(size) = option.strip_prefix("-XX:LargePageSizeInBytes=") {
             self.page_size = size_of(size);
+        } else if let Some(size) = option.strip_prefix("-XX:ReservedCodeCacheSize=") {
+            self.code_cache = size_of(size);
         } else if let Some(size) = option
             .strip_prefix("-Xmx")
             .or_else(|| option.strip_prefix("-XX:MaxHeapSize="))

@@ -5,11 +5,13 @@
 
 mod allocator;
 pub(crate) mod areas;
+mod containers;
 mod facts;
 pub(crate) mod glibc;
 mod groups;
 pub(crate) mod jvm;
 mod kind;
+mod log;
 mod look;
 pub(crate) mod postgres;
 mod target;
@@ -31,11 +33,13 @@ pub use areas::{Area, parse_maps};
 pub use facts::Limit;
 pub(crate) use facts::zero_ended;
 pub use groups::{GroupLevel, Groups, HugetlbLimit};
-pub use jvm::{Collector, Jvm, JvmKind};
+pub use jvm::{Jvm, JvmKind};
 pub use kind::Kind;
+pub use log::{CutLog, LogLine, Logs};
 pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
-pub use target::{RunningServer, SharedMemory, Target, TargetError, running_server, targets};
+pub use postgres::{Listens, auto_conf};
+pub use target::{RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
 
 /// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
 /// of a name.
@@ -101,6 +105,23 @@ pub struct Program {
     pub details: Option<Details>,
 }
 
+/// A setting in a program's own configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its value.
+    pub value: String,
+    /// The file that sets it, or the file of the arguments.
+    pub place: String,
+}
+
+impl Details {
+    /// Is it set not to use huge pages?
+    pub fn is_off(&self) -> bool {
+        let setting = self.setting.known().and_then(Option::as_ref);
+        setting.is_some_and(|setting| setting.value == "off")
+    }
+}
+
 /// A closer look at one process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Details {
@@ -125,7 +146,7 @@ pub struct Details {
     /// The version of the program; read only where advice depends on it.
     pub version: Reading<(u32, u32)>,
     /// A setting of the program's own file: `huge_pages` of PostgreSQL.
-    pub setting: Reading<Option<String>>,
+    pub setting: Reading<Option<Setting>>,
 }
 
 /// CAP_IPC_LOCK (linux/capability.h).

@@ -2,20 +2,44 @@
 
 use model::{Cause, Reading, Unread};
 
-use super::{Kind, Program};
+use super::{Kind, Program, Setting};
 use crate::Source;
 
 const NAME: &str = "huge_pages";
 
+/// Where a running server takes connections, by its own account (`postmaster.pid` in its data directory).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listens {
+    /// TCP port, which is part of the socket's name, too.
+    pub port: u16,
+    /// The directory of its socket; `None` without one.
+    pub socket: Option<String>,
+}
+
+pub(super) fn listens(source: &Source, program: &Program, directory: &str) -> Option<Listens> {
+    let text = source.text(&format!("/proc/{}/root{directory}/postmaster.pid", program.pid()));
+    let lines: Vec<&str> = text.known()?.lines().collect();
+    Some(Listens {
+        port: lines.get(3)?.trim().parse().ok()?,
+        socket: lines
+            .get(4)
+            .map(|path| path.trim().to_owned())
+            .filter(|path| path.starts_with('/')),
+    })
+}
+
 /// The setting, if it is written anywhere: in the arguments, `postgresql.auto.conf` or `postgresql.conf`, the first that
 /// says it.
-pub(super) fn huge_pages(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<Option<String>> {
+pub(super) fn huge_pages(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<Option<Setting>> {
     if kind != Some(Kind::Postgres) {
         return Reading::Known(None);
     }
     let arguments = program.arguments.as_ref().into_result();
     let found = arguments.and_then(|arguments| match argument(arguments, NAME) {
-        Some(value) => Ok(Some(value)),
+        Some(value) => Ok(Some(Setting {
+            value,
+            place: program.file("cmdline"),
+        })),
         None => in_files(source, program, &files(arguments)),
     });
     found.into()
@@ -57,7 +81,16 @@ pub(crate) fn files(arguments: &[String]) -> Vec<String> {
     .collect()
 }
 
-fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Option<String>, Unread> {
+/// The file that ALTER SYSTEM writes and the server reads last: in `data_directory`, if the configuration file with this text sets it,
+/// and else beside that file.
+pub fn auto_conf(file: &str, text: &str) -> String {
+    let named = text.lines().rev().find_map(|line| pair(line.trim(), "data_directory"));
+    let beside = || file.rsplit_once('/').map_or("", |(directory, _)| directory).to_owned();
+    let directory = named.filter(|path| path.starts_with('/')).unwrap_or_else(beside);
+    format!("{directory}/postgresql.auto.conf")
+}
+
+fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Option<Setting>, Unread> {
     let mut denied = None;
     for path in files {
         match source
@@ -67,7 +100,10 @@ fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Opti
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 if let Some(value) = text.lines().rev().find_map(|line| pair(line.trim(), NAME)) {
-                    return Ok(Some(value));
+                    return Ok(Some(Setting {
+                        value,
+                        place: path.clone(),
+                    }));
                 }
             }
             Err(why) if why.unread == Cause::Denied => denied = Some(why),

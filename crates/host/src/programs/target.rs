@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::vms::Vm;
 use model::{Bytes, Reading, Unread};
 
-use super::{Area, Kind, Program, candidates, look, postgres};
+use super::{Area, Kind, Listens, Logs, Program, candidates, containers, log, look, postgres};
 use crate::evidence::uptime;
 use crate::{Membership, Snapshot, Source, vms};
 
@@ -48,6 +48,10 @@ pub struct Target {
     pub vm: Option<Vm>,
     /// The directory that it works in, if that could be read.
     pub directory: Option<String>,
+    /// Where it takes connections, of a PostgreSQL server on this machine.
+    pub listens: Option<Listens>,
+    /// What it wrote about huge pages in its logs, as far as they could be read.
+    pub log: Logs,
 }
 
 /// One segment of shared memory.
@@ -111,16 +115,33 @@ fn meant<'a>(source: &Source, all: &'a [Program], word: &str) -> Vec<&'a Program
         .map(|(_, kind)| kind);
     let of_kind = |program: &Program| kind.is_some() && program.kind.known().copied().flatten() == kind;
     let named = |program: &Program| program.pages.name == word || called(program) == Some(word);
+    // Any program that holds a machine of KVM, whatever it is called.
+    let runs_vm = |program: &Program| word == "vm" && vms::vm(source, program.pid()).is_some();
     let is_vm = |program: &Program| {
         let is_hypervisor = program.kind.known().copied().flatten().is_some_and(Kind::is_hypervisor);
         is_hypervisor && vms::vm(source, program.pid()).and_then(|vm| vm.name).as_deref() == Some(word)
     };
     let in_group = |program: &Program| is_in_group(source, program.pid(), word);
+    // Reading the engines' files is left for words that mean nothing else so far.
+    let containers = std::cell::LazyCell::new(|| containers::ids(source, word));
+    let in_container = |program: &Program| {
+        let membership = Membership::read(source, program.pid());
+        let id = membership.known().and_then(Membership::container);
+        id.is_some_and(|id| containers.iter().any(|container| container.starts_with(&id)))
+    };
     let has_argument = |program: &Program| {
         let arguments = program.arguments.known();
         arguments.is_some_and(|arguments| arguments.iter().any(|argument| file_name(argument) == word))
     };
-    let ways: [&dyn Fn(&Program) -> bool; 5] = [&of_kind, &named, &is_vm, &in_group, &has_argument];
+    let ways: [&dyn Fn(&Program) -> bool; 7] = [
+        &of_kind,
+        &named,
+        &runs_vm,
+        &is_vm,
+        &in_group,
+        &in_container,
+        &has_argument,
+    ];
     let own = std::process::id();
     let others = || all.iter().filter(|program| program.pid() != own || !source.is_live());
     let mut found = ways
@@ -207,7 +228,8 @@ pub fn running_server(source: &Source, file: &str) -> Option<RunningServer> {
     })
 }
 
-fn age(source: &Source, program: &Program) -> Option<Duration> {
+/// How long it has been running; `None` if that could not be read, or it was not looked into.
+pub fn age(source: &Source, program: &Program) -> Option<Duration> {
     let started = program.details.as_ref()?.started.known()?;
     Duration::try_from_secs_f64(uptime(source).known()? - started).ok()
 }
@@ -217,28 +239,26 @@ fn looked_into(source: &Source, snapshot: &Snapshot, mut main: Program, others: 
     let kind = main.kind.known().copied().flatten();
     let segments = main.areas().unwrap_or_default().iter();
     let mut shared: Vec<SharedMemory> = segments
-        .filter(|area| area.is_shared_data() && area.size() >= LEAST_SHARED && is_memory(area))
+        .filter(|area| area.is_shared_memory() && area.size() >= LEAST_SHARED)
         .map(|area| SharedMemory {
             touched: touched(source, main.pid(), area),
             area: area.clone(),
         })
         .collect();
     shared.sort_by_key(|segment| std::cmp::Reverse(segment.area.size()));
+    let directory = source.link(&main.file("cwd")).known().cloned();
     Target {
-        vm: kind
-            .filter(|kind| kind.is_hypervisor())
-            .and_then(|_| vms::vm(source, main.pid())),
-        directory: source.link(&main.file("cwd")).known().cloned(),
+        log: log::lines(source, &main, kind, directory.as_deref()),
+        vm: vms::vm(source, main.pid()),
+        listens: directory
+            .as_deref()
+            .filter(|_| kind == Some(Kind::Postgres))
+            .and_then(|directory| postgres::listens(source, &main, directory)),
+        directory,
         main,
         others,
         shared,
     }
-}
-
-/// Shared memory without a file on a disk.
-fn is_memory(area: &Area) -> bool {
-    const NAMES: [&str; 5] = ["/dev/zero", "/SYSV", "/anon_hugepage", "/memfd:", "/dev/shm/"];
-    area.is_hugetlb() || NAMES.iter().any(|name| area.name.starts_with(name))
 }
 
 fn touched(source: &Source, pid: u32, area: &Area) -> Reading<Bytes> {

@@ -2,7 +2,7 @@
 
 use model::{Bytes, Cause};
 
-use super::{Collector, JvmKind, Kind, Limit, Program, parse_maps, programs};
+use super::{JvmKind, Kind, Limit, Program, parse_maps, programs};
 use crate::{Snapshot, Source, Tree};
 
 const STATUS: &str = "PPid:\t1\nUid:\t7\t7\t7\t7\nGid:\t7\t8\t7\t7\nGroups:\t9 10\nVmRSS:\t90000 kB\nRssAnon:\t90000 kB\nVmPTE:\t9 kB\n\
@@ -81,7 +81,7 @@ fn options_of_a_jvm_end_at_its_main_class() {
     let java = "java -Xmx4g -XX:+UseLargePages -XX:LargePageSizeInBytes=1g -XX:+UseZGC -cp /a:/b Main -XX:-UseLargePages -Xmx1g";
     let program = one(tree("java", java, "JAVA_TOOL_OPTIONS=-Xmx2g"));
     let jvm = program.jvm().expect("readable").expect("a JVM");
-    assert_eq!((jvm.kind, jvm.collector), (JvmKind::HotSpot, Collector::Z));
+    assert_eq!((jvm.kind, jvm.collector), (JvmKind::HotSpot, Some(model::Collector::Z)));
     assert_eq!(
         (jvm.heap_max, jvm.page_size),
         (Some(Bytes::gib(4)), Some(Bytes::gib(1)))

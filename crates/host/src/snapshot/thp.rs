@@ -81,8 +81,23 @@ impl Thp {
     /// What governs anonymous pages of that size in the end: `always`, `madvise` or `never`, with `inherit` resolved.
     /// A size without a setting of its own follows the general one if it is the PMD size, and is `never` otherwise.
     pub fn policy(&self, size: Bytes) -> Reading<String> {
-        let general = || self.enabled.as_ref().map(|choice| choice.chosen.clone());
-        match self.size(size).map(|of| of.enabled.as_ref()) {
+        self.resolved(size, &self.enabled, |of| &of.enabled)
+    }
+
+    /// The same for shared memory without a mount of its own: System V, memfd, shared anonymous mappings. Beside the three there
+    /// are `within_size`, `advise`, and for tests `deny` and `force`.
+    pub fn shared_policy(&self, size: Bytes) -> Reading<String> {
+        self.resolved(size, &self.shmem_enabled, |of| &of.shmem_enabled)
+    }
+
+    fn resolved(
+        &self,
+        size: Bytes,
+        general: &Reading<Choice>,
+        own: impl Fn(&ThpSize) -> &Reading<Choice>,
+    ) -> Reading<String> {
+        let general = || general.as_ref().map(|choice| choice.chosen.clone());
+        match self.size(size).map(|of| own(of).as_ref()) {
             Some(Reading::Known(choice)) if choice.chosen == "inherit" => general(),
             Some(Reading::Known(choice)) => Reading::Known(choice.chosen.clone()),
             Some(Reading::Unread(why)) if why.unread != Cause::Absent => Reading::Unread(why),

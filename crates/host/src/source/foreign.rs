@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use model::{Bytes, Cause, Unread};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-use super::open::plain_file_below;
+use super::open::{End, Opened, plain_file_below};
 use super::patience;
 use super::walk::Mounts;
 use crate::syscall::{Rights, take_rights};
@@ -42,8 +42,20 @@ impl Foreign {
     /// The user of a process chooses its arguments, its directories and the file systems behind them. So its file is read only if
     /// that user could read it, by the kernel's own judgement: root must not read out what its author could not.
     pub(super) fn bytes(&self, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
+        self.with(move |file| file.bytes(limit))
+    }
+
+    /// Its end, in the same way.
+    pub(super) fn end(&self, limit: Bytes) -> Result<End, Unread> {
+        self.with(move |file| file.end(limit))
+    }
+
+    fn with<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(Opened) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Unread> {
         let foreign = self.clone();
-        patience::within(patience::FILE, move || foreign.read(limit))
+        patience::within(patience::FILE, move || foreign.read(read))
             .map_err(|why| Unread::new(Cause::Failed, self.place(), why))?
     }
 
@@ -52,7 +64,7 @@ impl Foreign {
     }
 
     /// In a thread of its own, which ends with the rights that it took.
-    fn read(&self, limit: Bytes) -> Result<Option<Vec<u8>>, Unread> {
+    fn read<T>(&self, read: impl FnOnce(Opened) -> io::Result<T>) -> Result<T, Unread> {
         let from_io = |error: io::Error| super::unread(&self.place(), &error);
         let directory = |at: &OwnedFd, name: &str| {
             openat(
@@ -75,7 +87,7 @@ impl Foreign {
         let root = directory(&process, self.anchor).map_err(|error| from_io(error.into()))?;
         let mounts = Mounts::parse(&small_file(&process, "mountinfo").map_err(from_io)?);
         take_rights(&rights).map_err(|why| Unread::new(Cause::Denied, self.place(), why))?;
-        let bytes = plain_file_below(&root, &self.path, &mounts).and_then(|file| file.bytes(limit));
+        let bytes = plain_file_below(&root, &self.path, &mounts).and_then(read);
         bytes.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => {
                 let why = format!("user {} of the process may not read it", rights.uid);

@@ -1,7 +1,7 @@
 //! Opens files that others may have put there: below a root, regular files only, and never so that opening or reading waits.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use model::Bytes;
@@ -30,6 +30,15 @@ const INTERFACES: [i64; 12] = [
     0x1980_0202,            // mqueue
     0x1cd1,                 // devpts
 ];
+
+/// The end of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct End {
+    /// What it holds there.
+    pub bytes: Vec<u8>,
+    /// How many bytes are in front of it.
+    pub before: u64,
+}
 
 /// What a path led to.
 pub(super) enum Opened {
@@ -129,6 +138,19 @@ impl Opened {
             file.take(limit.0 + 1).read_to_end(&mut bytes)?;
         }
         Ok((bytes.len() as u64 <= limit.0).then_some(bytes))
+    }
+
+    /// Its end: the last `limit` bytes, or all of it.
+    pub(super) fn end(self, limit: Bytes) -> io::Result<End> {
+        let Self::File(mut file) = self else {
+            return Ok(End::default());
+        };
+        let before = file.metadata()?.len().saturating_sub(limit.0);
+        file.seek(SeekFrom::Start(before))?;
+        let mut bytes = Vec::new();
+        // It may grow during this.
+        file.take(limit.0).read_to_end(&mut bytes)?;
+        Ok(End { bytes, before })
     }
 }
 

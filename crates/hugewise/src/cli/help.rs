@@ -1,5 +1,6 @@
 //! What help shows beside the options: examples of each command, and a page of the options that every command takes.
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command as CommandLine, CommandFactory, FromArgMatches};
 
 use super::typed::{Cli, Global};
@@ -15,8 +16,51 @@ pub fn command() -> CommandLine {
 /// Parses the arguments of this process.
 pub fn parse() -> Result<Cli, clap::Error> {
     let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let matches = command.try_get_matches_from_mut(std::env::args_os());
+    let mut matches = matches.map_err(|error| meant(&mut command, error))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Words for what a command does, and the command.
+const MEANT: [(&str, &str); 16] = [
+    ("bench", "measure latency"),
+    ("benchmark", "measure latency"),
+    ("check", "checkup"),
+    ("diagnose", "doctor"),
+    ("fix", "plan"),
+    ("huge", "explain"),
+    ("hugepages", "explain"),
+    ("list", "ps"),
+    ("processes", "ps"),
+    ("restore", "undo"),
+    ("revert", "undo"),
+    ("rollback", "undo"),
+    ("run", "compare"),
+    ("test", "compare"),
+    ("top", "ps --watch"),
+    ("why", "explain"),
+];
+
+/// For a word that is no command but means one, or is one below another command: an error that names it.
+fn meant(command: &mut CommandLine, error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let below = command.get_subcommands().find_map(|top| {
+        let has = top.get_subcommands().any(|below| below.get_name() == word);
+        has.then(|| format!("{} {word}", top.get_name()))
+    });
+    let known = MEANT
+        .iter()
+        .find(|(said, _)| said == word)
+        .map(|(_, meant)| (*meant).to_owned());
+    match known.or(below) {
+        Some(meant) => {
+            let text = format!("there is no command `{word}` (write: hugewise {meant}; hugewise --help lists all)");
+            command.error(ErrorKind::InvalidSubcommand, text)
+        }
+        None => error,
+    }
 }
 
 /// Adds its examples to a command and to those below it. `path` is empty for the program itself.
@@ -83,6 +127,14 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "diff",
+        &[
+            "hugewise diff before.json after.json --output diff.html",
+            "hugewise diff db7.tree db8.tree",
+            "hugewise diff main.json branch.json --allow 10% --fail-if worse,findings",
+        ],
+    ),
+    (
         "measure latency",
         &[
             "hugewise measure latency --pages base,thp --from 1M --to 1G",
@@ -135,10 +187,31 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "placement record",
+        &[
+            "hugewise placement record -- ./program",
+            "hugewise placement record --output before.json -- ./program",
+            "sudo hugewise placement record --pid 4711 --for 10s",
+        ],
+    ),
+    (
+        "placement diff",
+        &[
+            "hugewise placement diff before.json after.json",
+            "hugewise placement diff b1.json,b2.json,b3.json a1.json,a2.json,a3.json --work 100,101,99,120,119,121",
+            "hugewise placement diff --published ibm-2006",
+        ],
+    ),
+    (
+        "placement check",
+        &["sudo hugewise placement check", "hugewise placement check 4711"],
+    ),
+    (
         "plan",
         &[
             "hugewise plan --for pool:2M=3072",
-            "hugewise plan --for jvm:heap=6g,user=jboss --json --output plan.json",
+            "hugewise plan --for jvm:heap=6g,user=jboss --output plan.json",
+            "hugewise plan --for postgres --output plan.json",
             "hugewise plan --for site.toml --format ansible",
         ],
     ),
@@ -185,6 +258,24 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
     ("size ksm", &["hugewise size ksm --memory 64G --pages-to-scan 1000"]),
     ("size gain", &["hugewise size gain --old 100,102,99 --new 120,119,123"]),
     (
+        "simulate translation",
+        &[
+            "hugewise simulate translation --machine 8452y --pattern chase --working-sets 1G,64G",
+            "hugewise simulate translation --mode nested --guest-pages 4K,2M --host-pages 4K,2M,1G",
+            "hugewise simulate translation --machine list",
+            "hugewise simulate translation --preset esx35-large-pages",
+        ],
+    ),
+    (
+        "predict",
+        &[
+            "hugewise predict -- python3 job.py",
+            "hugewise predict --machine 8452y -- ./program",
+            "hugewise predict --trace program.trace --machine epyc-7742",
+        ],
+    ),
+    ("trace", &["hugewise trace --output program.trace -- ./program"]),
+    (
         "apply",
         &[
             "sudo hugewise apply plan.json",
@@ -214,12 +305,17 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "hugewise report result.json --output report.html",
             "hugewise report result.json --format csv",
+            "hugewise report result.json --chart gains --output gains.png",
         ],
     ),
     ("schema", &["hugewise schema", "hugewise schema doctor"]),
     (
         "completions",
-        &["hugewise completions bash > /etc/bash_completion.d/hugewise"],
+        &[
+            "hugewise completions bash > /etc/bash_completion.d/hugewise",
+            "hugewise completions zsh > ~/.zfunc/_hugewise",
+            "hugewise completions fish > ~/.config/fish/completions/hugewise.fish",
+        ],
     ),
 ];
 

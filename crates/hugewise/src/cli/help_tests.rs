@@ -72,7 +72,7 @@ fn long_help_of_every_command_has_examples_and_names_the_common_options_in_one_l
         if path == "options" {
             continue;
         }
-        let group = path == "measure" || path == "size";
+        let group = ["measure", "placement", "simulate", "size"].contains(&path.as_str());
         assert!(group || long.contains("Examples:\n"), "{path}");
         assert_eq!(long.matches("hugewise help options").count(), 1, "{path}");
         assert!(!long.contains("--no-color"), "{path}");

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use model::Bytes;
 use model::latency::Access;
+use model::{Bytes, PageKind};
 
 use super::typed::{self, Format, Global};
 
@@ -146,6 +146,34 @@ impl typed::Guest {
             .map(|octave| Bytes(from.0 << octave));
         Ok(inner.chain([to]).collect())
     }
+}
+
+/// A page kind by name, or by the size of its pages: that of base pages, or of a hugetlb pool.
+pub fn page_kind(text: &str) -> Result<PageKind, String> {
+    let by_size = || match text.parse::<Bytes>().ok()? {
+        Bytes(4096) => Some(PageKind::Base),
+        size if size >= Bytes::kib(64) => format!("hugetlb-{}", size.exact()).parse().ok(),
+        _ => None,
+    };
+    let named = text.parse::<PageKind>();
+    named.or_else(|error| by_size().ok_or_else(|| error.to_string()))
+}
+
+/// A page size, or a page kind that has one.
+pub fn page_size(text: &str) -> Result<Bytes, String> {
+    let of_kind = || {
+        text.parse::<PageKind>()
+            .ok()
+            .map(|kind| kind.page_size(Bytes::kib(4), Bytes::mib(2)))
+    };
+    let size = text.parse::<Bytes>();
+    size.or_else(|error| of_kind().ok_or_else(|| error.to_string()))
+}
+
+/// A process id.
+pub fn pid(text: &str) -> Result<u32, String> {
+    let hint = || format!("`{text}` is no PID (by name: hugewise explain {text}, or hugewise ps --name {text})");
+    text.parse().map_err(|_| hint())
 }
 
 /// Parses an access that is one of two.

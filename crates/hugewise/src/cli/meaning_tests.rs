@@ -28,6 +28,21 @@ fn ends(from: Bytes, to: Bytes) -> Vec<Bytes> {
 }
 
 #[test]
+fn pages_are_named_by_kind_or_by_size() {
+    use super::{page_kind, page_size};
+    use model::{Bytes, PageKind};
+    assert_eq!(page_kind("4K"), Ok(PageKind::Base));
+    assert_eq!(page_kind("2M"), Ok(PageKind::HUGETLB_2M));
+    assert_eq!(page_kind("1G"), Ok(PageKind::HUGETLB_1G));
+    assert_eq!(page_kind("thp"), Ok(PageKind::Thp));
+    assert!(page_kind("16K").is_err() && page_kind("huge").is_err());
+    assert_eq!(page_size("2M"), Ok(Bytes::mib(2)));
+    assert_eq!(page_size("base"), Ok(Bytes::kib(4)));
+    assert_eq!(page_size("hugetlb-1G"), Ok(Bytes::gib(1)));
+    assert!(page_size("2").is_err());
+}
+
+#[test]
 fn working_sets_stay_within_the_room_unless_typed() {
     let sets = |words: &str, room| latency(words).working_sets(room, ends).expect(words);
     assert_eq!(sets("", Bytes::gib(64)), [Bytes::kib(16), Bytes::gib(2)]);

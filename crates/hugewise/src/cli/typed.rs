@@ -8,20 +8,28 @@ use model::findings::Severity;
 
 pub use collapse::Collapse;
 pub use compare::{Compare, Design, FailIf, Order};
+pub use diff::{Diff, DiffFailIf};
 pub use explain::Explain;
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Tlb};
+pub use placement::{Placement, PlacementCheck, PlacementDiff, Record};
 pub use plan::Plan;
+pub use predict::{Predict, Trace};
 pub use ps::{By, Ps, Sort};
 pub use setup::{Apply, Undo, Verify};
+pub use simulate::{Simulate, Translation};
 pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
 
 mod collapse;
 mod compare;
+mod diff;
 mod explain;
 mod measure;
+mod placement;
 mod plan;
+mod predict;
 mod ps;
 mod setup;
+mod simulate;
 mod size;
 
 /// Find, measure, fix and prove what huge pages do
@@ -151,6 +159,9 @@ pub enum Command {
     /// slices of its time are compared. The process is never stopped, and gets back the pages that it had. If hugewise is
     /// killed by SIGKILL they stay as they are. Needs root (CAP_SYS_NICE and the right to trace it) and Linux 6.7.
     Compare(Box<Compare>),
+    /// Report where programs run, what moves, and what is pinned wrongly
+    #[command(subcommand)]
+    Placement(Placement),
     /// Put memory of a running process on huge pages
     ///
     /// Collapses memory of a running, unmodified process into huge pages (MADV_COLLAPSE, Linux 6.1), range by range, and
@@ -167,6 +178,21 @@ pub enum Command {
     /// Calculate page counts, TLB reach and reservations
     #[command(subcommand)]
     Size(Size),
+    /// Simulate other machines and other settings
+    #[command(subcommand)]
+    Simulate(Simulate),
+    /// Predict what huge pages would save a program, here or on another machine
+    ///
+    /// Captures windows of an unmodified program's run, or reads a trace. Runs them through the TLBs, page walks and caches of a machine for
+    /// each page size, natively and behind a hypervisor. Reports what each saves, with an interval over the windows and over everything that
+    /// is not known. A program is started as by `hugewise compare`, one thread at a time is stepped by ptrace, and the program's output is
+    /// dropped. Needs x86-64; no root.
+    Predict(Box<Predict>),
+    /// Write windows of a program's run as a trace, for `predict` and `simulate`
+    ///
+    /// Starts an unmodified program, and steps one of its threads for short windows of its run (ptrace). The file holds the loads and stores
+    /// of each window, the method, and what it cannot see. Needs x86-64; no root.
+    Trace(Trace),
     /// Make the changes of a plan
     ///
     /// Reads every value again and refuses a machine that differs from the plan. Each change is logged on disk before it is
@@ -193,6 +219,12 @@ pub enum Command {
     /// PID, a process name, `postgres`, `java`, `mysql`, `redis`, a virtual machine, a systemd unit, a container's id, or a file
     /// among the arguments. Reads only.
     Explain(Explain),
+    /// Report how two results or two machines differ
+    ///
+    /// A and B are two results of one kind (latency, checkup, compare, doctor, ps), or two captured machines. Lists settings,
+    /// findings and page kinds that differ. Each measured point has an interval, and a verdict that holds for all points
+    /// together. Exit codes: 0 done; 1 what --fail-if names; 2 not done.
+    Diff(Diff),
     /// Report which page sizes back each process
     ///
     /// Resident memory includes hugetlb pages, and is split by page kind. Pool pages that no process maps are listed below
@@ -228,7 +260,7 @@ pub struct Checkup {
     /// Leave out these parts
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,..")]
     pub skip: Vec<Part>,
-    /// Never take pages from a hugetlb pool
+    /// Never grow a hugetlb pool: use only its free pages
     #[arg(long)]
     pub no_pool: bool,
 }
@@ -257,6 +289,12 @@ pub struct Doctor {
     /// Explain this rule, by id or name, without reading the machine
     #[arg(long, value_name = "ID")]
     pub explain: Option<String>,
+    /// List every rule, without reading the machine
+    #[arg(long, conflicts_with_all = ["explain", "file"])]
+    pub rules: bool,
+    /// List the rules that could not be judged, and why
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Check configuration files instead of a machine (repeatable)
     ///
     /// Files given together are checked together. With --root they are checked against that machine.
@@ -301,6 +339,9 @@ pub struct Report {
     /// Read this result of `hugewise checkup` or of any command with --json
     #[arg(value_name = "RESULT.json")]
     pub result: PathBuf,
+    /// Draw this chart only, as SVG or PNG; a wrong name lists those that there are
+    #[arg(long, value_name = "NAME")]
+    pub chart: Option<String>,
 }
 
 /// Arguments of `hugewise schema`.

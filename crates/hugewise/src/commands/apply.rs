@@ -9,7 +9,7 @@ use model::setup::{Applied, End};
 use settings::setup::{How, Setup, SetupError};
 
 use super::stop::Stop;
-use super::{Desk, pools};
+use super::{Desk, pools, running};
 use crate::cli::typed::{self, Format};
 use crate::render::plan::question;
 use crate::render::words::counted;
@@ -29,10 +29,11 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<O
         leave: typed.leave,
         stop: &|| stop.is_asked(),
     };
-    let applied = match setup().apply(&plan, &how) {
+    let mut applied = match setup().apply(&plan, &how) {
         Err(error) if error.is_interrupted() => return Ok(Outcome::Interrupted),
         applied => applied.map_err(hinted)?,
     };
+    applied.programs = running::programs(&desk.source, &applied.goals);
     let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), applied);
     desk.give(&result, form)?;
     Ok(match result.data.end {
@@ -72,7 +73,7 @@ pub(super) fn hinted(error: SetupError) -> anyhow::Error {
     let denied = error.is_denied() && !rustix::process::geteuid().is_root();
     let error = anyhow::Error::from(error);
     if denied {
-        error.context("changing the machine needs root")
+        error.context("changing the machine needs root: run it with sudo")
     } else {
         error
     }

@@ -1,5 +1,6 @@
 //! `hugewise checkup`: inventory, findings, processes, latency natively and in a guest, verdict, and a report that stays.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,10 +32,15 @@ const QUICK_BUDGET: Duration = Duration::from_secs(9);
 const GUEST_SIZE: Bytes = Bytes::mib(256);
 const GUEST_BUDGET: Duration = Duration::from_secs(4);
 
+/// How our pages and results begin, and within how many bytes.
+const PAGE: &str = "<meta name=\"generator\" content=\"hugewise\">";
+const RESULT: &str = "\"schema\": \"hugewise/";
+const HEAD: usize = 1024;
+
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result<Outcome> {
     let form = desk.form::<Checkup>(Format::Text)?;
-    let mut files = Files::open(&typed.report)?;
+    let mut files = Files::open(&typed.report, desk.global.yes)?;
     let stop = Stop::on_signals()?;
     desk.ui.note("reading the machine");
     let mut parts = Parts::default();
@@ -230,10 +236,19 @@ struct Kept {
 }
 
 impl Files {
-    fn open(report: &Path) -> anyhow::Result<Self> {
+    fn open(report: &Path, may_replace: bool) -> anyhow::Result<Self> {
+        let json = report.with_file_name("result.json");
+        for (path, mark) in [(report, PAGE), (&json, RESULT)] {
+            if !may_replace && !is_own(path, mark) {
+                bail!(
+                    "{}: there is a file that hugewise did not write (choose another place with --report, or --yes to replace it)",
+                    path.display()
+                );
+            }
+        }
         Ok(Self {
             report: Kept::open(report)?,
-            json: Kept::open(&report.with_file_name("result.json"))?,
+            json: Kept::open(&json)?,
         })
     }
 
@@ -249,6 +264,16 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// May it be replaced: is there no such file, or no regular one, or one that begins as ours do?
+fn is_own(path: &Path, mark: &str) -> bool {
+    if !path.is_file() {
+        return true;
+    }
+    let mut start = vec![0; HEAD];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut start));
+    read.is_ok_and(|length| length == 0 || String::from_utf8_lossy(&start[..length]).contains(mark))
 }
 
 impl Kept {

@@ -3,6 +3,7 @@
 mod own;
 
 use std::cmp::Reverse;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use doctor::Rule;
@@ -13,8 +14,9 @@ use model::findings::Severity;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
-use crate::render::doctor::explanation;
-use crate::results::Doctor;
+use crate::render::doctor::{explanation, rules};
+use crate::render::look::Look;
+use crate::results::{Doctor, Taken};
 use crate::ui::Outcome;
 
 pub(super) use own::evidence;
@@ -27,8 +29,11 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
     if let Some(id) = &typed.explain {
         return explain(desk, id);
     }
+    if typed.rules {
+        return give_text(desk, rules);
+    }
     let form = desk.form::<Doctor>(Format::Text)?;
-    let given = given(typed)?;
+    let (given, files) = given(typed)?;
     let warnings = given
         .garbled
         .iter()
@@ -45,7 +50,12 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
             ..machine
         }
     };
-    let result = desk.about(&evidence.snapshot, warnings, Doctor::of(&evidence));
+    let diagnosis = Doctor {
+        files,
+        is_verbose: typed.verbose,
+        ..Doctor::of(&evidence)
+    };
+    let result = desk.about(&evidence.snapshot, warnings, diagnosis);
     desk.give(&result, form)?;
     if alone && result.data.is_blind() {
         bail!(
@@ -55,22 +65,24 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
     outcome(&result.data, typed.fail_on, &desk.source)
 }
 
-fn given(typed: &typed::Doctor) -> anyhow::Result<Given> {
+/// The files together, and what each was taken for.
+fn given(typed: &typed::Doctor) -> anyhow::Result<(Given, Vec<Taken>)> {
     let mut given = Given::default();
-    for file in &typed.file {
+    let mut take = |file: &PathBuf| -> anyhow::Result<Taken> {
         let name = file.display().to_string();
         let bytes = Input::Configuration.read(file);
         let bytes = bytes.with_context(|| format!("--file {name}"))?;
-        given
-            .add(&name, &bytes, typed.kind)
-            .map_err(|error| anyhow!("--file {error}"))?;
-    }
-    Ok(given)
+        let kind = given.add(&name, &bytes, typed.kind);
+        let kind = kind.map_err(|error| anyhow!("--file {error}"))?.to_string();
+        Ok(Taken { name, kind })
+    };
+    let files = typed.file.iter().map(&mut take).collect::<Result<_, _>>()?;
+    Ok((given, files))
 }
 
 fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Result<Outcome> {
     if doctor.is_blind() {
-        let hint = if source.is_live() { "; try as root" } else { "" };
+        let hint = if source.is_live() { "; try with sudo" } else { "" };
         bail!(
             "{}: nothing that a rule needs could be read (the reasons are in the result{hint})",
             source.name()
@@ -84,11 +96,16 @@ fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Resul
 }
 
 fn explain(desk: &mut Desk<'_>, id: &str) -> anyhow::Result<Outcome> {
-    desk.global.form(Format::Text, &[Format::Text])?;
     let Some(rule) = doctor::explain(id) else {
         bail!("--explain {id}: there is no such rule (the nearest are {})", near(id));
     };
-    let text = explanation(rule, desk.ui.look());
+    give_text(desk, |look| explanation(rule, look))
+}
+
+/// Gives what has the form of text only.
+fn give_text(desk: &mut Desk<'_>, text: impl FnOnce(Look) -> String) -> anyhow::Result<Outcome> {
+    desk.global.form(Format::Text, &[Format::Text])?;
+    let text = text(desk.ui.look());
     desk.ui.result(text.as_bytes())?;
     Ok(Outcome::Done)
 }

@@ -5,6 +5,7 @@ mod checkup;
 mod collapse;
 mod compare;
 mod cores;
+mod diff;
 mod doctor;
 mod explain;
 #[doc(hidden)]
@@ -12,16 +13,21 @@ pub mod foreign;
 mod guest;
 mod kernel;
 mod latency;
+mod placement;
 mod plan;
 mod pools;
+mod predict;
 mod ps;
 mod report;
+mod running;
 mod schema;
+mod simulate;
 mod size;
 mod snapshot;
 mod status;
 mod stop;
 mod tlb;
+mod trace;
 mod undo;
 mod verify;
 mod vm;
@@ -61,13 +67,18 @@ fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Cores(typed)) => cores::run(desk, typed),
         Command::Collapse(typed) => collapse::run(desk, typed),
         Command::Compare(typed) => compare::run(desk, typed),
+        Command::Placement(typed) => placement::run(desk, typed),
         Command::Plan(typed) => plan::run(desk, typed),
         Command::Size(typed) => size::run(desk, typed),
+        Command::Simulate(typed) => simulate::run(desk, typed),
+        Command::Trace(typed) => trace::run(desk, typed),
+        Command::Predict(typed) => predict::run(desk, typed),
         Command::Apply(typed) => apply::run(desk, typed),
         Command::Verify(typed) => verify::run(desk, typed),
         Command::Undo(typed) => undo::run(desk, typed),
         Command::Status => status::run(desk),
         Command::Explain(typed) => explain::run(desk, typed),
+        Command::Diff(typed) => diff::run(desk, typed),
         Command::Ps(typed) => ps::run(desk, typed),
         Command::Vm(typed::Vm {
             what: None | Some(typed::VmWhat::List),
@@ -95,14 +106,13 @@ impl<'a> Desk<'a> {
             Some(root) => Source::open(root)?,
             None => Source::live(),
         };
-        let now = jiff::Timestamp::now();
         Ok(Self {
             global,
             source,
             ui: Ui::open(global)?,
             words,
             seed: global.seed(),
-            started: now.round(jiff::Unit::Second).unwrap_or(now).to_string(),
+            started: now(),
         })
     }
 
@@ -162,6 +172,12 @@ impl<'a> Desk<'a> {
         self.ui.result_by(|out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
     }
+}
+
+/// The moment, in UTC.
+fn now() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }
 
 /// Whether a file of that name is there already.

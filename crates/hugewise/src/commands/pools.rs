@@ -34,10 +34,16 @@ fn state_dir_of(user: Uid, runtime: Option<PathBuf>) -> PathBuf {
 
 /// Gives back what an earlier run could not, and says so.
 pub(super) fn recover(ui: &Ui) {
+    compare::at_end(settle);
     match writer().recover() {
         Ok(told) => told.iter().for_each(|gave_back| ui.say(&gave_back.to_string())),
         Err(error) => ui.say(&format!("an earlier run may have left pages in a pool: {error}")),
     }
+}
+
+/// The same without a word: for the guardian, whose reader is gone.
+fn settle() {
+    let _ = writer().recover();
 }
 
 /// Measures with so many bytes of each pooled kind on loan, unless `no_pool`. Whatever happens, they are given back.
@@ -67,12 +73,20 @@ impl Loan {
     /// Room for so many bytes on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
     /// then reports for each point what it got; the reason is reported here.
     pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>) -> Self {
+        Self::take_for(ui, rooms, true)
+    }
+
+    /// The same, reported or not: of loans that follow each other the first one says it for all.
+    pub(super) fn take_for(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>, is_reported: bool) -> Self {
+        let ui = Some(ui).filter(|_| is_reported);
         let writer = writer();
         let mut loan = Self::none();
         for (kind, bytes) in rooms {
             let Some(page) = kind.pool() else { continue };
             if let Some(why) = beyond_limit(page, bytes) {
-                ui.say(&why);
+                if let Some(ui) = ui {
+                    ui.say(&why);
+                }
                 loan.short.push((kind, why));
                 continue;
             }
@@ -123,8 +137,10 @@ fn beyond_limit(page: Bytes, bytes: Bytes) -> Option<String> {
 }
 
 /// A loan if there is one, and what is missing in it.
-fn lease(ui: &Ui, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
+fn lease(ui: Option<&Ui>, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLease>, Option<String>) {
     let pages = bytes.0.div_ceil(page.0);
+    // Where there is no guardian, the next command gives back what a killed one left.
+    let _ = compare::guarded();
     let (lease, why) = match writer.lease_pool(page, pages) {
         Ok(lease) => {
             let why = lease.shortfall().map(|short| {
@@ -135,8 +151,10 @@ fn lease(ui: &Ui, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option<PoolLea
         }
         Err(error) => (None, Some(format!("no pages of {} on loan: {error}", page.exact()))),
     };
-    why.iter().for_each(|why| ui.say(why));
-    if let Some(lease) = &lease {
+    if let (Some(ui), Some(why)) = (ui, &why) {
+        ui.say(why);
+    }
+    if let (Some(ui), Some(lease)) = (ui, &lease) {
         ui.note(&format!("for this measurement: {}", lease.how()));
     }
     (lease, why)

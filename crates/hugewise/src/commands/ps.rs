@@ -10,13 +10,14 @@ use host::processes::{self, Limits, ListOptions, Missed, Missing, Reason, ThpByS
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
-use model::{Bytes, Cause, PageKind, Reading, Unread};
+use model::{Bytes, Cause, Envelope, PageKind, Reading, Unread};
 
-use super::Desk;
 use super::stop::Stop;
+use super::{Desk, now};
 use crate::cli::typed::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
+use crate::show::{Show, TABLES, sample};
 use crate::ui::Outcome;
 use select::Select;
 
@@ -28,18 +29,23 @@ const NAP: Duration = Duration::from_millis(50);
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Ps) -> anyhow::Result<Outcome> {
     match typed.watch {
-        None => once(desk, typed),
+        None => once(desk, typed, None),
         Some(seconds) => watch(desk, typed, Duration::from_secs_f64(seconds)),
     }
 }
 
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(desk: &mut Desk<'_>, typed: &typed::Ps, every: Duration) -> anyhow::Result<Outcome> {
+    let is_series = matches!(desk.global.form(Format::Text, &TABLES)?, Format::Csv | Format::Json);
     let stop = Stop::on_signals()?;
-    desk.ui.watch();
+    if !is_series {
+        desk.ui.watch();
+    }
+    let mut turn = 0;
     while !stop.is_asked() && !desk.ui.is_gone() {
         let began = Instant::now();
-        stop.while_reading(|| once(desk, typed))?;
+        stop.while_reading(|| once(desk, typed, is_series.then_some(turn)))?;
+        turn += 1;
         while began.elapsed() < every && !stop.is_asked() {
             std::thread::sleep(NAP.min(every));
         }
@@ -47,22 +53,39 @@ fn watch(desk: &mut Desk<'_>, typed: &typed::Ps, every: Duration) -> anyhow::Res
     Ok(Outcome::Done)
 }
 
-fn once(desk: &mut Desk<'_>, typed: &typed::Ps) -> anyhow::Result<Outcome> {
+/// Looks once; `turn` is its number in a series.
+fn once(desk: &mut Desk<'_>, typed: &typed::Ps, turn: Option<u64>) -> anyhow::Result<Outcome> {
+    if turn.is_some() {
+        desk.started = now();
+    }
     let snapshot = Snapshot::take(&desk.source);
     match typed.pid {
         Some(pid) => {
             let form = desk.form::<OneProcess>(Format::Text)?;
             let one = one(&desk.source, &snapshot, pid, typed.vmas)?;
             let result = desk.about(&snapshot, Vec::new(), one);
-            desk.give(&result, form)
+            give(desk, &result, form, turn)
         }
         None => {
             let form = desk.form::<ProcessList>(Format::Text)?;
             let list = selected(&desk.source, &snapshot, typed)?;
             let result = desk.about(&snapshot, Vec::new(), list);
-            desk.give(&result, form)
+            give(desk, &result, form, turn)
         }
     }
+}
+
+fn give<T: Show>(
+    desk: &mut Desk<'_>,
+    result: &Envelope<T>,
+    form: Format,
+    turn: Option<u64>,
+) -> anyhow::Result<Outcome> {
+    match turn {
+        Some(turn) => desk.ui.result(&sample(result, form, turn == 0)?)?,
+        None => return desk.give(result, form),
+    }
+    Ok(Outcome::Done)
 }
 
 /// All processes, in the order given.

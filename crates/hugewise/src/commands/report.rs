@@ -11,16 +11,19 @@ use model::cores::Cores;
 use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use serde::Deserialize;
 use sim::size::Sizing;
+use sim::translation::study::Simulation;
+use sim::translation::study::predict::Prediction;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
-use crate::results::{Checkup, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
-use crate::show::{Show, schema_name};
+use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
+use crate::show::{Show, schema_name, write_chart};
 use crate::ui::Outcome;
 
 /// Runs the command.
@@ -33,6 +36,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Report) -> anyhow::Result<
         desk,
         path,
         text: &text,
+        chart: typed.chart.as_deref(),
     };
     match by_schema(&schema, again) {
         Some(outcome) => outcome,
@@ -56,6 +60,7 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
     Some(match schema {
         _ if schema == schema_name::<Applied>() => with.with::<Applied>(),
         _ if schema == schema_name::<Checkup>() => with.with::<Checkup>(),
+        _ if schema == schema_name::<Diff>() => with.with::<Diff>(),
         _ if schema == schema_name::<Doctor>() => with.with::<Doctor>(),
         _ if schema == schema_name::<Explain>() => with.with::<Explain>(),
         _ if schema == schema_name::<Collapse>() => with.with::<Collapse>(),
@@ -66,7 +71,13 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Latency>() => with.with::<Latency>(),
         _ if schema == schema_name::<ProcessList>() => with.with::<ProcessList>(),
         _ if schema == schema_name::<OneProcess>() => with.with::<OneProcess>(),
+        _ if schema == schema_name::<Recording>() => with.with::<Recording>(),
+        _ if schema == schema_name::<Check>() => with.with::<Check>(),
+        _ if schema == schema_name::<placement::Diff>() => with.with::<placement::Diff>(),
+        _ if schema == schema_name::<Published>() => with.with::<Published>(),
         _ if schema == schema_name::<Plan>() => with.with::<Plan>(),
+        _ if schema == schema_name::<Prediction>() => with.with::<Prediction>(),
+        _ if schema == schema_name::<Simulation>() => with.with::<Simulation>(),
         _ if schema == schema_name::<Sizing>() => with.with::<Sizing>(),
         _ if schema == schema_name::<ReachTable>() => with.with::<ReachTable>(),
         _ if schema == schema_name::<Status>() => with.with::<Status>(),
@@ -83,23 +94,36 @@ struct Again<'a, 'd> {
     desk: &'a mut Desk<'d>,
     path: &'a Path,
     text: &'a [u8],
+    chart: Option<&'a str>,
 }
 
 impl WithResult for Again<'_, '_> {
     type Outcome = anyhow::Result<Outcome>;
 
     fn with<T: Show>(self) -> Self::Outcome {
-        again::<T>(self.desk, self.path, self.text)
+        let Self {
+            desk,
+            path,
+            text,
+            chart,
+        } = self;
+        let Some(name) = chart else {
+            return again::<T>(desk, path, text);
+        };
+        let form = desk.global.form(Format::Svg, &[Format::Svg, Format::Png])?;
+        let result: Envelope<T> = parsed(path, text)?;
+        desk.ui.result_by(|out| Ok(write_chart(&result, name, form, out)?))?;
+        Ok(Outcome::Done)
     }
 }
 
 /// What a result says of itself; its data stays unread until its shape is known.
 #[derive(Deserialize)]
-struct Named {
-    schema: String,
+pub(super) struct Named {
+    pub(super) schema: String,
 }
 
-fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
+pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
     match serde_json::from_slice(text) {
         Ok(named) => Ok(named),
         Err(error) if error.is_data() => bail!("{}: no result of hugewise: it has no `schema`", path.display()),
@@ -108,8 +132,15 @@ fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
 }
 
 fn again<T: Show>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
-    let form = desk.form::<T>(Format::Html)?;
-    let result: Envelope<T> = serde_json::from_slice(text)
-        .with_context(|| format!("{}: not of the shape that its schema says", path.display()))?;
-    desk.give(&result, form)
+    let usual = if desk.ui.shows_on_terminal() {
+        Format::Text
+    } else {
+        Format::Html
+    };
+    let form = desk.form::<T>(usual)?;
+    desk.give(&parsed::<T>(path, text)?, form)
+}
+
+fn parsed<T: Show>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {
+    serde_json::from_slice(text).with_context(|| format!("{}: not of the shape that its schema says", path.display()))
 }

@@ -8,34 +8,44 @@ use model::cores::Cores;
 use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use sim::size::Sizing;
+use sim::translation::study::Simulation;
+use sim::translation::study::predict::Prediction;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
-use crate::results::{Checkup, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
+use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 20] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 27] {
     [
         named::<Applied>(),
         named::<Checkup>(),
         named::<Collapse>(),
         named::<Compare>(),
         named::<Cores>(),
+        named::<Diff>(),
         named::<Doctor>(),
         named::<Explain>(),
         named::<Guest>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<OneProcess>(),
+        named::<Recording>(),
+        named::<Check>(),
+        named::<placement::Diff>(),
+        named::<Published>(),
         named::<Plan>(),
+        named::<Prediction>(),
         named::<ProcessList>(),
         named::<ReachTable>(),
+        named::<Simulation>(),
         named::<Sizing>(),
         named::<Status>(),
         named::<Tlb>(),

@@ -1,7 +1,10 @@
 //! `hugewise undo`: reverts applied changes.
 
-use host::Snapshot;
-use model::setup::Undone;
+use host::processes::{ListOptions, list};
+use host::{Snapshot, Source};
+use model::Backing;
+use model::process::ProcessPages;
+use model::setup::{BackCame, Undone, User};
 
 use super::Desk;
 use super::apply::{hinted, setup};
@@ -12,7 +15,10 @@ use crate::ui::Outcome;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Undo) -> anyhow::Result<Outcome> {
     desk.must_be_live("undo")?;
     let form = desk.form::<Undone>(Format::Text)?;
-    let undone = setup().undo(typed.forget).map_err(hinted)?;
+    let mut undone = setup().undo(typed.forget).map_err(hinted)?;
+    if undone.steps.iter().any(|step| step.came == BackCame::InUse) {
+        undone.holders = holders(&desk.source);
+    }
     let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), undone);
     desk.give(&result, form)?;
     Ok(if result.data.is_settled() {
@@ -20,4 +26,22 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Undo) -> anyhow::Result<Ou
     } else {
         Outcome::BadNews
     })
+}
+
+/// Processes with pool pages: these pages come back when they end.
+fn holders(source: &Source) -> Vec<User> {
+    let listed = list(source, &ListOptions::default());
+    let rows = listed.known().into_iter().flat_map(|processes| &processes.rows);
+    let of_pools = |row: &ProcessPages| {
+        let backing = row.backing.known().into_iter().flat_map(Backing::iter);
+        let pages = backing.filter(|(kind, bytes)| kind.pool().is_some() && bytes.0 > 0);
+        let user = |(kind, bytes)| User {
+            pid: row.pid,
+            name: row.name.clone(),
+            kind,
+            bytes,
+        };
+        pages.map(user).collect::<Vec<_>>()
+    };
+    rows.flat_map(of_pools).collect()
 }

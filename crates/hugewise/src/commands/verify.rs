@@ -4,8 +4,8 @@ use host::Snapshot;
 use host::processes::{ListOptions, list};
 use model::setup::Verified;
 
-use super::Desk;
 use super::apply::{hinted, read, setup};
+use super::{Desk, running};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
@@ -15,7 +15,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<
     let form = desk.form::<Verified>(Format::Text)?;
     let plan = typed.plan.as_deref().map(read).transpose()?;
     let processes = list(&desk.source, &ListOptions::default());
-    let verified = setup().verify(plan.as_ref(), &processes).map_err(hinted)?;
+    let programs = |goals: &[String]| running::programs(&desk.source, goals);
+    let verified = setup().verify(plan.as_ref(), &processes, &programs).map_err(hinted)?;
     let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), verified);
     desk.give(&result, form)?;
     Ok(if result.data.is_obtained() {

@@ -1,6 +1,6 @@
 //! What applying a plan came to: each change with what was asked and obtained, and what is left for others to do.
 
-use model::setup::{Applied, Came, End, Step};
+use model::setup::{Applied, Came, End, Program, Step};
 
 use super::look::Look;
 use super::sheet::{Sheet, printable};
@@ -57,6 +57,7 @@ impl Show for Applied {
         parts
             .chain(sheets)
             .chain(steps.map(instruction))
+            .chain([next(self)])
             .collect::<Vec<_>>()
             .join("\n")
     }
@@ -95,6 +96,25 @@ fn to_do(applied: &Applied) -> Option<Sheet> {
         sheet.row([&step.place, &step.note]);
     }
     (!sheet.rows.is_empty()).then_some(sheet)
+}
+
+/// The commands that follow: programs take pool pages at their start only.
+fn next(applied: &Applied) -> String {
+    if applied.end == End::RolledBack {
+        return String::new();
+    }
+    let restarts = applied.programs.iter().map(restart);
+    let lines = restarts.chain(["hugewise verify".to_owned()]);
+    let lines: String = lines.map(|line| format!("  {}\n", printable(&line))).collect();
+    format!("Next\n{lines}")
+}
+
+/// How to restart a program: by its service, or by hand.
+pub(super) fn restart(program: &Program) -> String {
+    match &program.unit {
+        Some(unit) => format!("sudo systemctl restart {unit}"),
+        None => format!("restart {} ({})", program.name, program.pid),
+    }
 }
 
 fn instruction(step: &Step) -> String {

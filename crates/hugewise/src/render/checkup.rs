@@ -9,7 +9,7 @@ use super::table::Lines;
 use super::{doctor, guest, inventory, latency, tlb};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
-use crate::show::{CHARTS, Show};
+use crate::show::{Block, CHARTS, Show};
 
 /// Processes on a terminal.
 const FEW: usize = 8;
@@ -77,6 +77,40 @@ impl Show for Checkup {
     fn figures(&self) -> Vec<Figure> {
         let latency = self.latency.iter().flat_map(latency::figures);
         latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
+    }
+
+    /// What a reader asks for first comes first: curves, processes, findings, the hypervisor, the TLB, the machine.
+    fn blocks(&self) -> Vec<Block> {
+        let latency = self.latency.iter().flat_map(Show::blocks);
+        let processes = self.processes.iter().flat_map(Show::blocks);
+        let findings = self.doctor.iter().flat_map(doctor::details).map(Block::Sheet);
+        let guest = self.guest.iter().flat_map(Show::blocks);
+        let tlb = self.tlb.iter().flat_map(Show::blocks);
+        let machine = inventory::sheets(&self.inventory).into_iter().chain(self.skipped());
+        latency
+            .chain(processes)
+            .chain(findings)
+            .chain(self.machines().into_iter().map(Block::Sheet))
+            .chain(guest)
+            .chain(tlb)
+            .chain(machine.map(Block::Sheet))
+            .collect()
+    }
+
+    /// A table for each part.
+    fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
+        let parts = [
+            ("findings", self.doctor.as_ref().map(Show::csv)),
+            ("processes", self.processes.as_ref().map(Show::csv)),
+            ("virtual machines", self.vms.as_ref().map(Show::csv)),
+            ("latency", self.latency.as_ref().map(Show::csv)),
+            ("guest", self.guest.as_ref().map(Show::csv)),
+            ("tlb", self.tlb.as_ref().map(Show::csv)),
+        ];
+        parts
+            .into_iter()
+            .filter_map(|(name, lines)| Some((name, lines?)))
+            .collect()
     }
 
     /// The points of the latency measurement; the rest has no one shape of lines.

@@ -1,12 +1,13 @@
 //! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
 pub(crate) mod events;
+mod gains;
 mod inplace;
 mod parts;
 mod runs;
 
 use compare::bloat;
-use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Run, Verdict};
+use model::compare::{Arm, Compare, Control, Judged, Loads, Method, Metric, Run, Verdict};
 use model::{Backing, Bytes, Estimate, Reading};
 
 use super::figure::Figure;
@@ -50,7 +51,8 @@ impl Show for Compare {
 
     fn figures(&self) -> Vec<Figure> {
         let metrics = self.controls.iter().map(|control| control.metric.as_str());
-        metrics.filter_map(|metric| runs::chart(self, metric)).collect()
+        let runs = metrics.filter_map(|metric| runs::chart(self, metric));
+        gains::chart(self).into_iter().chain(runs).collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -256,8 +258,14 @@ fn design(compare: &Compare) -> String {
         ),
         Method::Runs | Method::Flip => format!("{} blocks of {programs}", design.blocks),
     };
+    let loads = design.loads.map_or_else(String::new, |loads| {
+        let Loads { warm_up, counted } = loads;
+        format!(
+            ", each one start of the server with {warm_up} + {counted} loads, of which the first {warm_up} do not count"
+        )
+    });
     format!(
-        "{} in {blocks} ({ended}), {:.0} s; differences below {:.1} % count as none{why}",
+        "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none{why}",
         design.method.title(),
         design.seconds,
         design.smallest_effect * 100.0
@@ -327,7 +335,11 @@ fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
         std::iter::once("arm".to_owned()).chain(heads),
     );
     for arm in &compare.arms {
-        let cells = metrics.iter().map(|metric| median(arm, metric.name()));
+        let known = |metric: &Metric| match arm.values(metric.name()).is_empty() {
+            true => "-".to_owned(),
+            false => median(arm, metric.name()),
+        };
+        let cells = metrics.iter().map(|metric| known(metric));
         sheet.row(std::iter::once(arm.name.clone()).chain(cells));
     }
     sheet

@@ -28,6 +28,7 @@ fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
         looks: Looks::default(),
         notes: Vec::new(),
         slice: None,
+        loads: Vec::new(),
     }
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn compare(verdict: Verdict) -> Compare {
             method: Method::Runs,
             reason: text("the program ends by itself"),
             in_place: None,
+            loads: None,
             order: Order::Mirrored,
             blocks: 6,
             per_start: 1,
@@ -160,9 +162,15 @@ fn csv_has_every_value() {
 fn the_chart_has_every_run_in_its_turn_and_the_median_of_each_arm() {
     let compare = compare(Verdict::Better);
     let figures = compare.figures();
-    let [figure] = &figures[..] else {
+    let [gains, figure] = &figures[..] else {
         panic!("{}", figures.len())
     };
+    assert_eq!(
+        (gains.id.as_str(), gains.series.len()),
+        ("gains", 2),
+        "thp, and base against itself"
+    );
+    assert!(gains.series[0].name.starts_with("thp, wall: +") && gains.series[0].name.ends_with("; better"));
     let turns = |arm: usize| figure.series[arm].dots.iter().map(|dot| dot.at).collect::<Vec<_>>();
     assert_eq!(turns(0), [1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16, 18]);
     assert_eq!(turns(1), [2, 5, 8, 11, 14, 17]);
@@ -196,7 +204,7 @@ fn pictures_and_the_page_have_the_chart_and_a_terminal_has_strips() {
     }
     assert!(shown(Format::Png).starts_with(b"\x89PNG"));
     let page = String::from_utf8(shown(Format::Html)).expect("text");
-    assert_eq!(page.matches("class=\"hit\"").count(), 2 * 18);
+    assert_eq!(page.matches("class=\"hit\"").count(), 2 * (18 + 2));
     assert!(
         page.contains("data-tip=\"base, run 1: 1.000 s; block 1; 100.0 % of the memory"),
         "{page}"
@@ -214,8 +222,10 @@ fn pictures_and_the_page_have_the_chart_and_a_terminal_has_strips() {
 fn a_chart_without_runs_is_none_and_slices_are_called_so() {
     let mut made = compare(Verdict::Better);
     made.design.method = Method::Flip;
-    assert!(made.figures()[0].title.starts_with("Every slice by wall"));
+    assert!(made.figures()[1].title.starts_with("Every slice by wall"));
     made.arms.iter_mut().for_each(|arm| arm.runs.clear());
+    assert!(made.figures().iter().all(|figure| figure.id == "gains"));
+    made.controls.clear();
     assert!(made.figures().is_empty());
     assert!(
         show(

@@ -1,9 +1,10 @@
 //! Whether a program uses huge pages: the answer, its numbers, the reasons and the next commands.
 
-use doctor::usage::{Asked, HugetlbPages, InUse, Part, PartKind, PoolState, Step, Usage, Why};
+use doctor::usage::{Asked, Database, HugetlbPages, InUse, Part, PartKind, PoolState, Server, Step, Usage, Why};
 use model::{Backing, PageKind, Reading};
 
 use super::look::Look;
+use super::plan::quoted;
 use super::safe::printable;
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
@@ -186,7 +187,11 @@ fn in_numbers(part: &Part) -> String {
             let needs = part.needs.filter(|_| part.in_use() != InUse::Yes);
             let needs = needs.map_or_else(String::new, |needs| {
                 let pages = counted(needs.pages as usize, "page");
-                format!("; {pages} of {} would hold it", PageKind::Hugetlb(needs.page))
+                let beside = match part.what {
+                    PartKind::JavaHeap => " with code cache and collector tables",
+                    _ => "",
+                };
+                format!("; {pages} of {} would hold it{beside}", PageKind::Hugetlb(needs.page))
             });
             format!("{}{needs}", mixed(backing))
         }
@@ -242,13 +247,68 @@ fn reason(why: &Why) -> String {
 }
 
 /// Pages of a pool cannot change under a running program; other memory can.
-fn compare(usage: &Usage) -> String {
-    match usage.parts.first().and_then(|part| part.hugetlb) {
-        Some(pages) => format!(
-            "hugewise compare --arms base,{} -- COMMAND",
-            PageKind::Hugetlb(pages.page)
-        ),
-        None => format!("sudo hugewise compare --live {}", usage.pid),
+fn compare(usage: &Usage, server: Option<&Server>) -> Vec<String> {
+    let pages = usage.parts.first().and_then(|part| part.hugetlb);
+    let Some(pages) = pages else {
+        return vec![format!("sudo hugewise compare --live {}", usage.pid)];
+    };
+    let kind = PageKind::Hugetlb(pages.page);
+    match server {
+        None => vec![format!("hugewise compare --arms base,{kind} -- COMMAND")],
+        Some(server) => served(usage, server, kind),
+    }
+}
+
+/// The server is stopped, and started by the comparison as it was, with a load that can be replaced.
+fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
+    let at = |port: &str, socket: &str| {
+        let port = server.port.map(|number| format!(" {port}{number}"));
+        let socket = server.socket.as_ref().map(|path| format!(" {socket}{}", word(path)));
+        socket.unwrap_or_default() + &port.unwrap_or_default()
+    };
+    let (ready, load, metric) = match server.database {
+        Database::Postgres => {
+            let at = at("-p ", "-h ");
+            let load = format!("pgbench{at} -U postgres -n -S -c 2 -T 10 postgres");
+            (format!("pg_isready{at}"), load, "tps=tps = ([0-9.]+),higher")
+        }
+        Database::Mysql => {
+            let at = at("--port=", "--socket=");
+            let load = format!("mysqlslap{at} --auto-generate-sql --concurrency=2 --number-of-queries=20000");
+            (
+                format!("mysqladmin{at} ping"),
+                load,
+                "seconds=seconds to run all queries: ([0-9.]+),lower",
+            )
+        }
+    };
+    let (user, group) = server.ids;
+    let rights = format!("setpriv --reuid={user} --regid={group} --init-groups");
+    let arguments: Vec<String> = server.arguments.iter().map(|argument| word(argument)).collect();
+    let stop = match &usage.unit {
+        Some(unit) => format!("sudo systemctl stop {unit}"),
+        None => format!("stop {} ({})", usage.name, usage.pid),
+    };
+    let first = match server.database {
+        Database::Postgres => Some(format!("pgbench{} -U postgres -i -s 50 postgres", at("-p ", "-h "))),
+        Database::Mysql => None,
+    };
+    let compare = format!(
+        "sudo hugewise compare --arms base,{kind} --ready {} --load {} --metric {} -- {rights} {}",
+        word(&ready),
+        word(&load),
+        word(metric),
+        arguments.join(" ")
+    );
+    first.into_iter().chain([stop, compare]).collect()
+}
+
+/// As a shell takes it: in quotes only where it needs them.
+fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,+@".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => quoted(text),
     }
 }
 
@@ -263,7 +323,7 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
         Step::Explain => vec![format!("hugewise explain {target}")],
-        Step::Compare => vec![compare(usage)],
+        Step::Compare { server } => compare(usage, server.as_ref()),
     };
     usage.next.iter().flat_map(step).collect()
 }
@@ -299,8 +359,16 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
             finding.consequence.clone(),
         ]);
     }
-    [settings, findings]
+    let mut log = Sheet::new("Its own log", ["line", "text"]);
+    usage.log.iter().for_each(|line| log.row([&line.place, &line.text]));
+    for cut in &usage.log_cut {
+        log.note(format!(
+            "{}: only the last {} of {} were read",
+            cut.file, cut.read, cut.size
+        ));
+    }
+    [settings, log, findings]
         .into_iter()
-        .filter(|sheet| !sheet.rows.is_empty())
+        .filter(|sheet| !sheet.rows.is_empty() || !sheet.notes.is_empty())
         .collect()
 }

@@ -56,6 +56,8 @@ pub enum Along {
     WorkingSet,
     /// Turns in order of time, from 1; what one of them is called.
     Turns(&'static str),
+    /// Rows, one for each series; the values are gains in percent and lie along the axis.
+    Gain,
 }
 
 /// A place at which something happens to one series, such as a knee of its line.
@@ -111,23 +113,27 @@ impl Along {
         match self {
             Self::WorkingSet => "working set".to_owned(),
             Self::Turns(turn) => format!("{turn}, in order of time"),
+            Self::Gain => "row".to_owned(),
         }
     }
 
     pub fn text(self, at: u64) -> String {
         match self {
             Self::WorkingSet => Bytes(at).to_string(),
-            Self::Turns(_) => at.to_string(),
+            Self::Turns(_) | Self::Gain => at.to_string(),
         }
     }
 
     fn place(self, at: u64) -> f64 {
         match self {
             Self::WorkingSet => (at.max(1) as f64).log2(),
-            Self::Turns(_) => at as f64,
+            Self::Turns(_) | Self::Gain => at as f64,
         }
     }
 }
+
+/// How many times beyond all values a logarithmic axis shows intervals.
+const BEYOND: f64 = 2.0;
 
 impl Figure {
     pub fn is_empty(&self) -> bool {
@@ -143,14 +149,25 @@ impl Figure {
         let places = self.dots().map(|dot| dot.at);
         match self.along {
             Along::WorkingSet => Axis::sizes(places.map(Bytes), max),
-            Along::Turns(_) => Axis::turns(places.max().unwrap_or(1), max),
+            Along::Turns(_) | Along::Gain => Axis::turns(places.max().unwrap_or(1), max),
         }
     }
 
-    /// The axis of values, wide enough for every interval, with at most `max` labels.
+    /// The axis of values with at most `max` labels, wide enough for every interval; on a logarithmic one a disturbed point's
+    /// interval ends with the axis, and does not flatten all others.
     pub fn y_axis(&self, max: usize) -> Axis {
         let levels = self.series.iter().filter_map(|series| series.level);
-        let values = self.dots().flat_map(|dot| [dot.value, dot.low, dot.high]);
+        let values = || self.dots().map(|dot| dot.value);
+        let [least, most] = match self.scale {
+            Scale::Log => [
+                values().fold(f64::INFINITY, f64::min) / BEYOND,
+                values().fold(0.0, f64::max) * BEYOND,
+            ],
+            Scale::Linear | Scale::Close => [f64::NEG_INFINITY, f64::INFINITY],
+        };
+        let values = self
+            .dots()
+            .flat_map(|dot| [dot.value, dot.low.max(least), dot.high.min(most)]);
         Axis::values(
             values.chain(levels.flat_map(|level| [level.low, level.high])),
             self.scale,

@@ -5,6 +5,7 @@ use host::snapshot::{Cache, CacheHolds, Choice, Pool, Thp, Tlb, TlbArray, TlbHol
 use model::{Bytes, Reading};
 
 use super::sheet::Sheet;
+use super::words::counted;
 
 /// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
@@ -100,8 +101,10 @@ fn online(topology: &Topology) -> String {
     let cpus = topology.online.as_ref().map(|cpus| cpus.len());
     let (cores, packages) = (topology.cores().len(), topology.packages().len());
     format!(
-        "{cpus} online; {cores} cores in {packages} packages, {} last-level caches; SMT {}",
-        topology.llcs().len(),
+        "{cpus} online; {} in {}, {}; SMT {}",
+        counted(cores, "core"),
+        counted(packages, "package"),
+        counted(topology.llcs().len(), "last-level cache"),
         yes(&topology.smt)
     )
 }

@@ -80,23 +80,27 @@ impl<'a> Long<'a> {
     }
 
     pub fn write_markdown(&self, out: &mut dyn Write) -> io::Result<()> {
-        let cell = |text: &str| markdown(text);
-        let widths = self.widths(&cell);
         writeln!(out, "## {}\n", markdown(&self.head.title))?;
-        let names = self.head.columns.iter().map(|column| markdown(&column.name));
-        let names = aligned(names, &self.head.columns, &widths).join(" | ");
-        writeln!(out, "| {names} |")?;
-        let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
-        writeln!(out, "|{}|", rules.join("|"))?;
-        for row in (self.rows)() {
-            let cells = row.iter().map(|text| cell(text));
-            let line = aligned(cells, &self.head.columns, &widths).join(" | ");
-            writeln!(out, "| {line} |")?;
+        if !self.is_empty() {
+            self.write_markdown_rows(out)?;
         }
         self.head
             .notes
             .iter()
             .try_for_each(|note| writeln!(out, "\n{}", markdown_paragraph(note)))
+    }
+
+    fn write_markdown_rows(&self, out: &mut dyn Write) -> io::Result<()> {
+        let widths = self.widths(&markdown);
+        let names = self.head.columns.iter().map(|column| markdown(&column.name));
+        let names = aligned(names, &self.head.columns, &widths).join(" | ");
+        writeln!(out, "| {names} |")?;
+        let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
+        writeln!(out, "|{}|", rules.join("|"))?;
+        (self.rows)().try_for_each(|row| {
+            let cells = row.iter().map(|text| markdown(text));
+            writeln!(out, "| {} |", aligned(cells, &self.head.columns, &widths).join(" | "))
+        })
     }
 
     /// Of the widest cell in each column, its head included.

@@ -1,5 +1,8 @@
 //! How text output looks: width, colours, plots.
 
+/// Columns where there is neither a terminal nor COLUMNS: wide enough that most tables do not wrap.
+pub const WIDE: u16 = 160;
+
 /// What the reader's terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {

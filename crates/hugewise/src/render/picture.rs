@@ -11,6 +11,7 @@ use plotters::style::register_font;
 
 use super::axis::{Axis, Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
+use super::forest;
 use super::heatmap;
 use super::legend;
 use super::sheet::Sheet;
@@ -29,6 +30,8 @@ const FONT: &str = "sans-serif";
 /// Width of a document, and height of a chart in it, in pixels at zoom 1.
 const WIDTH: f64 = 960.0;
 const CHART: f64 = 540.0;
+/// Height of a line above all charts.
+const HEAD: f64 = 22.0;
 
 /// Why a picture could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +59,11 @@ pub struct Hit {
     pub tip: String,
 }
 
+/// The height of a figure whose rows decide it, in pixels.
+pub fn own_height(figure: &Figure) -> Option<u32> {
+    forest::height(figure).map(|height| height as u32)
+}
+
 /// One figure as SVG without title and legend, with the places of its points.
 pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureError> {
     let mut svg = String::new();
@@ -69,23 +77,23 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
 }
 
 /// Heat maps, and figures below them, as one SVG document.
-pub fn svg(maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
+pub fn svg(head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
     let mut text = String::new();
     {
-        let size = (WIDTH as u32, height(maps, figures, 1.0));
+        let size = (WIDTH as u32, height(head, maps, figures, 1.0));
         let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        stack(&root, maps, figures, 1.0)?;
+        stack(&root, head, maps, figures, 1.0)?;
     }
     Ok(text.into_bytes())
 }
 
 /// The same as one PNG, at twice the SVG's pixels.
-pub fn png(maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
-    let (width, height) = (2 * WIDTH as u32, height(maps, figures, 2.0));
+pub fn png(head: &[String], maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> {
+    let (width, height) = (2 * WIDTH as u32, height(head, maps, figures, 2.0));
     let mut pixels = vec![0; (width * height * 3) as usize];
     {
         let root = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
-        stack(&root, maps, figures, 2.0)?;
+        stack(&root, head, maps, figures, 2.0)?;
     }
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
@@ -97,13 +105,24 @@ pub fn png(maps: &[Sheet], figures: &[Figure]) -> Result<Vec<u8>, PictureError> 
     Ok(file)
 }
 
-fn height(maps: &[Sheet], figures: &[Figure], zoom: f64) -> u32 {
+fn height(head: &[String], maps: &[Sheet], figures: &[Figure], zoom: f64) -> u32 {
     let maps: f64 = maps.iter().map(heatmap::height).sum();
-    ((maps + CHART * figures.len() as f64) * zoom).ceil() as u32
+    let charts: f64 = figures.iter().map(chart_height).sum();
+    ((head_height(head) + maps + charts) * zoom).ceil() as u32
+}
+
+fn head_height(head: &[String]) -> f64 {
+    let air = if head.is_empty() { 0.0 } else { 18.0 };
+    HEAD * head.len() as f64 + air
+}
+
+fn chart_height(figure: &Figure) -> f64 {
+    forest::height(figure).unwrap_or(CHART)
 }
 
 fn stack<'a, B: DrawingBackend + 'a>(
     root: &DrawingArea<B, Shift>,
+    head: &[String],
     maps: &[Sheet],
     figures: &[Figure],
     zoom: f64,
@@ -115,11 +134,17 @@ fn stack<'a, B: DrawingBackend + 'a>(
         rest = below;
         top
     };
+    let top = cut(head_height(head));
+    for (number, line) in head.iter().enumerate() {
+        let place = (24.0 * zoom, (12.0 + HEAD * number as f64) * zoom);
+        top.draw_text(line, &text(15.0 * zoom), (place.0 as i32, place.1 as i32))
+            .map_err(fail)?;
+    }
     for map in maps {
         heatmap::draw(&cut(heatmap::height(map)), map, zoom)?;
     }
     for figure in figures {
-        draw(&cut(CHART), figure, Dress::Whole, zoom)?;
+        draw(&cut(chart_height(figure)), figure, Dress::Whole, zoom)?;
     }
     root.present().map_err(fail)
 }
@@ -137,6 +162,9 @@ fn draw<'a, B: DrawingBackend + 'a>(
     dress: Dress,
     zoom: f64,
 ) -> Result<Vec<Hit>, PictureError> {
+    if figure.along == Along::Gain {
+        return forest::draw(area, figure, dress == Dress::Whole, zoom);
+    }
     let px = |pixels: f64| (pixels * zoom).round() as u32;
     let is_inside = figure.along == Along::WorkingSet;
     let area = match dress {
@@ -270,8 +298,10 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
     let color = rgb(tone.light);
     let stroke = |width: f64| color.stroke_width((width * zoom) as u32);
     let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| figure.place(dot.at, dot.value)).collect();
+    let (bottom, top) = (chart.y_range().start, chart.y_range().end);
     let intervals = series.dots.iter().map(|dot| {
         let ends = [dot.low, dot.high].map(|value| figure.place(dot.at, value));
+        let ends = ends.map(|(x, y)| (x, y.clamp(bottom, top)));
         PathElement::new(ends.to_vec(), stroke(1.0))
     });
     chart.draw_series(intervals).map_err(fail)?;

@@ -61,7 +61,7 @@ fn every_point_is_hit_inside_the_picture_and_rises_with_its_value() {
 #[test]
 fn files_are_what_they_say_they_are() {
     let figures = [figure(), figure()];
-    let bytes = png(&[], &figures).expect("png");
+    let bytes = png(&[], &[], &figures).expect("png");
     let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes))
         .read_info()
         .expect("a PNG");
@@ -73,7 +73,7 @@ fn files_are_what_they_say_they_are() {
         .filter(|pixel| pixel.iter().any(|&part| part < 0xd0))
         .count();
     assert!(inked > 20_000, "{inked} dark pixels");
-    let text = String::from_utf8(svg(&[], &figures).expect("svg")).expect("text");
+    let text = String::from_utf8(svg(&[], &[], &figures).expect("svg")).expect("text");
     assert!(
         text.ends_with(
             "</svg>
@@ -88,13 +88,32 @@ fn a_heat_map_is_drawn_with_its_numbers_above_the_charts() {
     let mut map = Sheet::new("Map", ["guest page", "#base"]);
     map.shaded_row([("native", None), ("218 ns", Some(Heat::of(1.6)))]);
     map.note("what the shades mean");
-    let drawn =
-        |figures: &[Figure]| String::from_utf8(svg(std::slice::from_ref(&map), figures).expect("svg")).expect("text");
+    let drawn = |figures: &[Figure]| {
+        String::from_utf8(svg(&[], std::slice::from_ref(&map), figures).expect("svg")).expect("text")
+    };
     let alone = drawn(&[]);
     for part in ["guest page", "218 ns", "#FBBD74", "what the shades mean"] {
         assert!(alone.contains(part), "{part} in {alone}");
     }
     let both = drawn(&[figure()]);
     assert!(both.find("218 ns") < both.find("A &lt;title"), "{both}");
-    assert!(png(&[map], &[]).expect("png").starts_with(b"\x89PNG"));
+    assert!(png(&[], &[map], &[]).expect("png").starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn one_disturbed_interval_does_not_stretch_the_axis() {
+    let dot = |at, value, high| Dot {
+        at,
+        value,
+        low: 1e-3,
+        high,
+        tip: String::new(),
+    };
+    let series = Series::of_kind(PageKind::Base, vec![dot(4096, 4.0, 5.0), dot(8192, 100.0, 1e7)]);
+    let of = ("ns", Scale::Log);
+    let figure = Figure::by_working_set("id".to_owned(), "title".to_owned(), of, [series]);
+    let [low, high] = figure.y_axis(8).ends.map(|place| 10_f64.powf(place));
+    assert!(low >= 1.0 && (100.0..=200.1).contains(&high), "{low} to {high}");
+    let text = String::from_utf8(svg(&[], &[], &[figure]).expect("svg")).expect("text");
+    assert!(!text.contains("1000000"), "{text}");
 }

@@ -12,7 +12,7 @@ use super::axis::number;
 use super::long::{Long, Rows};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::or_empty;
+use super::words::{self, or_empty};
 use crate::cli::typed::Format;
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
@@ -79,12 +79,12 @@ impl Show for OneProcess {
 /// One row each, with a column for every page kind that occurs.
 fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     let kinds = kinds(rows.iter().map(|row| &row.pages));
-    let fixed = ["#pid", "name", "#resident"].map(str::to_owned);
+    let fixed = ["#pid", "name", "#resident", "#shared"].map(str::to_owned);
     let heads = kinds.iter().map(|kind| format!("#{kind}"));
     let asked = rows.iter().any(|row| row.missed.is_some());
     let why = ["#could be huge", "why not"].map(str::to_owned);
     let why = why.into_iter().filter(|_| asked);
-    let rest = ["#page tables", "THP"].map(str::to_owned);
+    let rest = ["~#page tables", "~THP"].map(str::to_owned);
     let columns = fixed.into_iter().chain(heads).chain(["#huge, %".to_owned()]);
     let mut sheet = Sheet::new(title, columns.chain(why).chain(rest));
     for row in rows {
@@ -96,6 +96,10 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
             row.pages.pid.to_string(),
             row.pages.name.clone(),
             short(&row.pages.resident),
+            row.pages
+                .shared
+                .known()
+                .map_or_else(|| "?".to_owned(), |&bytes| amount(bytes)),
         ];
         let why = missed(row.missed.as_ref()).into_iter().filter(|_| asked);
         let last = [short(&row.pages.page_tables), thp(&row.pages.thp_enabled)];
@@ -103,6 +107,9 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
         sheet.row(cells.chain(why).chain(last));
     }
     unread_notes(&mut sheet, rows);
+    if asked && rows.iter().any(|row| row.missed.is_none()) {
+        sheet.note("- = not looked into, because less than 16M of it is on base pages");
+    }
     sheet
 }
 
@@ -117,15 +124,15 @@ fn share(backing: Option<&Backing>) -> String {
     share.map_or_else(String::new, |share| number(share * 100.0))
 }
 
-/// Memory that huge pages could back, and the reason for most of it.
+/// Memory that huge pages could back, and the reason for most of it. No cell is empty: that would read as nothing to gain.
 fn missed(missed: Option<&Reading<Missed>>) -> [String; 2] {
     match missed {
-        None => [String::new(), String::new()],
-        Some(Reading::Unread(_)) => ["?".to_owned(), String::new()],
+        None => ["-".to_owned(), "-".to_owned()],
+        Some(Reading::Unread(_)) => ["?".to_owned(), "?".to_owned()],
         Some(Reading::Known(missed)) => {
-            let why = missed.main_reason().map_or("", |reason| reason.short());
+            let why = missed.main_reason().map_or("nothing", |reason| reason.short());
             let more = if missed.why.len() > 1 { ", .." } else { "" };
-            [amount(missed.bytes), format!("{why}{more}")]
+            [missed.bytes.to_string(), format!("{why}{more}")]
         }
     }
 }
@@ -177,12 +184,15 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
     let unread = if totals.unread == 0 {
         String::new()
     } else {
-        format!("; {} processes could not be looked into", totals.unread)
+        format!("; {} could not be looked into", words::processes(totals.unread))
     };
     let which = filter.map_or_else(|| "all".to_owned(), |filter| format!("{filter}:"));
     format!(
-        "{which} {} processes: {} resident ({}){share}; page tables {}; memory that processes share counts once for each{unread}",
-        totals.processes, totals.resident, totals.backing, totals.page_tables
+        "{which} {}: {} resident ({}){share}; page tables {}; memory that processes share counts once for each{unread}",
+        words::processes(totals.processes),
+        totals.resident,
+        totals.backing,
+        totals.page_tables
     )
 }
 
@@ -191,13 +201,13 @@ fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
         "Mappings",
         [
             "address",
-            "perms",
+            "~perms",
             "#size",
             "#resident",
             "backing",
-            "THP eligible",
+            "~THP eligible",
             "why base",
-            "flags",
+            "~flags",
             "name",
         ],
     );
@@ -241,6 +251,7 @@ fn csv(rows: &[ProcessRow]) -> Lines<'_> {
         Field::csv("name", |row| row.pages.name.clone()),
         Field::csv("uid", |row| or_empty(row.pages.uid.known())),
         Field::csv("resident", |row| bytes(&row.pages.resident)),
+        Field::csv("shared", |row| bytes(&row.pages.shared)),
         Field::csv("rss", |row| bytes(&row.pages.rss)),
         Field::csv("hugetlb", |row| bytes(&row.pages.hugetlb)),
         Field::csv("page_tables", |row| bytes(&row.pages.page_tables)),

@@ -1,18 +1,15 @@
 //! A table before it is printed: the same rows for the terminal, Markdown and the report.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use anstyle::{AnsiColor, RgbColor, Style};
-use comfy_table::presets::ASCII_MARKDOWN;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use super::heat::Heat;
+use super::layout;
+use super::long::{Long, Rows};
 use super::look::Look;
 pub use super::safe::printable;
-use super::safe::{markdown, markdown_paragraph};
-
-/// One line under the heads, none between the rows.
-const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// A table with a title and notes below it. All its texts are safe to print: nothing in them steers a terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,14 +29,17 @@ pub struct Column {
     pub name: String,
     /// Are its values numbers, to be aligned at the right?
     pub numeric: bool,
+    /// May it be left out where there is no room?
+    pub is_spare: bool,
 }
 
 impl Sheet {
-    /// An empty table; a column's name that begins with `#` holds numbers.
+    /// An empty table. A column whose name begins with `#` holds numbers; one that begins with `~` may be left out.
     pub fn new<S: AsRef<str>>(title: &str, columns: impl IntoIterator<Item = S>) -> Self {
         let column = |name: &str| Column {
-            name: printable(name.trim_start_matches('#')),
-            numeric: name.starts_with('#'),
+            name: printable(name.trim_start_matches(['~', '#'])),
+            numeric: name.trim_start_matches('~').starts_with('#'),
+            is_spare: name.starts_with('~'),
         };
         Self {
             title: printable(title),
@@ -92,97 +92,29 @@ impl Sheet {
     }
 
     pub fn text(&self, look: Look) -> String {
-        let mut table = self.table(str::to_owned);
-        table
-            .load_style(RULED)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(look.width);
-        let notes: String = self.notes.iter().map(|note| format!("{note}\n")).collect();
-        let lines = if look.color {
-            self.painted(&table)
-        } else {
-            table.trim_fmt()
-        };
-        titled(&format!("{}\n", self.title), !self.rows.is_empty(), &lines, &notes)
+        let notes = self.notes.iter().map(|note| layout::wrapped(note, look.width));
+        let table = (!self.rows.is_empty()).then(|| layout::table(self, look));
+        iter::once(layout::wrapped(&self.title, look.width))
+            .chain(table)
+            .chain(notes)
+            .collect()
     }
 
     pub fn markdown(&self) -> String {
-        let mut table = self.table(markdown);
-        table
-            .load_style(ASCII_MARKDOWN)
-            .set_content_arrangement(ContentArrangement::Disabled);
-        let notes = self
-            .notes
-            .iter()
-            .map(|note| format!("\n{}\n", markdown_paragraph(note)));
-        titled(
-            &format!("## {}\n\n", markdown(&self.title)),
-            !self.rows.is_empty(),
-            &table.trim_fmt(),
-            &notes.collect::<String>(),
-        )
-    }
-
-    fn table(&self, write: impl Fn(&str) -> String) -> Table {
-        let mut table = Table::new();
-        let align = |column: &Column| {
-            if column.numeric {
-                CellAlignment::Right
-            } else {
-                CellAlignment::Left
-            }
+        let mut text = Vec::new();
+        let head = Self {
+            rows: Vec::new(),
+            ..self.clone()
         };
-        let heads = self.columns.iter();
-        table.set_header(heads.map(|column| Cell::new(write(&column.name)).set_alignment(align(column))));
-        for row in &self.rows {
-            let cells = row.iter().zip(&self.columns);
-            table.add_row(cells.map(|(text, column)| Cell::new(write(text)).set_alignment(align(column))));
-        }
-        table
+        let rows = || -> Rows<'_> { Box::new(self.rows.iter().cloned()) };
+        // Writing to memory does not fail.
+        let _ = Long::new(head, self.rows.len(), rows).write_markdown(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
     }
-
-    /// The lines of a table with bold heads, and its shades where no cell is broken into lines.
-    fn painted(&self, table: &Table) -> String {
-        let text = table.trim_fmt();
-        let (heads, rows) = text.split_at(text.find('─').unwrap_or(0));
-        let bold = Style::new().bold();
-        let heads = heads.lines().map(|line| format!("{bold}{line}{bold:#}\n"));
-        let whole = rows.lines().count() == self.rows.len() + 1;
-        let widths: Vec<usize> = table.column_max_content_widths().into_iter().map(usize::from).collect();
-        let rows = rows
-            .lines()
-            .enumerate()
-            .map(|(number, line)| match number.checked_sub(1) {
-                Some(row) if whole => self.shaded_line(row, line, &widths),
-                _ => format!("{line}\n"),
-            });
-        heads.chain(rows).collect::<String>().trim_end().to_owned()
-    }
-
-    /// One line of a table: a blank, the cell and a blank for each column.
-    fn shaded_line(&self, row: usize, line: &str, widths: &[usize]) -> String {
-        let mut rest = line;
-        let mut painted = String::new();
-        for (place, width) in widths.iter().enumerate() {
-            let end = rest.char_indices().nth(width + 2).map_or(rest.len(), |(end, _)| end);
-            let (cell, after) = rest.split_at(end);
-            match self.shades.get(&(row, place)) {
-                Some(heat) => painted += &format!("{0}{cell}{0:#}", shade(*heat)),
-                None => painted += cell,
-            }
-            rest = after;
-        }
-        painted + rest + "\n"
-    }
-}
-
-fn titled(head: &str, has_rows: bool, table: &str, notes: &str) -> String {
-    let rows = if has_rows { format!("{table}\n") } else { String::new() };
-    format!("{head}{rows}{notes}")
 }
 
 /// Black on the shade: readable whatever the terminal's own colours are.
-fn shade(heat: Heat) -> Style {
+pub(super) fn shade(heat: Heat) -> Style {
     let [r, g, b] = heat.light();
     Style::new()
         .bg_color(Some(RgbColor(r, g, b).into()))

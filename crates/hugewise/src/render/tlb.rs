@@ -206,7 +206,7 @@ fn curves(tlb: &Tlb) -> Figure {
     kinds.sort();
     kinds.dedup();
     let title = "Core cycles of one access, by memory touched at one line per page".to_owned();
-    let series = kinds.into_iter().map(|kind| Series::of_kind(kind, dots(tlb, kind)));
+    let series = kinds.into_iter().flat_map(|kind| lines_of(tlb, kind));
     Figure {
         marks: tlb.levels.iter().filter_map(knee).collect(),
         ..Figure::by_working_set("tlb-pages".to_owned(), title, ("cycles", Scale::Log), series)
@@ -227,22 +227,34 @@ fn page(kind: PageKind) -> Bytes {
     kind.page_size(Bytes::kib(4), Bytes::mib(2))
 }
 
-fn dots(tlb: &Tlb, kind: PageKind) -> Vec<Dot> {
+/// A line for each sweep over page counts. Sweeps put their lines into other sets of the caches, so that their costs differ where
+/// they overlap: joined by page count they would be a zigzag.
+fn lines_of(tlb: &Tlb, kind: PageKind) -> Vec<Series> {
     let of_kind = || tlb.curves.iter().filter(|point| point.kind == kind);
     let of_kind = || of_kind().filter(|point| point.drawn_from.is_none());
     let densest = of_kind().map(|point| point.stride).min();
-    let page = page(kind).0;
-    let mut points: Vec<&CurvePoint> = of_kind().filter(|point| Some(point.stride) == densest).collect();
-    points.sort_by_key(|point| point.pages);
-    points.dedup_by_key(|point| point.pages);
-    let dot = |point: &CurvePoint| Dot {
-        at: point.pages * page,
+    let points: Vec<&CurvePoint> = of_kind().filter(|point| Some(point.stride) == densest).collect();
+    let sweeps: Vec<&[&CurvePoint]> = points.chunk_by(|one, next| one.pages < next.pages).collect();
+    let line = |(number, sweep): (usize, &&[&CurvePoint])| {
+        let line = Series::of_kind(kind, sweep.iter().map(|point| dot(kind, point)).collect());
+        let name = if sweeps.len() > 1 {
+            format!("{kind}, sweep {number}")
+        } else {
+            line.name
+        };
+        Series { name, ..line }
+    };
+    (1..).zip(&sweeps).map(line).collect()
+}
+
+fn dot(kind: PageKind, point: &CurvePoint) -> Dot {
+    Dot {
+        at: point.pages * page(kind).0,
         value: point.cycles.median,
         low: point.cycles.low,
         high: point.cycles.high,
         tip: format!("{} pages: {} cycles", point.pages, spread(point.cycles)),
-    };
-    points.into_iter().map(dot).collect()
+    }
 }
 
 fn csv(tlb: &Tlb) -> Lines<'_> {

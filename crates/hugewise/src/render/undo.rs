@@ -1,6 +1,6 @@
 //! What walking back came to, place by place.
 
-use model::setup::{Back, BackCame, Undone};
+use model::setup::{Back, BackCame, Undone, User};
 
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
@@ -34,8 +34,17 @@ impl Show for Undone {
             sheet.note(format!("{}: {}", step.place, step.note));
         }
         self.notes.iter().for_each(|note| sheet.note(note));
+        let mut holders = Sheet::new("Pool pages are in use by", ["#pid", "name", "pages", "#memory"]);
+        for User { pid, name, kind, bytes } in &self.holders {
+            holders.row([pid.to_string(), name.clone(), kind.to_string(), bytes.to_string()]);
+        }
+        holders.note("stop or restart these programs, then: sudo hugewise undo");
+        let has_holders = !self.holders.is_empty();
         let is_empty = sheet.rows.is_empty() && sheet.notes.is_empty();
-        if is_empty { Vec::new() } else { vec![sheet] }
+        [(sheet, !is_empty), (holders, has_holders)]
+            .into_iter()
+            .filter_map(|(sheet, shown)| shown.then_some(sheet))
+            .collect()
     }
 
     fn csv(&self) -> Lines<'_> {

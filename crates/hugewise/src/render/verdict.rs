@@ -4,7 +4,7 @@ use model::verdict::{Choice, Coverage, KindSaved, Limits, PoolPages, Saved, Savi
 use model::{Cause, PageKind, Reading};
 
 use super::axis::number;
-use super::words::counted;
+use super::words::{counted, processes};
 
 /// What huge pages save, which kind to choose, and what limits their use now.
 pub fn sentences(saving: &Saving, choice: &Choice, limits: &Limits) -> [String; 3] {
@@ -174,9 +174,9 @@ fn filled(pool: &PoolPages) -> Option<String> {
 
 fn covered(coverage: &Coverage) -> String {
     format!(
-        "Huge pages back {} % of the {} resident in {} processes.",
+        "Huge pages back {} % of the {} resident in {}.",
         number(coverage.percent),
         coverage.resident_bytes,
-        coverage.processes
+        processes(coverage.processes)
     )
 }

@@ -1,8 +1,9 @@
 //! Whether what was asked for is there, change by change, and who uses it.
 
 use model::Reading;
-use model::setup::{Check, Verdict, Verified, VerifiedPlan};
+use model::setup::{Check, Program, Verdict, Verified, VerifiedPlan};
 
+use super::apply::restart;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{moment, or_empty};
@@ -69,7 +70,21 @@ fn plan(plan: &VerifiedPlan) -> Sheet {
             sheet.note(format!("{}: {}", check.place, check.note));
         }
     }
+    plan.programs.iter().for_each(|program| sheet.note(since(program)));
     sheet
+}
+
+/// Does a running program still need a restart?
+fn since(program: &Program) -> String {
+    let name = format!("{} ({})", program.name, program.pid);
+    match program.since {
+        Some(true) => format!("{name} was started after the plan was applied: no restart is needed"),
+        Some(false) => format!(
+            "{name} has been running since before the plan was applied: {}",
+            restart(program)
+        ),
+        None => format!("{name} runs; whether it was started after the change is not known"),
+    }
 }
 
 fn users(verified: &Verified) -> Sheet {

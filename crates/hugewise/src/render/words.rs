@@ -17,6 +17,14 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{s}")
 }
 
+/// `1 process`, `2 processes`.
+pub fn processes(count: u64) -> String {
+    match count {
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    }
+}
+
 /// An RFC 3339 moment in UTC without parts of a second.
 pub fn moment(time: &str) -> String {
     time.split_once('.')

@@ -15,12 +15,32 @@ pub struct Doctor {
     /// What they found, and which of them could not be judged.
     #[serde(flatten)]
     pub diagnosis: Diagnosis,
+    /// Files that were checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Taken>,
+    /// Are rules that could not be judged listed in the text?
+    #[serde(skip)]
+    pub is_verbose: bool,
+}
+
+/// A file, and what it was taken for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Taken {
+    /// Its name as typed.
+    pub name: String,
+    /// Its kind, as `--as` names it.
+    pub kind: String,
 }
 
 impl From<Diagnosis> for Doctor {
     fn from(diagnosis: Diagnosis) -> Self {
         let rules = doctor::rules().count();
-        Self { rules, diagnosis }
+        Self {
+            rules,
+            diagnosis,
+            files: Vec::new(),
+            is_verbose: false,
+        }
     }
 }
 
@@ -51,23 +71,5 @@ impl Doctor {
     /// Could not a single rule be judged?
     pub fn is_blind(&self) -> bool {
         self.diagnosis.findings.is_empty() && self.diagnosis.not_judged.len() >= self.rules
-    }
-
-    /// The numbers in one sentence.
-    pub fn totals(&self) -> String {
-        let plural = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-        let partly = match self.diagnosis.partly.len() {
-            0 => String::new(),
-            count => format!(", {count} were judged in part"),
-        };
-        format!(
-            "{}, {}, {} to know; of {} rules {} found nothing wrong and {} could not be judged{partly}",
-            plural(self.count(Severity::Error), "error", "errors"),
-            plural(self.count(Severity::Warning), "warning", "warnings"),
-            self.count(Severity::Info),
-            self.rules,
-            self.rules_well(),
-            self.diagnosis.not_judged.len()
-        )
     }
 }

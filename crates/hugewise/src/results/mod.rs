@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 pub mod checkup;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod mappings;
@@ -11,7 +12,8 @@ pub mod reach;
 pub mod vms;
 
 pub use checkup::{Checkup, Skipped};
-pub use doctor::Doctor;
+pub use diff::Diff;
+pub use doctor::{Doctor, Taken};
 pub use explain::Explain;
 pub use ps::{OneProcess, ProcessList, Totals};
 pub use reach::ReachTable;

@@ -197,9 +197,11 @@ impl Meeting {
         self.gap() > CLOSE.max(CHANCE * self.error)
     }
 
-    /// Do both arrive at the same time, as far as their spread shows?
+    /// Do both arrive at the same time, as far as their spread shows? One that reaches down to no time at all shows nothing.
     pub(super) fn is_met(&self) -> bool {
-        self.gap() <= MEET.max(CHANCE * self.error) && !self.rises() && !self.falls()
+        let (warm, cold) = self.arrivals();
+        let is_known = warm > 0.0 && cold > 0.0;
+        is_known && self.gap() <= MEET.max(CHANCE * self.error) && !self.rises() && !self.falls()
     }
 
     /// Visits after a warm-up are still on their way up: they are too short.

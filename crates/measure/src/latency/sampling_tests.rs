@@ -119,6 +119,22 @@ fn the_interval_holds_both_approaches() {
     );
 }
 
+/// As on a machine whose other tenants take its cores away for most of the time.
+#[test]
+fn visits_that_differ_by_more_than_their_value_give_an_upper_bound_and_no_number() {
+    let mut samples = Samples::default();
+    for ticks in [2.0, 30.0, 2.0] {
+        both(&mut samples, std::iter::repeat_n(ticks, 100));
+    }
+    assert_eq!(samples.ticks(), None);
+    let bound = samples.bound().expect("samples");
+    assert!(
+        bound.low.is_none() && bound.high.is_some_and(|high| high > 2.0),
+        "{bound:?}"
+    );
+    assert!(!samples.convergence().expect("visits of both").converged);
+}
+
 #[test]
 fn a_cold_visit_that_stays_above_lengthens_the_others() {
     let mut samples = Samples::default();

@@ -5,7 +5,7 @@
 pub enum Metric {
     /// From start to end, seconds.
     Wall,
-    /// CPU time, user and system, of the program and the children it waited for, seconds.
+    /// CPU time, user and system, of the program and all that it started, seconds.
     Cpu,
     /// The part of it outside of the kernel, seconds.
     User,

@@ -157,9 +157,10 @@ fn database(words: &mut Words, user: &str, service: &str) -> Result<DatabaseGoal
         user: words
             .checked("user", names::account, ACCOUNT)?
             .unwrap_or_else(|| user.to_owned()),
-        service: words
-            .checked("service", names::service, SERVICE)?
-            .unwrap_or_else(|| service.to_owned()),
+        service: match words.checked("service", names::service, SERVICE)?.as_deref() {
+            Some("none" | "none.service") => None,
+            named => Some(named.unwrap_or(service).to_owned()),
+        },
         buffer_pool: match words.kind() {
             "postgres" => None,
             _ => words.checked("buffer-pool", names::size, SIZE)?,

@@ -125,8 +125,8 @@ pub struct DatabaseGoal {
     pub page: Option<Bytes>,
     /// Who runs it.
     pub user: String,
-    /// The unit it runs as.
-    pub service: String,
+    /// The unit it runs as; without (`service=none`), it is started by hand.
+    pub service: Option<String>,
     /// InnoDB's buffer pool, where the file does not say it.
     pub buffer_pool: Option<Bytes>,
 }

@@ -3,14 +3,17 @@
 //! The kernel kills a child with its parent, but not the child's own children, and one of them that is stopped would stay
 //! stopped for ever. So the guardian, forked once, waits for the end of a pipe that only this process holds open. It finds
 //! the processes to end in memory that both share: registering one costs no system call, and a child registers itself before it
-//! executes its program.
+//! executes its program. What a program started in a session of its own, just before, descends from nobody known when the kernel has
+//! killed that program: a variable that it inherited tells it.
 
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,8 +24,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::cgroup;
 use crate::handles::{self, END_TIMEOUT, Handles};
 use crate::syscall::{self, wait};
+use crate::tree;
 
 /// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
@@ -51,6 +56,29 @@ struct Guard {
 }
 
 static GUARD: OnceLock<io::Result<Guard>> = OnceLock::new();
+/// What the guardian does last.
+static LAST: OnceLock<fn()> = OnceLock::new();
+
+/// Has a guardian that is started later do this after all that this process started has ended with it: to give back what no
+/// process holds. It is called at every end of this process, in a copy of it that has one thread. The first call counts.
+pub fn at_end(last: fn()) {
+    LAST.get_or_init(|| last);
+}
+
+/// Starts the guardian, unless it lives already: a process that starts others has one from the first of them on.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn guarded() -> io::Result<()> {
+    Guard::of_this_process().map(drop)
+}
+
+/// The variable that tells the programs of this process, and all that descends from them, for the guardian.
+pub(crate) fn mark() -> (OsString, OsString) {
+    static SINCE: OnceLock<u64> = OnceLock::new();
+    let name = format!("HUGEWISE_GUARD_{}", std::process::id());
+    (name.into(), SINCE.get_or_init(now).to_string().into())
+}
 
 /// A slot of the guardian's; it is free again when this is dropped.
 pub(crate) struct Place(&'static Slot);
@@ -67,9 +95,7 @@ impl Place {
     /// # Errors
     /// If the guardian cannot be started, or all slots are in use.
     pub(crate) fn free() -> io::Result<Self> {
-        let start = || Guard::start().and_then(|guard| syscall::at_exit(dismiss).map(|()| guard));
-        let guard = GUARD.get_or_init(start).as_ref();
-        let guard = guard.map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
+        let guard = Guard::of_this_process()?;
         let take = |slot: &&Slot| {
             let taken = slot
                 .target
@@ -115,18 +141,36 @@ fn now() -> u64 {
 }
 
 impl Guard {
-    fn start() -> io::Result<Self> {
+    /// The one there is, started by the first who asks.
+    fn of_this_process() -> io::Result<&'static Self> {
+        let start = || {
+            let (name, value) = mark();
+            let mark = [name.as_bytes(), value.as_bytes()].join(&b'=');
+            let guard = Self::start(&cgroup::Left::of_this_process(), &mark)?;
+            syscall::at_exit(dismiss).map(|()| guard)
+        };
+        let guard = GUARD.get_or_init(start).as_ref();
+        guard.map_err(|error| io::Error::new(error.kind(), error.to_string()))
+    }
+
+    fn start(cgroups: &cgroup::Left, mark: &[u8]) -> io::Result<Self> {
         let slots = syscall::shared(SLOTS)?;
         let (ended, alive) = io::pipe()?;
         let pid = syscall::fork(|| {
             syscall::keep_only(ended.as_fd());
-            keep_watch(slots);
+            keep_watch(slots, cgroups, mark);
         })?;
         Ok(Self {
             slots,
             alive: Mutex::new(Some(alive)),
             pid,
         })
+    }
+
+    /// Is it a process that this one started, or the guardian?
+    fn started(&self, pid: i32) -> bool {
+        let leads = |slot: &Slot| slot.target.load(Ordering::Relaxed) == -pid;
+        self.pid.as_raw_nonzero().get() == pid || self.slots.iter().any(leads)
     }
 
     /// Has it end, and waits for that: the first process of a container, which would adopt it otherwise, may never do so.
@@ -147,6 +191,17 @@ impl Guard {
     }
 }
 
+/// From here on processes that lose their parents come to this one, if they descend from it. Gives those that have, ended or not.
+pub(crate) fn adopt_orphans(source: &Source) -> Vec<u32> {
+    // Known since Linux 3.4.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let guard = GUARD.get().and_then(|guard| guard.as_ref().ok());
+    let is_known = |pid: &u32| guard.is_some_and(|guard| guard.started(pid.cast_signed()));
+    let mut children = tree::children(source, std::process::id());
+    children.retain(|pid| !is_known(pid));
+    children
+}
+
 /// When this process ends of itself.
 extern "C" fn dismiss() {
     if let Some(Ok(guard)) = GUARD.get() {
@@ -155,7 +210,7 @@ extern "C" fn dismiss() {
 }
 
 /// The guardian's life, with the pipe's end as its only file: on its own, so that no terminal and no signal to others ends it.
-fn keep_watch(slots: &[Slot]) {
+fn keep_watch(slots: &[Slot], cgroups: &cgroup::Left, mark: &[u8]) {
     let _ = rustix::process::setsid();
     let _ = rustix::thread::set_name(c"hugewise-guard");
     let _ = rustix::process::chdir("/");
@@ -167,6 +222,23 @@ fn keep_watch(slots: &[Slot]) {
     let until = Instant::now() + END_TIMEOUT;
     for killed in killed {
         killed.wait(&source, until);
+    }
+    end_marked(&source, mark, until);
+    cgroups.end();
+    if let Some(last) = LAST.get() {
+        last();
+    }
+}
+
+/// Kills all that have the variable, and those that they start during this, at most until then.
+fn end_marked(source: &Source, mark: &[u8], until: Instant) {
+    while Instant::now() < until {
+        let marked = Handles::of(tree::with_variable(source, mark));
+        if marked.is_empty() {
+            return;
+        }
+        marked.signal(Signal::KILL);
+        marked.have_ended_by(until);
     }
 }
 

@@ -1,14 +1,16 @@
 //! Which processes are ended and which are not; that a killed comparison leaves none behind is tested with the whole program.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use host::{Source, Tree};
 
-use super::{FREE, Guard, Place, Slot, is_same, now};
+use super::{FREE, Guard, Place, Slot, end_marked, is_same, now};
+use crate::cgroup::Left;
 
 /// Longer than any test.
 fn sleeper() -> Child {
@@ -65,6 +67,27 @@ fn what_a_process_started_ends_with_it_in_whatever_session() {
     assert!(!is_alive(), "{descendant}");
 }
 
+/// Its parent, whom alone the guardian knew, has ended already.
+#[test]
+fn an_orphan_in_a_session_of_its_own_is_told_by_its_variable() {
+    let mut line = Command::new("sh");
+    line.args(["-c", "setsid sleep 63.5 & echo $!"])
+        .env("HUGEWISE_TEST", "12");
+    let output = line.stderr(Stdio::null()).stdout(Stdio::piped());
+    let mut child = output.spawn().expect("starts");
+    let mut orphan = String::new();
+    let read = BufReader::new(child.stdout.take().expect("its output")).read_line(&mut orphan);
+    assert!(read.is_ok() && child.wait().is_ok_and(|status| status.success()));
+    let orphan: u32 = orphan.trim().parse().expect("a number");
+    let source = Source::live();
+    let until = Instant::now() + Duration::from_secs(20);
+    end_marked(&source, b"HUGEWISE_TEST=1", until);
+    let finds = || crate::tree::with_variable(&source, b"HUGEWISE_TEST=12");
+    assert_eq!(finds(), [orphan]);
+    end_marked(&source, b"HUGEWISE_TEST=12", until);
+    assert!(finds().is_empty());
+}
+
 #[test]
 fn a_process_is_the_same_if_it_began_before_it_was_told() {
     let line = "71 (a) S 1 71 71 0 -1 4194560 1 0 1 0 1 2 0 0 20 0 1 0 500 4096 100";
@@ -88,7 +111,8 @@ fn a_place_is_free_again_when_it_is_given_back() {
 
 #[test]
 fn a_guardian_that_is_dismissed_is_gone_and_not_left_for_others_to_wait_for() {
-    let guard = Guard::start().expect("a guardian");
+    // Other tests' programs are none of its own.
+    let guard = Guard::start(&Left::default(), b"HUGEWISE_TEST=none").expect("a guardian");
     let place = format!("/proc/{}", guard.pid);
     assert!(std::fs::exists(&place).expect("looked"));
     guard.dismiss();

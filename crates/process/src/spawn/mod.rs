@@ -1,23 +1,27 @@
-//! Starts a program in a forked child, which sets up itself what the program is to have, and reports the step that failed.
+//! Starts a program in a child, which sets up itself what the program is to have, and reports the step that failed.
 
+mod image;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use chase::counters::program::{Attached, Countable};
+use chase::counters::program::{Attached, Countable, Held};
+use chase::counters::switches::Switches;
 use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 
-use crate::guard::Place;
+use crate::cgroup::Cgroup;
+use crate::guard::{Place, mark};
 use crate::outputs::Outputs;
-use crate::syscall::{bind, fork, switch_thp, unblock_signals, wait};
+use crate::syscall::{Switched, bind, execute, take_files, unblock_signals, vfork, wait};
+
+pub(crate) use image::Image;
 
 /// Nodes that fit a mask here.
 const NODES: usize = 1024;
@@ -59,18 +63,36 @@ pub struct Order<'a> {
     pub bound: &'a Bound,
     /// What is counted.
     pub events: &'a [Countable],
+    /// The CPUs on which its context switches are recorded; empty for no recording.
+    pub switches: &'a [u32],
+    /// Where its output goes.
+    pub output: Output,
+}
+
+/// Where the output of a program goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Into memory, of which the end is kept.
+    #[default]
+    Kept,
+    /// To the standard error of this process.
+    Passed,
 }
 
 /// A program that runs, or will have to be reaped.
 pub(crate) struct Started {
     /// Its id, and that of its group.
     pub(crate) pid: Pid,
-    /// When it was allowed to execute the program: copying this process is no part of the program's time.
+    /// When it executed the program: making a process is no part of the program's time.
     pub(crate) began: Instant,
     /// The guardian knows of it as long as this lives.
     pub(crate) place: Place,
     /// Its counters, unless one of them could not be opened.
     pub(crate) counters: Option<Attached>,
+    /// Its context switches from here on, if they were to be recorded, or why they are not.
+    pub(crate) switches: Option<io::Result<Switches>>,
+    /// What it was started in, if it was to be and could be.
+    pub(crate) cgroup: Option<Cgroup>,
 }
 
 /// A step that failed, and why.
@@ -106,16 +128,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// Those of the child, which it reports by their place here.
-    const OF_CHILD: [Self; 6] = [
-        Self::Tie,
-        Self::Group,
-        Self::Switch,
-        Self::Cpus,
-        Self::Nodes,
-        Self::Program,
-    ];
-
     /// What it is about, for a message.
     pub fn title(self) -> &'static str {
         match self {
@@ -140,74 +152,70 @@ impl Step {
     }
 }
 
+/// What a child leaves to its parent, in whose memory it is until it executes its program.
+#[derive(Default)]
+struct Left {
+    counters: Option<Attached>,
+    switches: Option<io::Result<Switches>>,
+    began: Option<Instant>,
+    failure: Option<Failure>,
+}
+
+/// One child at a time: what it does to its memory, it does to this process's.
+static STARTING: Mutex<()> = Mutex::new(());
+/// Of the first program with counters; the others have the same.
+static HELD: OnceLock<Held> = OnceLock::new();
+
 impl Order<'_> {
     /// Starts it; the program runs when this returns.
     ///
     /// # Errors
     /// The step that failed; nothing is left of it.
-    pub(crate) fn start(&self, outputs: &Outputs) -> Result<Started, Failure> {
+    pub(crate) fn start(
+        &self,
+        outputs: &Outputs,
+        mut cgroup: Option<Cgroup>,
+        is_marked: bool,
+    ) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
-        let mut command = self.command(outputs).map_err(|error| Step::Files.failed(error))?;
-        let (mut ours, mut theirs) = UnixStream::pair().map_err(|error| Step::Process.failed(error))?;
+        let image = Image::of(self, is_marked.then(mark)).map_err(|error| Step::Program.failed(error))?;
+        let input = File::open("/dev/null").map_err(|error| Step::Files.failed(error))?;
+        let files = [input.as_fd(), outputs.output.as_fd(), outputs.errors.as_fd()];
+        if !self.events.is_empty() {
+            HELD.get_or_init(|| Held::of(self.events));
+        }
         let parent = rustix::process::getpid();
-        let pid = fork(|| {
-            let failure = self.carry_out(&mut command, &place, parent, &mut theirs);
-            // The parent is gone if that fails.
-            let _ = theirs.write_all(&failure.bytes());
-        });
-        let pid = pid.map_err(|error| Step::Process.failed(error))?;
-        drop(theirs);
-        let counters = Attached::to(pid.as_raw_nonzero().get(), self.events).ok();
-        let began = Instant::now();
-        // Fails if the child has: its report follows.
-        let _ = ours.write_all(&[0]);
-        match Failure::read(&mut ours) {
-            None => Ok(Started {
-                pid,
-                began,
-                place,
-                counters,
-            }),
-            Some(failure) => {
-                let _ = wait(pid);
-                Err(failure)
-            }
+        let mut left = Left::default();
+        let started = {
+            let _one = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+            let _switched = Switched::to(self.thp).map_err(|error| Step::Switch.failed(error))?;
+            let mut life = || {
+                let ready = self.set_up(&place, parent, files, &mut left);
+                left.failure = Some(ready.map_or_else(|failure| failure, |()| left.execute(&image)));
+            };
+            vfork(&mut life, &mut cgroup)
+        };
+        let pid = started.map_err(|error| Step::Process.failed(error))?;
+        if let Some(failure) = left.failure {
+            let _ = wait(pid);
+            return Err(failure);
         }
+        Ok(Started {
+            pid,
+            // It did not come to that if it was killed before.
+            began: left.began.unwrap_or_else(Instant::now),
+            place,
+            counters: left.counters,
+            switches: left.switches,
+            cgroup,
+        })
     }
 
-    fn command(&self, outputs: &Outputs) -> io::Result<Command> {
-        let program = self.words.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let mut command = Command::new(program);
-        command
-            .args(self.words.iter().skip(1))
-            .envs(self.env.iter().map(|(name, value)| (name, value)))
-            .stdin(File::open("/dev/null")?)
-            .stdout(outputs.output.try_clone()?)
-            .stderr(outputs.errors.try_clone()?);
-        for name in self.unset {
-            command.env_remove(name);
-        }
-        Ok(command)
-    }
-
-    /// The child's life: becomes the program as soon as the parent lets it, or returns why not.
-    fn carry_out(&self, command: &mut Command, place: &Place, parent: Pid, gate: &mut UnixStream) -> Failure {
-        match self.set_up(place, parent) {
-            Err(failure) => failure,
-            Ok(()) => {
-                // The counters are attached before the first instruction of the program.
-                let _ = gate.read(&mut [0]);
-                unblock_signals();
-                Step::Program.failed(command.exec())
-            }
-        }
-    }
-
-    fn set_up(&self, place: &Place, parent: Pid) -> Result<(), Failure> {
+    /// In the child.
+    fn set_up(&self, place: &Place, parent: Pid, files: [BorrowedFd<'_>; 3], left: &mut Left) -> Result<(), Failure> {
         tie_to(parent).map_err(|error| Step::Tie.failed(error))?;
         rustix::process::setpgid(None, None).map_err(|error| Step::Group.failed(error))?;
         place.lead();
-        switch_thp(self.thp).map_err(|error| Step::Switch.failed(error))?;
         if !self.bound.cpus.is_empty() {
             let cpus = self.bound.cpus.iter().fold(CpuSet::new(), with_cpu);
             rustix::thread::sched_setaffinity(None, &cpus).map_err(|error| Step::Cpus.failed(error))?;
@@ -216,7 +224,19 @@ impl Order<'_> {
             let mask = node_mask(&self.bound.nodes);
             bind(&mask, self.bound.interleave).map_err(|error| Step::Nodes.failed(error))?;
         }
-        Ok(())
+        // Opened in the table of files that both have, before the child has its own.
+        left.counters = Attached::to(0, self.events).ok();
+        left.switches = (!self.switches.is_empty()).then(|| Switches::of(0, self.switches));
+        take_files(files).map_err(|error| Step::Files.failed(error))
+    }
+}
+
+impl Left {
+    /// In the child: becomes the program, or gives why not.
+    fn execute(&mut self, image: &Image) -> Failure {
+        unblock_signals();
+        self.began = Some(Instant::now());
+        Step::Program.failed(execute(image))
     }
 }
 
@@ -242,25 +262,4 @@ fn node_mask(nodes: &[u32]) -> [u64; NODES / 64] {
         }
     }
     mask
-}
-
-impl Failure {
-    /// The step and the error number, as a child reports them.
-    fn bytes(&self) -> [u8; 5] {
-        let step = Step::OF_CHILD
-            .iter()
-            .position(|step| *step == self.step)
-            .unwrap_or_default();
-        let [a, b, c, d] = self.error.raw_os_error().unwrap_or(libc::EINVAL).to_ne_bytes();
-        [step as u8, a, b, c, d]
-    }
-
-    /// What a child reports; `None` if it closed its end, as it does when it executes its program.
-    fn read(from: &mut UnixStream) -> Option<Self> {
-        let mut bytes = [0; 5];
-        from.read_exact(&mut bytes).ok()?;
-        let [step, error @ ..] = bytes;
-        let step = *Step::OF_CHILD.get(usize::from(step))?;
-        Some(step.failed(io::Error::from_raw_os_error(i32::from_ne_bytes(error))))
-    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use chase::counters::program::{Countable, Event};
 
-use super::{Bound, Failure, Order, Outputs, Step, ThpSwitch, wait};
+use super::{Bound, Failure, Order, Output, Outputs, Step, ThpSwitch, wait};
 
 /// How a program is started here.
 #[derive(Default)]
@@ -28,10 +28,12 @@ fn output(words: &[&str], with: &With<'_>) -> Result<String, Failure> {
         thp: with.thp,
         bound: &Bound::default(),
         events: with.events,
+        switches: &[],
+        output: Output::Kept,
     };
-    let started = order.start(&outputs)?;
-    let counted = started.counters.map(|mut counters| counters.read().len());
+    let started = order.start(&outputs, None, false)?;
     wait(started.pid).expect("ends");
+    let counted = started.counters.map(|mut counters| counters.read().len());
     assert_eq!(counted, Some(with.events.len()));
     Ok(outputs.all())
 }
@@ -110,6 +112,14 @@ fn counters_come_with_the_child_or_not_at_all() {
     };
     output(&["true"], &with).expect("runs");
     assert!(output(&["/no/such/program"], &with).is_err());
+}
+
+#[test]
+fn a_child_in_this_processs_memory_changes_none_of_its_standard_files() {
+    let files = || [0, 1, 2].map(|number| fs::read_link(format!("/proc/self/fd/{number}")).expect("open"));
+    let before = files();
+    assert_eq!(output(&["echo", "text"], &With::default()).expect("runs"), "text\n");
+    assert_eq!(files(), before);
 }
 
 #[test]

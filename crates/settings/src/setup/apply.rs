@@ -39,6 +39,7 @@ impl Setup {
                 goals: plan.goals.clone(),
                 end,
                 steps,
+                programs: Vec::new(),
                 notes,
             })
         });
@@ -172,10 +173,18 @@ fn step(planned: &Change, task: &Task, now: &State, came: Came) -> Step {
 
 /// What a change still needs before it takes effect.
 pub(super) fn still_to_do(planned: &Change) -> String {
-    let reboot = planned.risk.reboot.then(|| "takes effect at the next boot".to_owned());
     let restart = &planned.risk.restart;
     let restart = (!restart.is_empty()).then(|| format!("restart {}", restart.join(", ")));
-    reboot.into_iter().chain(restart).collect::<Vec<_>>().join("; ")
+    reboot(planned)
+        .into_iter()
+        .chain(restart)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// What only a restart of the machine brings.
+pub(super) fn reboot(planned: &Change) -> Option<String> {
+    planned.risk.reboot.then(|| "takes effect at the next boot".to_owned())
 }
 
 fn to_do(planned: &Change) -> Step {

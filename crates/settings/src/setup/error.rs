@@ -31,7 +31,7 @@ pub enum SetupError {
     #[error("a journal of an earlier plan cannot be read: {0} (repair or delete it; it lists what was changed)")]
     Journal(WriterError),
     /// The record of what was changed is another user's: root's, as a rule.
-    #[error("what hugewise has changed is recorded in {0}, which this user may not read: run it as root")]
+    #[error("what hugewise has changed is recorded in {0}, which this user may not read: run it with sudo")]
     NotOurs(String),
     /// No directory was named for the journals.
     #[error("changes cannot be recorded: no state directory")]
@@ -151,7 +151,7 @@ fn list(drifts: &[Drift]) -> String {
 
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::PermissionDenied => " (run it as root)",
+        io::ErrorKind::PermissionDenied => " (run it with sudo)",
         io::ErrorKind::ResourceBusy => " (it is in use)",
         _ => "",
     }

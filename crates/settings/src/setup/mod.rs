@@ -35,6 +35,7 @@ use access::Access;
 use change_log::{ChangeLog, Record};
 
 pub use error::{Drift, SetupError};
+pub use verify::Programs;
 
 /// Applies plans to the machine, and reverts them.
 pub struct Setup {

@@ -52,7 +52,11 @@ fn a_plan_is_applied_verified_and_undone() {
         "what the plan leaves open stays"
     );
 
-    let verified = scene.run().1.verify(None, &nobody()).expect("verified");
+    let verified = scene
+        .run()
+        .1
+        .verify(None, &nobody(), &|_| Vec::new())
+        .expect("verified");
     assert!(verified.is_obtained(), "{verified:?}");
     assert_eq!(verified.plans[0].checks.len(), 13);
     assert!(
@@ -153,7 +157,11 @@ fn a_pool_that_cannot_be_had_whole_is_a_shortfall_with_what_was_obtained() {
         (step.came, step.asked.as_str(), step.obtained.as_str()),
         (Came::Short, "64", "25")
     );
-    let verified = scene.run().1.verify(None, &nobody()).expect("verified");
+    let verified = scene
+        .run()
+        .1
+        .verify(None, &nobody(), &|_| Vec::new())
+        .expect("verified");
     assert_eq!(verified.plans[0].checks[0].verdict, Verdict::Short);
     assert!(!verified.is_obtained());
     assert_eq!(scene.undo().steps[0].came, BackCame::Restored);
@@ -247,7 +255,14 @@ fn what_measurements_have_on_loan_is_left_to_them() {
     let plan = only(setting("overcommit", OVERCOMMIT, Value::Pages(2), Value::Pages(12)));
     scene.apply(&plan).expect("applied beside the lease");
     assert_eq!(value(), lent + 10);
-    assert!(scene.run().1.verify(None, &nobody()).expect("verified").is_obtained());
+    assert!(
+        scene
+            .run()
+            .1
+            .verify(None, &nobody(), &|_| Vec::new())
+            .expect("verified")
+            .is_obtained()
+    );
     assert!(scene.undo().is_settled());
     assert_eq!(value(), lent);
     drop(lease);

@@ -22,7 +22,11 @@ impl Setup {
     pub fn undo(&self, forget: bool) -> Result<Undone, SetupError> {
         let (mut steps, mut notes) = (Vec::new(), Vec::new());
         let Some(home) = self.home()? else {
-            return Ok(Undone { steps, notes });
+            return Ok(Undone {
+                steps,
+                holders: Vec::new(),
+                notes,
+            });
         };
         let _lock = home.try_lock()?;
         let logs = Self::logs(home)?;
@@ -34,7 +38,11 @@ impl Setup {
             notes.extend(needs_reboot(&log, restarted));
             log.remove_if_settled(home)?;
         }
-        Ok(Undone { steps, notes })
+        Ok(Undone {
+            steps,
+            holders: Vec::new(),
+            notes,
+        })
     }
 }
 

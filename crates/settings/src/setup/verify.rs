@@ -4,28 +4,39 @@ use std::collections::BTreeSet;
 
 use host::processes::Processes;
 use model::plan::{Change, Plan, Target};
-use model::setup::{Check, User, Verdict, Verified, VerifiedPlan};
+use model::setup::{Check, Program, User, Verdict, Verified, VerifiedPlan};
 use model::{Bytes, PageKind, Reading};
 
 use super::Setup;
 use super::access::Access;
-use super::apply::still_to_do;
+use super::apply::{reboot, still_to_do};
 use super::error::SetupError;
 use crate::place::{Place, State, wanted};
+
+/// Looks up the running programs that goals are for.
+pub type Programs<'a> = dyn Fn(&[String]) -> Vec<Program> + 'a;
 
 impl Setup {
     /// Holds a plan against the machine; without one, every plan that was applied and not undone.
     ///
     /// # Errors
     /// When the journals cannot be used, or another run is at work.
-    pub fn verify(&self, plan: Option<&Plan>, processes: &Reading<Processes>) -> Result<Verified, SetupError> {
+    pub fn verify(
+        &self,
+        plan: Option<&Plan>,
+        processes: &Reading<Processes>,
+        programs: &Programs<'_>,
+    ) -> Result<Verified, SetupError> {
         let access = Access::new(&self.writer, None);
         let plans = match plan {
             Some(plan) => {
                 plan.check()?;
-                vec![(verified(&access, plan, None, false), plan.clone())]
+                vec![(
+                    verified(&access, plan, None, false, programs(&plan.goals)),
+                    plan.clone(),
+                )]
             }
-            None => self.applied(&access)?,
+            None => self.applied(&access, programs)?,
         };
         let (plans, asked): (Vec<VerifiedPlan>, Vec<Plan>) = plans.into_iter().unzip();
         let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&access, plan)).collect();
@@ -34,7 +45,7 @@ impl Setup {
         Ok(Verified { plans, users, notes })
     }
 
-    fn applied(&self, access: &Access<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
+    fn applied(&self, access: &Access<'_>, programs: &Programs<'_>) -> Result<Vec<(VerifiedPlan, Plan)>, SetupError> {
         let Some(home) = self.home()? else {
             return Ok(Vec::new());
         };
@@ -43,15 +54,38 @@ impl Setup {
         let verify = |log: &super::ChangeLog| {
             let (plan, time) = (log.story.head.plan.clone(), log.story.head.time.clone());
             let restarted = self.is_restarted(log)?;
-            Ok((verified(access, &plan, Some(time), restarted), plan))
+            let mut programs = programs(&plan.goals);
+            programs
+                .iter_mut()
+                .for_each(|program| program.since = since(program, &time));
+            Ok((verified(access, &plan, Some(time), restarted, programs), plan))
         };
         logs.iter().map(verify).collect()
     }
 }
 
-fn verified(access: &Access<'_>, plan: &Plan, applied: Option<String>, restarted: bool) -> VerifiedPlan {
-    let checks = plan.changes.iter().map(|change| check(access, change, restarted));
+/// Did it start after this moment?
+fn since(program: &Program, applied: &str) -> Option<bool> {
+    let moment = |text: &str| text.parse::<jiff::Timestamp>().ok();
+    Some(moment(program.started.as_ref()?)? > moment(applied)?)
+}
+
+fn verified(
+    access: &Access<'_>,
+    plan: &Plan,
+    applied: Option<String>,
+    restarted: bool,
+    programs: Vec<Program>,
+) -> VerifiedPlan {
+    let is_new = !programs.is_empty() && programs.iter().all(Program::is_new);
+    let left = |change: &Change| match (restarted, is_new) {
+        (true, _) => String::new(),
+        (false, true) => reboot(change).unwrap_or_default(),
+        (false, false) => still_to_do(change),
+    };
+    let checks = plan.changes.iter().map(|change| check(access, change, left(change)));
     VerifiedPlan {
+        programs,
         goals: plan.goals.clone(),
         applied,
         restarted,
@@ -59,7 +93,7 @@ fn verified(access: &Access<'_>, plan: &Plan, applied: Option<String>, restarted
     }
 }
 
-fn check(access: &Access<'_>, change: &Change, restarted: bool) -> Check {
+fn check(access: &Access<'_>, change: &Change, left: String) -> Check {
     let (found, asked, verdict, note) = match Place::of(&change.target) {
         None => {
             let place = change.target.to_string();
@@ -70,7 +104,7 @@ fn check(access: &Access<'_>, change: &Change, restarted: bool) -> Check {
                 String::new(),
             )
         }
-        Some(place) => held_against(access, change, &place, restarted),
+        Some(place) => held_against(access, change, &place, left),
     };
     Check {
         id: change.id.clone(),
@@ -87,7 +121,7 @@ fn held_against(
     access: &Access<'_>,
     change: &Change,
     place: &Place,
-    restarted: bool,
+    left: String,
 ) -> (Reading<String>, String, Verdict, String) {
     let now = match access.look(place) {
         Ok(now) => now,
@@ -104,8 +138,7 @@ fn held_against(
     let to = wanted(&change.target, &change.after, &now);
     let verdict = verdict(access, place, &now, &to);
     let note = match verdict {
-        Verdict::Obtained if !restarted => still_to_do(change),
-        Verdict::Obtained => String::new(),
+        Verdict::Obtained => left,
         _ if change.also_written_by.is_empty() => String::new(),
         _ => format!("also written by {}", change.also_written_by.join(", ")),
     };

@@ -161,7 +161,10 @@ fn no_pool_and_no_permission_say_what_to_do() {
         process.expect(Fault::Fail(0, kind));
         let error = writer.lease_pool(M2, 1).expect_err("denied");
         assert!(matches!(error, LeaseError::NotPermitted { .. }), "{error}");
-        assert!(error.to_string().contains("needs root, or use --no-pool"), "{error}");
+        assert!(
+            error.to_string().contains("needs root (sudo), or use --no-pool"),
+            "{error}"
+        );
     }
     assert_eq!(scene.journals().len(), 0);
 }

@@ -1,27 +1,9 @@
 //! Pages for a Java virtual machine: the heap, the code cache, and what the garbage collector keeps beside the heap.
 
-use std::fmt;
-use std::str::FromStr;
-
-use model::Bytes;
+use model::{Bytes, Collector};
 
 use super::pages::pages_for;
 use super::{SizeError, Sizing};
-
-/// Garbage collectors by what they keep beside the heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collector {
-    /// `-XX:+UseSerialGC`
-    Serial,
-    /// `-XX:+UseParallelGC`
-    Parallel,
-    /// `-XX:+UseG1GC`, the default since JDK 9.
-    G1,
-    /// `-XX:+UseZGC`
-    Z,
-    /// `-XX:+UseShenandoahGC`
-    Shenandoah,
-}
 
 /// A table that a collector keeps: one byte of it for so many bytes of heap.
 type Table = (&'static str, u64);
@@ -49,65 +31,20 @@ pub struct Jvm {
 const SMALL: Bytes = Bytes::mib(2);
 const SOURCE: &str = "OpenJDK: os_linux.cpp, g1CollectedHeap.cpp, parMarkBitMap.cpp, cardTable.hpp, codeCache.cpp";
 
-impl Collector {
-    const ALL: [(Self, &'static str); 5] = [
-        (Self::Serial, "serial"),
-        (Self::Parallel, "parallel"),
-        (Self::G1, "g1"),
-        (Self::Z, "zgc"),
-        (Self::Shenandoah, "shenandoah"),
-    ];
-
-    /// Its tables in this version of the JDK.
-    fn tables(self, jdk: u32) -> Vec<Table> {
-        let cards = [("card_table", 512), ("offset_table", 512)];
-        match self {
-            Self::Serial => cards.to_vec(),
-            Self::Parallel => [&cards[..], &[("mark_bitmap", 32), ("block_table", 512)]].concat(),
-            // One of the two bitmaps went with JDK 20 (JDK-8210708), the counts of cards with JDK 21 (JDK-8225409).
-            Self::G1 => {
-                let bitmap = ("mark_bitmap", if jdk < 20 { 32 } else { 64 });
-                let counts = (jdk < 21).then_some(("card_counts", 512));
-                cards.into_iter().chain([bitmap]).chain(counts).collect()
-            }
-            Self::Z => Vec::new(),
-            Self::Shenandoah => vec![("mark_bitmap", 32)],
+/// The tables of a collector in this version of the JDK.
+fn tables(collector: Collector, jdk: u32) -> Vec<Table> {
+    let cards = [("card_table", 512), ("offset_table", 512)];
+    match collector {
+        Collector::Serial => cards.to_vec(),
+        Collector::Parallel => [&cards[..], &[("mark_bitmap", 32), ("block_table", 512)]].concat(),
+        // One of the two bitmaps went with JDK 20 (JDK-8210708), the counts of cards with JDK 21 (JDK-8225409).
+        Collector::G1 => {
+            let bitmap = ("mark_bitmap", if jdk < 20 { 32 } else { 64 });
+            let counts = (jdk < 21).then_some(("card_counts", 512));
+            cards.into_iter().chain([bitmap]).chain(counts).collect()
         }
-    }
-
-    /// The option that chooses it.
-    pub fn option(self) -> &'static str {
-        match self {
-            Self::Serial => "-XX:+UseSerialGC",
-            Self::Parallel => "-XX:+UseParallelGC",
-            Self::G1 => "-XX:+UseG1GC",
-            Self::Z => "-XX:+UseZGC",
-            Self::Shenandoah => "-XX:+UseShenandoahGC",
-        }
-    }
-}
-
-impl FromStr for Collector {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL
-            .into_iter()
-            .find(|(_, name)| *name == text.to_ascii_lowercase());
-        let known = || Self::ALL.map(|(_, name)| name).join(", ");
-        found
-            .map(|(collector, _)| collector)
-            .ok_or_else(|| format!("`{text}` is not a collector (write {})", known()))
-    }
-}
-
-impl fmt::Display for Collector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL
-            .into_iter()
-            .find(|(collector, _)| collector == self)
-            .map_or("", |(_, name)| name);
-        f.pad(name)
+        Collector::Z => Vec::new(),
+        Collector::Shenandoah => vec![("mark_bitmap", 32)],
     }
 }
 
@@ -125,6 +62,25 @@ impl Jvm {
         }
     }
 
+    /// With what is known of one, and the defaults for the rest. Without a collector it is G1, or Parallel before JDK 9.
+    pub fn known(
+        heap: Bytes,
+        page: Bytes,
+        collector: Option<Collector>,
+        jdk: Option<u32>,
+        code_cache: Option<Bytes>,
+    ) -> Self {
+        let usual = Self::new(heap, page);
+        let jdk = jdk.unwrap_or(usual.jdk);
+        let default = if jdk < 9 { Collector::Parallel } else { Collector::G1 };
+        Self {
+            collector: collector.unwrap_or(default),
+            code_cache: code_cache.unwrap_or(usual.code_cache),
+            jdk,
+            ..usual
+        }
+    }
+
     /// Structures beside the heap that are large enough for a page: name, how, bytes.
     fn beside(&self) -> Vec<(&'static str, String, Bytes)> {
         let table = |(name, divisor): Table| {
@@ -134,7 +90,7 @@ impl Jvm {
                 Bytes(self.heap.0.div_ceil(divisor)),
             )
         };
-        let tables = self.collector.tables(self.jdk).into_iter().map(table);
+        let tables = tables(self.collector, self.jdk).into_iter().map(table);
         let code = ("code_cache", "ReservedCodeCacheSize".to_owned(), self.code_cache);
         [code]
             .into_iter()
@@ -219,8 +175,8 @@ fn totals(sizing: Sizing, page: Bytes, heap: u64, beside: u64) -> Sizing {
 
 #[cfg(test)]
 mod tests {
-    use super::{Collector, Jvm, jvm};
-    use model::Bytes;
+    use super::{Jvm, jvm};
+    use model::{Bytes, Collector};
 
     #[test]
     fn each_table_is_rounded_up_by_itself() {

@@ -17,12 +17,12 @@ pub fn vm(memory: Bytes, count: u64, nodes: u64, page: Bytes) -> Result<Sizing, 
     let each = per_node.saturating_mul(nodes);
     let pages = each.saturating_mul(count);
     let mut sizing = Sizing::new(
-        format!("pages of {} for {count} guest(s) of {memory}", page.exact()),
+        format!("pages of {} for {count} guest{} of {memory}", page.exact(), s(count)),
         "libvirt, memoryBacking; QEMU, memory-backend-memfd",
     )
     .step(
         "per_node",
-        format!("{} B / {nodes} node(s) / {} B, rounded up", memory.0, page.0),
+        format!("{} B / {nodes} node{} / {} B, rounded up", memory.0, s(nodes), page.0),
         per_node,
         "pages",
     )
@@ -30,15 +30,21 @@ pub fn vm(memory: Bytes, count: u64, nodes: u64, page: Bytes) -> Result<Sizing, 
     .step("pages", format!("{each} x {count}"), pages, "pages");
     if !memory.0.is_multiple_of(page.0.saturating_mul(nodes)) {
         sizing = sizing.trap(format!(
-            "{memory} is not a multiple of {} on each of {nodes} node(s): QEMU refuses it, or the \
+            "{memory} is not a multiple of {} on each of {nodes} node{}: QEMU refuses it, or the \
              last page is half empty",
-            page.exact()
+            page.exact(),
+            s(nodes)
         ));
     }
     Ok(sizing
         .trap("the hypervisor's own memory, video memory and the host need base pages beside the pool")
         .trap("pages on the wrong node do not help: fill the pool node by node")
         .trap("large pages are needed twice, in the host for the guest and in the guest for its programs"))
+}
+
+/// What a plural has.
+fn s(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// Bytes of one packet buffer in its pool: data room of 2 KiB with headroom, its header, and the pool's own header.

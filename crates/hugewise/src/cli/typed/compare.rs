@@ -32,7 +32,7 @@ pub struct Compare {
     pub place: Vec<Place>,
     /// Choose how arms get their pages [default: by the program]
     ///
-    /// One of switch, tunables, jvm, jemalloc, mimalloc, preload, collapse, for thp and hugetlb arms. Without it the
+    /// One of switch, tunables, jvm, program, jemalloc, mimalloc, preload, collapse, for thp and hugetlb arms. Without it the
     /// program's file decides, or if that does not, trial runs.
     #[arg(long, value_name = "NAME")]
     pub technique: Option<Technique>,
@@ -58,11 +58,12 @@ pub struct Compare {
     /// In slices, this many starts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
-    /// Limit the time of all runs
+    /// Limit the time of all runs [default: 10m, or as long as a verdict takes]
     ///
-    /// At most half of it is for warm-up runs. A server must be ready within this time.
-    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, default_value = "10m")]
-    pub budget: Duration,
+    /// At most half of it is for warm-up runs. A server must be ready within this time. If it is too short for a verdict, the
+    /// first runs show that, and the time needed is reported.
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    pub budget: Option<Duration>,
     /// Make this many runs of each arm before the first that counts; in slices, after each start
     #[arg(long, value_name = "N", default_value = "1", hide_short_help = true)]
     pub warm_up: u32,
@@ -108,12 +109,30 @@ pub struct Compare {
     pub load: Option<String>,
     /// Wait until this command ends with 0: then the server is ready
     ///
-    /// For at most 120 s, or as long as --budget.
+    /// For at most 120 s, or as long as --budget. Without a program after `--` this command starts the server, as `pg_ctl start`
+    /// does, and ends when it is ready; then --stop is needed.
     #[arg(long, value_name = "COMMAND", requires = "load")]
     pub ready: Option<String>,
     /// Stop the server with this command [default: SIGTERM]
     #[arg(long, value_name = "COMMAND", requires = "load")]
     pub stop: Option<String>,
+    /// Run so many loads after each start before those that count
+    ///
+    /// A server that was just started has cold caches. 0 switches it off.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        requires = "load",
+        hide_short_help = true
+    )]
+    pub load_warm_up: u32,
+    /// Count this many loads of each start
+    ///
+    /// A run is one start of the server; its value is the median of its loads. A trend over them is reported.
+    #[arg(long, value_name = "N", default_value = "2", requires = "load", hide_short_help = true,
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub loads: u32,
     /// Keep finished runs in this file, one a line
     #[arg(long, value_name = "FILE.jsonl")]
     pub log: Option<PathBuf>,
@@ -132,8 +151,11 @@ pub struct Compare {
     )]
     pub fail_if: Vec<FailIf>,
     /// Run a recipe instead: memtest, redis, python, sqlite, compile
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "stray"])]
     pub workload: Option<String>,
+    /// Words in front of `--`, for a message that says where they belong
+    #[arg(hide = true)]
+    pub stray: Vec<OsString>,
     /// Run this program with its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

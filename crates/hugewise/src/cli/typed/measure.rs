@@ -5,6 +5,8 @@ use model::guest::GuestPage;
 use model::latency::Pattern;
 use model::{Bytes, PageKind};
 
+use crate::cli::meaning::page_kind;
+
 /// Measurements.
 #[derive(Debug, Subcommand)]
 pub enum Measure {
@@ -43,7 +45,7 @@ pub enum Measure {
 #[derive(Args, Debug)]
 pub struct Latency {
     /// Measure these page kinds [default: base, thp, and hugetlb-2M if available]
-    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..", value_parser = page_kind)]
     pub pages: Vec<PageKind>,
     /// Start at this working set [default: 16K]
     #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]
@@ -86,7 +88,7 @@ pub struct Latency {
 #[derive(Args, Debug)]
 pub struct Tlb {
     /// Measure these page kinds [default: base and thp]
-    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..", value_parser = page_kind)]
     pub pages: Vec<PageKind>,
     /// Make fewer passes: under 10 seconds instead of 30
     #[arg(long)]
@@ -117,7 +119,7 @@ pub struct Kernel {
     #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
     pub ops: Vec<String>,
     /// Measure these page kinds, where they matter [default: base, thp, and hugetlb-2M if available]
-    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..", value_parser = page_kind)]
     pub pages: Vec<PageKind>,
     /// Run this many workers, each on its own CPU [default: 1, 2, and one for every CPU]
     #[arg(long, value_delimiter = ',', value_name = "N,..", value_parser = clap::value_parser!(u32).range(1..))]
@@ -146,7 +148,7 @@ pub struct Guest {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G")]
     pub guest_pages: Vec<GuestPage>,
     /// Back the guest's memory with these page kinds [default: base, thp, hugetlb-2M, hugetlb-1G]
-    #[arg(long, value_delimiter = ',', value_name = "KIND,..")]
+    #[arg(long, value_delimiter = ',', value_name = "KIND,..", value_parser = page_kind)]
     pub pages: Vec<PageKind>,
     /// Start at this working set [default: 1M]
     #[arg(long, value_name = "SIZE", conflicts_with = "sizes")]

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use model::Bytes;
-use sim::size::jvm::Collector;
+use model::{Bytes, Collector};
+
+use crate::cli::meaning::page_size;
 
 /// Calculations.
 #[derive(Debug, Subcommand)]
@@ -54,7 +55,7 @@ pub struct Reach {
     #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "64,256,2048")]
     pub entries: Vec<u64>,
     /// Calculate for these page sizes
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G")]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "4K,2M,1G", value_parser = page_size)]
     pub pages: Vec<Bytes>,
     /// Calculate for these working sets
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "8G,64G")]
@@ -68,7 +69,7 @@ pub struct Pages {
     #[arg(value_name = "SIZE")]
     pub bytes: Bytes,
     /// Use this page size
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,
 }
 
@@ -86,11 +87,14 @@ pub struct Shmmax {
 /// Arguments of `hugewise size jvm`.
 #[derive(Args, Debug)]
 pub struct Jvm {
+    /// Set the heap, -Xmx; as --heap
+    #[arg(value_name = "SIZE", required_unless_present = "heap")]
+    pub size: Option<Bytes>,
     /// Set the heap, -Xmx
-    #[arg(long, value_name = "SIZE")]
-    pub heap: Bytes,
+    #[arg(long, value_name = "SIZE", conflicts_with = "size")]
+    pub heap: Option<Bytes>,
     /// Use this page size
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,
     /// Set the collector: serial, parallel, g1, zgc or shenandoah
     #[arg(long, default_value = "g1")]
@@ -116,7 +120,7 @@ pub struct Postgres {
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Use this page size, if the file has no huge_page_size
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,
     /// Use this instead of the file's shared_buffers
     #[arg(long, value_name = "SIZE")]
@@ -129,23 +133,29 @@ pub struct Postgres {
 /// Arguments of `hugewise size oracle`.
 #[derive(Args, Debug)]
 pub struct Oracle {
+    /// Set the size of the SGA; as --sga
+    #[arg(value_name = "SIZE", required_unless_present = "sga")]
+    pub size: Option<Bytes>,
     /// Set the size of the SGA
-    #[arg(long, value_name = "SIZE")]
-    pub sga: Bytes,
+    #[arg(long, value_name = "SIZE", conflicts_with = "size")]
+    pub sga: Option<Bytes>,
     /// Set the number of instances
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub instances: u64,
     /// Use this page size
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,
 }
 
 /// Arguments of `hugewise size innodb`.
 #[derive(Args, Debug)]
 pub struct Innodb {
+    /// Set innodb_buffer_pool_size; as --buffer-pool
+    #[arg(value_name = "SIZE", required_unless_present = "buffer_pool")]
+    pub size: Option<Bytes>,
     /// Set innodb_buffer_pool_size
-    #[arg(long, value_name = "SIZE")]
-    pub buffer_pool: Bytes,
+    #[arg(long, value_name = "SIZE", conflicts_with = "size")]
+    pub buffer_pool: Option<Bytes>,
     /// Set innodb_buffer_pool_chunk_size
     #[arg(long, value_name = "SIZE", default_value = "128M")]
     pub chunk: Bytes,
@@ -153,30 +163,36 @@ pub struct Innodb {
     #[arg(long, value_name = "N")]
     pub instances: Option<u64>,
     /// Use this page size
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,
 }
 
 /// Arguments of `hugewise size redis`.
 #[derive(Args, Debug)]
 pub struct Redis {
+    /// Set maxmemory; as --maxmemory
+    #[arg(value_name = "SIZE", required_unless_present = "maxmemory")]
+    pub size: Option<Bytes>,
     /// Set maxmemory
-    #[arg(long, value_name = "SIZE")]
-    pub maxmemory: Bytes,
+    #[arg(long, value_name = "SIZE", conflicts_with = "size")]
+    pub maxmemory: Option<Bytes>,
     /// Set how much is written while a save runs
     #[arg(long, value_name = "SIZE", default_value = "64M")]
     pub written: Bytes,
     /// Use this size of THP
-    #[arg(long, value_name = "SIZE", default_value = "2M")]
+    #[arg(long, value_name = "SIZE", default_value = "2M", value_parser = page_size)]
     pub pages: Bytes,
 }
 
 /// Arguments of `hugewise size vm`.
 #[derive(Args, Debug)]
 pub struct SizeVm {
+    /// Set the memory of one guest; as --memory
+    #[arg(value_name = "SIZE", required_unless_present = "memory")]
+    pub size: Option<Bytes>,
     /// Set the memory of one guest
-    #[arg(long, value_name = "SIZE")]
-    pub memory: Bytes,
+    #[arg(long, value_name = "SIZE", conflicts_with = "size")]
+    pub memory: Option<Bytes>,
     /// Set the number of guests
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub count: u64,
@@ -184,7 +200,7 @@ pub struct SizeVm {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub nodes: u64,
     /// Use this page size
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = page_size)]
     pub pages: Bytes,
 }
 
@@ -198,7 +214,7 @@ pub struct Dpdk {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub mbufs: u64,
     /// Use this page size
-    #[arg(long, value_name = "SIZE", default_value = "1G")]
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = page_size)]
     pub pages: Bytes,
 }
 

@@ -1,6 +1,7 @@
 //! What a comparison needs of this program: its messages, and huge pages on loan.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use compare::{Event, Shortage};
 use model::{Bytes, PageKind, Progress};
@@ -13,12 +14,17 @@ use crate::ui::Ui;
 pub(super) struct Around<'a> {
     ui: &'a Ui,
     loan: RefCell<Option<Loan>>,
+    /// The rooms of loans that were spoken of.
+    known: RefCell<BTreeSet<PageKind>>,
 }
 
 impl<'a> Around<'a> {
     pub(super) fn new(ui: &'a Ui) -> Self {
-        let loan = RefCell::default();
-        Self { ui, loan }
+        Self {
+            ui,
+            loan: RefCell::default(),
+            known: RefCell::default(),
+        }
     }
 }
 
@@ -27,6 +33,8 @@ impl compare::Around for Around<'_> {
         let text = sentence(event);
         match event {
             Event::StillRuns(_)
+            | Event::FewRuns { .. }
+            | Event::ShortTime { .. }
             | Event::NeverEnded
             | Event::UnknownHeap(_)
             | Event::NotStopped(_)
@@ -40,7 +48,10 @@ impl compare::Around for Around<'_> {
     }
 
     fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage> {
-        let loan = Loan::take(self.ui, rooms.iter().copied());
+        let mut known = self.known.borrow_mut();
+        let is_known = rooms.iter().all(|(kind, _)| known.contains(kind));
+        known.extend(rooms.iter().map(|(kind, _)| *kind));
+        let loan = Loan::take_for(self.ui, rooms.iter().copied(), !is_known);
         let short = loan.shortages().map(|(kind, why)| Shortage {
             kind,
             why: why.to_owned(),

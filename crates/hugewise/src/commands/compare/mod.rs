@@ -6,6 +6,7 @@ mod design_tests;
 mod request;
 mod store;
 
+use anyhow::bail;
 use compare::{Comparison, Error, RunLog, inplace};
 use host::Snapshot;
 use model::compare::{Compare, Ended, Verdict};
@@ -15,6 +16,7 @@ use self::store::Store;
 use super::Desk;
 use super::stop::Stop;
 use crate::cli::typed::{self, FailIf, Format};
+use crate::render::compare::events;
 use crate::ui::Outcome;
 
 /// Runs the command.
@@ -46,6 +48,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
             store.leave(written, &desk.ui);
             return match error {
                 Error::Interrupted => Ok(Outcome::Interrupted),
+                Error::Reference { arm, kind, backing } => bail!(events::reference(&arm, kind, &backing)),
                 error => Err(error.into()),
             };
         }

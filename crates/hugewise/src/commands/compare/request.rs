@@ -1,5 +1,6 @@
 //! From the arguments of `compare` to what is asked of a comparison.
 
+use anyhow::bail;
 use compare::live::Server;
 use compare::{Request, START_TIMEOUT, Task};
 use model::compare::{Method, Metric, Order};
@@ -41,22 +42,19 @@ pub(super) fn of(typed: &typed::Compare, seed: u64) -> anyhow::Result<Request> {
 }
 
 fn task(typed: &typed::Compare) -> anyhow::Result<Task> {
+    if let Some(first) = typed.stray.first() {
+        let words: Vec<_> = typed.stray.iter().map(|word| word.to_string_lossy()).collect();
+        let (first, words) = (first.to_string_lossy(), words.join(" "));
+        bail!("`{first}` is no option: the program to compare follows `--` (write: hugewise compare -- {words})");
+    }
     let mut task = match &typed.workload {
         Some(name) => recipes::prepare(name)?,
-        None => Task {
-            command: typed.command.clone(),
-            asked: Vec::new(),
-            server: typed.load.as_ref().map(|load| Server {
-                ready: typed.ready.clone(),
-                patience: START_TIMEOUT,
-                load: load.clone(),
-                stop: typed.stop.clone(),
-            }),
-        },
+        None => typed_task(typed)?,
     };
     if let Some(server) = &mut task.server {
         // No server is waited for beyond the time of the whole comparison.
-        server.patience = START_TIMEOUT.min(typed.budget);
+        server.patience = START_TIMEOUT.min(typed.budget.unwrap_or(START_TIMEOUT));
+        (server.warm_up, server.loads) = (typed.load_warm_up, typed.loads);
     }
     if !typed.metric.is_empty() {
         task.asked.clone_from(&typed.metric);
@@ -67,4 +65,31 @@ fn task(typed: &typed::Compare) -> anyhow::Result<Task> {
         task.asked = vec![Metric::Wall.name().parse().map_err(anyhow::Error::msg)?];
     }
     Ok(task)
+}
+
+/// Without a program after `--` the command of `--ready` starts the server.
+fn typed_task(typed: &typed::Compare) -> anyhow::Result<Task> {
+    let starts = typed
+        .ready
+        .as_ref()
+        .filter(|_| typed.command.is_empty() && typed.live.is_none());
+    if starts.is_some() && typed.stop.is_none() {
+        bail!(
+            "--ready starts the server where no program follows `--`, and then --stop has to stop it (write --stop COMMAND)"
+        );
+    }
+    let command = starts.map(|line| vec!["/bin/sh".into(), "-c".into(), line.into()]);
+    Ok(Task {
+        command: command.unwrap_or_else(|| typed.command.clone()),
+        asked: Vec::new(),
+        server: typed.load.as_ref().map(|load| Server {
+            ready: typed.ready.clone().filter(|_| starts.is_none()),
+            is_daemon: starts.is_some(),
+            patience: START_TIMEOUT,
+            load: load.clone(),
+            warm_up: typed.load_warm_up,
+            loads: typed.loads,
+            stop: typed.stop.clone(),
+        }),
+    })
 }

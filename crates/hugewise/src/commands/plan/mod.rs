@@ -3,19 +3,19 @@
 mod needs;
 
 use anyhow::Context;
-use host::Input;
+use host::{Input, Source};
 use model::plan::Plan;
 use plan::goal::Goal;
 use plan::{Host, Wanted, plan};
 
-use super::Desk;
+use super::{Desk, running};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Outcome> {
     let form = desk.form::<Plan>(Format::Text)?;
-    let goals = goals(&typed.goals)?;
+    let goals = goals(&desk.source, &typed.goals)?;
     let host = Host::look(&desk.source);
     let mut warnings = Vec::new();
     let mut wanted = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Plan) -> anyhow::Result<Ou
 }
 
 /// Goals as typed, and those of files.
-fn goals(typed: &[String]) -> anyhow::Result<Vec<Goal>> {
+fn goals(source: &Source, typed: &[String]) -> anyhow::Result<Vec<Goal>> {
     let mut goals = Vec::new();
     for text in typed {
         if text.ends_with(".toml") && !text.contains(':') {
@@ -38,6 +38,7 @@ fn goals(typed: &[String]) -> anyhow::Result<Vec<Goal>> {
             let file = file.with_context(|| format!("--for {text}"))?;
             goals.extend(Goal::from_toml(text, &file)?);
         } else {
+            let text = running::resolved(source, text).with_context(|| format!("--for {text}"))?;
             goals.push(text.parse::<Goal>().context("--for")?);
         }
     }

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::Context;
 use host::Source;
+use host::programs::auto_conf;
 use model::{Bytes, Warning};
 use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmGoal, Want};
 use plan::{Host, Need};
 use sim::size::database::{self, Innodb};
-use sim::size::jvm::{self, Collector, Jvm};
+use sim::size::jvm::{self, Jvm};
 use sim::size::postgres::{self, Origin, Postgres};
 use sim::size::{Sizing, machine, pages};
 
@@ -71,14 +72,9 @@ fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
             how,
         }]);
     }
-    let collector = goal.collector.as_deref().map(str::parse::<Collector>).transpose();
-    let collector = collector.map_err(anyhow::Error::msg)?.unwrap_or(Collector::G1);
-    let usual = Jvm::new(goal.heap, page);
-    let jvm = Jvm {
-        collector,
-        jdk: goal.jdk.unwrap_or(usual.jdk),
-        ..usual
-    };
+    let collector = goal.collector.as_deref().map(str::parse).transpose();
+    let collector = collector.map_err(anyhow::Error::msg)?;
+    let jvm = Jvm::known(goal.heap, page, collector, goal.jdk, None);
     let sizing = jvm::jvm(&jvm)?;
     let heap = need(&sizing, "pages", page, None);
     Ok(heap
@@ -116,7 +112,7 @@ fn of_postgres(
         .into_result()
         .context("name the server's configuration file")?;
     let mut settings = Postgres::parse(&goal.file, &text)?;
-    let over = server::auto_conf(Path::new(&goal.file)).display().to_string();
+    let over = auto_conf(&goal.file, &text);
     if let Some(text) = source.text(&over).known() {
         settings = settings.and(&over, text)?;
     }

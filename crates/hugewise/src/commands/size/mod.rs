@@ -2,7 +2,10 @@
 
 pub(super) mod server;
 
+use std::path::PathBuf;
+
 use anyhow::Context;
+use host::programs::auto_conf;
 use host::{Input, Snapshot, Source};
 use model::{Bytes, Warning};
 use sim::size::database::{self, Innodb};
@@ -45,10 +48,15 @@ fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
         Size::Memlock(typed) => pages::memlock(typed.bytes, typed.pages)?,
         Size::Shmmax(typed) => pages::shmmax(typed.segment, typed.base)?,
         Size::Jvm(typed) => jvm::jvm(&typed.jvm())?,
-        Size::Oracle(typed) => database::oracle(typed.sga, typed.instances, typed.pages)?,
+        Size::Oracle(typed) => database::oracle(one_of(typed.size, typed.sga), typed.instances, typed.pages)?,
         Size::Innodb(typed) => database::innodb(&typed.settings(), typed.pages)?,
-        Size::Redis(typed) => database::redis(typed.maxmemory, typed.written, Bytes::kib(4), typed.pages)?,
-        Size::Vm(typed) => machine::vm(typed.memory, typed.count, typed.nodes, typed.pages)?,
+        Size::Redis(typed) => database::redis(
+            one_of(typed.size, typed.maxmemory),
+            typed.written,
+            Bytes::kib(4),
+            typed.pages,
+        )?,
+        Size::Vm(typed) => machine::vm(one_of(typed.size, typed.memory), typed.count, typed.nodes, typed.pages)?,
         Size::Dpdk(typed) => machine::dpdk(&typed.socket_mem, typed.mbufs, typed.pages)?,
         Size::EsxCpu(typed) => match typed.vcpus {
             Some(vcpus) => esx::latency_sensitive(vcpus, typed.smt, typed.ghz),
@@ -64,10 +72,15 @@ fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
     })
 }
 
+/// The size as a word, or behind its flag: one of both is required.
+fn one_of(word: Option<Bytes>, flag: Option<Bytes>) -> Bytes {
+    word.or(flag).unwrap_or(Bytes(0))
+}
+
 impl typed::Jvm {
     fn jvm(&self) -> Jvm {
         Jvm {
-            heap: self.heap,
+            heap: one_of(self.size, self.heap),
             code_cache: self.code_cache,
             metaspace: self.metaspace,
             threads: self.threads,
@@ -81,7 +94,7 @@ impl typed::Jvm {
 impl typed::Innodb {
     fn settings(&self) -> Innodb {
         Innodb {
-            pool: self.buffer_pool,
+            pool: one_of(self.size, self.buffer_pool),
             chunk: self.chunk,
             instances: self.instances,
         }
@@ -110,7 +123,7 @@ fn postgres(source: &Source, typed: &typed::Postgres) -> anyhow::Result<(Sizing,
             .text(file)
             .with_context(|| format!("size postgres {name}"))?;
         settings = Postgres::parse(&name, &text)?;
-        let over = server::auto_conf(file);
+        let over = PathBuf::from(auto_conf(&name, &text));
         if over.is_file() {
             let name = over.display().to_string();
             settings = settings.and(&name, &Input::Configuration.text(&over).with_context(|| name.clone())?)?;

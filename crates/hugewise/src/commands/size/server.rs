@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use host::Source;
-use host::programs::running_server;
+use host::programs::{auto_conf, running_server};
+use host::{Input, Source};
 use model::Bytes;
 use rustix::fs::OFlags;
 use sim::size::postgres::Origin;
@@ -58,14 +58,11 @@ pub(crate) fn pages(source: &Source, file: &Path, page: Bytes) -> Result<(u64, O
     said.map(|pages| (pages, Origin::Program))
 }
 
-/// The file that ALTER SYSTEM writes, which is read after the configuration file in the same directory.
-pub(crate) fn auto_conf(file: &Path) -> PathBuf {
-    file.with_file_name("postgresql.auto.conf")
-}
-
 /// Was the file, or the one that ALTER SYSTEM writes, changed within this time?
 fn is_changed_within(file: &Path, time: Duration) -> bool {
-    let changed = [file.to_owned(), auto_conf(file)]
+    let text = Input::Configuration.text(file).unwrap_or_default();
+    let auto_conf = PathBuf::from(auto_conf(&file.to_string_lossy(), &text));
+    let changed = [file.to_owned(), auto_conf]
         .into_iter()
         .filter_map(|file| file.metadata().ok()?.modified().ok()?.elapsed().ok());
     changed.into_iter().any(|ago| ago + SAME_MOMENT < time)

@@ -1,6 +1,9 @@
 //! What happens in a comparison, as sentences.
 
+use std::time::Duration;
+
 use compare::Event;
+use model::{Backing, PageKind};
 
 /// Follows what is said of a program that may never end.
 const WAITS: &str = "and whole runs wait for that (Ctrl-C stops them; or give it an end, or write --design slices)";
@@ -15,6 +18,20 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
         Event::StartingOnce => "starting the program, once".to_owned(),
         Event::Starting(name) => format!("starting {name}"),
         Event::Technique { arm, words } => format!("arm {arm}: {words}"),
+        Event::FewRuns { asked, least } => format!(
+            "--runs {asked} cannot show a difference: a verdict takes at least {least} runs of each arm (--runs {least}, or leave it out)"
+        ),
+        Event::ShortTime { least, budget, is_kept } => {
+            let (least, budget) = (minutes(*least), minutes(*budget));
+            match is_kept {
+                true => format!(
+                    "a verdict takes at least {least} here, and --budget ends the runs after {budget} (--budget {least})"
+                ),
+                false => format!(
+                    "a verdict takes at least {least} here, more than the usual {budget}: the runs go on until then (--budget limits them)"
+                ),
+            }
+        }
         Event::StillRuns(time) => format!("the program has not ended after {} s, {WAITS}", time.as_secs()),
         Event::NeverEnded => format!("it had not ended by itself, {WAITS}"),
         Event::UnknownHeap(why) => format!(
@@ -35,3 +52,34 @@ pub(crate) fn sentence(event: &Event<'_>) -> String {
         },
     }
 }
+
+/// `45s` or `7m`, rounded up, as options take it.
+fn minutes(time: Duration) -> String {
+    match time.as_secs_f64().ceil() as u64 {
+        seconds @ 0..120 => format!("{seconds}s"),
+        seconds => format!("{}m", seconds.div_ceil(60)),
+    }
+}
+
+/// That the reference is not what it is called, and what to do.
+pub(crate) fn reference(arm: &str, kind: PageKind, backing: &Backing) -> String {
+    let share = 100.0 * backing.share(kind).unwrap_or(0.0);
+    let is_pool = backing.iter().any(|(kind, bytes)| kind.pool().is_some() && bytes.0 > 0);
+    let todo = match (kind, is_pool) {
+        (PageKind::Base, true) => OWN_POOL,
+        (PageKind::Base, false) => OWN_THP,
+        (kind, _) if kind.pool().is_some() => NO_POOL,
+        _ => NO_THP,
+    };
+    format!("the reference {arm} is not in effect: {share:.1} % of its memory was on {kind} pages ({backing}). {todo}")
+}
+
+const OWN_POOL: &str = "The program takes hugetlb pages by itself. Switch that off in its command: --huge_pages=off for PostgreSQL, \
+     --large-pages=0 for MySQL, -XX:-UseLargePages for a JVM; or name the program directly after `--`, where these are recognized. \
+     Another program's switch goes into `command` or `env` of an arm in --arms-file. Or compare with the arm system.";
+const OWN_THP: &str = "The program gets transparent huge pages although they are switched off for its process, as a process that another \
+     one starts for it does, or shared memory: start the program itself after `--`, or compare with the arm system.";
+const NO_POOL: &str = "The pool had too few pages, or the program does not ask for them: --pool SIZE gives it more, \
+     `hugewise explain` has the reason, and base as the first arm needs none.";
+const NO_THP: &str = "`hugewise doctor` reports whether this machine gives transparent huge pages; --technique chooses another way to \
+     them, and base as the first arm needs none.";

@@ -12,12 +12,12 @@ use model::findings::{Confidence, Finding, NotJudged, Severity};
 use super::look::Look;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::or_empty;
+use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Doctor;
 use crate::show::Show;
 
-pub use text::explanation;
+pub use text::{explanation, rules};
 
 /// Rows of the overview.
 const MOST: usize = 12;
@@ -62,14 +62,44 @@ impl Show for Doctor {
     }
 }
 
+impl Doctor {
+    /// The numbers in one sentence.
+    pub fn totals(&self) -> String {
+        if self.is_blind() {
+            return format!("Not judged: none of {} could be applied", counted(self.rules, "rule"));
+        }
+        let partly = match self.diagnosis.partly.len() {
+            0 => String::new(),
+            1 => ", 1 was judged in part".to_owned(),
+            count => format!(", {count} were judged in part"),
+        };
+        let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(|s| self.count(s));
+        let faults = match errors + warnings {
+            0 => "No fault found".to_owned(),
+            _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
+        };
+        let infos = if infos == 0 {
+            String::new()
+        } else {
+            format!(", {infos} to know")
+        };
+        format!(
+            "{faults}{infos}; of {} {} found nothing wrong and {} could not be judged{partly}",
+            counted(self.rules, "rule"),
+            self.rules_well(),
+            self.diagnosis.not_judged.len()
+        )
+    }
+}
+
 /// Errors and warnings in one table: what they cost and the first thing to do.
 pub fn overview(doctor: &Doctor) -> Sheet {
-    let mut sheet = Sheet::new("Findings", ["severity", "id", "what it costs", "first thing to do"]);
+    let mut sheet = Sheet::new("What to do", ["severity", "id", "first thing to do", "what it costs"]);
     let findings = doctor.diagnosis.findings.iter();
     let loud = findings.filter(|finding| finding.severity >= Severity::Warning);
     for finding in loud.clone().take(MOST) {
         let fix = finding.fix.first().map_or("", String::as_str);
-        sheet.row([&finding.severity.to_string(), &finding.id, &finding.consequence, fix]);
+        sheet.row([&finding.severity.to_string(), &finding.id, fix, &finding.consequence]);
     }
     let more = loud.count().saturating_sub(MOST);
     if more > 0 {

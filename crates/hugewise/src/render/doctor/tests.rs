@@ -43,6 +43,8 @@ fn doctor(findings: Vec<Finding>, not_judged: Vec<NotJudged>) -> Doctor {
             not_judged,
             ..Diagnosis::default()
         },
+        files: vec![],
+        is_verbose: false,
     }
 }
 
@@ -63,22 +65,30 @@ fn sick() -> Doctor {
 #[test]
 fn a_finding_reads_from_the_fault_to_the_remedy() {
     let text = doctor(vec![finding("A02", Severity::Warning, "/proc/7/smaps")], vec![]).text(PLAIN);
-    let expected = "warning A02 pool-idle (likely)
+    let expected = "0 errors, 1 warning; of 10 rules 9 found nothing wrong and 0 could not be
+judged.
+
+warning A02 pool-idle (likely)
   14M is idle
   seen  /proc/7/smaps: free = 7
   do    echo 0 > /proc/x
         or use it
   more  https://example.org
 
-0 errors, 1 warning, 0 to know; of 10 rules 9 found nothing wrong and 0 could
-not be judged; hugewise doctor --explain ID explains a rule
+`hugewise doctor --explain ID` explains a rule
 ";
     assert_eq!(text, expected);
 }
 
 #[test]
 fn rules_that_could_not_be_judged_stand_together_by_reason() {
-    let text = sick().text(PLAIN);
+    let brief = sick().text(PLAIN);
+    assert!(!brief.contains("B01") && brief.contains("--verbose"), "{brief}");
+    let text = Doctor {
+        is_verbose: true,
+        ..sick()
+    };
+    let text = text.text(PLAIN);
     let expected = "not judged: 3 of 10 rules\n  B01 B03: denied: /proc/1\n  B02: absent: /etc\n";
     assert!(text.contains(expected), "{text}");
     assert!(
@@ -99,7 +109,7 @@ fn words_from_the_machine_cannot_steer_a_terminal_and_severities_are_coloured() 
         doctor.text(PLAIN)
     );
     let colored = doctor.text(Look { color: true, ..PLAIN });
-    assert!(colored.starts_with("\u{1b}[1m\u{1b}[31merror\u{1b}[0m "), "{colored:?}");
+    assert!(colored.contains("\n\u{1b}[1m\u{1b}[31merror\u{1b}[0m "), "{colored:?}");
 }
 
 #[test]
@@ -113,7 +123,7 @@ fn nothing_judged_is_blind_and_nothing_found_is_not() {
 #[test]
 fn the_overview_has_errors_and_warnings_and_says_what_it_leaves_out() {
     let sheet = overview(&sick());
-    assert_eq!(sheet.rows, vec![["error", "A02", "14M is idle", "echo 0 > /proc/x"]; 2]);
+    assert_eq!(sheet.rows, vec![["error", "A02", "echo 0 > /proc/x", "14M is idle"]; 2]);
     assert_eq!(sheet.notes, [sick().totals()]);
     let many = doctor(vec![finding("A02", Severity::Warning, "/x"); 20], vec![]);
     assert_eq!(overview(&many).rows.len(), 12);

@@ -1,34 +1,73 @@
 //! A diagnosis to be read from top to bottom: the worst first, evidence and commands on lines of their own.
 
+use std::{iter, slice};
+
 use anstyle::{AnsiColor, Style};
 use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
 
 use super::{headline, reasons};
+use crate::render::layout::{folded, step};
 use crate::render::look::Look;
-use crate::render::sheet::printable;
+use crate::render::sheet::{Sheet, printable};
+use crate::render::words::counted;
 use crate::results::Doctor;
 use crate::show::wrapped;
 
 /// Columns before the text of an entry.
 const INDENT: usize = 8;
 
-/// All findings, what could not be judged, and the totals in the last line.
+/// The verdict, all findings, and how to see the rest.
 pub(super) fn text(doctor: &Doctor, look: Look) -> String {
-    let findings = doctor.diagnosis.findings.iter();
-    let mut parts: Vec<String> = findings.map(|found| finding(found, look)).collect();
+    let verdict = wrapped(&(doctor.totals() + "."), look.width);
+    let files = doctor.files.iter().map(|file| {
+        let line = format!("{}: taken as {}", printable(&file.name), file.kind);
+        wrapped(&line, look.width)
+    });
+    let verdict = painted(verdict.trim_end(), Style::new().bold(), look) + "\n" + &files.collect::<String>();
+    let findings = doctor.diagnosis.findings.iter().map(|found| finding(found, look));
+    let more = if doctor.is_verbose {
+        all_unjudged(doctor, look)
+    } else {
+        hints(doctor, look)
+    };
+    let parts = [verdict].into_iter().chain(findings).chain(more);
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Where to read on.
+fn hints(doctor: &Doctor, look: Look) -> Option<String> {
+    let not = !doctor.diagnosis.not_judged.is_empty() || !doctor.diagnosis.partly.is_empty();
+    let not = not.then_some("`hugewise doctor --verbose` lists rules that could not be judged, and why");
+    let found = !doctor.diagnosis.findings.is_empty();
+    let found = found.then_some("`hugewise doctor --explain ID` explains a rule");
+    let hints = not.into_iter().chain(found);
+    let hints: String = hints.map(|hint| wrapped(hint, look.width)).collect();
+    (!hints.is_empty()).then_some(hints)
+}
+
+fn all_unjudged(doctor: &Doctor, look: Look) -> Option<String> {
     let [not, partly] = [&doctor.diagnosis.not_judged, &doctor.diagnosis.partly];
-    parts.extend(unjudged("not judged", not, doctor.rules, look));
-    parts.extend(unjudged("judged in part", partly, doctor.rules, look));
-    let totals = format!("{}; hugewise doctor --explain ID explains a rule", doctor.totals());
-    parts.push(wrapped(&totals, look.width));
-    parts.join("\n")
+    let lists = [("not judged", not), ("judged in part", partly)];
+    let lists = lists
+        .into_iter()
+        .filter_map(|(what, list)| unjudged(what, list, doctor.rules, look));
+    let lists: Vec<String> = lists.collect();
+    (!lists.is_empty()).then(|| lists.join("\n"))
+}
+
+/// Every rule there is, a line each.
+pub fn rules(look: Look) -> String {
+    let mut sheet = Sheet::new("Rules of doctor", ["id", "name", "severity", "~holds for"]);
+    doctor::rules().for_each(|rule| sheet.row([rule.id, rule.name, &rule.severity.to_string(), rule.holds]));
+    sheet.note("`hugewise doctor --explain ID` explains a rule");
+    sheet.text(look)
 }
 
 /// What a rule looks for, offline.
 pub fn explanation(rule: &Rule, look: Look) -> String {
     let head = format!("{} {} ({}; {})\n", rule.id, rule.name, rule.severity, rule.holds);
-    let more = format!("more at {}\n", rule.link);
+    let more = wrapped(&format!("more at {}", rule.link), look.width);
     [
         painted(&head, Style::new().bold(), look),
         wrapped(rule.text, look.width),
@@ -46,33 +85,41 @@ fn finding(finding: &Finding, look: Look) -> String {
     let costs = wrapped(&printable(&finding.consequence), look.width.saturating_sub(2));
     let costs: String = costs.lines().map(|line| format!("  {line}\n")).collect();
     let seen = finding.evidence.iter().map(ToString::to_string);
+    let seen = seen.collect::<Vec<_>>();
     let parts = [
         head,
         costs,
-        entries("seen", seen),
-        entries("do", finding.fix.iter().cloned()),
-        entries("more", [finding.link.clone()]),
+        entries("seen", &seen, folded, look),
+        entries("do", &finding.fix, step, look),
+        entries("more", slice::from_ref(&finding.link), folded, look),
     ];
     parts.concat()
 }
 
-/// Lines as they are, so that paths and commands can be copied; the word stands before the first.
-fn entries(word: &str, lines: impl IntoIterator<Item = String>) -> String {
-    let words = std::iter::once(word).chain(std::iter::repeat(""));
-    let lines = words.zip(lines);
-    lines
-        .map(|(word, line)| format!("  {word:<width$}{}\n", printable(&line), width = INDENT - 2))
+/// Lines behind a word. Paths and commands stay whole, so that they can be copied.
+fn entries(word: &str, texts: &[String], fold: fn(&str, usize) -> Vec<String>, look: Look) -> String {
+    let room = usize::from(look.width).saturating_sub(INDENT);
+    let lines = texts.iter().flat_map(|text| fold(&printable(text), room));
+    let words = iter::once(word).chain(iter::repeat(""));
+    words
+        .zip(lines)
+        .map(|(word, line)| format!("  {word:<width$}{line}\n", width = INDENT - 2))
         .collect()
 }
 
 fn unjudged(what: &str, list: &[NotJudged], rules: usize, look: Look) -> Option<String> {
-    let (reasons, count) = (reasons(list), list.len());
-    let head = format!("{what}: {count} of {rules} rules");
+    let head = format!("{what}: {} of {}", list.len(), counted(rules, "rule"));
     let head = painted(&head, Style::new().bold(), look);
-    let lines = reasons
-        .iter()
-        .map(|(reason, ids)| format!("  {}: {}\n", ids.join(" "), printable(reason)));
-    (count > 0).then(|| format!("{head}\n{}", lines.collect::<String>()))
+    let room = usize::from(look.width).saturating_sub(4);
+    let lines = reasons(list).into_iter().flat_map(|(reason, ids)| {
+        let lines = folded(&format!("{}: {}", ids.join(" "), printable(reason)), room);
+        let indents = iter::once("  ").chain(iter::repeat("    "));
+        indents
+            .zip(lines)
+            .map(|(indent, line)| format!("{indent}{line}\n"))
+            .collect::<Vec<_>>()
+    });
+    (!list.is_empty()).then(|| format!("{head}\n{}", lines.collect::<String>()))
 }
 
 fn style(severity: Severity) -> Style {

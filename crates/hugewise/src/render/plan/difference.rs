@@ -2,6 +2,8 @@
 
 use model::plan::{Change, Mode, Target, Value};
 
+use super::risks;
+
 /// Lines of two texts whose pairs are compared one by one; texts of more are shown as all old and all new lines.
 const MOST_PAIRS: usize = 4 << 20;
 
@@ -10,8 +12,11 @@ pub(crate) fn question(change: &Change) -> Vec<String> {
     let Change {
         target, before, after, ..
     } = change;
+    let risks = risks(&change.risk).into_iter().map(|risk| format!("    risk: {risk}"));
     let Target::File { mode, owner, .. } = target else {
-        return vec![format!("  {target}: {before} -> {after}")];
+        return std::iter::once(format!("  {target}: {before} -> {after}"))
+            .chain(risks)
+            .collect();
     };
     let what = match before.known() {
         Some(Value::Absent) => "a new file",
@@ -25,7 +30,7 @@ pub(crate) fn question(change: &Change) -> Vec<String> {
     let lines = difference(before.known(), after)
         .into_iter()
         .map(|line| format!("    {line}"));
-    std::iter::once(head).chain(lines).collect()
+    std::iter::once(head).chain(lines).chain(risks).collect()
 }
 
 /// Lines that go with `-`, lines that come with `+`, in their order; a line that moves goes and comes.

@@ -9,6 +9,7 @@ mod text;
 mod tests;
 
 use model::plan::{Change, Plan, Risk};
+pub(super) use shell::quoted;
 
 pub(crate) use difference::{difference, question};
 

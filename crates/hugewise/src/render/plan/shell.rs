@@ -47,7 +47,7 @@ hugetlbfs() {
     mount -t hugetlbfs -o "$2" none "$1"
 }
 
-[ "$(id -u)" = 0 ] || stop 'this needs root'
+[ "$(id -u)" = 0 ] || stop 'this needs root: run it with sudo'
 "#;
 
 /// The script.
@@ -98,7 +98,7 @@ fn call(function: &str, words: &[&str]) -> String {
 }
 
 /// A word that no shell looks into.
-pub(super) fn quoted(text: &str) -> String {
+pub(in crate::render) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

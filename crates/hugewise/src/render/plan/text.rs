@@ -4,6 +4,7 @@ use anstyle::Style;
 use model::plan::{Change, Plan, Target};
 
 use super::{difference, risks};
+use crate::render::layout::folded;
 use crate::render::look::Look;
 use crate::render::sheet::printable;
 use crate::show::wrapped;
@@ -22,7 +23,15 @@ pub(super) fn text(plan: &Plan, look: Look) -> String {
         parts.push(notes.concat());
     }
     parts.push(wrapped(&totals(plan), look.width));
+    parts.extend(next(plan));
     parts.join("\n")
+}
+
+/// The commands that follow, with the goals as they were typed.
+fn next(plan: &Plan) -> Option<String> {
+    let goals: String = plan.goals.iter().map(|goal| format!(" --for {goal}")).collect();
+    let is_any = plan.applicable().count() > 0;
+    is_any.then(|| format!("Next\n  hugewise plan{goals} --output plan.json\n  sudo hugewise apply plan.json\n"))
 }
 
 fn totals(plan: &Plan) -> String {
@@ -32,24 +41,26 @@ fn totals(plan: &Plan) -> String {
         return format!("nothing to change for {goals}: everything is set as requested already");
     }
     let changes = if all == 1 { "change" } else { "changes" };
-    format!(
-        "{all} {changes} for {goals}: {here} that `hugewise apply` makes (save the plan with --json), {} for you to make",
-        all - here
-    )
+    let yours = match all - here {
+        0 => String::new(),
+        yours => format!(", {yours} for you to make"),
+    };
+    format!("{all} {changes} for {goals}: {here} that `hugewise apply` makes{yours}")
 }
 
 fn block(number: usize, change: &Change, look: Look) -> String {
     let head = format!(
-        "{number:>2} {}: {} [{}]",
+        "{}: {} [{}]",
         change.layer,
         printable(&change.target.to_string()),
         change.id
     );
-    let head = if look.color {
-        format!("{0}{head}{0:#}\n", Style::new().bold())
-    } else {
-        format!("{head}\n")
-    };
+    let bold = if look.color { Style::new().bold() } else { Style::new() };
+    let numbers = std::iter::once(format!("{number:>2}")).chain(std::iter::repeat("  ".to_owned()));
+    let head = numbers.zip(folded(&head, usize::from(look.width).saturating_sub(3)));
+    let head = head
+        .map(|(number, line)| format!("{bold}{number} {line}{bold:#}\n"))
+        .collect();
     let others = change
         .also_written_by
         .iter()

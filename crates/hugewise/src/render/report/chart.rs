@@ -1,7 +1,7 @@
 //! A figure inside the page: drawn twice, for wide and for narrow screens, in colours that follow the page.
 
 use crate::render::axis::number;
-use crate::render::figure::{Dot, Figure, Series};
+use crate::render::figure::{Along, Dot, Figure, Series};
 use crate::render::picture::{self, GRID, Hit, INK, PAPER, PictureError};
 use crate::render::sheet::Sheet;
 use crate::render::tone::TONES;
@@ -49,7 +49,7 @@ pub(super) fn draw(figure: &Figure) -> Result<Drawing, PictureError> {
     Ok(Drawing {
         id: figure.id.clone(),
         title: figure.title.clone(),
-        legend: figure.series.iter().map(entry).collect(),
+        legend: figure.series.iter().filter(|_| !has_names(figure)).map(entry).collect(),
         faces: [face(figure, WIDE, "wide")?, face(figure, NARROW, "narrow")?],
         table: figure.numbers.clone().unwrap_or_else(|| table(figure)),
     })
@@ -65,8 +65,14 @@ fn entry(series: &Series) -> Entry {
     }
 }
 
+/// Does the drawing name its series?
+fn has_names(figure: &Figure) -> bool {
+    figure.along == Along::Gain
+}
+
 fn face(figure: &Figure, size: (u32, u32), class: &'static str) -> Result<Face, PictureError> {
-    let drawn = picture::picture(figure, size)?;
+    let height = picture::own_height(figure).unwrap_or(size.1);
+    let drawn = picture::picture(figure, (size.0, height))?;
     Ok(Face {
         class,
         width: drawn.size.0,

@@ -12,22 +12,22 @@ use serde::Serialize;
 use self::chart::Drawing;
 use super::heat::Heat;
 use super::long::Long;
+use super::picture::PictureError;
 use super::provenance;
 use super::safe;
 use super::sheet::Sheet;
 use super::tone::{TONES, Tone};
-use crate::show::{Show, ShowError};
+use crate::show::{Block, Show, ShowError};
 
 /// Writes the page of a result; everything in it that comes from the machine is escaped by the template. Long tables and the
 /// result itself are written as they are made.
 pub fn write<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), ShowError> {
-    let drawings: Result<Vec<Drawing>, _> = result.data.figures().iter().map(chart::draw).collect();
+    let blocks: Result<Vec<Part>, _> = result.data.blocks().into_iter().map(Part::of).collect();
     let page = Page {
         title: &result.data.title(),
         headlines: &result.data.headlines(),
         lead: &result.data.lead(),
-        drawings: &drawings?,
-        sheets: &result.data.sheets(),
+        parts: &blocks?,
         long: &result.data.long(),
         warnings: &provenance::warnings(result),
         provenance: &provenance::provenance(result),
@@ -43,14 +43,28 @@ pub fn write<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), S
     Ok(out.write_all(b"\n")?)
 }
 
+/// A table, or a chart as it is drawn.
+enum Part {
+    Table(Sheet),
+    Chart(Box<Drawing>),
+}
+
+impl Part {
+    fn of(block: Block) -> Result<Self, PictureError> {
+        Ok(match block {
+            Block::Sheet(sheet) => Self::Table(sheet),
+            Block::Figure(figure) => Self::Chart(Box::new(chart::draw(&figure)?)),
+        })
+    }
+}
+
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a, 'r> {
     title: &'a str,
     headlines: &'a [String],
     lead: &'a Option<Sheet>,
-    drawings: &'a [Drawing],
-    sheets: &'a [Sheet],
+    parts: &'a [Part],
     long: &'a Option<Long<'r>>,
     warnings: &'a Option<Sheet>,
     provenance: &'a Sheet,

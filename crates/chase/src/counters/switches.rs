@@ -1,0 +1,251 @@
+//! Context switches of a task and of all that descends from it, as records that the kernel writes per CPU. They need no privilege at
+//! `perf_event_paranoid` up to 2, as the event counts nothing and leaves out the kernel.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes of one CPU's records: what root may have, and what `kernel.perf_event_mlock_kb` leaves to others as shipped.
+const RINGS: [usize; 2] = [4 << 20, 512 << 10];
+/// `PERF_EVENT_IOC_SET_OUTPUT` of `linux/perf_event.h`: `_IO('$', 5)`.
+const SET_OUTPUT: libc::c_ulong = 0x2405;
+
+/// `PERF_RECORD_*` of `linux/perf_event.h`.
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+const SWITCH: u32 = 14;
+/// `PERF_RECORD_MISC_*`, whose meaning depends on the record.
+const SWITCH_OUT: u16 = 1 << 13;
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+/// What ends every record: process and thread, time, CPU, as asked for by the flags of [`builder`].
+const TAIL: usize = 24;
+
+/// One thing that a thread did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When, on the clock of [`now`].
+    pub at: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// What it did.
+    pub what: What,
+}
+
+/// What a thread did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It got the CPU.
+    In,
+    /// It left the CPU.
+    Out {
+        /// Could it have gone on?
+        preempted: bool,
+    },
+    /// It was started.
+    Fork,
+    /// It ended.
+    Exit,
+    /// It has this name now.
+    Name(String),
+    /// So many records of this CPU before this one found no room.
+    Lost(u64),
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC, which the records carry.
+pub fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// The records of some tasks.
+pub struct Switches {
+    rings: Vec<Ring>,
+    /// Events of tasks that were added, which write into the rings of the first.
+    others: Vec<Counter>,
+    began: u64,
+    used_before: Duration,
+    reported_lost: u64,
+}
+
+struct Ring {
+    cpu: u32,
+    sampler: Sampler,
+}
+
+impl Switches {
+    /// Records a task, 0 for the calling one, on these CPUs, and all that it starts from here on.
+    ///
+    /// # Errors
+    /// The kernel's: not permitted, no memory that may be locked, or no free descriptor.
+    pub fn of(tid: i32, cpus: &[u32]) -> io::Result<Self> {
+        let open = |&cpu: &u32| {
+            let sampler = mapped(|| builder(tid, cpu).build())?;
+            Ok(Ring { cpu, sampler })
+        };
+        let mut rings = cpus.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        for ring in &mut rings {
+            ring.sampler.enable()?;
+        }
+        Ok(Self {
+            rings,
+            others: Vec::new(),
+            began: now(),
+            used_before: thread_time(),
+            reported_lost: 0,
+        })
+    }
+
+    /// Records another task, and all that it starts from here on.
+    ///
+    /// # Errors
+    /// As of [`Switches::of`]; a task that has ended is no error.
+    pub fn add(&mut self, tid: i32) -> io::Result<()> {
+        for ring in &self.rings {
+            let mut counter = match builder(tid, ring.cpu).build() {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+                counter => counter?,
+            };
+            // SAFETY: both descriptors are open, and the call takes no pointer.
+            let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) };
+            if result != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            counter.enable()?;
+            self.others.push(counter);
+        }
+        self.began = now();
+        Ok(())
+    }
+
+    /// From when on every switch of the tasks is recorded. A task whose first record since is that it left a CPU had it all the time.
+    pub fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// The CPU time of the thread that made this, until then. Opening the first event takes a millisecond of it.
+    pub fn used_before(&self) -> Duration {
+        self.used_before
+    }
+
+    /// Takes what was recorded since the last call: in order for each CPU, not between CPUs. Gives the share of a ring that was
+    /// full, of the fullest one.
+    pub fn drain(&mut self, records: &mut Vec<Record>) -> f64 {
+        let (mut fullest, before) = (0.0_f64, records.len());
+        for ring in &mut self.rings {
+            let mut bytes = 0;
+            while let Some(record) = ring.sampler.next_record() {
+                bytes += record.len() + 8;
+                records.extend(parse(record.ty(), record.misc(), &record.to_contiguous()));
+            }
+            fullest = fullest.max(bytes as f64 / RINGS[1] as f64);
+        }
+        self.reported_lost += records[before..].iter().map(Record::lost).sum::<u64>();
+        fullest
+    }
+
+    /// How many records found no room so far. The kernel reports those after the last record only since Linux 6.0.
+    pub fn lost(&mut self) -> u64 {
+        let rings = self.rings.iter_mut().map(|ring| &mut *ring.sampler);
+        let counted = |counter: &mut Counter| counter.read_full().ok().and_then(|data| data.lost());
+        let counted: u64 = rings.chain(&mut self.others).filter_map(counted).sum();
+        counted.max(self.reported_lost)
+    }
+}
+
+impl Record {
+    fn lost(&self) -> u64 {
+        match self.what {
+            What::Lost(count) => count,
+            _ => 0,
+        }
+    }
+}
+
+/// An event that counts nothing and records on one CPU. The flags order what ends each record.
+fn builder(tid: i32, cpu: u32) -> Builder<'static> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder
+        .observe_pid(tid)
+        .one_cpu(cpu as usize)
+        .inherit(true)
+        .context_switch(true)
+        .task(true)
+        .comm(true)
+        .sample_id_all(true)
+        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CPU)
+        .read_format(ReadFormat::LOST)
+        .clockid(Clock::MONOTONIC);
+    builder
+}
+
+/// With the largest ring that this user may have.
+fn mapped(open: impl Fn() -> io::Result<Counter>) -> io::Result<Sampler> {
+    let [large, usual] = RINGS;
+    let first = open()?.sampled(large);
+    first.or_else(|_| open()?.sampled(usual))
+}
+
+/// A record without its header; `None` of a kind that was not asked for, or that is too short.
+fn parse(kind: u32, misc: u16, bytes: &[u8]) -> Option<Record> {
+    let body = bytes.len().checked_sub(TAIL)?;
+    let tail = |at| word(bytes, body + at);
+    let what = match kind {
+        SWITCH if misc & SWITCH_OUT == 0 => What::In,
+        SWITCH => What::Out {
+            preempted: misc & SWITCH_OUT_PREEMPT != 0,
+        },
+        FORK => What::Fork,
+        EXIT => What::Exit,
+        COMM => What::Name(text(bytes.get(8..body)?)),
+        LOST => What::Lost(double(bytes, 8)?),
+        _ => return None,
+    };
+    // A fork is recorded by the parent, so that its tail is not about the new thread.
+    let [pid, tid] = match what {
+        What::Fork | What::Exit => [word(bytes, 0)?, word(bytes, 8)?],
+        _ => [tail(0)?, tail(4)?],
+    };
+    Some(Record {
+        at: double(bytes, body + 8)?,
+        cpu: tail(16)?,
+        pid,
+        tid,
+        what,
+    })
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + 8)?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// Up to the first zero.
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+#[path = "switches_tests.rs"]
+mod tests;

@@ -1,0 +1,134 @@
+//! A program that goes on working while it is compared: brought to where its counters go up, and ended with all that it started.
+
+use std::time::{Duration, Instant};
+
+use host::Source;
+use process::halt::{self, Descendants};
+
+use crate::Error;
+use crate::live::process::{Process, UNKNOWN};
+use crate::live::{Arm, Counting, hook};
+use crate::metric::Asked;
+use crate::rising::Rising;
+use crate::score::Counter;
+
+/// Between two readings of its counters.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+
+/// The program of an arm.
+pub(crate) struct Worker {
+    pub(crate) arm: Arm,
+    pub(crate) process: Process,
+    pub(crate) counters: Vec<Counter>,
+    pub(crate) source: Source,
+    is_asked_to_end: bool,
+    /// Dropped behind the process.
+    left: Left,
+}
+
+/// What is left to do when the program has ended.
+struct Left {
+    arm: Arm,
+    descendants: Descendants,
+}
+
+impl Worker {
+    /// Starts it with these counters.
+    ///
+    /// # Errors
+    /// If it, or what comes before it, cannot be started.
+    pub(crate) fn start(
+        arm: Arm,
+        asked: &[Asked],
+        counting: &Counting,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, Error> {
+        hook(&arm, arm.before.as_deref(), "before", stop)?;
+        let counters = asked.iter().filter_map(|asked| Counter::of(asked, &arm.name));
+        Ok(Self {
+            counters: counters.collect(),
+            process: Process::start(&arm, counting, UNKNOWN)?,
+            source: Source::live(),
+            is_asked_to_end: false,
+            left: Left {
+                arm: arm.clone(),
+                descendants: Descendants::default(),
+            },
+            arm,
+        })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Waits until every counter has gone up so many times.
+    ///
+    /// # Errors
+    /// If it ends before, or that takes longer than `patience`.
+    pub(crate) fn until_it_counts(
+        &mut self,
+        times: u32,
+        patience: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
+        let until = Instant::now() + patience;
+        let mut rising = Rising::new(times);
+        loop {
+            if self.process.wait(Some(POLL_PERIOD), stop)? {
+                return Err(self.process.gone());
+            }
+            let why_not = match self.counts(stop) {
+                Ok(now) if rising.is_enough_with(&now) => return Ok(()),
+                Ok(_) => None,
+                Err(why) => Some(why),
+            };
+            if Instant::now() >= until {
+                return Err(why_not.unwrap_or_else(|| self.stands_still(patience)));
+            }
+        }
+    }
+
+    /// The counters as they are now.
+    ///
+    /// # Errors
+    /// If one cannot be read, or the user has had enough.
+    pub(crate) fn counts(&self, stop: &dyn Fn() -> bool) -> Result<Vec<f64>, Error> {
+        let read = |counter: &Counter| counter.read(&self.arm.name, &|| self.process.output(), stop);
+        self.counters.iter().map(read).collect()
+    }
+
+    fn stands_still(&self, patience: Duration) -> Error {
+        let first = self.counters.first().map(|first| first.wanted.name.clone());
+        Error::stands_still(&self.arm.name, first, patience)
+    }
+
+    /// It is about to be asked to end. Its descendants can be found only as long as it is there.
+    pub(crate) fn will_end(&mut self) {
+        self.left.descendants = Descendants::of(&self.source, self.id());
+        self.is_asked_to_end = true;
+    }
+
+    /// Continues it where it is stopped, and asks it to end.
+    pub(crate) fn ask_to_end(&mut self) {
+        self.will_end();
+        halt::ask_to_end(&self.source, self.id());
+    }
+}
+
+impl Drop for Worker {
+    /// On every way out; a stopped program could not end.
+    fn drop(&mut self) {
+        if !self.is_asked_to_end {
+            self.ask_to_end();
+        }
+    }
+}
+
+impl Drop for Left {
+    /// A hook that fails here can be handled no more.
+    fn drop(&mut self) {
+        self.descendants.end();
+        let _ = hook(&self.arm, self.arm.after.as_deref(), "after", &|| false);
+    }
+}

@@ -1,0 +1,53 @@
+//! Arguments of `trace` and `predict` as typed. Their doc comments are the help texts and the man page.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use sim::translation::trace::TraceFormat;
+
+/// Arguments of `hugewise trace`.
+#[derive(Args, Debug)]
+pub struct Trace {
+    /// Capture for at most this long; a program that runs longer is ended
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = crate::cli::meaning::duration)]
+    pub budget: Duration,
+    /// Step this many instructions in each window
+    #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]
+    pub window: u64,
+    /// Run this program with its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `hugewise predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    /// Predict for this CPU of the table, a machine in a TOML file, or the CPU `here` [default: here]
+    #[arg(long, value_name = "ID|here|FILE.toml")]
+    pub machine: Option<String>,
+    /// Take the accesses from this trace, as `simulate translation` does: a file, or a pipe
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "command",
+        required_unless_present = "command"
+    )]
+    pub trace: Option<PathBuf>,
+    /// Read the trace as this: lackey, drmemtrace, champsim, u64 or hugewise [default: by its content]
+    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    pub trace_format: Option<TraceFormat>,
+    /// Leave out this many accesses at the start of the trace
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "trace")]
+    pub warm_up: u64,
+    /// Capture for at most this long; a program that runs longer is ended
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = crate::cli::meaning::duration)]
+    pub budget: Duration,
+    /// Step this many instructions in each window
+    #[arg(long, value_name = "N", default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(2000..=200_000))]
+    pub window: u64,
+    /// Run this program with its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

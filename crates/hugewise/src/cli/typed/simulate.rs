@@ -1,0 +1,86 @@
+//! Arguments of `simulate` as typed. Their doc comments are the help texts and the man page.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use model::Bytes;
+use sim::translation::Mode;
+use sim::translation::patterns::Pattern;
+use sim::translation::study::Setting;
+use sim::translation::study::preset::Preset;
+use sim::translation::trace::TraceFormat;
+
+/// Simulations.
+#[derive(Debug, Subcommand)]
+pub enum Simulate {
+    /// Simulate what address translation costs natively, nested or with shadow paging
+    ///
+    /// Runs a pattern of accesses through the TLBs, page walks and caches of a machine, for each page size in guest and host. Reports
+    /// miss rates, page-table entries read, and cycles by cause. What no public source gives is swept, and its effect is printed.
+    /// Nothing is measured, and this machine is not needed.
+    Translation(Box<Translation>),
+}
+
+/// Arguments of `hugewise simulate translation`.
+#[derive(Args, Debug)]
+pub struct Translation {
+    /// Simulate this CPU of the table, a machine in a TOML file, or list the CPUs [default: the CPU of this machine]
+    #[arg(long, value_name = "ID|FILE.toml|list")]
+    pub machine: Option<String>,
+    /// Simulate a publication: esx35-large-pages, nehalem-ept, vcf-spr, vcf-icelake or vcf-tlb-table
+    ///
+    /// Prints each published value beside the simulated one, and whether that was fitted or predicted. Machine, pattern, memory and pages
+    /// are those of the publication.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "pattern", "working_sets", "mode", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace"])]
+    pub preset: Option<Preset>,
+    /// Access memory so: random, chase, zipf, stream, stride, btree, gc or churn
+    ///
+    /// random: independent loads anywhere. chase: a ring through all lines. zipf: popular pages, exponent 0.99. stream and stride: 8 bytes, or
+    /// a page and a line, from load to load. btree: index lookups with a log. gc: objects are marked, then moved. churn: short processes
+    /// that map, use and unmap 1M each.
+    #[arg(long, value_name = "PATTERN", default_value = "random")]
+    pub pattern: Pattern,
+    /// Run the accesses of this trace instead: a file, or a pipe
+    ///
+    /// valgrind's lackey (--trace-mem=yes), drmemtrace (raw), ChampSim, flat addresses of 8 bytes (little endian), or `hugewise trace`. The
+    /// trace is read once, in a bounded part of memory. Unpack compressed traces: `xz -dc FILE | hugewise simulate translation --trace
+    /// /dev/stdin`.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "working_sets"])]
+    pub trace: Option<PathBuf>,
+    /// Read the trace as this: lackey, drmemtrace, champsim, u64 or hugewise [default: by its content]
+    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    pub trace_format: Option<TraceFormat>,
+    /// Translate the instruction fetches of the trace, too; without it loads and stores alone
+    #[arg(long, requires = "trace")]
+    pub fetches: bool,
+    /// Access this much memory
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "64M,1G,16G")]
+    pub working_sets: Vec<Bytes>,
+    /// Translate so: native, nested (EPT, NPT) or shadow [default: native, and nested or else shadow]
+    #[arg(long, value_delimiter = ',', value_name = "MODE,..")]
+    pub mode: Vec<Mode>,
+    /// Use pages of these sizes, in the host the same as in the guest [default: all that the CPU has of 4K, 2M and 1G]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
+    pub pages: Vec<Bytes>,
+    /// Use these pages in the guest, each with each of --host-pages
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "SIZE,..",
+        conflicts_with = "pages",
+        requires = "host_pages"
+    )]
+    pub guest_pages: Vec<Bytes>,
+    /// Use these pages in the host
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..", requires = "guest_pages")]
+    pub host_pages: Vec<Bytes>,
+    /// Report times relative to this setting, such as native:4K or nested:4K/2M [default: the first one]
+    #[arg(long, value_name = "MODE:GUEST[/HOST]")]
+    pub baseline: Option<Setting>,
+    /// Count this many accesses in each case [default: 1000000 of a pattern, all of a trace]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub accesses: Option<u64>,
+    /// Run this many accesses before them [default: as many as --accesses of a pattern, none of a trace]
+    #[arg(long, value_name = "N")]
+    pub warm_up: Option<u64>,
+}

@@ -1,0 +1,189 @@
+//! `hugewise diff`: how two results or two captured machines differ.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use host::{Input, Snapshot, Source, SourceError, Tree};
+use model::compare::Compare;
+use model::latency::Latency;
+use model::{Envelope, Warning};
+
+use super::report::{Named, named};
+use super::{Desk, ps};
+use crate::cli::typed::{self, DiffFailIf, Format, Sort};
+use crate::diff::{Material, Parts, diff, machine};
+use crate::results::diff::{Change, Side};
+use crate::results::{Checkup, Diff, Doctor, ProcessList};
+use crate::show::{Show, schema_name};
+use crate::ui::Outcome;
+
+/// What can be compared, for messages.
+const KINDS: &str = "latency, checkup, compare, doctor and ps";
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Diff) -> anyhow::Result<Outcome> {
+    if desk.global.root.is_some() {
+        bail!("--root: `diff` reads the two machines or results that it is given (leave --root away)");
+    }
+    let form = desk.form::<Diff>(Format::Text)?;
+    let (a, b) = (read(&typed.a)?, read(&typed.b)?);
+    must_be_alike(&a, &b)?;
+    let data = diff(&a, &b, typed.allow);
+    let warnings = [&a, &b].into_iter().flat_map(warnings).collect();
+    let result = desk.envelope(machine(&a.side.machine, &b.side.machine), warnings, data);
+    let outcome = desk.give(&result, form)?;
+    let is_bad = |fail_if: &DiffFailIf| is_bad(&result.data, *fail_if);
+    Ok(if typed.fail_if.iter().any(is_bad) {
+        Outcome::BadNews
+    } else {
+        outcome
+    })
+}
+
+fn must_be_alike(a: &Material, b: &Material) -> anyhow::Result<()> {
+    let (left, right) = (&a.side, &b.side);
+    if left.what != right.what {
+        bail!(
+            "{}: this is {}, and {} is {}: `diff` compares two of one kind (make both with the same command)",
+            right.file,
+            with_article(&right.what),
+            left.file,
+            with_article(&left.what)
+        );
+    }
+    let filter = |material: &Material| material.parts.processes.as_ref().and_then(|list| list.filter.clone());
+    if filter(a) != filter(b) {
+        let shown = |material| filter(material).unwrap_or_else(|| "all processes".to_owned());
+        bail!(
+            "{}: this lists {}, and {} lists {}: give `ps` the same options for both",
+            right.file,
+            shown(b),
+            left.file,
+            shown(a)
+        );
+    }
+    Ok(())
+}
+
+fn with_article(what: &str) -> String {
+    match what {
+        "machine" => "a captured machine".to_owned(),
+        name => format!("a result of `{name}`"),
+    }
+}
+
+/// The warnings of one side, with its file's name.
+fn warnings(side: &Material) -> Vec<Warning> {
+    let file = &side.side.file;
+    let named = |warning: &Warning| Warning::new(&warning.code, format!("{file}: {}", warning.text));
+    side.warnings.iter().map(named).collect()
+}
+
+fn is_bad(diff: &Diff, fail_if: DiffFailIf) -> bool {
+    let has = |verdict| diff.points.as_ref().is_some_and(|points| points.count(verdict) > 0);
+    match fail_if {
+        DiffFailIf::Worse => has(Change::Worse),
+        DiffFailIf::Inconclusive => has(Change::Inconclusive),
+        DiffFailIf::Findings => diff.findings.iter().flatten().any(|change| change.is_new()),
+        DiffFailIf::Backing => {
+            let changes = diff.backing.iter().flatten();
+            let mut shares = changes.filter_map(|change| change.coverage());
+            shares.any(|(a, b)| b < a)
+        }
+        DiffFailIf::Settings => !diff.settings.is_empty(),
+    }
+}
+
+/// A result or a captured machine, by what is in it.
+fn read(path: &Path) -> anyhow::Result<Material> {
+    let name = path.display().to_string();
+    if path.is_dir() {
+        let source = Source::open(path).map_err(|why| match why {
+            SourceError::NotAMachine { .. } => {
+                anyhow!("{name}: it is a directory, expected a result (JSON), a FILE.tree, or a directory with proc/ or sys/ in it")
+            }
+            other => other.into(),
+        })?;
+        return Ok(captured(&name, &source));
+    }
+    let bytes = Input::Result.read(path).with_context(|| format!("diff {name}"))?;
+    if bytes.trim_ascii_start().starts_with(b"{") {
+        return result(path, &bytes);
+    }
+    let tree = Tree::parse(&name, &bytes).with_context(|| {
+        format!("{name}: neither a result of hugewise (JSON) nor a captured machine (from `hugewise snapshot`)")
+    })?;
+    Ok(captured(&name, &Source::from_tree(&name, tree)))
+}
+
+fn captured(name: &str, source: &Source) -> Material {
+    let snapshot = Snapshot::take(source);
+    // What this program did to this machine has nothing to do with a captured one.
+    let evidence = host::Evidence::beside(source, snapshot.clone());
+    Material {
+        side: Side {
+            file: name.to_owned(),
+            what: "machine".to_owned(),
+            machine: snapshot.machine(),
+            command: Vec::new(),
+            started: None,
+        },
+        warnings: Vec::new(),
+        parts: Parts {
+            doctor: Some(Doctor::of(&evidence)),
+            processes: ps::list(source, &snapshot, Sort::Large, None).ok(),
+            snapshot: Some(snapshot),
+            ..Parts::default()
+        },
+    }
+}
+
+fn result(path: &Path, bytes: &[u8]) -> anyhow::Result<Material> {
+    let Named { schema } = named(path, bytes)?;
+    let nothing = Parts::default;
+    if schema == schema_name::<Latency>() {
+        parts(path, bytes, |latency| Parts {
+            latency: Some(latency),
+            ..nothing()
+        })
+    } else if schema == schema_name::<Checkup>() {
+        parts::<Checkup>(path, bytes, Parts::from)
+    } else if schema == schema_name::<Compare>() {
+        parts(path, bytes, |compare| Parts {
+            compare: Some(compare),
+            ..nothing()
+        })
+    } else if schema == schema_name::<Doctor>() {
+        parts(path, bytes, |doctor| Parts {
+            doctor: Some(doctor),
+            ..nothing()
+        })
+    } else if schema == schema_name::<ProcessList>() {
+        parts(path, bytes, |list| Parts {
+            processes: Some(list),
+            ..nothing()
+        })
+    } else {
+        bail!(
+            "{}: `{schema}` cannot be compared: this version compares results of {KINDS} of its own format, and captured \
+             machines (make both results with this version)",
+            path.display()
+        )
+    }
+}
+
+fn parts<T: Show>(path: &Path, bytes: &[u8], parts: impl FnOnce(T) -> Parts) -> anyhow::Result<Material> {
+    let result: Envelope<T> = serde_json::from_slice(bytes)
+        .with_context(|| format!("{}: not of the shape that its schema says", path.display()))?;
+    Ok(Material {
+        side: Side {
+            file: path.display().to_string(),
+            what: T::NAME.to_owned(),
+            machine: result.machine,
+            command: result.command,
+            started: Some(result.started),
+        },
+        warnings: result.warnings,
+        parts: parts(result.data),
+    })
+}

@@ -1,0 +1,36 @@
+//! `hugewise placement check`: what is pinned wrongly now.
+
+use anyhow::{Context, bail};
+use host::Snapshot;
+use host::processes::Stat;
+use model::placement::Check;
+
+use super::super::Desk;
+use crate::cli::typed::{self, Format};
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementCheck) -> anyhow::Result<Outcome> {
+    let form = desk.form::<Check>(Format::Text)?;
+    let only = match typed.target.as_str() {
+        "all" => None,
+        pid => Some(
+            pid.parse()
+                .with_context(|| format!("`{pid}` is no PID (write a PID, or all)"))?,
+        ),
+    };
+    if let Some(pid) = only
+        && Stat::of(&desk.source, pid).known().is_none()
+    {
+        bail!("process {pid}: there is no such process");
+    }
+    let snapshot = Snapshot::take(&desk.source);
+    let check = placement::check(&desk.source, &snapshot, only);
+    if check.threads == 0 {
+        bail!("no threads could be read (a capture keeps no threads: check the machine itself)");
+    }
+    let is_wrong = !check.mistakes.is_empty();
+    let result = desk.about(&snapshot, Vec::new(), check);
+    let given = desk.give(&result, form)?;
+    Ok(if is_wrong { Outcome::BadNews } else { given })
+}

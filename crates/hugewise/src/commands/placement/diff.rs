@@ -1,0 +1,75 @@
+//! `hugewise placement diff`: what differs between recordings, and published ones.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use host::{Input, Snapshot};
+use model::Envelope;
+use model::placement::{Diff, Published, Recording};
+use placement::Runs;
+
+use super::super::Desk;
+use crate::cli::typed::{self, Format};
+use crate::render::placement::caveats;
+use crate::show::schema_name;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementDiff) -> anyhow::Result<Outcome> {
+    let snapshot = Snapshot::take(&desk.source);
+    if typed.published.is_some() {
+        let form = desk.form::<Published>(Format::Text)?;
+        let result = desk.about(&snapshot, Vec::new(), placement::ibm_2006()?);
+        return desk.give(&result, form);
+    }
+    let form = desk.form::<Diff>(Format::Text)?;
+    let files = |side: &Option<String>| {
+        side.iter()
+            .flat_map(|side| side.split(','))
+            .map(str::to_owned)
+            .collect()
+    };
+    let (before, after): (Vec<String>, Vec<String>) = (files(&typed.before), files(&typed.after));
+    let all = before.len() + after.len();
+    if !typed.work.is_empty() && typed.work.len() != all {
+        bail!(
+            "--work has {} numbers for {all} recordings: write one for each, in order",
+            typed.work.len()
+        );
+    }
+    if let Some(work) = typed.work.iter().find(|work| !(work.is_finite() && **work > 0.0)) {
+        bail!("--work {work}: write the work that was done, above zero");
+    }
+    let (first, second) = typed.work.split_at(before.len().min(typed.work.len()));
+    let diff = placement::diff(&[runs(&before, first)?, runs(&after, second)?]);
+    let warnings = caveats(&diff);
+    let result = desk.about(&snapshot, warnings, diff);
+    desk.give(&result, form)
+}
+
+fn runs(files: &[String], work: &[f64]) -> anyhow::Result<Runs> {
+    let read = |file: &String| Ok((file.clone(), recording(Path::new(file))?));
+    Ok(Runs {
+        recordings: files.iter().map(read).collect::<anyhow::Result<_>>()?,
+        work: work.to_vec(),
+    })
+}
+
+fn recording(path: &Path) -> anyhow::Result<Envelope<Recording>> {
+    let name = || path.display().to_string();
+    let text = Input::Result.read(path).with_context(name)?;
+    let result: Envelope<Recording> = serde_json::from_slice(&text).with_context(|| {
+        format!(
+            "{}: no recording (`hugewise placement record --output FILE.json` makes them)",
+            name()
+        )
+    })?;
+    if result.schema != schema_name::<Recording>() {
+        bail!(
+            "{}: `{}` is no recording (`hugewise placement record --output FILE.json` makes them)",
+            name(),
+            result.schema
+        );
+    }
+    Ok(result)
+}

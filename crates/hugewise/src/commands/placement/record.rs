@@ -1,0 +1,62 @@
+//! `hugewise placement record`: one program under record, kept in the output file while it runs.
+
+use anyhow::bail;
+use host::Snapshot;
+use model::placement::{End, Recording};
+use placement::{Ordered, Spec};
+
+use super::super::Desk;
+use super::super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::render::placement::warnings;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<Outcome> {
+    desk.must_be_live("recording")?;
+    let form = desk.form::<Recording>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    if snapshot.topology.cpus.is_empty() {
+        bail!("which CPUs are online could not be read from /sys/devices/system/cpu: a recording needs /sys mounted");
+    }
+    let spec = Spec {
+        ordered: match typed.pid {
+            Some(pid) => Ordered::Attach(pid),
+            None => Ordered::Start(&typed.command),
+        },
+        time: typed.time,
+        light: typed.light,
+    };
+    let stop = Stop::on_signals()?;
+    desk.ui.note(match typed.pid {
+        Some(_) => "recording until the process ends or Ctrl-C",
+        None => "recording until the program ends",
+    });
+    let keeps = desk.ui.has_file() && form == Format::Json;
+    let mut is_full = false;
+    let mut so_far = |recording: Recording| {
+        if keeps && !is_full {
+            is_full = keep(desk, &snapshot, recording).is_err();
+        }
+    };
+    let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
+    let is_interrupted = recording.end == End::Interrupted && typed.pid.is_none();
+    let result = desk.about(&snapshot, warnings(&recording, &snapshot), recording);
+    let given = desk.give(&result, form)?;
+    Ok(if is_interrupted { Outcome::Interrupted } else { given })
+}
+
+/// Writes what was recorded so far, so that it is there if this program is killed. The end of the recording replaces it.
+fn keep(desk: &mut Desk<'_>, snapshot: &Snapshot, recording: Recording) -> anyhow::Result<()> {
+    let result = desk.about(snapshot, warnings(&recording, snapshot), recording);
+    let look = desk.ui.look();
+    let kept = desk
+        .ui
+        .result_by(|out| Ok(crate::show::write(&result, Format::Json, look, out)?));
+    if let Err(error) = &kept {
+        desk.ui.say(&format!(
+            "the recording so far could not be kept, and goes on: {error:#}"
+        ));
+    }
+    kept
+}

@@ -1,0 +1,66 @@
+//! `hugewise predict`: what huge pages would save a program, here or on another machine.
+
+use host::Snapshot;
+use model::Warning;
+use sim::translation::machine::Machine;
+use sim::translation::study::Replay;
+use sim::translation::study::predict::{Prediction, settings};
+use sim::translation::trace::Trace;
+use sim::translation::trace::own::write;
+
+use super::Desk;
+use super::simulate::machine;
+use super::simulate::trace::Opened;
+use super::trace::record;
+use crate::cli::typed::{Format, Predict};
+use crate::render::predict::captured_in;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcome> {
+    let form = desk.form::<Prediction>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let named = typed.machine.as_deref().filter(|&id| id != "here");
+    let asked = asked(machine::typed(named, &snapshot)?, typed.warm_up);
+    let prediction = match &typed.trace {
+        Some(path) => {
+            let mut opened = Opened::open(path, typed.trace_format, false)?;
+            let replayed = opened.run(desk, &asked)?;
+            let name = format!("{} ({})", path.display(), opened.trace.format().name());
+            asked.prediction(name, opened.trace.head().cloned(), &replayed)
+        }
+        None => {
+            desk.must_be_live("tracing a program")?;
+            let Some(recorded) = record(&typed.command, typed.budget, typed.window)? else {
+                return Ok(Outcome::Interrupted);
+            };
+            desk.ui.note(&captured_in(&recorded.windows, recorded.cpu));
+            let mut bytes = Vec::new();
+            write(&recorded.head, &recorded.windows, &mut bytes)?;
+            let mut trace = Trace::open(&bytes[..], None, false)?;
+            let replayed = sim::translation::study::replay(&asked, &mut trace, &|_| {})?;
+            let name = recorded.head.command.join(" ");
+            asked.prediction(name, Some(recorded.head), &replayed)
+        }
+    };
+    let is_here = named.is_none() && snapshot.cpu.hypervisor.known().is_some();
+    let result = desk.about(&snapshot, is_here.then(in_a_guest).into_iter().collect(), prediction);
+    desk.give(&result, form)
+}
+
+fn in_a_guest() -> Warning {
+    let text = "this machine is a virtual machine: of these rows `hugewise compare` measures nested or shadow ones here, with the host's page size (hugewise measure tlb)";
+    Warning::new("virtual-machine", text)
+}
+
+fn asked(machine: Machine, warm_up: u64) -> Replay {
+    let settings = settings(&machine);
+    Replay {
+        baseline: settings[0],
+        settings,
+        machine,
+        warm_up,
+        accesses: u64::MAX,
+        forgets: true,
+    }
+}

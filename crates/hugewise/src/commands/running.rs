@@ -1,0 +1,238 @@
+//! Running programs and goals: the goal that a running program stands for, and the running programs that a goal is for.
+
+use anyhow::{Context, anyhow, bail};
+use host::programs::{self, Target};
+use host::{Snapshot, Source};
+use model::Bytes;
+use model::setup::Program;
+use plan::goal::{Goal, Want};
+
+/// A way to start such a goal, and the word that finds its programs.
+const KINDS: [(&[&str], Kind); 4] = [
+    (&["postgres", "postgresql"], Kind::Postgres),
+    (&["jvm", "java"], Kind::Jvm),
+    (&["mysql", "mariadb", "innodb"], Kind::Mysql),
+    (&["vm"], Kind::Vm),
+];
+/// MySQL's own search order, without the files of one user.
+const MY_CNF: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Postgres,
+    Jvm,
+    Mysql,
+    Vm,
+}
+
+/// The goal with all that is read from a running program; any other as it was typed.
+pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
+    let (word, rest) = typed.split_once(':').unwrap_or((typed, ""));
+    let kind = KINDS.iter().find(|(words, _)| words.contains(&word));
+    let Some((_, kind)) = kind else {
+        return Ok(typed.to_owned());
+    };
+    let (first, more) = rest.split_once(',').unwrap_or((rest, ""));
+    let goal = match (kind, first, first.strip_prefix("pid=")) {
+        (_, _, Some(pid)) => of_target(source, *kind, &only(source, *kind, pid)?)?,
+        (_, "", None) => of_target(source, *kind, &only(source, *kind, word)?)?,
+        (Kind::Postgres, path, None) if source.list(path).known().is_some() => of_directory(source, path)?,
+        (Kind::Vm, name, None) if !name.contains('=') && name.parse::<Bytes>().is_err() => {
+            of_target(source, *kind, &only(source, *kind, name)?)?
+        }
+        _ => return Ok(typed.to_owned()),
+    };
+    Ok(if more.is_empty() {
+        goal
+    } else {
+        format!("{goal},{more}")
+    })
+}
+
+/// The one program that the word means.
+fn only(source: &Source, kind: Kind, word: &str) -> anyhow::Result<Target> {
+    let mut found = programs::targets(source, &Snapshot::take(source), word)
+        .map_err(|why| anyhow!("{why} (write --for {})", kind.written()))?;
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        _ => {
+            let pids: Vec<String> = found.iter().map(|target| target.main.pid().to_string()).collect();
+            bail!(
+                "`{word}` means {} programs, with the PIDs {}: name one, such as --for {}:pid={}",
+                pids.len(),
+                pids.join(", "),
+                kind.word(),
+                pids[0]
+            )
+        }
+    }
+}
+
+/// The running programs that goals are for.
+pub(super) fn programs(source: &Source, goals: &[String]) -> Vec<Program> {
+    let wants = goals.iter().filter_map(|goal| Some(goal.parse::<Goal>().ok()?.want));
+    let targets = wants.flat_map(|want| targets(source, &want));
+    let mut programs: Vec<Program> = targets.map(|target| program(source, &target)).collect();
+    programs.sort_by_key(|program| program.pid);
+    programs.dedup_by_key(|program| program.pid);
+    programs
+}
+
+fn targets(source: &Source, want: &Want) -> Vec<Target> {
+    let snapshot = Snapshot::take(source);
+    let found = |word: &str, fits: &dyn Fn(&Target) -> bool| {
+        let targets = programs::targets(source, &snapshot, word).unwrap_or_default();
+        targets.into_iter().filter(|target| fits(target)).collect()
+    };
+    let is_java = |target: &Target, heap: Bytes| {
+        let jvm = target.main.jvm().ok().flatten();
+        jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| doctor::usage::heap(target)) == Some(heap))
+    };
+    match want {
+        Want::Postgres(goal) => found("postgres", &|target| {
+            target.configuration().as_deref() == Some(&goal.file)
+        }),
+        Want::Innodb(goal) => found("mysql", &|target| my_cnf(source, target).as_deref() == Some(&goal.file)),
+        Want::Jvm(goal) => found("java", &|target| match &goal.service {
+            Some(service) => unit(target).as_ref() == Some(service),
+            None => is_java(target, goal.heap),
+        }),
+        Want::Vm(goal) => found(&goal.name, &|target| target.vm.is_some()),
+        Want::Redis => found("redis", &|_| true),
+        Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) | Want::Windows(_) => Vec::new(),
+    }
+}
+
+fn unit(target: &Target) -> Option<String> {
+    target.main.cgroup().ok().flatten()?.service.clone()
+}
+
+fn program(source: &Source, target: &Target) -> Program {
+    let age = programs::age(source, &target.main);
+    let started = age.and_then(|age| jiff::Timestamp::now().checked_sub(age).ok());
+    Program {
+        pid: target.main.pid(),
+        name: target.main.pages.name.clone(),
+        unit: unit(target),
+        started: started.map(|moment| moment.to_string()),
+        since: None,
+    }
+}
+
+fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<String> {
+    let pid = target.main.pid();
+    let none = |what: &str| anyhow!("{what} of process {pid} is not known (write --for {})", kind.written());
+    let goal = match kind {
+        Kind::Postgres => {
+            let file = target.configuration().ok_or_else(|| none("the configuration file"))?;
+            format!("postgres:{file}")
+        }
+        Kind::Jvm => jvm(target).ok_or_else(|| none("the heap"))?,
+        Kind::Mysql => {
+            let file = my_cnf(source, target).ok_or_else(|| none("the configuration file"))?;
+            format!("mysql:{file}")
+        }
+        Kind::Vm => vm(target)?,
+    };
+    // A scope or a slice cannot be restarted: a service can.
+    Ok(match (unit(target), kind) {
+        (_, Kind::Vm) | (None, Kind::Jvm) => goal,
+        (Some(service), _) => format!("{goal},service={service}"),
+        (None, Kind::Postgres | Kind::Mysql) => format!("{goal},service=none"),
+    })
+}
+
+fn jvm(target: &Target) -> Option<String> {
+    let jvm = target.main.jvm().ok().flatten()?;
+    let heap = jvm.heap_max.or_else(|| doctor::usage::heap(target))?;
+    let mut goal = format!("jvm:heap={}", heap.exact());
+    if let Some(collector) = jvm.collector {
+        goal += &format!(",collector={collector}");
+    }
+    if let Some(version) = jvm.version {
+        goal += &format!(",jdk={version}");
+    }
+    Some(goal)
+}
+
+fn my_cnf(source: &Source, target: &Target) -> Option<String> {
+    let arguments = target.main.arguments.known()?;
+    let named = arguments
+        .iter()
+        .find_map(|argument| argument.strip_prefix("--defaults-file="));
+    let is_there = |file: &&str| source.text(file).known().is_some();
+    named.or_else(|| MY_CNF.into_iter().find(is_there)).map(str::to_owned)
+}
+
+fn vm(target: &Target) -> anyhow::Result<String> {
+    let pid = target.main.pid();
+    let vm = target
+        .vm
+        .as_ref()
+        .with_context(|| format!("process {pid} runs no virtual machine"))?;
+    let hypervisor = match vm.program.as_str() {
+        "cloud-hypervisor" => "cloud-hypervisor",
+        _ if is_of_libvirt(target) => "libvirt",
+        "qemu" => "qemu",
+        other => bail!(
+            "process {pid} is a virtual machine of `{other}`, whose options are not known here: write --for \
+             vm:SIZE,hypervisor=NAME (libvirt, qemu, cloud-hypervisor or esx), or --for pool:1G=COUNT for its pages alone"
+        ),
+    };
+    let memory = vm.configured.known().map(|configured| configured.total());
+    let Some(memory) = memory.filter(|memory| memory.0 > 0) else {
+        bail!(
+            "the memory of the guest of process {pid} is not known (write --for {})",
+            Kind::Vm.written()
+        );
+    };
+    let name = vm
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!(",name={name}"));
+    Ok(format!("vm:{},hypervisor={hypervisor}{name}", memory.exact()))
+}
+
+/// libvirt names its guests `guest=NAME,debug-threads=on`.
+fn is_of_libvirt(target: &Target) -> bool {
+    let arguments = target.main.arguments.known();
+    arguments.is_some_and(|all| all.iter().any(|argument| argument.starts_with("guest=")))
+}
+
+/// A data directory: its own configuration file, or the one that the last start named.
+fn of_directory(source: &Source, directory: &str) -> anyhow::Result<String> {
+    let directory = directory.trim_end_matches('/');
+    let own = format!("{directory}/postgresql.conf");
+    if source.text(&own).known().is_some() {
+        return Ok(format!("postgres:{own}"));
+    }
+    let options = format!("{directory}/postmaster.opts");
+    let named = source.text(&options).known().and_then(|text| {
+        let argument = text.split('"').find_map(|part| part.strip_prefix("config_file="))?;
+        Some(argument.to_owned())
+    });
+    named.map(|file| format!("postgres:{file}")).ok_or_else(|| {
+        anyhow!("{directory} holds no postgresql.conf, and {options} names none: write --for postgres:FILE")
+    })
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Jvm => "jvm",
+            Self::Mysql => "mysql",
+            Self::Vm => "vm",
+        }
+    }
+
+    /// The goal without a running program.
+    fn written(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres:FILE",
+            Self::Jvm => "jvm:heap=SIZE",
+            Self::Mysql => "mysql:FILE",
+            Self::Vm => "vm:SIZE",
+        }
+    }
+}

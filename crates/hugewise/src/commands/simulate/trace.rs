@@ -1,0 +1,69 @@
+//! Traces as input: opened within bounds, and read once through all settings.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use sim::translation::machine::Machine;
+use sim::translation::study::{Replay, Replayed, Simulation, replay};
+use sim::translation::trace::{Trace, TraceFormat};
+
+use super::super::Desk;
+use super::settings_and_baseline;
+use crate::cli::typed::Translation;
+
+/// A trace in a file, with the file's length if it has one.
+pub(in crate::commands) struct Opened<'a> {
+    path: &'a Path,
+    length: Option<u64>,
+    pub(in crate::commands) trace: Trace<File>,
+}
+
+impl<'a> Opened<'a> {
+    pub(in crate::commands) fn open(
+        path: &'a Path,
+        format: Option<TraceFormat>,
+        fetches: bool,
+    ) -> anyhow::Result<Self> {
+        let named = || format!("--trace {}", path.display());
+        let (file, length) = host::input::stream(path).with_context(named)?;
+        let trace = Trace::open(file, format, fetches).with_context(named)?;
+        Ok(Self { path, length, trace })
+    }
+
+    /// Runs it through all settings.
+    pub(in crate::commands) fn run(&mut self, desk: &Desk<'_>, asked: &Replay) -> anyhow::Result<Replayed> {
+        let (progress, begun) = (desk.ui.progress(), Instant::now());
+        let replayed = replay(asked, &mut self.trace, &|offset| {
+            if let Some(length) = self.length.filter(|&length| length > 0) {
+                let done = (offset as f64 / length as f64).clamp(0.001, 1.0);
+                let left = begun.elapsed().as_secs_f64() * (1.0 - done) / done;
+                progress.show(done, Duration::from_secs_f64(left), "simulating");
+            }
+        });
+        replayed.with_context(|| format!("--trace {}", self.path.display()))
+    }
+}
+
+/// A simulation of a whole trace.
+pub(super) fn simulated(
+    desk: &Desk<'_>,
+    typed: &Translation,
+    machine: Machine,
+    path: &Path,
+) -> anyhow::Result<Simulation> {
+    let (settings, baseline) = settings_and_baseline(typed, &machine)?;
+    let asked = Replay {
+        machine,
+        settings,
+        baseline,
+        warm_up: typed.warm_up.unwrap_or(0),
+        accesses: typed.accesses.unwrap_or(u64::MAX),
+        forgets: false,
+    };
+    let mut opened = Opened::open(path, typed.trace_format, typed.fetches)?;
+    let replayed = opened.run(desk, &asked)?;
+    let name = format!("{} ({})", path.display(), opened.trace.format().name());
+    Ok(asked.simulation(name, &replayed)?)
+}

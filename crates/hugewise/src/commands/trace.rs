@@ -1,0 +1,148 @@
+//! `hugewise trace`: windows of a program's run, as a trace in a file.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::bail;
+use sim::translation::trace::own::{BlindSpot, Head, Method, Window, write};
+use sim::translation::{Access, Side};
+
+use super::Desk;
+use super::stop::Stop;
+use crate::cli::typed;
+use crate::render::predict::captured_in;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Trace) -> anyhow::Result<Outcome> {
+    desk.must_be_live("tracing a program")?;
+    if desk.ui.shows_on_terminal() {
+        bail!("a trace is binary, and a terminal cannot show it: write --output FILE, or pipe it on");
+    }
+    let Some(recorded) = record(&typed.command, typed.budget, typed.window)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let written = |out: &mut dyn std::io::Write| Ok(write(&recorded.head, &recorded.windows, out)?);
+    desk.ui.result_by(written)?;
+    desk.ui.note(&captured_in(&recorded.windows, recorded.cpu));
+    Ok(Outcome::Done)
+}
+
+/// What was captured of a program.
+pub(super) struct Recorded {
+    pub(super) head: Head,
+    pub(super) windows: Vec<Window>,
+    /// Processor time of the program, without that of stepping.
+    pub(super) cpu: Duration,
+}
+
+/// Steps longer than a window takes, but for a thread that waits in the kernel.
+#[cfg(target_arch = "x86_64")]
+const WINDOW_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Captures a program; none if the user stopped it.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn record(words: &[OsString], budget: Duration, window: u64) -> anyhow::Result<Option<Recorded>> {
+    use anyhow::Context;
+    use process::capture::{Limits, capture};
+    use process::{Attention, Bound, Order, Output, Process, ThpSwitch, WaitError};
+
+    let stop = Stop::on_signals()?;
+    let order = Order {
+        words,
+        env: &[],
+        unset: &[],
+        thp: ThpSwitch::Left,
+        bound: &Bound::default(),
+        events: &[],
+        switches: &[],
+        output: Output::Kept,
+    };
+    let program = || words[0].to_string_lossy().into_owned();
+    let started = Process::start(&order, Attention::Free, false);
+    let mut process = started.map_err(|failure| {
+        anyhow::Error::from(failure.error).context(format!("{}: {} failed", program(), failure.step.title()))
+    })?;
+    let limits = Limits {
+        budget,
+        window: process::steps::Bound {
+            steps: window,
+            time: WINDOW_TIMEOUT,
+        },
+    };
+    let captured = match capture(&mut process, limits, &|| stop.is_asked()) {
+        Ok(captured) => captured,
+        Err(WaitError::Interrupted) => return Ok(None),
+        Err(WaitError::Failed(error)) => return Err(error).with_context(program),
+    };
+    if stop.is_asked() {
+        return Ok(None);
+    }
+    if captured.has_ended {
+        must_be_well(&process.end()?, &program())?;
+    } else {
+        drop(process);
+    }
+    if !captured.windows.is_empty() {
+        return Ok(Some(recorded(words, captured)));
+    }
+    match captured.refused {
+        Some(error) => Err(error).with_context(|| format!("{}: its threads cannot be traced (ptrace)", program())),
+        None => bail!(
+            "{}: used {} ms of processor time, and no window began in it: give a longer input",
+            program(),
+            captured.cpu.as_millis()
+        ),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn must_be_well(done: &process::Done, program: &str) -> anyhow::Result<()> {
+    let status = done.ended.status;
+    if !status.success() {
+        let errors = done.outputs.errors();
+        bail!(
+            "{program} ended with {status}, and is not predicted: {}",
+            errors.trim_end()
+        );
+    }
+    Ok(())
+}
+
+/// Other instruction sets have no decoder here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn record(_: &[OsString], _: Duration, _: u64) -> anyhow::Result<Option<Recorded>> {
+    let _ = Stop::on_signals()?;
+    bail!(
+        "programs are traced on x86-64 only: record with valgrind's lackey, and give --trace FILE to `hugewise predict`"
+    )
+}
+
+#[cfg(target_arch = "x86_64")]
+fn recorded(words: &[OsString], captured: process::capture::Captured) -> Recorded {
+    let has_hidden = captured.windows.iter().any(|(_, window)| window.hidden > 0);
+    let mut blind_spots = vec![BlindSpot::Kernel, BlindSpot::BetweenWindows];
+    blind_spots.extend(captured.has_threads.then_some(BlindSpot::OtherThreads));
+    blind_spots.extend(has_hidden.then_some(BlindSpot::SpecialInstructions));
+    blind_spots.extend((!captured.has_ended).then_some(BlindSpot::AfterBudget));
+    let window = |(at, window): (Duration, process::steps::Window)| {
+        let access = |touch: &process::steps::Touch| {
+            let side = if touch.is_store { Side::Store } else { Side::Load };
+            Access::canonical(touch.address).map(|address| Access::new(address, side))
+        };
+        Window {
+            instructions: window.instructions,
+            at_us: at.as_micros() as u64,
+            accesses: window.touched.iter().filter_map(access).collect(),
+        }
+    };
+    Recorded {
+        head: Head {
+            method: Method::Steps,
+            command: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            blind_spots,
+        },
+        cpu: captured.cpu,
+        windows: captured.windows.into_iter().map(window).collect(),
+    }
+}

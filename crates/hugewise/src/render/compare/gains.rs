@@ -1,0 +1,71 @@
+//! The gain of each arm in each metric with its interval, as a chart.
+
+use model::compare::{Compare, Judged, Verdict};
+
+use super::{gain, reference};
+use crate::render::axis::Scale;
+use crate::render::figure::{Along, Dot, Figure, Series};
+use crate::render::sheet::{Sheet, printable};
+use crate::render::tone::{TONES, Tone};
+
+/// No gain is below -100 %; one beyond this, or an interval that ends there, would flatten all others.
+const MOST: f64 = 300.0;
+
+/// A row for each verdict; below those of a metric the reference against itself, which shows the noise.
+pub(super) fn chart(compare: &Compare) -> Option<Figure> {
+    let tones: Vec<Tone> = Tone::distinct(compare.arms.iter().map(|arm| arm.kind));
+    let rows = compare.controls.iter().flat_map(|control| {
+        let judged = compare.verdicts.iter().filter(|judged| judged.metric == control.metric);
+        let judged = judged.filter_map(|judged| judged_row(compare, judged, &tones));
+        let name = format!("{} against itself, {}", reference(compare), control.metric);
+        let itself = row(&name, TONES[7], [control.ratio, control.low, control.high]);
+        judged.chain(itself).collect::<Vec<_>>()
+    });
+    let series: Vec<Series> = rows.collect();
+    (!series.is_empty()).then(|| Figure {
+        id: "gains".to_owned(),
+        title: printable(&format!("Gain over {}, with 95 % intervals", reference(compare))),
+        along: Along::Gain,
+        y_label: "gain, %".to_owned(),
+        scale: Scale::Linear,
+        numbers: Some(numbers(&series)),
+        series,
+        marks: Vec::new(),
+    })
+}
+
+fn judged_row(compare: &Compare, judged: &Judged, tones: &[Tone]) -> Option<Series> {
+    let arm = compare.arms.iter().position(|arm| arm.name == judged.arm)?;
+    let name = format!("{}, {}", judged.arm, judged.metric);
+    let mut row = row(&name, *tones.get(arm)?, [judged.ratio, judged.low, judged.high])?;
+    let verdict = match judged.verdict {
+        Verdict::Unknown => "inconclusive",
+        known => known.title(),
+    };
+    row.name = format!("{}; {verdict}", row.name);
+    Some(row)
+}
+
+/// Named with its numbers; without an interval there is nothing to hold against no gain.
+fn row(name: &str, tone: Tone, [ratio, low, high]: [Option<f64>; 3]) -> Option<Series> {
+    let percent = |ratio: f64| ((ratio - 1.0) * 100.0).min(MOST);
+    let dot = Dot {
+        at: 1,
+        value: percent(ratio?),
+        low: percent(low?),
+        high: percent(high?),
+        tip: printable(&format!("{name}: {}", gain(ratio, low, high))),
+    };
+    Some(Series {
+        name: dot.tip.clone(),
+        tone,
+        level: None,
+        dots: vec![dot],
+    })
+}
+
+fn numbers(series: &[Series]) -> Sheet {
+    let mut sheet = Sheet::new("Gains", ["arm and metric, gain (95 % interval)"]);
+    series.iter().for_each(|series| sheet.row([&series.name]));
+    sheet
+}

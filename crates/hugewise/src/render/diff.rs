@@ -1,0 +1,381 @@
+//! How two results or machines differ: verdicts first, then points, findings, page kinds and settings.
+
+use std::collections::BTreeMap;
+
+use model::latency::{Access, Pattern};
+use model::{Backing, Estimate, PageKind, Reading};
+
+use super::axis::{Scale, number};
+use super::figure::{Dot, Figure, Series};
+use super::sheet::Sheet;
+use super::table::{self, Field, Lines};
+use super::tone::TONES;
+use super::words::{counted, moment, or_empty};
+use crate::cli::typed::Format;
+use crate::results::Diff;
+use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
+use crate::show::{CHARTS, Show};
+
+impl Show for Diff {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "diff";
+
+    fn title(&self) -> String {
+        format!("{} against {}", self.b.file, self.a.file)
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        let points = self.points.iter().flat_map(points_in_words);
+        points.chain(others_in_words(self)).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        sheets(self, |_| true)
+    }
+
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        sheets(self, |point| matches!(point.verdict, Change::Worse | Change::Better))
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        self.points.iter().flat_map(figures).collect()
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        csv(self)
+    }
+}
+
+fn points_in_words(points: &Points) -> Vec<String> {
+    let count = |verdict| points.count(verdict);
+    let compared = points.points.len() - count(Change::NotCompared);
+    let allowed = number(points.allowed * 100.0);
+    let mut lines = vec![format!(
+        "Of {} in both, B is worse at {} and better at {} by more than {allowed} %; {} differ by less, {} are inconclusive.",
+        counted(compared, "point"),
+        count(Change::Worse),
+        count(Change::Better),
+        count(Change::NoDifference),
+        count(Change::Inconclusive)
+    )];
+    if count(Change::Inconclusive) * 2 > compared {
+        lines.push("Most points are inconclusive: give both runs more time (--budget), or fewer points.".to_owned());
+    }
+    lines
+}
+
+fn others_in_words(diff: &Diff) -> Vec<String> {
+    let list = |count: usize, noun: &str, rest: &str| match count {
+        0 => format!("No {noun}{rest}."),
+        count => format!("{}{rest}.", counted(count, noun)),
+    };
+    let findings = diff.findings.as_ref();
+    let findings = findings.map(|changes| list(changes.len(), "rule", " found more or fewer in B than in A"));
+    let backing = diff.backing.as_ref().map(|changes| {
+        let programs = changes.iter().filter(|change| change.name.is_some());
+        list(programs.count(), "program", " with another share on huge pages")
+    });
+    let settings = Some(list(diff.settings.len(), "setting", " with another value"));
+    let left_out = (!diff.left_out.is_empty()).then(|| format!("Not compared: {}.", diff.left_out.join(", ")));
+    [findings, backing, settings, left_out].into_iter().flatten().collect()
+}
+
+fn sheets(diff: &Diff, is_shown: impl Fn(&PointChange) -> bool) -> Vec<Sheet> {
+    let points = diff.points.as_ref().map(|points| point_sheet(points, is_shown));
+    let findings = diff.findings.as_ref().map(|changes| {
+        table::sheet(
+            "Findings: rules that found more or fewer",
+            &finding_fields(),
+            changes.iter(),
+        )
+    });
+    let backing = diff.backing.as_ref().map(|changes| {
+        let mut sheet = table::sheet("Page kinds of programs", &backing_fields(), changes.iter());
+        sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
+        sheet
+    });
+    let settings = Some(table::sheet(
+        "Settings and hardware",
+        &setting_fields(),
+        diff.settings.iter(),
+    ));
+    let lists = [points, findings, backing, settings].into_iter().flatten();
+    std::iter::once(sides(diff))
+        .chain(lists.filter(|sheet| !sheet.rows.is_empty()))
+        .collect()
+}
+
+fn sides(diff: &Diff) -> Sheet {
+    let mut sheet = Sheet::new("What is compared", ["", "A", "B"]);
+    let mut row = |name: &str, of: fn(&Side) -> String| sheet.row([name.to_owned(), of(&diff.a), of(&diff.b)]);
+    row("file", |side| side.file.clone());
+    row("CPU", |side| side.machine.cpu.to_string());
+    row("kernel", |side| side.machine.kernel.to_string());
+    if diff.a.started.is_some() {
+        row("started", |side| {
+            side.started.as_deref().map_or_else(String::new, moment)
+        });
+        row("command", |side| side.command.join(" "));
+    }
+    sheet
+}
+
+fn point_sheet(points: &Points, is_shown: impl Fn(&PointChange) -> bool) -> Sheet {
+    let shown = points.points.iter().filter(|point| is_shown(point));
+    let mut sheet = table::sheet("Points: B against A", &point_fields(), shown);
+    sheet.note(format!(
+        "The interval is that of its point alone. A verdict takes one that holds for all points together in 95 % and lies beyond {} %.",
+        number(points.allowed * 100.0)
+    ));
+    sheet.note("Both speak of these two runs: contention during one of them is part of the difference.");
+    sheet
+}
+
+fn name(of: &Of) -> String {
+    match of {
+        Of::Latency {
+            kind,
+            bytes,
+            pattern,
+            access,
+        } => format!("{kind} {bytes}, {pattern}, {access}"),
+        Of::Gain { arm, metric } => format!("{arm}: {metric}"),
+    }
+}
+
+/// `+12.3 %`.
+fn percent(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    let sign = if percent > 0.0 { "+" } else { "" };
+    format!("{sign}{} %", number(percent))
+}
+
+fn value(of: &Of, estimate: Option<Estimate>) -> String {
+    let text = |estimate: Estimate| match of {
+        Of::Latency { .. } => format!("{} ns", number(estimate.median)),
+        Of::Gain { .. } => percent(estimate.median),
+    };
+    or_empty(estimate.map(text))
+}
+
+fn interval(point: &PointChange) -> String {
+    let ends = point.low.zip(point.high);
+    or_empty(ends.map(|(low, high)| format!("{} to {}", percent(low), percent(high))))
+}
+
+fn verdict(point: &PointChange) -> String {
+    let why = match point.gap {
+        None => return point.verdict.title().to_owned(),
+        Some(Gap::OnlyInA) => "only A has it",
+        Some(Gap::OnlyInB) => "only B has it",
+        Some(Gap::NotMeasured) => "no value in both",
+        Some(Gap::NoInterval) => "too few visits",
+    };
+    format!("{} ({why})", point.verdict.title())
+}
+
+fn point_fields<'a>() -> [Field<&'a PointChange>; 6] {
+    [
+        Field::both("point", "point", |point| name(&point.of)),
+        Field::both("#A", "a", |point| value(&point.of, point.a)),
+        Field::both("#B", "b", |point| value(&point.of, point.b)),
+        Field::both("#change", "change", |point| or_empty(point.ratio.map(percent))),
+        Field::both("#95 % CI", "ci", |point| interval(point)),
+        Field::both("verdict", "verdict", |point| verdict(point)),
+    ]
+}
+
+fn finding_fields<'a>() -> [Field<&'a FindingChange>; 5] {
+    [
+        Field::both("id", "id", |change| change.id.clone()),
+        Field::both("rule", "rule", |change| change.name.clone()),
+        Field::both("severity", "severity", |change| change.severity.to_string()),
+        Field::both("#findings in A", "a", |change| found(change.a)),
+        Field::both("#findings in B", "b", |change| found(change.b)),
+    ]
+}
+
+fn found(count: Option<usize>) -> String {
+    count.map_or_else(|| "not judged".to_owned(), |count| count.to_string())
+}
+
+fn backing_fields<'a>() -> [Field<&'a BackingChange>; 5] {
+    [
+        Field::both("program", "program", |change| program(change)),
+        Field::both("#huge in A", "a_share", |change| share(change.a.as_ref())),
+        Field::both("#huge in B", "b_share", |change| share(change.b.as_ref())),
+        Field::both("A", "a", |change| pages(change.a.as_ref())),
+        Field::both("B", "b", |change| pages(change.b.as_ref())),
+    ]
+}
+
+fn program(change: &BackingChange) -> String {
+    change.name.clone().unwrap_or_else(|| "all processes".to_owned())
+}
+
+fn share(backing: Option<&Backing>) -> String {
+    let share = backing.and_then(Backing::coverage);
+    or_empty(share.map(|share| format!("{} %", number(share * 100.0))))
+}
+
+fn pages(backing: Option<&Backing>) -> String {
+    backing.map_or_else(|| "not listed".to_owned(), Backing::to_string)
+}
+
+fn setting_fields<'a>() -> [Field<&'a SettingChange>; 3] {
+    [
+        Field::both("setting", "setting", |change| change.setting.clone()),
+        Field::both("A", "a", |change| setting(&change.a)),
+        Field::both("B", "b", |change| setting(&change.b)),
+    ]
+}
+
+fn setting(value: &Reading<String>) -> String {
+    match value {
+        Reading::Known(value) => value.clone(),
+        Reading::Unread(why) => format!("({})", why.unread),
+    }
+}
+
+const HEADS: [&str; 12] = [
+    "part",
+    "name",
+    "a",
+    "b",
+    "a_low",
+    "a_high",
+    "b_low",
+    "b_high",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "verdict",
+];
+
+/// One line for each difference and each point, whatever it is of.
+fn csv(diff: &Diff) -> Lines<'_> {
+    let points = diff.points.iter().flat_map(|points| &points.points).map(point_line);
+    let findings = diff.findings.iter().flatten();
+    let findings = findings.map(|change| {
+        let name = format!("{} {}", change.id, change.name);
+        plain("finding", name, found(change.a), found(change.b))
+    });
+    let backing = diff.backing.iter().flatten();
+    let backing = backing.map(|change| {
+        let [a, b] = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
+        plain("backing", program(change), a, b)
+    });
+    let settings = diff.settings.iter();
+    let settings = settings.map(|change| {
+        plain(
+            "setting",
+            change.setting.clone(),
+            setting(&change.a),
+            setting(&change.b),
+        )
+    });
+    let lines = points.chain(findings).chain(backing).chain(settings);
+    (HEADS.to_vec(), Box::new(lines))
+}
+
+fn plain(part: &str, name: String, a: String, b: String) -> Vec<String> {
+    let mut line = vec![part.to_owned(), name, a, b];
+    line.resize(HEADS.len(), String::new());
+    line
+}
+
+fn point_line(point: &PointChange) -> Vec<String> {
+    let of = |estimate: Option<Estimate>, what: fn(Estimate) -> f64| or_empty(estimate.map(what));
+    vec![
+        "point".to_owned(),
+        name(&point.of),
+        of(point.a, |a| a.median),
+        of(point.b, |b| b.median),
+        of(point.a, |a| a.low),
+        of(point.a, |a| a.high),
+        of(point.b, |b| b.low),
+        of(point.b, |b| b.high),
+        or_empty(point.ratio),
+        or_empty(point.low),
+        or_empty(point.high),
+        verdict(point),
+    ]
+}
+
+type View = (PageKind, Pattern, Access);
+
+/// For each page kind both curves, and the change along them.
+fn figures(points: &Points) -> Vec<Figure> {
+    let mut views: BTreeMap<View, Vec<&PointChange>> = BTreeMap::new();
+    for point in &points.points {
+        if let Of::Latency {
+            kind, pattern, access, ..
+        } = point.of
+        {
+            views.entry((kind, pattern, access)).or_default().push(point);
+        }
+    }
+    let both = views
+        .iter()
+        .flat_map(|(view, points)| [curves(*view, points), change(*view, points)]);
+    both.filter(|figure| !figure.is_empty()).collect()
+}
+
+fn curves((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
+    let side = |name: &str, tone: usize, of: fn(&PointChange) -> Option<Estimate>| Series {
+        name: name.to_owned(),
+        tone: TONES[tone],
+        level: None,
+        dots: points.iter().filter_map(|point| dot(name, point, of(point)?)).collect(),
+    };
+    let title = format!("Time of one step on {kind}: {pattern}, {access}");
+    let series = [side("A", 0, |point| point.a), side("B", 1, |point| point.b)];
+    Figure::by_working_set(
+        format!("diff-{kind}-{pattern}-{access}"),
+        title,
+        ("ns", Scale::Log),
+        series,
+    )
+}
+
+fn dot(name: &str, point: &PointChange, ns: Estimate) -> Option<Dot> {
+    let Of::Latency { bytes, .. } = point.of else {
+        return None;
+    };
+    let [median, low, high] = [ns.median, ns.low, ns.high].map(number);
+    Some(Dot {
+        at: bytes.0,
+        value: ns.median,
+        low: ns.low,
+        high: ns.high,
+        tip: format!("{name} at {bytes}: {median} ns (95 % CI {low} to {high})"),
+    })
+}
+
+/// Changes beyond this are drawn at it: one disturbed point would flatten all others. The tip has the whole interval.
+const MOST: f64 = 100.0;
+
+fn change((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
+    let dot = |point: &&PointChange| {
+        let Of::Latency { bytes, .. } = point.of else {
+            return None;
+        };
+        let at = |ratio: f64| ((ratio - 1.0) * 100.0).min(MOST);
+        let ratio = point.ratio?;
+        Some(Dot {
+            at: bytes.0,
+            value: at(ratio),
+            low: at(point.low.unwrap_or(ratio)),
+            high: at(point.high.unwrap_or(ratio)),
+            tip: format!("{bytes}: {} ({}): {}", percent(ratio), interval(point), verdict(point)),
+        })
+    };
+    let series = Series::of_kind(kind, points.iter().filter_map(dot).collect());
+    let title = format!("Change of B against A on {kind}: {pattern}, {access}");
+    let y = ("% more time than A, up to 100", Scale::Linear);
+    Figure::by_working_set(format!("change-{kind}-{pattern}-{access}"), title, y, [series])
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! A prediction as tables: what each page kind saves, how the program was seen, and what was swept.
+
+use std::time::Duration;
+
+use model::Bytes;
+use sim::translation::Mode;
+use sim::translation::study::predict::{Prediction, Row};
+use sim::translation::study::{Range, Sensitivity};
+use sim::translation::trace::own::{BlindSpot, Method, Window};
+
+use super::sheet::Sheet;
+use super::simulate::{machine, name, number, percent, unknown};
+use super::table::{Field, Lines, lines};
+use super::words::counted;
+use crate::cli::typed::Format;
+use crate::show::{Show, TABLES};
+
+impl Show for Prediction {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "prediction";
+
+    fn title(&self) -> String {
+        format!("Predicted on {}: {}", self.machine.name, self.input)
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheets = vec![savings(self), machine(&self.machine)];
+        if !self.unknown.is_empty() {
+            sheets.push(unknown(&self.unknown));
+        }
+        sheets
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<&Row>; _] = [
+            Field::csv("mode", |row| row.setting.mode.name().to_owned()),
+            Field::csv("guest_page_bytes", |row| row.setting.guest_page.0.to_string()),
+            Field::csv("host_page_bytes", |row| {
+                row.setting.host_page.map_or(String::new(), |page| page.0.to_string())
+            }),
+            Field::csv("l1_miss_rate", |row| {
+                row.miss_rates.first().map_or(String::new(), f64::to_string)
+            }),
+            Field::csv("walk_rate", |row| walked(row).to_string()),
+            Field::csv("saves", |row| row.saves.middle.to_string()),
+            Field::csv("saves_low", |row| row.saves.low.to_string()),
+            Field::csv("saves_high", |row| row.saves.high.to_string()),
+            Field::csv("relative_time", |row| row.relative.middle.to_string()),
+            Field::csv("relative_time_low", |row| row.relative.low.to_string()),
+            Field::csv("relative_time_high", |row| row.relative.high.to_string()),
+        ];
+        lines(fields, self.rows.iter())
+    }
+}
+
+fn walked(row: &Row) -> f64 {
+    row.miss_rates.last().copied().unwrap_or(1.0)
+}
+
+fn savings(prediction: &Prediction) -> Sheet {
+    let heads = [
+        "setting",
+        "arm of compare",
+        "#L1 misses, %",
+        "#walks, %",
+        "#saves, %",
+        "range",
+        "#time",
+        "range of time",
+    ];
+    let mut sheet = Sheet::new(&prediction.title(), heads);
+    for row in &prediction.rows {
+        let first = row.miss_rates.first().copied().unwrap_or(1.0);
+        let is_base = row.saves == Range::default();
+        sheet.row([
+            row.setting.to_string(),
+            arm(row).to_owned(),
+            percent(first),
+            percent(walked(row)),
+            if is_base {
+                String::new()
+            } else {
+                percents(row.saves.middle)
+            },
+            if is_base {
+                String::new()
+            } else {
+                format!("{} to {}", percents(row.saves.low), percents(row.saves.high))
+            },
+            format!("{:.2}", row.relative.middle),
+            format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
+        ]);
+    }
+    notes(prediction, &mut sheet);
+    sheet
+}
+
+/// One digit behind the point, and no minus before a zero.
+fn percents(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    if text == "-0.0" { "0.0".to_owned() } else { text }
+}
+
+/// What `compare` measures of it here.
+fn arm(row: &Row) -> &'static str {
+    match (row.setting.mode, row.setting.guest_page) {
+        (Mode::Native, Bytes(4096)) => "base",
+        (Mode::Native, Bytes(0x20_0000)) => "thp, hugetlb-2M",
+        (Mode::Native, Bytes(0x4000_0000)) => "hugetlb-1G",
+        _ => "",
+    }
+}
+
+fn notes(prediction: &Prediction, sheet: &mut Sheet) {
+    sheet.note("saves = user time against base pages in the same mode, if all data of the program is on such pages; time = relative to native base pages");
+    sheet.note("range = 95 % CI over windows at the farthest corners of everything that is not known");
+    sheet.note("shadow: page walks alone; the exits that page-table writes cause are in no trace");
+    let instructions = prediction.instructions_per_access.map_or_else(
+        || "3 instructions each, assumed: the trace has none".to_owned(),
+        |each| format!("{} instructions each", number(each)),
+    );
+    let windows = match prediction.windows {
+        0 => String::new(),
+        windows => format!(" in the second halves of {}", counted(windows as usize, "window")),
+    };
+    sheet.note(format!(
+        "{} loads and stores{windows}, {instructions}",
+        prediction.accesses
+    ));
+    if let Some(capture) = &prediction.capture {
+        let Method::Steps = capture.method;
+        sheet.note("method: one thread at a time is stepped (ptrace), in windows; each stands for the processor time since the one before");
+        let spots: Vec<&str> = capture.blind_spots.iter().copied().map(blind_spot).collect();
+        sheet.note(format!("not seen: {}", spots.join("; ")));
+    }
+    if let Some(effects) = effects(prediction) {
+        sheet.note(effects);
+    }
+    sheet.note("measure it: hugewise compare --arms base,thp --metric user -- COMMAND");
+}
+
+fn blind_spot(spot: BlindSpot) -> &'static str {
+    match spot {
+        BlindSpot::Kernel => "what the kernel accesses for the program",
+        BlindSpot::OtherThreads => "what other threads did during a window",
+        BlindSpot::BetweenWindows => "what lies between windows",
+        BlindSpot::SpecialInstructions => "addresses of gathers and scatters",
+        BlindSpot::AfterBudget => "the run behind the last window, as the time for capturing was up",
+    }
+}
+
+/// The largest effects on the first huge page kind.
+fn effects(prediction: &Prediction) -> Option<String> {
+    let row = prediction.rows.iter().find(|row| !row.sensitivity.is_empty())?;
+    let mut all = row.sensitivity.clone();
+    all.sort_by(|one, other| (other.high - other.low).total_cmp(&(one.high - one.low)));
+    let effect = |alone: &Sensitivity| {
+        format!(
+            "{} {} to {}",
+            name(alone.unknown),
+            percents(alone.low),
+            percents(alone.high)
+        )
+    };
+    let largest: Vec<String> = all.iter().take(3).map(effect).collect();
+    Some(format!(
+        "largest effects on what {} saves (%), each alone: {}",
+        row.setting,
+        largest.join("; ")
+    ))
+}
+
+/// What was captured, in a line.
+pub(crate) fn captured_in(windows: &[Window], cpu: Duration) -> String {
+    let accesses: usize = windows.iter().map(|window| window.accesses.len()).sum();
+    format!(
+        "captured {} of {:.2} s of processor time: {} loads and stores",
+        counted(windows.len(), "window"),
+        cpu.as_secs_f64(),
+        accesses
+    )
+}

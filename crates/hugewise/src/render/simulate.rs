@@ -1,0 +1,321 @@
+//! A simulation as tables: cases with their misses and cycles, the machine, and what was swept because no source publishes it.
+
+use sim::translation::machine::RowReading;
+use sim::translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep, Unknown};
+
+use super::heat::{Heat, legend};
+use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use crate::cli::typed::Format;
+use crate::show::{CHARTS, Show};
+
+impl Show for Simulation {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "simulation";
+
+    fn title(&self) -> String {
+        format!(
+            "Address translation on {}, simulated: {}",
+            self.machine.name, self.input
+        )
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let published = (!self.published.is_empty()).then(|| published(self));
+        let unknown = (!self.unknown.is_empty()).then(|| unknown(&self.unknown));
+        let cases = (!self.cases.is_empty()).then(|| cases(self));
+        let all = published.into_iter().chain(cases);
+        all.chain([machine(&self.machine)]).chain(unknown).collect()
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<&Case>; _] = [
+            Field::csv("working_set_bytes", |case| {
+                case.working_set.map_or(String::new(), |size| size.0.to_string())
+            }),
+            Field::csv("mode", |case| case.setting.mode.name().to_owned()),
+            Field::csv("guest_page_bytes", |case| case.setting.guest_page.0.to_string()),
+            Field::csv("host_page_bytes", |case| {
+                case.setting.host_page.map_or(String::new(), |page| page.0.to_string())
+            }),
+            Field::csv("entry_bytes", |case| case.entry.0.to_string()),
+            Field::csv("reach_bytes", |case| case.reach.0.to_string()),
+            Field::csv("accesses", |case| case.accesses.to_string()),
+            Field::csv("l1_miss_rate", |case| {
+                case.miss_rates.first().map_or(String::new(), f64::to_string)
+            }),
+            Field::csv("walk_rate", |case| walked(case).to_string()),
+            Field::csv("references_per_access", |case| case.references.middle.to_string()),
+            Field::csv("references_per_access_low", |case| case.references.low.to_string()),
+            Field::csv("references_per_access_high", |case| case.references.high.to_string()),
+            Field::csv("data_cycles", |case| case.cycles.data.middle.to_string()),
+            Field::csv("tlb_cycles", |case| case.cycles.tlb.middle.to_string()),
+            Field::csv("walk_cycles", |case| case.cycles.walks.middle.to_string()),
+            Field::csv("exit_cycles", |case| case.cycles.exits.middle.to_string()),
+            Field::csv("relative_time", |case| case.relative.middle.to_string()),
+            Field::csv("relative_time_low", |case| case.relative.low.to_string()),
+            Field::csv("relative_time_high", |case| case.relative.high.to_string()),
+        ];
+        lines(fields, self.cases.iter())
+    }
+}
+
+fn walked(case: &Case) -> f64 {
+    case.miss_rates.last().copied().unwrap_or(1.0)
+}
+
+fn cases(simulation: &Simulation) -> Sheet {
+    let has_exits = simulation.cases.iter().any(|case| case.exits.total() > 0);
+    let heads = [
+        "memory",
+        "setting",
+        "#reach",
+        "#L1 misses, %",
+        "#walks, %",
+        "#entries read",
+        "#data",
+        "#TLB",
+        "#walk",
+        "#exits",
+        "#time",
+        "range",
+    ];
+    let kept = |place: &usize| has_exits || heads[*place] != "#exits";
+    let places: Vec<usize> = (0..heads.len()).filter(kept).collect();
+    let mut sheet = Sheet::new(&simulation.title(), places.iter().map(|&place| heads[place]));
+    for case in &simulation.cases {
+        let cells = cells(case);
+        let shade = Heat::of(case.relative.middle);
+        sheet.shaded_row(
+            places
+                .iter()
+                .map(|&place| (cells[place].clone(), (place == TIME).then_some(shade))),
+        );
+    }
+    notes(simulation, &mut sheet);
+    sheet
+}
+
+/// The column of relative time.
+const TIME: usize = 10;
+
+fn cells(case: &Case) -> [String; 12] {
+    let first = case.miss_rates.first().copied().unwrap_or(1.0);
+    [
+        case.working_set
+            .map_or_else(|| "trace".to_owned(), |size| size.to_string()),
+        case.setting.to_string(),
+        case.reach.to_string(),
+        percent(first),
+        percent(walked(case)),
+        number(case.references_per_walk.middle),
+        number(case.cycles.data.middle),
+        number(case.cycles.tlb.middle),
+        number(case.cycles.walks.middle),
+        number(case.cycles.exits.middle),
+        format!("{:.2}", case.relative.middle),
+        range(case.relative),
+    ]
+}
+
+fn notes(simulation: &Simulation, sheet: &mut Sheet) {
+    sheet.note(legend("the baseline"));
+    sheet.note("setting = MODE:GUEST PAGE/HOST PAGE; reach = what the TLBs cover; walks = accesses that miss in every TLB; entries read = page-table entries per walk");
+    sheet.note("data, TLB, walk, exits: cycles per access by cause, if nothing overlaps (TLB = second-level hits)");
+    let baseline = simulation.baseline;
+    sheet.note(format!(
+        "time = relative to {baseline} with the same memory; range = over everything that is not known (below)"
+    ));
+    let effects = effects(simulation);
+    if !effects.is_empty() {
+        sheet.note(format!(
+            "largest effects on a time of what is not known: {}",
+            effects.join("; ")
+        ));
+    }
+    sheet.note(format!(
+        "{} accesses each, after {} to warm up",
+        simulation.accesses, simulation.warm_up
+    ));
+}
+
+/// By how much each unknown alone moves any time, the largest first.
+fn effects(simulation: &Simulation) -> Vec<String> {
+    let all = simulation
+        .cases
+        .iter()
+        .flat_map(|case| case.sensitivity.iter().map(move |alone| (case, alone)));
+    let mut largest: Vec<(f64, String)> = Vec::new();
+    for sweep in &simulation.unknown {
+        let most = all
+            .clone()
+            .filter(|(_, alone)| alone.unknown == sweep.unknown)
+            .max_by(|(_, one), (_, other)| (one.high - one.low).total_cmp(&(other.high - other.low)));
+        if let Some((case, alone)) = most {
+            let text = format!(
+                "{} {:.2} to {:.2} ({})",
+                name(sweep.unknown),
+                alone.low,
+                alone.high,
+                case.setting
+            );
+            largest.push((alone.high - alone.low, text));
+        }
+    }
+    largest.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    largest.into_iter().map(|(_, text)| text).take(3).collect()
+}
+
+pub(super) fn machine(facts: &MachineFacts) -> Sheet {
+    let levels = facts.entries.iter().map(|row| row.entries.len()).max().unwrap_or(0);
+    let heads = ["page".to_owned()]
+        .into_iter()
+        .chain((1..=levels).map(|level| format!("#L{level} entries")));
+    let mut sheet = Sheet::new(&format!("TLB entries for loads: {}", facts.id), heads);
+    for row in &facts.entries {
+        let entries = row.entries.iter().map(|&entries| {
+            if entries == 0 {
+                "none".to_owned()
+            } else {
+                entries.to_string()
+            }
+        });
+        sheet.row(std::iter::once(row.page.exact()).chain(entries));
+    }
+    for reading in &facts.readings {
+        sheet.note(format!("assumed: {}", assumption(*reading)));
+    }
+    sheet.note("assumed: LRU replacement, linear indexes, page tables and data in address order, no prefetching");
+    sheet.note(format!("source: {}", facts.source.join("; ")));
+    sheet
+}
+
+fn assumption(reading: RowReading) -> &'static str {
+    match reading {
+        RowReading::SharedArray => {
+            "an array that holds several page sizes is open to each as a whole, with the ways of base pages"
+        }
+        RowReading::Halves => "base pages are spread over both second-level arrays by one bit of their number",
+        RowReading::OddSets => "sets that are no power of two are chosen by the remainder",
+    }
+}
+
+pub(super) fn unknown(swept: &[Sweep]) -> Sheet {
+    let mut sheet = Sheet::new(
+        "Not published for this machine, and therefore swept",
+        ["what", "#low", "#middle", "#high"],
+    );
+    for Sweep { unknown, values } in swept {
+        sheet.row([
+            name(*unknown).to_owned(),
+            number(values.low),
+            number(values.middle),
+            number(values.high),
+        ]);
+    }
+    sheet.note("a TOML file for --machine sets what you know: see the how-to page on simulation");
+    sheet
+}
+
+pub(super) fn name(unknown: Unknown) -> &'static str {
+    match unknown {
+        Unknown::WalkCaches => "page-walk caches, entries for page tables",
+        Unknown::L2TlbHit => "second-level TLB hit, cycles",
+        Unknown::L1Latency => "first-level cache, cycles",
+        Unknown::L2Latency => "second-level cache, cycles",
+        Unknown::L3Latency => "third-level cache, cycles",
+        Unknown::MemoryLatency => "memory (and caches of unknown size), cycles",
+        Unknown::Exit => "exit and its handler, cycles",
+        Unknown::Instruction => "instruction that does not wait for memory, cycles",
+        Unknown::Overlap => "misses that are waited for at a time",
+        Unknown::HeldBefore => "what the TLBs held before each window",
+    }
+}
+
+fn published(simulation: &Simulation) -> Sheet {
+    let mut sheet = Sheet::new(
+        "Published and simulated",
+        [
+            "what",
+            "unit",
+            "#published",
+            "#simulated",
+            "range",
+            "simulated value is",
+        ],
+    );
+    for row in &simulation.published {
+        let Published {
+            what, unit, simulated, ..
+        } = row;
+        let published: Vec<String> = row.published.iter().copied().map(exact).collect();
+        let fitted = if row.is_fitted { "fitted" } else { "predicted" };
+        sheet.row([
+            what.as_str(),
+            unit,
+            &published.join(" to "),
+            &exact(simulated.middle),
+            &range(*simulated),
+            fitted,
+        ]);
+    }
+    let mut sources: Vec<&str> = simulation.published.iter().map(|row| row.source.as_str()).collect();
+    sources.dedup();
+    sheet.note(format!("published by: {}", sources.join("; ")));
+    sheet
+}
+
+pub(super) fn percent(share: f64) -> String {
+    number(share * 100.0)
+}
+
+/// Three significant digits, and at most three after the point.
+pub(super) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        0.0 => 0,
+        small if small < 1.0 => 3,
+        small if small < 10.0 => 2,
+        small if small < 100.0 => 1,
+        _ => 0,
+    };
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The same with more digits of what is very small.
+fn exact(value: f64) -> String {
+    match value.abs() {
+        small if 0.0 < small && small < 0.01 => format!("{value:.6}").trim_end_matches('0').to_owned(),
+        _ => number(value),
+    }
+}
+
+fn range(range: Range) -> String {
+    match range.is_exact() {
+        true => String::new(),
+        false => format!("{} to {}", number(range.low), number(range.high)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.12345, "0.123"),
+            (1.5, "1.5"),
+            (24.04, "24"),
+            (19.46, "19.5"),
+            (1234.5, "1234"),
+            (0.0001, "0"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Predictions of real programs: captured, kept as a trace, and predicted again from it.
+#![cfg(target_arch = "x86_64")]
+
+mod common;
+
+use common::{done, refused};
+use serde_json::Value;
+
+/// Some hundred thousand instructions a round, in few pages.
+const LOOP: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+
+fn json(words: &[&str]) -> Value {
+    serde_json::from_str(&done(words).out).expect("JSON")
+}
+
+#[test]
+fn a_program_is_captured_and_predicted_natively_and_behind_a_hypervisor() {
+    let words = [
+        "predict",
+        "--machine",
+        "8452y",
+        "--window",
+        "4000",
+        "--budget",
+        "20s",
+        "--json",
+    ];
+    let result = json(&[&words[..], &["--", "sh", "-c", LOOP]].concat());
+    let schema = json(&["schema", "prediction"]);
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    assert!(
+        validator.is_valid(&result),
+        "{:?}",
+        validator.iter_errors(&result).next().map(|error| error.to_string())
+    );
+    let data = &result["data"];
+    assert_eq!(data["capture"]["command"][0], "sh");
+    assert!(
+        data["windows"].as_u64() > Some(0) && data["accesses"].as_u64() > Some(500),
+        "{data}"
+    );
+    let rows = data["rows"].as_array().expect("rows");
+    let modes = |mode: &str| rows.iter().filter(|row| row["setting"]["mode"] == mode).count();
+    assert_eq!(["native", "nested", "shadow"].map(modes), [3, 5, 3]);
+    for row in rows {
+        // A loop of the shell needs few pages: nothing to save.
+        let saves = row["saves"]["middle"].as_f64().expect("a share");
+        assert!(saves.abs() < 0.1, "{row}");
+    }
+}
+
+#[test]
+fn a_trace_is_kept_and_predicted_for_another_machine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("program.trace");
+    let file = path.to_str().expect("text");
+    let traced = done(&[
+        "trace", "--window", "4000", "--budget", "20s", "--output", file, "--", "sh", "-c", LOOP,
+    ]);
+    assert!(traced.err.contains("captured"), "{}", traced.err);
+    let data = &json(&["predict", "--machine", "x5560", "--trace", file, "--json"])["data"];
+    assert!(
+        data["input"]
+            .as_str()
+            .is_some_and(|input| input.ends_with("(hugewise)")),
+        "{data}"
+    );
+    assert_eq!(data["capture"]["command"][0], "sh");
+    let data = &json(&[
+        "simulate",
+        "translation",
+        "--machine",
+        "x5560",
+        "--trace",
+        file,
+        "--json",
+    ])["data"];
+    assert!(data["accesses"].as_u64() > Some(500), "{data}");
+    let bytes = std::fs::read(&path).expect("the trace");
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).expect("written");
+    let why = refused(&["predict", "--machine", "x5560", "--trace", file]);
+    assert!(
+        why.contains(file) && why.contains("offset") && why.contains("truncated"),
+        "{why}"
+    );
+}
+
+#[test]
+fn what_cannot_be_predicted_is_refused_with_its_reason() {
+    let why = refused(&["predict", "--machine", "8452y", "--", "true"]);
+    assert!(why.contains("no window began in it"), "{why}");
+    let why = refused(&[
+        "predict",
+        "--machine",
+        "8452y",
+        "--",
+        "sh",
+        "-c",
+        "echo broken >&2; exit 3",
+    ]);
+    assert!(why.contains("exit status: 3") && why.contains("broken"), "{why}");
+    let why = refused(&["predict", "--machine", "8452y", "--", "/no/such/program"]);
+    assert!(why.contains("/no/such/program"), "{why}");
+    let why = refused(&["predict"]);
+    assert!(why.contains("--trace"), "{why}");
+}

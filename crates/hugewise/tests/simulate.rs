@@ -1,0 +1,225 @@
+//! Simulations: their result fits its schema, repeats by seed, and can be shown again in every form.
+
+mod common;
+
+use common::{done, refused};
+use serde_json::Value;
+
+const FEW: [&str; 12] = [
+    "simulate",
+    "translation",
+    "--machine",
+    "8452y",
+    "--working-sets",
+    "256M",
+    "--accesses",
+    "50000",
+    "--seed",
+    "7",
+    "--pattern",
+    "chase",
+];
+
+fn result(more: &[&str]) -> Value {
+    let words: Vec<&str> = FEW.iter().chain(more).chain(&["--json"]).copied().collect();
+    serde_json::from_str(&done(&words).out).expect("JSON")
+}
+
+#[test]
+fn a_result_fits_its_schema_and_repeats_by_seed() {
+    let (one, again) = (result(&[]), result(&[]));
+    let schema: Value = serde_json::from_str(&done(&["schema", "simulation"]).out).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    assert!(
+        validator.is_valid(&one),
+        "{:?}",
+        validator.iter_errors(&one).next().map(|error| error.to_string())
+    );
+    assert_eq!(
+        (one["schema"].as_str(), one["seed"].as_u64()),
+        (Some("hugewise/simulation/2"), Some(7))
+    );
+    assert_eq!(one["data"], again["data"]);
+    assert_eq!(
+        one["data"]["cases"].as_array().map(Vec::len),
+        Some(6),
+        "three page sizes, natively and nested"
+    );
+}
+
+#[test]
+fn guest_and_host_pages_are_chosen_apart_and_the_smaller_one_counts() {
+    let result = result(&[
+        "--mode",
+        "nested",
+        "--guest-pages",
+        "4K,2M",
+        "--host-pages",
+        "4K,2M",
+        "--baseline",
+        "nested:2M/2M",
+    ]);
+    let cases = result["data"]["cases"].as_array().expect("cases");
+    let entries: Vec<u64> = cases.iter().filter_map(|case| case["entry"].as_u64()).collect();
+    assert_eq!(entries, [4096, 4096, 4096, 2 << 20]);
+    let times: Vec<f64> = cases
+        .iter()
+        .filter_map(|case| case["relative"]["middle"].as_f64())
+        .collect();
+    assert!(
+        times[3] == 1.0 && times[..3].iter().all(|&time| time > 1.0),
+        "{times:?}"
+    );
+    assert!(
+        times[1] < times[0] && times[2] < times[0],
+        "one huge page already shortens walks: {times:?}"
+    );
+}
+
+#[test]
+fn a_result_is_shown_again_in_other_forms() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("result.json");
+    let name = file.to_str().expect("text");
+    let words: Vec<&str> = FEW.iter().chain(&["--output", name]).copied().collect();
+    done(&words);
+    for (form, holds) in [
+        ("csv", "walk_rate"),
+        ("markdown", "native:4K"),
+        ("svg", "<svg"),
+        ("html", "native:4K"),
+        ("text", "native:4K"),
+    ] {
+        assert!(done(&["report", name, "--format", form]).out.contains(holds), "{form}");
+    }
+}
+
+#[test]
+fn a_machine_file_is_read_and_its_mistakes_have_a_line() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).expect("written");
+        file.to_str().expect("text").to_owned()
+    };
+    let mine = write(
+        "mine.toml",
+        "like = 'xeon-8452y'\nwalk_caches = [32, 8, 4, 2]\nl2_tlb_hit_cycles = 7\n",
+    );
+    let words = [
+        "simulate",
+        "translation",
+        "--machine",
+        &mine,
+        "--working-sets",
+        "64M",
+        "--accesses",
+        "20000",
+        "--json",
+    ];
+    let result: Value = serde_json::from_str(&done(&words).out).expect("JSON");
+    let unknown = result["data"]["unknown"].as_array().expect("a list");
+    assert!(
+        unknown
+            .iter()
+            .all(|sweep| sweep["unknown"] != "walk-caches" && sweep["unknown"] != "l2-tlb-hit"),
+        "{unknown:?}"
+    );
+    let bad = write("bad.toml", "like = 'xeon-8452y'\nwalk_cache = 3\n");
+    let told = refused(&["simulate", "translation", "--machine", &bad]);
+    assert!(told.contains("bad.toml") && told.contains("line 2"), "{told}");
+}
+
+#[test]
+fn a_trace_is_recognised_and_simulated() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("written");
+        path.to_str().expect("text").to_owned()
+    };
+    let lines: String = (0..5000)
+        .map(|at| format!(" L {:x},8\nI  40ab70,3\n", 0x7f00_0000_0000_u64 + at * 4096))
+        .collect();
+    let trace = file("a.lackey", format!("==7== Lackey\n{lines}").as_bytes());
+    let words = [
+        "simulate",
+        "translation",
+        "--machine",
+        "8452y",
+        "--mode",
+        "native",
+        "--pages",
+        "4K,2M",
+    ];
+    let run = |more: &[&str]| -> Value {
+        let words: Vec<&str> = words.iter().chain(more).chain(&["--json"]).copied().collect();
+        serde_json::from_str(&done(&words).out).expect("JSON")
+    };
+    let data = &run(&["--trace", &trace])["data"];
+    assert!(
+        data["input"]
+            .as_str()
+            .is_some_and(|input| input.ends_with("a.lackey (lackey)")),
+        "{data}"
+    );
+    let walked = |case: usize| data["cases"][case]["miss_rates"][1].as_f64().expect("a rate");
+    // 20 MB in a row: every page is new, and so is each of ten huge pages.
+    assert_eq!(
+        (data["accesses"].as_u64(), walked(0), walked(1)),
+        (Some(5000), 1.0, 0.002)
+    );
+    assert_eq!(run(&["--trace", &trace, "--fetches"])["data"]["accesses"], 10_000);
+}
+
+#[test]
+fn a_bad_trace_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, bytes, reason) in [
+        (
+            "bad.lackey",
+            &b" L 7f00,8\n L 7f0x,8\n"[..],
+            "line 2: no line of lackey",
+        ),
+        (
+            "cut.u64",
+            &[0, 0, 0, 0, 1, 0x7f, 0, 0, 1][..],
+            "offset 8: the trace ends within an address",
+        ),
+        (
+            "absurd.u64",
+            &[0, 0, 0, 0, 1, 0x7f, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x41][..],
+            "offset 0: the content fits no trace format",
+        ),
+        ("none", b"", "offset 0: the trace holds no loads and stores"),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("written");
+        let path = path.to_str().expect("text");
+        let why = refused(&["simulate", "translation", "--machine", "8452y", "--trace", path]);
+        assert!(why.contains(&format!("--trace {path}: {reason}")), "{why}");
+    }
+    let why = refused(&["simulate", "translation", "--machine", "8452y", "--trace", "/dev/zero"]);
+    assert!(why.contains("--trace /dev/zero: it is a device"), "{why}");
+}
+
+#[test]
+fn a_publication_stands_beside_what_is_simulated_of_it() {
+    let words = ["simulate", "translation", "--preset"];
+    let text = done(&[&words[..], &["vcf-tlb-table"]].concat()).out;
+    assert!(
+        text.contains("2048 entries x 2M") && text.contains("predicted"),
+        "{text}"
+    );
+    let words = [
+        &words[..],
+        &["esx35-large-pages", "--accesses", "20000", "--seed", "1", "--json"],
+    ]
+    .concat();
+    let result: Value = serde_json::from_str(&done(&words).out).expect("JSON");
+    let rows = result["data"]["published"].as_array().expect("rows");
+    let fitted: Vec<bool> = rows.iter().filter_map(|row| row["is_fitted"].as_bool()).collect();
+    assert_eq!(fitted, [true, true, false, false], "{rows:?}");
+    let why = refused(&["simulate", "translation", "--preset", "vcf"]);
+    assert!(why.contains("`vcf` is no preset") && why.contains("vcf-spr"), "{why}");
+}

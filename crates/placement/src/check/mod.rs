@@ -1,0 +1,56 @@
+//! What is pinned wrongly on a machine, running or captured.
+
+mod fixes;
+mod rules;
+mod scene;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use host::{Snapshot, Source};
+use model::placement::Check;
+use process::tree;
+
+use scene::Scene;
+
+/// A thread that the scheduler happens to put there is elsewhere at the next look.
+const LOOKS: u32 = 5;
+const PERIOD: Duration = Duration::from_millis(200);
+
+/// Looks at all threads for a second, of a captured machine once, and applies every rule: to one process with all that descends from
+/// it, or to all.
+pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
+    let began = Instant::now();
+    let mut scene = Scene::read(source, snapshot);
+    if source.is_live() {
+        for _ in 0..LOOKS {
+            std::thread::sleep(PERIOD);
+            scene.look_again(source);
+        }
+    }
+    let wanted: Option<BTreeSet<u32>> = only.map(|pid| tree::of(source, pid).pids.into_iter().collect());
+    scene.read_memory(source, wanted.as_ref());
+    let is_wanted = |pid: u32| wanted.as_ref().is_none_or(|wanted| wanted.contains(&pid));
+    let mut mistakes = rules::mistakes(&scene);
+    mistakes.retain(|mistake| is_wanted(mistake.pid));
+    let threads = || {
+        scene
+            .processes
+            .iter()
+            .filter(|process| is_wanted(process.pid))
+            .flat_map(|process| &process.threads)
+    };
+    Check {
+        mistakes,
+        threads: threads().count() as u64,
+        busy: threads().filter(|thread| thread.is_busy()).count() as u64,
+        unread: threads().filter(|thread| thread.allowed.is_none()).count() as u64,
+        seconds: if source.is_live() {
+            began.elapsed().as_secs_f64()
+        } else {
+            0.0
+        },
+    }
+}

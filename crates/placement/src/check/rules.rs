@@ -1,0 +1,245 @@
+//! The rules: what is pinned wrongly in a scene. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host::CpuList;
+use model::placement::{Mispinned, Mistake};
+
+use super::fixes;
+use super::scene::{Proc, Scene, Thread};
+
+/// Memory of a process below that is not worth moving.
+const LEAST_MEMORY: u64 = 64 << 20;
+
+pub(crate) fn mistakes(scene: &Scene) -> Vec<Mispinned> {
+    let alone = [
+        shared_cpu,
+        first_thread_only,
+        vcpus_on_siblings,
+        vcpus_on_nodes,
+        remote_memory,
+        cpuset_cut,
+        isolated_together,
+    ];
+    let of_each = scene
+        .processes
+        .iter()
+        .flat_map(|process| alone.iter().filter_map(move |rule| rule(scene, process)));
+    let mut found: Vec<Mispinned> = shared_cores(scene).into_iter().chain(of_each).collect();
+    found.sort_by_key(|mistake| (mistake.mistake, mistake.pid, mistake.cpus.clone()));
+    found
+}
+
+fn found(mistake: Mistake, process: &Proc, threads: &[&Thread], cpus: impl IntoIterator<Item = u32>) -> Mispinned {
+    let cpus: BTreeSet<u32> = cpus.into_iter().collect();
+    Mispinned {
+        mistake,
+        pid: process.pid,
+        name: process.name.clone(),
+        threads: threads.iter().map(|thread| thread.tid).collect(),
+        cpus: cpus.into_iter().collect(),
+        better: Vec::new(),
+        nodes: Vec::new(),
+        percent: None,
+        fixes: Vec::new(),
+    }
+}
+
+/// Busy threads, of whichever processes, that stay on the siblings of one core, while a core is idle.
+fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
+    let mut by_core: BTreeMap<CpuList, Vec<(&Proc, &Thread, u32)>> = BTreeMap::new();
+    for process in &scene.processes {
+        for thread in process.busy() {
+            if let Some(cpu) = thread.cpu.filter(|&cpu| scene.core(cpu).len() > 1) {
+                by_core.entry(scene.core(cpu)).or_default().push((process, thread, cpu));
+            }
+        }
+    }
+    let mut taken = BTreeSet::new();
+    let shared = by_core
+        .into_values()
+        .filter(|busy| busy.iter().map(|(.., cpu)| cpu).collect::<BTreeSet<_>>().len() > 1);
+    let told = shared.filter_map(|busy| {
+        let &(process, moved, cpu) = busy.last()?;
+        let better = scene.idle_near(cpu).into_iter().find(|cpu| !taken.contains(cpu))?;
+        taken.insert(better);
+        let threads: Vec<&Thread> = busy.iter().map(|(_, thread, _)| *thread).collect();
+        Some(Mispinned {
+            better: vec![better],
+            fixes: fixes::of_thread(process, moved, better),
+            ..found(
+                Mistake::SharedCore,
+                process,
+                &threads,
+                busy.iter().map(|(.., cpu)| *cpu),
+            )
+        })
+    });
+    told.collect()
+}
+
+/// Busy threads of one process that may use the same CPU only.
+fn shared_cpu(scene: &Scene, process: &Proc) -> Option<Mispinned> {
+    let mut by_cpu: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in process.threads.iter().filter(|thread| thread.is_runnable()) {
+        if let Some(cpu) = thread.pinned() {
+            by_cpu.entry(cpu).or_default().push(thread);
+        }
+    }
+    let (cpu, threads) = by_cpu.into_iter().find(|(_, threads)| threads.len() > 1)?;
+    let idle = scene.idle_near(cpu).into_iter();
+    let mut better: Vec<u32> = [cpu].into_iter().chain(idle.take(threads.len() - 1)).collect();
+    better.sort_unstable();
+    (better.len() > 1).then(|| Mispinned {
+        fixes: fixes::of_process(process, &better),
+        better,
+        ..found(Mistake::SharedCpu, process, &threads, [cpu])
+    })
+}
+
+/// `taskset -p PID` without `-a` pins the first thread, and those that it starts from then on.
+fn first_thread_only(scene: &Scene, process: &Proc) -> Option<Mispinned> {
+    let first = process.threads.iter().find(|thread| thread.tid == process.pid)?;
+    let own = first.allowed.as_ref().filter(|allowed| !scene.is_everywhere(allowed))?;
+    let others: Vec<&Thread> = process.busy().filter(|thread| thread.tid != process.pid).collect();
+    let are_free = !others.is_empty()
+        && others
+            .iter()
+            .all(|thread| thread.allowed.as_ref().is_some_and(|all| scene.is_everywhere(all)));
+    let better: Vec<u32> = own.iter().collect();
+    are_free.then(|| Mispinned {
+        fixes: fixes::of_process(process, &better),
+        better,
+        ..found(
+            Mistake::FirstThreadOnly,
+            process,
+            &others,
+            others.iter().flat_map(|thread| thread.cpus()),
+        )
+    })
+}
+
+/// vCPUs that are pinned to both siblings of a core, and a guest that takes them for cores.
+fn vcpus_on_siblings(scene: &Scene, process: &Proc) -> Option<Mispinned> {
+    let knows = process
+        .arguments
+        .iter()
+        .any(|argument| argument.split(',').any(|part| part == "threads=2"));
+    let pinned: Vec<(u32, &Thread, u32)> = process
+        .vcpus()
+        .filter_map(|(number, thread)| Some((number, thread, thread.pinned()?)))
+        .collect();
+    let cores: BTreeSet<CpuList> = pinned.iter().map(|(.., cpu)| scene.core(*cpu)).collect();
+    let node = scene.nodes_of(pinned.iter().map(|(.., cpu)| *cpu)).into_iter().next();
+    let on_node: Vec<u32> = node.map_or_else(Vec::new, |node| scene.cpus_of(node));
+    let firsts: BTreeSet<u32> = on_node.iter().filter_map(|&cpu| scene.core(cpu).first()).collect();
+    let wrong = !knows && cores.len() < pinned.len() && firsts.len() >= pinned.len();
+    let better: Vec<u32> = firsts.into_iter().take(pinned.len()).collect();
+    let threads: Vec<&Thread> = pinned.iter().map(|(_, thread, _)| *thread).collect();
+    wrong.then(|| Mispinned {
+        fixes: fixes::of_vcpus(process, &better),
+        better,
+        ..found(
+            Mistake::VcpusOnSiblings,
+            process,
+            &threads,
+            pinned.iter().map(|(.., cpu)| *cpu),
+        )
+    })
+}
+
+/// vCPUs pinned to several nodes, though one has CPUs for all of them.
+fn vcpus_on_nodes(scene: &Scene, process: &Proc) -> Option<Mispinned> {
+    let vcpus: Vec<&Thread> = process.vcpus().map(|(_, thread)| thread).collect();
+    let is_narrow = |thread: &&Thread| {
+        thread
+            .allowed
+            .as_ref()
+            .is_some_and(|allowed| !scene.is_everywhere(allowed))
+    };
+    let cpus: BTreeSet<u32> = vcpus
+        .iter()
+        .filter(|thread| is_narrow(thread))
+        .flat_map(|thread| thread.cpus())
+        .collect();
+    let nodes = scene.nodes_of(cpus.iter().copied());
+    let most_memory = process
+        .memory
+        .iter()
+        .max_by_key(|(_, bytes)| **bytes)
+        .map(|(&node, _)| node);
+    let home = most_memory.or_else(|| nodes.first().copied())?;
+    let better: Vec<u32> = scene.cpus_of(home).into_iter().take(vcpus.len()).collect();
+    let knows = process
+        .arguments
+        .iter()
+        .any(|argument| argument.starts_with("node,") && argument.contains("cpus="));
+    (nodes.len() > 1 && !knows && better.len() == vcpus.len()).then(|| Mispinned {
+        nodes: nodes.into_iter().collect(),
+        fixes: fixes::of_vcpus(process, &better),
+        better,
+        ..found(Mistake::VcpusOnNodes, process, &vcpus, cpus)
+    })
+}
+
+/// All busy threads may run on one node only, and most memory is on another.
+fn remote_memory(scene: &Scene, process: &Proc) -> Option<Mispinned> {
+    let busy: Vec<&Thread> = process.busy().collect();
+    let cpus: BTreeSet<u32> = busy.iter().flat_map(|thread| thread.cpus()).collect();
+    let nodes = scene.nodes_of(cpus.iter().copied());
+    let (Some(&home), 1) = (nodes.first(), nodes.len()) else {
+        return None;
+    };
+    let all: u64 = process.memory.values().sum();
+    let (&away, &bytes) = process
+        .memory
+        .iter()
+        .filter(|(node, _)| **node != home)
+        .max_by_key(|(_, bytes)| **bytes)?;
+    (all >= LEAST_MEMORY && bytes * 2 > all).then(|| Mispinned {
+        nodes: vec![home, away],
+        percent: Some(bytes as f64 / all as f64 * 100.0),
+        fixes: fixes::of_memory(process, home, away),
+        ..found(Mistake::RemoteMemory, process, &busy, cpus)
+    })
+}
+
+/// The CPUs that the group above does not have are left out without a word.
+fn cpuset_cut(_: &Scene, process: &Proc) -> Option<Mispinned> {
+    let cpuset = process
+        .cpuset
+        .as_ref()
+        .filter(|cpuset| cpuset.wanted != cpuset.effective)?;
+    let is_leader = process.threads.iter().any(|thread| thread.is_busy()) || process.threads.len() > 1;
+    let better: Vec<u32> = cpuset.effective.iter().collect();
+    is_leader.then(|| Mispinned {
+        fixes: fixes::of_cpuset(cpuset),
+        better,
+        ..found(Mistake::CpusetCut, process, &[], cpuset.wanted.iter())
+    })
+}
+
+/// Threads on isolated CPUs stay where they start.
+fn isolated_together(scene: &Scene, process: &Proc) -> Option<Mispinned> {
+    let is_inside = |allowed: &CpuList| allowed.len() > 1 && allowed.iter().all(|cpu| scene.isolated.contains(cpu));
+    let runnable = process.threads.iter().filter(|thread| thread.is_runnable());
+    let inside: Vec<&Thread> = runnable
+        .filter(|thread| thread.allowed.as_ref().is_some_and(is_inside))
+        .collect();
+    let on: BTreeSet<u32> = inside.iter().filter_map(|thread| thread.cpu).collect();
+    let better: Vec<u32> = inside
+        .iter()
+        .flat_map(|thread| thread.cpus())
+        .collect::<BTreeSet<u32>>()
+        .into_iter()
+        .collect();
+    (inside.len() > 1 && on.len() < inside.len().min(better.len())).then(|| Mispinned {
+        fixes: inside
+            .iter()
+            .zip(&better)
+            .map(|(thread, &cpu)| fixes::taskset(thread.tid, &[cpu]))
+            .collect(),
+        better,
+        ..found(Mistake::IsolatedTogether, process, &inside, on)
+    })
+}

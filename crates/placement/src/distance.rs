@@ -1,0 +1,85 @@
+//! How far two CPUs are from each other, by the machine's topology.
+
+use std::collections::BTreeMap;
+
+use host::CpuList;
+use host::snapshot::Topology;
+use model::placement::Kind;
+
+/// What is known of each CPU.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distances(BTreeMap<u32, Place>);
+
+#[derive(Clone, Debug, Default)]
+struct Place {
+    siblings: Option<CpuList>,
+    llc: Option<CpuList>,
+    package: Option<i64>,
+    node: Option<u32>,
+}
+
+impl Distances {
+    pub(crate) fn of(topology: &Topology) -> Self {
+        let place = |cpu: &host::snapshot::LogicalCpu| Place {
+            siblings: cpu.twins.known().cloned(),
+            llc: cpu.llc.known().cloned(),
+            package: cpu.package.known().copied(),
+            node: topology.node_of(cpu.cpu),
+        };
+        Self(topology.cpus.iter().map(|cpu| (cpu.cpu, place(cpu))).collect())
+    }
+
+    /// What a move from one to the other is: the farthest class that it fits.
+    pub(crate) fn kind(&self, from: u32, to: u32) -> Kind {
+        let (Some(one), Some(other)) = (self.0.get(&from), self.0.get(&to)) else {
+            return Kind::Unknown;
+        };
+        let holds = |list: &Option<CpuList>| list.as_ref().is_some_and(|list| list.contains(to));
+        if one.node != other.node {
+            Kind::OtherNode
+        } else if one.package != other.package {
+            Kind::OtherSocket
+        } else if one.siblings.is_none() {
+            Kind::Unknown
+        } else if holds(&one.siblings) {
+            Kind::SmtSibling
+        } else if holds(&one.llc) {
+            Kind::SameLlc
+        } else {
+            Kind::OtherCore
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Snapshot, Source};
+    use model::placement::Kind;
+
+    use super::Distances;
+
+    #[test]
+    fn a_move_is_of_the_farthest_class_that_it_fits() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/machines/two-node-smt.tree");
+        let source = Source::open(path.as_ref()).expect("a machine");
+        let topology = Snapshot::take(&source).topology;
+        let distances = Distances::of(&topology);
+        let own = &topology.cpus[0];
+        let sibling = own
+            .twins
+            .known()
+            .and_then(|twins| twins.iter().find(|&cpu| cpu != own.cpu));
+        let elsewhere = topology
+            .cpus
+            .iter()
+            .find(|cpu| topology.node_of(cpu.cpu) != topology.node_of(own.cpu));
+        let near = own
+            .llc
+            .known()
+            .and_then(|llc| llc.iter().find(|&cpu| cpu != own.cpu && Some(cpu) != sibling));
+        assert_eq!(distances.kind(own.cpu, sibling.expect("SMT")), Kind::SmtSibling);
+        assert_eq!(distances.kind(own.cpu, near.expect("a cache")), Kind::SameLlc);
+        assert_eq!(distances.kind(own.cpu, elsewhere.expect("a node").cpu), Kind::OtherNode);
+        assert_eq!(distances.kind(own.cpu, 60_000), Kind::Unknown);
+    }
+}

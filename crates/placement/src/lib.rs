@@ -1,0 +1,18 @@
+//! Where programs run: recordings of residency and moves, what differs between two of them, and what is pinned wrongly.
+
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod check;
+mod diff;
+mod distance;
+mod ledger;
+mod poll;
+mod published;
+mod record;
+mod recorder;
+mod slices;
+
+pub use check::check;
+pub use diff::{Runs, diff};
+pub use published::ibm_2006;
+pub use record::{Error, Ordered, Spec, record};

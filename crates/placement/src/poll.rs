@@ -1,0 +1,115 @@
+//! What /proc says of threads and CPUs: names, CPUs, run time and waits, moves, and time that the hypervisor withheld.
+
+use std::collections::BTreeMap;
+
+use host::Source;
+use host::processes::Stat;
+use model::{Cause, Reading, Unread};
+
+const STAT: &str = "/proc/stat";
+/// The place of `steal` among the numbers of a CPU's line (proc_stat(5)).
+const STEAL: usize = 7;
+
+/// A thread at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) name: String,
+    pub(crate) state: char,
+    pub(crate) cpu: u32,
+}
+
+/// `None` of a thread that has ended.
+pub(crate) fn thread(source: &Source, pid: u32, tid: u32) -> Option<Seen> {
+    let line = source
+        .bytes(&format!("/proc/{pid}/task/{tid}/stat"))
+        .into_result()
+        .ok()?;
+    let stat = Stat::parse(&String::from_utf8_lossy(&line))?;
+    Some(Seen {
+        name: stat.name().to_owned(),
+        state: stat.state()?,
+        cpu: stat.processor()?,
+    })
+}
+
+/// Nanoseconds on a CPU and on run queues; `None` of a thread that has ended, or without CONFIG_SCHED_INFO.
+pub(crate) fn times(source: &Source, pid: u32, tid: u32) -> Option<[u64; 2]> {
+    let line = source
+        .line(&format!("/proc/{pid}/task/{tid}/schedstat"))
+        .into_result()
+        .ok()?;
+    let mut numbers = line.split_whitespace().map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??])
+}
+
+/// How often the kernel moved a thread; `None` without CONFIG_SCHED_DEBUG.
+pub(crate) fn migrations(source: &Source, pid: u32, tid: u32) -> Option<u64> {
+    let text = source
+        .text(&format!("/proc/{pid}/task/{tid}/sched"))
+        .into_result()
+        .ok()?;
+    let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}
+
+/// Ticks that the hypervisor withheld from each CPU since boot.
+pub(crate) fn steal(source: &Source) -> Reading<BTreeMap<u32, u64>> {
+    source.text(STAT).map(|text| {
+        let of = |line: &str| {
+            let mut words = line.strip_prefix("cpu")?.split(' ');
+            Some((words.next()?.parse().ok()?, words.nth(STEAL)?.parse().ok()?))
+        };
+        text.lines().filter_map(of).collect()
+    })
+}
+
+/// Seconds withheld from a CPU between two readings.
+pub(crate) fn stolen(
+    before: &Reading<BTreeMap<u32, u64>>,
+    after: &Reading<BTreeMap<u32, u64>>,
+    cpu: u32,
+) -> Reading<f64> {
+    let of = |reading: &Reading<BTreeMap<u32, u64>>| {
+        let ticks = reading.as_ref().into_result()?;
+        let none = || Unread::new(Cause::Absent, STAT, format!("no line of cpu{cpu}"));
+        ticks.get(&cpu).copied().ok_or_else(none)
+    };
+    let between = || -> Result<f64, Unread> {
+        let ticks = of(after)?.saturating_sub(of(before)?);
+        Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+    };
+    between().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{Source, Tree};
+    use model::Reading;
+
+    use super::{migrations, steal, stolen, thread, times};
+
+    #[test]
+    fn a_thread_and_the_steal_of_each_cpu_are_read() {
+        let numbers = "1 1 1 0 -1 4194560 0 0 0 0 1 2 0 0 20 0 1 0 98 4096 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 3 0 0";
+        let machine = Tree::default()
+            .line("/proc/5/task/6/stat", format!("6 (a) b) R {numbers}"))
+            .line("/proc/5/task/6/schedstat", "1200 34 5")
+            .file("/proc/5/task/6/sched", "a (6)\n----\nse.nr_migrations   :     17\n")
+            .file(
+                "/proc/stat",
+                "cpu  1 1 1 1 1 1 1 90 0 0\ncpu0 1 1 1 1 1 1 1 40 0 0\ncpu1 1 1 1 1 1 1 1 50 0 0\n",
+            );
+        let source = Source::from_tree("made", machine);
+        let seen = thread(&source, 5, 6).expect("a thread");
+        assert_eq!((seen.name.as_str(), seen.state, seen.cpu), ("a) b", 'R', 3));
+        assert_eq!(
+            (times(&source, 5, 6), migrations(&source, 5, 6)),
+            (Some([1200, 34]), Some(17))
+        );
+        assert_eq!((thread(&source, 5, 7), times(&source, 5, 7)), (None, None));
+        let before = Reading::Known([(0, 30), (1, 50)].into());
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!(stolen(&before, &steal(&source), 0), Reading::Known(10.0 / ticks));
+        assert!(stolen(&before, &steal(&source), 9).unread().is_some());
+    }
+}

@@ -1,0 +1,350 @@
+//! Records a program from start to end, or a running process for a time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use chase::counters::switches::now;
+use host::processes::{Limits, Stat, ThpByStart, nodes};
+use host::{CpuList, Snapshot, Source};
+use model::placement::{Cpu, End, Method, Missed, NoRecords, Recording, Target};
+use process::{Attention, Bound, Order, Output, Process, ThpSwitch, WaitError, cpu_time, tree};
+
+use crate::ledger::Account;
+use crate::poll;
+use crate::recorder::{By, Recorder, refusal};
+
+/// Between two looks at what descends from the program and at its waits; a look takes a twentieth of the time at most.
+const LOOK: Duration = Duration::from_millis(200);
+const LOOK_SHARE: u32 = 20;
+/// Between two results so far, likewise.
+const SAVE: Duration = Duration::from_secs(1);
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// What to record.
+pub struct Spec<'a> {
+    /// The program.
+    pub ordered: Ordered<'a>,
+    /// For at most so long.
+    pub time: Option<Duration>,
+    /// Look at the threads now and then instead of recording each switch?
+    pub light: bool,
+}
+
+/// Which program.
+pub enum Ordered<'a> {
+    /// To be started: words.
+    Start(&'a [OsString]),
+    /// A running process.
+    Attach(u32),
+}
+
+/// Why there is no recording.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be started.
+    #[error("{program}: {step} failed: {error}")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// What failed.
+        step: &'static str,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// There is none.
+    #[error("--pid {0}: there is no such process")]
+    NoProcess(u32),
+    /// It cannot be waited for.
+    #[error("waiting for the program failed: {0}")]
+    Wait(std::io::Error),
+}
+
+/// Records it. `so_far` gets what there is, now and then, and gives how long that took its receiver.
+///
+/// # Errors
+/// If there is nothing to record.
+pub fn record(
+    spec: &Spec<'_>,
+    snapshot: &Snapshot,
+    stop: &dyn Fn() -> bool,
+    so_far: &mut dyn FnMut(Recording),
+) -> Result<Recording, Error> {
+    let mut session = Session::begin(spec, snapshot)?;
+    let end = session.run(spec.time, stop, so_far)?;
+    session.end(end)
+}
+
+/// A program under record.
+struct Session<'a> {
+    snapshot: &'a Snapshot,
+    source: Source,
+    subject: Subject,
+    target: Target,
+    recorder: Recorder,
+    steal: model::Reading<BTreeMap<u32, u64>>,
+    queued_before: BTreeMap<u32, u64>,
+    memory: BTreeMap<u32, u64>,
+    memory_due: Duration,
+    cpu_before: Duration,
+}
+
+enum Subject {
+    Own(Box<Process>),
+    /// With its start, by which its number is known to mean it.
+    Foreign(u32, Option<u64>),
+}
+
+impl<'a> Session<'a> {
+    fn begin(spec: &Spec<'_>, snapshot: &'a Snapshot) -> Result<Self, Error> {
+        let source = Source::live();
+        let cpu_before = cpu_time();
+        let steal = poll::steal(&source);
+        let (subject, recorder, command) = match spec.ordered {
+            Ordered::Start(words) => {
+                let (process, recorder) = started(words, snapshot, spec.light)?;
+                let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+                (Subject::Own(Box::new(process)), recorder, words.collect())
+            }
+            Ordered::Attach(pid) => {
+                let stat = Stat::of(&source, pid).into_result().ok().flatten();
+                let stat = stat.ok_or(Error::NoProcess(pid))?;
+                let recorder = Recorder::of_running(snapshot, pid, !spec.light);
+                (Subject::Foreign(pid, stat.started()), recorder, Vec::new())
+            }
+        };
+        let pid = subject.pid();
+        let queued_before = match subject {
+            Subject::Own(_) => BTreeMap::new(),
+            Subject::Foreign(..) => recorder.queues(),
+        };
+        Ok(Self {
+            snapshot,
+            target: Target {
+                pid,
+                name: poll::thread(&source, pid, pid).map_or_else(String::new, |seen| seen.name),
+                command,
+            },
+            source,
+            subject,
+            recorder,
+            steal,
+            queued_before,
+            memory: BTreeMap::new(),
+            memory_due: LOOK,
+            cpu_before,
+        })
+    }
+
+    fn run(
+        &mut self,
+        time: Option<Duration>,
+        stop: &dyn Fn() -> bool,
+        so_far: &mut dyn FnMut(Recording),
+    ) -> Result<End, Error> {
+        let began = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        let (mut look_due, mut save_due) = (LOOK, SAVE);
+        loop {
+            let left = time.map(|time| time.saturating_sub(began.elapsed()));
+            match self
+                .subject
+                .rest(left.map_or(pause, |left| left.min(pause)), stop, &self.source)
+            {
+                Ok(None) => {}
+                Ok(Some(end)) => return Ok(end),
+                Err(WaitError::Interrupted) => return Ok(End::Interrupted),
+                Err(WaitError::Failed(error)) => return Err(Error::Wait(error)),
+            }
+            if time.is_some_and(|time| began.elapsed() >= time) {
+                return Ok(End::TimeOver);
+            }
+            pause = self.recorder.tick(self.target.pid);
+            if began.elapsed() >= look_due {
+                let before = cpu_time();
+                self.look(began.elapsed());
+                look_due = began.elapsed() + LOOK.max((cpu_time() - before) * LOOK_SHARE);
+            }
+            if began.elapsed() >= save_due {
+                let before = cpu_time();
+                so_far(self.recording(End::SoFar, None, now()));
+                save_due = began.elapsed() + SAVE.max((cpu_time() - before) * LOOK_SHARE);
+            }
+        }
+    }
+
+    /// Waits on run queues, memory by node, and who descends from the program.
+    fn look(&mut self, elapsed: Duration) {
+        if let Subject::Own(process) = &self.subject {
+            process.guard(&tree::of(&self.source, self.target.pid).pids);
+        }
+        if self.recorder.has_records() {
+            self.recorder.read_queues(&self.queued_before);
+        }
+        if self.target.name.is_empty() || self.target.name == "hugewise" {
+            let seen = poll::thread(&self.source, self.target.pid, self.target.pid);
+            self.target.name = seen.map_or_else(String::new, |seen| seen.name);
+        }
+        let has_nodes = self
+            .snapshot
+            .topology
+            .nodes
+            .known()
+            .is_some_and(|nodes| nodes.len() > 1);
+        if has_nodes && elapsed >= self.memory_due {
+            self.memory_due = elapsed * 2;
+            let read = nodes(&self.source, self.target.pid, &ThpByStart::default(), Limits::default());
+            if let Ok(read) = read.into_result() {
+                self.memory = read.iter().map(|node| (node.node, node.total().0)).collect();
+            }
+        }
+    }
+
+    fn end(mut self, end: End) -> Result<Recording, Error> {
+        let ended = now();
+        self.recorder.finish();
+        match std::mem::replace(&mut self.subject, Subject::Foreign(0, None)) {
+            Subject::Foreign(..) => Ok(self.recording(end, None, ended)),
+            Subject::Own(process) if end == End::Gone => {
+                let done = process.end().map_err(Error::Wait)?;
+                // Its last records.
+                self.recorder.finish();
+                let before = self.recorder.used_before().as_secs_f64();
+                let rusage = done.ended.cpu.map(|cpu| cpu.total() - before);
+                Ok(self.recording(of_status(done.ended.status), rusage, ended))
+            }
+            Subject::Own(process) => {
+                drop(process);
+                Ok(self.recording(end, None, ended))
+            }
+        }
+    }
+
+    fn recording(&mut self, end: End, rusage_s: Option<f64>, at: u64) -> Recording {
+        let has_records = self.recorder.has_records();
+        let lost_records = match &mut self.recorder.by {
+            By::Records { switches, .. } => switches.lost(),
+            By::Looks { .. } => 0,
+        };
+        let runs_on = |pid: u32, tid: u32| {
+            let seen = poll::thread(&self.source, pid, tid).filter(|seen| has_records && seen.state == 'R');
+            seen.map(|seen| seen.cpu)
+        };
+        let (total, threads, others, slices) = self.recorder.ledger.closed(at, runs_on);
+        let used = total.seconds();
+        let (method, no_records) = match &self.recorder.by {
+            By::Records { .. } => (Method::SwitchRecords, None),
+            By::Looks { why, .. } => (Method::Procfs, Some(why.clone())),
+        };
+        Recording {
+            target: self.target.clone(),
+            method,
+            no_records,
+            seconds: at.saturating_sub(self.recorder.began) as f64 / 1e9,
+            end,
+            cpus: self.cpus(),
+            missed: self.missed(&total, lost_records),
+            total: total.tally(has_records),
+            threads: threads.iter().map(|thread| thread.thread(has_records)).collect(),
+            others,
+            memory: self.memory.clone(),
+            slices,
+            unassigned_s: rusage_s.map(|all| (all - used).max(0.0)),
+            rusage_s,
+            recorder_s: cpu_time().saturating_sub(self.cpu_before).as_secs_f64(),
+        }
+    }
+
+    fn cpus(&self) -> Vec<Cpu> {
+        let topology = &self.snapshot.topology;
+        let after = poll::steal(&self.source);
+        let cpu = |cpu: &host::snapshot::LogicalCpu| Cpu {
+            cpu: cpu.cpu,
+            core: cpu.core.known().copied(),
+            package: cpu.package.known().copied(),
+            node: topology.node_of(cpu.cpu),
+            steal_s: poll::stolen(&self.steal, &after, cpu.cpu),
+        };
+        topology.cpus.iter().map(cpu).collect()
+    }
+
+    fn missed(&self, total: &Account, lost_records: u64) -> Missed {
+        let migrations = match &self.recorder.by {
+            By::Records { .. } => None,
+            By::Looks { counted, .. } => counted.map(|counted| counted.saturating_sub(total.moves())),
+        };
+        let online = self.source.value::<CpuList>(ONLINE, "a list of CPUs");
+        let known = |cpu: &u32| self.snapshot.topology.cpus.iter().any(|known| known.cpu == *cpu);
+        let new_cpus = online
+            .known()
+            .map_or(0, |online| online.iter().filter(|cpu| !known(cpu)).count());
+        Missed {
+            lost_records,
+            unpaired: self.recorder.ledger.unpaired,
+            migrations,
+            new_cpus: new_cpus as u64,
+        }
+    }
+}
+
+impl Subject {
+    fn pid(&self) -> u32 {
+        match self {
+            Self::Own(process) => process.id(),
+            Self::Foreign(pid, _) => *pid,
+        }
+    }
+
+    /// Waits a while; gives [`End::Gone`] if it has ended.
+    fn rest(&mut self, pause: Duration, stop: &dyn Fn() -> bool, source: &Source) -> Result<Option<End>, WaitError> {
+        match self {
+            Self::Own(process) => Ok(process.rest(pause, stop)?.then_some(End::Gone)),
+            Self::Foreign(pid, started) => {
+                std::thread::sleep(pause);
+                if stop() {
+                    return Err(WaitError::Interrupted);
+                }
+                let stat = Stat::of(source, *pid).into_result().ok().flatten();
+                let is_there = |stat: &Stat| stat.started() == *started && !matches!(stat.state(), Some('Z' | 'X'));
+                Ok((!stat.as_ref().is_some_and(is_there)).then_some(End::Gone))
+            }
+        }
+    }
+}
+
+/// Starts a program whose switches are recorded from before its first instruction.
+fn started(words: &[OsString], snapshot: &Snapshot, light: bool) -> Result<(Process, Recorder), Error> {
+    let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let order = Order {
+        words,
+        env: &[],
+        unset: &[],
+        thp: ThpSwitch::Left,
+        bound: &Bound::default(),
+        events: &[],
+        switches: if light { &[] } else { &cpus },
+        output: Output::Passed,
+    };
+    let mut process = Process::start(&order, Attention::Free, false).map_err(|failure| Error::NotStarted {
+        program: words
+            .first()
+            .map_or_else(String::new, |word| word.to_string_lossy().into_owned()),
+        step: failure.step.title(),
+        error: failure.error,
+    })?;
+    let records = match process.switches() {
+        Some(records) => records.map_err(|error| refusal(&error)),
+        None => Err(NoRecords::NotWanted),
+    };
+    let recorder = Recorder::of_started(snapshot, process.id(), records);
+    Ok((process, recorder))
+}
+
+fn of_status(status: ExitStatus) -> End {
+    match (status.code(), status.signal()) {
+        (_, Some(signal)) => End::Killed(signal),
+        (code, None) => End::Exited(code.unwrap_or(0)),
+    }
+}

@@ -1,0 +1,148 @@
+//! Windows of a whole run whose length is not known: each comes after the same multiple of the processor time before it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use host::Source;
+use rustix::io::Errno;
+
+use crate::process::{Process, WaitError};
+use crate::steps::{self, Bound, Window};
+use crate::tree;
+
+/// Windows at most: they are in memory.
+const MOST: usize = 200;
+/// Processor time before the first window.
+const FIRST: Duration = Duration::from_millis(20);
+/// Of the budget for stepping; the program runs in the rest.
+const STEPPING: f64 = 0.6;
+/// Between two looks at what the program has used.
+const SHORTEST_REST: Duration = Duration::from_millis(2);
+const LONGEST_REST: Duration = Duration::from_millis(50);
+/// A window with fewer accesses caught a thread that waits or ends.
+const FEWEST: usize = 1000;
+
+/// How much is captured.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For all of it.
+    pub budget: Duration,
+    /// For each window.
+    pub window: Bound,
+}
+
+/// What was captured.
+#[derive(Debug, Default)]
+pub struct Captured {
+    /// With the processor time of the program before each.
+    pub windows: Vec<(Duration, Window)>,
+    /// Processor time that was seen of it, without that of stepping.
+    pub cpu: Duration,
+    /// Did it end by itself?
+    pub has_ended: bool,
+    /// Did more than one of its threads run?
+    pub has_threads: bool,
+    /// The last reason why a thread could not be traced.
+    pub refused: Option<io::Error>,
+}
+
+/// Takes windows of a program that was just started.
+///
+/// # Errors
+/// That the user stopped it, or the kernel's.
+pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -> Result<Captured, WaitError> {
+    let (mut captured, mut times) = (Captured::default(), Times::default());
+    let (mut stepping, mut taken, begun) = (Duration::ZERO, 0_u32, Instant::now());
+    let (mut next, mut rest) = (FIRST, SHORTEST_REST);
+    while begun.elapsed() < limits.budget && captured.windows.len() < MOST {
+        if process.rest(rest, stop)? {
+            captured.has_ended = true;
+            break;
+        }
+        let family = tree::of(&Source::live(), process.id()).pids;
+        process.guard(&family);
+        let busiest = times.look(&family);
+        captured.cpu = times.used;
+        captured.has_threads |= times.running > 1;
+        rest = ((next.saturating_sub(times.used)) / 2).clamp(SHORTEST_REST, LONGEST_REST);
+        let Some((leader, thread)) = busiest.filter(|_| times.used >= next) else {
+            continue;
+        };
+        let before = Instant::now();
+        match steps::window(leader, thread, limits.window, stop) {
+            Ok(window) if window.touched.len() >= FEWEST => captured.windows.push((times.used, window)),
+            Ok(_) => {}
+            // It ended after it was looked at.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => {}
+            Err(error) => captured.refused = Some(error),
+        }
+        times.forget(leader, thread);
+        (stepping, taken) = (stepping + before.elapsed(), taken + 1);
+        next = times.used + distance(times.used, limits.budget, stepping, taken);
+    }
+    Ok(captured)
+}
+
+/// Processor time until the next window: as many windows as the budget allows lie between the first one and the longest run that it
+/// allows. From half as much to one and a half, so that windows do not fall in step with a program that repeats itself.
+fn distance(used: Duration, budget: Duration, stepping: Duration, taken: u32) -> Duration {
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+    let each = stepping.as_secs_f64() / f64::from(taken);
+    let windows = (budget.as_secs_f64() * STEPPING / each).clamp(6.0, MOST as f64);
+    let longest = (budget.as_secs_f64() * (1.0 - STEPPING) / FIRST.as_secs_f64()).max(2.0);
+    let growth = longest.powf(1.0 / windows) - 1.0;
+    used.mul_f64(growth * (0.5 + (f64::from(taken) * GOLDEN).fract()))
+}
+
+/// Processor time of the threads of a program.
+#[derive(Default)]
+struct Times {
+    known: BTreeMap<u32, u64>,
+    used: Duration,
+    /// Threads that ran between the last two looks.
+    running: usize,
+}
+
+impl Times {
+    /// Reads all threads; gives process and thread of the one that ran most since.
+    fn look(&mut self, family: &[u32]) -> Option<(u32, u32)> {
+        let source = Source::live();
+        let (mut now, mut busiest) = (BTreeMap::new(), None);
+        self.running = 0;
+        for &process in family {
+            let names = source.list(&format!("/proc/{process}/task"));
+            for thread in names.known().into_iter().flatten().filter_map(|name| name.parse().ok()) {
+                let Some(time) = used(&source, process, thread) else {
+                    continue;
+                };
+                let since = time.saturating_sub(self.known.get(&thread).copied().unwrap_or(0));
+                now.insert(thread, time);
+                self.used += Duration::from_nanos(since);
+                self.running += usize::from(since > 0);
+                if since > busiest.map_or(0, |(most, _)| most) {
+                    busiest = Some((since, (process, thread)));
+                }
+            }
+        }
+        self.known = now;
+        busiest.map(|(_, thread)| thread)
+    }
+
+    /// What a thread used up to now was stepping.
+    fn forget(&mut self, process: u32, thread: u32) {
+        if let Some(time) = used(&Source::live(), process, thread) {
+            self.known.insert(thread, time);
+        }
+    }
+}
+
+/// Nanoseconds on a CPU; none if it has ended, or the kernel does not count.
+fn used(source: &Source, process: u32, thread: u32) -> Option<u64> {
+    let text = source.text(&format!("/proc/{process}/task/{thread}/schedstat"));
+    text.known()?.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+#[path = "capture_tests.rs"]
+mod tests;

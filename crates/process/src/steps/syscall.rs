@@ -1,0 +1,131 @@
+//! The calls of ptrace: one thread is taken, stepped, and let go.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// General registers of a stopped thread.
+pub(super) type Registers = libc::user_regs_struct;
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// After a step.
+    Step,
+    /// A signal is about to reach it.
+    Signal(c_int),
+    /// It was asked to, or all of its process was stopped.
+    Asked,
+    /// It is gone.
+    Gone,
+}
+
+fn request(what: libc::c_uint, thread: u32, data: usize) -> io::Result<()> {
+    // SAFETY: none of the requests made here writes to this process's memory.
+    let result = unsafe { libc::ptrace(what, thread, ptr::null_mut::<c_void>(), data) };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Takes a thread without stopping it; it lives on if this process ends.
+pub(super) fn seize(thread: u32) -> io::Result<()> {
+    request(libc::PTRACE_SEIZE, thread, 0)
+}
+
+pub(super) fn interrupt(thread: u32) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, thread, 0)
+}
+
+/// Runs one instruction, with a signal or without (0).
+pub(super) fn step(thread: u32, signal: c_int) -> io::Result<()> {
+    request(libc::PTRACE_SINGLESTEP, thread, signal as usize)
+}
+
+/// Lets a stopped thread go, with a signal or without (0).
+pub(super) fn let_go(thread: u32, signal: c_int) -> io::Result<()> {
+    request(libc::PTRACE_DETACH, thread, signal as usize)
+}
+
+pub(super) fn registers(thread: u32) -> io::Result<Registers> {
+    let mut registers = MaybeUninit::<Registers>::zeroed();
+    // SAFETY: the kernel fills in the structure, which is the one of this CPU.
+    let result = unsafe {
+        libc::ptrace(
+            libc::PTRACE_GETREGS,
+            thread,
+            ptr::null_mut::<c_void>(),
+            registers.as_mut_ptr(),
+        )
+    };
+    if result == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all-zero is valid in numbers, and the kernel filled it in.
+    Ok(unsafe { registers.assume_init() })
+}
+
+/// Memory of another process; fewer bytes where it ends.
+pub(super) fn memory(thread: u32, at: u64, into: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec {
+        iov_base: into.as_mut_ptr().cast(),
+        iov_len: into.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: ptr::without_provenance_mut(at as usize),
+        iov_len: into.len(),
+    };
+    // SAFETY: the local memory is the slice's; the remote address is the other process's, where nothing is written.
+    let read = unsafe { libc::process_vm_readv(thread.cast_signed(), &raw const local, 1, &raw const remote, 1, 0) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
+}
+
+/// Waits until a thread stops, or looks whether it has: then there may be no answer. The end of a process is left to be waited for;
+/// that of one of its other threads is not.
+pub(super) fn stopped(thread: u32, leader: u32, waits: bool) -> io::Result<Option<Stop>> {
+    let now = if waits { 0 } else { libc::WNOHANG };
+    let Some(info) = wait(thread, libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | now)? else {
+        return Ok(None);
+    };
+    // SAFETY: waitid fills in the fields of a child's state.
+    let status = unsafe { info.si_status() };
+    if info.si_code != libc::CLD_TRAPPED && info.si_code != libc::CLD_STOPPED {
+        if thread != leader {
+            wait(thread, libc::WEXITED | libc::WNOHANG)?;
+        }
+        return Ok(Some(Stop::Gone));
+    }
+    wait(thread, libc::WSTOPPED | libc::WNOHANG)?;
+    Ok(Some(match (status >> 8, status & 0xff) {
+        (0, libc::SIGTRAP) => Stop::Step,
+        (0, signal) => Stop::Signal(signal),
+        _ => Stop::Asked,
+    }))
+}
+
+fn wait(thread: u32, options: c_int) -> io::Result<Option<libc::siginfo_t>> {
+    loop {
+        // SAFETY: all-zero is a valid siginfo, and the call only fills it in.
+        let (result, info) = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let result = libc::waitid(libc::P_PID, thread, &raw mut info, options | libc::__WALL);
+            (result, info)
+        };
+        if result == 0 {
+            return Ok((info.si_signo != 0).then_some(info));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) fn registers_of_zeros() -> Registers {
+    // SAFETY: all-zero is valid in numbers.
+    unsafe { std::mem::zeroed() }
+}

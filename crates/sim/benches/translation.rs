@@ -1,0 +1,111 @@
+//! How many accesses a second the simulator takes, by pattern and by what is simulated, on one core.
+//!
+//! `cargo bench -p hugewise-sim` prints a table: millions of accesses a second, the best of three passes over 20 million accesses that are
+//! in memory before. The TLBs are 64 x 4 and 1536 x 12 entries of base pages over 1 GiB, as in the figures of DynamoRIO beside which
+//! they are published.
+#![allow(clippy::print_stdout)]
+
+use std::time::Instant;
+
+use model::Bytes;
+use sim::translation::patterns::Pattern;
+use sim::translation::{
+    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, TooSpread, WalkCaches,
+    WalkerSpec,
+};
+
+const ACCESSES: usize = 20_000_000;
+const PASSES: usize = 3;
+const BASE: Bytes = Bytes::kib(4);
+const PATTERNS: [Pattern; 4] = [Pattern::Random, Pattern::Chase, Pattern::Zipf, Pattern::Stream];
+
+/// A trace in memory.
+struct Stored<'a>(std::slice::Chunks<'a, Access>);
+
+impl Accesses for Stored<'_> {
+    type Error = TooSpread;
+
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+        block.extend_from_slice(self.0.next().unwrap_or_default());
+        Ok(None)
+    }
+}
+
+/// What is simulated: a name, the mode, and the walker if there is one.
+fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
+    let walker = WalkerSpec {
+        levels: 4,
+        host_levels: 4,
+        caches: WalkCaches([32, 4, 2, 0]),
+        host_caches: WalkCaches([32, 4, 2, 0]),
+        nested_tlb: 128,
+        data_caches: Vec::new(),
+        with_data: false,
+    };
+    let caches = WalkerSpec {
+        data_caches: vec![Cache { sets: 64, ways: 12 }, Cache { sets: 2048, ways: 16 }],
+        ..walker.clone()
+    };
+    [
+        ("L1 and L2, exact LRU", Mode::Native, None),
+        ("and native walks with page-walk caches", Mode::Native, Some(walker)),
+        (
+            "and page-table lines through two caches",
+            Mode::Native,
+            Some(caches.clone()),
+        ),
+        ("nested walks, with all of that", Mode::Nested, Some(caches)),
+    ]
+}
+
+fn main() {
+    println!("| simulated | {} |", PATTERNS.map(Pattern::name).join(" | "));
+    println!("|---|{}", "---|".repeat(PATTERNS.len()));
+    let traces = PATTERNS.map(trace);
+    for (name, mode, walker) in kinds() {
+        let cells = traces.each_ref().map(|trace| {
+            let passes: Vec<(f64, Counts)> = (0..PASSES).map(|_| pass(trace, mode, walker.as_ref())).collect();
+            let best = passes.iter().map(|(speed, _)| *speed).fold(0.0, f64::max);
+            let counts = &passes[0].1;
+            let references = counts.walkers.first().map_or(0, |walker| walker.references());
+            let each = references as f64 / ACCESSES as f64;
+            format!(
+                "{best:.0} ({} / {}; {each:.2})",
+                counts.levels[0].misses, counts.levels[1].misses
+            )
+        });
+        println!("| {name} | {} |", cells.join(" | "));
+    }
+    println!("\nMillions of accesses a second (misses of L1 / L2; references per access).");
+}
+
+fn trace(pattern: Pattern) -> Vec<Access> {
+    let (mut generator, mut all) = (pattern.over(Bytes::gib(1), 42), Vec::with_capacity(ACCESSES + BLOCK));
+    let mut block = Vec::with_capacity(BLOCK);
+    while all.len() < ACCESSES {
+        block.clear();
+        generator.fill(&mut block).expect("patterns do not fail");
+        all.extend_from_slice(&block);
+    }
+    all.truncate(ACCESSES);
+    all
+}
+
+fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Counts) {
+    let backing = match mode {
+        Mode::Native => Backing::native(BASE),
+        Mode::Nested | Mode::Shadow => Backing::nested(BASE, BASE),
+    };
+    let setup = Setup {
+        arrays: vec![Array::new(1, BASE, 16, 4), Array::new(2, BASE, 128, 12)],
+        layout: Layout::uniform(backing),
+        mode,
+        tagged: false,
+    };
+    let mut engine = Engine::new(setup, walker.map(std::slice::from_ref).unwrap_or_default());
+    let begun = Instant::now();
+    engine
+        .run(&mut Stored(trace.chunks(BLOCK)), u64::MAX)
+        .expect("one region");
+    (ACCESSES as f64 / begun.elapsed().as_secs_f64() / 1e6, engine.counts())
+}

@@ -1,0 +1,164 @@
+//! The TLBs in front of the walker: blocks of accesses in, those that need a walk out.
+
+use model::Bytes;
+
+use super::access::Access;
+use super::layout::Layout;
+use super::level::{Array, Item, Level, shifts};
+use super::names::{Names, TooSpread};
+
+/// Accesses that are simulated level by level before the next ones: all data of a block stays in the first-level cache.
+pub const BLOCK: usize = 2048;
+
+/// What became of the accesses at one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelCounts {
+    /// Accesses that asked it.
+    pub lookups: u64,
+    /// Those that did not find their page.
+    pub misses: u64,
+}
+
+/// TLBs of any number of levels. A miss asks the next level, and the page is then brought into all levels that were asked.
+#[derive(Clone, Debug)]
+pub struct Front {
+    layout: Layout,
+    shifts: Vec<u32>,
+    names: Names,
+    levels: Vec<Level>,
+    /// The page and side of the access before, where a repetition is a hit that changes nothing.
+    last: u64,
+    filtered: Vec<bool>,
+    items: Vec<Item>,
+    missed: Vec<Item>,
+    counts: Vec<LevelCounts>,
+}
+
+const NO_PAGE: u64 = u64::MAX;
+
+impl Front {
+    /// Empty TLBs. Arrays whose level is the same are asked together; levels are numbered from 1.
+    pub fn new(arrays: &[Array], layout: Layout) -> Self {
+        let deepest = arrays.iter().map(|array| array.level).max().unwrap_or(0);
+        let level = |number: u8| {
+            let arrays: Vec<&Array> = arrays.iter().filter(|array| array.level == number).collect();
+            Level::new(&arrays, layout.backings())
+        };
+        let levels: Vec<Level> = (1..=deepest).map(level).collect();
+        let filtered =
+            (0..layout.backings().len()).map(|class| levels.first().is_some_and(|level| level.serves(class)));
+        Self {
+            shifts: shifts(layout.backings()),
+            filtered: filtered.collect(),
+            counts: vec![LevelCounts::default(); levels.len()],
+            levels,
+            layout,
+            names: Names::default(),
+            last: NO_PAGE,
+            items: Vec::with_capacity(BLOCK),
+            missed: Vec::with_capacity(BLOCK),
+        }
+    }
+
+    /// Counts so far, by level.
+    pub fn counts(&self) -> &[LevelCounts] {
+        &self.counts
+    }
+
+    /// Begins to count anew; what the TLBs hold stays.
+    pub fn reset_counts(&mut self) {
+        self.counts.fill(LevelCounts::default());
+    }
+
+    /// Translates at most [`BLOCK`] accesses in their order.
+    ///
+    /// # Errors
+    /// If they touch more separate regions than can be named.
+    pub fn block(&mut self, accesses: &[Access]) -> Result<(), TooSpread> {
+        self.items.clear();
+        let seen = if self.layout.is_uniform() {
+            self.pages_of_one_size(accesses)?
+        } else {
+            self.pages_of_many_sizes(accesses)?
+        };
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            let asked = if number == 0 { accesses.len() } else { self.items.len() };
+            self.missed.clear();
+            level.pass(&self.names, &self.items, seen, &mut self.missed);
+            std::mem::swap(&mut self.items, &mut self.missed);
+            self.counts[number].lookups += asked as u64;
+            self.counts[number].misses += self.items.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The accesses of the last block that missed in every level: place in the block, class of backing, and name of the page.
+    pub(super) fn walks(&self) -> impl Iterator<Item = (usize, u8, u32)> {
+        let class = |item: &Item| (item.place(), self.names.page(item.name()).0, item.name());
+        self.items.iter().map(class)
+    }
+
+    fn pages_of_one_size(&mut self, accesses: &[Access]) -> Result<u32, TooSpread> {
+        let (shift, filtered) = (self.shifts[0], self.filtered[0]);
+        let mut seen = 0;
+        for (place, access) in accesses.iter().enumerate() {
+            let page = access.page_and_side(shift);
+            if page == self.last && filtered {
+                continue;
+            }
+            self.last = page;
+            let name = self.names.of(0, access.address() >> shift)?;
+            seen |= 1 << access.side() as u32;
+            self.items.push(Item::new(name, access.side(), place));
+        }
+        Ok(seen)
+    }
+
+    fn pages_of_many_sizes(&mut self, accesses: &[Access]) -> Result<u32, TooSpread> {
+        let mut seen = 0;
+        for (place, access) in accesses.iter().enumerate() {
+            let class = self.layout.class(access.address());
+            let shift = self.shifts[usize::from(class)];
+            // Pages of two classes never have the same numbers and addresses, so a class in free bits keeps them apart.
+            let page = access.page_and_side(shift) ^ u64::from(class) << 52;
+            if page == self.last && self.filtered[usize::from(class)] {
+                continue;
+            }
+            self.last = page;
+            let name = self.names.of(class, access.address() >> shift)?;
+            seen |= 1 << (u32::from(class) * 3 + access.side() as u32);
+            self.items.push(Item::new(name, access.side(), place));
+        }
+        Ok(seen)
+    }
+
+    /// Drops everything, as a switch of address spaces without tags does.
+    pub fn flush(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.drop_if(|_| true));
+        self.last = NO_PAGE;
+    }
+
+    /// Drops the page that holds an address, in every level.
+    ///
+    /// # Errors
+    /// As [`Self::block`].
+    pub fn invalidate(&mut self, address: u64) -> Result<(), TooSpread> {
+        let gone = self.name_at(address)?;
+        self.levels
+            .iter_mut()
+            .for_each(|level| level.drop_if(|name| name == gone));
+        self.last = NO_PAGE;
+        Ok(())
+    }
+
+    /// The name of the page that holds an address.
+    pub(super) fn name_at(&mut self, address: u64) -> Result<u32, TooSpread> {
+        let class = self.layout.class(address);
+        self.names.of(class, address >> self.shifts[usize::from(class)])
+    }
+
+    /// The size of the pages of a class, as entries hold them.
+    pub fn entry(&self, class: u8) -> Bytes {
+        self.layout.backings()[usize::from(class)].entry()
+    }
+}

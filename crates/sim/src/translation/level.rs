@@ -1,0 +1,206 @@
+//! One level of TLBs: its arrays, and which of them holds which pages for which side.
+
+use model::Bytes;
+use model::tlb::Hash;
+
+use super::access::Side;
+use super::layout::{Backing, shift};
+use super::names::Names;
+use super::sets::{Sets, Touch, with_sets};
+use crate::ways::Replacement;
+
+/// Pages of one size in an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The page size.
+    pub page: Bytes,
+    /// The first set that such pages use.
+    pub first: u32,
+    /// The number of sets that they use.
+    pub sets: u32,
+    /// How a page chooses among them; of sets that are no power of two by the remainder.
+    pub hash: Hash,
+}
+
+/// One array of entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// 1 for the level that is asked first.
+    pub level: u8,
+    /// Whose translations it holds.
+    pub sides: Vec<Side>,
+    /// What it holds.
+    pub holds: Vec<Held>,
+    /// Sets in all, at most 65,536.
+    pub sets: u32,
+    /// Entries of a set.
+    pub ways: u32,
+    /// Which entry of a full set goes.
+    pub replacement: Replacement,
+}
+
+impl Array {
+    /// An LRU array for all sides that holds pages of one size, chosen by their low bits.
+    pub fn new(level: u8, page: Bytes, sets: u32, ways: u32) -> Self {
+        Self::shared(level, &[page], sets, ways)
+    }
+
+    /// The same for several page sizes, which share all sets.
+    pub fn shared(level: u8, pages: &[Bytes], sets: u32, ways: u32) -> Self {
+        let held = |&page| Held {
+            page,
+            first: 0,
+            sets,
+            hash: Hash::Linear,
+        };
+        Self {
+            level,
+            sides: Side::ALL.to_vec(),
+            holds: pages.iter().map(held).collect(),
+            sets,
+            ways,
+            replacement: Replacement::Lru,
+        }
+    }
+
+    /// How many pages of a size it can hold at most.
+    pub fn entries(&self, page: Bytes) -> u64 {
+        let held = self.holds.iter().find(|held| held.page == page);
+        held.map_or(0, |held| u64::from(held.sets) * u64::from(self.ways))
+    }
+}
+
+/// What passes from level to level: a page's name, the side, and the place of the access in its block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item(u64);
+
+impl Item {
+    #[inline]
+    pub(super) fn new(name: u32, side: Side, place: usize) -> Self {
+        Self(u64::from(name) | (side as u64) << 32 | (place as u64) << 34)
+    }
+
+    #[inline]
+    pub(super) fn name(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    fn side(self) -> usize {
+        (self.0 >> 32 & 3) as usize
+    }
+
+    /// The place of the access in its block.
+    #[inline]
+    pub(super) fn place(self) -> usize {
+        (self.0 >> 34) as usize
+    }
+}
+
+type Route = Option<(usize, Held)>;
+
+/// All arrays of a level.
+#[derive(Clone, Debug)]
+pub(super) struct Level {
+    stores: Vec<Sets>,
+    /// By class and side.
+    routes: Vec<[Route; 3]>,
+}
+
+impl Level {
+    pub(super) fn new(arrays: &[&Array], backings: &[Backing]) -> Self {
+        let store = |array: &&Array| Sets::new(array.sets, array.ways, array.replacement);
+        let route = |side: Side, page: Bytes| -> Route {
+            arrays.iter().enumerate().find_map(|(number, array)| {
+                let held = array.holds.iter().find(|held| held.page == page)?;
+                array.sides.contains(&side).then_some((number, *held))
+            })
+        };
+        let routes = backings
+            .iter()
+            .map(|backing| Side::ALL.map(|side| route(side, backing.entry())));
+        Self {
+            stores: arrays.iter().map(store).collect(),
+            routes: routes.collect(),
+        }
+    }
+
+    /// Does it hold pages of that class for all sides?
+    pub(super) fn serves(&self, class: usize) -> bool {
+        self.routes[class].iter().all(Option::is_some)
+    }
+
+    /// Looks items up in their order; those that are not held are brought in, and follow in `missed`. `seen` has a bit for
+    /// each class and side that occurs.
+    pub(super) fn pass(&mut self, names: &Names, items: &[Item], seen: u32, missed: &mut Vec<Item>) {
+        match self.only_route(seen) {
+            Some(Some((store, held))) => {
+                with_sets!(&mut self.stores[store], sets => all(sets, held, names, items, missed));
+            }
+            Some(None) => missed.extend_from_slice(items),
+            None => self.each(names, items, missed),
+        }
+    }
+
+    /// The route of all that occurs, if it is the same.
+    fn only_route(&self, seen: u32) -> Option<Route> {
+        let routes = self.routes.iter().flatten().enumerate();
+        let mut seen = routes.filter(|(bit, _)| seen >> bit & 1 == 1).map(|(_, route)| *route);
+        let first = seen.next()?;
+        seen.all(|route| route == first).then_some(first)
+    }
+
+    fn each(&mut self, names: &Names, items: &[Item], missed: &mut Vec<Item>) {
+        for &item in items {
+            let (class, page) = names.page(item.name());
+            let held = match self.routes[usize::from(class)][item.side()] {
+                Some((store, held)) => self.stores[store].touch(set_of(held, page), item.name()),
+                None => false,
+            };
+            if !held {
+                missed.push(item);
+            }
+        }
+    }
+
+    /// Drops the pages that are to go.
+    pub(super) fn drop_if(&mut self, goes: impl Fn(u32) -> bool) {
+        self.stores.iter_mut().for_each(|store| store.drop_if(&goes));
+    }
+}
+
+#[inline]
+fn set_of(held: Held, page: u64) -> usize {
+    let set = if held.sets.is_power_of_two() {
+        held.hash.set(page, held.sets)
+    } else {
+        (page % u64::from(held.sets)) as u32
+    };
+    (held.first + set) as usize
+}
+
+/// All items in one array, without a branch on the outcome.
+fn all(sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Vec<Item>) {
+    let before = missed.len();
+    missed.extend_from_slice(items);
+    let mut kept = before;
+    // Names keep the low 16 bits of page numbers, which is all that linear sets need.
+    let linear = held.hash == Hash::Linear && held.sets.is_power_of_two();
+    let (first, mask) = (held.first as usize, held.sets.wrapping_sub(1) as usize);
+    for &item in items {
+        let set = if linear {
+            first + (item.name() as usize & mask)
+        } else {
+            set_of(held, names.page(item.name()).1)
+        };
+        let is_held = sets.touch(set, item.name());
+        missed[kept] = item;
+        kept += usize::from(!is_held);
+    }
+    missed.truncate(kept);
+}
+
+/// Address bits within an entry of each class.
+pub(super) fn shifts(backings: &[Backing]) -> Vec<u32> {
+    backings.iter().map(|backing| shift(backing.entry())).collect()
+}

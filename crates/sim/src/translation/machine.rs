@@ -1,0 +1,405 @@
+//! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
+
+use model::Bytes;
+use model::tlb::{Hash, Ways};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::access::Side;
+use super::caches::{Cache, PLACES};
+use super::level::{Array, Held};
+use super::radix::WalkCaches;
+use crate::cpus::{self, Cpu, Latencies, PageSize, TlbKind, TlbRow};
+use crate::ways::Replacement;
+
+/// A machine as far as translation needs it. What is `None` has no public source, and is swept.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Its id in the table, or of its file.
+    pub id: String,
+    /// Name for people.
+    pub name: String,
+    /// Its TLBs.
+    pub arrays: Vec<Array>,
+    /// Page sizes it can map, smallest first.
+    pub pages: Vec<Bytes>,
+    /// Levels of its page tables.
+    pub page_levels: u8,
+    /// Can it walk two dimensions?
+    pub nested_paging: Option<bool>,
+    /// Data caches with known geometry.
+    pub caches: Vec<Cache>,
+    /// Is there a further cache whose size is not known?
+    pub has_unknown_cache: bool,
+    /// Page-walk caches.
+    pub walk_caches: Option<WalkCaches>,
+    /// Entries of the nested TLB.
+    pub nested_tlb: Option<u32>,
+    /// Cycles until data is there from each cache, then from memory.
+    pub latencies: [Option<f64>; PLACES],
+    /// Cycles that a first-level miss costs which the second level holds.
+    pub l2_tlb_hit: Option<f64>,
+    /// Cycles of an exit with its handler under shadow paging.
+    pub exit: Option<f64>,
+    /// Where the numbers are published.
+    pub source: Vec<String>,
+    /// How rows of the table were read where they leave a choice.
+    pub readings: Vec<RowReading>,
+}
+
+/// How a row of the table was read where it leaves a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowReading {
+    /// Several page sizes in one array: all of it is open to each, with the ways of its first row.
+    SharedArray,
+    /// Two arrays of one level hold one size: its pages are spread over both by their low bits.
+    Halves,
+    /// Sets that are no power of two are indexed by the remainder.
+    OddSets,
+}
+
+/// Why there is no such machine.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The table has no such id.
+    #[error("`{typed}` is neither a CPU of the table nor a file ending in .toml (CPUs: {known})")]
+    Unknown {
+        /// As typed.
+        typed: String,
+        /// The ids.
+        known: String,
+    },
+    /// The table knows no TLB of it.
+    #[error("{0}: no public source for its TLBs is known; describe them in a TOML file")]
+    NoTlb(String),
+    /// The file is not of that shape.
+    #[error("{file}: {source}")]
+    Toml {
+        /// Its name.
+        file: String,
+        /// With line and column.
+        source: Box<toml::de::Error>,
+    },
+    /// An array that cannot be.
+    #[error(
+        "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536"
+    )]
+    Geometry {
+        /// The machine.
+        place: String,
+        /// Entries.
+        entries: u32,
+        /// Ways.
+        ways: u32,
+    },
+    /// Page-table levels that no CPU has.
+    #[error("{0}: page_levels is {1}, expected 4 or 5")]
+    Levels(String, u8),
+}
+
+/// A machine file: each field that is missing is that of `like`, or not known.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Typed {
+    like: Option<String>,
+    name: Option<String>,
+    page_levels: Option<u8>,
+    page_sizes: Option<Vec<PageSize>>,
+    tlb: Option<Vec<TlbRow>>,
+    cache: Option<Vec<cpus::Cache>>,
+    latency_cycles: Option<FileLatencies>,
+    l2_tlb_hit_cycles: Option<f64>,
+    exit_cycles: Option<f64>,
+    walk_caches: Option<WalkCaches>,
+    nested_tlb: Option<u32>,
+    nested_paging: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct FileLatencies {
+    l1: Option<f64>,
+    l2: Option<f64>,
+    l3: Option<f64>,
+    mem: Option<f64>,
+}
+
+impl Machine {
+    /// A CPU of the table, by its id or by the part after its maker's word (`x5560` for `xeon-x5560`).
+    ///
+    /// # Errors
+    /// If there is none, or its TLBs are not known.
+    pub fn by_id(typed: &str) -> Result<Self, MachineError> {
+        let wanted = typed.to_ascii_lowercase();
+        let is_it = |cpu: &&Cpu| cpu.id == wanted || cpu.id.ends_with(&format!("-{wanted}"));
+        match cpus::table().iter().find(is_it) {
+            Some(cpu) => Self::of_cpu(cpu),
+            None => Err(MachineError::Unknown {
+                typed: typed.to_owned(),
+                known: known().join(", "),
+            }),
+        }
+    }
+
+    /// A row of the CPU table.
+    ///
+    /// # Errors
+    /// If its TLBs are not known.
+    pub fn of_cpu(cpu: &Cpu) -> Result<Self, MachineError> {
+        if cpu.tlb.is_empty() {
+            return Err(MachineError::NoTlb(cpu.id.clone()));
+        }
+        let file = Typed {
+            name: Some(cpu.name.clone()),
+            page_levels: cpu.page_levels,
+            page_sizes: cpu.page_sizes.clone(),
+            tlb: Some(cpu.tlb.clone()),
+            cache: Some(cpu.caches.clone()),
+            latency_cycles: Some(FileLatencies::of(cpu.latency_cycles)),
+            l2_tlb_hit_cycles: cpu.l2tlb_hit_penalty_cycles,
+            nested_paging: cpu.virt.map(|virt| virt.nested_paging),
+            ..Typed::default()
+        };
+        file.machine(&cpu.id, cpu.source.clone())
+    }
+
+    /// The text of a machine file, which errors call `name`.
+    ///
+    /// # Errors
+    /// With line and column, if it is not of that shape; and as [`Self::by_id`] for its `like`.
+    pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
+        let file: Typed = toml::from_str(text).map_err(|source| MachineError::Toml {
+            file: name.to_owned(),
+            source: Box::new(source),
+        })?;
+        let like = file.like.as_deref().map(Self::by_id).transpose()?;
+        let has_caches = file.cache.is_some();
+        let given = file.machine(name, vec![name.to_owned()])?;
+        Ok(match like {
+            Some(like) => like.with(given, has_caches),
+            None if given.arrays.is_empty() => return Err(MachineError::NoTlb(name.to_owned())),
+            None => given,
+        })
+    }
+
+    /// This machine with what another one knows better.
+    fn with(self, given: Self, has_caches: bool) -> Self {
+        let mut latencies = self.latencies;
+        for (place, known) in given.latencies.into_iter().enumerate() {
+            latencies[place] = known.or(latencies[place]);
+        }
+        let new_arrays = !given.arrays.is_empty();
+        Self {
+            id: given.id,
+            name: if given.name.is_empty() { self.name } else { given.name },
+            arrays: if new_arrays { given.arrays } else { self.arrays },
+            readings: if new_arrays { given.readings } else { self.readings },
+            pages: if given.pages.is_empty() {
+                self.pages
+            } else {
+                given.pages
+            },
+            page_levels: if given.page_levels == 0 {
+                self.page_levels
+            } else {
+                given.page_levels
+            },
+            nested_paging: given.nested_paging.or(self.nested_paging),
+            has_unknown_cache: if has_caches {
+                given.has_unknown_cache
+            } else {
+                self.has_unknown_cache
+            },
+            caches: if has_caches { given.caches } else { self.caches },
+            walk_caches: given.walk_caches.or(self.walk_caches),
+            nested_tlb: given.nested_tlb.or(self.nested_tlb),
+            latencies,
+            l2_tlb_hit: given.l2_tlb_hit.or(self.l2_tlb_hit),
+            exit: given.exit.or(self.exit),
+            source: self.source.into_iter().chain(given.source).collect(),
+        }
+    }
+
+    /// Entries that hold a page size for loads: each level's.
+    pub fn entries(&self, page: Bytes) -> Vec<u64> {
+        let deepest = self.arrays.iter().map(|array| array.level).max().unwrap_or(0);
+        let loads = |level: u8| {
+            let arrays = self.arrays.iter().filter(move |array| array.level == level);
+            arrays
+                .filter(|array| array.sides.contains(&Side::Load))
+                .map(|array| array.entries(page))
+                .sum()
+        };
+        (1..=deepest).map(loads).collect()
+    }
+
+    /// What the TLBs cover at most with pages of a size.
+    pub fn reach(&self, page: Bytes) -> Bytes {
+        Bytes(self.entries(page).into_iter().max().unwrap_or(0).saturating_mul(page.0))
+    }
+}
+
+/// Ids of the CPUs whose TLBs are known.
+pub fn known() -> Vec<&'static str> {
+    let known = cpus::table().iter().filter(|cpu| !cpu.tlb.is_empty());
+    known.map(|cpu| cpu.id.as_str()).collect()
+}
+
+impl FileLatencies {
+    fn of(table: Latencies) -> Self {
+        let Latencies { l1, l2, l3, mem } = table;
+        Self { l1, l2, l3, mem }
+    }
+}
+
+impl Typed {
+    fn machine(self, id: &str, source: Vec<String>) -> Result<Machine, MachineError> {
+        let mut readings = Vec::new();
+        let levels = self.page_levels.unwrap_or(if self.like.is_some() { 0 } else { 4 });
+        if !matches!(levels, 0 | 4 | 5) {
+            return Err(MachineError::Levels(id.to_owned(), levels));
+        }
+        let arrays = arrays(id, &self.tlb.unwrap_or_default(), &mut readings)?;
+        let mut pages: Vec<Bytes> = self
+            .page_sizes
+            .unwrap_or_default()
+            .into_iter()
+            .map(|page| page.0)
+            .collect();
+        pages.sort_unstable();
+        readings.sort_unstable();
+        readings.dedup();
+        let rows = self.cache.unwrap_or_default();
+        let rows: Vec<&cpus::Cache> = rows.iter().filter(|row| row.kind != "instruction").collect();
+        let caches: Vec<Cache> = rows.iter().map_while(|row| cache(row)).collect();
+        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles.unwrap_or_default();
+        Ok(Machine {
+            id: id.to_owned(),
+            name: self.name.unwrap_or_default(),
+            arrays,
+            pages,
+            page_levels: levels,
+            nested_paging: self.nested_paging,
+            has_unknown_cache: caches.len() < rows.len(),
+            caches,
+            walk_caches: self.walk_caches,
+            nested_tlb: self.nested_tlb,
+            latencies: [l1, l2, l3, mem],
+            l2_tlb_hit: self.l2_tlb_hit_cycles,
+            exit: self.exit_cycles,
+            source,
+            readings,
+        })
+    }
+}
+
+/// Bytes of a line in all caches of the table.
+const LINE: u64 = 64;
+
+fn cache(row: &cpus::Cache) -> Option<Cache> {
+    let lines = row.kib? * 1024 / LINE;
+    let ways = match row.ways? {
+        Ways::Count(ways) => ways,
+        Ways::Full => u32::try_from(lines).ok()?,
+    };
+    let sets = u32::try_from(lines / u64::from(ways.max(1))).ok()?;
+    (sets > 0 && ways > 0).then_some(Cache { sets, ways })
+}
+
+fn sides(kind: TlbKind) -> Vec<Side> {
+    match kind {
+        TlbKind::Data => vec![Side::Load, Side::Store],
+        TlbKind::DataLoad => vec![Side::Load],
+        TlbKind::DataStore => vec![Side::Store],
+        TlbKind::Instruction => vec![Side::Fetch],
+        TlbKind::Unified => Side::ALL.to_vec(),
+    }
+}
+
+/// The arrays that rows describe: rows of one group are one array, and so are two rows of one level and kind that share a size.
+fn arrays(place: &str, rows: &[TlbRow], readings: &mut Vec<RowReading>) -> Result<Vec<Array>, MachineError> {
+    let mut arrays: Vec<(&TlbRow, Array)> = Vec::new();
+    for row in rows {
+        let new = array(place, row, readings)?;
+        let same = arrays
+            .iter_mut()
+            .find(|(first, array)| match (&first.group, &row.group) {
+                (Some(one), Some(other)) => one == other,
+                (None, None) => {
+                    first.level == row.level && first.kind == row.kind && array.ways == new.ways && shares(array, &new)
+                }
+                _ => false,
+            });
+        match same {
+            Some((first, array)) if first.group.is_some() => {
+                readings.push(RowReading::SharedArray);
+                let (first, sets) = (0, array.sets);
+                array
+                    .holds
+                    .extend(new.holds.into_iter().map(|held| Held { first, sets, ..held }));
+            }
+            Some((_, array)) => {
+                readings.push(RowReading::Halves);
+                join(array, new);
+            }
+            None => arrays.push((row, new)),
+        }
+    }
+    Ok(arrays.into_iter().map(|(_, array)| array).collect())
+}
+
+fn shares(array: &Array, other: &Array) -> bool {
+    let holds = |page: Bytes| array.holds.iter().any(|held| held.page == page);
+    other.holds.iter().any(|held| holds(held.page))
+}
+
+/// The second array's sets behind the first's; sizes that both hold use them all.
+fn join(array: &mut Array, other: Array) {
+    for held in other.holds {
+        match array.holds.iter_mut().find(|known| known.page == held.page) {
+            Some(known) => known.sets += held.sets,
+            None => array.holds.push(Held {
+                first: array.sets + held.first,
+                ..held
+            }),
+        }
+    }
+    array.sets += other.sets;
+}
+
+fn array(place: &str, row: &TlbRow, readings: &mut Vec<RowReading>) -> Result<Array, MachineError> {
+    let ways = match row.ways {
+        Some(Ways::Count(ways)) => ways,
+        Some(Ways::Full) | None => row.entries,
+    };
+    let sets = row.entries.checked_div(ways).unwrap_or(0);
+    if sets == 0 || sets * ways != row.entries || sets > 65_536 {
+        return Err(MachineError::Geometry {
+            place: place.to_owned(),
+            entries: row.entries,
+            ways,
+        });
+    }
+    if !sets.is_power_of_two() {
+        readings.push(RowReading::OddSets);
+    }
+    let held = |page: &PageSize| Held {
+        page: page.0,
+        first: 0,
+        sets,
+        hash: Hash::Linear,
+    };
+    Ok(Array {
+        level: row.level,
+        sides: sides(row.kind),
+        holds: row.pages.iter().map(held).collect(),
+        sets,
+        ways,
+        replacement: Replacement::Lru,
+    })
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

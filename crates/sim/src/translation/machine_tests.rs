@@ -1,0 +1,98 @@
+//! Every CPU of the table can be simulated, and files say what is different.
+
+use model::Bytes;
+
+use super::{Machine, MachineError, RowReading, known};
+use crate::translation::{Cache, WalkCaches};
+
+const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
+
+#[test]
+fn every_cpu_with_known_tlbs_is_a_machine() {
+    assert_eq!(known().len(), 12);
+    for id in known() {
+        let machine = Machine::by_id(id).expect(id);
+        assert!(machine.entries(SIZES[0])[0] > 0, "{id}");
+        assert!(machine.walk_caches.is_none(), "{id}: no table has them");
+        assert!(matches!(machine.page_levels, 4 | 5), "{id}");
+    }
+    for id in ["x5560", "8452Y", "gold-6330", "opteron-885"] {
+        assert!(
+            Machine::by_id(id).is_ok_and(|machine| machine.id.ends_with(&id.to_lowercase())),
+            "{id}"
+        );
+    }
+}
+
+#[test]
+fn entries_are_those_that_hardware_has_not_those_that_rows_add_up_to() {
+    let entries = |id: &str| SIZES.map(|page| Machine::by_id(id).expect(id).entries(page));
+    assert_eq!(entries("xeon-8452y"), [[64, 2048], [32, 1024], [8, 1024]]);
+    assert_eq!(entries("epyc-9654"), [[72, 3072], [72, 3072], [72, 64]]);
+    assert_eq!(entries("opteron-885"), [[32, 512], [8, 0], [0, 0]]);
+    assert_eq!(entries("xeon-x5560"), [[64, 512], [32, 0], [0, 0]]);
+    assert_eq!(entries("neoverse-n1")[0], [48, 1280]);
+    let reach = |id: &str, page: usize| Machine::by_id(id).expect(id).reach(SIZES[page]);
+    assert_eq!(
+        (reach("opteron-885", 1), reach("xeon-x5560", 1)),
+        (Bytes::mib(16), Bytes::mib(64))
+    );
+    let spr = Machine::by_id("8452y").expect("known");
+    assert_eq!(spr.readings, [RowReading::Halves]);
+    assert!(spr.has_unknown_cache && spr.caches.len() == 2);
+}
+
+#[test]
+fn a_file_says_what_differs_from_a_cpu() {
+    let text = "like = 'xeon-8452y'\nwalk_caches = [32, 8, 4, 2]\nl2_tlb_hit_cycles = 7\n\
+                [latency_cycles]\nl1 = 5\n[[cache]]\nlevel = 1\nkind = 'data'\nkib = 32\nways = 8\n";
+    let machine = Machine::parse("mine.toml", text).expect("a machine");
+    assert_eq!(machine.walk_caches, Some(WalkCaches([32, 8, 4, 2])));
+    assert_eq!(
+        (machine.latencies[0], machine.latencies[1], machine.l2_tlb_hit),
+        (Some(5.0), None, Some(7.0))
+    );
+    assert_eq!(machine.caches, [Cache { sets: 64, ways: 8 }]);
+    assert_eq!((machine.entries(SIZES[0]), machine.page_levels), (vec![64, 2048], 5));
+    assert!(machine.name.contains("8452Y") && machine.source.last().is_some_and(|last| last == "mine.toml"));
+}
+
+#[test]
+fn a_whole_machine_can_be_in_a_file() {
+    let text = "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 4\n\
+                [[tlb]]\nlevel = 2\nkind = 'unified'\npages = ['4K', '2M']\nentries = 1536\nways = 12\n";
+    let machine = Machine::parse("own.toml", text).expect("a machine");
+    assert_eq!(
+        (machine.entries(SIZES[0]), machine.entries(SIZES[1])),
+        (vec![64, 1536], vec![0, 1536])
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_line() {
+    for (text, words) in [
+        ("page_levls = 4\n", &["bad.toml", "line 1", "page_levls"][..]),
+        ("like = 'xeon-9999'\n", &["xeon-9999", "xeon-8452y"]),
+        (
+            "page_levels = 7\nlike = 'skylake-sp'\n",
+            &["bad.toml", "page_levels is 7"],
+        ),
+        ("name = 'none'\n", &["bad.toml", "TLB"]),
+        (
+            "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4']\nentries = 64\nways = 4\n",
+            &["bad.toml", "line 4", "unit"],
+        ),
+        (
+            "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 64\nways = 5\n",
+            &["bad.toml", "64", "5 ways"],
+        ),
+        (
+            "[[tlb]]\nlevel = 1\nkind = 'data'\npages = ['4K']\nentries = 0\nways = 0\n",
+            &["bad.toml", "0 entries"],
+        ),
+    ] {
+        let error = Machine::parse("bad.toml", text).expect_err(text).to_string();
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+    }
+    assert!(matches!(Machine::by_id("neoverse-v1"), Err(MachineError::NoTlb(_))));
+}

@@ -1,0 +1,41 @@
+//! Address translation simulated access by access: TLBs of any geometry, page walks natively, nested and with shadow paging.
+//!
+//! Accesses pass through stages in blocks: a filter for repeated pages, each TLB level, then the walks of what missed. All
+//! of it is exact for the geometry that it is given; nothing here reads a file or a clock.
+
+mod access;
+mod caches;
+mod engine;
+mod front;
+#[cfg(test)]
+mod front_tests;
+mod layout;
+mod level;
+pub mod machine;
+mod names;
+pub mod patterns;
+mod radix;
+mod random;
+mod recency;
+#[cfg(test)]
+mod reference;
+mod sets;
+mod shadow;
+pub mod study;
+pub mod trace;
+#[cfg(test)]
+mod walk_tests;
+mod walker;
+
+pub use access::{ADDRESS_BITS, Access, Side};
+pub use caches::{Cache, PLACES};
+pub use engine::{Accesses, Counts, Engine, Event, Mode, Setup};
+pub use front::{BLOCK, Front, LevelCounts};
+pub use layout::{Backing, Layout, MOST_BACKINGS};
+pub use level::{Array, Held};
+pub use names::TooSpread;
+pub use radix::WalkCaches;
+pub use shadow::Exits;
+pub use walker::{WalkCounts, WalkerSpec};
+
+pub use crate::ways::Replacement;

@@ -1,0 +1,112 @@
+//! Names of pages: 32 bits that stand for a page of any size, so that tags of TLBs are short and exact.
+
+use std::collections::HashMap;
+
+/// Bits of a page number that a name keeps; the others become the number of a region.
+const LOW: u32 = 16;
+/// Regions looked up without a hash map.
+const RECENT: usize = 1024;
+
+/// More regions of 65,536 pages are touched than 32 bits can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the accesses touch more than 65,535 separate regions of 65,536 pages (256 MiB of 4 KiB pages each)")]
+pub struct TooSpread;
+
+/// The names given out so far. Memory grows with the regions that were touched, never with the accesses.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    last: (u64, u32),
+    recent: Vec<(u64, u32)>,
+    all: HashMap<u64, u32>,
+    keys: Vec<u64>,
+}
+
+const NONE: u64 = u64::MAX;
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            last: (NONE, 0),
+            recent: vec![(NONE, 0); RECENT],
+            all: HashMap::new(),
+            // The name 0 stands for an empty place, so region 0 is nobody's.
+            keys: vec![NONE],
+        }
+    }
+}
+
+impl Names {
+    /// The name of a page of a class (a small number, such as that of its size).
+    #[inline]
+    pub(super) fn of(&mut self, class: u8, page: u64) -> Result<u32, TooSpread> {
+        let region = page >> LOW | u64::from(class) << 56;
+        if region != self.last.0 {
+            self.last = (region, self.region(region)?);
+        }
+        Ok(self.last.1 | page as u32 & ((1 << LOW) - 1))
+    }
+
+    /// Class and page of a name.
+    #[inline]
+    pub(super) fn page(&self, name: u32) -> (u8, u64) {
+        let region = self.keys[(name >> LOW) as usize];
+        let page = (region & ((1 << 56) - 1)) << LOW | u64::from(name & ((1 << LOW) - 1));
+        ((region >> 56) as u8, page)
+    }
+
+    #[inline]
+    fn region(&mut self, region: u64) -> Result<u32, TooSpread> {
+        let place = (region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        let recent = self.recent[place];
+        if recent.0 == region {
+            return Ok(recent.1);
+        }
+        let base = self.numbered(region)?;
+        self.recent[place] = (region, base);
+        Ok(base)
+    }
+
+    fn numbered(&mut self, region: u64) -> Result<u32, TooSpread> {
+        if let Some(&base) = self.all.get(&region) {
+            return Ok(base);
+        }
+        let number = u32::try_from(self.keys.len())
+            .ok()
+            .filter(|&number| number >> (32 - LOW) == 0);
+        let base = number.ok_or(TooSpread)? << LOW;
+        self.keys.push(region);
+        self.all.insert(region, base);
+        Ok(base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Names, TooSpread};
+
+    #[test]
+    fn names_differ_where_page_or_class_do_and_lead_back() {
+        let mut names = Names::default();
+        let pages = [(0, 0), (1, 0), (0, 65_535), (0, 65_536), (2, 1 << 40)];
+        let given: Vec<u32> = pages
+            .iter()
+            .map(|&(class, page)| names.of(class, page).expect("a name"))
+            .collect();
+        for (at, &(class, page)) in pages.iter().enumerate() {
+            assert_eq!(names.page(given[at]), (class, page));
+            assert_eq!(names.of(class, page), Ok(given[at]));
+            assert_eq!(given.iter().filter(|&&name| name == given[at]).count(), 1);
+            assert_ne!(given[at], 0);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_named_is_an_error() {
+        let mut names = Names::default();
+        for region in 0..65_535 {
+            names.of(0, region << 16).expect("a name");
+        }
+        assert_eq!(names.of(0, 65_535 << 16), Err(TooSpread));
+        assert!(names.of(0, 7 << 16).is_ok());
+    }
+}

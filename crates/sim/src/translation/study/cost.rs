@@ -1,0 +1,242 @@
+//! From counts to cycles: latencies that are known, and ranges for those that are not.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Cycles, Range};
+use crate::cpus;
+use crate::translation::caches::PLACES;
+use crate::translation::engine::Counts;
+use crate::translation::machine::Machine;
+
+/// What may have no public source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unknown {
+    /// Sizes of page-walk caches and nested TLB: entries that lead to page tables.
+    WalkCaches,
+    /// Cycles of a first-level TLB miss that the second level holds.
+    L2TlbHit,
+    /// Latency of the first-level cache, in cycles.
+    L1Latency,
+    /// Latency of the second-level cache, in cycles.
+    L2Latency,
+    /// Latency of the third-level cache, in cycles.
+    L3Latency,
+    /// Latency of memory, in cycles; where the last cache's size is not known from that cache's latency on.
+    MemoryLatency,
+    /// Cycles of an exit and its handler.
+    Exit,
+    /// Cycles of an instruction that does not wait for memory (predictions).
+    Instruction,
+    /// Misses that are waited for at a time (predictions).
+    Overlap,
+    /// What the TLBs held before each window: nothing, or what the window before left (predictions).
+    HeldBefore,
+}
+
+/// The values that stand for one unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sweep {
+    /// What is not known.
+    pub unknown: Unknown,
+    /// Its values.
+    pub values: Range,
+}
+
+/// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
+const L2_TLB_HIT: Range = Range {
+    low: 3.0,
+    middle: 7.0,
+    high: 20.0,
+};
+/// What an exit may cost. 1,650: a VMCALL and back on Sandy Bridge-E without any work; ten times that for one whose handler works.
+const EXIT: Range = Range {
+    low: 1650.0,
+    middle: 5000.0,
+    high: 16_500.0,
+};
+
+/// All cycles that cases are weighed with: each a range, or one value where it is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weights {
+    places: [Range; PLACES],
+    l2_tlb_hit: Range,
+    exit: Range,
+    /// Unknowns by number: caches in order, memory, TLB hit, exit.
+    known: [bool; DIMENSIONS],
+}
+
+/// Numbers that may be unknown: the latencies of all places, a TLB hit, an exit.
+pub(super) const DIMENSIONS: usize = PLACES + 2;
+
+/// Where each dimension stands: 0 low, 1 middle, 2 high.
+pub(super) type Point = [u8; DIMENSIONS];
+/// Everything in the middle.
+pub(super) const MIDDLE: Point = [1; DIMENSIONS];
+
+impl Range {
+    fn exactly(value: f64) -> Self {
+        Self {
+            low: value,
+            middle: value,
+            high: value,
+        }
+    }
+
+    pub(super) fn at(self, position: u8) -> f64 {
+        match position {
+            0 => self.low,
+            1 => self.middle,
+            _ => self.high,
+        }
+    }
+
+    /// The range that holds all values, with a given one in the middle.
+    pub(super) fn of(middle: f64, values: impl Iterator<Item = f64>) -> Self {
+        let start = Self::exactly(middle);
+        values.fold(start, |range, value| Self {
+            low: range.low.min(value),
+            high: range.high.max(value),
+            ..range
+        })
+    }
+}
+
+/// The values that the CPUs of the table have.
+fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {
+    let mut values: Vec<f64> = cpus::table()
+        .iter()
+        .filter_map(|cpu| latency(&cpu.latency_cycles))
+        .collect();
+    values.sort_by(f64::total_cmp);
+    match values.as_slice() {
+        [] => Range::default(),
+        [low, ..] => Range {
+            low: *low,
+            middle: values[values.len() / 2],
+            high: values[values.len() - 1],
+        },
+    }
+}
+
+impl Weights {
+    pub(super) fn of(machine: &Machine) -> Self {
+        let known = machine.latencies;
+        let table = [
+            of_table(|latencies| latencies.l1),
+            of_table(|latencies| latencies.l2),
+            of_table(|latencies| latencies.l3),
+            of_table(|latencies| latencies.mem),
+        ];
+        let mut places: [Range; PLACES] =
+            std::array::from_fn(|place| known[place].map_or(table[place], Range::exactly));
+        let last = PLACES - 1;
+        let mut is_known = known.map(|latency| latency.is_some());
+        if machine.has_unknown_cache && machine.caches.len() < last {
+            places[last].low = places[machine.caches.len()].low;
+            is_known[last] = false;
+        }
+        Self {
+            places,
+            l2_tlb_hit: machine.l2_tlb_hit.map_or(L2_TLB_HIT, Range::exactly),
+            exit: machine.exit.map_or(EXIT, Range::exactly),
+            known: [
+                is_known[0],
+                is_known[1],
+                is_known[2],
+                is_known[3],
+                machine.l2_tlb_hit.is_some(),
+                machine.exit.is_some(),
+            ],
+        }
+    }
+
+    /// The name of a dimension, if it is not known.
+    pub(super) fn unknown(&self, dimension: usize) -> Option<Unknown> {
+        const NAMES: [Unknown; DIMENSIONS] = [
+            Unknown::L1Latency,
+            Unknown::L2Latency,
+            Unknown::L3Latency,
+            Unknown::MemoryLatency,
+            Unknown::L2TlbHit,
+            Unknown::Exit,
+        ];
+        (!self.known[dimension]).then_some(NAMES[dimension])
+    }
+
+    /// Cycles until data is there from a place, at a point.
+    pub(super) fn latency(&self, place: usize, point: &Point) -> f64 {
+        self.places[place].at(point[place])
+    }
+
+    /// Cycles of a second-level TLB hit, at a point.
+    pub(super) fn tlb_hit(&self, point: &Point) -> f64 {
+        self.l2_tlb_hit.at(point[PLACES])
+    }
+
+    /// The range of a dimension.
+    pub(super) fn range(&self, dimension: usize) -> Range {
+        match dimension {
+            place if place < PLACES => self.places[place],
+            PLACES => self.l2_tlb_hit,
+            _ => self.exit,
+        }
+    }
+
+    /// Cycles by cause at one point, for one walker: data, TLB, walks, exits.
+    pub(super) fn causes(&self, counts: &Counts, walker: usize, point: &Point) -> [f64; 4] {
+        let accesses = counts.accesses.max(1) as f64;
+        let latency = |place: usize| self.places[place].at(point[place]);
+        let lines = |lines: &[u64; PLACES]| {
+            (0..PLACES)
+                .map(|place| lines[place] as f64 * latency(place))
+                .sum::<f64>()
+        };
+        let walks = counts.walkers.get(walker).copied().unwrap_or_default();
+        let asked: u64 = counts
+            .levels
+            .iter()
+            .skip(1)
+            .map(|level| level.lookups - level.misses)
+            .sum();
+        let cycles = [
+            lines(&walks.data_lines),
+            asked as f64 * self.l2_tlb_hit.at(point[PLACES]),
+            lines(&walks.table_lines),
+            counts.exits.total() as f64 * self.exit.at(point[PLACES + 1]),
+        ];
+        cycles.map(|cycles| cycles / accesses)
+    }
+
+    /// Every corner of what is not known; what is known stays in the middle.
+    pub(super) fn corners(&self) -> Vec<Point> {
+        let unknown: Vec<usize> = (0..DIMENSIONS).filter(|&dimension| !self.known[dimension]).collect();
+        let corner = |number: usize| {
+            let mut point = MIDDLE;
+            for (bit, &dimension) in unknown.iter().enumerate() {
+                point[dimension] = if number >> bit & 1 == 1 { 2 } else { 0 };
+            }
+            point
+        };
+        (0..1 << unknown.len()).map(corner).collect()
+    }
+}
+
+impl Cycles {
+    /// From the causes at the middle and at all other points.
+    pub(super) fn of(middle: [f64; 4], all: &[[f64; 4]]) -> Self {
+        let range = |cause: usize| Range::of(middle[cause], all.iter().map(|causes| causes[cause]));
+        Self {
+            data: range(0),
+            tlb: range(1),
+            walks: range(2),
+            exits: range(3),
+        }
+    }
+
+    /// All of them, in the middle of the sweep.
+    pub fn middle(&self) -> f64 {
+        self.data.middle + self.tlb.middle + self.walks.middle + self.exits.middle
+    }
+}

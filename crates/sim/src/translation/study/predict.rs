@@ -1,0 +1,345 @@
+//! What huge pages would save a traced program, with what the trace and the CPU table leave open.
+
+use model::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cost::{MIDDLE, Point, Sweep, Unknown, Weights};
+use super::replay::{Part, Replay, Replayed};
+use super::{MachineFacts, Range, Sensitivity, Setting};
+use crate::translation::caches::PLACES;
+use crate::translation::engine::Mode;
+use crate::translation::machine::Machine;
+use crate::translation::random::Chance;
+use crate::translation::trace::own::Head;
+
+/// The result: `hugewise predict`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    /// The machine that is predicted for.
+    pub machine: MachineFacts,
+    /// The trace: its file, or the program that was traced.
+    pub input: String,
+    /// How the trace was made, if it says so.
+    pub capture: Option<Head>,
+    /// Windows of the program's run; none of a trace without gaps.
+    pub windows: u64,
+    /// Loads and stores that were counted.
+    pub accesses: u64,
+    /// Instructions per load or store; none where the trace has no instructions.
+    pub instructions_per_access: Option<f64>,
+    /// What was swept.
+    pub unknown: Vec<Sweep>,
+    /// For each mode and page size.
+    pub rows: Vec<Row>,
+}
+
+/// One mode with its pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Who translates, with which pages.
+    pub setting: Setting,
+    /// By TLB level: misses per access. The last one is walked.
+    pub miss_rates: Vec<f64>,
+    /// Time relative to base pages without a hypervisor.
+    pub relative: Range,
+    /// Share of time that is saved against base pages in the same mode.
+    pub saves: Range,
+    /// What each unknown alone does to `saves`.
+    pub sensitivity: Vec<Sensitivity>,
+}
+
+/// Core cycles of an instruction that does not wait for memory: four at a time and more on wide cores, one on simple code.
+const INSTRUCTION: Range = Range {
+    low: 0.2,
+    middle: 0.5,
+    high: 1.0,
+};
+/// Misses that are waited for at a time: one in a chain of loads; what out-of-order cores reach on independent ones.
+const OVERLAP: Range = Range {
+    low: 1.0,
+    middle: 2.0,
+    high: 6.0,
+};
+/// Instructions per access, where the trace has none: the usual mix.
+const USUAL_INSTRUCTIONS: f64 = 3.0;
+/// Resamples behind an interval.
+const RESAMPLES: usize = 400;
+
+/// One choice of everything that is not known.
+#[derive(Clone, Copy)]
+struct Corner {
+    point: Point,
+    walker: usize,
+    instruction: u8,
+    overlap: u8,
+    /// Did TLBs hold nothing before each window?
+    forgets: bool,
+}
+
+/// The settings that are predicted on a machine: every page natively, and those pairs behind a hypervisor.
+pub fn settings(machine: &Machine) -> Vec<Setting> {
+    let has = |page: &Bytes| machine.pages.is_empty() || machine.pages.contains(page);
+    let pages: Vec<Bytes> = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)]
+        .into_iter()
+        .filter(has)
+        .collect();
+    let setting = |mode: Mode, guest_page: Bytes, host_page: Option<Bytes>| Setting {
+        mode,
+        guest_page,
+        host_page,
+    };
+    let native = pages.iter().map(|&page| setting(Mode::Native, page, None));
+    let pairs = |mode: Mode| {
+        let all = pages
+            .iter()
+            .flat_map(|&guest| pages.iter().map(move |&host| (guest, host)));
+        let usual = all.filter(|(guest, host)| guest == host || guest.0.max(host.0) == Bytes::mib(2).0);
+        usual.map(move |(guest, host)| setting(mode, guest, Some(host)))
+    };
+    let nested = (machine.nested_paging != Some(false)).then(|| pairs(Mode::Nested));
+    let shadow = pairs(Mode::Shadow).filter(|setting| Some(setting.guest_page) == setting.host_page);
+    native.chain(nested.into_iter().flatten()).chain(shadow).collect()
+}
+
+impl Replay {
+    /// What the parts of a trace say of each setting.
+    pub fn prediction(&self, input: String, capture: Option<Head>, replayed: &Replayed) -> Prediction {
+        let parts = &replayed.parts;
+        let accesses: u64 = parts.iter().map(|part| part.counts[0].accesses).sum();
+        let instructions: f64 = parts.iter().map(|part| part.instructions).sum();
+        let model = Model::of(self, parts, instructions > 0.0);
+        Prediction {
+            machine: MachineFacts::of(&self.machine),
+            input,
+            capture,
+            windows: replayed.windows,
+            accesses,
+            instructions_per_access: (instructions > 0.0).then(|| instructions / accesses as f64),
+            unknown: self.unknown().into_iter().filter(is_in_model).chain(swept()).collect(),
+            rows: (0..self.settings.len()).map(|place| model.row(place)).collect(),
+        }
+    }
+}
+
+/// First-level hits are part of an instruction, and exits are in no trace.
+fn is_in_model(sweep: &Sweep) -> bool {
+    sweep.unknown != Unknown::Exit
+}
+
+fn swept() -> [Sweep; 2] {
+    let sweep = |unknown, values| Sweep { unknown, values };
+    [
+        sweep(Unknown::Instruction, INSTRUCTION),
+        sweep(Unknown::Overlap, OVERLAP),
+    ]
+}
+
+/// The times of all parts under any choice.
+struct Model<'a> {
+    settings: &'a [Setting],
+    parts: &'a [Part],
+    weights: Weights,
+    corners: Vec<Corner>,
+    walkers: usize,
+    has_instructions: bool,
+    /// Places of parts, drawn with replacement.
+    resamples: Vec<Vec<usize>>,
+}
+
+impl<'a> Model<'a> {
+    fn of(replay: &'a Replay, parts: &'a [Part], has_instructions: bool) -> Self {
+        let weights = Weights::of(&replay.machine);
+        let walkers = parts[0].counts[0].walkers.len();
+        let mut corners = Vec::new();
+        for point in weights.corners() {
+            for walker in 0..walkers {
+                for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+                    corners.extend([false, true].map(|forgets| Corner {
+                        point,
+                        walker,
+                        instruction,
+                        overlap,
+                        forgets,
+                    }));
+                }
+            }
+        }
+        let mut chance = Chance::new(1);
+        let count = parts.len() as u64;
+        let mut draw = || (0..count).map(|_| chance.below(count) as usize).collect();
+        Self {
+            settings: &replay.settings,
+            parts,
+            weights,
+            corners,
+            walkers,
+            has_instructions,
+            resamples: (0..RESAMPLES).map(|_| draw()).collect(),
+        }
+    }
+
+    fn middle(forgets: bool) -> Corner {
+        Corner {
+            point: MIDDLE,
+            walker: 0,
+            instruction: 1,
+            overlap: 1,
+            forgets,
+        }
+    }
+
+    fn row(&self, place: usize) -> Row {
+        let setting = self.settings[place];
+        let base = |mode: Mode| {
+            let first = self.settings.iter().position(|other| other.mode == mode);
+            first.unwrap_or(0)
+        };
+        let rate = |level: usize| {
+            let misses = |part: &Part| {
+                let counts = &part.counts[place];
+                counts.levels[level].misses as f64 / counts.accesses.max(1) as f64
+            };
+            self.mean(&self.parts.iter().map(misses).collect::<Vec<f64>>())
+        };
+        let levels = self.parts[0].counts[place].levels.len();
+        let own = base(setting.mode);
+        let saves = if own == place {
+            Range::default()
+        } else {
+            self.range(place, own).saved()
+        };
+        Row {
+            setting,
+            miss_rates: (0..levels).map(rate).collect(),
+            relative: self.range(place, base(Mode::Native)),
+            saves,
+            sensitivity: if own == place {
+                Vec::new()
+            } else {
+                self.sensitivity(place, own)
+            },
+        }
+    }
+
+    /// Time relative to another setting: in the middle, and the ends of the 95 % intervals at the corners that lie farthest out.
+    fn range(&self, place: usize, base: usize) -> Range {
+        if place == base {
+            return Range::of(1.0, std::iter::empty());
+        }
+        let middle = [false, true].map(|forgets| self.mean(&self.ratios(place, base, &Self::middle(forgets))));
+        let middle = (middle[0] + middle[1]) / 2.0;
+        let all: Vec<(f64, &Corner)> = self
+            .corners
+            .iter()
+            .map(|corner| (self.mean(&self.ratios(place, base, corner)), corner))
+            .collect();
+        let by = |one: &&(f64, &Corner), other: &&(f64, &Corner)| one.0.total_cmp(&other.0);
+        let ends = [all.iter().min_by(by), all.iter().max_by(by)].into_iter().flatten();
+        let ends = ends.flat_map(|(_, corner)| self.interval(&self.ratios(place, base, corner)));
+        Range::of(middle, ends)
+    }
+
+    /// Of each part.
+    fn ratios(&self, place: usize, base: usize, corner: &Corner) -> Vec<f64> {
+        let ratio = |part: &Part| self.time(part, place, corner) / self.time(part, base, corner);
+        self.parts.iter().map(ratio).collect()
+    }
+
+    fn time(&self, part: &Part, place: usize, corner: &Corner) -> f64 {
+        let counts = if corner.forgets && !part.forgot.is_empty() {
+            &part.forgot[place]
+        } else {
+            &part.counts[place]
+        };
+        let walks = counts.walkers[corner.walker];
+        let latency = |place: usize| self.weights.latency(place, &corner.point);
+        // A first-level hit of data is part of its instruction.
+        let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * latency(at)).sum();
+        let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
+        let hits: u64 = counts
+            .levels
+            .iter()
+            .skip(1)
+            .map(|level| level.lookups - level.misses)
+            .sum();
+        let waits = data + tables + hits as f64 * self.weights.tlb_hit(&corner.point);
+        let instructions = match self.has_instructions {
+            true => part.instructions,
+            false => counts.accesses as f64 * USUAL_INSTRUCTIONS,
+        };
+        instructions * INSTRUCTION.at(corner.instruction) + waits / OVERLAP.at(corner.overlap)
+    }
+
+    /// Over the run: each part with its weight.
+    fn mean(&self, values: &[f64]) -> f64 {
+        let weighed = self.parts.iter().zip(values).map(|(part, value)| part.weight * value);
+        weighed.sum::<f64>() / self.parts.iter().map(|part| part.weight).sum::<f64>()
+    }
+
+    /// The 95 % interval of a mean over windows, by resampling them.
+    fn interval(&self, ratios: &[f64]) -> [f64; 2] {
+        let resampled =
+            |places: &Vec<usize>| places.iter().map(|&place| ratios[place]).sum::<f64>() / ratios.len() as f64;
+        let mut means: Vec<f64> = self.resamples.iter().map(resampled).collect();
+        means.sort_by(f64::total_cmp);
+        [means[RESAMPLES / 40], means[RESAMPLES - 1 - RESAMPLES / 40]]
+    }
+
+    /// What each unknown alone does to what is saved, with all others in the middle.
+    fn sensitivity(&self, place: usize, base: usize) -> Vec<Sensitivity> {
+        let saved = |corner: &Corner| 1.0 - self.mean(&self.ratios(place, base, corner));
+        let at = |change: &dyn Fn(&mut Corner)| {
+            let mut corner = Self::middle(false);
+            change(&mut corner);
+            saved(&corner)
+        };
+        let mut all = vec![
+            (
+                Unknown::Instruction,
+                [0, 2].map(|to| at(&|corner| corner.instruction = to)).to_vec(),
+            ),
+            (
+                Unknown::Overlap,
+                [0, 2].map(|to| at(&|corner| corner.overlap = to)).to_vec(),
+            ),
+            (
+                Unknown::HeldBefore,
+                [false, true].map(|to| at(&|corner| corner.forgets = to)).to_vec(),
+            ),
+            (
+                Unknown::WalkCaches,
+                (0..self.walkers).map(|to| at(&|corner| corner.walker = to)).collect(),
+            ),
+        ];
+        for dimension in 0..MIDDLE.len() {
+            if let Some(unknown) = self.weights.unknown(dimension) {
+                all.push((
+                    unknown,
+                    [0, 2].map(|to| at(&|corner| corner.point[dimension] = to)).to_vec(),
+                ));
+            }
+        }
+        let range = |(unknown, values): (Unknown, Vec<f64>)| {
+            let Range { low, high, .. } = Range::of(values[0], values.into_iter());
+            Sensitivity { unknown, low, high }
+        };
+        let ranges = all.into_iter().map(range);
+        ranges.filter(|alone| alone.high - alone.low > 0.0005).collect()
+    }
+}
+
+impl Range {
+    /// From relative time to what is saved of it.
+    fn saved(self) -> Self {
+        Self {
+            low: 1.0 - self.high,
+            middle: 1.0 - self.middle,
+            high: 1.0 - self.low,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "predict_tests.rs"]
+mod tests;

@@ -1,0 +1,98 @@
+//! Programs of which it is known what huge pages do for them.
+
+use model::Bytes;
+
+use super::super::replay;
+use super::{Prediction, Replay, Row, settings};
+use crate::translation::access::Access;
+use crate::translation::engine::{Accesses, Mode};
+use crate::translation::machine::Machine;
+use crate::translation::patterns::Pattern;
+use crate::translation::trace::Trace;
+use crate::translation::trace::own::{Head, Window, write};
+
+/// A trace of eight windows of a pattern.
+fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
+    let mut generator = pattern.over(size, 1);
+    let window = |at: u64| {
+        let mut accesses: Vec<Access> = Vec::new();
+        while accesses.len() < 20_000 {
+            generator.fill(&mut accesses).expect("few regions");
+        }
+        Window {
+            instructions: 3 * accesses.len() as u64,
+            at_us: at,
+            accesses,
+        }
+    };
+    let windows: Vec<Window> = (0..8).map(window).collect();
+    let mut bytes = Vec::new();
+    write(&Head::default(), &windows, &mut bytes).expect("memory");
+    let machine = Machine::by_id("epyc-9654").expect("known");
+    let settings = settings(&machine);
+    let asked = Replay {
+        baseline: settings[0],
+        settings,
+        machine,
+        warm_up: 0,
+        accesses: u64::MAX,
+        forgets: true,
+    };
+    let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
+    let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
+    asked.prediction("a".to_owned(), trace.head().cloned(), &replayed)
+}
+
+fn row(prediction: &Prediction, mode: Mode, guest: Bytes) -> &Row {
+    let is_it = |row: &&Row| row.setting.mode == mode && row.setting.guest_page == guest;
+    prediction.rows.iter().rfind(is_it).expect("a row")
+}
+
+#[test]
+fn random_loads_gain_and_more_so_in_a_guest() {
+    let prediction = predicted(Pattern::Random, Bytes::gib(1));
+    assert_eq!((prediction.windows, prediction.instructions_per_access), (8, Some(3.0)));
+    let native = row(&prediction, Mode::Native, Bytes::mib(2)).saves;
+    let nested = row(&prediction, Mode::Nested, Bytes::mib(2)).saves;
+    assert!(
+        native.low > 0.02 && native.low <= native.middle && native.middle <= native.high,
+        "{native:?}"
+    );
+    assert!(nested.middle > native.middle, "{nested:?} {native:?}");
+    let base = row(&prediction, Mode::Native, Bytes::kib(4));
+    assert_eq!((base.relative.middle, base.saves.high), (1.0, 0.0));
+    let guest = prediction
+        .rows
+        .iter()
+        .find(|row| row.setting.mode == Mode::Nested)
+        .expect("a row");
+    assert!(guest.relative.low > 1.0, "{:?}", guest.relative);
+    assert!(!row(&prediction, Mode::Native, Bytes::mib(2)).sensitivity.is_empty());
+}
+
+#[test]
+fn what_fits_the_tlb_gains_nothing() {
+    let prediction = predicted(Pattern::Random, Bytes::kib(128));
+    for row in &prediction.rows {
+        assert!(row.saves.low > -0.01 && row.saves.high < 0.01, "{:?}", row.saves);
+        assert_eq!(
+            row.miss_rates.last(),
+            Some(&0.0),
+            "warm in the second half of each window"
+        );
+    }
+}
+
+#[test]
+fn an_interval_holds_what_each_unknown_alone_does() {
+    let prediction = predicted(Pattern::Zipf, Bytes::mib(256));
+    for row in &prediction.rows {
+        for alone in &row.sensitivity {
+            let Row { saves, setting, .. } = row;
+            assert!(
+                saves.low <= alone.low + 0.02 && alone.high <= saves.high + 0.02,
+                "{setting}: {alone:?} {saves:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A trace through many settings at once: read one time, whatever its length, so that it may come through a pipe.
+
+use std::io::Read;
+use std::ops::AddAssign;
+use std::thread;
+
+use super::cost::Sweep;
+use super::run::{StudyError, possible, unknown, walkers, weighed};
+use super::{MachineFacts, Setting, Simulation};
+use crate::translation::access::Access;
+use crate::translation::engine::{Accesses, Counts, Engine, Event, Setup};
+use crate::translation::front::BLOCK;
+use crate::translation::layout::Layout;
+use crate::translation::machine::Machine;
+use crate::translation::names::TooSpread;
+use crate::translation::trace::{Trace, TraceError};
+
+/// Accesses that are decoded at a time.
+const CHUNK: usize = 1 << 18;
+/// Parts of a run that are kept apart; of a longer trace without gaps neighbors are joined.
+const MOST_PARTS: usize = 128;
+
+/// What is asked of a trace.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    /// The machine.
+    pub machine: Machine,
+    /// Who translates, with which pages.
+    pub settings: Vec<Setting>,
+    /// The setting that times are relative to.
+    pub baseline: Setting,
+    /// Accesses before those that count; where a trace has windows, the first half of each is besides.
+    pub warm_up: u64,
+    /// Accesses that are counted at most.
+    pub accesses: u64,
+    /// Count windows a second time, with TLBs that are empty at the start of each: else they hold what the window before left.
+    pub forgets: bool,
+}
+
+/// What a trace came to.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// In their order.
+    pub parts: Vec<Part>,
+    /// Windows of the program's run; none where the trace has no gaps.
+    pub windows: u64,
+}
+
+/// A window of a run, or a stretch of one without gaps.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// The share of the run that it stands for, in any unit: processor time before a window since the one before, or accesses.
+    pub weight: f64,
+    /// Instructions, where the trace has them.
+    pub instructions: f64,
+    /// For each setting.
+    pub counts: Vec<Counts>,
+    /// Likewise with empty TLBs at the start of the window, if asked for.
+    pub forgot: Vec<Counts>,
+}
+
+impl Part {
+    fn join(&mut self, other: &Self) {
+        self.weight += other.weight;
+        self.instructions += other.instructions;
+        for (counts, more) in self.counts.iter_mut().zip(&other.counts) {
+            *counts += more;
+        }
+    }
+}
+
+impl AddAssign<&Self> for Counts {
+    fn add_assign(&mut self, more: &Self) {
+        self.accesses += more.accesses;
+        for (level, more) in self.levels.iter_mut().zip(&more.levels) {
+            level.lookups += more.lookups;
+            level.misses += more.misses;
+        }
+        for (walker, more) in self.walkers.iter_mut().zip(&more.walkers) {
+            walker.add(more);
+        }
+        self.exits.add(more.exits);
+    }
+}
+
+/// A stretch of a trace in memory.
+struct Stored<'a>(std::slice::Chunks<'a, Access>);
+
+impl Accesses for Stored<'_> {
+    type Error = TooSpread;
+
+    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
+        block.extend_from_slice(self.0.next().unwrap_or_default());
+        Ok(None)
+    }
+}
+
+/// The next accesses, up to a gap: are there any behind them, and is there a gap before?
+fn next_chunk<R: Read>(trace: &mut Trace<R>, chunk: &mut Vec<Access>) -> Result<bool, TraceError> {
+    chunk.clear();
+    let has_windows = trace.head().is_some();
+    loop {
+        let before = chunk.len();
+        match trace.fill(chunk)? {
+            Some(_) if chunk.is_empty() => {}
+            Some(_) => return Ok(true),
+            None if chunk.len() == before => return Ok(!chunk.is_empty()),
+            None if chunk.len() >= CHUNK && !has_windows => return Ok(true),
+            None => {}
+        }
+    }
+}
+
+/// Runs a trace; `progress` hears of the bytes that were read.
+///
+/// # Errors
+/// What is wrong with the trace, or that the machine cannot do what is asked.
+pub fn replay<R: Read>(replay: &Replay, trace: &mut Trace<R>, progress: &dyn Fn(u64)) -> Result<Replayed, StudyError> {
+    let check = |&setting: &Setting| possible(&replay.machine, setting);
+    replay.settings.iter().try_for_each(check)?;
+    let engines = || replay.settings.iter().map(|setting| engine(replay, *setting));
+    let mut keeping: Vec<Engine> = engines().collect();
+    let has_windows = trace.head().is_some();
+    let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
+    let (mut parts, mut chunk) = (Vec::<Part>::new(), Vec::with_capacity(CHUNK + BLOCK));
+    let (mut warm_up, mut left, mut told) = (replay.warm_up, replay.accesses, trace.told());
+    while left > 0 && next_chunk(trace, &mut chunk)? {
+        progress(trace.offset());
+        let instructions = if has_windows {
+            trace.finished_window().instructions
+        } else {
+            trace.told().instructions - told.instructions
+        };
+        told = trace.told();
+        let warming = (if has_windows { chunk.len() as u64 / 2 } else { 0 })
+            .max(warm_up)
+            .min(chunk.len() as u64);
+        warm_up = warm_up.saturating_sub(chunk.len() as u64);
+        let (before, counted) = chunk.split_at(warming as usize);
+        let counted = &counted[..counted.len().min(left.try_into().unwrap_or(usize::MAX))];
+        left -= counted.len() as u64;
+        let counts = run_all(&mut keeping, before, counted)?;
+        forgetting.iter_mut().for_each(Engine::flush);
+        let forgot = run_all(&mut forgetting, before, counted)?;
+        if !counted.is_empty() {
+            let instructions = instructions as f64 * counted.len() as f64 / chunk.len() as f64;
+            let weight = if has_windows {
+                window_weight(trace)
+            } else {
+                counted.len() as f64
+            };
+            parts.push(Part {
+                weight,
+                instructions,
+                counts,
+                forgot,
+            });
+        }
+        if parts.len() > MOST_PARTS && !has_windows {
+            parts = joined(&parts);
+        }
+    }
+    let windows = trace.told().windows;
+    match parts.is_empty() {
+        true => Err(StudyError::OnlyWarmUp),
+        false => Ok(Replayed { parts, windows }),
+    }
+}
+
+/// A window stands for the time since the one before; a trace whose windows have no times has them all alike.
+fn window_weight<R: Read>(trace: &Trace<R>) -> f64 {
+    let window = trace.finished_window();
+    (window.at_us.saturating_sub(window.before_us) as f64).max(1.0)
+}
+
+fn engine(replay: &Replay, setting: Setting) -> Engine {
+    let setup = Setup {
+        arrays: replay.machine.arrays.clone(),
+        layout: Layout::uniform(setting.backing()),
+        mode: setting.mode,
+        tagged: false,
+    };
+    Engine::new(setup, &walkers(&replay.machine))
+}
+
+fn joined(parts: &[Part]) -> Vec<Part> {
+    let pair = |pair: &[Part]| {
+        let mut first = pair[0].clone();
+        pair[1..].iter().for_each(|second| first.join(second));
+        first
+    };
+    parts.chunks(2).map(pair).collect()
+}
+
+/// Each engine over the same accesses, on all CPUs; gives what each counted.
+fn run_all(engines: &mut [Engine], before: &[Access], counted: &[Access]) -> Result<Vec<Counts>, TooSpread> {
+    let run = |engine: &mut Engine| {
+        engine.run(&mut Stored(before.chunks(BLOCK)), u64::MAX)?;
+        engine.reset_counts();
+        engine.run(&mut Stored(counted.chunks(BLOCK)), u64::MAX)?;
+        Ok(engine.counts())
+    };
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let each = engines.len().div_ceil(cpus).max(1);
+    thread::scope(|scope| {
+        let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Result<Vec<_>, _>>());
+        let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
+        let mut all = Vec::new();
+        for thread in threads {
+            all.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
+}
+
+impl Replay {
+    /// A trace's parts as a simulation, in which they are one.
+    ///
+    /// # Errors
+    /// If the baseline is not among the settings.
+    pub fn simulation(&self, input: String, replayed: &Replayed) -> Result<Simulation, StudyError> {
+        let mut parts = replayed.parts.iter();
+        let mut all = parts.next().cloned().unwrap_or_default();
+        parts.for_each(|part| all.join(part));
+        let base = self.settings.iter().position(|&setting| setting == self.baseline);
+        let base = base.ok_or(StudyError::NoBaseline)?;
+        let case =
+            |(setting, counts): (&Setting, &Counts)| weighed(&self.machine, None, *setting, counts, &all.counts[base]);
+        Ok(Simulation {
+            machine: MachineFacts::of(&self.machine),
+            input,
+            is_dependent: false,
+            accesses: all.counts[base].accesses,
+            warm_up: self.warm_up,
+            baseline: self.baseline,
+            unknown: self.unknown(),
+            cases: self.settings.iter().zip(&all.counts).map(case).collect(),
+            published: Vec::new(),
+        })
+    }
+
+    /// What was swept.
+    pub fn unknown(&self) -> Vec<Sweep> {
+        unknown(&self.machine, &self.settings)
+    }
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

@@ -1,0 +1,121 @@
+//! A trace gives what the same accesses give that never were one; windows are counted in their second half.
+
+use model::Bytes;
+
+use super::super::{Setting, Study, run};
+use super::{MOST_PARTS, Replay, replay};
+use crate::translation::access::Access;
+use crate::translation::engine::{Accesses, Mode};
+use crate::translation::machine::Machine;
+use crate::translation::patterns::Pattern;
+use crate::translation::trace::own::{Head, Window, write};
+use crate::translation::trace::{Trace, TraceFormat};
+
+fn asked(pages: &[Bytes], warm_up: u64) -> Replay {
+    let native = |&page: &Bytes| Setting {
+        mode: Mode::Native,
+        guest_page: page,
+        host_page: None,
+    };
+    let settings: Vec<Setting> = pages.iter().map(native).collect();
+    Replay {
+        machine: Machine::by_id("xeon-8452y").expect("known"),
+        baseline: settings[0],
+        settings,
+        warm_up,
+        accesses: u64::MAX,
+        forgets: false,
+    }
+}
+
+/// So many accesses of a pattern over 256 MiB.
+fn accesses(pattern: Pattern, count: usize) -> Vec<Access> {
+    let (mut generator, mut all) = (pattern.over(Bytes::mib(256), 1), Vec::new());
+    while all.len() < count {
+        generator.fill(&mut all).expect("few regions");
+    }
+    all.truncate(count);
+    all
+}
+
+fn words(accesses: &[Access]) -> Vec<u8> {
+    accesses
+        .iter()
+        .flat_map(|access| access.address().to_le_bytes())
+        .collect()
+}
+
+#[test]
+fn a_trace_costs_what_its_pattern_costs() {
+    let asked = asked(&[Bytes::kib(4), Bytes::mib(2)], 307_200);
+    let study = Study {
+        machine: asked.machine.clone(),
+        pattern: Pattern::Random,
+        working_sets: vec![Bytes::mib(256)],
+        settings: asked.settings.clone(),
+        baseline: asked.baseline,
+        accesses: 400_000,
+        warm_up: 307_200,
+        seed: 1,
+    };
+    let direct = run(&study, &|_, _| {}).expect("possible");
+    let bytes = words(&accesses(Pattern::Random, 707_200));
+    let mut trace = Trace::open(&bytes[..], Some(TraceFormat::U64), false).expect("a trace");
+    let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
+    let traced = asked.simulation("a".to_owned(), &replayed).expect("its baseline");
+    assert_eq!(traced.accesses, 400_000);
+    for (traced, direct) in traced.cases.iter().zip(&direct.cases) {
+        assert_eq!(
+            (&traced.miss_rates, traced.cycles, traced.relative),
+            (&direct.miss_rates, direct.cycles, direct.relative)
+        );
+    }
+}
+
+#[test]
+fn memory_is_bounded_by_parts_and_nothing_is_lost() {
+    let count = 64 * (1 << 18) + 5;
+    let bytes = words(&accesses(Pattern::Stream, count));
+    let mut asked = asked(&[Bytes::mib(2)], 0);
+    let run = |asked: &Replay| {
+        let mut trace = Trace::open(&bytes[..], Some(TraceFormat::U64), false).expect("a trace");
+        replay(asked, &mut trace, &|_| {}).expect("a trace")
+    };
+    let all = run(&asked);
+    assert!(all.parts.len() <= MOST_PARTS, "{}", all.parts.len());
+    let counted = |replayed: &super::Replayed| replayed.parts.iter().map(|part| part.counts[0].accesses).sum::<u64>();
+    assert_eq!(counted(&all), count as u64);
+    asked.accesses = 1_000_001;
+    assert_eq!(counted(&run(&asked)), 1_000_001);
+}
+
+#[test]
+fn windows_count_in_their_second_half_and_may_begin_with_empty_tlbs() {
+    // 64 pages over and over: only empty TLBs miss, and only in the first half.
+    let loop_ = |count: u64| (0..count).map(|at| Access::load(at % 64 * 4096)).collect::<Vec<_>>();
+    let windows = [1000, 500].map(|count| Window {
+        instructions: 4 * count,
+        at_us: count,
+        accesses: loop_(count),
+    });
+    let mut bytes = Vec::new();
+    write(&Head::default(), &windows, &mut bytes).expect("memory");
+    let asked = Replay {
+        forgets: true,
+        ..asked(&[Bytes::kib(4)], 0)
+    };
+    let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
+    let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");
+    assert_eq!(replayed.windows, 2);
+    for forgot in [false, true] {
+        let seen: Vec<_> = replayed
+            .parts
+            .iter()
+            .map(|part| {
+                let counts = if forgot { &part.forgot } else { &part.counts };
+                (counts[0].accesses, counts[0].levels[1].misses, part.instructions)
+            })
+            .collect();
+        assert_eq!(seen, [(500, 0, 2000.0), (250, 0, 1000.0)]);
+    }
+}

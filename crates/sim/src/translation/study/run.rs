@@ -1,0 +1,328 @@
+//! Runs a study's cases on all CPUs, and turns counts into results.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use model::Bytes;
+
+use super::cost::{DIMENSIONS, MIDDLE, Point, Sweep, Unknown, Weights};
+use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study};
+use crate::translation::access::ADDRESS_BITS;
+use crate::translation::engine::{Accesses, Counts, Engine, Mode, Setup};
+use crate::translation::layout::Layout;
+use crate::translation::machine::Machine;
+use crate::translation::names::TooSpread;
+use crate::translation::patterns::SMALLEST;
+use crate::translation::radix::WalkCaches;
+use crate::translation::trace::TraceError;
+use crate::translation::walker::WalkerSpec;
+
+/// Why nothing was simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum StudyError {
+    /// The machine cannot map such pages.
+    #[error("{machine} has no pages of {page} (it has {known})")]
+    NoSuchPage {
+        /// Its id.
+        machine: String,
+        /// The size.
+        page: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// The machine walks one dimension only.
+    #[error("{0} has no nested paging: simulate it with --mode shadow")]
+    NotNested(String),
+    /// More than addresses have bits for.
+    #[error("a working set of {0} is larger than simulated addresses reach ({1})")]
+    TooLarge(Bytes, Bytes),
+    /// Less than any pattern needs.
+    #[error("a working set of {0} is too small: expected at least {1}")]
+    TooSmall(Bytes, Bytes),
+    /// More accesses than memory can name.
+    #[error(transparent)]
+    TooSpread(#[from] TooSpread),
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// Nothing is left to count.
+    #[error("the trace has no accesses behind those of --warm-up")]
+    OnlyWarmUp,
+    /// The baseline is not among the settings.
+    #[error("the baseline is not among the simulated modes and pages")]
+    NoBaseline,
+}
+
+/// Walk caches that stand for unknown ones, and the nested TLB beside them: small, middle, large. The middle ones are ChampSim's.
+const SWEPT: [(WalkCaches, u32); 3] = [
+    (WalkCaches([4, 2, 1, 1]), 4),
+    (WalkCaches([32, 8, 4, 2]), 32),
+    (WalkCaches([64, 32, 16, 8]), 96),
+];
+
+/// The walkers that a machine is simulated with, the middle one first.
+pub(crate) fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
+    let spec = |(caches, nested_tlb): (WalkCaches, u32)| WalkerSpec {
+        levels: machine.page_levels,
+        host_levels: machine.page_levels,
+        caches: machine.walk_caches.unwrap_or(caches),
+        host_caches: machine.walk_caches.unwrap_or(caches),
+        nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),
+        data_caches: machine.caches.clone(),
+        with_data: true,
+    };
+    let [small, middle, large] = SWEPT.map(spec);
+    let others: Vec<WalkerSpec> = [small, large].into_iter().filter(|walker| *walker != middle).collect();
+    std::iter::once(middle).chain(others).collect()
+}
+
+/// Simulates every case; `progress` hears how many of how many are done.
+///
+/// # Errors
+/// If the machine cannot do what is asked, or a working set is too large.
+pub fn run(study: &Study, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Simulation, StudyError> {
+    result(study, &counted(study, progress)?)
+}
+
+/// Every case: a working set, then its settings.
+fn cases(study: &Study) -> Vec<(Bytes, Setting)> {
+    let settings = |&size: &Bytes| study.settings.iter().map(move |&setting| (size, setting));
+    study.working_sets.iter().flat_map(settings).collect()
+}
+
+/// What every case counts, in their order.
+pub(super) fn counted(study: &Study, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Vec<Counts>, StudyError> {
+    study.check()?;
+    let counted = on_all_cpus(&cases(study), progress, |&(size, setting)| {
+        let mut accesses = study.pattern.over(size, study.seed);
+        count(&study.machine, setting, &mut accesses, study.warm_up, study.accesses)
+    });
+    Ok(counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>()?)
+}
+
+/// The counts of all cases as a result.
+pub(super) fn result(study: &Study, counted: &[Counts]) -> Result<Simulation, StudyError> {
+    let cases = cases(study);
+    let each = study.settings.len();
+    let base = study.settings.iter().position(|&setting| setting == study.baseline);
+    let base = base.ok_or(StudyError::NoBaseline)?;
+    let case = |number: usize| {
+        let (size, setting) = cases[number];
+        let baseline = &counted[number / each * each + base];
+        weighed(&study.machine, Some(size), setting, &counted[number], baseline)
+    };
+    Ok(Simulation {
+        machine: MachineFacts::of(&study.machine),
+        input: study.pattern.name().to_owned(),
+        is_dependent: study.pattern.is_dependent(),
+        accesses: study.accesses,
+        warm_up: study.warm_up,
+        baseline: study.baseline,
+        unknown: unknown(&study.machine, &study.settings),
+        cases: (0..cases.len()).map(case).collect(),
+        published: Vec::new(),
+    })
+}
+
+impl Study {
+    fn check(&self) -> Result<(), StudyError> {
+        let most = Bytes(1 << ADDRESS_BITS);
+        if let Some(&size) = self.working_sets.iter().find(|&&size| size > most) {
+            return Err(StudyError::TooLarge(size, most));
+        }
+        if let Some(&size) = self.working_sets.iter().find(|&&size| size < SMALLEST) {
+            return Err(StudyError::TooSmall(size, SMALLEST));
+        }
+        self.settings
+            .iter()
+            .try_for_each(|&setting| possible(&self.machine, setting))
+    }
+}
+
+/// Can the machine do that?
+pub(crate) fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyError> {
+    let pages = [Some(setting.guest_page), setting.host_page].into_iter().flatten();
+    for page in pages {
+        if !machine.pages.is_empty() && !machine.pages.contains(&page) {
+            let known: Vec<String> = machine.pages.iter().map(|page| page.exact()).collect();
+            return Err(StudyError::NoSuchPage {
+                machine: machine.id.clone(),
+                page: page.exact(),
+                known: known.join(", "),
+            });
+        }
+    }
+    if setting.mode == Mode::Nested && machine.nested_paging == Some(false) {
+        return Err(StudyError::NotNested(machine.id.clone()));
+    }
+    Ok(())
+}
+
+/// Runs one case.
+pub(crate) fn count<A: Accesses>(
+    machine: &Machine,
+    setting: Setting,
+    accesses: &mut A,
+    warm_up: u64,
+    most: u64,
+) -> Result<Counts, A::Error> {
+    let setup = Setup {
+        arrays: machine.arrays.clone(),
+        layout: Layout::uniform(setting.backing()),
+        mode: setting.mode,
+        tagged: false,
+    };
+    let mut engine = Engine::new(setup, &walkers(machine));
+    engine.run(accesses, warm_up)?;
+    engine.reset_counts();
+    engine.run(accesses, most)?;
+    Ok(engine.counts())
+}
+
+/// Does something for every item on as many threads as there are CPUs; results keep their order.
+fn on_all_cpus<T: Sync, R: Send>(
+    items: &[T],
+    progress: &(dyn Fn(usize, usize) + Sync),
+    each: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((number, item)) = {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            items.get(number).map(|item| (number, item))
+        } {
+            let result = each(item);
+            // A thread that panicked has ended the whole scope; its lock is not asked again.
+            results
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .push((number, result));
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1, items.len());
+        }
+    };
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| (0..cpus.min(items.len())).for_each(|_| drop(scope.spawn(work))));
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|&(number, _)| number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A case with what its counts cost.
+pub(crate) fn weighed(
+    machine: &Machine,
+    working_set: Option<Bytes>,
+    setting: Setting,
+    counts: &Counts,
+    baseline: &Counts,
+) -> Case {
+    let weights = Weights::of(machine);
+    let walkers = counts.walkers.len();
+    let points: Vec<(usize, Point)> = weights
+        .corners()
+        .into_iter()
+        .flat_map(|point| (0..walkers).map(move |walker| (walker, point)))
+        .collect();
+    let causes = |counts: &Counts, (walker, point): &(usize, Point)| weights.causes(counts, *walker, point);
+    let ratio = |at: &(usize, Point)| {
+        let total = |counts: &Counts| causes(counts, at).iter().sum::<f64>();
+        total(counts) / total(baseline)
+    };
+    let middle = (0, MIDDLE);
+    let all: Vec<[f64; 4]> = points.iter().map(|at| causes(counts, at)).collect();
+    let per = |walker: usize, of: u64| counts.walkers[walker].references() as f64 / of.max(1) as f64;
+    let references = |of: u64| Range::of(per(0, of), (0..walkers).map(|walker| per(walker, of)));
+    let accesses = counts.accesses;
+    let entry = setting.backing().entry();
+    Case {
+        working_set,
+        setting,
+        entry,
+        reach: machine.reach(entry),
+        accesses,
+        miss_rates: counts
+            .levels
+            .iter()
+            .map(|level| level.misses as f64 / accesses.max(1) as f64)
+            .collect(),
+        references_per_walk: references(counts.walkers[0].walks),
+        references: references(accesses),
+        exits: counts.exits,
+        cycles: Cycles::of(causes(counts, &middle), &all),
+        relative: Range::of(ratio(&middle), points.iter().map(ratio)),
+        sensitivity: sensitivity(&weights, walkers, ratio),
+    }
+}
+
+/// What each unknown alone does to a ratio.
+fn sensitivity(weights: &Weights, walkers: usize, ratio: impl Fn(&(usize, Point)) -> f64) -> Vec<Sensitivity> {
+    let alone = |dimension: usize, position: u8| {
+        let mut point = MIDDLE;
+        point[dimension] = position;
+        ratio(&(0, point))
+    };
+    let latencies = (0..DIMENSIONS).filter_map(|dimension| {
+        let unknown = weights.unknown(dimension)?;
+        Some((
+            unknown,
+            Range::of(
+                alone(dimension, 1),
+                [0, 2].map(|position| alone(dimension, position)).into_iter(),
+            ),
+        ))
+    });
+    let caches = Range::of(ratio(&(0, MIDDLE)), (0..walkers).map(|walker| ratio(&(walker, MIDDLE))));
+    std::iter::once((Unknown::WalkCaches, caches))
+        .chain(latencies)
+        .filter(|(_, range)| range.high - range.low > 0.0005)
+        .map(|(unknown, Range { low, high, .. })| Sensitivity { unknown, low, high })
+        .collect()
+}
+
+/// What was swept for a machine, as far as the settings need it.
+pub(crate) fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
+    let weights = Weights::of(machine);
+    let caches = machine.walk_caches.is_none().then(|| {
+        let entries = |size: usize| f64::from(SWEPT[size].0.0[0]);
+        Sweep {
+            unknown: Unknown::WalkCaches,
+            values: Range {
+                low: entries(0),
+                middle: entries(1),
+                high: entries(2),
+            },
+        }
+    });
+    let is_used = |unknown: &Unknown| match unknown {
+        Unknown::Exit => settings.iter().any(|setting| setting.mode == Mode::Shadow),
+        Unknown::L3Latency => machine.caches.len() > 2,
+        Unknown::L2TlbHit => machine.arrays.iter().any(|array| array.level > 1),
+        _ => true,
+    };
+    let latencies = (0..DIMENSIONS).filter_map(|dimension| {
+        let unknown = weights.unknown(dimension).filter(is_used)?;
+        let values = weights.range(dimension);
+        Some(Sweep { unknown, values })
+    });
+    caches.into_iter().chain(latencies).collect()
+}
+
+impl MachineFacts {
+    /// What a result says of a machine.
+    pub fn of(machine: &Machine) -> Self {
+        let entries = |&page: &Bytes| PageEntries {
+            page,
+            entries: machine.entries(page),
+        };
+        let has_entries = |row: &PageEntries| row.entries.iter().any(|&entries| entries > 0);
+        Self {
+            id: machine.id.clone(),
+            name: machine.name.clone(),
+            page_levels: machine.page_levels,
+            entries: machine.pages.iter().map(entries).filter(has_entries).collect(),
+            readings: machine.readings.clone(),
+            source: machine.source.clone(),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Studies give what hand calculation gives, and say what they do not know.
+
+use model::Bytes;
+
+use super::{Setting, Simulation, Study, StudyError, Unknown, run};
+use crate::translation::engine::Mode;
+use crate::translation::machine::Machine;
+use crate::translation::patterns::Pattern;
+
+const BASE: Bytes = Bytes::kib(4);
+const LARGE: Bytes = Bytes::mib(2);
+
+fn native(page: Bytes) -> Setting {
+    Setting {
+        mode: Mode::Native,
+        guest_page: page,
+        host_page: None,
+    }
+}
+
+fn guest(mode: Mode, guest: Bytes, host: Bytes) -> Setting {
+    Setting {
+        mode,
+        guest_page: guest,
+        host_page: Some(host),
+    }
+}
+
+fn study(machine: &str, pattern: Pattern, settings: &[Setting]) -> Study {
+    Study {
+        machine: Machine::by_id(machine).expect("known"),
+        pattern,
+        working_sets: vec![Bytes::mib(256)],
+        settings: settings.to_vec(),
+        baseline: settings[0],
+        accesses: 60_000,
+        warm_up: 60_000,
+        seed: 1,
+    }
+}
+
+fn result(study: &Study) -> Simulation {
+    run(study, &|_, _| {}).expect("possible")
+}
+
+#[test]
+fn pages_and_modes_are_ordered_as_they_must_be() {
+    let settings = [
+        native(BASE),
+        native(LARGE),
+        guest(Mode::Nested, BASE, BASE),
+        guest(Mode::Nested, LARGE, LARGE),
+        guest(Mode::Nested, LARGE, BASE),
+        guest(Mode::Shadow, BASE, BASE),
+    ];
+    let result = result(&study("xeon-8452y", Pattern::Random, &settings));
+    let [base, large, nested, nested_large, splintered, shadow] = &result.cases[..] else {
+        panic!("six cases")
+    };
+    assert_eq!(
+        (base.relative.low, base.relative.middle, base.relative.high),
+        (1.0, 1.0, 1.0)
+    );
+    assert!(large.relative.middle < 1.0 && nested.relative.low > 1.0, "{result:#?}");
+    assert!(nested_large.relative.middle < nested.relative.middle);
+    assert_eq!(splintered.entry, BASE, "the host's page splinters the guest's");
+    assert_eq!(splintered.miss_rates, nested.miss_rates);
+    assert!(splintered.references.middle < nested.references.middle);
+    assert_eq!(shadow.references, base.references);
+    assert!(shadow.exits.hidden_faults > 0 && shadow.cycles.exits.middle > 0.0 && nested.cycles.exits.middle == 0.0);
+    assert_eq!((base.reach, large.reach), (Bytes::mib(8), Bytes::gib(2)));
+    for case in &result.cases {
+        let relative = case.relative;
+        assert!(
+            relative.low <= relative.middle && relative.middle <= relative.high,
+            "{case:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_not_known_is_swept_and_what_is_known_is_not() {
+    let of = |machine: &str| {
+        let result = result(&study(machine, Pattern::Chase, &[native(BASE), native(LARGE)]));
+        let unknown: Vec<Unknown> = result.unknown.iter().map(|sweep| sweep.unknown).collect();
+        let sensitive: Vec<Unknown> = result.cases[1].sensitivity.iter().map(|case| case.unknown).collect();
+        assert!(
+            sensitive.iter().all(|name| unknown.contains(name)),
+            "{sensitive:?} of {unknown:?}"
+        );
+        unknown
+    };
+    assert_eq!(of("skylake-sp"), [Unknown::WalkCaches, Unknown::L2TlbHit]);
+    let spr = of("xeon-8452y");
+    for unknown in [Unknown::L1Latency, Unknown::L2Latency, Unknown::MemoryLatency] {
+        assert!(spr.contains(&unknown), "{spr:?}");
+    }
+    let text = "like = 'skylake-sp'\nwalk_caches = [32, 4, 2, 0]\nnested_tlb = 16\nl2_tlb_hit_cycles = 9\n";
+    let machine = Machine::parse("all-known.toml", text).expect("a machine");
+    let result = result(&Study {
+        machine,
+        ..study("skylake-sp", Pattern::Chase, &[native(BASE), native(LARGE)])
+    });
+    assert_eq!(result.unknown, []);
+    assert!(
+        result
+            .cases
+            .iter()
+            .all(|case| case.relative.is_exact() && case.sensitivity.is_empty())
+    );
+}
+
+#[test]
+fn cycles_of_a_stream_are_those_of_its_lines() {
+    // 64 KiB in a first level of 32 KiB: of 8 loads of a line one waits for the second level.
+    let study = Study {
+        working_sets: vec![Bytes::kib(64)],
+        ..study("skylake-sp", Pattern::Stream, &[native(BASE)])
+    };
+    let case = &result(&study).cases[0];
+    assert_eq!((case.cycles.data.middle, case.cycles.middle()), (5.25, 5.25));
+    assert_eq!(case.miss_rates, [0.0, 0.0]);
+}
+
+#[test]
+fn what_a_machine_cannot_do_is_said() {
+    let asked = |machine: &str, setting: Setting| run(&study(machine, Pattern::Random, &[setting]), &|_, _| {});
+    assert!(matches!(
+        asked("opteron-885", native(Bytes::gib(1))),
+        Err(StudyError::NoSuchPage { .. })
+    ));
+    assert!(matches!(
+        asked("opteron-885", guest(Mode::Nested, BASE, BASE)),
+        Err(StudyError::NotNested(_))
+    ));
+    assert!(asked("opteron-885", guest(Mode::Shadow, BASE, BASE)).is_ok());
+    let mut large = study("skylake-sp", Pattern::Random, &[native(BASE)]);
+    large.working_sets = vec![Bytes(1 << 60)];
+    assert!(matches!(run(&large, &|_, _| {}), Err(StudyError::TooLarge(..))));
+    let mut small = study("skylake-sp", Pattern::Random, &[native(BASE)]);
+    small.working_sets = vec![Bytes::kib(60)];
+    assert!(matches!(run(&small, &|_, _| {}), Err(StudyError::TooSmall(..))));
+    let other = Study {
+        baseline: native(LARGE),
+        ..study("skylake-sp", Pattern::Random, &[native(BASE)])
+    };
+    assert!(matches!(run(&other, &|_, _| {}), Err(StudyError::NoBaseline)));
+}
+
+#[test]
+fn settings_are_written_as_they_are_read() {
+    for text in ["native:4K", "nested:2M/4K", "shadow:4K/4K"] {
+        assert_eq!(
+            text.parse::<Setting>().map(|setting| setting.to_string()),
+            Ok(text.to_owned())
+        );
+    }
+    assert_eq!("nested:4K".parse(), Ok(guest(Mode::Nested, BASE, BASE)));
+    for text in ["native", "native:4K/2M", "direct:4K", "nested:4/2M"] {
+        assert!(text.parse::<Setting>().is_err(), "{text}");
+    }
+}
