@@ -30,8 +30,15 @@ fn a_result_has_a_number_and_the_kernels_counts_for_each_operation() {
     let names: Vec<&str> = points.iter().filter_map(|point| point["op"].as_str()).collect();
     assert_eq!(names, ["segv", "fw", "anon-write"]);
     for (point, count) in points.iter().zip(["signals", "children", "faults"]) {
-        let ends = ["low", "median", "high"].map(|name| point["ns"][name].as_f64().expect("a number"));
-        assert!(ends[0] > 0.0 && ends[0] <= ends[1] && ends[1] <= ends[2], "{point}");
+        // Where a busy machine changes from visit to visit, half a second is enough for a bound only.
+        let of = if point["ns"].is_null() { "bound" } else { "ns" };
+        let ends = ["low", "median", "high"].map(|name| point[of][name].as_f64());
+        let ends: Vec<f64> = ends.into_iter().flatten().collect();
+        assert!(of == "bound" || ends.len() == 3, "{point}");
+        assert!(
+            ends.first().is_some_and(|low| *low > 0.0) && ends.is_sorted(),
+            "{point}"
+        );
         let per_operation = point["per_operation"][count].as_f64().expect("counted");
         assert!((1.0..1.05).contains(&per_operation), "{point}");
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use host::Source;
-use rustix::io::Errno;
+use host::processes::Stat;
 
 use crate::process::{Process, WaitError};
 use crate::steps::{self, Bound, Window};
@@ -73,8 +73,8 @@ pub fn capture(process: &mut Process, limits: Limits, stop: &dyn Fn() -> bool) -
         match steps::window(leader, thread, limits.window, stop) {
             Ok(window) if window.touched.len() >= FEWEST => captured.windows.push((times.used, window)),
             Ok(_) => {}
-            // It ended after it was looked at.
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => {}
+            // It ended after it was looked at, and may not have been waited for yet: then the kernel permits nothing.
+            Err(_) if has_ended(leader, thread) => {}
             Err(error) => captured.refused = Some(error),
         }
         times.forget(leader, thread);
@@ -135,6 +135,13 @@ impl Times {
             self.known.insert(thread, time);
         }
     }
+}
+
+fn has_ended(process: u32, thread: u32) -> bool {
+    let line = Source::live().bytes(&format!("/proc/{process}/task/{thread}/stat"));
+    let line = line.into_result().unwrap_or_default();
+    let state = Stat::parse(&String::from_utf8_lossy(&line)).and_then(|stat| stat.state());
+    state.is_none_or(|state| matches!(state, 'Z' | 'X'))
 }
 
 /// Nanoseconds on a CPU; none if it has ended, or the kernel does not count.

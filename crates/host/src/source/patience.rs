@@ -46,6 +46,8 @@ pub(super) struct Reader<Q, A>(RefCell<Option<Line<Q, A>>>);
 struct Line<Q, A> {
     ask: Sender<Q>,
     answer: Receiver<A>,
+    /// The process that its thread is one of.
+    process: u32,
 }
 
 impl<Q: Send + 'static, A: Send + 'static> Reader<Q, A> {
@@ -57,6 +59,10 @@ impl<Q: Send + 'static, A: Send + 'static> Reader<Q, A> {
     pub(super) fn within(&self, limit: Duration, question: Q, work: fn(Q) -> A) -> Result<A, String> {
         let limit = allowed(limit)?;
         let mut line = self.0.borrow_mut();
+        if line.as_ref().is_some_and(|line| line.process != std::process::id()) {
+            // A copy of that process has neither the thread nor, if it held a lock of the line just then, any way to drop the line.
+            std::mem::forget(line.take());
+        }
         if line.is_none() {
             *line = Some(Line::start(work)?);
         }
@@ -85,7 +91,8 @@ impl<Q: Send + 'static, A: Send + 'static> Line<Q, A> {
         };
         let started = thread::Builder::new().stack_size(STACK).spawn(serve);
         started.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(Self { ask, answer })
+        let process = std::process::id();
+        Ok(Self { ask, answer, process })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which processes are ended and which are not; that a killed comparison leaves none behind is tested with the whole program.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
@@ -8,6 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use host::{Source, Tree};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
 
 use super::{FREE, Guard, Place, Slot, end_marked, is_same, now};
 use crate::cgroup::Left;
@@ -30,6 +32,30 @@ fn told(target: i32, since: u64) -> Slot {
 
 fn signal_at_end(mut child: Child) -> Option<i32> {
     child.wait().expect("ends").signal()
+}
+
+/// The guardian is such a copy, and looks at processes that way.
+#[test]
+fn a_copy_of_this_process_reads_what_another_process_could_hold_up() {
+    let read = || Source::live().bytes("/proc/self/environ").into_result().is_ok();
+    assert!(read());
+    let (mut told, mut teller) = std::io::pipe().expect("a pipe");
+    let life = || {
+        let began = Instant::now();
+        let is_soon = read() && began.elapsed() < Duration::from_secs(2);
+        teller.write_all(&[u8::from(is_soon)]).expect("told");
+    };
+    let copy = crate::syscall::fork(life).expect("a copy");
+    let is_told = poll(
+        &mut [PollFd::new(&told, PollFlags::IN)],
+        Some(&Timespec { tv_sec: 20, tv_nsec: 0 }),
+    );
+    let _ = rustix::process::kill_process(copy, Signal::KILL);
+    crate::syscall::wait(copy).expect("its end");
+    assert_eq!(is_told, Ok(1), "it hangs");
+    let mut is_soon = [0];
+    told.read_exact(&mut is_soon).expect("an answer");
+    assert_eq!(is_soon, [1]);
 }
 
 #[test]
