@@ -69,12 +69,14 @@ macro_rules! carried {
 }
 
 /// All recipes that come with the program.
-const RECIPES: [Carried; 5] = [
+const RECIPES: [Carried; 7] = [
     carried!("memtest", "memtest.c"),
     carried!("redis"),
     carried!("python", "graph.py"),
     carried!("sqlite", "join.sql"),
     carried!("compile", "generate.sh"),
+    carried!("jbb", "Jbb.java"),
+    carried!("hash-join", "join.cpp"),
 ];
 
 /// Makes a recipe ready to run.
@@ -242,6 +244,9 @@ mod tests {
     #[test]
     fn an_unknown_recipe_is_told_which_there_are() {
         let error = prepare("oracle").expect_err("unknown").to_string();
-        assert!(error.contains("memtest, redis, python, sqlite, compile"), "{error}");
+        assert!(
+            error.contains("memtest, redis, python, sqlite, compile, jbb, hash-join"),
+            "{error}"
+        );
     }
 }

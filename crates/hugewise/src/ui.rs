@@ -263,6 +263,12 @@ impl Progress {
     }
 }
 
+impl model::Progress for Progress {
+    fn step(&mut self, done: f64, left: Duration, what: &str) {
+        self.show(done, left, what);
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

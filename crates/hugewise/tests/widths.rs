@@ -191,6 +191,23 @@ fn every_result_fits() {
 }
 
 #[test]
+fn what_differs_fits() {
+    let mut results = fixtures("results");
+    results.retain(|path| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        ["latency", "compare"].contains(&&*name)
+    });
+    let mut machines: Vec<PathBuf> = machines().into_iter().map(|(_, path)| path).collect();
+    machines.sort();
+    let pairs = results.iter().map(|result| [result, result]);
+    let pairs = pairs.chain(machines.windows(2).map(|pair| [&pair[0], &pair[1]]));
+    are_none(pairs.flat_map(|pair| {
+        let [a, b] = pair.map(|path| path.to_str().expect("plain"));
+        faults(&["diff", a, b])
+    }));
+}
+
+#[test]
 fn what_is_said_of_files_fits() {
     let files = fixtures("files")
         .into_iter()

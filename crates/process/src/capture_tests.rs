@@ -5,21 +5,11 @@ use std::time::Duration;
 
 use super::{Captured, Limits, MOST, capture};
 use crate::steps;
-use crate::{Attention, Bound, Order, Output, Process, ThpSwitch};
+use crate::{Attention, Order, Process};
 
 fn captured(words: &[&str], budget: Duration) -> (Captured, Process) {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-    let order = Order {
-        words: &words,
-        env: &[],
-        unset: &[],
-        thp: ThpSwitch::Left,
-        bound: &Bound::default(),
-        events: &[],
-        switches: &[],
-        output: Output::Kept,
-    };
-    let mut process = Process::start(&order, Attention::Free, false).expect("starts");
+    let mut process = Process::start(&Order::plain(&words), Attention::Free, false).expect("starts");
     let limits = Limits {
         budget,
         window: steps::Bound {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Done, Process};
 use crate::cgroup::Cgroup;
-use crate::spawn::{Bound, Order, Output, ThpSwitch};
+use crate::spawn::Order;
 use crate::watch::Attention;
 
 /// A daemon, forked twice and in a session of its own, works before its starter ends. It writes its id to the file `$0`.
@@ -16,14 +16,8 @@ const WORK: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $$ >
 fn start(words: &[&str]) -> Process {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let order = Order {
-        words: &words,
         env: &[("WORK".into(), WORK.into())],
-        unset: &[],
-        thp: ThpSwitch::Left,
-        bound: &Bound::default(),
-        events: &[],
-        switches: &[],
-        output: Output::Kept,
+        ..Order::plain(&words)
     };
     Process::start(&order, Attention::Free, false).expect("starts")
 }

@@ -243,7 +243,11 @@ mod tests {
                 Ok(run(backing))
             };
             let share = Share::seen(&mut one, PageKind::Thp).expect("a share");
-            assert_eq!(matches!(share, Share::Reached(all) if all > 0.99), missing < 3, "{missing}");
+            assert_eq!(
+                matches!(share, Share::Reached(all) if all > 0.99),
+                missing < 3,
+                "{missing}"
+            );
             assert_eq!(runs, (missing + 1).min(3));
         }
     }

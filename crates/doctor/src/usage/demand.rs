@@ -5,7 +5,7 @@ use host::programs::{Jvm, Kind, Setting, Target};
 use model::{Reading, Unread};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, Database, InUse, Part, PoolState, Server, Step, Why};
+use super::{Asked, Command, Database, InUse, Part, PoolState, Server, Step, Why};
 
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -176,8 +176,12 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
         _ => None,
     };
     let plan = || goal().map(|goal| Step::Plan { goal });
-    let compare = || Step::Compare {
-        server: server(target, kind),
+    let compare = || match kind {
+        Some(kind) if kind.is_hypervisor() && in_use == InUse::Yes => Step::MeasureGuest,
+        _ => Step::Compare {
+            server: server(target, kind),
+            command: command(target),
+        },
     };
     match why.first() {
         _ if in_use == InUse::Yes => vec![compare()],
@@ -204,14 +208,22 @@ fn server(target: &Target, kind: Option<Kind>) -> Option<Server> {
     };
     let number = |prefix: &str| program.argument(prefix)?.parse().ok();
     let listens = target.listens.as_ref();
-    let arguments = program.arguments.known()?;
+    let Command { arguments, ids } = command(target)?;
     Some(Server {
         database,
-        ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
+        ids,
         port: listens.map(|listens| listens.port).or_else(|| number("--port=")),
         socket: listens
             .and_then(|listens| listens.socket.clone())
             .or_else(|| program.argument("--socket=").map(str::to_owned)),
-        arguments: arguments.clone(),
+        arguments,
+    })
+}
+
+fn command(target: &Target) -> Option<Command> {
+    let program = &target.main;
+    Some(Command {
+        arguments: program.arguments.known()?.clone(),
+        ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
     })
 }

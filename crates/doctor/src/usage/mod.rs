@@ -159,6 +159,9 @@ pub struct PoolState {
     pub pages: Reading<u64>,
     /// Pages that a new mapping can still get, those that the kernel may add on demand included; `null` if that could not be read.
     pub spare: Option<u64>,
+    /// Of these, the pages that the kernel would add (`nr_overcommit_hugepages`): they are in no pool yet, and may fail to be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_demand: Option<u64>,
 }
 
 /// Why memory is on base pages.
@@ -221,7 +224,21 @@ pub enum Step {
         /// How a comparison starts and reaches it anew, of a database that takes its pages at its start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server: Option<Server>,
+        /// How any other program that does so was started.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<Command>,
     },
+    /// See what the page sizes of a virtual machine and its host cost there, on this machine.
+    MeasureGuest,
+}
+
+/// How a program was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Command {
+    /// Its arguments, the program first.
+    pub arguments: Vec<String>,
+    /// Whose rights it has: user and group.
+    pub ids: (u32, u32),
 }
 
 /// A running database server.
@@ -344,10 +361,12 @@ impl Part {
 impl PoolState {
     fn of(pool: &Pool) -> Self {
         let growth = || Some(pool.overcommit.known()?.saturating_sub(*pool.surplus.known()?));
+        let on_demand = growth().filter(|pages| *pages > 0);
         Self {
             page: pool.size,
             pages: pool.nr.clone(),
-            spare: pool.available().map(|available| available + growth().unwrap_or(0)),
+            spare: pool.available().map(|available| available + on_demand.unwrap_or(0)),
+            on_demand,
         }
     }
 }

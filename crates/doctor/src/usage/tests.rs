@@ -47,7 +47,12 @@ fn a_database_on_its_pool_has_pages_touched_and_reserved() {
     );
     assert_eq!(pages.reserved(), Some(370));
     assert_eq!(usage.pools[0].spare, Some(54));
-    let [Step::Compare { server: Some(server) }] = usage.next.as_slice() else {
+    let [
+        Step::Compare {
+            server: Some(server), ..
+        },
+    ] = usage.next.as_slice()
+    else {
         panic!("a comparison that starts the server: {:?}", usage.next);
     };
     assert_eq!(server.database, Database::Postgres);
@@ -65,6 +70,7 @@ fn a_guest_on_a_pool_of_1g_pages_is_found_by_its_own_name() {
             (pages.page, pages.total, pages.reserved()),
             (Bytes::gib(1), 16, Some(0))
         );
+        assert_eq!(usage.next, [Step::MeasureGuest]);
     }
 }
 

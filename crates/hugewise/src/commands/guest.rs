@@ -3,15 +3,15 @@
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use host::Snapshot;
 use measure::guest::{Error, Spec};
+use model::Warning;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
-use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
-use super::latency::{available, note_limit, room, usual_kinds};
+use super::measuring::{all_kinds, available, note_limit, page_sizes, room, unless_stopped, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
@@ -60,6 +60,7 @@ fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::R
 
 /// Random reads of the usual page kinds in guests on this machine, without a working set yet.
 pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+    let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         guest_pages: vec![GuestPage::Size4K, GuestPage::Size2M],
         kinds: usual_kinds(snapshot),
@@ -70,24 +71,11 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
         seed,
         cpu: None,
         node: None,
-        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-        // Without THP no kind needs it; the value only has to be a size.
-        pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+        base_page,
+        pmd_page,
         available: available(snapshot)?,
         mmu: snapshot.kvm.mmu.clone(),
     })
-}
-
-/// base, thp, and pages from pools of 2M and 1G, where the kernel has them.
-pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
-    let has = snapshot.page_kinds();
-    let all = [
-        PageKind::Base,
-        PageKind::Thp,
-        PageKind::HUGETLB_2M,
-        PageKind::HUGETLB_1G,
-    ];
-    all.into_iter().filter(|kind| has.contains(kind)).collect()
 }
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
@@ -115,11 +103,7 @@ pub(super) fn measure(
     let measured = on_loan(ui, no_pool, wanted, |progress| {
         measure::guest::run(spec, progress, &|| stop.is_asked())
     });
-    match measured {
-        Ok(measured) => Ok(Some(measured)),
-        Err(Error::Interrupted) => Ok(None),
-        Err(error) => Err(Coded(error).into()),
-    }
+    unless_stopped(measured.map_err(Coded), |error| matches!(error.0, Error::Interrupted))
 }
 
 /// Why no guest was measured at all, if none was, unless it is emulated.

@@ -9,7 +9,7 @@ use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
-use super::latency::{available, usual_kinds};
+use super::measuring::{available, page_sizes, unless_stopped, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
@@ -37,15 +37,15 @@ fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result
         .collect();
     let cpus = measure::kernelops::cpus(&cores).context("which CPUs may be used")?;
     let usual = if typed.quick { 4 } else { 15 };
+    let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         ops: ops(typed, snapshot)?,
         workers: workers(typed, cpus.len() as u32),
         cpus,
         budget: typed.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
-        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-        // Without THP no kind needs it; the value only has to be a size.
-        pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+        base_page,
+        pmd_page,
         available: available(snapshot)?,
         program: Program::this(),
     })
@@ -119,9 +119,5 @@ fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Kernel
     let measured = on_loan(ui, no_pool, wanted, |progress| {
         measure::kernelops::run(spec, progress, &|| stop.is_asked())
     });
-    match measured {
-        Ok(measured) => Ok(Some(measured)),
-        Err(Error::Interrupted) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    unless_stopped(measured, |error| matches!(error, Error::Interrupted))
 }

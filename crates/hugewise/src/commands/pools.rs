@@ -1,36 +1,11 @@
 //! Pool pages on loan: asked for at the writer before a measurement, given back after it, whatever happens.
 
-use std::path::PathBuf;
-
 use host::Source;
 use model::{Bytes, PageKind};
-use rustix::process::Uid;
-use settings::{LiveSink, PoolLease, Writer};
+use settings::{PoolLease, Writer};
 
+use super::settings::writer;
 use crate::ui::Ui;
-
-/// The writer to the machine's settings.
-pub(super) fn writer() -> Writer {
-    Writer::new(state_dir(), Box::new(LiveSink))
-}
-
-/// Where the journals are: gone after a restart, and so are the settings they keep account of. An ordinary user has
-/// one of their own, since only root may write root's.
-fn state_dir() -> PathBuf {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let named = std::env::var_os("HUGEWISE_STATE_DIR").map(PathBuf::from);
-    named.unwrap_or_else(|| state_dir_of(rustix::process::geteuid(), runtime))
-}
-
-fn state_dir_of(user: Uid, runtime: Option<PathBuf>) -> PathBuf {
-    if user.is_root() {
-        return PathBuf::from("/run/hugewise");
-    }
-    // Both are made by root for this user alone; a name in /tmp could be planted by any other.
-    let runtime = runtime.filter(|path| path.is_absolute());
-    let runtime = runtime.unwrap_or_else(|| PathBuf::from(format!("/run/user/{}", user.as_raw())));
-    runtime.join("hugewise")
-}
 
 /// Gives back what an earlier run could not, and says so.
 pub(super) fn recover(ui: &Ui) {
@@ -158,20 +133,4 @@ fn lease(ui: Option<&Ui>, writer: &Writer, page: Bytes, bytes: Bytes) -> (Option
         ui.note(&format!("for this measurement: {}", lease.how()));
     }
     (lease, why)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::state_dir_of;
-    use rustix::process::Uid;
-    use std::path::{Path, PathBuf};
-
-    #[test]
-    fn an_ordinary_user_has_a_directory_that_root_made_for_this_user() {
-        let of = |user, runtime: Option<&str>| state_dir_of(Uid::from_raw(user), runtime.map(PathBuf::from));
-        assert_eq!(of(1000, None), Path::new("/run/user/1000/hugewise"));
-        assert_eq!(of(1000, Some("tmp")), Path::new("/run/user/1000/hugewise"));
-        assert_eq!(of(1000, Some("/run/mine")), Path::new("/run/mine/hugewise"));
-        assert_eq!(of(0, Some("/run/mine")), Path::new("/run/hugewise"));
-    }
 }

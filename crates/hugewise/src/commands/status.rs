@@ -4,7 +4,7 @@ use host::Snapshot;
 use model::setup::Status;
 
 use super::Desk;
-use super::apply::{hinted, setup};
+use super::settings::{hinted, setup};
 use crate::cli::typed::Format;
 use crate::ui::Outcome;
 

@@ -1,13 +1,12 @@
 //! `hugewise measure tlb`: TLB geometry, walk cost and the host's page size, from timing alone.
 
-use anyhow::Context;
 use host::Snapshot;
 use measure::tlb::{Error, Spec};
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind, Warning};
 
 use super::Desk;
-use super::latency::usual_kinds;
+use super::measuring::{page_sizes, room, unless_stopped, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
@@ -46,11 +45,7 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyho
     let measured = on_loan(ui, no_pool, wanted, |progress| {
         measure::tlb::run(spec, progress, &|| stop.is_asked())
     });
-    match measured {
-        Ok(measured) => Ok(Some(measured)),
-        Err(Error::Interrupted) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    unless_stopped(measured, |error| matches!(error, Error::Interrupted))
 }
 
 /// base and thp: they need no pool. Pool pages are looked at on request.
@@ -63,9 +58,7 @@ pub(super) fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
 
 /// What to measure on these kinds, on any CPU.
 pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> anyhow::Result<Spec> {
-    let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
-    // Without THP no kind needs it; the value only has to be a size.
-    let pmd_page = snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2));
+    let (base_page, pmd_page) = page_sizes(snapshot)?;
     let known = kinds
         .iter()
         .flat_map(|&kind| known(snapshot, kind, base_page, pmd_page))
@@ -74,7 +67,7 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
         kinds,
         quick,
         cpu: None,
-        memory: super::latency::room(snapshot)?,
+        memory: room(snapshot)?,
         base_page,
         pmd_page,
         in_vm: snapshot.cpu.hypervisor.known().is_some_and(|vendor| vendor != "none"),

@@ -45,21 +45,11 @@ const WINDOW_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) fn record(words: &[OsString], budget: Duration, window: u64) -> anyhow::Result<Option<Recorded>> {
     use anyhow::Context;
     use process::capture::{Limits, capture};
-    use process::{Attention, Bound, Order, Output, Process, ThpSwitch, WaitError};
+    use process::{Attention, Order, Process, WaitError};
 
     let stop = Stop::on_signals()?;
-    let order = Order {
-        words,
-        env: &[],
-        unset: &[],
-        thp: ThpSwitch::Left,
-        bound: &Bound::default(),
-        events: &[],
-        switches: &[],
-        output: Output::Kept,
-    };
     let program = || words[0].to_string_lossy().into_owned();
-    let started = Process::start(&order, Attention::Free, false);
+    let started = Process::start(&Order::plain(words), Attention::Free, false);
     let mut process = started.map_err(|failure| {
         anyhow::Error::from(failure.error).context(format!("{}: {} failed", program(), failure.step.title()))
     })?;

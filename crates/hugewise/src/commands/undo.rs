@@ -7,7 +7,7 @@ use model::process::ProcessPages;
 use model::setup::{BackCame, Undone, User};
 
 use super::Desk;
-use super::apply::{hinted, setup};
+use super::settings::{hinted, setup};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 

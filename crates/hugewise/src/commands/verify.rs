@@ -4,7 +4,7 @@ use host::Snapshot;
 use host::processes::{ListOptions, list};
 use model::setup::Verified;
 
-use super::apply::{hinted, read, setup};
+use super::settings::{hinted, plan, setup};
 use super::{Desk, running};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
@@ -13,10 +13,10 @@ use crate::ui::Outcome;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<Outcome> {
     desk.must_be_live("verify")?;
     let form = desk.form::<Verified>(Format::Text)?;
-    let plan = typed.plan.as_deref().map(read).transpose()?;
+    let wanted = typed.plan.as_deref().map(plan).transpose()?;
     let processes = list(&desk.source, &ListOptions::default());
     let programs = |goals: &[String]| running::programs(&desk.source, goals);
-    let verified = setup().verify(plan.as_ref(), &processes, &programs).map_err(hinted)?;
+    let verified = setup().verify(wanted.as_ref(), &processes, &programs).map_err(hinted)?;
     let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), verified);
     desk.give(&result, form)?;
     Ok(if result.data.is_obtained() {

@@ -1,6 +1,8 @@
 //! Whether a program uses huge pages: the answer, its numbers, the reasons and the next commands.
 
-use doctor::usage::{Asked, Database, HugetlbPages, InUse, Part, PartKind, PoolState, Server, Step, Usage, Why};
+use doctor::usage::{
+    Asked, Command, Database, HugetlbPages, InUse, Part, PartKind, PoolState, Server, Step, Usage, Why,
+};
 use model::{Backing, PageKind, Reading};
 
 use super::look::Look;
@@ -227,7 +229,10 @@ fn pool(pool: &PoolState) -> String {
     let spare = pool
         .spare
         .map_or_else(|| "spare unknown".to_owned(), |spare| format!("{spare} spare"));
-    format!("{pages}, {spare}")
+    let on_demand = pool.on_demand.map_or_else(String::new, |added| {
+        format!(", {added} of them added by the kernel on demand if it finds memory")
+    });
+    format!("{pages}, {spare}{on_demand}")
 }
 
 fn reason(why: &Why) -> String {
@@ -247,16 +252,28 @@ fn reason(why: &Why) -> String {
 }
 
 /// Pages of a pool cannot change under a running program; other memory can.
-fn compare(usage: &Usage, server: Option<&Server>) -> Vec<String> {
+fn compare(usage: &Usage, server: Option<&Server>, command: Option<&Command>) -> Vec<String> {
     let pages = usage.parts.first().and_then(|part| part.hugetlb);
     let Some(pages) = pages else {
         return vec![format!("sudo hugewise compare --live {}", usage.pid)];
     };
     let kind = PageKind::Hugetlb(pages.page);
-    match server {
-        None => vec![format!("hugewise compare --arms base,{kind} -- COMMAND")],
-        Some(server) => served(usage, server, kind),
+    match (server, command) {
+        (Some(server), _) => served(usage, server, kind),
+        (None, Some(command)) => vec![format!(
+            "sudo hugewise compare --arms base,{kind} -- {}",
+            started(command.ids, &command.arguments)
+        )],
+        (None, None) => vec![format!("sudo hugewise compare --arms base,{kind} -- COMMAND")],
     }
+}
+
+/// As root starts it with the rights that it has.
+fn started((user, group): (u32, u32), arguments: &[String]) -> String {
+    let rights = format!("setpriv --reuid={user} --regid={group} --init-groups");
+    let arguments = arguments.iter().map(|argument| word(argument));
+    let rights = (user != 0).then_some(rights);
+    rights.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 /// The server is stopped, and started by the comparison as it was, with a load that can be replaced.
@@ -282,9 +299,6 @@ fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
             )
         }
     };
-    let (user, group) = server.ids;
-    let rights = format!("setpriv --reuid={user} --regid={group} --init-groups");
-    let arguments: Vec<String> = server.arguments.iter().map(|argument| word(argument)).collect();
     let stop = match &usage.unit {
         Some(unit) => format!("sudo systemctl stop {unit}"),
         None => format!("stop {} ({})", usage.name, usage.pid),
@@ -294,11 +308,11 @@ fn served(usage: &Usage, server: &Server, kind: PageKind) -> Vec<String> {
         Database::Mysql => None,
     };
     let compare = format!(
-        "sudo hugewise compare --arms base,{kind} --ready {} --load {} --metric {} -- {rights} {}",
+        "sudo hugewise compare --arms base,{kind} --ready {} --load {} --metric {} -- {}",
         word(&ready),
         word(&load),
         word(metric),
-        arguments.join(" ")
+        started(server.ids, &server.arguments)
     );
     first.into_iter().chain([stop, compare]).collect()
 }
@@ -323,7 +337,8 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],
         Step::Explain => vec![format!("hugewise explain {target}")],
-        Step::Compare { server } => compare(usage, server.as_ref()),
+        Step::Compare { server, command } => compare(usage, server.as_ref(), command.as_ref()),
+        Step::MeasureGuest => vec!["sudo hugewise measure guest".to_owned()],
     };
     usage.next.iter().flat_map(step).collect()
 }

@@ -144,6 +144,9 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
     sheet
 }
 
+/// How many medians an end of an interval may be away to be worth its digits.
+const FAR: f64 = 10.0;
+
 fn cell(point: &Point) -> String {
     match (point.ns, point.cycles) {
         (None, _) => point
@@ -177,17 +180,25 @@ fn disturbed(point: &Point) -> String {
     }
 }
 
-/// `98.2 ± 0.4`.
+/// `98.2 ± 0.4`; an interval that is far wider than its median says anything else by its ends, `67.5 (12.3 to over 675)`.
 pub fn spread(estimate: Estimate) -> String {
-    let half = (estimate.high - estimate.low) / 2.0;
-    let decimals = if estimate.median >= 100.0 {
-        0
-    } else if estimate.median >= 10.0 {
-        1
-    } else {
-        2
+    let Estimate { median, low, high, .. } = estimate;
+    let decimals = match median {
+        large if large >= 100.0 => 0,
+        medium if medium >= 10.0 => 1,
+        _ => 2,
     };
-    format!("{:.decimals$} ± {half:.decimals$}", estimate.median)
+    let half = (high - low) / 2.0;
+    if half <= median {
+        return format!("{median:.decimals$} ± {half:.decimals$}");
+    }
+    let most = FAR * median;
+    let end = if high > most {
+        format!("over {}", number(most))
+    } else {
+        number(high)
+    };
+    format!("{median:.decimals$} ({} to {end})", number(low))
 }
 
 /// Why points of one kind were not measured: one sentence for each reason, with the sizes it holds for.

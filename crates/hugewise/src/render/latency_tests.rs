@@ -117,3 +117,18 @@ fn spreads_keep_three_digits() {
         ["1.23 ± 0.01", "12.3 ± 0.1", "123 ± 1"]
     );
 }
+
+#[test]
+fn an_interval_that_says_little_is_written_by_its_ends() {
+    let told = |low, high| {
+        spread(Estimate {
+            median: 67.5,
+            low,
+            high,
+            samples: 9,
+        })
+    };
+    assert_eq!(told(60.0, 190.0), "67.5 ± 65.0");
+    assert_eq!(told(12.34, 200.0), "67.5 (12.3 to 200)");
+    assert_eq!(told(12.34, 2e7), "67.5 (12.3 to over 675)");
+}

@@ -69,6 +69,29 @@ pub struct Order<'a> {
     pub output: Output,
 }
 
+/// Wherever the machine puts it.
+static ANYWHERE: Bound = Bound {
+    cpus: Vec::new(),
+    nodes: Vec::new(),
+    interleave: false,
+};
+
+impl<'a> Order<'a> {
+    /// The program as it is, with nothing counted and its output kept.
+    pub fn plain(words: &'a [OsString]) -> Self {
+        Self {
+            words,
+            env: &[],
+            unset: &[],
+            thp: ThpSwitch::Left,
+            bound: &ANYWHERE,
+            events: &[],
+            switches: &[],
+            output: Output::Kept,
+        }
+    }
+}
+
 /// Where the output of a program goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {

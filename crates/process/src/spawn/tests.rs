@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use chase::counters::program::{Countable, Event};
 
-use super::{Bound, Failure, Order, Output, Outputs, Step, ThpSwitch, wait};
+use super::{Failure, Order, Outputs, Step, ThpSwitch, wait};
 
 /// How a program is started here.
 #[derive(Default)]
@@ -22,14 +22,11 @@ fn output(words: &[&str], with: &With<'_>) -> Result<String, Failure> {
     let outputs = Outputs::new().expect("files");
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let order = Order {
-        words: &words,
         env: with.env,
         unset: with.unset,
         thp: with.thp,
-        bound: &Bound::default(),
         events: with.events,
-        switches: &[],
-        output: Output::Kept,
+        ..Order::plain(&words)
     };
     let started = order.start(&outputs, None, false)?;
     wait(started.pid).expect("ends");

@@ -150,7 +150,7 @@ pub struct Compare {
         hide_possible_values = true
     )]
     pub fail_if: Vec<FailIf>,
-    /// Run a recipe instead: memtest, redis, python, sqlite, compile
+    /// Run a recipe instead: memtest, redis, python, sqlite, compile, jbb, hash-join
     #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "stray"])]
     pub workload: Option<String>,
     /// Words in front of `--`, for a message that says where they belong

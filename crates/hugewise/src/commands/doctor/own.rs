@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use model::setup::{Run, Status};
 use model::{Cause, Reading, Unread};
 
-use crate::commands::apply::setup;
-use crate::commands::{Desk, pools};
+use crate::commands::settings::setup;
+use crate::commands::{Desk, settings};
 
 /// Everything about the machine. Of a captured one nothing is known of what hugewise did to it.
 pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {
     let mut evidence = Evidence::beside(&desk.source, snapshot);
     if desk.source.is_live() {
-        match pools::writer().loans() {
+        match settings::writer().loans() {
             Ok(loans) => loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages)),
             Err(error) => desk.ui.say(&format!(
                 "the huge pages that runs of hugewise hold as leases could not be read, so they count as the pool's own: {error}"

@@ -1,0 +1,67 @@
+//! What every measurement asks of the machine before it begins, and how it ends.
+
+use anyhow::Context;
+use host::{Snapshot, Source};
+use model::{Bytes, PageKind};
+
+use crate::ui::Ui;
+
+/// base, thp, and 2M pages from a pool, where the kernel has them.
+pub(super) fn usual_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
+    let mut kinds = all_kinds(snapshot);
+    kinds.retain(|kind| *kind != PageKind::HUGETLB_1G);
+    kinds
+}
+
+/// A quarter of the memory that can be had: room for several kinds at a time without reclaim.
+pub(super) fn room(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
+    Ok(Bytes(available(snapshot)?.0 / 4))
+}
+
+/// The least of what the machine has and what the limits of this process leave: control groups, and those of `ulimit`.
+pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
+    let machine = snapshot.memory.get("MemAvailable").into_result();
+    let machine = machine.context("how much memory can be had")?;
+    let room = host::room::own(&Source::live()).into_result();
+    Ok(room.context("how much memory a limit leaves")?.within(machine))
+}
+
+/// Says which limit decides how much memory is taken, if it is not the machine.
+pub(super) fn note_limit(ui: &Ui) {
+    if let Some(limit) = host::room::own(&Source::live())
+        .known()
+        .and_then(|room| room.least.clone())
+    {
+        ui.note(&format!("{} leaves {} of memory", limit.set_by, limit.left));
+    }
+}
+
+/// base, thp, and pages from pools of 2M and 1G, where the kernel has them.
+pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
+    let has = snapshot.page_kinds();
+    let all = [
+        PageKind::Base,
+        PageKind::Thp,
+        PageKind::HUGETLB_2M,
+        PageKind::HUGETLB_1G,
+    ];
+    all.into_iter().filter(|kind| has.contains(kind)).collect()
+}
+
+/// The sizes of a base page and of a transparent huge page.
+pub(super) fn page_sizes(snapshot: &Snapshot) -> anyhow::Result<(Bytes, Bytes)> {
+    let base = snapshot.base_page().into_result().context("the size of base pages")?;
+    // Without THP no kind needs it; the value only has to be a size.
+    Ok((base, snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2))))
+}
+
+/// What was measured; none if the user stopped it.
+pub(super) fn unless_stopped<T, E: std::error::Error + Send + Sync + 'static>(
+    measured: Result<T, E>,
+    is_stop: fn(&E) -> bool,
+) -> anyhow::Result<Option<T>> {
+    match measured {
+        Err(error) if is_stop(&error) => Ok(None),
+        measured => Ok(Some(measured?)),
+    }
+}
