@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::compare::{Arm, Control, Judged, Run, Verdict};
-use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread};
+use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread, counted};
 
 use super::looks::LEAST;
 use super::paired::{self, Block, Interval};
@@ -279,7 +279,8 @@ impl<'a> Compared<'a> {
                 self.wanted.name
             )
         } else {
-            format!("{pairs} pairs of runs: fewer than {LEAST} cannot show a difference at 5 %")
+            let pairs = counted(pairs, "pair");
+            format!("{pairs} of runs: fewer than {LEAST} cannot show a difference at 5 %")
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
-use model::{Bytes, Warning};
+use model::{Bytes, Warning, counted};
 
 use crate::warming;
 
@@ -201,14 +201,9 @@ fn cut_short(compare: &Compare) -> Option<Warning> {
         .verdicts
         .iter()
         .any(|judged| matches!(judged.verdict, Verdict::NoDifference | Verdict::Unknown));
-    let text = format!(
-        "the time was over after {} blocks: more of it (--budget) makes the intervals narrower",
-        compare.design.blocks
-    );
-    let gone = format!(
-        "the program ended after {} blocks: a longer life of it makes the intervals narrower",
-        compare.design.blocks
-    );
+    let blocks = counted(compare.design.blocks as usize, "block");
+    let text = format!("the time was over after {blocks}: more of it (--budget) makes the intervals narrower");
+    let gone = format!("the program ended after {blocks}: a longer life of it makes the intervals narrower");
     match compare.design.ended {
         Ended::Budget if open => Some(Warning::new("cut-short", text)),
         Ended::ProgramEnded => Some(Warning::new("program-ended", gone)),

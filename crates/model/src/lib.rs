@@ -28,6 +28,7 @@ pub mod tlb;
 pub mod verdict;
 pub mod vms;
 mod warning;
+mod words;
 
 pub use address::Address;
 pub use backing::Backing;
@@ -40,3 +41,4 @@ pub use page::{PageKind, ParsePageKindError};
 pub use progress::{Progress, time_left};
 pub use reading::{Cause, Reading, Unread};
 pub use warning::Warning;
+pub use words::counted;

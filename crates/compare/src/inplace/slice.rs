@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chase::counters::program::Event;
 use host::processes::Stat;
 use model::compare::{Flip, Metric};
-use model::{Backing, PageKind, Unread};
+use model::{Backing, PageKind, Unread, counted};
 
 use super::{Length, Whose};
 use crate::Error;
@@ -132,7 +132,12 @@ pub(super) fn notes(flip: &Flip, passed: &Passed) -> Vec<String> {
         format!("{pieces} pieces could not be turned: {error}: {meaning}")
     });
     let ended = passed.last.mark.times.since(&passed.first.mark.times).ended;
-    let ended = (ended > 0).then(|| format!("{ended} threads ended in the slice: their CPU time is missing"));
+    let ended = (ended > 0).then(|| {
+        format!(
+            "{} ended in the slice: that CPU time is missing",
+            counted(ended, "thread")
+        )
+    });
     // What kept pages from being turned stands last, where a verdict looks for it.
     ended.into_iter().chain(refused).collect()
 }

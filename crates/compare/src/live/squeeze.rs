@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::programs::{Area, parse_maps};
-use model::{Bytes, Cause};
+use model::{Bytes, Cause, counted};
 use process::cpu_time;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -177,7 +177,7 @@ enum Tried {
 
 impl fmt::Display for Squeeze {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} pages of 2M collapsed from outside", self.done.len())?;
+        write!(f, "{} of 2M collapsed from outside", counted(self.done.len(), "page"))?;
         if let (Some(code), true) = (&self.code, self.done.is_empty()) {
             let errno = self.refused.as_ref().and_then(io::Error::raw_os_error);
             return write!(f, "; {}", code.why_not(PAGE, errno));

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use model::compare::{Metric, Run};
+use model::counted;
 use process::{Attention, Watch, halt};
 
 use super::Plan;
@@ -136,8 +137,8 @@ impl Alive {
         let metrics = metrics.map(|(metric, value)| (metric.name().to_owned(), value));
         let ended = (score.used.ended > 0).then(|| {
             format!(
-                "{} threads ended in this slice: the last of their CPU time is not in it",
-                score.used.ended
+                "{} ended in this slice: the last of its CPU time is not in it",
+                counted(score.used.ended, "thread")
             )
         });
         let mut run = Run {

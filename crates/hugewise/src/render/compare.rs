@@ -7,7 +7,7 @@ mod parts;
 mod runs;
 
 use compare::bloat;
-use model::compare::{Arm, Compare, Control, Judged, Loads, Method, Metric, Run, Verdict};
+use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Run, Verdict};
 use model::{Backing, Bytes, Estimate, Reading};
 
 use super::figure::Figure;
@@ -15,6 +15,7 @@ use super::kernelops::time;
 use super::look::Look;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
+use super::words::counted;
 use crate::cli::typed::Format;
 use crate::show::{self, CHARTS, Show};
 
@@ -124,8 +125,8 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));
             format!(
-                "{arm} is {verdict} than {against} in {metric}: {gain}, {} pairs{covered}{price}.",
-                judged.pairs
+                "{arm} is {verdict} than {against} in {metric}: {gain}, {}{covered}{price}.",
+                counted(judged.pairs as usize, "pair")
             )
         }
         Verdict::NoDifference => format!(
@@ -253,16 +254,20 @@ fn design(compare: &Compare) -> String {
     let programs = compare.arms.len() + 1;
     let blocks = match design.method {
         Method::Slices => format!(
-            "{} starts of {programs}, {} slices of each",
-            design.blocks, design.per_start
+            "{} of {programs}, {} of each",
+            counted(design.blocks as usize, "start"),
+            counted(design.per_start as usize, "slice")
         ),
-        Method::Runs | Method::Flip => format!("{} blocks of {programs}", design.blocks),
+        Method::Runs | Method::Flip => format!("{} of {programs}", counted(design.blocks as usize, "block")),
     };
     let loads = design.loads.map_or_else(String::new, |loads| {
-        let Loads { warm_up, counted } = loads;
-        format!(
-            ", each one start of the server with {warm_up} + {counted} loads, of which the first {warm_up} do not count"
-        )
+        let loaded = counted((loads.warm_up + loads.counted) as usize, "load");
+        let uncounted = match loads.warm_up {
+            0 => String::new(),
+            1 => ", of which the first one does not count".to_owned(),
+            more => format!(", of which the first {more} do not count"),
+        };
+        format!(", each one start of the server with {loaded}{uncounted}")
     });
     format!(
         "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none{why}",

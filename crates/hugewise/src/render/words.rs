@@ -1,5 +1,6 @@
 //! Counts, moments and limits as text.
 
+pub use model::counted;
 use model::latency::Bound;
 
 /// The note that explains `?` behind a time.
@@ -9,12 +10,6 @@ pub const NOT_CONVERGED: &str =
 /// The value as text; nothing if there is none.
 pub fn or_empty(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
-}
-
-/// A count with its noun, whose plural takes an `s`: `1 place`, `2 places`.
-pub fn counted(count: usize, noun: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{s}")
 }
 
 /// `1 process`, `2 processes`.
