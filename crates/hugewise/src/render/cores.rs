@@ -5,7 +5,7 @@ use model::cores::{Cores, Pair, Relation};
 
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::or_empty;
+use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
 
@@ -79,8 +79,8 @@ fn matrix(cores: &Cores) -> Sheet {
         ));
     }
     sheet.note(format!(
-        "{} pairs in {:.1} s; a slowdown near 2 means one core, near 1 separate ones",
-        cores.pairs.len(),
+        "{} in {:.1} s; a slowdown near 2 means one core, near 1 separate ones",
+        counted(cores.pairs.len(), "pair"),
         cores.seconds
     ));
     sheet

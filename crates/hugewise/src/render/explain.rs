@@ -230,7 +230,11 @@ fn pool(pool: &PoolState) -> String {
         .spare
         .map_or_else(|| "spare unknown".to_owned(), |spare| format!("{spare} spare"));
     let on_demand = pool.on_demand.map_or_else(String::new, |added| {
-        format!(", {added} of them added by the kernel on demand if it finds memory")
+        let which = match pool.spare == Some(added) {
+            true => String::new(),
+            false => format!(" {added} of them"),
+        };
+        format!(",{which} added by the kernel on demand if it finds memory")
     });
     format!("{pages}, {spare}{on_demand}")
 }

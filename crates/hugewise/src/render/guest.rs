@@ -11,7 +11,7 @@ use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{NOT_CONVERGED, limits, or_empty};
+use super::words::{NOT_CONVERGED, counted, limits, or_empty};
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
@@ -188,10 +188,10 @@ fn how(guest: &Guest) -> String {
             sanity.bytes, sanity.native_ns, sanity.guest_ns, sanity.ratio
         )
     });
-    let counted = counters(&guest.kvm_stats, |&count| count.to_string());
+    let by_kvm = counters(&guest.kvm_stats, |&count| count.to_string());
     format!(
-        "{} points in {:.1} s on CPU {}{sanity}; KVM counted over all guests: {counted}",
-        guest.points.len(),
+        "{} in {:.1} s on CPU {}{sanity}; KVM counted over all guests: {by_kvm}",
+        counted(guest.points.len(), "point"),
         guest.seconds,
         guest.cpu
     )

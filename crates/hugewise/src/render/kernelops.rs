@@ -9,7 +9,7 @@ use model::{Estimate, PageKind};
 use super::axis::number;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{NOT_CONVERGED, limits, or_empty};
+use super::words::{NOT_CONVERGED, counted, limits, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
 
@@ -136,12 +136,13 @@ fn how(result: &KernelOps) -> String {
     let settled = measured.iter().filter(|point| point.settled).count();
     let dropped: u64 = result.points.iter().map(|point| point.dropped).sum();
     format!(
-        "{} points in {:.1} s and {} rounds, workers pinned to CPUs {:?}; {settled} within 2 %, the others ended by their \
-         time; {dropped} samples dropped",
-        result.points.len(),
+        "{} in {:.1} s and {}, workers pinned to CPUs {:?}; {settled} within 2 %, the others ended by their \
+         time; {} dropped",
+        counted(result.points.len(), "point"),
         result.seconds,
-        result.rounds,
-        result.cpus
+        counted(result.rounds as usize, "round"),
+        result.cpus,
+        counted(dropped as usize, "sample")
     )
 }
 

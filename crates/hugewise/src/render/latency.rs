@@ -11,7 +11,7 @@ use super::axis::{Scale, number};
 use super::figure::{Dot, Figure, Series};
 use super::sheet::Sheet;
 use super::table::Lines;
-use super::words::limits;
+use super::words::{counted, limits};
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
 use crate::show::{CHARTS, Show};
@@ -257,11 +257,13 @@ fn how(latency: &Latency) -> String {
         .filter(|point| point.stopped == Some(Stopped::Budget))
         .count();
     format!(
-        "{} points in {:.1} s and {} rounds on CPU {}; core clock {clock}; {dropped} samples dropped; {spent} points ended by their time budget, not by a CI within 1 %",
-        latency.points.len(),
+        "{} in {:.1} s and {} on CPU {}; core clock {clock}; {} dropped; {} ended by the time budget, not by a CI within 1 %",
+        counted(latency.points.len(), "point"),
         latency.seconds,
-        latency.rounds,
-        latency.cpu
+        counted(latency.rounds as usize, "round"),
+        latency.cpu,
+        counted(dropped as usize, "sample"),
+        counted(spent, "point")
     )
 }
 

@@ -151,9 +151,9 @@ fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
             row.pages.backing.unread().is_some() || row.missed.as_ref().is_some_and(|missed| missed.unread().is_some())
         });
         sheet.note(format!(
-            "? = not known, for {} of {} processes; the first reason: {first}",
+            "? = not known, for {} of {}; the first reason: {first}",
             processes.count(),
-            rows.len()
+            words::processes(rows.len() as u64)
         ));
     }
 }

@@ -8,7 +8,7 @@ use model::{Bytes, PageKind, Reading};
 use super::{amount, kinds_of, share};
 use crate::render::sheet::Sheet;
 use crate::render::table::{Field, Lines, lines};
-use crate::render::words::or_empty;
+use crate::render::words::{or_empty, processes};
 use crate::results::ps::{Group, Groups, ProcessRow};
 
 /// One row for each group; control groups by depth.
@@ -145,7 +145,10 @@ fn held_note(held: &Held) -> String {
     let Bytes(total) = held.total();
     let denied = match held.denied {
         0 => String::new(),
-        denied => format!("; the mappings of {denied} processes could not be read, and they may map some of it"),
+        denied => format!(
+            "; the mappings of {} could not be read, and may hold some of it",
+            processes(denied)
+        ),
     };
     format!("{} of {} in use in pools{denied}", Bytes(total), held.used)
 }
