@@ -35,6 +35,10 @@ pub enum Input {
     FinishedRuns,
     /// Goals of a plan: `--for FILE.toml`.
     Goals,
+    /// The axes of a sweep: `simulate sweep FILE.toml`.
+    Sweep,
+    /// Finished points of a sweep, which writes to the file, too.
+    Points,
     /// Configuration of a server or of a machine: `doctor --file`, `size postgres FILE`.
     Configuration,
     /// A text with metrics: `--metric`, after each run.
@@ -83,10 +87,10 @@ impl Input {
     /// The largest file of that kind that is read.
     pub fn most(self) -> Bytes {
         match self {
-            Self::Arms | Self::Goals => Bytes::mib(1),
+            Self::Arms | Self::Goals | Self::Sweep => Bytes::mib(1),
             Self::Configuration => Bytes::mib(4),
             Self::Plan | Self::Metrics => Bytes::mib(16),
-            Self::Result | Self::Archive | Self::FinishedRuns => Bytes::mib(256),
+            Self::Result | Self::Archive | Self::FinishedRuns | Self::Points => Bytes::mib(256),
             Self::Program => Bytes::gib(2),
         }
     }
@@ -100,6 +104,8 @@ impl Input {
             Self::Arms => "a file of arms",
             Self::FinishedRuns => "a file of finished runs",
             Self::Goals => "a file of goals",
+            Self::Sweep => "a file of a sweep",
+            Self::Points => "a file of points",
             Self::Configuration => "a configuration file",
             Self::Metrics => "a text with metrics",
             Self::Program => "a program",
@@ -108,7 +114,7 @@ impl Input {
 
     /// May it come through a pipe? What is written to or started cannot.
     fn may_be_piped(self) -> bool {
-        !matches!(self, Self::FinishedRuns | Self::Program)
+        !matches!(self, Self::FinishedRuns | Self::Points | Self::Program)
     }
 
     fn expected(self) -> &'static str {

@@ -9,13 +9,15 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{Input, InputError, stream};
 
-const ALL: [Input; 9] = [
+const ALL: [Input; 11] = [
     Input::Result,
     Input::Plan,
     Input::Archive,
     Input::Arms,
     Input::FinishedRuns,
     Input::Goals,
+    Input::Sweep,
+    Input::Points,
     Input::Configuration,
     Input::Metrics,
     Input::Program,

@@ -4,6 +4,7 @@
 
 pub mod config;
 pub mod cpu_list;
+pub mod distance;
 pub mod evidence;
 pub mod glob;
 pub mod input;
@@ -17,10 +18,12 @@ pub mod snapshot;
 pub mod source;
 mod spread;
 mod syscall;
+pub mod threads;
 pub mod tree;
 pub mod vms;
 
 pub use cpu_list::CpuList;
+pub use distance::Distances;
 pub use evidence::{Applied, Evidence};
 pub use input::{Input, InputError};
 pub use membership::Membership;

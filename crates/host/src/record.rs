@@ -8,6 +8,7 @@ mod process;
 mod secrets;
 mod settings;
 mod table;
+mod threads;
 
 #[cfg(test)]
 mod tests;

@@ -109,6 +109,8 @@ fn the_machines_differ_as_they_should() {
     kubernetes-node: Intel Xeon Processor (Icelake) | 6.12.10 | KVM | cpus 0-7 | 1 nodes | (absent) | V2 | (masked) | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     no-hugetlb: Intel Xeon Processor (Icelake) | 6.6.30 | KVM | cpus 0-3 | 1 nodes | (absent) | V2 | (masked) | base thp
     no-thp: Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz | 6.6.0-rt | none | cpus 0-3 | 1 nodes | (absent) | V2 | 7 TLBs | base hugetlb-2M hugetlb-1G
+    pinned-well: Intel(R) Xeon(R) Platinum 8480+ | 6.8.0 | none | cpus 0-15 | 2 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
+    pinned-wrongly: Intel(R) Xeon(R) Platinum 8480+ | 6.8.0 | none | cpus 0-15 | 2 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     pool-1g: Intel(R) Xeon(R) Silver 4314 CPU @ 2.40GHz | 6.8.12 | none | cpus 0-7 | 1 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     postgres-good: Intel(R) Xeon(R) Platinum 8480+ | 6.8.0 | none | cpus 0-15 | 2 nodes | ept | V2 | 8 TLBs | base mthp-16K mthp-32K mthp-64K mthp-128K mthp-256K mthp-512K mthp-1M thp hugetlb-2M hugetlb-1G
     rhel5-jboss: Intel(R) Xeon(R) CPU            5160  @ 3.00GHz | 2.6.18-53.el5 | none | cpus 0-3 | 1 nodes | (absent) | (absent) | 6 TLBs | base

@@ -49,8 +49,10 @@ fn the_matrix_has_native_and_every_guest_page_on_every_kind() {
     let emulated = data["sanity"]["emulated"].as_bool().expect("a sanity check");
     for point in points {
         let native = point["guest_page"].is_null();
+        // On a busy machine the time of some points is enough for a bound only.
+        let is_answered = estimate(&point["ns"]) || point["bound"].is_object();
         assert!(
-            estimate(&point["ns"]) || (emulated && !native) || point["not_measured"].is_string(),
+            is_answered || (emulated && !native) || point["not_measured"].is_string(),
             "{point}"
         );
         let same = |other: &&Value| ["kind", "bytes"].iter().all(|name| other[name] == point[name]);
@@ -58,8 +60,9 @@ fn the_matrix_has_native_and_every_guest_page_on_every_kind() {
             .iter()
             .filter(same)
             .any(|other| other["guest_page"].is_null() && other["ns"].is_object());
-        let has_ratio = !native && has_native && point["ns"].is_object();
-        assert_eq!(point["ratio"].is_null(), !has_ratio, "{point}");
+        // Sides that did not come to rest, as on a busy machine, have no ratio.
+        let may_have_ratio = !native && has_native && point["ns"].is_object();
+        assert!(point["ratio"].is_null() || may_have_ratio, "{point}");
     }
     let touches = data["fault_ns"].as_array().expect("first touches");
     assert!(!touches.is_empty());

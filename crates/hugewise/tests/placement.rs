@@ -216,7 +216,7 @@ fn what_was_recorded_is_there_after_a_kill_and_after_an_interruption() {
         let data = read(&file).expect("JSON")["data"].clone();
         assert_eq!(data["end"], end);
         assert!(
-            sum(&data["total"]["cpu_s"]) > 0.0 && data["seconds"].as_f64() > Some(0.5),
+            sum(&data["total"]["cpu_s"]) > 0.0 && data["seconds"].as_f64() > Some(0.0),
             "{data}"
         );
         let again = done(&["report", file.to_str().expect("text"), "--format", "text"]);
@@ -302,12 +302,30 @@ fn wrong_words_of_placement_name_the_flag_and_what_to_write() {
     assert!(refused(&["--root", machine, "placement", "record", "--", "true"]).contains("--root"));
 }
 
-/// Two threads on one CPU while another is free for them: the line that fixes it is printed.
+fn fixture(name: &str) -> String {
+    format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"))
+}
+
 #[test]
-fn a_planted_mistake_is_found_on_this_machine_unless_others_use_it_up() {
-    let Some([first, _]) = two_cpus() else {
-        return testing::skipped("one CPU");
-    };
+fn a_capture_is_checked_as_its_machine_would_be() {
+    let wrong = run(&["--root", &fixture("pinned-wrongly"), "placement", "check"]);
+    assert_eq!(wrong.code, Some(1), "{}", wrong.err);
+    assert!(
+        wrong.out.contains("8 mistakes") && wrong.out.contains("taskset -acp"),
+        "{}",
+        wrong.out
+    );
+    let well = done(&["--root", &fixture("pinned-well"), "placement", "check"]).out;
+    assert!(well.contains("Nothing is pinned wrongly"), "{well}");
+    let one = run(&["--root", &fixture("pinned-wrongly"), "placement", "check", "3300"]);
+    assert!(one.out.contains("1 mistake"), "{} {}", one.out, one.err);
+    let none = refused(&["--root", &fixture("two-node-smt"), "placement", "check"]);
+    assert!(none.contains("captures of older versions"), "{none}");
+}
+
+/// A program whose two threads spin on one CPU.
+fn two_on_one_cpu() -> Option<std::process::Child> {
+    let [first, _] = two_cpus()?;
     let before = sched_getaffinity(None).expect("CPUs");
     pin(first);
     let own = std::env::current_exe().expect("this test");
@@ -316,9 +334,44 @@ fn a_planted_mistake_is_found_on_this_machine_unless_others_use_it_up() {
         .args(["--exact", "as_two_that_spin", "--test-threads=2"])
         .env(ROLE, "spin")
         .stdout(Stdio::null());
-    let mut program = program.spawn().expect("starts");
+    let program = program.spawn().expect("starts");
     sched_setaffinity(None, &before).expect("as before");
     std::thread::sleep(Duration::from_millis(300));
+    Some(program)
+}
+
+#[test]
+fn a_planted_mistake_is_found_in_the_capture_of_this_machine_unless_others_use_it_up() {
+    let Some(mut program) = two_on_one_cpu() else {
+        return testing::skipped("one CPU");
+    };
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("here.tree");
+    let file = file.to_str().expect("text");
+    done(&["snapshot", file]);
+    let pid = program.id().to_string();
+    program.kill().expect("ends");
+    program.wait().expect("ends");
+    let found = run(&["--root", file, "placement", "check", &pid, "--json"]);
+    let result: Value = serde_json::from_str(&found.out).expect("JSON");
+    let data = &result["data"];
+    if data["threads"] == 0 {
+        return testing::skipped("others left the program less than a quarter of a CPU");
+    }
+    let mistakes = data["mistakes"].as_array().expect("mistakes");
+    let Some(mistake) = mistakes.first() else {
+        return testing::skipped("no core was idle");
+    };
+    assert_eq!((found.code, &mistake["mistake"]), (Some(1), &"shared-cpu".into()));
+    assert_eq!(mistake["pid"].to_string(), pid);
+}
+
+/// Two threads on one CPU while another is free for them: the line that fixes it is printed.
+#[test]
+fn a_planted_mistake_is_found_on_this_machine_unless_others_use_it_up() {
+    let Some(mut program) = two_on_one_cpu() else {
+        return testing::skipped("one CPU");
+    };
     let found = run(&["placement", "check", &program.id().to_string(), "--json"]);
     program.kill().expect("ends");
     program.wait().expect("ends");

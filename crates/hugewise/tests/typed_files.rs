@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use common::{hugewise, refused, sent};
 
 /// Every way to name a file, with its limit. `{}` stands for the file.
-const WAYS: [(&str, &str); 10] = [
+const WAYS: [(&str, &str); 11] = [
     ("diff {} {}", "256M"),
     ("report {}", "256M"),
     ("apply {} --yes", "16M"),
@@ -20,6 +20,7 @@ const WAYS: [(&str, &str); 10] = [
     ("doctor --file {} --as sysctl", "4M"),
     ("size postgres {}", "4M"),
     ("plan --for {}", "1M"),
+    ("simulate sweep {}", "1M"),
     ("compare --arms-file {} --arms a,b -- true", "1M"),
     ("compare --resume {} --arms base,thp -- true", "256M"),
 ];

@@ -6,6 +6,7 @@ pub mod cores;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
+pub mod migration;
 mod proof;
 mod rounds;
 pub mod tlb;

@@ -15,6 +15,7 @@ pub mod findings;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
+pub mod migration;
 mod not_measured;
 mod page;
 pub mod placement;

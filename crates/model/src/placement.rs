@@ -13,6 +13,9 @@ mod diff;
 pub use check::{Check, Fix, FixWith, Mispinned, Mistake};
 pub use diff::{Caveat, Diff, Part, Published, PublishedRun, Quantity, Side};
 
+/// Tables 2 to 4 of IBM's study of the scheduler of ESX Server 2.5 as JSON, with their source: `placement diff` and the simulator read them.
+pub const IBM_2006: &str = include_str!("../data/ibm-2006.json");
+
 /// Where one program ran, with all that it started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
@@ -22,6 +25,9 @@ pub struct Recording {
     pub method: Method,
     /// Why not by switch records, where it was another method.
     pub no_records: Option<NoRecords>,
+    /// `kernel.perf_event_paranoid` then; unknown of older recordings, and where it could not be read.
+    #[serde(default)]
+    pub perf_event_paranoid: Option<i64>,
     /// Seconds from start to end.
     pub seconds: f64,
     /// Why it ended.
@@ -77,6 +83,10 @@ pub enum NoRecords {
     NotWanted,
     /// `kernel.perf_event_paranoid` or a filter of system calls does not permit it.
     NotPermitted,
+    /// This user may record own processes, and not that one.
+    OtherUser,
+    /// This user may lock no more memory for records.
+    NoLockedMemory,
     /// There are fewer descriptors than threads times CPUs.
     NoDescriptors,
     /// This kernel is without perf events.
@@ -222,7 +232,8 @@ impl Migrations {
 }
 
 /// How far a move went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// To the other thread of the same core.
     SmtSibling,
@@ -236,6 +247,17 @@ pub enum Kind {
     OtherNode,
     /// Not known.
     Unknown,
+}
+
+impl Kind {
+    /// All that are known, the nearest first.
+    pub const KNOWN: [Self; 5] = [
+        Self::SmtSibling,
+        Self::SameLlc,
+        Self::OtherCore,
+        Self::OtherSocket,
+        Self::OtherNode,
+    ];
 }
 
 impl Tally {

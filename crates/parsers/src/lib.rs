@@ -8,6 +8,8 @@ mod machine;
 mod plans;
 mod programs;
 mod results;
+mod scenarios;
+mod sweeps;
 mod traces;
 
 #[cfg(test)]
@@ -27,7 +29,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 21] = [
     target("tree", machine::tree, machine::trees),
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),
@@ -46,6 +48,9 @@ pub const TARGETS: [Target; 18] = [
     target("result", results::result, results::made),
     target("runs", results::runs, results::logs),
     target("trace", traces::trace, traces::traces),
+    target("sweep", sweeps::sweep, sweeps::sweeps),
+    target("points", sweeps::points, sweeps::files),
+    target("scenario", scenarios::scenario, scenarios::scenarios),
 ];
 
 /// The target of that name.

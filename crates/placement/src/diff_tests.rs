@@ -16,6 +16,7 @@ fn recording(seconds: f64, cpu: f64) -> Recording {
         },
         method: Method::SwitchRecords,
         no_records: None,
+        perf_event_paranoid: None,
         seconds,
         end: End::Exited(0),
         cpus: Vec::new(),

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chase::counters::switches::{Record, What};
+use host::Distances;
 use model::placement::{Migrations, Tally, Thread};
 
-use crate::distance::Distances;
 use crate::slices::Slices;
 
 /// Threads that are kept apart in a result.

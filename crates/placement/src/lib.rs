@@ -4,7 +4,6 @@
 
 mod check;
 mod diff;
-mod distance;
 mod ledger;
 mod poll;
 mod published;

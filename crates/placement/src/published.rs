@@ -1,9 +1,7 @@
 //! Published tables of placement, and what follows from them by arithmetic alone.
 
-use model::placement::{Published, PublishedRun};
+use model::placement::{IBM_2006, Published, PublishedRun};
 use serde::Deserialize;
-
-const IBM_2006: &str = include_str!("../data/ibm-2006.json");
 
 #[derive(Deserialize)]
 struct Data {
@@ -14,7 +12,7 @@ struct Data {
 /// IBM's study of the scheduler of VMware ESX Server 2.5.2 and 2.5.3.
 ///
 /// # Errors
-/// None but a mistake in the data that this crate carries.
+/// None but a mistake in the data that `model` carries.
 pub fn ibm_2006() -> Result<Published, serde_json::Error> {
     let Data { source, runs } = serde_json::from_str(IBM_2006)?;
     let runs: Vec<PublishedRun> = runs.into_iter().map(worked_out).collect();

@@ -19,8 +19,10 @@ use crate::recorder::{By, Recorder, refusal};
 /// Between two looks at what descends from the program and at its waits; a look takes a twentieth of the time at most.
 const LOOK: Duration = Duration::from_millis(200);
 const LOOK_SHARE: u32 = 20;
-/// Between two results so far, likewise.
+/// Between two results so far, likewise. The first comes at once, as a kill may too; then they come less and less often.
 const SAVE: Duration = Duration::from_secs(1);
+const FIRST_SAVE: Duration = Duration::from_millis(100);
+const PARANOID: &str = "kernel.perf_event_paranoid";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// What to record.
@@ -62,7 +64,7 @@ pub enum Error {
     Wait(std::io::Error),
 }
 
-/// Records it. `so_far` gets what there is, now and then, and gives how long that took its receiver.
+/// Records it. `so_far` gets what there is: at once, and now and then.
 ///
 /// # Errors
 /// If there is nothing to record.
@@ -146,7 +148,7 @@ impl<'a> Session<'a> {
     ) -> Result<End, Error> {
         let began = Instant::now();
         let mut pause = Duration::from_millis(1);
-        let (mut look_due, mut save_due) = (LOOK, SAVE);
+        let (mut look_due, mut save_due) = (LOOK, Duration::ZERO);
         loop {
             let left = time.map(|time| time.saturating_sub(began.elapsed()));
             match self
@@ -170,7 +172,8 @@ impl<'a> Session<'a> {
             if began.elapsed() >= save_due {
                 let before = cpu_time();
                 so_far(self.recording(End::SoFar, None, now()));
-                save_due = began.elapsed() + SAVE.max((cpu_time() - before) * LOOK_SHARE);
+                let usual = began.elapsed().clamp(FIRST_SAVE, SAVE);
+                save_due = began.elapsed() + usual.max((cpu_time() - before) * LOOK_SHARE);
             }
         }
     }
@@ -242,6 +245,7 @@ impl<'a> Session<'a> {
             target: self.target.clone(),
             method,
             no_records,
+            perf_event_paranoid: self.snapshot.sysctls.number(PARANOID).known().copied(),
             seconds: at.saturating_sub(self.recorder.began) as f64 / 1e9,
             end,
             cpus: self.cpus(),
@@ -335,7 +339,7 @@ fn started(words: &[OsString], snapshot: &Snapshot, light: bool) -> Result<(Proc
         error: failure.error,
     })?;
     let records = match process.switches() {
-        Some(records) => records.map_err(|error| refusal(&error)),
+        Some(records) => records.map_err(|error| refusal(&error, || false)),
         None => Err(NoRecords::NotWanted),
     };
     let recorder = Recorder::of_started(snapshot, process.id(), records);

@@ -5,11 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use chase::counters::switches::{Record, Switches, What, now};
-use host::{Snapshot, Source};
+use host::{Distances, Snapshot, Source};
 use model::placement::NoRecords;
 use process::{cpu_time, tree};
 
-use crate::distance::Distances;
 use crate::ledger::Ledger;
 use crate::poll;
 
@@ -70,7 +69,8 @@ impl Recorder {
         let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
         let source = Source::live();
         let attached = if wants_records {
-            attach(&source, pid, &cpus).map_err(|error| refusal(&error))
+            attach(&source, pid, &cpus)
+                .map_err(|error| refusal(&error, || Switches::of(0, cpus.get(..1).unwrap_or_default()).is_ok()))
         } else {
             Err(NoRecords::NotWanted)
         };
@@ -266,10 +266,12 @@ fn attach(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<(Switches, BTre
     Ok((switches, known))
 }
 
-/// What an error of perf_event_open means to a user.
-pub(crate) fn refusal(error: &io::Error) -> NoRecords {
+/// What an error of perf_event_open means to a user, who may record own processes or not even those.
+pub(crate) fn refusal(error: &io::Error, may_record_own: impl Fn() -> bool) -> NoRecords {
     match rustix::io::Errno::from_io_error(error) {
+        Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) if may_record_own() => NoRecords::OtherUser,
         Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => NoRecords::NotPermitted,
+        Some(rustix::io::Errno::NOMEM) => NoRecords::NoLockedMemory,
         Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => NoRecords::NoDescriptors,
         Some(rustix::io::Errno::NOSYS) => NoRecords::NotBuilt,
         _ => NoRecords::Failed(error.to_string()),
@@ -287,10 +289,15 @@ mod tests {
 
     #[test]
     fn each_error_of_perf_events_says_what_to_do() {
-        let of = |errno: Errno| refusal(&io::Error::from(errno));
+        let of = |errno: Errno| refusal(&io::Error::from(errno), || false);
         assert_eq!(
             [of(Errno::ACCESS), of(Errno::PERM)],
             [NoRecords::NotPermitted, NoRecords::NotPermitted]
+        );
+        let foreign = refusal(&io::Error::from(Errno::ACCESS), || true);
+        assert_eq!(
+            [foreign, of(Errno::NOMEM)],
+            [NoRecords::OtherUser, NoRecords::NoLockedMemory]
         );
         assert_eq!(
             [of(Errno::MFILE), of(Errno::NOSYS)],

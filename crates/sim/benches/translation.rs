@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p hugewise-sim` prints a table: millions of accesses a second, the best of three passes over 20 million accesses that are
 //! in memory before. The TLBs are 64 x 4 and 1536 x 12 entries of base pages over 1 GiB, as in the figures of DynamoRIO beside which
-//! they are published.
+//! they are published. Then whole curves of miss ratios, and the speed of a machine that runs the same trace again and again.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -10,8 +10,8 @@ use std::time::Instant;
 use model::Bytes;
 use sim::translation::patterns::Pattern;
 use sim::translation::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, TooSpread, WalkCaches,
-    WalkerSpec,
+    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shards, TooSpread,
+    WalkCaches, WalkerSpec,
 };
 
 const ACCESSES: usize = 20_000_000;
@@ -76,7 +76,71 @@ fn main() {
         });
         println!("| {name} | {} |", cells.join(" | "));
     }
-    println!("\nMillions of accesses a second (misses of L1 / L2; references per access).");
+    println!("\nMillions of accesses a second (misses of L1 / L2; references per access).\n");
+    print_curves(&traces);
+    print_laps(&traces);
+}
+
+/// A name, the passes, and how such a curve begins.
+type CurveKind = (&'static str, usize, fn() -> Shards);
+
+/// Curves for each number of entries at once, and how far they are from the exact one.
+fn print_curves(traces: &[Vec<Access>]) {
+    println!("| curve of miss ratios | {} |", PATTERNS.map(Pattern::name).join(" | "));
+    println!("|---|{}", "---|".repeat(PATTERNS.len()));
+    let new: [CurveKind; 3] = [
+        ("exact (Mattson)", 1, || Shards::fixed_rate(BASE, 1)),
+        ("of 1 in 128 pages", PASSES, || Shards::fixed_rate(BASE, 128)),
+        ("of 2,048 pages at most", PASSES, || Shards::fixed_size(BASE, 2048)),
+    ];
+    let sizes: Vec<u64> = (7..18).map(|power| 1 << power).collect();
+    let mut exact: Vec<Vec<f64>> = Vec::new();
+    for (name, passes, new) in new {
+        let mut cells = Vec::new();
+        for (number, trace) in traces.iter().enumerate() {
+            let (mut best, mut curve) = (0.0_f64, new());
+            for _ in 0..passes {
+                curve = new();
+                let begun = Instant::now();
+                trace.chunks(BLOCK).for_each(|block| curve.block(block));
+                best = best.max(speed(begun));
+            }
+            let ratios: Vec<f64> = sizes.iter().map(|&entries| curve.miss_ratio(entries)).collect();
+            if exact.len() == number {
+                exact.push(ratios.clone());
+            }
+            let errors = ratios
+                .iter()
+                .zip(&exact[number])
+                .map(|(ratio, exact)| (ratio - exact).abs());
+            cells.push(format!("{best:.0} ({:.4})", errors.fold(0.0, f64::max)));
+        }
+        println!("| {name} | {} |", cells.join(" | "));
+    }
+    println!("\nMillions of accesses a second (the most that a ratio is off, at 128 to 131,072 entries).\n");
+}
+
+/// One machine runs the same trace several times: does an access cost more after many?
+fn print_laps(traces: &[Vec<Access>]) {
+    let (_, mode, walker) = &kinds()[1];
+    let mut engine = machine(*mode, walker.as_ref());
+    let laps: Vec<String> = (0..5)
+        .map(|_| {
+            let begun = Instant::now();
+            let mut trace = Stored(traces[0].chunks(BLOCK));
+            engine.run(&mut trace, u64::MAX).expect("one region");
+            format!("{:.0}", speed(begun))
+        })
+        .collect();
+    println!(
+        "Native walks, random, the same machine lap after lap of 20 million: {} million a second.",
+        laps.join(", ")
+    );
+}
+
+/// Millions of accesses a second.
+fn speed(begun: Instant) -> f64 {
+    ACCESSES as f64 / begun.elapsed().as_secs_f64() / 1e6
 }
 
 fn trace(pattern: Pattern) -> Vec<Access> {
@@ -91,7 +155,7 @@ fn trace(pattern: Pattern) -> Vec<Access> {
     all
 }
 
-fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Counts) {
+fn machine(mode: Mode, walker: Option<&WalkerSpec>) -> Engine {
     let backing = match mode {
         Mode::Native => Backing::native(BASE),
         Mode::Nested | Mode::Shadow => Backing::nested(BASE, BASE),
@@ -102,10 +166,14 @@ fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Coun
         mode,
         tagged: false,
     };
-    let mut engine = Engine::new(setup, walker.map(std::slice::from_ref).unwrap_or_default());
+    Engine::new(setup, walker.map(std::slice::from_ref).unwrap_or_default())
+}
+
+fn pass(trace: &[Access], mode: Mode, walker: Option<&WalkerSpec>) -> (f64, Counts) {
+    let mut engine = machine(mode, walker);
     let begun = Instant::now();
     engine
         .run(&mut Stored(trace.chunks(BLOCK)), u64::MAX)
         .expect("one region");
-    (ACCESSES as f64 / begun.elapsed().as_secs_f64() / 1e6, engine.counts())
+    (speed(begun), engine.counts())
 }

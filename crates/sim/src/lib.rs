@@ -1,9 +1,10 @@
-//! Address translation on paper: what TLBs reach, what CPUs are known to have, simulated TLBs; and page counts.
+//! On paper: what TLBs reach, what CPUs are known to have, simulated TLBs, page counts, and simulated schedulers.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod cpus;
 pub mod reach;
+pub mod scheduler;
 pub mod size;
 pub mod tlb;
 pub mod translation;

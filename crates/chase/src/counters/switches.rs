@@ -10,8 +10,9 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bytes of one CPU's records: what root may have, and what `kernel.perf_event_mlock_kb` leaves to others as shipped.
-const RINGS: [usize; 2] = [4 << 20, 512 << 10];
+/// Bytes of one CPU's records: what root may have, what `kernel.perf_event_mlock_kb` leaves to others as shipped, and what is left
+/// beside other recordings of the same user.
+const RINGS: [usize; 4] = [4 << 20, 512 << 10, 128 << 10, 32 << 10];
 /// `PERF_EVENT_IOC_SET_OUTPUT` of `linux/perf_event.h`: `_IO('$', 5)`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
@@ -86,17 +87,18 @@ pub struct Switches {
 struct Ring {
     cpu: u32,
     sampler: Sampler,
+    size: usize,
 }
 
 impl Switches {
     /// Records a task, 0 for the calling one, on these CPUs, and all that it starts from here on.
     ///
     /// # Errors
-    /// The kernel's: not permitted, no memory that may be locked, or no free descriptor.
+    /// The kernel's: not permitted, no free descriptor, or ENOMEM if this user may lock no more memory.
     pub fn of(tid: i32, cpus: &[u32]) -> io::Result<Self> {
         let open = |&cpu: &u32| {
-            let sampler = mapped(|| builder(tid, cpu).build())?;
-            Ok(Ring { cpu, sampler })
+            let (sampler, size) = mapped(|| builder(tid, cpu).build())?;
+            Ok(Ring { cpu, sampler, size })
         };
         let mut rings = cpus.iter().map(open).collect::<io::Result<Vec<_>>>()?;
         for ring in &mut rings {
@@ -153,7 +155,7 @@ impl Switches {
                 bytes += record.len() + 8;
                 records.extend(parse(record.ty(), record.misc(), &record.to_contiguous()));
             }
-            fullest = fullest.max(bytes as f64 / RINGS[1] as f64);
+            fullest = fullest.max(bytes as f64 / ring.size.min(RINGS[1]) as f64);
         }
         self.reported_lost += records[before..].iter().map(Record::lost).sum::<u64>();
         fullest
@@ -194,11 +196,20 @@ fn builder(tid: i32, cpu: u32) -> Builder<'static> {
     builder
 }
 
-/// With the largest ring that this user may have.
-fn mapped(open: impl Fn() -> io::Result<Counter>) -> io::Result<Sampler> {
-    let [large, usual] = RINGS;
-    let first = open()?.sampled(large);
-    first.or_else(|_| open()?.sampled(usual))
+/// With the largest ring that this user may have, and its size.
+fn mapped(open: impl Fn() -> io::Result<Counter>) -> io::Result<(Sampler, usize)> {
+    let mut refused = io::Error::from_raw_os_error(libc::ENOMEM);
+    for size in RINGS {
+        match open()?.sampled(size) {
+            Ok(sampler) => return Ok((sampler, size)),
+            Err(error) => refused = error,
+        }
+    }
+    // The kernel answers EPERM to too much locked memory, as it does to an event that is not permitted at all.
+    Err(match refused.raw_os_error() {
+        Some(libc::EPERM) => io::Error::from_raw_os_error(libc::ENOMEM),
+        _ => refused,
+    })
 }
 
 /// A record without its header; `None` of a kind that was not asked for, or that is too short.

@@ -6,7 +6,7 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::keep::Kept;
 use super::table::{memory_mounts, whole};
-use super::{Recorder, accounts, secrets, settings};
+use super::{Recorder, accounts, secrets, settings, threads};
 use crate::programs::{self, Area, Kind, MOST_TABLES, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
 use crate::snapshot::Cgroup;
 use crate::source::whole_lines;
@@ -25,13 +25,14 @@ const LARGEST_LIBRARY: Bytes = Bytes::mib(16);
 /// Arguments of one process; class paths are long.
 const LARGEST_ARGUMENTS: usize = 64 << 10;
 /// Files of the control groups in which processes run.
-const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,memory.limit_in_bytes}";
+const CGROUP: &str = "{hugetlb.*,memory.max,memory.current,memory.limit_in_bytes,cpuset.cpus,cpuset.cpus.effective}";
 
 pub(super) fn record(recorder: &mut Recorder<'_>) {
     recorder.file("/proc/sysvipc/shm", LARGEST_FILE, whole);
     let Reading::Known(candidates) = programs::candidates(recorder.source) else {
         return;
     };
+    let before = threads::Before::read(recorder.source, &candidates.programs);
     recorder.each(&candidates.programs, |recorder, program| {
         for name in FILES {
             recorder.file(&program.file(name), LARGEST_FILE, whole);
@@ -45,6 +46,16 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
     }
     record_groups(recorder, &candidates.programs);
     accounts::record(recorder, &candidates.programs);
+    threads::record(recorder, &candidates.programs, &before);
+}
+
+/// Memory by node of one process, unless it is recorded or would hold the process up.
+pub(super) fn record_nodes(recorder: &mut Recorder<'_>, program: &Program) {
+    let path = program.file("numa_maps");
+    let is_long = || has_more_mappings(recorder.source, &program.file("maps"), MOST_COUNTED);
+    if !recorder.tree.is_file(&path) && is_affordable(recorder, program) && !is_long() {
+        recorder.file(&path, LARGEST_FILE, whole);
+    }
 }
 
 /// May the kernel walk all page tables of it for a file? That of a capture costs nothing.

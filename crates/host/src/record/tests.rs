@@ -121,3 +121,54 @@ fn the_running_machine_and_its_capture_tell_the_same() {
         )),
     }
 }
+
+#[test]
+fn threads_of_a_capture_and_what_was_seen_of_them_stay_in_a_capture_of_it() {
+    let seen = "looked 0.240\n7 7 0.500 1 0\n";
+    let status = "Name:\tdb\nUmask:\t0022\nCpus_allowed_list:\t0-3\n";
+    let tree = machine()
+        .file("/hugewise/threads", seen)
+        .line("/proc/7/task/7/stat", "7 (db) R 1 7 7")
+        .file("/proc/7/task/7/status", status)
+        .line("/sys/devices/system/cpu/isolated", "2-3");
+    let tree = capture(&Source::from_tree("test", tree), PROCESSES).tree;
+    let kept = |path: &str| node(&tree, path).cloned();
+    let file = |text: &str| Some(Node::File(text.as_bytes().to_vec()));
+    assert_eq!(kept("/hugewise/threads"), file(seen));
+    assert_eq!(kept("/proc/7/task/7/stat"), file("7 (db) R 1 7 7\n"));
+    assert_eq!(
+        kept("/proc/7/task/7/status"),
+        file("Name:\tdb\nCpus_allowed_list:\t0-3\n")
+    );
+    assert_eq!(kept("/sys/devices/system/cpu/isolated"), file("2-3\n"));
+}
+
+/// A thread of this process that is always busy, and all others that are not.
+#[test]
+fn threads_of_a_busy_process_are_in_the_capture_of_this_machine() {
+    let mut child = std::process::Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn()
+        .expect("a shell");
+    let tree = capture(&Source::live(), PROCESSES).tree;
+    child.kill().expect("ends");
+    child.wait().expect("ends");
+    let pid = child.id();
+    let back = Source::from_tree("capture", tree);
+    let look = crate::threads::Look::read(&back).expect("a look");
+    let Some(seen) = look.threads.iter().find(|seen| seen.pid == pid) else {
+        return testing::skipped("others left the shell less than a quarter of a CPU");
+    };
+    assert!(
+        look.seconds > 0.2 && seen.share.is_some_and(|share| share > 0.0),
+        "{look:?}"
+    );
+    let status = back.text(&format!("/proc/{pid}/task/{pid}/status"));
+    assert!(
+        status
+            .known()
+            .is_some_and(|status| status.contains("Cpus_allowed_list:")),
+        "{status:?}"
+    );
+    assert!(look.threads.len() <= 2000);
+}

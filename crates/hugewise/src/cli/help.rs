@@ -170,6 +170,13 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "measure migration",
+        &[
+            "hugewise measure migration",
+            "hugewise measure migration --cpus 0,1,64 --sizes 32K,1M --budget 60s",
+        ],
+    ),
+    (
         "compare",
         &[
             "hugewise compare --arms base,thp,hugetlb-2M --metric cpu -- ./program",
@@ -262,8 +269,25 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "hugewise simulate translation --machine 8452y --pattern chase --working-sets 1G,64G",
             "hugewise simulate translation --mode nested --guest-pages 4K,2M --host-pages 4K,2M,1G",
+            "hugewise simulate translation --machine here --measured result.json --pattern chase",
             "hugewise simulate translation --machine list",
             "hugewise simulate translation --preset esx35-large-pages",
+        ],
+    ),
+    (
+        "simulate sweep",
+        &[
+            "hugewise simulate sweep sweep.toml",
+            "hugewise simulate sweep sweep.toml --shard 2/4",
+            "hugewise simulate sweep sweep.toml --merge sweep.*-of-4.jsonl --format csv",
+        ],
+    ),
+    (
+        "simulate scheduler",
+        &[
+            "hugewise simulate scheduler host.toml",
+            "hugewise simulate scheduler host.toml --policy linux-like --output schedule.html --format html",
+            "hugewise simulate scheduler --preset ibm-2006",
         ],
     ),
     (

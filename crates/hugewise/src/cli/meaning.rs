@@ -159,6 +159,14 @@ pub fn page_kind(text: &str) -> Result<PageKind, String> {
     named.or_else(|error| by_size().ok_or_else(|| error.to_string()))
 }
 
+/// A page kind that comes without a pool and is measured by `measure migration`.
+pub fn movable_page(text: &str) -> Result<PageKind, String> {
+    match page_kind(text)? {
+        kind @ (PageKind::Base | PageKind::Thp) => Ok(kind),
+        other => Err(format!("{other} is not measured here: write base or thp")),
+    }
+}
+
 /// A page size, or a page kind that has one.
 pub fn page_size(text: &str) -> Result<Bytes, String> {
     let of_kind = || {

@@ -14,6 +14,7 @@ mod guest;
 mod kernel;
 mod latency;
 mod measuring;
+mod migration;
 mod placement;
 mod plan;
 mod pools;
@@ -52,6 +53,7 @@ use crate::ui::{Outcome, Ui};
 /// # Errors
 /// Whatever kept the command from doing what was asked, in words for the user.
 pub fn run(cli: &Cli, words: Vec<String>) -> anyhow::Result<Outcome> {
+    stop::survive_file_limit()?;
     let mut desk = Desk::open(&cli.global, words)?;
     pools::recover(&desk.ui);
     let outcome = carry_out(&mut desk, cli)?;
@@ -67,6 +69,7 @@ fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Guest(typed)) => guest::run(desk, typed),
         Command::Measure(Measure::Tlb(typed)) => tlb::run(desk, typed),
         Command::Measure(Measure::Cores(typed)) => cores::run(desk, typed),
+        Command::Measure(Measure::Migration(typed)) => migration::run(desk, typed),
         Command::Collapse(typed) => collapse::run(desk, typed),
         Command::Compare(typed) => compare::run(desk, typed),
         Command::Placement(typed) => placement::run(desk, typed),

@@ -9,7 +9,7 @@ use sim::translation::trace::Trace;
 use sim::translation::trace::own::write;
 
 use super::Desk;
-use super::simulate::machine;
+use super::simulate::asked_machine;
 use super::simulate::trace::Opened;
 use super::trace::record;
 use crate::cli::typed::{Format, Predict};
@@ -20,8 +20,10 @@ use crate::ui::Outcome;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcome> {
     let form = desk.form::<Prediction>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
-    let named = typed.machine.as_deref().filter(|&id| id != "here");
-    let asked = asked(machine::typed(named, &snapshot)?, typed.warm_up);
+    let Some(machine) = asked_machine(desk, typed.machine.as_deref(), &typed.measured, &snapshot)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let asked = asked(machine, typed.warm_up);
     let prediction = match &typed.trace {
         Some(path) => {
             let mut opened = Opened::open(path, typed.trace_format, false)?;
@@ -43,7 +45,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
             asked.prediction(name, Some(recorded.head), &replayed)
         }
     };
-    let is_here = named.is_none() && snapshot.cpu.hypervisor.known().is_some();
+    let is_here =
+        typed.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
     let result = desk.about(&snapshot, is_here.then(in_a_guest).into_iter().collect(), prediction);
     desk.give(&result, form)
 }

@@ -11,14 +11,17 @@ use model::cores::Cores;
 use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::migration::Migration;
 use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use serde::Deserialize;
+use sim::scheduler::Schedule;
 use sim::size::Sizing;
 use sim::translation::study::Simulation;
 use sim::translation::study::predict::Prediction;
+use sim::translation::sweep::SweepResult;
 
 use super::Desk;
 use crate::cli::typed::{self, Format};
@@ -69,6 +72,7 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Guest>() => with.with::<Guest>(),
         _ if schema == schema_name::<KernelOps>() => with.with::<KernelOps>(),
         _ if schema == schema_name::<Latency>() => with.with::<Latency>(),
+        _ if schema == schema_name::<Migration>() => with.with::<Migration>(),
         _ if schema == schema_name::<ProcessList>() => with.with::<ProcessList>(),
         _ if schema == schema_name::<OneProcess>() => with.with::<OneProcess>(),
         _ if schema == schema_name::<Recording>() => with.with::<Recording>(),
@@ -77,7 +81,9 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Published>() => with.with::<Published>(),
         _ if schema == schema_name::<Plan>() => with.with::<Plan>(),
         _ if schema == schema_name::<Prediction>() => with.with::<Prediction>(),
+        _ if schema == schema_name::<Schedule>() => with.with::<Schedule>(),
         _ if schema == schema_name::<Simulation>() => with.with::<Simulation>(),
+        _ if schema == schema_name::<SweepResult>() => with.with::<SweepResult>(),
         _ if schema == schema_name::<Sizing>() => with.with::<Sizing>(),
         _ if schema == schema_name::<ReachTable>() => with.with::<ReachTable>(),
         _ if schema == schema_name::<Status>() => with.with::<Status>(),

@@ -8,13 +8,16 @@ use model::cores::Cores;
 use model::guest::Guest;
 use model::kernelops::KernelOps;
 use model::latency::Latency;
+use model::migration::Migration;
 use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
+use sim::scheduler::Schedule;
 use sim::size::Sizing;
 use sim::translation::study::Simulation;
 use sim::translation::study::predict::Prediction;
+use sim::translation::sweep::SweepResult;
 
 use super::Desk;
 use crate::cli::{Cli, typed};
@@ -23,7 +26,7 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 27] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 30] {
     [
         named::<Applied>(),
         named::<Checkup>(),
@@ -36,6 +39,7 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 27] {
         named::<Guest>(),
         named::<KernelOps>(),
         named::<Latency>(),
+        named::<Migration>(),
         named::<OneProcess>(),
         named::<Recording>(),
         named::<Check>(),
@@ -45,9 +49,11 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 27] {
         named::<Prediction>(),
         named::<ProcessList>(),
         named::<ReachTable>(),
+        named::<Schedule>(),
         named::<Simulation>(),
         named::<Sizing>(),
         named::<Status>(),
+        named::<SweepResult>(),
         named::<Tlb>(),
         named::<Undone>(),
         named::<Verified>(),

@@ -1,13 +1,13 @@
 //! SIGINT, SIGTERM and SIGHUP: a flag that is polled between samples, so that settings are restored first, and an end within a second
 //! where nothing was changed.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -51,6 +51,17 @@ impl Stop {
         MANNER.store(IN_ORDER, Ordering::SeqCst);
         read
     }
+}
+
+/// Beyond a limit on the size of files (`ulimit -f`) a write fails from here on, as on a full disk, instead of ending the program.
+/// Programs that it starts have the usual end again.
+///
+/// # Errors
+/// If the signal cannot be taken.
+pub(super) fn survive_file_limit() -> anyhow::Result<()> {
+    let unread = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGXFSZ, unread).context("cannot watch for SIGXFSZ")?;
+    Ok(())
 }
 
 /// Starts the thread that takes the signals, once. Unless [`Stop`] says otherwise a signal then ends the program as it did

@@ -11,6 +11,7 @@ use sim::translation::trace::own::{BlindSpot, Method, Window};
 use super::sheet::Sheet;
 use super::simulate::{machine, name, number, percent, unknown};
 use super::table::{Field, Lines, lines};
+use super::values::values;
 use super::words::counted;
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
@@ -25,6 +26,7 @@ impl Show for Prediction {
 
     fn sheets(&self) -> Vec<Sheet> {
         let mut sheets = vec![savings(self), machine(&self.machine)];
+        sheets.extend(values(&self.machine));
         if !self.unknown.is_empty() {
             sheets.push(unknown(&self.unknown));
         }

@@ -6,6 +6,7 @@ use sim::translation::study::{Case, MachineFacts, Published, Range, Simulation, 
 use super::heat::{Heat, legend};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
+use super::values::values;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
 
@@ -25,7 +26,10 @@ impl Show for Simulation {
         let unknown = (!self.unknown.is_empty()).then(|| unknown(&self.unknown));
         let cases = (!self.cases.is_empty()).then(|| cases(self));
         let all = published.into_iter().chain(cases);
-        all.chain([machine(&self.machine)]).chain(unknown).collect()
+        all.chain([machine(&self.machine)])
+            .chain(values(&self.machine))
+            .chain(unknown)
+            .collect()
     }
 
     fn csv(&self) -> Lines<'_> {

@@ -25,6 +25,7 @@ fn recording(memory: &[(u32, u64)]) -> Recording {
         },
         method: Method::SwitchRecords,
         no_records: None,
+        perf_event_paranoid: None,
         seconds: 4.0,
         end: End::Exited(0),
         cpus: vec![cpu(0, 0), cpu(1, 1)],

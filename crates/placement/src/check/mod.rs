@@ -9,6 +9,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use host::threads::Look;
 use host::{Snapshot, Source};
 use model::placement::Check;
 use process::tree;
@@ -19,8 +20,8 @@ use scene::Scene;
 const LOOKS: u32 = 5;
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Looks at all threads for a second, of a captured machine once, and applies every rule: to one process with all that descends from
-/// it, or to all.
+/// Looks at all threads for a second, and applies every rule: to one process with all that descends from it, or to all. Of a captured
+/// machine the looks are part of the capture, for threads of busy and pinned processes and of virtual machines.
 pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
     let began = Instant::now();
     let mut scene = Scene::read(source, snapshot);
@@ -30,6 +31,7 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
             scene.look_again(source);
         }
     }
+    scene.note_shared();
     let wanted: Option<BTreeSet<u32>> = only.map(|pid| tree::of(source, pid).pids.into_iter().collect());
     scene.read_memory(source, wanted.as_ref());
     let is_wanted = |pid: u32| wanted.as_ref().is_none_or(|wanted| wanted.contains(&pid));
@@ -47,10 +49,10 @@ pub fn check(source: &Source, snapshot: &Snapshot, only: Option<u32>) -> Check {
         threads: threads().count() as u64,
         busy: threads().filter(|thread| thread.is_busy()).count() as u64,
         unread: threads().filter(|thread| thread.allowed.is_none()).count() as u64,
-        seconds: if source.is_live() {
-            began.elapsed().as_secs_f64()
-        } else {
-            0.0
+        seconds: match Look::read(source) {
+            Some(look) => look.seconds,
+            None if source.is_live() => began.elapsed().as_secs_f64(),
+            None => 0.0,
         },
     }
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use host::processes::{Limits, ThpByStart, nodes};
 use host::snapshot::Topology;
+use host::threads::{Look, Seen};
 use host::{CpuList, Membership, Snapshot, Source};
 use process::tree;
 
@@ -71,8 +72,21 @@ impl Scene {
             used: BTreeSet::new(),
             looked: Instant::now(),
         };
+        if let Some(look) = Look::read(source) {
+            scene.recall(&look);
+        }
         scene.note_used();
         scene
+    }
+
+    /// What was seen of the threads of a captured machine. Those that nobody looked at may have run by chance when they were captured.
+    fn recall(&mut self, look: &Look) {
+        let seen: BTreeMap<u32, &Seen> = look.threads.iter().map(|seen| (seen.tid, seen)).collect();
+        for process in &mut self.processes {
+            for thread in &mut process.threads {
+                thread.recall(seen.get(&thread.tid).filter(|seen| seen.pid == process.pid).copied());
+            }
+        }
     }
 
     /// Is each busy thread still busy, and where?
@@ -94,6 +108,16 @@ impl Scene {
             .flat_map(|process| &process.threads)
             .filter(|thread| thread.is_busy());
         self.used.extend(busy.filter_map(|thread| thread.cpu));
+    }
+
+    /// CPUs whose threads share them are used too, though none of the threads is busy.
+    pub(crate) fn note_shared(&mut self) {
+        let threads = self.processes.iter().flat_map(|process| &process.threads);
+        let shared: Vec<u32> = threads
+            .filter(|thread| thread.is_runnable())
+            .filter_map(|thread| thread.cpu)
+            .collect();
+        self.used.extend(shared);
     }
 
     /// The memory of those that are pinned, busy, or virtual machines: to read it takes time.
@@ -229,6 +253,12 @@ impl Thread {
             busy: (!source.is_live()).then_some(seen.state == 'R'),
             ran: poll::times(source, pid, tid).map(|[ran, _]| ran),
         })
+    }
+
+    fn recall(&mut self, seen: Option<&Seen>) {
+        self.busy = Some(seen.and_then(|seen| seen.share).is_some_and(|share| share >= BUSY));
+        self.runnable = seen.is_some_and(|seen| seen.is_runnable);
+        self.cpu = seen.and_then(|seen| seen.cpu);
     }
 
     fn look_again(&mut self, source: &Source, pid: u32, passed: f64) {

@@ -80,6 +80,56 @@ fn two_busy_threads_on_one_core_while_another_is_idle() {
     assert!(checked(process(machine(), 10, "a\0", &busy(2))).mistakes.is_empty());
 }
 
+/// Each has half of the CPU, so neither is busy.
+#[test]
+fn the_cpu_that_threads_share_is_no_idle_place_for_one_of_them() {
+    let looked = "looked 0.240\n10 10 0.499 1 4\n10 11 0.498 1 4\n";
+    let pinned = [(10, "a", 'R', 4, "4"), (11, "b", 'R', 4, "4")];
+    let found = only(process(machine(), 10, "a\0", &pinned).file("/hugewise/threads", looked));
+    assert_eq!((found.mistake, &found.better[..]), (Mistake::SharedCpu, &[4, 6][..]));
+}
+
+/// What ran by chance when it was captured is not busy, if the looks beside say otherwise.
+#[test]
+fn the_looks_of_a_capture_decide_which_threads_are_busy() {
+    let threads = [(10, "a", 'R', 0, "0-7"), (11, "b", 'R', 1, "0-7")];
+    let with = |shares: [&str; 2]| {
+        let looked = format!("looked 0.240\n10 10 {} 1 0\n10 11 {} 1 1\n", shares[0], shares[1]);
+        checked(process(machine(), 10, "a\0", &threads).file("/hugewise/threads", looked))
+    };
+    let [busy, idle] = [with(["0.998", "0.997"]), with(["0.998", "0.012"])];
+    assert_eq!((busy.busy, busy.mistakes.len(), busy.seconds), (2, 1, 0.24));
+    assert_eq!((idle.busy, idle.mistakes.len()), (1, 0));
+    assert_eq!(with(["-", "-"]).busy, 0);
+}
+
+/// A captured machine of `fixtures/machines`.
+fn fixture(name: &str) -> Check {
+    let path = format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
+    let source = Source::open(path.as_ref()).expect("a machine");
+    check(&source, &Snapshot::take(&source), None)
+}
+
+#[test]
+fn a_capture_with_all_eight_mistakes_has_each_once_and_the_same_processes_in_their_places_none() {
+    let found = fixture("pinned-wrongly");
+    let pids: Vec<(Mistake, u32)> = found.mistakes.iter().map(|found| (found.mistake, found.pid)).collect();
+    let expected = [
+        (Mistake::SharedCore, 3001),
+        (Mistake::SharedCpu, 3100),
+        (Mistake::FirstThreadOnly, 3200),
+        (Mistake::VcpusOnSiblings, 3300),
+        (Mistake::VcpusOnNodes, 3400),
+        (Mistake::RemoteMemory, 3500),
+        (Mistake::CpusetCut, 3600),
+        (Mistake::IsolatedTogether, 3700),
+    ];
+    assert_eq!(pids, expected);
+    assert!(found.mistakes.iter().all(|found| !found.fixes.is_empty()));
+    let well = fixture("pinned-well");
+    assert_eq!((well.mistakes, well.threads), (Vec::new(), found.threads));
+}
+
 #[test]
 fn a_full_machine_has_no_better_place() {
     let threads: Vec<Thread<'_>> = (0..8).map(|cpu| (10 + cpu, "a", 'R', cpu, "0-7")).collect();

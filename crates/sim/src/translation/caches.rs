@@ -1,7 +1,8 @@
 //! Data caches as far as translation needs them: where page-table lines, and if asked for data lines, are found.
 
+use super::keep::keep;
 use super::random::mixed;
-use super::sets::Sets;
+use super::sets::{Sets, Touch, with_sets};
 use crate::ways::Replacement;
 
 /// One cache, of 64-byte lines under LRU.
@@ -19,11 +20,44 @@ pub const PLACES: usize = 4;
 /// Address bits within a line.
 const LINE: u32 = 6;
 
+/// A read of a byte: its address in the low bits, and whether it is data or a page-table entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Read(u64);
+
+const DATA: u32 = 63;
+
+impl Read {
+    pub(super) fn data(address: u64) -> Self {
+        Self(address | 1 << DATA)
+    }
+
+    pub(super) fn entry(address: u64) -> Self {
+        Self(address)
+    }
+
+    fn line(self) -> u64 {
+        (self.0 & !(1 << DATA)) >> LINE
+    }
+
+    fn is_data(self) -> bool {
+        self.0 >> DATA == 1
+    }
+}
+
+/// Where lines were found: caches in order, then memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) entries: [u64; PLACES],
+    pub(super) data: [u64; PLACES],
+}
+
 /// A hierarchy: a line that is missed is brought into every level. Its lines are told apart by 32 bits of hash: of 4 billion
 /// lookups of absent lines about `ways` hit by mistake.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     levels: Vec<(Cache, Sets)>,
+    open: Vec<Read>,
+    missed: Vec<Read>,
 }
 
 impl Caches {
@@ -32,43 +66,82 @@ impl Caches {
         let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways, Replacement::Lru));
         Self {
             levels: caches.iter().take(PLACES - 1).map(level).collect(),
+            open: Vec::new(),
+            missed: Vec::new(),
         }
     }
 
-    /// Reads a byte; returns the number of the level that had its line, or that of memory, which is [`PLACES`] - 1.
-    #[inline]
-    pub(super) fn read(&mut self, byte: u64) -> usize {
-        let line = byte >> LINE;
-        let hash = mixed(line);
-        let tag = (hash as u32).max(1);
-        for (number, (cache, sets)) in self.levels.iter_mut().enumerate() {
-            let set = if cache.sets.is_power_of_two() {
-                line as u32 & (cache.sets - 1)
-            } else {
-                (((hash >> 32) * u64::from(cache.sets)) >> 32) as u32
-            };
-            if sets.touch(set as usize, tag) {
-                return number;
-            }
+    /// Reads bytes in their order, level by level.
+    pub(super) fn read(&mut self, reads: &[Read]) -> Found {
+        let mut found = Found::default();
+        reads.clone_into(&mut self.open);
+        for (place, (cache, sets)) in self.levels.iter_mut().enumerate() {
+            with_sets!(sets, sets => look_up(*cache, sets, &self.open, &mut self.missed));
+            let (before, after) = (count(&self.open), count(&self.missed));
+            found.entries[place] = before.0 - after.0;
+            found.data[place] = before.1 - after.1;
+            std::mem::swap(&mut self.open, &mut self.missed);
         }
-        PLACES - 1
+        (found.entries[PLACES - 1], found.data[PLACES - 1]) = count(&self.open);
+        found
+    }
+}
+
+/// Entries and data.
+fn count(reads: &[Read]) -> (u64, u64) {
+    let data: u64 = reads.iter().map(|read| u64::from(read.is_data())).sum();
+    (reads.len() as u64 - data, data)
+}
+
+/// Asks one level; `missed` are then the reads that it does not have.
+fn look_up(cache: Cache, sets: &mut impl Touch, reads: &[Read], missed: &mut Vec<Read>) {
+    let tag = |hash: u64| (hash as u32).max(1);
+    if cache.sets.is_power_of_two() {
+        let mask = u64::from(cache.sets - 1);
+        keep(reads, missed, |read| {
+            let line = read.line();
+            !sets.touch((line & mask) as usize, tag(mixed(line)))
+        });
+    } else {
+        keep(reads, missed, |read| {
+            let hash = mixed(read.line());
+            let set = ((hash >> 32) * u64::from(cache.sets)) >> 32;
+            !sets.touch(set as usize, tag(hash))
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cache, Caches, PLACES};
+    use super::{Cache, Caches, Found, PLACES, Read};
+
+    /// The places where the lines of some bytes are found.
+    fn found(caches: &mut Caches, bytes: impl IntoIterator<Item = u64>) -> [u64; PLACES] {
+        let reads: Vec<Read> = bytes.into_iter().map(Read::entry).collect();
+        caches.read(&reads).entries
+    }
 
     #[test]
     fn a_line_is_found_where_it_still_fits() {
         let mut caches = Caches::new(&[Cache { sets: 64, ways: 8 }, Cache { sets: 1536, ways: 12 }]);
-        assert_eq!(caches.read(4096), PLACES - 1);
-        assert_eq!([4096, 4097, 4159].map(|byte| caches.read(byte)), [0; 3]);
+        assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
+        assert_eq!(found(&mut caches, [4096, 4097, 4159]), [3, 0, 0, 0]);
         // 32 KiB and more push it out of the first level, not out of the second.
-        (0..1024).for_each(|line| _ = caches.read((1 << 20) | (line * 64)));
-        assert_eq!(caches.read(4096), 1);
+        found(&mut caches, (0..1024).map(|line| (1 << 20) | (line * 64)));
+        assert_eq!(found(&mut caches, [4096]), [0, 1, 0, 0]);
         // Twice the second level's lines push it out there, too.
-        (0..36_864).for_each(|line| _ = caches.read((1 << 30) | (line * 64)));
-        assert_eq!(caches.read(4096), PLACES - 1);
+        found(&mut caches, (0..36_864).map(|line| (1 << 30) | (line * 64)));
+        assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn data_and_entries_share_lines_and_are_counted_apart() {
+        let mut caches = Caches::new(&[Cache { sets: 64, ways: 8 }]);
+        let reads = [Read::data(64), Read::entry(64), Read::data(65), Read::entry(128)];
+        let expected = Found {
+            entries: [1, 0, 0, 1],
+            data: [1, 0, 0, 1],
+        };
+        assert_eq!(caches.read(&reads), expected);
     }
 }

@@ -11,7 +11,7 @@ use super::layout::Layout;
 use super::level::Array;
 use super::names::TooSpread;
 use super::shadow::{Exits, Shadowed};
-use super::walker::{WalkCounts, Walker, WalkerSpec};
+use super::walker::{Block, Miss, WalkCounts, Walker, WalkerSpec};
 
 /// Who translates, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +107,7 @@ pub struct Engine {
     exits: Exits,
     accesses: u64,
     block: Vec<Access>,
+    misses: Vec<Miss>,
 }
 
 impl Engine {
@@ -119,6 +120,7 @@ impl Engine {
             exits: Exits::default(),
             accesses: 0,
             block: Vec::with_capacity(BLOCK),
+            misses: Vec::new(),
             setup,
         }
     }
@@ -179,25 +181,22 @@ impl Engine {
             let shadowed = &mut self.shadowed;
             self.exits.hidden_faults += self.front.walks().filter(|&(_, _, name)| shadowed.is_new(name)).count() as u64;
         }
-        let (backings, nested) = (self.setup.layout.backings(), self.setup.mode == Mode::Nested);
-        for walker in &mut self.walkers {
-            let mut done = 0;
-            for (place, class, _) in self.front.walks() {
-                if walker.wants_data() {
-                    self.block[done..place]
-                        .iter()
-                        .for_each(|access| walker.data(access.address()));
-                    done = place;
-                }
-                walker.walk_for(self.block[place].address(), backings[usize::from(class)], nested)?;
-            }
-            if walker.wants_data() {
-                self.block[done..]
-                    .iter()
-                    .for_each(|access| walker.data(access.address()));
-            }
+        if self.walkers.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let miss = |(place, class, _): (usize, u8, u32)| Miss {
+            place: place as u32,
+            class,
+        };
+        self.misses.clear();
+        self.misses.extend(self.front.walks().map(miss));
+        let block = Block {
+            accesses: &self.block,
+            misses: &self.misses,
+            backings: self.setup.layout.backings(),
+            nested: self.setup.mode == Mode::Nested,
+        };
+        self.walkers.iter_mut().try_for_each(|walker| walker.block(block))
     }
 
     fn happens(&mut self, event: Event) -> Result<(), TooSpread> {

@@ -29,12 +29,20 @@ pub struct Front {
     /// The page and side of the access before, where a repetition is a hit that changes nothing.
     last: u64,
     filtered: Vec<bool>,
+    fresh: Vec<Fresh>,
     items: Vec<Item>,
     missed: Vec<Item>,
     counts: Vec<LevelCounts>,
 }
 
 const NO_PAGE: u64 = u64::MAX;
+
+/// An access that is not a repetition: its place in the block, and the class of its backing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fresh {
+    place: u32,
+    class: u32,
+}
 
 impl Front {
     /// Empty TLBs. Arrays whose level is the same are asked together; levels are numbered from 1.
@@ -55,6 +63,7 @@ impl Front {
             layout,
             names: Names::default(),
             last: NO_PAGE,
+            fresh: Vec::with_capacity(BLOCK),
             items: Vec::with_capacity(BLOCK),
             missed: Vec::with_capacity(BLOCK),
         }
@@ -75,15 +84,10 @@ impl Front {
     /// # Errors
     /// If they touch more separate regions than can be named.
     pub fn block(&mut self, accesses: &[Access]) -> Result<(), TooSpread> {
-        self.items.clear();
-        let seen = if self.layout.is_uniform() {
-            self.pages_of_one_size(accesses)?
-        } else {
-            self.pages_of_many_sizes(accesses)?
-        };
+        self.leave_out_repetitions(accesses);
+        let seen = self.name(accesses)?;
         for (number, level) in self.levels.iter_mut().enumerate() {
             let asked = if number == 0 { accesses.len() } else { self.items.len() };
-            self.missed.clear();
             level.pass(&self.names, &self.items, seen, &mut self.missed);
             std::mem::swap(&mut self.items, &mut self.missed);
             self.counts[number].lookups += asked as u64;
@@ -98,36 +102,36 @@ impl Front {
         self.items.iter().map(class)
     }
 
-    fn pages_of_one_size(&mut self, accesses: &[Access]) -> Result<u32, TooSpread> {
-        let (shift, filtered) = (self.shifts[0], self.filtered[0]);
-        let mut seen = 0;
-        for (place, access) in accesses.iter().enumerate() {
-            let page = access.page_and_side(shift);
-            if page == self.last && filtered {
-                continue;
-            }
-            self.last = page;
-            let name = self.names.of(0, access.address() >> shift)?;
-            seen |= 1 << access.side() as u32;
-            self.items.push(Item::new(name, access.side(), place));
+    /// Finds the accesses whose page or side is not that of the access before: a repetition is a hit where the first level holds
+    /// such pages.
+    fn leave_out_repetitions(&mut self, accesses: &[Access]) {
+        let (layout, shifts, filtered) = (&self.layout, &self.shifts, &self.filtered);
+        let (last, fresh) = (&mut self.last, &mut self.fresh);
+        if layout.is_uniform() {
+            let (shift, filtered) = (shifts[0], filtered[0]);
+            find_changes(accesses, last, fresh, |access| {
+                (access.page_and_side(shift), 0, filtered)
+            });
+        } else {
+            find_changes(accesses, last, fresh, |access| {
+                let class = usize::from(layout.class(access.address()));
+                // Pages of two classes never have the same numbers and addresses, so a class in free bits keeps them apart.
+                let page = access.page_and_side(shifts[class]) ^ (class as u64) << 52;
+                (page, class, filtered[class])
+            });
         }
-        Ok(seen)
     }
 
-    fn pages_of_many_sizes(&mut self, accesses: &[Access]) -> Result<u32, TooSpread> {
+    /// Makes items of them; returns a bit for each class and side that occurs.
+    fn name(&mut self, accesses: &[Access]) -> Result<u32, TooSpread> {
+        self.items.clear();
         let mut seen = 0;
-        for (place, access) in accesses.iter().enumerate() {
-            let class = self.layout.class(access.address());
-            let shift = self.shifts[usize::from(class)];
-            // Pages of two classes never have the same numbers and addresses, so a class in free bits keeps them apart.
-            let page = access.page_and_side(shift) ^ u64::from(class) << 52;
-            if page == self.last && self.filtered[usize::from(class)] {
-                continue;
-            }
-            self.last = page;
-            let name = self.names.of(class, access.address() >> shift)?;
-            seen |= 1 << (u32::from(class) * 3 + access.side() as u32);
-            self.items.push(Item::new(name, access.side(), place));
+        for fresh in &self.fresh {
+            let (access, class) = (accesses[fresh.place as usize], fresh.class as usize);
+            let page = access.address() >> self.shifts[class];
+            let name = self.names.of(class as u8, page)?;
+            seen |= 1 << (class * 3 + access.side() as usize);
+            self.items.push(Item::new(name, access.side(), fresh.place as usize));
         }
         Ok(seen)
     }
@@ -161,4 +165,28 @@ impl Front {
     pub fn entry(&self, class: u8) -> Bytes {
         self.layout.backings()[usize::from(class)].entry()
     }
+}
+
+/// Finds the accesses whose page is not that of the access before, or whose class is not `filtered`. `look` says of an access its page, its class, and whether that is filtered.
+#[inline(always)]
+fn find_changes(
+    accesses: &[Access],
+    last: &mut u64,
+    fresh: &mut Vec<Fresh>,
+    look: impl Fn(Access) -> (u64, usize, bool),
+) {
+    fresh.clear();
+    let mut before = *last;
+    for (place, &access) in accesses.iter().enumerate() {
+        let (page, class, filtered) = look(access);
+        if (page == before) & filtered {
+            continue;
+        }
+        before = page;
+        fresh.push(Fresh {
+            place: place as u32,
+            class: class as u32,
+        });
+    }
+    *last = before;
 }

@@ -37,7 +37,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
     (
         first,
         (
-            prop_oneof![1_u32..=24, Just(64), Just(72), Just(100), Just(128), Just(129)],
+            prop_oneof![1_u32..=36, Just(64), Just(72), Just(100), Just(128), Just(129)],
             geometry,
         ),
     )

@@ -4,6 +4,7 @@ use model::Bytes;
 use model::tlb::Hash;
 
 use super::access::Side;
+use super::keep::keep;
 use super::layout::{Backing, shift};
 use super::names::Names;
 use super::sets::{Sets, Touch, with_sets};
@@ -130,14 +131,14 @@ impl Level {
         self.routes[class].iter().all(Option::is_some)
     }
 
-    /// Looks items up in their order; those that are not held are brought in, and follow in `missed`. `seen` has a bit for
-    /// each class and side that occurs.
+    /// Looks items up in their order; those that are not held are brought in, and become `missed`. `seen` has a bit for each
+    /// class and side that occurs.
     pub(super) fn pass(&mut self, names: &Names, items: &[Item], seen: u32, missed: &mut Vec<Item>) {
         match self.only_route(seen) {
             Some(Some((store, held))) => {
                 with_sets!(&mut self.stores[store], sets => all(sets, held, names, items, missed));
             }
-            Some(None) => missed.extend_from_slice(items),
+            Some(None) => items.clone_into(missed),
             None => self.each(names, items, missed),
         }
     }
@@ -151,16 +152,13 @@ impl Level {
     }
 
     fn each(&mut self, names: &Names, items: &[Item], missed: &mut Vec<Item>) {
-        for &item in items {
+        keep(items, missed, |item| {
             let (class, page) = names.page(item.name());
-            let held = match self.routes[usize::from(class)][item.side()] {
-                Some((store, held)) => self.stores[store].touch(set_of(held, page), item.name()),
-                None => false,
-            };
-            if !held {
-                missed.push(item);
+            match self.routes[usize::from(class)][item.side()] {
+                Some((store, held)) => !self.stores[store].touch(set_of(held, page), item.name()),
+                None => true,
             }
-        }
+        });
     }
 
     /// Drops the pages that are to go.
@@ -179,25 +177,19 @@ fn set_of(held: Held, page: u64) -> usize {
     (held.first + set) as usize
 }
 
-/// All items in one array, without a branch on the outcome.
+/// All items in one array.
 fn all(sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Vec<Item>) {
-    let before = missed.len();
-    missed.extend_from_slice(items);
-    let mut kept = before;
     // Names keep the low 16 bits of page numbers, which is all that linear sets need.
-    let linear = held.hash == Hash::Linear && held.sets.is_power_of_two();
-    let (first, mask) = (held.first as usize, held.sets.wrapping_sub(1) as usize);
-    for &item in items {
-        let set = if linear {
-            first + (item.name() as usize & mask)
-        } else {
-            set_of(held, names.page(item.name()).1)
-        };
-        let is_held = sets.touch(set, item.name());
-        missed[kept] = item;
-        kept += usize::from(!is_held);
+    if held.hash == Hash::Linear && held.sets.is_power_of_two() {
+        let (first, mask) = (held.first as usize, held.sets as usize - 1);
+        keep(items, missed, |item| {
+            !sets.touch(first + (item.name() as usize & mask), item.name())
+        });
+    } else {
+        keep(items, missed, |item| {
+            !sets.touch(set_of(held, names.page(item.name()).1), item.name())
+        });
     }
-    missed.truncate(kept);
 }
 
 /// Address bits within an entry of each class.

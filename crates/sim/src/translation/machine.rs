@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::access::Side;
 use super::caches::{Cache, PLACES};
 use super::level::{Array, Held};
+use super::measured::Value;
 use super::radix::WalkCaches;
 use crate::cpus::{self, Cpu, Latencies, PageSize, TlbKind, TlbRow};
 use crate::ways::Replacement;
@@ -45,6 +46,8 @@ pub struct Machine {
     pub source: Vec<String>,
     /// How rows of the table were read where they leave a choice.
     pub readings: Vec<RowReading>,
+    /// Where each value comes from, of the machine at hand; empty of others.
+    pub values: Vec<Value>,
 }
 
 /// How a row of the table was read where it leaves a choice.
@@ -217,6 +220,7 @@ impl Machine {
             latencies,
             l2_tlb_hit: given.l2_tlb_hit.or(self.l2_tlb_hit),
             exit: given.exit.or(self.exit),
+            values: self.values,
             source: self.source.into_iter().chain(given.source).collect(),
         }
     }
@@ -290,6 +294,7 @@ impl Typed {
             exit: self.exit_cycles,
             source,
             readings,
+            values: Vec::new(),
         })
     }
 }

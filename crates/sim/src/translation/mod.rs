@@ -9,9 +9,12 @@ mod engine;
 mod front;
 #[cfg(test)]
 mod front_tests;
+mod keep;
 mod layout;
 mod level;
+mod linked;
 pub mod machine;
+pub mod measured;
 mod names;
 pub mod patterns;
 mod radix;
@@ -19,13 +22,18 @@ mod random;
 mod recency;
 #[cfg(test)]
 mod reference;
+mod reuse;
 mod sets;
 mod shadow;
+mod shards;
 pub mod study;
+pub mod sweep;
 pub mod trace;
 #[cfg(test)]
 mod walk_tests;
 mod walker;
+#[cfg(test)]
+mod walker_tests;
 
 pub use access::{ADDRESS_BITS, Access, Side};
 pub use caches::{Cache, PLACES};
@@ -36,6 +44,7 @@ pub use level::{Array, Held};
 pub use names::TooSpread;
 pub use radix::WalkCaches;
 pub use shadow::Exits;
+pub use shards::Shards;
 pub use walker::{WalkCounts, WalkerSpec};
 
 pub use crate::ways::Replacement;

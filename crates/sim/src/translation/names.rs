@@ -15,7 +15,6 @@ pub struct TooSpread;
 /// The names given out so far. Memory grows with the regions that were touched, never with the accesses.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    last: (u64, u32),
     recent: Vec<(u64, u32)>,
     all: HashMap<u64, u32>,
     keys: Vec<u64>,
@@ -26,7 +25,6 @@ const NONE: u64 = u64::MAX;
 impl Default for Names {
     fn default() -> Self {
         Self {
-            last: (NONE, 0),
             recent: vec![(NONE, 0); RECENT],
             all: HashMap::new(),
             // The name 0 stands for an empty place, so region 0 is nobody's.
@@ -40,10 +38,7 @@ impl Names {
     #[inline]
     pub(super) fn of(&mut self, class: u8, page: u64) -> Result<u32, TooSpread> {
         let region = page >> LOW | u64::from(class) << 56;
-        if region != self.last.0 {
-            self.last = (region, self.region(region)?);
-        }
-        Ok(self.last.1 | page as u32 & ((1 << LOW) - 1))
+        Ok(self.region(region)? | page as u32 & ((1 << LOW) - 1))
     }
 
     /// Class and page of a name.
@@ -66,6 +61,7 @@ impl Names {
         Ok(base)
     }
 
+    #[cold]
     fn numbered(&mut self, region: u64) -> Result<u32, TooSpread> {
         if let Some(&base) = self.all.get(&region) {
             return Ok(base);

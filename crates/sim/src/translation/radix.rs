@@ -1,6 +1,7 @@
 //! One radix page table with its page-walk caches: which levels a walk reads.
 
-use super::sets::Sets;
+use super::keep::keep;
+use super::sets::{Sets, Touch, with_sets};
 use crate::ways::Replacement;
 
 /// Address bits of one level's index.
@@ -18,57 +19,72 @@ impl WalkCaches {
     pub const NONE: Self = Self([0; 4]);
 }
 
+/// A walk: for which address, and the level of the entry that maps its page: 1 for base pages. A page larger than the whole table has
+/// no entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Walk {
+    pub(super) address: u64,
+    pub(super) leaf: u8,
+}
+
+impl Walk {
+    /// For a page with that many address bits.
+    #[inline]
+    pub(super) fn new(address: u64, bits: u32) -> Self {
+        let leaf = 1 + (bits.saturating_sub(BASE) / INDEX) as u8;
+        Self { address, leaf }
+    }
+
+    /// The bytes from the first entry of a level to the one that this walk reads there.
+    #[inline]
+    pub(super) fn offset(self, level: u8) -> u64 {
+        (self.address >> (BASE + INDEX * u32::from(level - 1))) * 8
+    }
+
+    /// The levels that it reads, if it begins with that one.
+    #[inline]
+    pub(super) fn levels(self, first: u8) -> impl DoubleEndedIterator<Item = u8> + ExactSizeIterator {
+        (self.leaf..first + 1).rev()
+    }
+}
+
 /// A page table of a shape, with caches of its upper levels. Tables are laid out in address order, as at start-up.
 #[derive(Clone, Debug)]
 pub(super) struct Radix {
     levels: u8,
     /// By the level of the table that an entry leads to, from 1 on.
     caches: Vec<Option<Sets>>,
+    /// Numbers of the walks whose first level is not known yet.
+    open: Vec<u32>,
+    missed: Vec<u32>,
 }
 
 impl Radix {
     /// A table with 4 or 5 levels.
     pub(super) fn new(levels: u8, caches: WalkCaches) -> Self {
         let cache = |&entries: &u32| (entries > 0).then(|| Sets::new(1, entries, Replacement::Lru));
+        let caches = caches.0.iter().take(levels.saturating_sub(1).into());
         Self {
             levels,
-            caches: caches
-                .0
-                .iter()
-                .take(levels.saturating_sub(1).into())
-                .map(cache)
-                .collect(),
+            caches: caches.map(cache).collect(),
+            open: Vec::new(),
+            missed: Vec::new(),
         }
     }
 
-    /// The level of the entry that maps a page with that many address bits: 1 for base pages. A page larger than the whole table
-    /// has no entry.
-    pub(super) fn leaf(&self, shift: u32) -> u8 {
-        1 + (shift.saturating_sub(BASE) / INDEX) as u8
-    }
-
-    /// The levels whose entries a walk for an address reads, from the top or from what the walk caches know, down to the leaf:
-    /// the first of them. All that it reads is then known to the caches.
-    #[inline]
-    pub(super) fn first_level(&mut self, address: u64, leaf: u8) -> u8 {
-        for level in leaf..self.levels {
-            // The entry that leads to the table of this level covers everything below it.
-            let key = (address >> (BASE + INDEX * u32::from(level))) as u32;
-            let known = match &mut self.caches[usize::from(level - 1)] {
-                Some(cache) => cache.touch(0, key.wrapping_add(1)),
-                None => false,
-            };
-            if known {
-                return level;
+    /// Finds for each walk the level that it begins with: the top, or the lowest one whose table the caches know. Walks are made in
+    /// their order, and all that they read is then known; caches do not influence each other, and are asked one after the other.
+    pub(super) fn first_levels(&mut self, walks: &[Walk], first: &mut Vec<u8>) {
+        first.clear();
+        first.resize(walks.len(), self.levels);
+        self.open.clear();
+        self.open.extend(0..walks.len() as u32);
+        for (level, cache) in (1..).zip(&mut self.caches) {
+            if let Some(cache) = cache {
+                with_sets!(cache, sets => ask(sets, level, walks, &self.open, &mut self.missed, first));
+                std::mem::swap(&mut self.open, &mut self.missed);
             }
         }
-        self.levels
-    }
-
-    /// Bytes from the first entry of a level to the one for an address.
-    #[inline]
-    pub(super) fn offset(address: u64, level: u8) -> u64 {
-        (address >> (BASE + INDEX * u32::from(level - 1))) * 8
     }
 
     /// Drops what the caches hold.
@@ -78,4 +94,23 @@ impl Radix {
             .flatten()
             .for_each(|cache| cache.drop_if(|_| true));
     }
+}
+
+/// Asks the cache of entries that lead to tables of a level; `missed` are then the walks that it does not help.
+fn ask(sets: &mut impl Touch, level: u8, walks: &[Walk], open: &[u32], missed: &mut Vec<u32>, first: &mut [u8]) {
+    let shift = BASE + INDEX * u32::from(level);
+    let mut latest = None;
+    keep(open, missed, |number| {
+        let walk = walks[number as usize];
+        if walk.leaf > level {
+            return true;
+        }
+        // The entry covers everything below it; the one that was used last stays so.
+        let key = (walk.address >> shift) as u32;
+        let known = latest == Some(key) || sets.touch(0, key.wrapping_add(1));
+        latest = Some(key);
+        let at = &mut first[number as usize];
+        *at = if known { level } else { *at };
+        !known
+    });
 }

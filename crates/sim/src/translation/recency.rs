@@ -1,31 +1,30 @@
-//! Exact LRU: each set is a vector of tags in order of use, the latest first, searched and shifted four tags at a time.
+//! Exact LRU of small sets: a vector of tags in order of use, the latest first, compared and moved four tags at a time.
 
 use wide::i32x4;
 
-/// Sets of up to `4 * V` ways. The tag 0 stands for an empty place.
+/// Sets of `4 * V - 3` to `4 * V` ways. The tag 0 stands for an empty place.
 #[derive(Clone, Debug)]
 pub(super) struct Recency<const V: usize> {
-    ways: u32,
+    /// The place of the least recently used tag of a full set.
+    last: usize,
     sets: Vec<[i32x4; V]>,
 }
 
-const LANES: [i32x4; 32] = {
-    let mut lanes = [i32x4::new([0; 4]); 32];
-    let mut at = 0;
-    while at < 32 {
-        let first = 4 * at as i32;
-        lanes[at] = i32x4::new([first, first + 1, first + 2, first + 3]);
-        at += 1;
-    }
-    lanes
-};
+/// The most ways of a set.
+pub(super) const MOST: usize = 32;
+
+/// From this many vectors on, a miss has a branch of its own: it moves everything, and need not wait to learn where the tag was.
+const LONG: usize = 6;
 
 impl<const V: usize> Recency<V> {
-    /// Empty sets; `ways` is 1 to `4 * V`.
+    /// By a place in a set: ones in all lanes behind it.
+    const BEHIND: [[i32x4; V]; MOST] = behind();
+
+    /// Empty sets.
     pub(super) fn new(sets: u32, ways: u32) -> Self {
-        debug_assert!((1..=4 * V as u32).contains(&ways));
+        debug_assert_eq!(ways.div_ceil(4), V as u32);
         Self {
-            ways,
+            last: ways as usize - 1,
             sets: vec![[i32x4::ZERO; V]; sets as usize],
         }
     }
@@ -33,20 +32,30 @@ impl<const V: usize> Recency<V> {
     /// Looks a tag up in a set and makes it the latest there; was it held?
     #[inline(always)]
     pub(super) fn touch(&mut self, set: usize, tag: u32) -> bool {
-        let (last, place) = (self.ways - 1, &mut self.sets[set]);
-        let found = find(place, tag);
-        let at = found.unwrap_or(last);
-        // Behind the place of the tag nothing moves; in short sets it costs less not to look.
-        let parts = if V > 8 { at as usize / 4 + 1 } else { V };
-        let at = i32x4::splat(at as i32);
-        let mut carried = tag as i32;
-        for (part, lane) in place[..parts].iter_mut().zip(LANES) {
-            let lanes = part.to_array();
-            let shifted = i32x4::new([carried, lanes[0], lanes[1], lanes[2]]);
-            carried = lanes[3];
-            *part = lane.simd_gt(at).bitselect(*part, shifted);
+        let (set, tag) = (&mut self.sets[set], i32x4::splat(tag as i32));
+        let old = *set;
+        if V == 1 {
+            // One vector finds the lanes behind the tag by itself, sooner than a table gives them.
+            let held = old[0].simd_eq(tag);
+            let behind = step(i32x4::ZERO, held);
+            let behind = behind | step(i32x4::ZERO, behind);
+            let behind = behind | step(i32x4::ZERO, behind);
+            *set = moved(&old, tag, &[behind; V]);
+            set[0] &= !Self::BEHIND[self.last % MOST][0];
+            return held.to_bitmask() != 0;
         }
-        found.is_some()
+        if V >= LONG && !is_held(&old, tag) {
+            let (pushed, none) = (pushed(&old, tag), &Self::BEHIND[self.last % MOST]);
+            for ((part, &lanes), &none) in set.iter_mut().zip(&pushed).zip(none) {
+                *part = lanes & !none;
+            }
+            return false;
+        }
+        // What is not held goes in front of all ways, as if it had been in the last one: no branch on the outcome.
+        let held = lanes(&old, tag);
+        let at = (held | 1 << self.last).trailing_zeros() as usize;
+        *set = moved(&old, tag, &Self::BEHIND[at % MOST]);
+        held != 0
     }
 
     /// Drops the tags that are to go; the others keep their order.
@@ -66,17 +75,67 @@ impl<const V: usize> Recency<V> {
     }
 }
 
-/// The first place of a tag.
-#[inline(always)]
-fn find<const V: usize>(set: &[i32x4; V], tag: u32) -> Option<u32> {
-    let tag = i32x4::splat(tag as i32);
-    if V > 8 {
-        let part = |part: usize| set[part].simd_eq(tag).to_bitmask();
-        return (0..V).find_map(|at| (part(at) != 0).then(|| 4 * at as u32 + part(at).trailing_zeros()));
+const fn behind<const V: usize>() -> [[i32x4; V]; MOST] {
+    let mut table = [[i32x4::new([0; 4]); V]; MOST];
+    let mut at = 0;
+    while at < MOST {
+        let mut part = 0;
+        while part < V {
+            let first = 4 * part;
+            table[at][part] = i32x4::new([
+                -((first > at) as i32),
+                -((first + 1 > at) as i32),
+                -((first + 2 > at) as i32),
+                -((first + 3 > at) as i32),
+            ]);
+            part += 1;
+        }
+        at += 1;
     }
+    table
+}
+
+/// A bit for each lane that holds the tag.
+#[inline(always)]
+fn lanes<const V: usize>(set: &[i32x4; V], tag: i32x4) -> u32 {
     let mut held = 0;
     for (part, tags) in set.iter().enumerate() {
         held |= tags.simd_eq(tag).to_bitmask() << (4 * part);
     }
-    (held != 0).then(|| held.trailing_zeros())
+    held
+}
+
+#[inline(always)]
+fn is_held<const V: usize>(set: &[i32x4; V], tag: i32x4) -> bool {
+    let equal = set.iter().fold(i32x4::ZERO, |equal, tags| equal | tags.simd_eq(tag));
+    equal.to_bitmask() != 0
+}
+
+/// The set with a tag in front, and all others one step back.
+#[inline(always)]
+fn pushed<const V: usize>(set: &[i32x4; V], tag: i32x4) -> [i32x4; V] {
+    let (mut pushed, mut before) = (*set, tag);
+    for part in &mut pushed {
+        let lanes = *part;
+        *part = step(before, lanes);
+        before = lanes;
+    }
+    pushed
+}
+
+/// The same, but tags `behind` the old place of that tag stay.
+#[inline(always)]
+fn moved<const V: usize>(set: &[i32x4; V], tag: i32x4, behind: &[i32x4; V]) -> [i32x4; V] {
+    let mut moved = pushed(set, tag);
+    for ((part, &lanes), &behind) in moved.iter_mut().zip(set).zip(behind) {
+        *part ^= (*part ^ lanes) & behind;
+    }
+    moved
+}
+
+/// The lanes one step back: the last one of the vector before comes first.
+#[inline(always)]
+fn step(before: i32x4, lanes: i32x4) -> i32x4 {
+    let (before, lanes) = (before.to_array(), lanes.to_array());
+    i32x4::new([before[3], lanes[0], lanes[1], lanes[2]])
 }

@@ -18,10 +18,12 @@ use serde::{Deserialize, Serialize};
 pub use cost::{Sweep, Unknown};
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
+pub(crate) use run::{count, possible, total, unknown, weighed};
 
 use super::engine::Mode;
 use super::layout::Backing;
 use super::machine::{Machine, RowReading};
+use super::measured::Value;
 use super::patterns::Pattern;
 use super::shadow::Exits;
 
@@ -134,6 +136,9 @@ pub struct MachineFacts {
     pub readings: Vec<RowReading>,
     /// Where its numbers are published.
     pub source: Vec<String>,
+    /// Where each value comes from, of the machine at hand (`--machine here`); absent of others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Value>,
 }
 
 /// Entries that hold pages of one size.

@@ -1,9 +1,10 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
-use super::caches::{Cache, Caches, PLACES};
+use super::access::Access;
+use super::caches::{Cache, Caches, PLACES, Read};
 use super::layout::{Backing, shift};
 use super::names::{Names, TooSpread};
-use super::radix::{Radix, WalkCaches};
+use super::radix::{Radix, Walk, WalkCaches};
 use super::sets::Sets;
 use crate::ways::Replacement;
 
@@ -60,12 +61,15 @@ impl WalkCounts {
 }
 
 /// Guest page tables lie here in guest-physical memory, one level after the other, beyond all data.
-const TABLES: u64 = 1 << 52;
+pub(super) const TABLES: u64 = 1 << 52;
 /// From one level's tables to the next: more than a level can fill, and an odd number of lines, so that levels do not all begin
 /// in the first set of a cache.
-const NEXT: u64 = (1 << 45) + 64 * 1021;
+pub(super) const NEXT: u64 = (1 << 45) + 64 * 1021;
 /// Host page tables lie beyond the guest's memory.
-const HOST: u64 = 1 << 56;
+pub(super) const HOST: u64 = 1 << 56;
+
+/// Walks that are staged together: what they read stays in the caches of the machine that simulates.
+const PART: usize = 512;
 
 /// A page walker with everything it remembers.
 #[derive(Clone, Debug)]
@@ -77,6 +81,47 @@ pub(super) struct Walker {
     caches: Option<Caches>,
     with_data: bool,
     pub(super) counts: WalkCounts,
+    stage: Stage,
+}
+
+/// What passes from stage to stage.
+#[derive(Clone, Debug, Default)]
+struct Stage {
+    walks: Vec<Walk>,
+    first: Vec<u8>,
+    steps: Vec<Step>,
+    host_walks: Vec<Walk>,
+    host_first: Vec<u8>,
+    reads: Vec<Read>,
+}
+
+/// An access that no TLB level holds: its place in the block, and the number of what backs it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Miss {
+    pub(super) place: u32,
+    pub(super) class: u8,
+}
+
+/// A block of accesses, those of them that are walked, and what backs them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    pub(super) accesses: &'a [Access],
+    pub(super) misses: &'a [Miss],
+    pub(super) backings: &'a [Backing],
+    pub(super) nested: bool,
+}
+
+/// What a walk in two dimensions does next.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Reads data.
+    Data(u64),
+    /// Reads an entry of a guest's table that the host translates by pages of so many bits.
+    Entry(u64, Option<u32>),
+    /// The same, but the nested TLB knows where that table is.
+    Known(u64),
+    /// Translates the address itself.
+    Page(u64, u32),
 }
 
 impl Walker {
@@ -89,90 +134,154 @@ impl Walker {
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches)),
             with_data: spec.with_data && !spec.data_caches.is_empty(),
             counts: WalkCounts::default(),
+            stage: Stage::default(),
         }
     }
 
-    pub(super) fn wants_data(&self) -> bool {
-        self.with_data
-    }
-
-    /// Reads data; its address stands for the physical one.
-    #[inline]
-    pub(super) fn data(&mut self, address: u64) {
-        if let Some(caches) = &mut self.caches {
-            self.counts.data_lines[caches.read(address)] += 1;
-        }
-    }
-
-    /// Walks one table for an entry of that many address bits: natively, or a shadow page table.
-    #[inline]
-    pub(super) fn walk(&mut self, address: u64, bits: u32) {
-        self.counts.walks += 1;
-        let leaf = self.guest.leaf(bits);
-        let mut level = self.guest.first_level(address, leaf);
-        while level >= leaf {
-            self.counts.guest_references += 1;
-            self.read(TABLES + NEXT * u64::from(level) + Radix::offset(address, level));
-            level -= 1;
-        }
-    }
-
-    /// Walks both tables: each entry of the guest's lies at a guest-physical address, which the host's table translates.
+    /// Makes the walks of a block, and reads its data where data goes through the caches, all in the order of the accesses.
     ///
     /// # Errors
     /// If more guest memory is touched than can be named.
-    #[inline]
-    pub(super) fn walk_nested(&mut self, address: u64, guest: u32, host: u32) -> Result<(), TooSpread> {
-        self.counts.walks += 1;
-        let leaf = self.guest.leaf(guest);
-        let mut level = self.guest.first_level(address, leaf);
-        while level >= leaf {
-            let entry = TABLES + NEXT * u64::from(level) + Radix::offset(address, level);
-            self.translate_table(entry, host)?;
-            self.counts.guest_references += 1;
-            self.read(entry);
-            level -= 1;
+    pub(super) fn block(&mut self, block: Block) -> Result<(), TooSpread> {
+        let accesses = block.accesses;
+        let mut rest = Rest { accesses, from: 0 };
+        for misses in block.misses.chunks(PART) {
+            let part = Block { misses, ..block };
+            self.begin(part);
+            if block.nested {
+                self.steps_in_two_dimensions(part, &mut rest);
+                self.translate_tables()?;
+                self.read_both_tables();
+            } else {
+                self.read_one_table(part, &mut rest);
+            }
+            self.read();
         }
-        self.walk_host(address, host);
+        if self.with_data {
+            self.stage.reads.extend(rest.until(accesses.len()).map(Read::data));
+            self.read();
+        }
         Ok(())
     }
 
-    fn translate_table(&mut self, address: u64, host: u32) -> Result<(), TooSpread> {
-        if let Some(tlb) = &mut self.nested_tlb {
-            let name = self.names.of(host as u8, address >> host)?;
-            if tlb.touch(0, name) {
-                return Ok(());
+    /// Finds where the walks begin, in the guest's table or in the only one.
+    fn begin(&mut self, part: Block) {
+        let walk = |miss: &Miss| {
+            let backing = part.backings[usize::from(miss.class)];
+            let page = if part.nested { backing.guest } else { backing.entry() };
+            Walk::new(part.accesses[miss.place as usize].address(), shift(page))
+        };
+        self.stage.walks.clear();
+        self.stage.walks.extend(part.misses.iter().map(walk));
+        self.guest.first_levels(&self.stage.walks, &mut self.stage.first);
+        self.counts.walks += part.misses.len() as u64;
+        let read = self.stage.walks.iter().zip(&self.stage.first);
+        self.counts.guest_references += read.map(|(walk, &first)| walk.levels(first).len() as u64).sum::<u64>();
+    }
+
+    /// Natively, or of a shadow page table.
+    fn read_one_table(&mut self, part: Block, rest: &mut Rest) {
+        if self.caches.is_none() {
+            return;
+        }
+        let Stage {
+            walks, first, reads, ..
+        } = &mut self.stage;
+        for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
+            if self.with_data {
+                reads.extend(rest.until(miss.place as usize).map(Read::data));
+            }
+            reads.extend(entries(TABLES, *walk, first).map(Read::entry));
+        }
+    }
+
+    /// Each entry of the guest's table lies at a guest-physical address, which the host's table translates.
+    fn steps_in_two_dimensions(&mut self, part: Block, rest: &mut Rest) {
+        let Stage {
+            walks, first, steps, ..
+        } = &mut self.stage;
+        steps.clear();
+        for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
+            if self.with_data {
+                steps.extend(rest.until(miss.place as usize).map(Step::Data));
+            }
+            let host = part.backings[usize::from(miss.class)].host.map(shift);
+            steps.extend(entries(TABLES, *walk, first).map(|entry| Step::Entry(entry, host)));
+            steps.extend(host.map(|host| Step::Page(walk.address, host)));
+        }
+    }
+
+    /// Asks the nested TLB for the guest's tables, and finds where walks of the host's table begin for all others.
+    fn translate_tables(&mut self) -> Result<(), TooSpread> {
+        let Stage {
+            steps,
+            host_walks,
+            host_first,
+            ..
+        } = &mut self.stage;
+        host_walks.clear();
+        for step in steps {
+            match *step {
+                Step::Entry(entry, Some(host)) => {
+                    let known = match &mut self.nested_tlb {
+                        Some(tlb) => tlb.touch(0, self.names.of(host as u8, entry >> host)?),
+                        None => false,
+                    };
+                    if known {
+                        *step = Step::Known(entry);
+                    } else {
+                        host_walks.push(Walk::new(entry, host));
+                    }
+                }
+                Step::Page(address, host) => host_walks.push(Walk::new(address, host)),
+                Step::Entry(_, None) | Step::Known(_) | Step::Data(_) => {}
             }
         }
-        self.walk_host(address, host);
+        self.host.first_levels(host_walks, host_first);
+        let read = host_walks.iter().zip(&*host_first);
+        self.counts.host_references += read.map(|(walk, &first)| walk.levels(first).len() as u64).sum::<u64>();
         Ok(())
     }
 
-    fn walk_host(&mut self, address: u64, host: u32) {
-        let leaf = self.host.leaf(host);
-        let mut level = self.host.first_level(address, leaf);
-        while level >= leaf {
-            self.counts.host_references += 1;
-            self.read(HOST + NEXT * u64::from(level) + Radix::offset(address, level));
-            level -= 1;
+    fn read_both_tables(&mut self) {
+        if self.caches.is_none() {
+            return;
+        }
+        let Stage {
+            steps,
+            host_walks,
+            host_first,
+            reads,
+            ..
+        } = &mut self.stage;
+        let mut host_walks = host_walks.iter().zip(&*host_first);
+        let mut host_entries = move || {
+            let walk = host_walks.next();
+            walk.into_iter()
+                .flat_map(|(walk, &first)| entries(HOST, *walk, first))
+                .map(Read::entry)
+        };
+        for step in &*steps {
+            match *step {
+                Step::Data(address) => reads.push(Read::data(address)),
+                Step::Entry(entry, Some(_)) => {
+                    reads.extend(host_entries());
+                    reads.push(Read::entry(entry));
+                }
+                Step::Entry(entry, None) | Step::Known(entry) => reads.push(Read::entry(entry)),
+                Step::Page(..) => reads.extend(host_entries()),
+            }
         }
     }
 
-    #[inline]
-    fn read(&mut self, byte: u64) {
+    fn read(&mut self) {
         if let Some(caches) = &mut self.caches {
-            self.counts.table_lines[caches.read(byte)] += 1;
-        }
-    }
-
-    /// Walks as a backing and a mode want it.
-    pub(super) fn walk_for(&mut self, address: u64, backing: Backing, nested: bool) -> Result<(), TooSpread> {
-        match backing.host {
-            Some(host) if nested => self.walk_nested(address, shift(backing.guest), shift(host)),
-            _ => {
-                self.walk(address, shift(backing.entry()));
-                Ok(())
+            let found = caches.read(&self.stage.reads);
+            for place in 0..PLACES {
+                self.counts.table_lines[place] += found.entries[place];
+                self.counts.data_lines[place] += found.data[place];
             }
+            self.stage.reads.clear();
         }
     }
 
@@ -180,4 +289,26 @@ impl Walker {
     pub(super) fn flush(&mut self) {
         self.guest.flush();
     }
+}
+
+/// The accesses of a block whose data was not read yet.
+struct Rest<'a> {
+    accesses: &'a [Access],
+    from: usize,
+}
+
+impl<'a> Rest<'a> {
+    /// The addresses of those before a place, which stand for physical ones.
+    fn until(&mut self, place: usize) -> impl Iterator<Item = u64> + use<'a> {
+        let accesses = &self.accesses[self.from..place];
+        self.from = place;
+        accesses.iter().map(|access| access.address())
+    }
+}
+
+/// Addresses of the entries that a walk reads in tables from `tables` on, if it begins at a level.
+#[inline]
+fn entries(tables: u64, walk: Walk, first: u8) -> impl Iterator<Item = u64> {
+    walk.levels(first)
+        .map(move |level| tables + NEXT * u64::from(level) + walk.offset(level))
 }

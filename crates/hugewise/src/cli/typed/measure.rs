@@ -39,6 +39,32 @@ pub enum Measure {
     /// Sends a cache line back and forth between every pair of CPUs, and lets both multiply at the same time. Two CPUs that
     /// halve each other's speed share a core, whatever topology a hypervisor shows.
     Cores(Cores),
+    /// Measure what a move to another CPU costs a program
+    ///
+    /// A thread reads and writes its memory on one CPU, is moved, and reads and writes it once on the other. What this pass takes longer
+    /// than one before the move is the cost, by how far the move goes and by how much memory the thread uses. Each cost has a 95 % CI,
+    /// or a bound if visits disagree. Kinds of moves that this machine does not have are named.
+    Migration(Migration),
+}
+
+/// Arguments of `hugewise measure migration`.
+#[derive(Args, Debug)]
+pub struct Migration {
+    /// Move between these CPUs only [default: all that are allowed]
+    #[arg(long, value_delimiter = ',', value_name = "N,..")]
+    pub cpus: Vec<u32>,
+    /// Use this much memory [default: 16K to the last-level cache, by factors of four]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
+    pub sizes: Vec<Bytes>,
+    /// Back the memory with base or thp pages
+    #[arg(long, value_name = "KIND", default_value = "base", value_parser = crate::cli::meaning::movable_page)]
+    pub pages: PageKind,
+    /// Limit the time of all points together [default: 20s; 4s with --quick]
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
+    pub budget: Option<std::time::Duration>,
+    /// Measure less of everything: under 6 seconds
+    #[arg(long)]
+    pub quick: bool,
 }
 
 /// Arguments of `hugewise measure latency`.

@@ -26,7 +26,7 @@ pub enum Placement {
     ///
     /// Looks at every thread for a second and reports busy threads on one core while another is idle, pinning that does not hold, virtual
     /// CPUs on siblings or on two nodes, memory on another node than the CPUs, and cpusets that do not get their CPUs. Changes nothing.
-    /// Captures keep no threads, so this needs the machine itself. Exit codes: 0 nothing is wrong; 1 something is; 2 not done.
+    /// With --root it reads a capture, which has the threads of busy and pinned processes and of VMs. Exit codes: 0 nothing is wrong; 1 something is; 2 not done.
     Check(PlacementCheck),
 }
 

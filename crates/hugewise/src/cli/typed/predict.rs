@@ -24,9 +24,14 @@ pub struct Trace {
 /// Arguments of `hugewise predict`.
 #[derive(Args, Debug)]
 pub struct Predict {
-    /// Predict for this CPU of the table, a machine in a TOML file, or the CPU `here` [default: here]
+    /// Predict for this CPU of the table, a machine in a TOML file, or this machine as measured (`here`) [default: the CPU of this machine, by the
+    /// table]
     #[arg(long, value_name = "ID|here|FILE.toml")]
     pub machine: Option<String>,
+    /// Take this result of `measure tlb`, `measure latency` or `checkup` for --machine here (repeatable) [default: result.json of a checkup in this
+    /// directory, else measure now for half a minute]
+    #[arg(long, value_name = "RESULT.json")]
+    pub measured: Vec<PathBuf>,
     /// Take the accesses from this trace, as `simulate translation` does: a file, or a pipe
     #[arg(
         long,

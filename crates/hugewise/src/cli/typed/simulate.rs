@@ -8,6 +8,7 @@ use sim::translation::Mode;
 use sim::translation::patterns::Pattern;
 use sim::translation::study::Setting;
 use sim::translation::study::preset::Preset;
+use sim::translation::sweep::Shard;
 use sim::translation::trace::TraceFormat;
 
 /// Simulations.
@@ -19,19 +20,58 @@ pub enum Simulate {
     /// miss rates, page-table entries read, and cycles by cause. What no public source gives is swept, and its effect is printed.
     /// Nothing is measured, and this machine is not needed.
     Translation(Box<Translation>),
+    /// Simulate every combination of machines, inputs, memory, pages, modes and parameters
+    ///
+    /// FILE.toml has a list for each of them. Each combination is a point, and each finished point is a line of JSON in the file of points.
+    /// A sweep that was killed goes on from there: give the same command again. One seed gives the same points on any machine, with any
+    /// number of threads. --shard simulates a part, so that an engine can spread a sweep over machines; --merge puts the parts together.
+    Sweep(Sweep),
+    /// Simulate which virtual CPUs run where and wait how long, under several schedulers
+    ///
+    /// Runs virtual machines on a host with SMT and NUMA nodes, event by event. Reports CPU time, waits, moves and fairness. The host, the
+    /// machines and the costs are in a TOML file. Nothing is measured, and this machine is not needed.
+    Scheduler(super::Scheduler),
+}
+
+/// Arguments of `hugewise simulate sweep`.
+#[derive(Args, Debug)]
+pub struct Sweep {
+    /// Simulate the combinations of this file
+    #[arg(value_name = "FILE.toml")]
+    pub file: PathBuf,
+    /// Keep finished points in this file, and go on from those in it [default: FILE.jsonl, of a shard FILE.1-of-4.jsonl]
+    #[arg(long, value_name = "FILE.jsonl")]
+    pub points: Option<PathBuf>,
+    /// Simulate this part alone, such as 1/4 for the first of four
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Simulate nothing: put together the points of these files, which must hold all shards
+    #[arg(long, value_name = "FILE.jsonl", num_args = 1.., conflicts_with_all = ["shard", "threads"])]
+    pub merge: Vec<PathBuf>,
+    /// Simulate on this many threads [default: one for each CPU]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub threads: Option<u16>,
 }
 
 /// Arguments of `hugewise simulate translation`.
 #[derive(Args, Debug)]
 pub struct Translation {
-    /// Simulate this CPU of the table, a machine in a TOML file, or list the CPUs [default: the CPU of this machine]
-    #[arg(long, value_name = "ID|FILE.toml|list")]
+    /// Simulate this CPU of the table, a machine in a TOML file, or this machine as measured (`here`) [default: the CPU of this machine, by
+    /// the table]
+    ///
+    /// `list` prints the table's CPUs.
+    #[arg(long, value_name = "ID|here|FILE.toml|list")]
     pub machine: Option<String>,
+    /// Take this result for --machine here (repeatable) [default: result.json in this directory, else measure now]
+    ///
+    /// A result of `measure tlb`, `measure latency` or `checkup`. Without any, measuring takes half a minute.
+    #[arg(long, value_name = "RESULT.json")]
+    pub measured: Vec<PathBuf>,
     /// Simulate a publication: esx35-large-pages, nehalem-ept, vcf-spr, vcf-icelake or vcf-tlb-table
     ///
     /// Prints each published value beside the simulated one, and whether that was fitted or predicted. Machine, pattern, memory and pages
     /// are those of the publication.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "pattern", "working_sets", "mode", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "measured", "pattern", "working_sets", "mode", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace"])]
     pub preset: Option<Preset>,
     /// Access memory so: random, chase, zipf, stream, stride, btree, gc or churn
     ///
@@ -48,10 +88,10 @@ pub struct Translation {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pattern", "working_sets"])]
     pub trace: Option<PathBuf>,
     /// Read the trace as this: lackey, drmemtrace, champsim, u64 or hugewise [default: by its content]
-    #[arg(long, value_name = "FORMAT", requires = "trace")]
+    #[arg(long, value_name = "FORMAT", requires = "trace", hide_short_help = true)]
     pub trace_format: Option<TraceFormat>,
     /// Translate the instruction fetches of the trace, too; without it loads and stores alone
-    #[arg(long, requires = "trace")]
+    #[arg(long, requires = "trace", hide_short_help = true)]
     pub fetches: bool,
     /// Access this much memory
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "64M,1G,16G")]
@@ -75,12 +115,12 @@ pub struct Translation {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", requires = "guest_pages")]
     pub host_pages: Vec<Bytes>,
     /// Report times relative to this setting, such as native:4K or nested:4K/2M [default: the first one]
-    #[arg(long, value_name = "MODE:GUEST[/HOST]")]
+    #[arg(long, value_name = "MODE:GUEST[/HOST]", hide_short_help = true)]
     pub baseline: Option<Setting>,
     /// Count this many accesses in each case [default: 1000000 of a pattern, all of a trace]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), hide_short_help = true)]
     pub accesses: Option<u64>,
     /// Run this many accesses before them [default: as many as --accesses of a pattern, none of a trace]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub warm_up: Option<u64>,
 }

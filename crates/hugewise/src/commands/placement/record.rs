@@ -32,31 +32,52 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<
         Some(_) => "recording until the process ends or Ctrl-C",
         None => "recording until the program ends",
     });
-    let keeps = desk.ui.has_file() && form == Format::Json;
-    let mut is_full = false;
-    let mut so_far = |recording: Recording| {
-        if keeps && !is_full {
-            is_full = keep(desk, &snapshot, recording).is_err();
-        }
+    let mut kept = Kept {
+        is_wanted: desk.ui.has_file() && form == Format::Json,
+        ..Kept::default()
     };
+    let mut so_far = |recording: Recording| kept.keep(desk, &snapshot, recording);
     let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
     let is_interrupted = recording.end == End::Interrupted && typed.pid.is_none();
     let result = desk.about(&snapshot, warnings(&recording, &snapshot), recording);
-    let given = desk.give(&result, form)?;
+    let given = desk.give(&result, form);
+    let given = given.map_err(|error| match kept.seconds {
+        Some(seconds) => error.context(format!("the file holds the recording of the first {seconds:.1} s")),
+        None => error,
+    })?;
     Ok(if is_interrupted { Outcome::Interrupted } else { given })
 }
 
-/// Writes what was recorded so far, so that it is there if this program is killed. The end of the recording replaces it.
-fn keep(desk: &mut Desk<'_>, snapshot: &Snapshot, recording: Recording) -> anyhow::Result<()> {
-    let result = desk.about(snapshot, warnings(&recording, snapshot), recording);
-    let look = desk.ui.look();
-    let kept = desk
-        .ui
-        .result_by(|out| Ok(crate::show::write(&result, Format::Json, look, out)?));
-    if let Err(error) = &kept {
-        desk.ui.say(&format!(
-            "the recording so far could not be kept, and goes on: {error:#}"
-        ));
+/// The recording so far in the output file, so that it is there if this program is killed or the disk is full at the end.
+#[derive(Default)]
+struct Kept {
+    is_wanted: bool,
+    /// How much of it the file holds.
+    seconds: Option<f64>,
+    is_said: bool,
+}
+
+impl Kept {
+    /// A file that could not be written may be the next time, when there is room again.
+    fn keep(&mut self, desk: &mut Desk<'_>, snapshot: &Snapshot, recording: Recording) {
+        if !self.is_wanted {
+            return;
+        }
+        let seconds = recording.seconds;
+        let result = desk.about(snapshot, warnings(&recording, snapshot), recording);
+        let look = desk.ui.look();
+        let kept = desk
+            .ui
+            .result_by(|out| Ok(crate::show::write(&result, Format::Json, look, out)?));
+        match kept {
+            Ok(()) => self.seconds = Some(seconds),
+            Err(error) if !self.is_said => {
+                self.is_said = true;
+                desk.ui.say(&format!(
+                    "the recording so far could not be kept, and goes on: {error:#}"
+                ));
+            }
+            Err(_) => {}
+        }
     }
-    kept
 }

@@ -12,17 +12,48 @@ pub(in crate::commands) fn typed(typed: Option<&str>, snapshot: &Snapshot) -> an
     let Some(typed) = typed else {
         return at_hand(snapshot);
     };
-    let file = Path::new(typed);
-    if file.extension().is_some_and(|extension| extension == "toml") {
-        let text = Input::Configuration
-            .text(file)
-            .with_context(|| format!("--machine {typed}"))?;
-        return Ok(Machine::parse(typed, &text)?);
+    if is_file(typed) {
+        return of_file(typed, Path::new(typed)).with_context(|| format!("--machine {typed}"));
     }
     Machine::by_id(typed).context("--machine")
 }
 
+/// A machine of a sweep; files are named from the sweep's directory.
+pub(super) fn beside(directory: &Path, name: &str) -> anyhow::Result<Machine> {
+    if is_file(name) {
+        let path = directory.join(name);
+        return of_file(name, &path).with_context(|| path.display().to_string());
+    }
+    Ok(Machine::by_id(name)?)
+}
+
+fn is_file(typed: &str) -> bool {
+    Path::new(typed)
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+}
+
+fn of_file(name: &str, path: &Path) -> anyhow::Result<Machine> {
+    let text = Input::Configuration.text(path)?;
+    Ok(Machine::parse(name, &text)?)
+}
+
 fn at_hand(snapshot: &Snapshot) -> anyhow::Result<Machine> {
+    match row(snapshot) {
+        Some(cpu) => Ok(Machine::of_cpu(cpu)?),
+        None => bail!(
+            "the CPU table does not have this machine's CPU: measure it with --machine here, or name one with --machine ({})",
+            known().join(", ")
+        ),
+    }
+}
+
+/// The machine's row of the CPU table, if that has it with its TLBs.
+pub(super) fn of_table(snapshot: &Snapshot) -> Option<Machine> {
+    Machine::of_cpu(row(snapshot)?).ok()
+}
+
+fn row(snapshot: &Snapshot) -> Option<&'static cpus::Cpu> {
     let cpu = &snapshot.cpu;
     let identity = cpus::Identity {
         vendor: cpu.vendor.known().map(String::as_str),
@@ -30,13 +61,7 @@ fn at_hand(snapshot: &Snapshot) -> anyhow::Result<Machine> {
         model: cpu.model.known().copied(),
         name: cpu.model_name.known().map(String::as_str),
     };
-    match cpus::of_machine(identity) {
-        Some(cpu) => Ok(Machine::of_cpu(cpu)?),
-        None => bail!(
-            "the CPU table does not have this machine's CPU: name one with --machine ({})",
-            known().join(", ")
-        ),
-    }
+    cpus::of_machine(identity)
 }
 
 /// The CPUs of the table, one a line.

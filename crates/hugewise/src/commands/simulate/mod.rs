@@ -1,10 +1,16 @@
 //! `hugewise simulate`: other machines and other settings, on paper.
 
+pub(super) mod here;
 pub(super) mod machine;
+mod points;
+mod scheduler;
+mod sweep;
 pub(super) mod trace;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use anyhow::bail;
 use host::Snapshot;
 use model::{Bytes, Warning};
 use sim::translation::Mode;
@@ -18,7 +24,14 @@ use crate::ui::Outcome;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &Simulate) -> anyhow::Result<Outcome> {
-    let Simulate::Translation(typed) = typed;
+    match typed {
+        Simulate::Translation(typed) => translation(desk, typed),
+        Simulate::Sweep(typed) => sweep::run(desk, typed),
+        Simulate::Scheduler(typed) => scheduler::run(desk, typed),
+    }
+}
+
+fn translation(desk: &mut Desk<'_>, typed: &Translation) -> anyhow::Result<Outcome> {
     if typed.machine.as_deref() == Some("list") {
         desk.ui.result(machine::list().as_bytes())?;
         return Ok(Outcome::Done);
@@ -30,7 +43,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Simulate) -> anyhow::Result<Outco
             preset(which, typed.accesses.unwrap_or(ACCESSES), desk.seed, progress)
         })?,
         (None, file) => {
-            let machine = machine::typed(typed.machine.as_deref(), &snapshot)?;
+            let Some(machine) = asked_machine(desk, typed.machine.as_deref(), &typed.measured, &snapshot)? else {
+                return Ok(Outcome::Interrupted);
+            };
             match file {
                 Some(file) => trace::simulated(desk, typed, machine, file)?,
                 None => of_pattern(desk, typed, machine)?,
@@ -40,6 +55,20 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Simulate) -> anyhow::Result<Outco
     let warnings = warnings(&simulation, typed.trace.is_some());
     let result = desk.about(&snapshot, warnings, simulation);
     desk.give(&result, form)
+}
+
+/// The machine as typed; `here` is this one as measured. `None` if the user stopped measuring it.
+pub(super) fn asked_machine(
+    desk: &Desk<'_>,
+    typed: Option<&str>,
+    measured: &[PathBuf],
+    snapshot: &Snapshot,
+) -> anyhow::Result<Option<Machine>> {
+    match typed {
+        Some("here") => here::measured(desk, measured, snapshot),
+        _ if !measured.is_empty() => bail!("--measured: it is for --machine here"),
+        typed => machine::typed(typed, snapshot).map(Some),
+    }
 }
 
 fn of_pattern(desk: &Desk<'_>, typed: &Translation, machine: Machine) -> anyhow::Result<Simulation> {
@@ -136,13 +165,18 @@ fn modes(typed: &Translation, machine: &Machine) -> Vec<Mode> {
 
 /// What a reader has to know before believing the cycles.
 fn warnings(simulation: &Simulation, is_trace: bool) -> Vec<Warning> {
-    let mut warnings = Vec::new();
     if is_trace {
-        let text = "accesses of a trace overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates)";
-        warnings.push(Warning::new("no-overlap", text));
-    } else if !simulation.is_dependent {
-        let text = "accesses of this pattern overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates, or use --pattern chase)";
-        warnings.push(Warning::new("no-overlap", text));
+        return vec![no_overlap("accesses of a trace")];
     }
-    warnings
+    let independent = (!simulation.is_dependent).then(|| {
+        let text = "accesses of this pattern overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates, or use --pattern chase)";
+        Warning::new("no-overlap", text)
+    });
+    independent.into_iter().collect()
+}
+
+fn no_overlap(which: &str) -> Warning {
+    let text =
+        format!("{which} overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates)");
+    Warning::new("no-overlap", text)
 }

@@ -3,18 +3,20 @@
 mod check;
 mod diff;
 mod published;
+mod timeline;
 
 use host::Snapshot;
 use model::Warning;
 use model::placement::{Cpu, End, Kind, Method, NoRecords, Recording, Thread};
 
 use super::axis::number;
+use super::figure::Figure;
 use super::heat::{Heat, STEPS};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::{CHARTS, Show};
 
 pub use diff::caveats;
 
@@ -24,9 +26,14 @@ const BRIEF: usize = 20;
 const MOST_CPUS: usize = 32;
 /// Columns of the map over time.
 const COLUMNS: usize = 16;
+/// Between two readings of /proc, at least.
+const LOOK_MS: u32 = 10;
+/// Up to this `kernel.perf_event_paranoid` all kernels let users record their own processes. Linux has no level above; Debian and
+/// Ubuntu have, which permit nothing.
+const OWN_PROCESSES: i64 = 2;
 
 impl Show for Recording {
-    const FORMS: &'static [Format] = &TABLES;
+    const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "placement";
     const VERSION: u32 = 1;
 
@@ -44,6 +51,10 @@ impl Show for Recording {
 
     fn brief_sheets(&self) -> Vec<Sheet> {
         vec![shares(self), moves(self), threads(self, BRIEF)]
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        timeline::chart(self).into_iter().collect()
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -92,7 +103,7 @@ fn end(end: End) -> String {
 
 /// How it was recorded, and what may be missing.
 fn method(recording: &Recording) -> String {
-    let own = format!("hugewise used {} s of CPU time for that.", number(recording.recorder_s));
+    let own = own_use(recording);
     let missed = recording.missed;
     match recording.method {
         Method::SwitchRecords if missed.lost_records + missed.unpaired == 0 => {
@@ -113,29 +124,66 @@ fn method(recording: &Recording) -> String {
             format!(
                 "Method: /proc/PID/task/TID, read up to 100 times a second ({}). Moves between two readings are missed: {unseen}. Threads \
                  that lived between two readings are missing. {own}",
-                why(recording.no_records.as_ref())
+                why(recording)
             )
         }
     }
 }
 
-fn why(reason: Option<&NoRecords>) -> String {
-    match reason {
-        None | Some(NoRecords::NotWanted) => "--light".to_owned(),
-        Some(NoRecords::NotPermitted) => {
-            "perf events are not permitted: lower kernel.perf_event_paranoid to 2, or run as root".to_owned()
-        }
-        Some(NoRecords::NoDescriptors) => {
-            "each thread needs a descriptor for each CPU, and there are too few: raise `ulimit -n`".to_owned()
-        }
-        Some(NoRecords::NotBuilt) => "this kernel has no perf events".to_owned(),
-        Some(NoRecords::Failed(error)) => format!("perf events cannot be opened: {error}"),
+/// What recording took: by /proc that is all of it, with records the kernel adds some of the program's own time.
+fn own_use(recording: &Recording) -> String {
+    let used = number(recording.recorder_s);
+    let cpu = recording.total.cpu();
+    if cpu == 0.0 {
+        return format!("hugewise used {used} s of CPU time for that.");
     }
+    let percent = number(recording.recorder_s / cpu * 100.0);
+    format!("hugewise used {used} s of CPU time for that, which is {percent} % of the program's.")
+}
+
+fn why(recording: &Recording) -> String {
+    let text = match (&recording.no_records, recording.perf_event_paranoid) {
+        (None | Some(NoRecords::NotWanted), _) => "--light",
+        (Some(NoRecords::NotPermitted), Some(level)) if level > OWN_PROCESSES => {
+            return format!(
+                "kernel.perf_event_paranoid is {level}, and this kernel then permits users no perf events: lower it to {OWN_PROCESSES}, or \
+                 run as root"
+            );
+        }
+        (Some(NoRecords::NotPermitted), Some(level)) => {
+            return format!(
+                "perf events are not permitted, though kernel.perf_event_paranoid is {level}: a filter of system calls, such as a \
+                 container's, or a security module forbids them"
+            );
+        }
+        (Some(NoRecords::NotPermitted), None) => {
+            "perf events are not permitted: lower kernel.perf_event_paranoid to 2, or run as root"
+        }
+        (Some(NoRecords::OtherUser), _) => "the process is another user's: run as that user, or as root",
+        (Some(NoRecords::NoLockedMemory), _) => {
+            "perf may lock no more memory of this user: end other recordings, or raise kernel.perf_event_mlock_kb or `ulimit -l`"
+        }
+        (Some(NoRecords::NoDescriptors), _) => {
+            "each thread needs a descriptor for each CPU, and there are too few: raise `ulimit -n`"
+        }
+        (Some(NoRecords::NotBuilt), _) => "this kernel has no perf events",
+        (Some(NoRecords::Failed(error)), _) => return format!("perf events cannot be opened: {error}"),
+    };
+    text.to_owned()
 }
 
 /// What weakens a recording.
 pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
     let missed = recording.missed;
+    let is_refused = !matches!(recording.no_records, None | Some(NoRecords::NotWanted));
+    let refused = is_refused.then(|| {
+        let text = format!(
+            "context switches were not recorded: {}. Moves are a lower bound; runs, preemptions and the waits after them are not known; \
+             threads that lived less than {LOOK_MS} ms may be missing",
+            why(recording)
+        );
+        Warning::new("no-switch-records", text)
+    });
     let lost = (missed.lost_records > 0).then(|| {
         let text = format!(
             "{} of context switches found no room: times and moves are too low (--light records less)",
@@ -150,15 +198,20 @@ pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
         );
         Warning::new("cpus-came-online", text)
     });
-    let hypervisor = snapshot.cpu.hypervisor.known().filter(|name| *name != "none");
-    let guest = hypervisor.map(|name| {
-        let text = format!(
-            "this is a guest of {name}: which of its CPUs share a core of the host is not known, so moves to an SMT sibling of the host may \
-             count as moves to another core (`hugewise measure cores` finds siblings by timing)"
-        );
-        Warning::new("host-topology-unknown", text)
-    });
-    [lost, new, guest].into_iter().flatten().collect()
+    [refused, lost, new, guest_warning(snapshot)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// In a guest the kinds of moves are those of the topology that the hypervisor shows.
+pub fn guest_warning(snapshot: &Snapshot) -> Option<Warning> {
+    let name = snapshot.cpu.hypervisor.known().filter(|name| *name != "none")?;
+    let text = format!(
+        "this is a guest of {name}: which of its CPUs share a core of the host is not known, so moves to an SMT sibling of the host may \
+         count as moves to another core (`hugewise measure cores` finds siblings by timing)"
+    );
+    Some(Warning::new("host-topology-unknown", text))
 }
 
 /// The table of the study: CPUs in the order of the machine, and the share of each.
@@ -246,7 +299,8 @@ fn moves(recording: &Recording) -> Sheet {
     sheet
 }
 
-fn kind_name(kind: Kind) -> &'static str {
+/// How far a move went, in words.
+pub fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::SmtSibling => "the SMT sibling",
         Kind::SameLlc => "a core at the same last-level cache",
@@ -379,3 +433,6 @@ fn csv(recording: &Recording) -> Lines<'_> {
     });
     lines(fields, items)
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,13 +20,21 @@ pub(super) struct Zipf {
     shortcut: f64,
 }
 
-/// The integral of x^-s and its inverse.
+/// The integral of x^-s and its inverse. Powers are not those of the C library, whose last bits differ between machines.
 fn integral(x: f64) -> f64 {
-    (x.powf(1.0 - EXPONENT) - 1.0) / (1.0 - EXPONENT)
+    (libm::pow(x, 1.0 - EXPONENT) - 1.0) / (1.0 - EXPONENT)
 }
 
 fn inverse(area: f64) -> f64 {
-    (1.0 + area * (1.0 - EXPONENT)).max(0.0).powf(1.0 / (1.0 - EXPONENT))
+    to_the_100th((1.0 + area * (1.0 - EXPONENT)).max(0.0))
+}
+
+/// The power 1 / (1 - s).
+fn to_the_100th(x: f64) -> f64 {
+    let fourth = (x * x) * (x * x);
+    let sixteenth = (fourth * fourth) * (fourth * fourth);
+    let thirty_second = sixteenth * sixteenth;
+    (thirty_second * thirty_second) * thirty_second * fourth
 }
 
 impl Zipf {
@@ -36,7 +44,7 @@ impl Zipf {
             count,
             low: integral(1.5) - 1.0,
             high: integral(count + 0.5),
-            shortcut: 2.0 - inverse(integral(2.5) - 2_f64.powf(-EXPONENT)),
+            shortcut: 2.0 - inverse(integral(2.5) - libm::pow(2.0, -EXPONENT)),
         }
     }
 
@@ -45,7 +53,7 @@ impl Zipf {
             let area = self.high + chance.unit() * (self.low - self.high);
             let x = inverse(area);
             let rank = (x + 0.5).floor().clamp(1.0, self.count);
-            if rank - x <= self.shortcut || area >= integral(rank + 0.5) - rank.powf(-EXPONENT) {
+            if rank - x <= self.shortcut || area >= integral(rank + 0.5) - libm::pow(rank, -EXPONENT) {
                 return rank as u64 - 1;
             }
         }

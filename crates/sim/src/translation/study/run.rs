@@ -255,6 +255,16 @@ pub(crate) fn weighed(
     }
 }
 
+/// Cycles per access, all causes together, over everything that is not known.
+pub(crate) fn total(machine: &Machine, counts: &Counts) -> Range {
+    let weights = Weights::of(machine);
+    let sum = |walker: usize, point: &Point| weights.causes(counts, walker, point).iter().sum::<f64>();
+    let walkers = counts.walkers.len();
+    let corners = weights.corners().into_iter();
+    let all = corners.flat_map(|point| (0..walkers).map(move |walker| (walker, point)));
+    Range::of(sum(0, &MIDDLE), all.map(|(walker, point)| sum(walker, &point)))
+}
+
 /// What each unknown alone does to a ratio.
 fn sensitivity(weights: &Weights, walkers: usize, ratio: impl Fn(&(usize, Point)) -> f64) -> Vec<Sensitivity> {
     let alone = |dimension: usize, position: u8| {
@@ -323,6 +333,7 @@ impl MachineFacts {
             entries: machine.pages.iter().map(entries).filter(has_entries).collect(),
             readings: machine.readings.clone(),
             source: machine.source.clone(),
+            values: machine.values.clone(),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use host::CpuList;
-use host::snapshot::Topology;
 use model::placement::Kind;
+
+use crate::CpuList;
+use crate::snapshot::Topology;
 
 /// What is known of each CPU.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Distances(BTreeMap<u32, Place>);
+pub struct Distances(BTreeMap<u32, Place>);
 
 #[derive(Clone, Debug, Default)]
 struct Place {
@@ -19,8 +20,9 @@ struct Place {
 }
 
 impl Distances {
-    pub(crate) fn of(topology: &Topology) -> Self {
-        let place = |cpu: &host::snapshot::LogicalCpu| Place {
+    /// From the machine's topology.
+    pub fn of(topology: &Topology) -> Self {
+        let place = |cpu: &crate::snapshot::LogicalCpu| Place {
             siblings: cpu.twins.known().cloned(),
             llc: cpu.llc.known().cloned(),
             package: cpu.package.known().copied(),
@@ -30,7 +32,7 @@ impl Distances {
     }
 
     /// What a move from one to the other is: the farthest class that it fits.
-    pub(crate) fn kind(&self, from: u32, to: u32) -> Kind {
+    pub fn kind(&self, from: u32, to: u32) -> Kind {
         let (Some(one), Some(other)) = (self.0.get(&from), self.0.get(&to)) else {
             return Kind::Unknown;
         };
@@ -53,10 +55,10 @@ impl Distances {
 
 #[cfg(test)]
 mod tests {
-    use host::{Snapshot, Source};
     use model::placement::Kind;
 
     use super::Distances;
+    use crate::{Snapshot, Source};
 
     #[test]
     fn a_move_is_of_the_farthest_class_that_it_fits() {

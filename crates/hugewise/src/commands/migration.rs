@@ -1,0 +1,120 @@
+//! `hugewise measure migration`: what a move to another CPU costs, by how far it goes and how much memory the thread uses.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use host::{Distances, Snapshot};
+use measure::migration::{Error, Spec, pairs};
+use model::migration::Migration;
+use model::placement::Kind;
+use model::{Bytes, Warning};
+
+use super::Desk;
+use super::measuring::{available, page_sizes};
+use super::stop::Stop;
+use crate::cli::typed::{self, Format};
+use crate::render::placement::guest_warning;
+use crate::ui::Outcome;
+
+/// Where the size of the last-level cache is not known.
+const USUAL_LAST: Bytes = Bytes::mib(16);
+/// Beyond that a pass takes milliseconds, and the cost of a move is lost in it.
+const LARGEST: Bytes = Bytes::mib(64);
+/// The same where seconds count.
+const LARGEST_QUICK: Bytes = Bytes::mib(4);
+/// Page tables and rings of all sizes together are half of memory at most.
+const SHARE: u64 = 4;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Result<Outcome> {
+    desk.must_be_live("measuring")?;
+    let form = desk.form::<Migration>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let spec = spec(typed, &snapshot, desk.seed)?;
+    if spec.kinds.is_empty() {
+        return Err(Error::OneCpu.into());
+    }
+    let stop = Stop::on_signals()?;
+    desk.ui.note("measuring what a move to another CPU costs");
+    let mut progress = desk.ui.progress();
+    let measured = measure::migration::run(&spec, &mut progress, &|| stop.is_asked());
+    drop(progress);
+    let (migration, mut warnings) = match measured {
+        Ok(measured) => measured,
+        Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
+        Err(error) => return Err(error.into()),
+    };
+    warnings.extend(topology(&snapshot, &migration));
+    let result = desk.about(&snapshot, warnings, migration);
+    desk.give(&result, form)
+}
+
+fn spec(typed: &typed::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
+    let allowed = measure::kernelops::cpus(&[]).context("which CPUs may be used")?;
+    if let Some(cpu) = typed.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        bail!("--cpus {cpu}: this CPU is offline, or this process may not use it");
+    }
+    let cpus = if typed.cpus.is_empty() {
+        allowed
+    } else {
+        let mut cpus = typed.cpus.clone();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    };
+    let usual = if typed.quick { 4 } else { 20 };
+    let (base_page, pmd_page) = page_sizes(snapshot)?;
+    Ok(Spec {
+        kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),
+        sizes: sizes(typed, snapshot)?,
+        page: typed.pages,
+        budget: typed.budget.unwrap_or(Duration::from_secs(usual)),
+        seed,
+        base_page,
+        pmd_page,
+    })
+}
+
+/// As typed, or from 16K by factors of four up to the last-level cache.
+fn sizes(typed: &typed::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<Bytes>> {
+    let available = available(snapshot)?;
+    let mut sizes = typed.sizes.clone();
+    if sizes.is_empty() {
+        let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
+        let last = (2..=4)
+            .filter_map(level)
+            .max()
+            .unwrap_or(USUAL_LAST)
+            .min(match typed.quick {
+                true => LARGEST_QUICK,
+                false => LARGEST,
+            });
+        let fits = |&bytes: &Bytes| bytes <= last;
+        let all = std::iter::successors(Some(Bytes::kib(16)), |bytes| Some(Bytes(bytes.0 * 4)));
+        sizes = all.take_while(fits).collect();
+        // The last level itself, unless a size is near it.
+        if sizes.last().is_some_and(|largest| largest.0 * 2 <= last.0) {
+            sizes.push(last);
+        }
+    }
+    let all: u64 = sizes.iter().map(|bytes| bytes.0).sum();
+    if all > available.0 / SHARE {
+        bail!(
+            "--sizes: all sizes together are {}, and {} may be taken (a quarter of available memory)",
+            Bytes(all),
+            Bytes(available.0 / SHARE)
+        );
+    }
+    if let Some(small) = sizes.iter().find(|bytes| **bytes < Bytes::kib(4)) {
+        bail!("--sizes {small}: write 4K or more");
+    }
+    Ok(sizes)
+}
+
+/// The topology of a guest is what its hypervisor shows.
+fn topology(snapshot: &Snapshot, migration: &Migration) -> Vec<Warning> {
+    let unknown = migration.kinds.iter().any(|moves| moves.kind == Kind::Unknown);
+    let text = "the topology of some CPUs could not be read: their moves are of kind unknown";
+    let unknown = unknown.then(|| Warning::new("unknown-topology", text));
+    guest_warning(snapshot).into_iter().chain(unknown).collect()
+}

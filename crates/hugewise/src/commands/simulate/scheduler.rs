@@ -1,0 +1,53 @@
+//! `hugewise simulate scheduler`: virtual CPUs on a host that a file describes, or IBM's study of 2006.
+
+use anyhow::{Context, anyhow, bail};
+use host::{Input, Snapshot};
+use model::Warning;
+use sim::scheduler::explain::preset;
+use sim::scheduler::{Schedule, file, simulate};
+
+use crate::cli::typed::{Format, Scheduler};
+use crate::commands::Desk;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &Scheduler) -> anyhow::Result<Outcome> {
+    let form = desk.form::<Schedule>(Format::Text)?;
+    let schedule = match typed.preset {
+        Some(which) => preset(which, desk.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?,
+        None => of_file(desk, typed)?,
+    };
+    let warnings = warnings(&schedule);
+    let result = desk.about(&Snapshot::take(&desk.source), warnings, schedule);
+    desk.give(&result, form)
+}
+
+fn of_file(desk: &Desk<'_>, typed: &Scheduler) -> anyhow::Result<Schedule> {
+    let Some(path) = &typed.file else {
+        bail!("name a file, or a publication with --preset");
+    };
+    let name = path.display().to_string();
+    let text = Input::Configuration.text(path).with_context(|| name.clone())?;
+    let scenario = file::parse(&name, &text, typed.policy, desk.seed)?;
+    simulate(&scenario).map_err(|error| anyhow!("{name}: {error}"))
+}
+
+/// What a reader has to know before believing the numbers.
+fn warnings(schedule: &Schedule) -> Vec<Warning> {
+    let explained = schedule.explained.as_ref().map(|_| {
+        Warning::new(
+            "explains",
+            "shares of CPUs are an input and throughput is fitted: this explains the tables, and predicts only the runs in the last of its tables. \
+             Node 1 occurs in the paper only together with ESX Server 2.5.2, SMT and NUMA, so that the tables cannot tell these apart",
+        )
+    });
+    let limited = (schedule.used != schedule.topology).then(|| {
+        let text = format!(
+            "{} uses at most 16 logical CPUs: the SMT siblings of this host's {} are left out",
+            schedule.policy.name(),
+            schedule.topology.cpus()
+        );
+        Warning::new("cpu-limit", text)
+    });
+    explained.into_iter().chain(limited).collect()
+}

@@ -1,0 +1,208 @@
+//! IBM's tables beside what explanations make of them, with what was fitted to what.
+
+use sim::scheduler::explain::{Explained, Explains, Explanation, Fit, Fitted, FittedOn, Parameter, Predicts};
+
+use super::super::axis::number;
+use super::super::sheet::Sheet;
+
+/// Shares below this, in per cent of a CPU, are the hypervisor's own.
+const SMALL: f64 = 0.5;
+
+pub(super) fn headlines(explained: &Explained) -> Vec<String> {
+    let best = explained
+        .explanations
+        .iter()
+        .min_by(|one, other| one.mean_error_pct.total_cmp(&other.mean_error_pct));
+    let last = explained.separating.last();
+    let best = best.map(|best| {
+        format!(
+            "The explanation with the smallest error is \"{}\": {} % on average, {} % at most, over {} published runs.",
+            name(best.explanation),
+            number(best.mean_error_pct),
+            number(best.max_error_pct),
+            explained.runs.len()
+        )
+    });
+    let ends = last.map(|last| {
+        let of = |explanation| value(last, explained, explanation);
+        format!(
+            "The run that would separate the explanations is {} pinned to node {}: {} operations a second if moves between siblings are the cause, \
+             {} if node 1 is slow.",
+            last.policy.name(),
+            last.node,
+            of(Explanation::SiblingMoves),
+            of(Explanation::SlowNode)
+        )
+    });
+    best.into_iter().chain(ends).collect()
+}
+
+fn value(row: &Predicts, explained: &Explained, explanation: Explanation) -> String {
+    let place = explained
+        .explanations
+        .iter()
+        .position(|known| known.explanation == explanation);
+    let simulated = place.and_then(|place| row.simulated.get(place));
+    simulated.map_or_else(String::new, |value| number(*value))
+}
+
+pub(super) fn sheets(explained: &Explained) -> Vec<Sheet> {
+    vec![
+        fits(explained),
+        runs(explained),
+        shares(explained),
+        separating(explained),
+    ]
+}
+
+fn name(explanation: Explanation) -> &'static str {
+    match explanation {
+        Explanation::NoCosts => "CPU time alone",
+        Explanation::SiblingMoves => "sibling moves",
+        Explanation::SlowNode => "slow node 1",
+        Explanation::SlowNodeAndUsualCosts => "slow node 1, usual costs",
+    }
+}
+
+fn fit(fit: &Fit) -> String {
+    let on = match fit.on {
+        FittedOn::AllRuns => "all 12 runs",
+        FittedOn::NodeZero => "the 9 runs on node 0",
+        FittedOn::NodeOne => "the 3 runs on node 1 (tables 2 and 4)",
+        FittedOn::RunOne => "run 1 of table 2, x3950 2x2",
+        FittedOn::SharesOfRunOne => "the shares of run 1 of table 2, x3950 2x2",
+    };
+    let value = match fit.parameter {
+        Parameter::Rate => format!("{:.2} operations a second for each % of a CPU", fit.value),
+        Parameter::SiblingMoveUs => format!("{} ms for each move to a sibling", number(fit.value / 1e3)),
+        Parameter::NodeRate => format!("rate of node 1 {:.3}", fit.value),
+        Parameter::SiblingChance => format!("{} % of wake-ups go to the sibling", number(fit.value * 100.0)),
+    };
+    format!("{value} ({on})")
+}
+
+fn fits(explained: &Explained) -> Sheet {
+    let heads = [
+        "explanation",
+        "fitted (to the throughput of)",
+        "#mean error, %",
+        "#largest, %",
+    ];
+    let mut sheet = Sheet::new(
+        "Explanations of the published tables, and what was fitted for them",
+        heads,
+    );
+    for Fitted {
+        explanation,
+        fits,
+        mean_error_pct,
+        max_error_pct,
+    } in &explained.explanations
+    {
+        let all: Vec<String> = fits.iter().map(fit).collect();
+        sheet.row([
+            name(*explanation).to_owned(),
+            all.join("; "),
+            number(*mean_error_pct),
+            number(*max_error_pct),
+        ]);
+    }
+    sheet.note("usual costs, not fitted: a move to a sibling 30 us, to a core 1 ms, to a socket 1.5 ms; 35 % of the rate while the sibling is busy");
+    sheet.note(format!("source: {}", explained.source));
+    sheet
+}
+
+fn runs(explained: &Explained) -> Sheet {
+    let names = explained
+        .explanations
+        .iter()
+        .map(|fitted| format!("#{}", name(fitted.explanation)));
+    let heads = ["table", "server", "run", "~ESX", "~SMT", "#node", "#published"].map(str::to_owned);
+    let mut sheet = Sheet::new(
+        "Explained: throughput in operations a second, published and simulated",
+        heads.into_iter().chain(names),
+    );
+    for run in &explained.runs {
+        let tables: Vec<String> = run.tables.iter().map(u32::to_string).collect();
+        let cells = [
+            tables.join(", "),
+            run.server.clone(),
+            run.run.clone(),
+            run.esx.clone(),
+            if run.hyperthreading { "on" } else { "off" }.to_owned(),
+            run.node.to_string(),
+            number(run.published),
+        ];
+        sheet.row(
+            cells
+                .into_iter()
+                .chain(run.simulated.iter().map(|value| number(*value))),
+        );
+    }
+    sheet.note("input: where the virtual CPUs were seen, and their CPU time; x3950 4x2 has its siblings off by the limit of 16 logical CPUs");
+    sheet
+}
+
+fn shares(explained: &Explained) -> Sheet {
+    let heads = [
+        "server",
+        "run",
+        "~ESX",
+        "CPU: published / simulated %",
+        "#sibling moves/s",
+        "#other/s",
+    ];
+    let mut sheet = Sheet::new("Shares of CPUs: an input, as they come out again", heads);
+    for run in &explained.runs {
+        let [siblings, others @ ..] = run.moves_per_s;
+        sheet.row([
+            run.server.clone(),
+            run.run.clone(),
+            run.esx.clone(),
+            places(run),
+            number(siblings),
+            number(others.iter().sum()),
+        ]);
+    }
+    sheet.note(format!(
+        "CPUs with less than {SMALL} % are left out, which is the hypervisor's own work; mean distance over all CPUs {} % of a CPU",
+        number(explained.share_error)
+    ));
+    sheet
+}
+
+fn places(run: &Explains) -> String {
+    let pairs = run.published_shares.iter().zip(&run.simulated_shares).enumerate();
+    let shown = pairs.filter(|(_, (published, simulated))| **published >= SMALL || **simulated >= SMALL);
+    let texts: Vec<String> = shown
+        .map(|(cpu, (published, simulated))| format!("{cpu}: {} / {}", number(*published), number(*simulated)))
+        .collect();
+    texts.join(", ")
+}
+
+fn separating(explained: &Explained) -> Sheet {
+    let names = explained
+        .explanations
+        .iter()
+        .map(|fitted| format!("#{}", name(fitted.explanation)));
+    let heads = ["policy", "#node", "#published mean"].map(str::to_owned);
+    let mut sheet = Sheet::new(
+        "Predicted: x3950 2x2 pinned to one node, placed by the policy alone",
+        heads.into_iter().chain(names),
+    );
+    for row in &explained.separating {
+        let published = row.published.map_or_else(|| "not in the paper".to_owned(), number);
+        let cells = [row.policy.name().to_owned(), row.node.to_string(), published];
+        sheet.row(
+            cells
+                .into_iter()
+                .chain(row.simulated.iter().map(|value| number(*value))),
+        );
+    }
+    sheet.note(format!(
+        "input: the mean CPU time of all runs, and for esx-2.5.2 {}; nothing was fitted to these rows, but the published means are of runs \
+         that the explanations were fitted to",
+        fit(&explained.sibling_chance)
+    ));
+    sheet
+}

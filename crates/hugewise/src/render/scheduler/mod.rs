@@ -1,0 +1,223 @@
+//! A simulated schedule as tables: machines with their CPU time and waits, CPUs, where worlds ran, and a chart over time.
+
+mod chart;
+mod explained;
+
+use sim::scheduler::{Costs, Denied, Idle, Move, Reservation, Schedule, VmTime};
+
+use super::axis::number;
+use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::words::{counted, or_empty};
+use crate::cli::typed::Format;
+use crate::show::{CHARTS, Show};
+
+/// Virtual machines on a terminal.
+const BRIEF: usize = 20;
+
+impl Show for Schedule {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "schedule";
+    const VERSION: u32 = 1;
+
+    fn title(&self) -> String {
+        format!(
+            "{} on {}, simulated: {}",
+            self.policy.name(),
+            counted(self.used.cpus() as usize, "logical CPU"),
+            counted(self.vms.len(), "virtual machine")
+        )
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        match &self.explained {
+            Some(explained) => explained::headlines(explained),
+            None => vec![headline(self)],
+        }
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        all(self, usize::MAX)
+    }
+
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        all(self, BRIEF)
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<&VmTime>; _] = [
+            Field::csv("vm", |vm| vm.name.clone()),
+            Field::csv("vcpus", |vm| vm.vcpus.to_string()),
+            Field::csv("shares", |vm| vm.shares.to_string()),
+            Field::csv("node", |vm| or_empty(vm.node)),
+            Field::csv("cpus", |vm| vm.cpus.to_string()),
+            Field::csv("entitled_cpus", |vm| vm.entitled_cpus.to_string()),
+            Field::csv("run_s", |vm| vm.run_s.to_string()),
+            Field::csv("ready_s", |vm| vm.ready_s.to_string()),
+            Field::csv("costopped_s", |vm| vm.costopped_s.to_string()),
+            Field::csv("asleep_s", |vm| vm.asleep_s.to_string()),
+            Field::csv("warming_s", |vm| vm.warming_s.to_string()),
+            Field::csv("work_s", |vm| vm.work_s.to_string()),
+            Field::csv("sibling_moves", |vm| vm.moves[0].to_string()),
+            Field::csv("core_moves", |vm| vm.moves[1].to_string()),
+            Field::csv("socket_moves", |vm| vm.moves[2].to_string()),
+            Field::csv("node_moves", |vm| vm.moves[3].to_string()),
+            Field::csv("wait_p50_us", |vm| vm.waits.p50_us.to_string()),
+            Field::csv("wait_p99_us", |vm| vm.waits.p99_us.to_string()),
+            Field::csv("wait_p999_us", |vm| vm.waits.p999_us.to_string()),
+            Field::csv("wait_longest_us", |vm| vm.waits.longest_us.to_string()),
+        ];
+        lines(fields, self.vms.iter())
+    }
+}
+
+fn all(schedule: &Schedule, most: usize) -> Vec<Sheet> {
+    let explained = schedule.explained.iter().flat_map(explained::sheets);
+    let mut sheets: Vec<Sheet> = explained.collect();
+    sheets.push(machines(schedule, most));
+    sheets.extend((!schedule.reservations.is_empty()).then(|| reservations(&schedule.reservations)));
+    sheets.extend(chart::residency(schedule));
+    sheets.extend(chart::over_time(schedule));
+    sheets
+}
+
+fn headline(schedule: &Schedule) -> String {
+    let (fairness, waits) = (schedule.fairness, schedule.waits);
+    format!(
+        "{}: {} for each logical CPU. CPU time is {} % from what shares and load entitle to ({} % at most; Jain's index {:.3}). Waits for a CPU: \
+         half are at most {}, 99 % {}, 99.9 % {}; the longest is {}.",
+        schedule.policy.name(),
+        counted_number(schedule.overcommit, "virtual CPU"),
+        number(fairness.mean_error_pct),
+        number(fairness.max_error_pct),
+        fairness.jain,
+        time(waits.p50_us),
+        time(waits.p99_us),
+        time(waits.p999_us),
+        time(waits.longest_us)
+    )
+}
+
+fn counted_number(value: f64, noun: &str) -> String {
+    let s = if value == 1.0 { "" } else { "s" };
+    format!("{} {noun}{s}", number(value))
+}
+
+/// Microseconds in the unit that is read best.
+fn time(us: f64) -> String {
+    match us {
+        us if us >= 1e6 => format!("{} s", number(us / 1e6)),
+        us if us >= 1e3 => format!("{} ms", number(us / 1e3)),
+        us => format!("{} us", number(us)),
+    }
+}
+
+fn machines(schedule: &Schedule, most: usize) -> Sheet {
+    let title = match schedule.explained {
+        Some(_) => "The last run of the table above with node 1 slow: CPU time, waits and moves".to_owned(),
+        None => format!("CPU time, waits and moves in {} s", number(schedule.seconds)),
+    };
+    let heads = [
+        "machine",
+        "~#vCPUs",
+        "~#shares",
+        "~#node",
+        "#CPUs",
+        "#entitled",
+        "#ready, %",
+        "#co-stop, %",
+        "#work, CPUs",
+        "#p99 wait",
+        "#longest",
+        "~#sibling/s",
+        "~#core/s",
+        "~#socket/s",
+        "~#node/s",
+    ];
+    let mut sheet = Sheet::new(&title, heads);
+    for vm in schedule.vms.iter().take(most) {
+        sheet.row(machine(vm, schedule.seconds));
+    }
+    if schedule.vms.len() > most {
+        sheet.note(format!("and {} more: --format csv has all", schedule.vms.len() - most));
+    }
+    sheet.note(
+        "entitled: CPUs by shares, for no more than its load; ready, co-stop: of the time of its virtual CPUs, waiting for a CPU and for each other; \
+         work: CPUs at full rate that would do the same; moves by kind a second",
+    );
+    sheet.note(costs(&schedule.costs));
+    sheet
+}
+
+fn machine(vm: &VmTime, seconds: f64) -> Vec<String> {
+    let of_all = |part: f64| number(part / (f64::from(vm.vcpus) * seconds) * 100.0);
+    let first = [
+        vm.name.clone(),
+        vm.vcpus.to_string(),
+        vm.shares.to_string(),
+        or_empty(vm.node),
+        number(vm.cpus),
+        number(vm.entitled_cpus),
+        of_all(vm.ready_s),
+        of_all(vm.costopped_s),
+        number(vm.work_s / seconds),
+        time(vm.waits.p99_us),
+        time(vm.waits.longest_us),
+    ];
+    let moves = vm.moves.map(|count| number(count as f64 / seconds));
+    first.into_iter().chain(moves).collect()
+}
+
+fn costs(costs: &Costs) -> String {
+    let moves: Vec<String> = Move::ALL
+        .iter()
+        .map(|kind| time(costs.warm_up(*kind) as f64 / 1e3))
+        .collect();
+    let idle = match costs.idle {
+        Idle::Halts => "idle siblings halt",
+        Idle::Spins => "idle siblings spin, and take as much as busy ones",
+    };
+    let rates = costs
+        .node_rates
+        .iter()
+        .map(|rate| format!("{rate:.3}"))
+        .collect::<Vec<_>>();
+    let rates = match rates.is_empty() {
+        true => String::new(),
+        false => format!("; rates of nodes {}", rates.join(", ")),
+    };
+    format!(
+        "costs: a move to a sibling {}, core {}, socket {}, node {}; {} % of the rate while siblings are busy; {} % while memory is on another \
+         node; {idle}{rates}",
+        moves[0],
+        moves[1],
+        moves[2],
+        moves[3],
+        number(costs.sibling_busy * 100.0),
+        number(costs.remote_memory * 100.0)
+    )
+}
+
+fn reservations(reservations: &[Reservation]) -> Sheet {
+    let heads = [
+        "machine",
+        "#needed, MHz",
+        "#reserved, MHz",
+        "#cores free",
+        "cores of its own",
+    ];
+    let mut sheet = Sheet::new("Latency sensitivity high", heads);
+    for row in reservations {
+        let granted = match row.denied {
+            None => "yes",
+            Some(Denied::NotFullyReserved) => "no: its reservation is too small",
+            Some(Denied::TooFewCores) => "no: too few cores are free",
+            Some(Denied::NoneLeftForOthers) => "no: none would be left for the others",
+        };
+        let [needed, reserved, free] =
+            [row.needed_mhz, row.reserved_mhz, row.free_cores].map(|value| value.to_string());
+        sheet.row([row.vm.clone(), needed, reserved, free, granted.to_owned()]);
+    }
+    sheet.note("needed: virtual CPUs x MHz of a core; cores free: those of the host, less what it keeps for itself, less those given before");
+    sheet
+}

@@ -1,0 +1,52 @@
+//! Where the values of the machine at hand come from, as a table.
+
+use sim::translation::measured::{From, Value, What};
+use sim::translation::study::MachineFacts;
+
+use super::sheet::Sheet;
+use super::simulate::{name, number};
+
+/// The table; none of a machine that is not at hand.
+pub(super) fn values(facts: &MachineFacts) -> Option<Sheet> {
+    if facts.values.is_empty() {
+        return None;
+    }
+    let heads = ["what", "#value", "from", "source"];
+    let mut sheet = Sheet::new("Where the values of this machine come from", heads);
+    for value in &facts.values {
+        sheet.row([
+            what(value.what),
+            amount(value),
+            from(value.from).to_owned(),
+            value.source.clone(),
+        ]);
+    }
+    Some(sheet)
+}
+
+fn what(what: What) -> String {
+    match what {
+        What::TlbEntries { level, page } => format!("TLB level {level}, entries for {}", page.exact()),
+        What::CacheBytes { level } => format!("cache level {level}"),
+        What::Cost(unknown) => name(unknown).to_owned(),
+        What::CoreClock => "core clock, GHz".to_owned(),
+    }
+}
+
+fn amount(value: &Value) -> String {
+    let range = value.value;
+    match value.what {
+        What::CacheBytes { .. } => model::Bytes(range.middle as u64).to_string(),
+        _ if range.is_exact() => number(range.middle),
+        _ => format!("{} to {}", number(range.low), number(range.high)),
+    }
+}
+
+fn from(from: From) -> &'static str {
+    match from {
+        From::Measured => "measured",
+        From::Reported => "reported by the machine",
+        From::Table => "CPU table",
+        From::Swept => "not known: swept",
+    }
+}

@@ -1,0 +1,84 @@
+//! `simulate scheduler`: results fit their schema, repeat by seed, have every form, and mistakes are named.
+
+mod common;
+
+use common::{done, refused};
+use serde_json::Value;
+
+const HOST: &str = "seconds = 2\n[topology]\nnodes = 2\nsockets = 2\ncores_per_socket = 2\nthreads_per_core = 2\n
+[[vm]]\nname = 'web'\ncount = 8\nvcpus = 2\nburst_ms = 5\nsleep_ms = 2\n";
+
+fn file(folder: &tempfile::TempDir, text: &str) -> String {
+    let file = folder.path().join("host.toml");
+    std::fs::write(&file, text).expect("written");
+    file.to_str().expect("text").to_owned()
+}
+
+fn fits_its_schema(result: &Value) {
+    let schema: Value = serde_json::from_str(&done(&["schema", "schedule"]).out).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let error = validator.iter_errors(result).next().map(|error| error.to_string());
+    assert_eq!(error, None);
+}
+
+#[test]
+fn a_schedule_fits_its_schema_repeats_by_seed_and_has_every_form() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let host = file(&folder, HOST);
+    let words = ["simulate", "scheduler", &host, "--seed", "7", "--json"];
+    let [one, again] = [(); 2].map(|()| serde_json::from_str::<Value>(&done(&words).out).expect("JSON"));
+    fits_its_schema(&one);
+    assert_eq!(one["data"], again["data"]);
+    assert_eq!(one["data"]["vms"].as_array().map(Vec::len), Some(8));
+    for (form, holds) in [
+        ("csv", "wait_p999_us"),
+        ("markdown", "web-8"),
+        ("svg", "<svg"),
+        ("html", "Over time"),
+        ("text", "web-1"),
+    ] {
+        let out = done(&["simulate", "scheduler", &host, "--format", form]).out;
+        assert!(out.contains(holds), "{form}: {out}");
+    }
+}
+
+#[test]
+fn every_policy_runs_and_an_unknown_one_is_refused() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let host = file(&folder, HOST);
+    for policy in [
+        "esx-2.5.2",
+        "esx-2.5.3",
+        "linux-like",
+        "pinned",
+        "latency-sensitivity-high",
+    ] {
+        assert!(
+            done(&["simulate", "scheduler", &host, "--policy", policy])
+                .out
+                .contains(policy)
+        );
+    }
+    let error = refused(&[
+        "simulate",
+        "scheduler",
+        &file(&folder, &HOST.replace("count = 8", "shares = -1")),
+    ]);
+    assert!(
+        error.contains("host.toml, line 10") && error.contains("expected"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_study_of_2006_is_explained_with_its_fits() {
+    let result: Value =
+        serde_json::from_str(&done(&["simulate", "scheduler", "--preset", "ibm-2006-table-4", "--json"]).out)
+            .expect("JSON");
+    fits_its_schema(&result);
+    assert_eq!(result["data"]["explained"]["runs"].as_array().map(Vec::len), Some(6));
+    let text = done(&["simulate", "scheduler", "--preset", "ibm-2006"]).out;
+    for part in ["slow node 1", "the 9 runs on node 0", "not in the paper"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

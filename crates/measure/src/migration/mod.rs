@@ -1,0 +1,182 @@
+//! What a move to another CPU costs a thread: its first pass over its memory there, against a pass where it was.
+
+mod live;
+mod outcome;
+mod pairs;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use model::migration::Migration;
+use model::placement::Kind;
+use model::{Bytes, PageKind, Progress, Warning};
+
+pub use pairs::pairs;
+
+use crate::rounds::{self, Points, Turn};
+use live::Bench;
+use outcome::Taken;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Kinds of moves, each with pairs of CPUs.
+    pub kinds: Vec<(Kind, Vec<[u32; 2]>)>,
+    /// Memory that the thread uses before and after.
+    pub sizes: Vec<Bytes>,
+    /// What backs it.
+    pub page: PageKind,
+    /// Time for all points.
+    pub budget: Duration,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// The size of a PMD-mapped THP.
+    pub pmd_page: Bytes,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// There is nowhere to move.
+    #[error("fewer than two CPUs may be used: a move needs another one")]
+    OneCpu,
+    /// A thread could not be kept on its CPU.
+    #[error("a thread could not stay on CPU {cpu}: {source}")]
+    Pin {
+        /// The CPU.
+        cpu: u32,
+        /// The kernel's answer.
+        source: std::io::Error,
+    },
+    /// There is no memory of the kind.
+    #[error("{bytes} of {page} memory: {why}")]
+    NoMemory {
+        /// The kind.
+        page: PageKind,
+        /// How much.
+        bytes: Bytes,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Visits to a point: then its interval is what it is.
+const MOST_VISITS: u32 = 60;
+/// An interval of so much of the cost to both sides is narrow.
+const NARROW: f64 = 0.05;
+
+/// Measures each kind of move with each footprint. What does not settle comes back as a bound.
+///
+/// # Errors
+/// [`Error`] says why nothing was measured. The calling thread may run on all CPUs again in any case.
+pub fn run(
+    spec: &Spec,
+    progress: &mut dyn Progress,
+    stop: &dyn Fn() -> bool,
+) -> Result<(Migration, Vec<Warning>), Error> {
+    let begun = Instant::now();
+    if spec.kinds.is_empty() {
+        return Err(Error::OneCpu);
+    }
+    let mut sweep = Sweep {
+        spec,
+        begun,
+        bench: Bench::new(spec)?,
+        taken: vec![Taken::default(); spec.kinds.len() * spec.sizes.len()],
+    };
+    let rounds = rounds::run(&mut sweep, spec.budget, spec.seed, progress, stop)?;
+    let points = sweep.taken.iter().enumerate().map(|(at, taken)| {
+        let (kind, size) = sweep.place(at);
+        let (backing, unproved) = sweep.bench.prove(size);
+        taken.point(spec.kinds[kind].0, spec.sizes[size], backing, unproved)
+    });
+    let points = points.collect();
+    let kinds = (0..spec.kinds.len()).map(|kind| {
+        let own = &sweep.taken[kind * spec.sizes.len()..][..spec.sizes.len()];
+        outcome::moves(&spec.kinds[kind], own)
+    });
+    let migration = Migration {
+        cpus: cpus(spec),
+        kinds: kinds.collect(),
+        absent: Kind::KNOWN
+            .into_iter()
+            .filter(|known| spec.kinds.iter().all(|(kind, _)| kind != known))
+            .collect(),
+        page: spec.page,
+        points,
+        rounds,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    let warnings = outcome::warnings(&migration);
+    Ok((migration, warnings))
+}
+
+fn cpus(spec: &Spec) -> Vec<u32> {
+    let pairs = spec.kinds.iter().flat_map(|(_, pairs)| pairs.iter().flatten());
+    let mut cpus: Vec<u32> = pairs.copied().collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
+/// All points: for each kind each size.
+struct Sweep<'a> {
+    spec: &'a Spec,
+    begun: Instant,
+    bench: Bench,
+    taken: Vec<Taken>,
+}
+
+impl Sweep<'_> {
+    /// Kind and size of a point.
+    fn place(&self, point: usize) -> (usize, usize) {
+        (point / self.spec.sizes.len(), point % self.spec.sizes.len())
+    }
+}
+
+impl Points for Sweep<'_> {
+    /// The pair of CPUs.
+    type Visit = [u32; 2];
+    type Error = Error;
+    const INTERRUPTED: Error = Error::Interrupted;
+
+    fn count(&self) -> usize {
+        self.taken.len()
+    }
+
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    fn is_open(&self, point: usize, round: u32, _left: Duration) -> bool {
+        round < MOST_VISITS && !self.taken[point].is_enough(NARROW)
+    }
+
+    /// Pairs take turns, and so do their directions. All points get the visits that an interval needs, however long that takes.
+    fn next(&self, turn: &Turn<'_>) -> Option<[u32; 2]> {
+        let (kind, size) = self.place(turn.point());
+        let is_needed = (turn.round as usize) < stats::LEAST_VISITS;
+        let pairs = &self.spec.kinds[kind].1;
+        let pair = pairs.get(turn.round as usize % pairs.len().max(1))?;
+        (is_needed || turn.left >= self.bench.expected(size)).then_some(*pair)
+    }
+
+    fn describe(&self, point: usize) -> String {
+        let (kind, size) = self.place(point);
+        let [one, two] = self.spec.kinds[kind].1.first().copied().unwrap_or_default();
+        format!("{} between CPUs such as {one} and {two}", self.spec.sizes[size])
+    }
+
+    fn visit(&mut self, point: usize, pair: [u32; 2], _stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let (_, size) = self.place(point);
+        let visit = self.bench.visit(size, pair)?;
+        self.taken[point].add(&visit);
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! How a simulation begins: worlds, homes, cores of their own, and the first wake-ups.
+
+use std::ops::Range;
+
+use super::accounts::Accounts;
+use super::agenda::Agenda;
+use super::chance::Chance;
+use super::engine::{Cpu, Engine, NEVER, Rules};
+use super::idle::Set;
+use super::lanes::Lane;
+use super::nodes::Homes;
+use super::policy::Policy;
+use super::rates::Rates;
+use super::reserve::{Reservation, reservations};
+use super::scenario::{Demand, Load, Scenario};
+use super::topology::{Place, Topology};
+use super::world::{NONE, World};
+
+/// Shares of the console.
+const CONSOLE_SHARES: u64 = 100_000;
+
+impl Engine {
+    /// # Errors
+    /// As [`Scenario::check`].
+    pub(super) fn new(scenario: &Scenario) -> Result<Self, String> {
+        let topology = scenario.check()?;
+        let (cpus, places) = (topology.cpus(), Place::all(topology));
+        let (worlds, machines) = worlds(scenario);
+        let console = scenario.console.map(|_| worlds.len() as u32 - 1);
+        let cpu = |_| Cpu {
+            world: NONE,
+            since: 0,
+            began: 0,
+            quantum_end: 0,
+            check: NEVER,
+            rate: 1,
+            busy_siblings: 0,
+            is_open: true,
+            busy: 0,
+        };
+        let rules = Rules {
+            policy: scenario.policy,
+            topology,
+            quantum: scenario.quantum_ns,
+            skew_limit: scenario.skew_limit_ns,
+            warm_up: scenario.costs.warm_up_ns,
+            sibling_chance: scenario.sibling_chance,
+            console,
+        };
+        let mut engine = Self {
+            now: 0,
+            events: 0,
+            agenda: Agenda::new(cpus as usize + worlds.len() + 1),
+            lanes: vec![Lane::default(); (cpus + topology.nodes) as usize],
+            idle: Set::new(cpus),
+            whole: Set::new(cpus),
+            cpus: (0..cpus).map(cpu).collect(),
+            places,
+            homes: Homes::new(scenario),
+            rates: Rates::new(&scenario.costs, topology),
+            rules,
+            accounts: Accounts::new(scenario.vms.len(), worlds.len(), cpus as usize, scenario.chart_ns),
+            waiting: 0,
+            costopped: vec![0; machines.len()],
+            resumed: Vec::new(),
+            reservations: Vec::new(),
+            worlds,
+            machines,
+        };
+        let granted = match scenario.policy {
+            Policy::LatencySensitive => reservations(scenario, topology),
+            _ => Vec::new(),
+        };
+        engine.settle_in(scenario, &granted);
+        engine.reservations = granted.into_iter().map(|(_, reservation)| reservation).collect();
+        Ok(engine)
+    }
+
+    /// The first wake-ups, spread by chance.
+    pub(super) fn begin(&mut self) {
+        for world in 0..self.worlds.len() {
+            let load = self.worlds[world].load;
+            let sleep = self.worlds[world].chance.exponential(load.sleep_ns);
+            self.agenda.set(self.cpus.len() + world, sleep);
+        }
+        self.plan_balance();
+    }
+
+    /// Gives every world its queue and the node of its memory.
+    fn settle_in(&mut self, scenario: &Scenario, granted: &[(usize, Reservation)]) {
+        let mut cores = Cores::new(self.rules.topology);
+        if let Some(console) = self.rules.console {
+            self.worlds[console as usize].lane = 0;
+        }
+        for (vm, reservation) in granted {
+            if reservation.denied.is_none() {
+                self.own_cores(*vm, &mut cores);
+            }
+        }
+        for cpu in 0..self.cpus.len() as u32 {
+            let is_open = self.cpus[cpu as usize].is_open;
+            self.idle.set(cpu, is_open);
+            self.whole.set(self.places[cpu as usize].core().start, is_open);
+        }
+        let mut order = Spread::new(self.rules.topology);
+        for (place, vm) in scenario.vms.iter().enumerate() {
+            let is_exclusive = self.worlds[self.machines[place].start as usize].lane != NONE;
+            match scenario.policy {
+                _ if is_exclusive => {}
+                policy if policy.has_home_nodes() => {
+                    let node = vm.node.unwrap_or_else(|| self.emptiest_node(vm.vcpus));
+                    self.move_home(place, node);
+                    self.homes.count(node, vm.vcpus);
+                }
+                _ => {
+                    for (vcpu, world) in self.machines[place].clone().enumerate() {
+                        let lane = vm.cpus.get(vcpu).copied().unwrap_or_else(|| order.next_cpu(vm.node));
+                        self.worlds[world as usize].lane = lane;
+                    }
+                }
+            }
+            let lane = self.worlds[self.machines[place].start as usize].lane;
+            let node = lane.checked_sub(self.cpus.len() as u32);
+            let node = node.unwrap_or_else(|| self.places[lane as usize].node_number);
+            for world in self.machines[place].clone() {
+                self.worlds[world as usize].memory = node;
+            }
+        }
+    }
+
+    /// Cores of its own for a machine, of one node if it fits.
+    fn own_cores(&mut self, vm: usize, cores: &mut Cores) {
+        for (world, core) in self.machines[vm].clone().zip(cores.take(self.machines[vm].len())) {
+            self.worlds[world as usize].lane = core;
+            for cpu in self.places[core as usize].core() {
+                self.cpus[cpu as usize].is_open = false;
+            }
+        }
+    }
+}
+
+/// Cores by their first CPU that belong to no machine, last ones first: the console is on the first.
+struct Cores {
+    free: Vec<u32>,
+    topology: Topology,
+}
+
+impl Cores {
+    fn new(topology: Topology) -> Self {
+        let cores = (0..topology.cores()).rev().map(|core| core * topology.threads_per_core);
+        Self {
+            free: cores.collect(),
+            topology,
+        }
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u32> {
+        let on = |node: u32| -> Vec<u32> {
+            let cores = self.free.iter().copied();
+            cores.filter(|cpu| self.topology.node(*cpu) == node).collect()
+        };
+        let nodes = (0..self.topology.nodes).rev().map(on);
+        let node = nodes.filter(|cores| cores.len() >= count).min_by_key(Vec::len);
+        let taken: Vec<u32> = node
+            .as_ref()
+            .unwrap_or(&self.free)
+            .iter()
+            .copied()
+            .take(count)
+            .collect();
+        self.free.retain(|cpu| !taken.contains(cpu));
+        taken
+    }
+}
+
+/// CPUs in turn: the first of each core, then the second ones.
+struct Spread {
+    order: Vec<u32>,
+    topology: Topology,
+    next: usize,
+}
+
+impl Spread {
+    fn new(topology: Topology) -> Self {
+        let threads = topology.threads_per_core;
+        let order = (0..threads).flat_map(|thread| (0..topology.cores()).map(move |core| core * threads + thread));
+        Self {
+            order: order.collect(),
+            topology,
+            next: 0,
+        }
+    }
+
+    fn next_cpu(&mut self, node: Option<u32>) -> u32 {
+        for _ in 0..self.order.len() {
+            let cpu = self.order[self.next % self.order.len()];
+            self.next += 1;
+            if node.is_none_or(|node| self.topology.node(cpu) == node) {
+                return cpu;
+            }
+        }
+        0
+    }
+}
+
+/// The virtual CPUs of all machines, then the console.
+fn worlds(scenario: &Scenario) -> (Vec<World>, Vec<Range<u32>>) {
+    let (mut worlds, mut machines) = (Vec::new(), Vec::new());
+    for (place, vm) in scenario.vms.iter().enumerate() {
+        let first = worlds.len() as u32;
+        for vcpu in 0..vm.vcpus as usize {
+            let chance = Chance::new(scenario.seed, worlds.len() as u64);
+            let mut world = World::new(place as u32, vm.shares / u64::from(vm.vcpus), vm.load, chance);
+            let mut all = 0;
+            let seen = vm.seen.get(vcpu).into_iter().flatten();
+            world.seen = seen
+                .map(|&(cpu, weight)| {
+                    all += weight;
+                    (cpu, all)
+                })
+                .collect();
+            worlds.push(world);
+        }
+        machines.push(first..worlds.len() as u32);
+    }
+    let first = worlds.len() as u32;
+    if let Some(console) = scenario.console {
+        let chance = Chance::new(scenario.seed, u64::MAX);
+        let load = Load {
+            demand: Demand::Time,
+            ..console.load
+        };
+        worlds.push(World::new(scenario.vms.len() as u32, CONSOLE_SHARES, load, chance));
+    }
+    machines.push(first..worlds.len() as u32);
+    (worlds, machines)
+}

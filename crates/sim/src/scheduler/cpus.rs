@@ -1,0 +1,94 @@
+//! One CPU: a world begins on it, its time is accounted for, and its siblings become slower or faster.
+
+use super::engine::{Engine, NEVER};
+use super::world::{NONE, State};
+
+impl Engine {
+    /// A world begins to run on a CPU that is idle, or whose world has left.
+    pub(super) fn start(&mut self, cpu: u32, id: u32) {
+        self.cut(cpu);
+        let now = self.now;
+        let world = &mut self.worlds[id as usize];
+        self.accounts.waited(world.vm, now - world.since);
+        world.enter(State::Running, now);
+        if world.cpu != cpu && world.cpu != NONE {
+            let kind = self.places[world.cpu as usize].kind(cpu) as usize;
+            world.totals.moves[kind] += 1;
+            world.cold = world.cold.max(self.rules.warm_up[kind]);
+        }
+        world.cpu = cpu;
+        let lane = &mut self.lanes[world.lane as usize];
+        lane.clock = lane.clock.max(world.vtime);
+        let there = &mut self.cpus[cpu as usize];
+        let was_idle = there.world == NONE;
+        (there.world, there.since, there.began) = (id, now, now);
+        (there.quantum_end, there.check) = (now + self.rules.quantum, NEVER);
+        if was_idle {
+            self.turn_idle(cpu, false);
+        }
+        self.refresh(cpu);
+        self.started(id);
+    }
+
+    /// Sets how fast a CPU works now, and when it is next looked at.
+    pub(super) fn refresh(&mut self, cpu: u32) {
+        let there = &self.cpus[cpu as usize];
+        let node = self.places[cpu as usize].node_number;
+        let is_remote = self.worlds[there.world as usize].memory != node;
+        let rate = self.rates.of(node, is_remote, there.busy_siblings);
+        self.cpus[cpu as usize].rate = rate;
+        self.arm(cpu);
+    }
+
+    /// Its time has to be accounted for before.
+    pub(super) fn arm(&mut self, cpu: u32) {
+        let there = &self.cpus[cpu as usize];
+        let needs = self.worlds[there.world as usize].needs(there.rate);
+        let at = (self.now + needs).min(there.quantum_end).min(there.check);
+        self.agenda.set(cpu as usize, at);
+    }
+
+    /// Accounts for a CPU's time until now.
+    pub(super) fn settle(&mut self, cpu: u32) {
+        let there = &mut self.cpus[cpu as usize];
+        let time = self.now - there.since;
+        if there.world == NONE || time == 0 {
+            return;
+        }
+        there.since = self.now;
+        there.busy += time;
+        self.worlds[there.world as usize].run(time, there.rate);
+        self.accounts.ran(there.world, cpu, time);
+    }
+
+    /// Ends a slice of the chart.
+    pub(super) fn cut(&mut self, cpu: u32) {
+        let there = &self.cpus[cpu as usize];
+        if there.world != NONE {
+            self.accounts.slice(cpu, there.world, there.began, self.now);
+        }
+    }
+
+    /// A CPU becomes idle or busy: its siblings are slower or faster now.
+    pub(super) fn turn_idle(&mut self, cpu: u32, is_idle: bool) {
+        let core = self.places[cpu as usize].core();
+        let there = &self.cpus[cpu as usize];
+        if there.is_open {
+            self.idle.set(cpu, is_idle);
+            self.whole.set(core.start, is_idle && there.busy_siblings == 0);
+        }
+        let sees = self.rates.see_siblings();
+        for sibling in core.filter(|sibling| *sibling != cpu) {
+            let there = &mut self.cpus[sibling as usize];
+            there.busy_siblings = if is_idle {
+                there.busy_siblings - 1
+            } else {
+                there.busy_siblings + 1
+            };
+            if sees && there.world != NONE {
+                self.settle(sibling);
+                self.refresh(sibling);
+            }
+        }
+    }
+}

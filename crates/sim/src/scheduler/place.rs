@@ -1,0 +1,135 @@
+//! Where a world runs next: the choice of an idle CPU, and what idle CPUs take from busy ones.
+
+use std::ops::Range;
+
+use super::engine::Engine;
+use super::policy::Policy;
+use super::world::NONE;
+
+impl Engine {
+    /// An idle CPU for a world, if there is one where it may run.
+    pub(super) fn choose(&mut self, id: u32) -> Option<u32> {
+        if let Some(cpu) = self.seen(id) {
+            return Some(cpu);
+        }
+        let lane = self.worlds[id as usize].lane;
+        let node = lane.checked_sub(self.cpus.len() as u32);
+        match node {
+            Some(node) => {
+                let size = self.rules.topology.of_node();
+                self.near(id, &(node * size..(node + 1) * size))
+            }
+            None if self.rules.policy == Policy::LinuxLike && Some(id) != self.rules.console => self.anywhere(id),
+            None => (self.cpus[lane as usize].world == NONE).then_some(lane),
+        }
+    }
+
+    /// Where it was seen, if that core is idle; else where it is.
+    fn seen(&mut self, id: u32) -> Option<u32> {
+        let world = &mut self.worlds[id as usize];
+        let (seen, last) = (world.seen_cpu()?, world.cpu);
+        let is_free =
+            |cpu: u32| cpu != NONE && self.idle.has(cpu) && self.whole.has(self.places[cpu as usize].core().start);
+        [seen, last].into_iter().find(|cpu| is_free(*cpu))
+    }
+
+    /// The queue moves with the world.
+    fn anywhere(&mut self, id: u32) -> Option<u32> {
+        let lane = self.worlds[id as usize].lane;
+        if self.worlds[id as usize].cpu == NONE && self.idle.has(lane) {
+            return Some(lane);
+        }
+        let all = 0..self.cpus.len() as u32;
+        let node = self.places[lane as usize].node();
+        let cpu = self.near(id, &node).or_else(|| self.near(id, &all))?;
+        self.change_lane(id, cpu);
+        Some(cpu)
+    }
+
+    /// An idle CPU of a range: the last one or its sibling, a whole core nearby, a whole core, any.
+    fn near(&mut self, id: u32, range: &Range<u32>) -> Option<u32> {
+        let last = self.worlds[id as usize].cpu;
+        if last == NONE || !range.contains(&last) {
+            return self.whole.first(range).or_else(|| self.idle.first(range));
+        }
+        let place = self.places[last as usize];
+        let (core, socket) = (place.core(), place.socket());
+        let is_idle = self.idle.has(last);
+        if is_idle && self.whole.has(core.start) {
+            let policy = self.rules.policy;
+            let hops = policy.is_sibling_free() && core.len() > 1 && {
+                let parts = self.rules.sibling_chance;
+                self.worlds[id as usize].chance.is(parts)
+            };
+            return Some(if hops {
+                core.start + (last + 1 - core.start) % core.len() as u32
+            } else {
+                last
+            });
+        }
+        if is_idle && self.rules.policy == Policy::LinuxLike {
+            return Some(last);
+        }
+        let whole = self.whole.first(&socket).or_else(|| self.whole.first(range));
+        let whole = whole.filter(|cpu| range.contains(cpu));
+        whole
+            .or_else(|| is_idle.then_some(last))
+            .or_else(|| self.idle.first(&core))
+            .or_else(|| self.idle.first(&socket))
+            .or_else(|| self.idle.first(range))
+    }
+
+    /// Another queue: virtual time is counted from that queue's now.
+    pub(super) fn change_lane(&mut self, id: u32, lane: u32) {
+        let world = &mut self.worlds[id as usize];
+        if world.lane == lane {
+            return;
+        }
+        let (from, to) = (self.lanes.get(world.lane as usize), &self.lanes[lane as usize]);
+        let before = from.map_or(0, |from| from.clock);
+        world.vtime = (world.vtime + to.clock).saturating_sub(before);
+        world.lane = lane;
+    }
+
+    /// An idle CPU takes a world that waits: from the longest queue of its socket, its node, the machine.
+    pub(super) fn steal(&mut self, cpu: u32) -> Option<u32> {
+        let place = self.places[cpu as usize];
+        for range in [place.socket(), place.node(), 0..self.cpus.len() as u32] {
+            let longest = range.max_by_key(|lane| (self.lanes[*lane as usize].len(), std::cmp::Reverse(*lane)))?;
+            if let Some(world) = self.pull(longest, cpu) {
+                return Some(world);
+            }
+        }
+        None
+    }
+
+    /// Takes a world out of a queue for another CPU. The console never waits in one.
+    fn pull(&mut self, from: u32, to: u32) -> Option<u32> {
+        let world = self.lanes[from as usize].pop_late()?;
+        self.waiting -= 1;
+        self.change_lane(world, to);
+        Some(world)
+    }
+
+    /// Evens out the lengths of queues, as the kernel does every few milliseconds.
+    pub(super) fn even_out(&mut self) {
+        let load = |engine: &Self, lane: u32| {
+            engine.lanes[lane as usize].len() + usize::from(engine.cpus[lane as usize].world != NONE)
+        };
+        for _ in 0..self.cpus.len() {
+            let all = 0..self.cpus.len() as u32;
+            let longest = all
+                .clone()
+                .max_by_key(|lane| (load(self, *lane), std::cmp::Reverse(*lane)));
+            let shortest = all.min_by_key(|lane| load(self, *lane));
+            let (Some(from), Some(to)) = (longest, shortest) else {
+                return;
+            };
+            if load(self, from) < load(self, to) + 2 {
+                return;
+            }
+            let Some(world) = self.pull(from, to) else { return };
+            self.place(world);
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! The file of a sweep: TOML with a list for each axis. Errors name the file, the line, and what is expected.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use model::Bytes;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::Spanned;
+
+use super::parameters::Axes;
+use crate::translation::access::ADDRESS_BITS;
+use crate::translation::engine::Mode;
+use crate::translation::patterns::{Pattern, SMALLEST};
+use crate::translation::radix::WalkCaches;
+use crate::translation::study::Setting;
+
+/// A sweep as its file has it; machines and traces are names still.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// The file's name, for messages.
+    pub file: String,
+    /// CPUs of the table, or machine files.
+    pub machines: Vec<Typed<String>>,
+    /// Patterns.
+    pub patterns: Vec<Pattern>,
+    /// Files of traces.
+    pub traces: Vec<Typed<String>>,
+    /// Memory that patterns use.
+    pub working_sets: Vec<Bytes>,
+    /// Modes with their pages.
+    pub settings: Vec<Typed<Setting>>,
+    /// The setting that times are relative to.
+    pub baseline: Setting,
+    /// Values in place of the machines' own.
+    pub parameters: Axes,
+    /// Accesses of a pattern that each point counts.
+    pub accesses: u64,
+    /// Accesses before them.
+    pub warm_up: u64,
+    /// The seed, if the file has one.
+    pub seed: Option<u32>,
+}
+
+/// A value with its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Typed<T> {
+    /// From 1.
+    pub line: usize,
+    /// The value.
+    pub value: T,
+}
+
+/// Why a file is no sweep.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// It is not TOML of that shape.
+    #[error("{file}: {source}")]
+    Toml {
+        /// Its name.
+        file: String,
+        /// With line and column.
+        source: Box<toml::de::Error>,
+    },
+    /// A value is wrong.
+    #[error("{file}: line {line}: {why}")]
+    Value {
+        /// Its name.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong, and what is expected.
+        why: String,
+    },
+    /// An axis is missing.
+    #[error("{file}: {why}")]
+    Missing {
+        /// Its name.
+        file: String,
+        /// Which, and an example.
+        why: String,
+    },
+}
+
+type Texts = Spanned<Vec<Spanned<String>>>;
+type Numbers = Spanned<Vec<Spanned<f64>>>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    machines: Option<Texts>,
+    patterns: Option<Texts>,
+    traces: Option<Texts>,
+    working_sets: Option<Texts>,
+    modes: Option<Texts>,
+    pages: Option<Texts>,
+    guest_pages: Option<Texts>,
+    host_pages: Option<Texts>,
+    baseline: Option<Spanned<String>>,
+    accesses: Option<Spanned<u64>>,
+    warm_up: Option<u64>,
+    seed: Option<u32>,
+    #[serde(default)]
+    parameters: RawParameters,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawParameters {
+    walk_caches: Option<Spanned<Vec<Spanned<[u32; 4]>>>>,
+    nested_tlb: Option<Spanned<Vec<Spanned<u32>>>>,
+    l2_tlb_size: Option<Numbers>,
+    l2_tlb_hit_cycles: Option<Numbers>,
+    exit_cycles: Option<Numbers>,
+    l1_cycles: Option<Numbers>,
+    l2_cycles: Option<Numbers>,
+    l3_cycles: Option<Numbers>,
+    mem_cycles: Option<Numbers>,
+}
+
+/// Accesses of a point where the file does not say.
+const ACCESSES: u64 = 1_000_000;
+/// Entries of the walker's caches: as many as a TLB may have.
+const MOST_ENTRIES: u32 = 65_536;
+/// Values of one axis.
+const MOST_VALUES: usize = 1000;
+/// Cycles and factors that make sense.
+const MOST_NUMBER: f64 = 1e9;
+
+impl Sweep {
+    /// The text of a sweep, which errors call `file`.
+    ///
+    /// # Errors
+    /// With the line, if it is none.
+    pub fn parse(file: &str, text: &str) -> Result<Self, SweepError> {
+        let raw: Raw = toml::from_str(text).map_err(|source| SweepError::Toml {
+            file: file.to_owned(),
+            source: Box::new(source),
+        })?;
+        Reader { file, text }.sweep(raw)
+    }
+
+    /// An error at a line.
+    pub(super) fn wrong(&self, line: usize, why: impl Display) -> SweepError {
+        SweepError::Value {
+            file: self.file.clone(),
+            line,
+            why: why.to_string(),
+        }
+    }
+}
+
+/// Turns places in the text into lines.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn sweep(self, raw: Raw) -> Result<Sweep, SweepError> {
+        let machines = self.names("machines", raw.machines)?;
+        if machines.is_empty() {
+            return Err(self.missing("no machines: write machines = [\"8452y\", \"epyc-9654\"] (`simulate translation --machine list` lists the CPUs)"));
+        }
+        let patterns = values(self.parsed::<Pattern>("patterns", raw.patterns)?);
+        let traces = self.names("traces", raw.traces)?;
+        if patterns.is_empty() && traces.is_empty() {
+            return Err(self.missing("no input: write patterns = [\"chase\"] or traces = [\"FILE\"]"));
+        }
+        let working_sets = self.checked("working_sets", raw.working_sets, working_set)?;
+        if !patterns.is_empty() && working_sets.is_empty() {
+            return Err(self.missing("patterns need working sets: write working_sets = [\"64M\", \"1G\"]"));
+        }
+        let modes = self.parsed::<Mode>("modes", raw.modes)?;
+        let pairs = self.pairs(raw.pages, raw.guest_pages, raw.host_pages)?;
+        let settings = settings(&modes, &pairs);
+        let baseline = self.baseline(raw.baseline, &settings)?;
+        let accesses = match raw.accesses {
+            None => ACCESSES,
+            Some(accesses) if *accesses.get_ref() == 0 => {
+                return Err(self.wrong(accesses.span().start, "accesses = 0: expected at least 1"));
+            }
+            Some(accesses) => accesses.into_inner(),
+        };
+        Ok(Sweep {
+            file: self.file.to_owned(),
+            machines,
+            patterns,
+            traces,
+            working_sets: values(working_sets),
+            settings,
+            baseline,
+            parameters: self.axes(raw.parameters)?,
+            accesses,
+            warm_up: raw.warm_up.unwrap_or(accesses),
+            seed: raw.seed,
+        })
+    }
+
+    fn baseline(self, typed: Option<Spanned<String>>, settings: &[Typed<Setting>]) -> Result<Setting, SweepError> {
+        let Some(typed) = typed else {
+            let first = settings.first().map(|first| first.value);
+            return first.ok_or_else(|| self.missing("no modes or pages"));
+        };
+        let at = typed.span().start;
+        let setting: Setting = typed.get_ref().parse().map_err(|why| self.wrong(at, why))?;
+        let is_there = settings.iter().any(|other| other.value == setting);
+        let why = || {
+            self.wrong(
+                at,
+                format!("baseline `{setting}` is none of the modes with the pages above"),
+            )
+        };
+        is_there.then_some(setting).ok_or_else(why)
+    }
+
+    /// Pages of guest and host: each with itself, or every pair.
+    fn pairs(
+        self,
+        pages: Option<Texts>,
+        guest: Option<Texts>,
+        host: Option<Texts>,
+    ) -> Result<Vec<Typed<(Bytes, Bytes)>>, SweepError> {
+        let (line, has_pages) = (pages.as_ref().map(|pages| pages.span().start), pages.is_some());
+        let pages = self.checked("pages", pages, page)?;
+        let [guests, hosts] =
+            [("guest_pages", guest), ("host_pages", host)].map(|(name, typed)| self.checked(name, typed, page));
+        let (guests, hosts) = (guests?, hosts?);
+        match (guests.is_empty(), hosts.is_empty()) {
+            (true, true) if has_pages => Ok(pages.into_iter().map(both).collect()),
+            (true, true) => Ok(USUAL.map(|page| both(Typed { line: 1, value: page })).to_vec()),
+            (false, false) if !has_pages => {
+                let with = |guest: &Typed<Bytes>| {
+                    let (line, guest) = (guest.line, guest.value);
+                    hosts.iter().map(move |host| Typed {
+                        line: line.max(host.line),
+                        value: (guest, host.value),
+                    })
+                };
+                Ok(guests.iter().flat_map(with).collect())
+            }
+            (false, false) => Err(self.wrong(
+                line.unwrap_or_default(),
+                "pages stands for the same pages in guest and host: write either pages, or guest_pages and host_pages",
+            )),
+            _ => {
+                Err(self
+                    .missing("guest_pages and host_pages go together: each guest page is simulated on each host page"))
+            }
+        }
+    }
+
+    fn axes(self, raw: RawParameters) -> Result<Axes, SweepError> {
+        let entries = |entries: &u32| *entries <= MOST_ENTRIES;
+        let caches = self.axis(
+            "walk_caches",
+            raw.walk_caches,
+            &|caches: &[u32; 4]| caches.iter().all(entries),
+            "4 numbers of entries up to 65536 each",
+        )?;
+        let nested_tlb = self.axis("nested_tlb", raw.nested_tlb, &entries, "entries up to 65536")?;
+        let numbers = |name: &str, numbers: Option<Numbers>| {
+            let fits = |number: &f64| number.is_finite() && *number > 0.0 && *number <= MOST_NUMBER;
+            self.axis(name, numbers, &fits, "a number above 0")
+        };
+        Ok(Axes {
+            walk_caches: caches.into_iter().map(WalkCaches).collect(),
+            nested_tlb,
+            l2_tlb_size: numbers("l2_tlb_size", raw.l2_tlb_size)?,
+            l2_tlb_hit_cycles: numbers("l2_tlb_hit_cycles", raw.l2_tlb_hit_cycles)?,
+            exit_cycles: numbers("exit_cycles", raw.exit_cycles)?,
+            l1_cycles: numbers("l1_cycles", raw.l1_cycles)?,
+            l2_cycles: numbers("l2_cycles", raw.l2_cycles)?,
+            l3_cycles: numbers("l3_cycles", raw.l3_cycles)?,
+            mem_cycles: numbers("mem_cycles", raw.mem_cycles)?,
+        })
+    }
+
+    /// The values of a parameter, each once.
+    fn axis<T: PartialEq + std::fmt::Debug + DeserializeOwned>(
+        self,
+        name: &str,
+        typed: Option<Spanned<Vec<Spanned<T>>>>,
+        fits: &dyn Fn(&T) -> bool,
+        expected: &str,
+    ) -> Result<Vec<T>, SweepError> {
+        let mut all: Vec<T> = Vec::new();
+        for value in self.items(name, typed)? {
+            let at = value.span().start;
+            let value = value.into_inner();
+            if !fits(&value) {
+                return Err(self.wrong(at, format!("{name}: {value:?}: expected {expected}")));
+            }
+            if all.contains(&value) {
+                return Err(self.wrong(at, format!("{name}: {value:?} stands there twice")));
+            }
+            all.push(value);
+        }
+        Ok(all)
+    }
+
+    fn names(self, name: &str, typed: Option<Texts>) -> Result<Vec<Typed<String>>, SweepError> {
+        self.checked(name, typed, |text| match text.trim().is_empty() {
+            true => Err("an empty name".to_owned()),
+            false => Ok(text.to_owned()),
+        })
+    }
+
+    fn parsed<T: FromStr<Err = String> + PartialEq>(
+        self,
+        name: &str,
+        typed: Option<Texts>,
+    ) -> Result<Vec<Typed<T>>, SweepError> {
+        self.checked(name, typed, str::parse)
+    }
+
+    /// The values of an axis with their lines, each once.
+    fn checked<T: PartialEq>(
+        self,
+        name: &str,
+        typed: Option<Texts>,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<Typed<T>>, SweepError> {
+        let mut all: Vec<Typed<T>> = Vec::new();
+        for text in self.items(name, typed)? {
+            let (at, text) = (text.span().start, text.into_inner());
+            let value = parse(&text).map_err(|why| self.wrong(at, format!("{name}: {why}")))?;
+            if let Some(before) = all.iter().find(|before| before.value == value) {
+                return Err(self.wrong(
+                    at,
+                    format!("{name}: `{text}` stands there twice (line {})", before.line),
+                ));
+            }
+            all.push(Typed {
+                line: self.line(at),
+                value,
+            });
+        }
+        Ok(all)
+    }
+
+    /// An axis that is written down has at least one value.
+    fn items<T>(self, name: &str, typed: Option<Spanned<Vec<T>>>) -> Result<Vec<T>, SweepError> {
+        match typed {
+            Some(list) if list.get_ref().is_empty() => {
+                let why = format!("{name} is empty: expected at least one value, or no line `{name}`");
+                Err(self.wrong(list.span().start, why))
+            }
+            Some(list) if list.get_ref().len() > MOST_VALUES => {
+                let why = format!("{name} has more than {MOST_VALUES} values: write several files");
+                Err(self.wrong(list.span().start, why))
+            }
+            list => Ok(list.map(Spanned::into_inner).unwrap_or_default()),
+        }
+    }
+
+    fn line(self, at: usize) -> usize {
+        let before = self.text.as_bytes().iter().take(at);
+        1 + before.filter(|&&byte| byte == b'\n').count()
+    }
+
+    fn wrong(self, at: usize, why: impl Display) -> SweepError {
+        SweepError::Value {
+            file: self.file.to_owned(),
+            line: self.line(at),
+            why: why.to_string(),
+        }
+    }
+
+    fn missing(self, why: &str) -> SweepError {
+        SweepError::Missing {
+            file: self.file.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// Pages that are simulated where the file has none: those of x86.
+const USUAL: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
+
+fn both(page: Typed<Bytes>) -> Typed<(Bytes, Bytes)> {
+    Typed {
+        line: page.line,
+        value: (page.value, page.value),
+    }
+}
+
+fn values<T>(all: Vec<Typed<T>>) -> Vec<T> {
+    all.into_iter().map(|typed| typed.value).collect()
+}
+
+/// Every mode with every pair of pages; natively the guest's page counts alone.
+fn settings(modes: &[Typed<Mode>], pairs: &[Typed<(Bytes, Bytes)>]) -> Vec<Typed<Setting>> {
+    let usual = [Mode::Native, Mode::Nested].map(|value| Typed { line: 1, value });
+    let modes = if modes.is_empty() { &usual } else { modes };
+    let mut settings: Vec<Typed<Setting>> = Vec::new();
+    for mode in modes {
+        for pair in pairs {
+            let (guest_page, host) = pair.value;
+            let setting = Setting {
+                mode: mode.value,
+                guest_page,
+                host_page: (mode.value != Mode::Native).then_some(host),
+            };
+            if !settings.iter().any(|other| other.value == setting) {
+                settings.push(Typed {
+                    line: mode.line.max(pair.line),
+                    value: setting,
+                });
+            }
+        }
+    }
+    settings
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    text.parse::<Bytes>().map_err(|error| error.to_string())
+}
+
+fn working_set(text: &str) -> Result<Bytes, String> {
+    let (size, most) = (size(text)?, Bytes(1 << ADDRESS_BITS));
+    match size {
+        small if small < SMALLEST => Err(format!("`{text}` is too small: expected at least {SMALLEST}")),
+        large if large > most => Err(format!("`{text}` is too large: expected at most {most}")),
+        size => Ok(size),
+    }
+}
+
+fn page(text: &str) -> Result<Bytes, String> {
+    let page = size(text)?;
+    let fits = page.0.is_power_of_two() && (4096..=1 << 40).contains(&page.0);
+    let why = || format!("`{text}` is no page size: expected a power of two from 4K on, such as 4K, 2M or 1G");
+    fits.then_some(page).ok_or_else(why)
+}

@@ -1,0 +1,220 @@
+//! Parameters that a sweep sets in place of a machine's own, and their axes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::translation::machine::Machine;
+use crate::translation::radix::WalkCaches;
+
+/// One value of each parameter that is swept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    /// Entries of the page-walk caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk_caches: Option<WalkCaches>,
+    /// Entries of the nested TLB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nested_tlb: Option<u32>,
+    /// The second-level TLB has so many times its sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2_tlb_size: Option<f64>,
+    /// Cycles of a first-level TLB miss that the second level holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2_tlb_hit_cycles: Option<f64>,
+    /// Cycles of an exit with its handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_cycles: Option<f64>,
+    /// Latency of the first-level cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l1_cycles: Option<f64>,
+    /// Latency of the second-level cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2_cycles: Option<f64>,
+    /// Latency of the third-level cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l3_cycles: Option<f64>,
+    /// Latency of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mem_cycles: Option<f64>,
+}
+
+/// The values of each parameter; an empty list leaves the machine's own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Axes {
+    /// Entries of the page-walk caches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub walk_caches: Vec<WalkCaches>,
+    /// Entries of the nested TLB.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nested_tlb: Vec<u32>,
+    /// Times the sets of the second-level TLB.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l2_tlb_size: Vec<f64>,
+    /// Cycles of a second-level TLB hit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l2_tlb_hit_cycles: Vec<f64>,
+    /// Cycles of an exit with its handler.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exit_cycles: Vec<f64>,
+    /// Latency of the first-level cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l1_cycles: Vec<f64>,
+    /// Latency of the second-level cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l2_cycles: Vec<f64>,
+    /// Latency of the third-level cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub l3_cycles: Vec<f64>,
+    /// Latency of memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mem_cycles: Vec<f64>,
+}
+
+impl Axes {
+    /// What decides counts, and so needs a simulation of its own.
+    pub(super) fn structures(&self) -> Vec<Parameters> {
+        let all = vec![Parameters::default()];
+        let all = crossed(all, &self.walk_caches, |point, value| point.walk_caches = Some(value));
+        let all = crossed(all, &self.nested_tlb, |point, value| point.nested_tlb = Some(value));
+        crossed(all, &self.l2_tlb_size, |point, value| point.l2_tlb_size = Some(value))
+    }
+
+    /// With what only weighs counts.
+    pub(super) fn costs(&self, structure: Parameters) -> Vec<Parameters> {
+        let all = vec![structure];
+        let all = crossed(all, &self.l2_tlb_hit_cycles, |point, value| {
+            point.l2_tlb_hit_cycles = Some(value);
+        });
+        let all = crossed(all, &self.exit_cycles, |point, value| point.exit_cycles = Some(value));
+        let all = crossed(all, &self.l1_cycles, |point, value| point.l1_cycles = Some(value));
+        let all = crossed(all, &self.l2_cycles, |point, value| point.l2_cycles = Some(value));
+        let all = crossed(all, &self.l3_cycles, |point, value| point.l3_cycles = Some(value));
+        crossed(all, &self.mem_cycles, |point, value| point.mem_cycles = Some(value))
+    }
+
+    /// How many combinations there are; none if that is more than can be counted.
+    pub(super) fn count(&self) -> Option<u64> {
+        let counts = [
+            self.walk_caches.len(),
+            self.nested_tlb.len(),
+            self.l2_tlb_size.len(),
+            self.l2_tlb_hit_cycles.len(),
+            self.exit_cycles.len(),
+            self.l1_cycles.len(),
+            self.l2_cycles.len(),
+            self.l3_cycles.len(),
+            self.mem_cycles.len(),
+        ];
+        counts
+            .iter()
+            .try_fold(1_u64, |product, &count| product.checked_mul(count.max(1) as u64))
+    }
+}
+
+fn crossed<T: Copy>(points: Vec<Parameters>, values: &[T], set: impl Fn(&mut Parameters, T)) -> Vec<Parameters> {
+    if values.is_empty() {
+        return points;
+    }
+    let with = |point: Parameters, value: T| {
+        let mut point = point;
+        set(&mut point, value);
+        point
+    };
+    points
+        .into_iter()
+        .flat_map(|point| values.iter().map(move |&value| (point, value)))
+        .map(|(point, value)| with(point, value))
+        .collect()
+}
+
+impl Parameters {
+    /// Are all of them the machine's own?
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Are they the same, but for the last bits that reading JSON may change?
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let close = |(one, other): (&Option<f64>, &Option<f64>)| match (one, other) {
+            (Some(one), Some(other)) => (one - other).abs() <= 1e-12 * one.abs(),
+            (None, None) => true,
+            _ => false,
+        };
+        let are_close = self.numbers().iter().zip(&other.numbers()).all(close);
+        are_close && (self.walk_caches, self.nested_tlb) == (other.walk_caches, other.nested_tlb)
+    }
+
+    fn numbers(&self) -> [Option<f64>; 7] {
+        [
+            self.l2_tlb_size,
+            self.l2_tlb_hit_cycles,
+            self.exit_cycles,
+            self.l1_cycles,
+            self.l2_cycles,
+            self.l3_cycles,
+            self.mem_cycles,
+        ]
+    }
+
+    /// The machine with these values; none if its second level cannot have such a size.
+    pub(super) fn applied(&self, machine: &Machine) -> Option<Machine> {
+        let mut machine = machine.clone();
+        machine.walk_caches = self.walk_caches.or(machine.walk_caches);
+        machine.nested_tlb = self.nested_tlb.or(machine.nested_tlb);
+        machine.l2_tlb_hit = self.l2_tlb_hit_cycles.or(machine.l2_tlb_hit);
+        machine.exit = self.exit_cycles.or(machine.exit);
+        let latencies = [self.l1_cycles, self.l2_cycles, self.l3_cycles, self.mem_cycles];
+        for (known, set) in machine.latencies.iter_mut().zip(latencies) {
+            *known = set.or(*known);
+        }
+        if let Some(factor) = self.l2_tlb_size {
+            resize(&mut machine, factor)?;
+        }
+        Some(machine)
+    }
+
+    /// In words, such as `nested_tlb 16, mem_cycles 250`; nothing where all are the machine's own.
+    pub fn words(&self) -> String {
+        let caches = self.walk_caches.map(|caches| {
+            let entries = caches.0.map(|entries| entries.to_string());
+            ("walk_caches", entries.join("/"))
+        });
+        let entries = self.nested_tlb.map(|entries| ("nested_tlb", entries.to_string()));
+        const NAMES: [&str; 7] = [
+            "l2_tlb_size",
+            "l2_tlb_hit_cycles",
+            "exit_cycles",
+            "l1_cycles",
+            "l2_cycles",
+            "l3_cycles",
+            "mem_cycles",
+        ];
+        let numbers = NAMES.into_iter().zip(self.numbers());
+        let numbers = numbers.filter_map(|(name, value)| Some((name, value?.to_string())));
+        let all: Vec<String> = caches
+            .into_iter()
+            .chain(entries)
+            .chain(numbers)
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        all.join(", ")
+    }
+}
+
+/// So many times the sets in each array of the second level; ways stay.
+fn resize(machine: &mut Machine, factor: f64) -> Option<()> {
+    /// As many as a machine file may have.
+    const MOST: f64 = 65_536.0;
+    let sets = |sets: u32| {
+        let new = f64::from(sets) * factor;
+        (new.fract() == 0.0 && new <= MOST).then_some(new as u32)
+    };
+    for array in machine.arrays.iter_mut().filter(|array| array.level > 1) {
+        array.sets = sets(array.sets).filter(|&sets| sets > 0)?;
+        for held in &mut array.holds {
+            held.first = sets(held.first)?;
+            held.sets = sets(held.sets).filter(|&sets| sets > 0)?;
+        }
+    }
+    Some(())
+}
