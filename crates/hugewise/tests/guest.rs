@@ -47,6 +47,7 @@ fn the_matrix_has_native_and_every_guest_page_on_every_kind() {
     let points = data["points"].as_array().expect("points");
     assert_eq!(points.len(), 2 * 3 * 2, "kinds, native and two guest pages, sizes");
     let emulated = data["sanity"]["emulated"].as_bool().expect("a sanity check");
+    let mut ratios = 0;
     for point in points {
         let native = point["guest_page"].is_null();
         // On a busy machine the time of some points is enough for a bound only.
@@ -62,7 +63,12 @@ fn the_matrix_has_native_and_every_guest_page_on_every_kind() {
             .any(|other| other["guest_page"].is_null() && other["ns"].is_object());
         // Sides that did not come to rest, as on a busy machine, have no ratio.
         let may_have_ratio = !native && has_native && point["ns"].is_object();
-        assert!(point["ratio"].is_null() || may_have_ratio, "{point}");
+        let has_ratio = estimate(&point["ratio"]);
+        assert!(point["ratio"].is_null() || (has_ratio && may_have_ratio), "{point}");
+        ratios += u32::from(has_ratio);
+    }
+    if ratios == 0 {
+        skipped("the ratios to native: at no point did both sides come to rest");
     }
     let touches = data["fault_ns"].as_array().expect("first touches");
     assert!(!touches.is_empty());

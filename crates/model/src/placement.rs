@@ -124,7 +124,7 @@ pub struct Cpu {
     pub package: Option<i64>,
     /// Its NUMA node, where known.
     pub node: Option<u32>,
-    /// Seconds that the hypervisor withheld from it meanwhile, whatever ran on it.
+    /// Seconds that the hypervisor withheld from it during this, whatever ran on it.
     pub steal_s: Reading<f64>,
 }
 
@@ -195,7 +195,7 @@ pub struct Missed {
     pub unpaired: u64,
     /// Moves that the kernel counted and this recording did not see, where that is known.
     pub migrations: Option<u64>,
-    /// CPUs that came online meanwhile, on which nothing was recorded.
+    /// CPUs that came online during this, on which nothing was recorded.
     pub new_cpus: u64,
 }
 

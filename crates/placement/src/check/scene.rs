@@ -79,7 +79,7 @@ impl Scene {
         scene
     }
 
-    /// What was seen of the threads of a captured machine. Those that nobody looked at may have run by chance when they were captured.
+    /// What was seen of the threads of a captured machine. Those that were not looked at may have run by chance when they were captured.
     fn recall(&mut self, look: &Look) {
         let seen: BTreeMap<u32, &Seen> = look.threads.iter().map(|seen| (seen.tid, seen)).collect();
         for process in &mut self.processes {

@@ -73,7 +73,7 @@ pub fn guarded() -> io::Result<()> {
     Guard::of_this_process().map(drop)
 }
 
-/// The variable that tells the programs of this process, and all that descends from them, for the guardian.
+/// The variable by which the guardian finds the programs of this process, and all that descends from them.
 pub(crate) fn mark() -> (OsString, OsString) {
     static SINCE: OnceLock<u64> = OnceLock::new();
     let name = format!("HUGEWISE_GUARD_{}", std::process::id());

@@ -1,6 +1,6 @@
 //! What each virtual machine is entitled to by its shares, and how far it is from that.
 
-/// CPUs for each: by shares, nobody more than it can use, all of the rest to the others.
+/// CPUs for each: by shares, no machine more than it can use, all of the rest to the others.
 pub(super) fn entitled(capacity: f64, wants: &[(u64, f64)]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wants.len()).collect();
     let fills_at = |place: &usize| wants[*place].1 / wants[*place].0.max(1) as f64;

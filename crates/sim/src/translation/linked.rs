@@ -4,7 +4,7 @@
 #[derive(Clone, Debug)]
 pub(super) struct Linked {
     ways: Vec<Way>,
-    /// The way used last. Its neighbor on the newer side is the oldest one.
+    /// The way used last. The next one on the newer side is the oldest one.
     latest: u16,
     /// Numbers of ways, by the hash of their tags, in the next free slot. A slot whose way has another tag by now stays until there
     /// are many of these.
@@ -103,7 +103,7 @@ impl Linked {
         self.latest = way;
     }
 
-    /// Makes two ways neighbors.
+    /// Puts two ways beside each other.
     fn join(&mut self, newer: u16, older: u16) {
         self.ways[usize::from(newer)].older = older;
         self.ways[usize::from(older)].newer = newer;

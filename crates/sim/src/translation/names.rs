@@ -27,7 +27,7 @@ impl Default for Names {
         Self {
             recent: vec![(NONE, 0); RECENT],
             all: HashMap::new(),
-            // The name 0 stands for an empty place, so region 0 is nobody's.
+            // The name 0 stands for an empty place, so region 0 stays unused.
             keys: vec![NONE],
         }
     }

@@ -10,7 +10,7 @@ use host::Snapshot;
 use model::guest::Guest;
 use model::latency::Latency;
 use model::tlb::Tlb;
-use model::{Bytes, PageKind};
+use model::{Bytes, Envelope, PageKind};
 
 use self::kept::Files;
 use self::parts::{Measured, Parts};
@@ -84,12 +84,16 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
     };
     let result = desk.envelope(machine, parts.warnings, data);
     files.write(&result)?;
+    give(desk, &result, form, &files)
+}
+
+fn give(desk: &mut Desk<'_>, result: &Envelope<Checkup>, form: Format, files: &Files) -> anyhow::Result<Outcome> {
     // The curves are in the report; here they would push the verdict off the screen.
     let look = Look {
         plot: false,
         ..desk.ui.look()
     };
-    let outcome = desk.give_with(&result, form, look)?;
+    let outcome = desk.give_with(result, form, look)?;
     desk.ui.note(&format!(
         "{} and {} hold the whole result",
         files.report.path.display(),

@@ -1,5 +1,7 @@
 //! Published experiments, simulated: what is published beside what comes out, and which values were fitted to make it so.
 
+mod table;
+
 use std::str::FromStr;
 
 use model::Bytes;
@@ -7,11 +9,11 @@ use model::Bytes;
 use super::cost::{MIDDLE, Point, Weights};
 use super::run::{StudyError, counted, result};
 use super::{MachineFacts, Published, Range, Setting, Simulation, Study};
-use crate::reach;
 use crate::translation::engine::{Counts, Mode};
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
 use crate::translation::shadow::Exits;
+use table::{coverage, true_reach};
 
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,48 +369,6 @@ fn published(
         is_fitted: compared.is_fitted,
     };
     at(0, &MIDDLE).into_iter().enumerate().map(row).collect()
-}
-
-/// Entries of the table, and the coverage that it prints in GB by page size.
-const COVERAGE: [(Bytes, u64, f64); 9] = [
-    (BASE, 64, 0.000_244),
-    (BASE, 256, 0.000_977),
-    (BASE, 2048, 0.007_812),
-    (LARGE, 64, 0.125),
-    (LARGE, 256, 0.5),
-    (LARGE, 2048, 4.0),
-    (HUGE, 64, 64.0),
-    (HUGE, 256, 256.0),
-    (HUGE, 2048, 2048.0),
-];
-
-fn coverage(source: &str) -> Vec<Published> {
-    let row = |(page, entries, printed): (Bytes, u64, f64)| {
-        let reach = reach::table(&[page], &[entries], &[]);
-        let covered = reach.first().map_or(0.0, |row| row.reach.0 as f64 / HUGE.0 as f64);
-        Published {
-            what: format!("{entries} entries x {}", page.exact()),
-            source: source.to_owned(),
-            unit: "GB".to_owned(),
-            published: vec![printed],
-            simulated: Range::of(covered, std::iter::empty()),
-            is_fitted: false,
-        }
-    };
-    COVERAGE.into_iter().map(row).collect()
-}
-
-/// What the CPU's own entries for loads cover, which the table's arithmetic does not ask.
-fn true_reach(machine: &Machine, page: Bytes) -> Published {
-    let covered = machine.reach(page).0 as f64 / HUGE.0 as f64;
-    Published {
-        what: format!("reach of the CPU's own entries, {}", page.exact()),
-        source: machine.source.first().cloned().unwrap_or_default(),
-        unit: "GB".to_owned(),
-        published: Vec::new(),
-        simulated: Range::of(covered, std::iter::empty()),
-        is_fitted: false,
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The points of a sweep: numbered once for all, whoever simulates them.
+//! The points of a sweep: numbered once for all shards.
 
 use model::Bytes;
 use schemars::JsonSchema;
