@@ -82,3 +82,37 @@ fn the_study_of_2006_is_explained_with_its_fits() {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
+
+/// Blocks of a page by their language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let start = format!("```{language}\n");
+    let ends = page.split(start.as_str()).skip(1);
+    ends.filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_how_to_page_does_what_it_says() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/how-to/simulate-scheduler.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let folder = tempfile::tempdir().expect("a directory");
+    let host = file(&folder, blocks(&page, "toml")[0]);
+    let html = folder.path().join("schedule.html");
+    let html = html.to_str().expect("text");
+    let typed: Vec<_> = blocks(&page, "text").into_iter().flat_map(str::lines).collect();
+    assert_eq!(typed.len(), 2, "{typed:?}");
+    for line in typed {
+        let words = line.strip_prefix("$ hugewise ").expect("a command");
+        let words: Vec<_> = words
+            .split_whitespace()
+            .map(|word| match word {
+                "host.toml" => host.as_str(),
+                "schedule.html" => html,
+                other => other,
+            })
+            .collect();
+        done(&words);
+    }
+    // "The page has a heat map of residency and a chart of CPUs over time."
+    let written = std::fs::read_to_string(html).expect("the page");
+    assert!(written.contains("Per cent of the time on each logical CPU") && written.contains("Over time"));
+}
