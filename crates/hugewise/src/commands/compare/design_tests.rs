@@ -49,7 +49,7 @@ fn one_process_is_both_arms_where_all_that_is_judged_goes_up_while_it_works() {
     for options in [
         "--metric ops=([0-9]+)",
         "--metric ops=([0-9]+),from=/tmp/x --arms thp,base",
-        "--metric ops=([0-9]+),from=http://localhost/x --metric puts=([0-9]+)",
+        "--metric ops=([0-9]+),from=/x --metric puts=([0-9]+)",
     ] {
         assert_chosen(options, Method::Flip, "goes up while the program works");
     }
@@ -86,7 +86,7 @@ fn what_is_known_at_the_end_takes_whole_runs() {
     for options in [
         "",
         "--metric cpu",
-        "--metric p99=([0-9]+),lower,from=http://localhost/x",
+        "--metric p99=([0-9]+),lower,from=/x",
         "--metric ops=([0-9]+) --metric wall",
     ] {
         assert_chosen(options, Method::Runs, "is known when a run has ended");
