@@ -21,6 +21,22 @@ pub trait Around {
     fn give_back(&self);
 }
 
+/// Nothing is around it.
+#[cfg(test)]
+impl Around for () {
+    fn report(&self, _: &Event<'_>) {}
+
+    fn progress(&self) -> Box<dyn Progress> {
+        Box::new(())
+    }
+
+    fn borrow(&self, _: &[(PageKind, Bytes)]) -> Vec<Shortage> {
+        Vec::new()
+    }
+
+    fn give_back(&self) {}
+}
+
 /// Why there are fewer pages of a kind than are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {

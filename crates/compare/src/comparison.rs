@@ -14,7 +14,7 @@ use crate::around::{Around, Event};
 use crate::design::{self, Choice, Made};
 use crate::flip::Span;
 use crate::inplace::{self, Pair, Whose};
-use crate::live::{Counting, Live, Patience, trial};
+use crate::live::{Counting, Live, trial};
 use crate::looks::LEAST;
 use crate::program::{self, Program};
 use crate::request::Request;
@@ -184,19 +184,6 @@ impl<'a> Comparison<'a> {
         log: &mut RunLog<'_>,
     ) -> Result<Outcome, Error> {
         let room = self.room(spec);
-        let reported = Cell::new(false);
-        let over = || {
-            if !reported.replace(true) {
-                around.report(&Event::StillRuns(START_TIMEOUT));
-            }
-        };
-        let short = |least| {
-            around.report(&Event::ShortTime {
-                least,
-                budget: spec.budget.unwrap_or_default(),
-                is_kept: spec.is_budget_kept,
-            });
-        };
         let mut live = Live {
             arms: self.arms.live.clone(),
             asked: self.request.task.asked.clone(),
@@ -204,13 +191,11 @@ impl<'a> Comparison<'a> {
             counting: self.counting.clone(),
             ignore_failure: self.request.ignore_failure,
             stop,
-            patience: Some(Patience {
-                time: START_TIMEOUT,
-                over: &over,
-            }),
+            patience: START_TIMEOUT,
+            around,
+            is_told: Cell::default(),
             began: Instant::now(),
             lender: None,
-            short: Some(&short),
             whole: Cell::default(),
             peaks: BTreeMap::new(),
         };
@@ -225,7 +210,7 @@ impl<'a> Comparison<'a> {
         let spec = trial::choose_all(around, &mut live, spec, &short)?;
         log.note_ways(live.arms.iter().map(|arm| &arm.setup));
         let done = log.take_done(&spec);
-        experiment::run(&spec, done, &mut live, log, &mut *around.progress())
+        experiment::run(&spec, done, &mut live, log, around)
     }
 
     /// The memory that a pool has to hold, as a run on base pages shows it.

@@ -29,7 +29,7 @@ fn spec(seed: u64) -> Spec {
 }
 
 fn compared(spec: &Spec, mut processes: Processes) -> Compare {
-    let (compare, _) = run(spec, Vec::new(), &mut processes, &mut (), &mut ()).expect("simulated");
+    let (compare, _) = run(spec, Vec::new(), &mut processes, &mut (), &()).expect("simulated");
     compare
 }
 

@@ -32,8 +32,6 @@ pub trait Executor {
     }
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
-    /// The time for all runs is not enough for a verdict, which takes `least`.
-    fn is_short(&self, _least: Duration) {}
     /// Why its runs lack hardware counters, or what those leave out.
     fn pmu_note(&self) -> Option<String> {
         None

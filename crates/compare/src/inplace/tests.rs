@@ -184,7 +184,7 @@ fn spec(blocks: u32) -> Spec {
 fn compare(spec: &Spec, metric: &str, length: Length, made: &mut Made) -> Finished {
     let asked = vec![metric.parse().expect("a metric")];
     let plan = Plan::new(vec![To::Base, To::Large], asked, length, made.whose).expect("a score");
-    run(spec, Vec::new(), &plan, made, &mut (), &mut ())
+    run(spec, Vec::new(), &plan, made, &mut (), &())
 }
 
 fn counted(spec: &Spec, made: &mut Made) -> Finished {

@@ -27,7 +27,7 @@ use super::metric::{self, Asked, From};
 use super::place::Bound;
 use super::room::Lender;
 use super::technique::{Collapse, Setup};
-use super::{Error, Executor, judge};
+use super::{Around, Error, Event, Executor, judge};
 
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
@@ -71,26 +71,20 @@ pub struct Live<'a> {
     pub ignore_failure: bool,
     /// Asked between waits: has the user had enough?
     pub stop: &'a dyn Fn() -> bool,
-    /// What is done about a program that may never end.
-    pub patience: Option<Patience<'a>>,
+    /// Of a program that runs for longer it is reported, once, as it may never end.
+    pub patience: Duration,
+    /// To whom.
+    pub around: &'a dyn Around,
+    /// Was it reported?
+    pub(crate) is_told: Cell<bool>,
     /// When the work began.
     pub began: Instant,
-    /// Called when the time for all runs turns out not to be enough for a verdict.
-    pub short: Option<&'a dyn Fn(Duration)>,
     /// Pages on loan for the arms that need them.
     pub(crate) lender: Option<Lender<'a>>,
     /// What the memory of a server comes to once all that it shares is touched; 0 if that is not known.
     pub(crate) whole: Cell<Bytes>,
     /// The most memory of any run so far, arm by arm: the next one is looked at when it has come near. Empty at first.
     pub peaks: BTreeMap<usize, Bytes>,
-}
-
-/// What is done about a program that is at work for long.
-pub struct Patience<'a> {
-    /// For how long.
-    pub time: Duration,
-    /// Called in each run that takes longer, which goes on.
-    pub over: &'a dyn Fn(),
 }
 
 impl Executor for Live<'_> {
@@ -104,12 +98,6 @@ impl Executor for Live<'_> {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
-    }
-
-    fn is_short(&self, least: Duration) {
-        if let Some(short) = self.short {
-            short(least);
-        }
     }
 
     fn pmu_note(&self) -> Option<String> {
@@ -178,10 +166,8 @@ impl Live<'_> {
             look.backing
                 .map_or(Ok(()), |backing| judge::must_be_base(arm, &backing))?;
         }
-        if let Some(patience) = &self.patience
-            && !process.wait(Some(patience.time), self.stop)?
-        {
-            (patience.over)();
+        if !process.wait(Some(self.patience), self.stop)? && !self.is_told.replace(true) {
+            self.around.report(&Event::StillRuns(self.patience));
         }
         process.wait(None, self.stop).map(drop)
     }
