@@ -6,7 +6,7 @@ mod select;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use host::processes::{self, Limits, ListOptions, Missed, Missing, Reason, ThpByStart};
+use host::processes::{self, Limits, Missed, Missing, Reason, ThpByStart};
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
@@ -104,9 +104,8 @@ pub(super) fn list(
 }
 
 fn rows(source: &Source, snapshot: &Snapshot) -> anyhow::Result<Vec<ProcessPages>> {
-    let listed = processes::list(source, &ListOptions::default()).into_result();
-    let listed = listed.with_context(|| format!("the processes of {}", snapshot.source))?;
-    Ok(listed.rows)
+    let listed = processes::list(source).into_result();
+    listed.with_context(|| format!("the processes of {}", snapshot.source))
 }
 
 /// The processes asked for, or sums over them.
