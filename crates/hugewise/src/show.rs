@@ -1,13 +1,15 @@
 //! Results that can be shown: each says what its tables and charts are, and every form follows from that.
 
 use std::io::{self, Write};
+use std::path::Path;
 
+use clap::ValueEnum;
 use model::Envelope;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cli::typed::Format;
+use crate::cli::typed::Global;
 use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
 use crate::render::layout;
@@ -25,6 +27,59 @@ use crate::results::Doctor;
 const READABLE: u16 = 100;
 /// The longest lines above a picture.
 const PICTURE: usize = 130;
+
+/// Formats of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables, and plots on a terminal
+    Text,
+    /// Everything, with its provenance
+    Json,
+    /// One line per item
+    Csv,
+    /// Tables for documents
+    Markdown,
+    /// A vector image
+    Svg,
+    /// A bitmap image
+    Png,
+    /// One page that opens offline
+    Html,
+    /// Findings for code scanning in CI (SARIF 2.1.0)
+    Sarif,
+    /// Findings for monitoring (Prometheus text)
+    Prometheus,
+    /// A plan as a shell script
+    Shell,
+    /// A plan as an Ansible playbook
+    Ansible,
+}
+
+impl Format {
+    /// As typed.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The format that belongs to a file name extension.
+    fn of_file(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "md" => Some(Self::Markdown),
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            "html" | "htm" => Some(Self::Html),
+            "sarif" => Some(Self::Sarif),
+            "prom" => Some(Self::Prometheus),
+            "sh" => Some(Self::Shell),
+            "yml" | "yaml" => Some(Self::Ansible),
+            _ => None,
+        }
+    }
+}
 
 /// Forms of results without charts.
 pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
@@ -106,9 +161,28 @@ pub enum Block {
     Figure(Figure),
 }
 
+/// The format of a result that is asked for, if it is one of those `known`.
+///
+/// # Errors
+/// If it is not, with those that the result has.
+pub fn form(typed: &Global, usual: Format, known: &[Format]) -> Result<Format, ShowError> {
+    let asked = if typed.json { Some(Format::Json) } else { typed.format };
+    let of_file = || typed.output.as_deref().and_then(Format::of_file);
+    let format = asked.or_else(of_file).unwrap_or(usual);
+    if known.contains(&format) {
+        return Ok(format);
+    }
+    Err(ShowError::NoSuchForm {
+        format: format.name(),
+        known: known.iter().map(|format| format.name()).collect(),
+    })
+}
+
 /// Why a result could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
+    #[error("--format {format}: this result has no such format (write {})", known.join(", "))]
+    NoSuchForm { format: String, known: Vec<String> },
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]

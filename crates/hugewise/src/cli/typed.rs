@@ -8,6 +8,7 @@ use model::findings::Severity;
 
 pub use collapse::Collapse;
 pub use compare::{Compare, Design, FailIf, Order};
+pub use crate::show::Format;
 pub use diff::{Diff, DiffFailIf};
 pub use explain::Explain;
 pub use measure::{Access, Cores, Guest, Kernel, Latency, Measure, Migration, Tlb};
@@ -103,33 +104,6 @@ pub struct Global {
     /// Answer questions with yes, and do what would be refused, such as overwriting a snapshot
     #[arg(long, short, global = true, hide_short_help = true, hide_long_help = true)]
     pub yes: bool,
-}
-
-/// Formats of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables, and plots on a terminal
-    Text,
-    /// Everything, with its provenance
-    Json,
-    /// One line per item
-    Csv,
-    /// Tables for documents
-    Markdown,
-    /// A vector image
-    Svg,
-    /// A bitmap image
-    Png,
-    /// One page that opens offline
-    Html,
-    /// Findings for code scanning in CI (SARIF 2.1.0)
-    Sarif,
-    /// Findings for monitoring (Prometheus text)
-    Prometheus,
-    /// A plan as a shell script
-    Shell,
-    /// A plan as an Ansible playbook
-    Ansible,
 }
 
 /// The commands.

@@ -26,7 +26,7 @@ use sim::translation::sweep::SweepResult;
 use super::Desk;
 use crate::cli::typed::{self, Format};
 use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
-use crate::show::{Show, schema_name, write_chart};
+use crate::show::{Show, form, schema_name, write_chart};
 use crate::ui::Outcome;
 
 /// Runs the command.
@@ -116,7 +116,7 @@ impl WithResult for Again<'_, '_> {
         let Some(name) = chart else {
             return again::<T>(desk, path, text);
         };
-        let form = desk.global.form(Format::Svg, &[Format::Svg, Format::Png])?;
+        let form = form(desk.global, Format::Svg, &[Format::Svg, Format::Png])?;
         let result: Envelope<T> = parsed(path, text)?;
         desk.ui.result_by(|out| Ok(write_chart(&result, name, form, out)?))?;
         Ok(Outcome::Done)

@@ -13,11 +13,11 @@ use model::tlb::Tlb;
 use model::{Bytes, Envelope, PageKind};
 
 use self::kept::Files;
-use self::parts::{Measured, Parts};
-use super::measuring::room;
+use self::parts::Parts;
+use super::measuring::{Measured, room};
 use super::stop::Stop;
+use super::latency::{FROM, TO};
 use super::{Desk, guest, latency, ps, tlb};
-use crate::cli::meaning::{FROM, TO};
 use crate::cli::typed::{self, Format, Part, Sort};
 use crate::render::look::Look;
 use crate::results::{Checkup, Doctor, VmList};
