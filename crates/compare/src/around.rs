@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use model::compare::{Method, Restored};
+use model::compare::{Because, Method, Restored};
 use model::{Bytes, PageKind, Progress, Unread};
 
 use crate::Error;
@@ -67,7 +67,7 @@ pub enum Event<'a> {
         /// The design.
         method: Method,
         /// Why.
-        reason: &'a str,
+        reason: &'a Because,
     },
     /// A run or start that only shows how many pages are needed.
     Needed {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ::process::Attention;
 use host::Snapshot;
 use model::Bytes;
-use model::compare::Method;
+use model::compare::{Because, Method};
 
 use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
@@ -134,7 +134,10 @@ impl<'a> Comparison<'a> {
         error: &Error,
         log: &mut RunLog<'_>,
     ) -> Result<(), Error> {
-        spec.reason = format!("{} were tried: {error}", spec.method.title());
+        spec.reason = Because::Tried {
+            method: spec.method,
+            error: error.to_string(),
+        };
         spec.method = Method::Runs;
         (spec.per_start, spec.looked) = (1, Vec::new());
         spec.loads = self.request.task.loads(Method::Runs);
@@ -239,19 +242,22 @@ impl<'a> Comparison<'a> {
 
 /// What is asked of slices, against a design that has none, or none in place.
 fn must_fit(request: &Request, design: &Choice) -> Result<(), Error> {
-    let reason = &design.reason;
     let sliced = [
         ("--slice", request.slice.is_some()),
         ("--threads", request.threads != Threads::All),
     ];
     let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
     if let (Method::Runs, Some((option, _))) = (design.method, sliced) {
-        let why = format!("whole runs have no slices, and here {reason} (write --design flip or slices)");
-        return Err(Error::asked(option, why));
+        return Err(Error::asked(
+            option,
+            "whole runs have no slices, and here runs are whole (write --design flip or slices)",
+        ));
     }
     if design.method != Method::Flip && request.range != Span::Anon {
-        let why = format!("memory is flipped in place only, and here {reason} (write --design flip)");
-        return Err(Error::asked("--range", why));
+        return Err(Error::asked(
+            "--range",
+            "memory is flipped in place only, and here it is not (write --design flip)",
+        ));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use model::compare::{Method, Metric, Order, Run};
+use model::compare::{Because, Method, Metric, Order, Run};
 use model::{Backing, Bytes, PageKind, Progress};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -23,7 +23,7 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
     Spec {
         program: vec!["made".to_owned()],
         method,
-        reason: String::new(),
+        reason: Because::Asked,
         in_place: None,
         arms: kinds.iter().map(named).collect(),
         wanted: vec![wanted],

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::compare::{InPlace, Loads, Looks, Method, Order, Run, Spent};
+use model::compare::{Because, InPlace, Loads, Looks, Method, Order, Run, Spent};
 use model::{Backing, PageKind, Reading, Unread};
 
 use super::Error;
@@ -91,8 +91,8 @@ pub struct Spec {
     pub program: Vec<String>,
     /// How arms take turns: what the executor does, for the record.
     pub method: Method,
-    /// Why this way, in a sentence.
-    pub reason: String,
+    /// Why this way.
+    pub reason: Because,
     /// The process and its slices, where pages change in place; for the record.
     pub in_place: Option<InPlace>,
     /// The arms, the reference first.

@@ -2,6 +2,7 @@
 
 mod metric;
 mod parts;
+mod why;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::metric::Metric;
 pub use self::parts::{Difference, Even, Parts};
+pub use self::why::{Because, Why};
 use crate::collapse::Refused;
 use crate::{Backing, Bytes, Estimate, PageKind, Reading, Unread};
 
@@ -44,9 +46,8 @@ pub struct Design {
     /// How the arms took turns.
     #[serde(default)]
     pub method: Method,
-    /// Why this way, in a sentence; empty in results that are older than the choice.
-    #[serde(default)]
-    pub reason: String,
+    /// Why this way.
+    pub reason: Because,
     /// The process and its slices, where pages change in place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<InPlace>,
@@ -314,8 +315,8 @@ pub struct Judged {
     pub pairs: u32,
     /// What that comes to.
     pub verdict: Verdict,
-    /// Why, in a sentence.
-    pub why: String,
+    /// Why.
+    pub why: Why,
 }
 
 /// The reference against itself.

@@ -5,6 +5,7 @@ mod gains;
 mod inplace;
 mod parts;
 mod runs;
+mod why;
 
 use compare::bloat;
 use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Run, Verdict};
@@ -22,6 +23,7 @@ use crate::show::{self, CHARTS, Show};
 impl Show for Compare {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "compare";
+    const VERSION: u32 = 3;
 
     fn title(&self) -> String {
         format!("Compared: {}", self.program.join(" "))
@@ -121,6 +123,7 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
         format!(", {:.1} % of the memory on {kind} pages", share * 100.0)
     });
     let gain = gain(judged.ratio, judged.low, judged.high);
+    let why = why::why(compare, judged);
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));
@@ -130,17 +133,13 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
             )
         }
         Verdict::NoDifference => format!(
-            "{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {}{covered}.",
-            judged.why
+            "{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {why}{covered}."
         ),
-        Verdict::NotInEffect => format!("{arm} {}: it was not compared.", judged.why),
+        Verdict::NotInEffect => format!("{arm} {why}: it was not compared."),
         Verdict::Unknown if judged.ratio.is_some() && judged.p.is_none() && is_in_effect(compare, arm) => {
-            format!(
-                "{arm} against {against} in {metric}: {gain}, no verdict: {}{covered}.",
-                judged.why
-            )
+            format!("{arm} against {against} in {metric}: {gain}, no verdict: {why}{covered}.")
         }
-        Verdict::Unknown => format!("{arm} against {against} in {metric} is inconclusive: {}.", judged.why),
+        Verdict::Unknown => format!("{arm} against {against} in {metric} is inconclusive: {why}."),
     }
 }
 
@@ -246,11 +245,7 @@ fn design(compare: &Compare) -> String {
         model::compare::Ended::Interrupted => "until it was stopped",
         model::compare::Ended::ProgramEnded => "until the program ended",
     };
-    let why = if design.reason.is_empty() {
-        String::new()
-    } else {
-        format!("; this design because {}", design.reason)
-    };
+    let why = why::because(&design.reason);
     let programs = compare.arms.len() + 1;
     let blocks = match design.method {
         Method::Slices => format!(
@@ -270,7 +265,7 @@ fn design(compare: &Compare) -> String {
         format!(", each one start of the server with {loaded}{uncounted}")
     });
     format!(
-        "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none{why}",
+        "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none; this design because {why}",
         design.method.title(),
         design.seconds,
         design.smallest_effect * 100.0
