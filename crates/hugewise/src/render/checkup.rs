@@ -40,8 +40,8 @@ impl Show for Checkup {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let latency = self.latency.iter().flat_map(latency::sheets);
-        let guest = self.guest.iter().flat_map(guest::sheets);
+        let latency = self.latency.iter().flat_map(Show::sheets);
+        let guest = self.guest.iter().flat_map(Show::sheets);
         let processes = self.processes.iter().flat_map(Show::sheets);
         let findings = self.doctor.iter().flat_map(doctor::details);
         let tlb = self.tlb.iter().flat_map(Show::sheets);
@@ -75,7 +75,7 @@ impl Show for Checkup {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let latency = self.latency.iter().flat_map(latency::figures);
+        let latency = self.latency.iter().flat_map(Show::figures);
         latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
     }
 

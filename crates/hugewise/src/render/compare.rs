@@ -59,7 +59,19 @@ impl Show for Compare {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<Value<'_>>; _] = [
+            Field::csv("arm", |(arm, ..)| arm.name.clone()),
+            Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
+            Field::csv("block", |(_, run, ..)| run.block.to_string()),
+            Field::csv("again", |(_, run, ..)| run.again.to_string()),
+            Field::csv("metric", |(_, _, name, _)| name.clone()),
+            Field::csv("value", |(.., value)| value.to_string()),
+        ];
+        let runs = self
+            .arms
+            .iter()
+            .flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
+        lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
     }
 }
 
@@ -132,9 +144,9 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
                 counted(judged.pairs as usize, "pair")
             )
         }
-        Verdict::NoDifference => format!(
-            "{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {why}{covered}."
-        ),
+        Verdict::NoDifference => {
+            format!("{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {why}{covered}.")
+        }
         Verdict::NotInEffect => format!("{arm} {why}: it was not compared."),
         Verdict::Unknown if judged.ratio.is_some() && judged.p.is_none() && is_in_effect(compare, arm) => {
             format!("{arm} against {against} in {metric}: {gain}, no verdict: {why}{covered}.")
@@ -347,22 +359,6 @@ fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
 
 /// A run of an arm, and one of its values by name.
 type Value<'a> = (&'a Arm, &'a Run, String, f64);
-
-fn csv(compare: &Compare) -> Lines<'_> {
-    let fields: [Field<Value<'_>>; _] = [
-        Field::csv("arm", |(arm, ..)| arm.name.clone()),
-        Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
-        Field::csv("block", |(_, run, ..)| run.block.to_string()),
-        Field::csv("again", |(_, run, ..)| run.again.to_string()),
-        Field::csv("metric", |(_, _, name, _)| name.clone()),
-        Field::csv("value", |(.., value)| value.to_string()),
-    ];
-    let runs = compare
-        .arms
-        .iter()
-        .flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
-    lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
-}
 
 fn values<'a>(arm: &'a Arm, run: &'a Run) -> impl Iterator<Item = Value<'a>> {
     let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), *value));
