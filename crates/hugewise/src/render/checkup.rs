@@ -6,7 +6,7 @@ use model::tlb::Verdict;
 use super::figure::Figure;
 use super::sheet::Sheet;
 use super::table::Lines;
-use super::{doctor, guest, inventory, latency, tlb};
+use super::{doctor, inventory, latency, tlb};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{Block, CHARTS, Show};
@@ -116,7 +116,7 @@ impl Show for Checkup {
     /// The points of the latency measurement; the rest has no one shape of lines.
     fn csv(&self) -> Lines<'_> {
         match &self.latency {
-            Some(latency) => latency::csv(latency),
+            Some(latency) => latency.csv(),
             None => (Vec::new(), Box::new(std::iter::empty())),
         }
     }
