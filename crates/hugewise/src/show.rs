@@ -101,7 +101,7 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     /// The version of its shape.
     const VERSION: u32 = 2;
     /// The forms it has.
-    const FORMS: &'static [Format];
+    const FORMS: &'static [Format] = &TABLES;
 
     /// One line on what it is.
     fn title(&self) -> String;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::{Backing, Bytes, Estimate, PageKind};
 
@@ -76,29 +76,7 @@ impl FromStr for Pattern {
     }
 }
 
-impl Serialize for Pattern {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Pattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Pattern".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": "^(random-line|line-per-page|page-random|stride-[0-9]+[BKMGT])$"})
-    }
-}
+crate::as_text!(Pattern, {"type": "string", "pattern": "^(random-line|line-per-page|page-random|stride-[0-9]+[BKMGT])$"});
 
 /// What one step of the chase does to the line it visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

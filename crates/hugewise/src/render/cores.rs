@@ -6,14 +6,12 @@ use model::cores::{Cores, Pair, Relation};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{counted, or_empty};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
 
 impl Show for Cores {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "cores";
 
     fn title(&self) -> String {

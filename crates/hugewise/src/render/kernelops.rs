@@ -10,11 +10,9 @@ use super::axis::number;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{NOT_CONVERGED, counted, limits, or_empty};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for KernelOps {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "kernel";
 
     fn title(&self) -> String {
