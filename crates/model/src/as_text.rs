@@ -28,3 +28,16 @@ macro_rules! as_text {
         }
     };
 }
+
+/// Shows values by the names that JSON has for them.
+macro_rules! shown_by_name {
+    ($($type:ty),+) => {
+        $(impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                ::serde::Serialize::serialize(self, f)
+            }
+        })+
+    };
+}
+
+pub(crate) use shown_by_name;

@@ -89,14 +89,7 @@ pub enum Access {
     Write,
 }
 
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        })
-    }
-}
+crate::as_text::shown_by_name!(Access);
 
 /// The whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
