@@ -3,7 +3,7 @@
 use model::Envelope;
 use serde_json::Value;
 
-use super::report::{WithResult, by_schema};
+use super::schema::{WithResult, by_schema};
 use crate::cli::typed::Format;
 use crate::render::look::Look;
 use crate::show::{Show, show};
