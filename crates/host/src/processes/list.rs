@@ -22,9 +22,7 @@ pub fn list(source: &Source) -> Reading<Vec<ProcessPages>> {
 /// The same within other limits. A process with less resident memory than `rollup_from` of every sort that has PMD-mapped pages on
 /// this machine counts as base without a look into its page tables.
 pub(super) fn list_within(source: &Source, limits: Limits, rollup_from: Bytes) -> Reading<Vec<ProcessPages>> {
-    source.list("/proc").map(|names| {
-        let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
-        pids.sort_unstable();
+    source.pids().map(|pids| {
         let survey = Survey {
             source,
             rollup_from,
