@@ -21,20 +21,6 @@ pub enum Pattern {
     Stride(Bytes),
 }
 
-/// A pattern's name and one sentence on it, for help texts and reports.
-pub const PATTERNS: [(&str, &str); 4] = [
-    ("random-line", "every cache line once, in random order"),
-    (
-        "line-per-page",
-        "one line of every base page, in random order: TLB-bound",
-    ),
-    (
-        "page-random",
-        "pages in sequence, random lines inside: hardly any translation",
-    ),
-    ("stride-SIZE", "ascending addresses SIZE apart, such as stride-256B"),
-];
-
 /// Why a pattern could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
