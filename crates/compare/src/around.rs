@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use model::compare::{Method, Restored};
+use model::compare::{Because, Method, Restored};
 use model::{Bytes, PageKind, Progress, Unread};
 
 use crate::Error;
@@ -19,6 +19,22 @@ pub trait Around {
     fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage>;
     /// Gives everything back.
     fn give_back(&self);
+}
+
+/// Nothing is around it.
+#[cfg(test)]
+impl Around for () {
+    fn report(&self, _: &Event<'_>) {}
+
+    fn progress(&self) -> Box<dyn Progress> {
+        Box::new(())
+    }
+
+    fn borrow(&self, _: &[(PageKind, Bytes)]) -> Vec<Shortage> {
+        Vec::new()
+    }
+
+    fn give_back(&self) {}
 }
 
 /// Why there are fewer pages of a kind than are needed.
@@ -51,7 +67,7 @@ pub enum Event<'a> {
         /// The design.
         method: Method,
         /// Why.
-        reason: &'a str,
+        reason: &'a Because,
     },
     /// A run or start that only shows how many pages are needed.
     Needed {

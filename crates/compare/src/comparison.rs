@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use ::process::Attention;
 use host::Snapshot;
 use model::Bytes;
-use model::compare::Method;
+use model::compare::{Because, Method};
 
 use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
 use crate::design::{self, Choice, Made};
 use crate::flip::Span;
 use crate::inplace::{self, Pair, Whose};
-use crate::live::{Counting, Live, Patience, trial};
+use crate::live::{Counting, Live, trial};
 use crate::looks::LEAST;
 use crate::program::{self, Program};
 use crate::request::Request;
@@ -134,7 +134,10 @@ impl<'a> Comparison<'a> {
         error: &Error,
         log: &mut RunLog<'_>,
     ) -> Result<(), Error> {
-        spec.reason = format!("{} were tried: {error}", spec.method.title());
+        spec.reason = Because::Tried {
+            method: spec.method,
+            error: error.to_string(),
+        };
         spec.method = Method::Runs;
         (spec.per_start, spec.looked) = (1, Vec::new());
         spec.loads = self.request.task.loads(Method::Runs);
@@ -184,19 +187,6 @@ impl<'a> Comparison<'a> {
         log: &mut RunLog<'_>,
     ) -> Result<Outcome, Error> {
         let room = self.room(spec);
-        let reported = Cell::new(false);
-        let over = || {
-            if !reported.replace(true) {
-                around.report(&Event::StillRuns(START_TIMEOUT));
-            }
-        };
-        let short = |least| {
-            around.report(&Event::ShortTime {
-                least,
-                budget: spec.budget.unwrap_or_default(),
-                is_kept: spec.is_budget_kept,
-            });
-        };
         let mut live = Live {
             arms: self.arms.live.clone(),
             asked: self.request.task.asked.clone(),
@@ -204,13 +194,11 @@ impl<'a> Comparison<'a> {
             counting: self.counting.clone(),
             ignore_failure: self.request.ignore_failure,
             stop,
-            patience: Some(Patience {
-                time: START_TIMEOUT,
-                over: &over,
-            }),
+            patience: START_TIMEOUT,
+            around,
+            is_told: Cell::default(),
             began: Instant::now(),
             lender: None,
-            short: Some(&short),
             whole: Cell::default(),
             peaks: BTreeMap::new(),
         };
@@ -225,7 +213,7 @@ impl<'a> Comparison<'a> {
         let spec = trial::choose_all(around, &mut live, spec, &short)?;
         log.note_ways(live.arms.iter().map(|arm| &arm.setup));
         let done = log.take_done(&spec);
-        experiment::run(&spec, done, &mut live, log, &mut *around.progress())
+        experiment::run(&spec, done, &mut live, log, around)
     }
 
     /// The memory that a pool has to hold, as a run on base pages shows it.
@@ -254,19 +242,22 @@ impl<'a> Comparison<'a> {
 
 /// What is asked of slices, against a design that has none, or none in place.
 fn must_fit(request: &Request, design: &Choice) -> Result<(), Error> {
-    let reason = &design.reason;
     let sliced = [
         ("--slice", request.slice.is_some()),
         ("--threads", request.threads != Threads::All),
     ];
     let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
     if let (Method::Runs, Some((option, _))) = (design.method, sliced) {
-        let why = format!("whole runs have no slices, and here {reason} (write --design flip or slices)");
-        return Err(Error::asked(option, why));
+        return Err(Error::asked(
+            option,
+            "whole runs have no slices, and here runs are whole (write --design flip or slices)",
+        ));
     }
     if design.method != Method::Flip && request.range != Span::Anon {
-        let why = format!("memory is flipped in place only, and here {reason} (write --design flip)");
-        return Err(Error::asked("--range", why));
+        return Err(Error::asked(
+            "--range",
+            "memory is flipped in place only, and here it is not (write --design flip)",
+        ));
     }
     Ok(())
 }

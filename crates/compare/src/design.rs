@@ -1,7 +1,7 @@
 //! Which design a comparison takes, and why: whole runs, slices of programs that stay alive, or slices of one whose pages change.
 
 use model::Reading;
-use model::compare::{Ended, Method};
+use model::compare::{Arm, Because, Ended, Method};
 
 use crate::inplace::Pair;
 use crate::looks::LEAST;
@@ -14,8 +14,8 @@ use crate::{Error, Outcome};
 pub struct Choice {
     /// The design.
     pub method: Method,
-    /// Why, in a sentence.
-    pub reason: String,
+    /// Why.
+    pub reason: Because,
     /// Was it typed? Otherwise another takes its place where it is not available.
     pub is_asked: bool,
 }
@@ -32,19 +32,26 @@ impl Made {
     /// A result only if every arm took effect: memory that no flip reaches may be reached from a program's start.
     pub fn in_effect(self) -> Self {
         match self {
-            Self::Compared(compared)
-                if compared
-                    .0
-                    .arms
-                    .iter()
-                    .any(|arm| arm.took_effect != Reading::Known(true)) =>
-            {
-                let why = compared.0.verdicts.into_iter().next().map(|judged| judged.why);
-                Self::Unfit(Error::InPlace(why.unwrap_or_default()))
-            }
-            made => made,
+            Self::Compared(compared) => match compared.0.arms.iter().find_map(not_in_effect) {
+                Some(error) => Self::Unfit(error),
+                None => Self::Compared(compared),
+            },
+            unfit => unfit,
         }
     }
+}
+
+/// That an arm did not get its pages, if it did not or that is not known.
+fn not_in_effect(arm: &Arm) -> Option<Error> {
+    if arm.took_effect == Reading::Known(true) {
+        return None;
+    }
+    let note = arm.runs.last().and_then(|run| run.notes.last());
+    Some(Error::NotInEffect {
+        arm: arm.name.clone(),
+        share: arm.coverage.known().map(|share| share.median),
+        note: note.cloned(),
+    })
 }
 
 /// Is it the program's end that made slices unfit?
@@ -69,6 +76,7 @@ pub fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
             | Error::Server { .. }
             | Error::Metric { .. }
             | Error::InPlace(_)
+            | Error::NotInEffect { .. }
             | Error::Flip(_)),
         ) => Ok(Made::Unfit(error)),
         Err(error) => Err(error),
@@ -94,12 +102,12 @@ pub fn choose(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Me
         return Err(Error::asked(format!("--design {}", method.name()), why));
     }
     let reason = match request.design {
-        None => "that is how the finished ones were made",
-        Some(_) => "it was asked for",
+        None => Because::Resumed,
+        Some(_) => Because::Asked,
     };
     Ok(Choice {
         method,
-        reason: reason.to_owned(),
+        reason,
         is_asked: true,
     })
 }
@@ -108,20 +116,15 @@ pub fn choose(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Me
 fn usual(request: &Request, can_flip: bool) -> Choice {
     let task = &request.task;
     let (method, reason) = if can_flip && no_flip(request).is_none() && goes_on(task) {
-        let reason = match task.server {
-            Some(_) => "the load can be run on one server again and again",
-            None => "what is judged goes up while the program works",
-        };
-        let pages = "and its memory can go from base pages to huge ones and back without a restart";
-        (Method::Flip, format!("{reason}, {pages}"))
+        let is_loaded = task.server.is_some();
+        (Method::Flip, if is_loaded { Because::Loads } else { Because::Counters })
     } else if task.server.is_some() {
-        (Method::Runs, "a load has a beginning and an end".to_owned())
+        (Method::Runs, Because::Load)
     } else if let Some(asked) = task.asked.iter().find(|asked| !is_counter_of_one_arm(asked)) {
-        let name = &asked.wanted.name;
-        (Method::Runs, format!("`{name}` is known when a run has ended"))
+        let metric = asked.wanted.name.clone();
+        (Method::Runs, Because::AtEnd { metric })
     } else {
-        let reason = "what is judged can be read of each arm while its program runs";
-        (Method::Slices, reason.to_owned())
+        (Method::Slices, Because::CountersOfArms)
     };
     Choice {
         method,

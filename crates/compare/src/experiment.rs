@@ -12,7 +12,7 @@ use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
 pub use super::spec::{Executor, Keep, Named, Spec, bare_run};
-use super::{Error, parts, warnings};
+use super::{Around, Error, parts, warnings};
 use model::{Progress, time_left};
 
 /// No reader needs it more often, and a run may take a millisecond.
@@ -31,21 +31,37 @@ pub fn run(
     done: Vec<(Slot, Run)>,
     executor: &mut impl Executor,
     keep: &mut dyn Keep,
-    progress: &mut dyn Progress,
+    around: &dyn Around,
 ) -> Result<Outcome, Error> {
-    let mut experiment = Experiment::new(spec, done);
-    let ended = match experiment.go(executor, keep, progress) {
+    let mut experiment = Experiment {
+        spec,
+        executor,
+        keep,
+        around,
+        progress: around.progress(),
+        plan: looks(spec, spec.most, &spec.looked),
+        runs: Vec::new(),
+        made: BTreeSet::new(),
+        whole: 0,
+        warmed: 0,
+        is_judged: false,
+        told: None,
+    };
+    done.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
+    let ended = match experiment.go() {
         Err(Error::Interrupted) if experiment.whole_blocks() > 0 => Ended::Interrupted,
         Err(Error::Gone { .. }) if experiment.whole_blocks() > 0 => Ended::ProgramEnded,
         other => other?,
     };
-    let (compare, warnings) = experiment.outcome(ended, executor.elapsed(), keep)?;
-    let pmu_note = executor.pmu_note();
-    Ok((Compare { pmu_note, ..compare }, warnings))
+    experiment.outcome(ended)
 }
 
-struct Experiment<'a> {
+struct Experiment<'a, E> {
     spec: &'a Spec,
+    executor: &'a mut E,
+    keep: &'a mut dyn Keep,
+    around: &'a dyn Around,
+    progress: Box<dyn Progress>,
     plan: Plan,
     runs: Vec<(Slot, Run)>,
     /// Which runs those are.
@@ -60,22 +76,7 @@ struct Experiment<'a> {
     told: Option<Duration>,
 }
 
-impl<'a> Experiment<'a> {
-    fn new(spec: &'a Spec, runs: Vec<(Slot, Run)>) -> Self {
-        let mut experiment = Self {
-            spec,
-            plan: looks(spec, spec.most, &spec.looked),
-            runs: Vec::new(),
-            made: BTreeSet::new(),
-            whole: 0,
-            warmed: 0,
-            is_judged: false,
-            told: None,
-        };
-        runs.into_iter().for_each(|(slot, run)| experiment.take(slot, run));
-        experiment
-    }
-
+impl<E: Executor> Experiment<'_, E> {
     /// A run that is made already is not made twice.
     fn take(&mut self, slot: Slot, run: Run) {
         if self.made.insert(slot) {
@@ -109,15 +110,10 @@ impl<'a> Experiment<'a> {
         self.made.range(first(start)..first(start + 1)).count()
     }
 
-    fn go(
-        &mut self,
-        executor: &mut impl Executor,
-        keep: &mut dyn Keep,
-        progress: &mut dyn Progress,
-    ) -> Result<Ended, Error> {
-        let before = executor.elapsed();
-        self.warm_up(executor, progress)?;
-        self.fit_budget_by_warm_up(executor, before);
+    fn go(&mut self) -> Result<Ended, Error> {
+        let before = self.executor.elapsed();
+        self.warm_up()?;
+        self.fit_budget_by_warm_up(before);
         self.plan = looks(self.spec, self.plan.most().max(self.whole), self.plan.made());
         if self.is_settled_already() {
             return Ok(Ended::Settled);
@@ -125,10 +121,10 @@ impl<'a> Experiment<'a> {
         let mut start = 0;
         while start < self.plan.most() {
             if start >= self.whole {
-                if self.is_over(executor.elapsed()) {
+                if self.is_over() {
                     return Ok(Ended::Budget);
                 }
-                self.start(start, executor, keep, progress)?;
+                self.start(start)?;
             }
             if start >= self.whole {
                 // The time ended within it.
@@ -137,7 +133,7 @@ impl<'a> Experiment<'a> {
             start += 1;
             // With further runs in hand an earlier look would not be one; of too few nothing is asked.
             let is_look = start >= self.whole.max(LEAST) && self.plan.is_look(start) && !self.spec.all;
-            if is_look && self.look(start, keep)? {
+            if is_look && self.look(start)? {
                 return Ok(Ended::Settled);
             }
         }
@@ -149,20 +145,14 @@ impl<'a> Experiment<'a> {
     }
 
     /// The turns from a start of the programs to the next.
-    fn start(
-        &mut self,
-        start: u32,
-        executor: &mut impl Executor,
-        keep: &mut dyn Keep,
-        progress: &mut dyn Progress,
-    ) -> Result<(), Error> {
-        let before = executor.elapsed();
-        executor.begin(start)?;
+    fn start(&mut self, start: u32) -> Result<(), Error> {
+        let before = self.executor.elapsed();
+        self.executor.begin(start)?;
         let first = start * self.per_start();
         for block in first..first + self.per_start() {
-            self.block(block, executor, keep, progress)?;
+            self.block(block)?;
         }
-        self.fit_budget_by_start(executor.elapsed(), before);
+        self.fit_budget_by_start(before);
         Ok(())
     }
 
@@ -173,34 +163,32 @@ impl<'a> Experiment<'a> {
     }
 
     /// Looks at the verdicts; is everything settled?
-    fn look(&mut self, blocks: u32, keep: &mut dyn Keep) -> Result<bool, Error> {
+    fn look(&mut self, blocks: u32) -> Result<bool, Error> {
         let level = self.plan.level(blocks);
-        self.spend(Spent { blocks, level }, keep)?;
+        self.spend(Spent { blocks, level })?;
         Ok(self.is_settled(blocks))
     }
 
-    fn spend(&mut self, look: Spent, keep: &mut dyn Keep) -> Result<(), Error> {
-        self.plan.make(look).map_or(Ok(()), |look| keep.look(look))
+    fn spend(&mut self, look: Spent) -> Result<(), Error> {
+        self.plan.make(look).map_or(Ok(()), |look| self.keep.look(look))
     }
 
     /// Half of the time at most: what counts comes after it. Programs of slices are warmed up at each of their starts.
-    fn warm_up(&mut self, executor: &mut impl Executor, progress: &mut dyn Progress) -> Result<(), Error> {
+    fn warm_up(&mut self) -> Result<(), Error> {
         if self.is_sliced() {
             self.warmed = self.spec.warm_up;
             return Ok(());
         }
-        let is_over = |spent: Duration| self.spec.budget.is_some_and(|budget| spent * 2 >= budget);
-        while self.warmed < self.spec.warm_up && !(self.warmed > 0 && is_over(executor.elapsed())) {
+        let budget = self.spec.budget;
+        let is_over = |spent: Duration| budget.is_some_and(|budget| spent * 2 >= budget);
+        while self.warmed < self.spec.warm_up && !(self.warmed > 0 && is_over(self.executor.elapsed())) {
             for (index, arm) in self.spec.arms.iter().enumerate() {
-                progress.step(
-                    0.0,
-                    self.spec.budget.unwrap_or_default(),
-                    &format!("warming up: {}", arm.name),
-                );
-                let before = executor.elapsed();
-                let run = executor.run(index)?;
+                let left = budget.unwrap_or_default();
+                self.progress.step(0.0, left, &format!("warming up: {}", arm.name));
+                let before = self.executor.elapsed();
+                let run = self.executor.run(index)?;
                 self.judge_first(index, &run)?;
-                self.must_fit(executor.elapsed(), before)?;
+                self.must_fit(before)?;
             }
             self.warmed += 1;
         }
@@ -216,36 +204,29 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    fn block(
-        &mut self,
-        block: u32,
-        executor: &mut impl Executor,
-        keep: &mut dyn Keep,
-        progress: &mut dyn Progress,
-    ) -> Result<(), Error> {
+    fn block(&mut self, block: u32) -> Result<(), Error> {
         for slot in schedule::block(self.spec.arms.len(), self.spec.order, self.spec.seed, block) {
             if self.made.contains(&slot) {
                 continue;
             }
-            if self.spec.is_budget_kept && self.is_over(executor.elapsed()) {
+            if self.spec.is_budget_kept && self.is_over() {
                 return Ok(());
             }
-            self.tell(progress, executor.elapsed(), slot);
-            let made = if slot.again {
-                executor.again(slot.arm)
-            } else {
-                executor.run(slot.arm)
+            self.tell(slot);
+            let mut run = match slot.again {
+                true => self.executor.again(slot.arm)?,
+                false => self.executor.run(slot.arm)?,
             };
-            let mut run = made?;
             self.judge_first(slot.arm, &run)?;
             (run.block, run.again, run.turn) = (slot.block, slot.again, self.runs.len() as u32);
-            keep.keep(slot, &run)?;
+            self.keep.keep(slot, &run)?;
             self.take(slot, run);
         }
         Ok(())
     }
 
-    fn tell(&mut self, progress: &mut dyn Progress, spent: Duration, slot: Slot) {
+    fn tell(&mut self, slot: Slot) {
+        let spent = self.executor.elapsed();
         if self.told.is_some_and(|told| spent < told + PROGRESS_PERIOD) {
             return;
         }
@@ -262,7 +243,7 @@ impl<'a> Experiment<'a> {
             blocks,
             self.spec.arms[slot.arm].name
         );
-        progress.step(done, left, &what);
+        self.progress.step(done, left, &what);
     }
 
     /// Has every arm a verdict, or an interval no wider than the smallest effect?
@@ -321,14 +302,14 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    fn outcome(mut self, ended: Ended, elapsed: Duration, keep: &mut dyn Keep) -> Result<Outcome, Error> {
+    fn outcome(mut self, ended: Ended) -> Result<Outcome, Error> {
         let blocks = self.whole_blocks();
         let level = self.last_level(ended, blocks);
         let runs = std::mem::take(&mut self.runs);
         let arms = self.arms(runs);
         let (verdicts, controls) = judge::judge(&arms, &self.spec.wanted, self.rules(level));
         if verdicts.iter().any(|judged| judged.p.is_some()) {
-            self.spend(Spent { blocks, level }, keep)?;
+            self.spend(Spent { blocks, level })?;
         }
         let parts = match self.spec.method {
             Method::Runs if self.spec.loads.is_none() => parts::of(&arms, level),
@@ -336,12 +317,12 @@ impl<'a> Experiment<'a> {
         };
         let compare = Compare {
             program: self.spec.program.clone(),
-            design: self.design(ended, blocks, elapsed),
+            design: self.design(ended, blocks),
             arms,
             verdicts,
             controls,
             parts,
-            pmu_note: None,
+            pmu_note: self.executor.pmu_note(),
             restored: None,
         };
         let warnings = warnings::all(&compare);
@@ -349,7 +330,7 @@ impl<'a> Experiment<'a> {
         Ok((compare, warnings.into_iter().chain(cut).collect()))
     }
 
-    fn design(&self, ended: Ended, blocks: u32, elapsed: Duration) -> Design {
+    fn design(&self, ended: Ended, blocks: u32) -> Design {
         Design {
             method: self.spec.method,
             reason: self.spec.reason.clone(),
@@ -366,7 +347,7 @@ impl<'a> Experiment<'a> {
             alpha: self.spec.alpha,
             least_coverage: self.spec.least_coverage,
             ended,
-            seconds: elapsed.as_secs_f64(),
+            seconds: self.executor.elapsed().as_secs_f64(),
         }
     }
 }

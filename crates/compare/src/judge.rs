@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use model::compare::{Arm, Control, Judged, Run, Verdict};
-use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread, counted};
+use model::compare::{Arm, Control, Judged, Run, Verdict, Why};
+use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread};
 
 use super::looks::LEAST;
 use super::paired::{self, Block, Interval};
@@ -229,7 +229,7 @@ impl<'a> Compared<'a> {
     }
 
     fn judged(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> Judged {
-        let (verdict, why) = self.verdict(reference, p, rules);
+        let (verdict, why) = self.verdict(p, rules);
         let [ratio, low, high] = ratios(self.interval);
         Judged {
             arm: self.arm.name.clone(),
@@ -245,108 +245,42 @@ impl<'a> Compared<'a> {
         }
     }
 
-    fn verdict(&self, reference: &Arm, p: Option<f64>, rules: Rules) -> (Verdict, String) {
+    fn verdict(&self, p: Option<f64>, rules: Rules) -> (Verdict, Why) {
         match &self.arm.took_effect {
-            Reading::Known(true) => {}
-            Reading::Known(false) => return (Verdict::NotInEffect, not_in_effect(self.arm)),
-            Reading::Unread(why) => return (Verdict::Unknown, format!("whether it took effect is not known: {why}")),
-        }
-        if !self.reference_took_effect {
-            return (Verdict::Unknown, format!("the reference {}", not_in_effect(reference)));
+            Reading::Known(true) if self.reference_took_effect => {}
+            Reading::Known(true) => return (Verdict::Unknown, Why::Reference),
+            Reading::Known(false) => return (Verdict::NotInEffect, Why::NotInEffect),
+            Reading::Unread(_) => return (Verdict::Unknown, Why::EffectUnread),
         }
         match (self.interval, p) {
             (Some(interval), Some(p)) => difference(interval, p, self.noise, rules),
-            _ => (Verdict::Unknown, self.too_few(rules.per_start)),
+            _ if rules.per_start > 1 && !self.blocks.is_empty() => (Verdict::Unknown, Why::FewStarts),
+            _ if self.blocks.len() < self.arm.runs.len() => (Verdict::Unknown, Why::NoNumber),
+            _ => (Verdict::Unknown, Why::FewPairs),
         }
-    }
-
-    fn too_few(&self, per_start: u32) -> String {
-        let runs = self.arm.runs.len();
-        let pairs = self.blocks.len();
-        if per_start > 1 && pairs > 0 {
-            let started = if pairs == 1 {
-                "once".to_owned()
-            } else {
-                format!("{pairs} times")
-            };
-            format!(
-                "exploratory, as every process has a speed of its own: each program was started {started}, and a verdict takes \
-                 {LEAST} starts (more time: --budget)"
-            )
-        } else if pairs < runs {
-            format!(
-                "{pairs} of {runs} runs have `{}` as a positive number beside the reference's",
-                self.wanted.name
-            )
-        } else {
-            let pairs = counted(pairs, "pair");
-            format!("{pairs} of runs: fewer than {LEAST} cannot show a difference at 5 %")
-        }
-    }
-}
-
-fn not_in_effect(arm: &Arm) -> String {
-    let kind = arm.kind.map_or_else(String::new, |kind| kind.to_string());
-    let is_about_code = arm.runs.iter().any(|run| run.text.is_some());
-    let what = if is_about_code { "code" } else { "memory" };
-    match &arm.coverage {
-        Reading::Known(share) => {
-            let note = arm.runs.last().and_then(|run| run.notes.last());
-            let note = note.map_or_else(String::new, |note| format!(" ({note})"));
-            format!(
-                "did not take effect: {:.1} % of the {what} was on {kind} pages{note}",
-                share.median * 100.0
-            )
-        }
-        Reading::Unread(why) => format!("may not have taken effect: {why}"),
     }
 }
 
 /// Likely, large enough, above the noise of the reference against itself.
-fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict, String) {
+fn difference(interval: Interval, p: f64, noise: f64, rules: Rules) -> (Verdict, Why) {
     let size = interval.center.abs();
-    let smallest = rules.smallest_effect * 100.0;
-    let own = percent(noise);
-    if p > rules.level {
-        return (Verdict::NoDifference, unlikely(interval, p, rules.level));
-    }
-    if size < rules.smallest_effect.ln_1p() {
-        let why = format!("likely, but below the smallest effect of {smallest:.1} %");
-        return (Verdict::NoDifference, why);
-    }
-    if size <= noise {
-        let why = format!("the reference differs from itself by {own:.1} %, which is no less");
-        return (Verdict::NoDifference, why);
-    }
-    let verdict = if interval.center > 0.0 {
-        Verdict::Better
+    let why_not = if p > rules.level {
+        // The interval by itself may say otherwise, as it is asked but one question.
+        Some(match interval.ends {
+            None => Why::StrictLook,
+            Some(_) if interval.holds_zero() => Why::Chance,
+            Some(_) => Why::OneOfMany,
+        })
+    } else if size < rules.smallest_effect.ln_1p() {
+        Some(Why::Small)
     } else {
-        Verdict::Worse
+        (size <= noise).then_some(Why::Noise)
     };
-    let why = format!("likely, above {smallest:.1} %, and above the reference's own {own:.1} %");
-    (verdict, why)
-}
-
-/// Why a difference counts as chance: the interval by itself may say otherwise, as it is asked but one question.
-fn unlikely(interval: Interval, p: f64, level: f64) -> String {
-    if interval.ends.is_none() {
-        return format!(
-            "so few pairs cannot show a difference at the {:.2} % that this look may spend",
-            level * 100.0
-        );
+    match why_not {
+        Some(why) => (Verdict::NoDifference, why),
+        None if interval.center > 0.0 => (Verdict::Better, Why::Clear),
+        None => (Verdict::Worse, Why::Clear),
     }
-    let Some((low, high)) = interval.ends.filter(|_| interval.holds_zero()) else {
-        return format!(
-            "its interval by itself leaves out none, but of all arms, metrics and looks together one may do so by chance: p is \
-             {p:.4}, and may be {level:.4}"
-        );
-    };
-    let most = percent(low.abs().max(high.abs()));
-    format!("a difference within {most:.1} % cannot be distinguished from chance")
-}
-
-fn percent(log: f64) -> f64 {
-    log.exp_m1() * 100.0
 }
 
 #[cfg(test)]

@@ -132,6 +132,20 @@ pub enum Error {
     /// Slices of one process cannot be made or scored so.
     #[error("in place: {0}")]
     InPlace(String),
+    /// An arm did not get its pages, so that nothing was compared.
+    #[error(
+        "arm {arm} did not take effect: {}{}",
+        .share.map_or("its pages could not be read".to_owned(), |share| format!("{:.1} % of its memory was on them", share * 100.0)),
+        .note.as_ref().map_or(String::new(), |note| format!(" ({note})"))
+    )]
+    NotInEffect {
+        /// The arm.
+        arm: String,
+        /// The share of its memory on its pages; `None` if that could not be read.
+        share: Option<f64>,
+        /// What kept it from them.
+        note: Option<String>,
+    },
     /// A program that was to stay alive ended so early that nothing can be said.
     #[error(
         "the program ended after {blocks} blocks of slices, and fewer than {} can show nothing",

@@ -8,7 +8,7 @@ use regex_lite::Regex;
 use super::{Wanted, text};
 use process::KEPT;
 
-/// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]`.
+/// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND]`.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// Its name and direction.
@@ -24,9 +24,7 @@ pub struct Asked {
 pub enum From {
     /// A file, read after the run.
     File(String),
-    /// `http://HOST[:PORT]/PATH`, asked while the server still runs.
-    Url(String),
-    /// The output of a command of the shell, asked likewise.
+    /// The output of a command of the shell, asked while the program still runs.
     Command(String),
 }
 
@@ -36,7 +34,6 @@ impl From {
         let own = |text: &String| text.replace("{arm}", arm);
         match self {
             Self::File(path) => Self::File(own(path)),
-            Self::Url(url) => Self::Url(own(url)),
             Self::Command(line) => Self::Command(own(line)),
         }
     }
@@ -58,7 +55,6 @@ impl From {
     pub fn text(&self, stop: &dyn Fn() -> bool) -> Result<String, String> {
         match self {
             Self::File(path) => text::of_file(path),
-            Self::Url(url) => text::of_url(url),
             Self::Command(line) => text::of_command(line, stop),
         }
     }
@@ -85,7 +81,11 @@ impl FromStr for Asked {
             match (option, option.strip_prefix("from=")) {
                 ("higher", _) => higher = true,
                 ("lower", _) => higher = false,
-                (_, Some(place)) if place.starts_with("http://") => from = Some(From::Url(place.to_owned())),
+                (_, Some(url)) if url.starts_with("http://") || url.starts_with("https://") => {
+                    return Err(format!(
+                        "from={url}: an address is asked by a command (write from=cmd:curl -s {url})"
+                    ));
+                }
                 (_, Some(place)) => {
                     let command = place.strip_prefix("cmd:").map(str::to_owned);
                     from = Some(command.map_or_else(|| From::File(place.to_owned()), From::Command));
@@ -110,7 +110,7 @@ fn built_in(name: &str) -> Result<Asked, String> {
     let names = || Metric::ALL.map(Metric::name).join(", ");
     let metric = Metric::named(name).ok_or_else(|| {
         format!(
-            "`{name}` is not a metric (write {}, or NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND])",
+            "`{name}` is not a metric (write {}, or NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND])",
             names()
         )
     })?;
@@ -193,6 +193,10 @@ mod tests {
             ("speed", "wall, cpu"),
             ("wall=x", "`wall` cannot"),
             ("x=(", "regular expression"),
+            (
+                "x=[0-9]+,from=http://localhost/x",
+                "from=cmd:curl -s http://localhost/x",
+            ),
         ] {
             let error = text.parse::<Asked>().expect_err(text);
             assert!(error.contains(part), "{error}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use model::Bytes;
-use model::compare::{Loads, Method, Order};
+use model::compare::{Because, Loads, Method, Order};
 
 use crate::flip::Span;
 use crate::live::Server;
@@ -101,7 +101,7 @@ impl Task {
 
 impl Request {
     /// The experiment.
-    pub(crate) fn spec(&self, method: Method, reason: String, arms: Vec<Named>) -> Spec {
+    pub(crate) fn spec(&self, method: Method, reason: Because, arms: Vec<Named>) -> Spec {
         Spec {
             program: self.task.words(),
             method,

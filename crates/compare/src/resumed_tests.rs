@@ -49,7 +49,7 @@ fn session(spec: &Spec, executor: &mut Simulated, log: &mut Log) -> model::compa
         ..spec.clone()
     };
     let done = log.runs.clone();
-    let (compare, _) = run(&spec, done, executor, log, &mut ()).expect("simulated");
+    let (compare, _) = run(&spec, done, executor, log, &()).expect("simulated");
     compare
 }
 
@@ -146,7 +146,7 @@ fn warming_up_takes_half_of_the_time_at_most_and_that_is_told() {
         ..spec(Metric::Cpu, 1)
     };
     let mut executor = Simulated::new(&[1.0, 1.0], &KINDS, 1);
-    let (compare, warnings) = run(&spec, Vec::new(), &mut executor, &mut (), &mut ()).expect("simulated");
+    let (compare, warnings) = run(&spec, Vec::new(), &mut executor, &mut (), &()).expect("simulated");
     assert!(
         (1..1000).contains(&compare.design.warm_up),
         "{}",

@@ -4,13 +4,13 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use model::compare::{Method, Metric, Order, Run};
-use model::{Backing, Bytes, PageKind};
+use model::compare::{Because, Method, Metric, Order, Run};
+use model::{Backing, Bytes, PageKind, Progress};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::experiment::bare_run;
-use super::{Error, Executor, Named, Spec, Wanted};
+use super::{Around, Error, Event, Executor, Named, Shortage, Spec, Wanted};
 
 /// Thirty blocks of arms that are named after their page kinds.
 pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
@@ -23,7 +23,7 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
     Spec {
         program: vec!["made".to_owned()],
         method,
-        reason: String::new(),
+        reason: Because::Asked,
         in_place: None,
         arms: kinds.iter().map(named).collect(),
         wanted: vec![wanted],
@@ -62,8 +62,35 @@ pub(crate) struct Simulated {
     pub(crate) made: Vec<usize>,
     clock: Duration,
     pub(crate) interrupted_after: usize,
-    /// What a verdict takes, if that was said to be more than there is.
+}
+
+/// What was reported.
+#[derive(Default)]
+pub(crate) struct Told {
+    /// What a verdict takes, if that is more time than there is.
     pub(crate) least: Cell<Option<Duration>>,
+    /// How often a program did not end in time.
+    pub(crate) still_runs: Cell<u32>,
+}
+
+impl Around for Told {
+    fn report(&self, event: &Event<'_>) {
+        match event {
+            Event::ShortTime { least, .. } => self.least.set(Some(*least)),
+            Event::StillRuns(_) => self.still_runs.set(self.still_runs.get() + 1),
+            _ => {}
+        }
+    }
+
+    fn progress(&self) -> Box<dyn Progress> {
+        Box::new(())
+    }
+
+    fn borrow(&self, _: &[(PageKind, Bytes)]) -> Vec<Shortage> {
+        Vec::new()
+    }
+
+    fn give_back(&self) {}
 }
 
 impl Simulated {
@@ -79,7 +106,6 @@ impl Simulated {
             made: Vec::new(),
             clock: Duration::ZERO,
             interrupted_after: usize::MAX,
-            least: Cell::new(None),
         }
     }
 }
@@ -102,10 +128,6 @@ impl Executor for Simulated {
 
     fn elapsed(&self) -> Duration {
         self.clock
-    }
-
-    fn is_short(&self, least: Duration) {
-        self.least.set(Some(least));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::compare::{InPlace, Loads, Looks, Method, Order, Run, Spent};
+use model::compare::{Because, InPlace, Loads, Looks, Method, Order, Run, Spent};
 use model::{Backing, PageKind, Reading, Unread};
 
 use super::Error;
@@ -32,8 +32,6 @@ pub trait Executor {
     }
     /// How long it has been at work.
     fn elapsed(&self) -> Duration;
-    /// The time for all runs is not enough for a verdict, which takes `least`.
-    fn is_short(&self, _least: Duration) {}
     /// Why its runs lack hardware counters, or what those leave out.
     fn pmu_note(&self) -> Option<String> {
         None
@@ -93,8 +91,8 @@ pub struct Spec {
     pub program: Vec<String>,
     /// How arms take turns: what the executor does, for the record.
     pub method: Method,
-    /// Why this way, in a sentence.
-    pub reason: String,
+    /// Why this way.
+    pub reason: Because,
     /// The process and its slices, where pages change in place; for the record.
     pub in_place: Option<InPlace>,
     /// The arms, the reference first.

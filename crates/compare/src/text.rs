@@ -1,18 +1,13 @@
 //! Texts that metrics are looked for in, beside a program's own output. None of them is waited for without end.
 
-use std::io::{Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use host::Input;
-use model::Bytes;
 
 use super::live::{Arm, command};
 
-/// What does not answer for this long will not: a server, and a command that asks one.
+/// A command that does not answer for this long will not.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The most that is read of an answer.
-const MOST: Bytes = Bytes::mib(16);
 
 /// A file's text. A pipe or a device is no file of results: reading it may have no end.
 pub(crate) fn of_file(path: &str) -> Result<String, String> {
@@ -49,87 +44,13 @@ fn of_command_within(line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Res
     ))
 }
 
-/// What a server answers to a GET, by HTTP 1.0, which has neither chunks nor connections that stay open.
-pub(crate) fn of_url(url: &str) -> Result<String, String> {
-    let rest = url
-        .strip_prefix("http://")
-        .ok_or_else(|| format!("{url}: write http://HOST[:PORT]/PATH"))?;
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    let address = if host.contains(':') {
-        host.to_owned()
-    } else {
-        format!("{host}:80")
-    };
-    let answer = ask(&address, &format!("GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n"));
-    let answer = answer.map_err(|error| format!("{url}: {error}"))?;
-    body(url, &answer)
-}
-
-/// The body of an answer.
-pub(crate) fn body(url: &str, answer: &str) -> Result<String, String> {
-    let (head, body) = answer
-        .split_once("\r\n\r\n")
-        .ok_or_else(|| format!("{url}: no answer by HTTP"))?;
-    match head.split_whitespace().nth(1) {
-        Some("200") => Ok(body.to_owned()),
-        _ => Err(format!("{url}: {}", head.lines().next().unwrap_or_default())),
-    }
-}
-
-fn ask(address: &str, question: &str) -> std::io::Result<String> {
-    let nowhere = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    let place = address.to_socket_addrs()?.next().ok_or_else(nowhere)?;
-    let until = Instant::now() + TIMEOUT;
-    let mut stream = TcpStream::connect_timeout(&place, TIMEOUT)?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    stream.write_all(question.as_bytes())?;
-    let mut answer = Vec::new();
-    let mut piece = [0; 1 << 16];
-    // One that answers a byte at a time is no answer either.
-    loop {
-        if answer.len() as u64 > MOST.0 {
-            return Err(std::io::Error::other(format!("its answer is larger than {MOST}")));
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(std::io::ErrorKind::TimedOut.into());
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut piece) {
-            Ok(0) => break,
-            Ok(read) => answer.extend_from_slice(&piece[..read]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(String::from_utf8_lossy(&answer).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{of_command, of_command_within, of_file, of_url};
-    use std::io::{Read, Write};
+    use super::{of_command, of_command_within, of_file};
     use std::time::Duration;
 
     #[test]
-    fn a_url_gives_the_body_of_its_answer_and_errors_name_the_place() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let server = std::thread::spawn(move || {
-            for answer in [
-                "HTTP/1.0 200 OK\r\nA: b\r\n\r\nrequests 42\n",
-                "HTTP/1.0 404 Not Found\r\n\r\n",
-            ] {
-                let (mut stream, _) = listener.accept().expect("a question");
-                let mut question = [0; 512];
-                let _ = stream.read(&mut question);
-                stream.write_all(answer.as_bytes()).expect("an answer");
-            }
-        });
-        let url = format!("http://127.0.0.1:{port}/metrics");
-        assert_eq!(of_url(&url), Ok("requests 42\n".to_owned()));
-        assert!(of_url(&url).expect_err("404").contains("404 Not Found"));
-        server.join().expect("ended");
+    fn errors_name_the_place() {
         assert!(
             of_command("echo why >&2; exit 3", &|| false)
                 .expect_err("fails")
@@ -169,19 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_end_is_given_up_and_of_an_output_without_end_the_last_part_is_searched() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        let server = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().expect("a question");
-            let mut sent = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\n");
-            while sent.is_ok() {
-                sent = stream.write_all(&[b'x'; 1 << 16]);
-            }
-        });
-        let why = of_url(&format!("http://127.0.0.1:{port}/")).expect_err("endless");
-        assert!(why.ends_with("its answer is larger than 16M"), "{why}");
-        server.join().expect("ended");
+    fn of_an_output_without_end_the_last_part_is_searched() {
         let long = of_command("echo first 1; head -c 40000000 /dev/zero; echo last 2", &|| false).expect("an output");
         let find =
             |name: &str| super::super::metric::find(&format!("{name} ([0-9])").parse().expect("a pattern"), &long);

@@ -3,9 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// CPU (or node) numbers in ascending order, each once. Text and JSON have the kernel's list form, `0-3,8`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuList(Vec<u32>);
@@ -90,33 +87,11 @@ impl fmt::Display for CpuList {
     }
 }
 
-impl Serialize for CpuList {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for CpuList {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for CpuList {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "CpuList".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$",
-            "description": "numbers and ranges as the kernel writes them: 0-3,8"
-        })
-    }
-}
+model::as_text!(CpuList, {
+    "type": "string",
+    "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$",
+    "description": "numbers and ranges as the kernel writes them: 0-3,8"
+});
 
 #[cfg(test)]
 mod tests {

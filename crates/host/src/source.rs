@@ -270,6 +270,15 @@ impl Source {
         names
     }
 
+    /// Every process, in ascending order.
+    pub fn pids(&self) -> Reading<Vec<u32>> {
+        self.list("/proc").map(|names| {
+            let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+            pids.sort_unstable();
+            pids
+        })
+    }
+
     fn names(&self, path: &str) -> Reading<Vec<String>> {
         let names = match &*self.root {
             Root::Live => match synthetic::list(path) {

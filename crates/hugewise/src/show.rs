@@ -1,5 +1,7 @@
 //! Results that can be shown: each says what its tables and charts are, and every form follows from that.
 
+mod format;
+
 use std::io::{self, Write};
 
 use model::Envelope;
@@ -7,7 +9,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cli::typed::Format;
+use crate::cli::typed::Global;
 use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
 use crate::render::layout;
@@ -20,24 +22,12 @@ use crate::render::sheet::Sheet;
 use crate::render::table::Lines;
 use crate::render::{provenance, terminal};
 use crate::results::Doctor;
+pub use format::{CHARTS, Format, TABLES};
 
 /// The longest lines of prose.
 const READABLE: u16 = 100;
 /// The longest lines above a picture.
 const PICTURE: usize = 130;
-
-/// Forms of results without charts.
-pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
-/// Forms of results with charts.
-pub const CHARTS: [Format; 7] = [
-    Format::Text,
-    Format::Json,
-    Format::Csv,
-    Format::Markdown,
-    Format::Svg,
-    Format::Png,
-    Format::Html,
-];
 
 /// A result that can be shown in every form it has.
 pub trait Show: Serialize + DeserializeOwned + JsonSchema {
@@ -46,7 +36,7 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     /// The version of its shape.
     const VERSION: u32 = 2;
     /// The forms it has.
-    const FORMS: &'static [Format];
+    const FORMS: &'static [Format] = &TABLES;
 
     /// One line on what it is.
     fn title(&self) -> String;
@@ -106,9 +96,28 @@ pub enum Block {
     Figure(Figure),
 }
 
+/// The format of a result that is asked for, if it is one of those `known`.
+///
+/// # Errors
+/// If it is not, with those that the result has.
+pub fn form(typed: &Global, usual: Format, known: &[Format]) -> Result<Format, ShowError> {
+    let asked = if typed.json { Some(Format::Json) } else { typed.format };
+    let of_file = || typed.output.as_deref().and_then(Format::of_file);
+    let format = asked.or_else(of_file).unwrap_or(usual);
+    if known.contains(&format) {
+        return Ok(format);
+    }
+    Err(ShowError::NoSuchForm {
+        format: format.name(),
+        known: known.iter().map(|format| format.name()).collect(),
+    })
+}
+
 /// Why a result could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
+    #[error("--format {format}: this result has no such format (write {})", known.join(", "))]
+    NoSuchForm { format: String, known: Vec<String> },
     #[error(transparent)]
     Picture(#[from] PictureError),
     #[error("there is no chart to draw: no point was measured (use --format text to see why)")]

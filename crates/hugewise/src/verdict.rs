@@ -9,25 +9,22 @@ use model::verdict::{Choice, Coverage, Interval, KindSaved, Limits, PoolPages, S
 use model::{PageKind, Reading};
 
 use crate::gain::{Curve, Gain, curves, gains};
-use crate::render;
 use crate::results::Totals;
 
 /// A saving below this many percent is not worth mentioning, even if it is beyond noise.
 const WORTH: f64 = 3.0;
 
-/// The verdict, with its sentences. `latency` is the measurement, or why there is none.
+/// The verdict, without its sentences. `latency` is the measurement, or why there is none.
 pub fn verdict(latency: Result<&Latency, &str>, snapshot: &Snapshot, totals: Option<&Totals>) -> Verdict {
     let (saving, choice) = match latency {
         Ok(latency) => measured(latency),
         Err(why) => (Saving::NotMeasured { why: why.to_owned() }, Choice::Unknown),
     };
-    let limits = limits(snapshot, totals);
-    let sentences = render::verdict::sentences(&saving, &choice, &limits).to_vec();
     Verdict {
         saving,
         choice,
-        limits,
-        sentences,
+        limits: limits(snapshot, totals),
+        sentences: Vec::new(),
     }
 }
 

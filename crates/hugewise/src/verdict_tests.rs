@@ -7,11 +7,21 @@ use model::{Bytes, Cause, PageKind, Reading, Unread};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{ends, surest, verdict};
+use super::{ends, surest};
 use crate::cli::typed::Sort;
 use crate::gain::{curves, gains};
-use crate::results::ProcessList;
+use crate::render::verdict::sentences;
+use crate::results::{ProcessList, Totals};
 use crate::samples::{curve, machine, measured, process_rows, unmeasured, usual};
+
+/// The verdict with its sentences.
+fn verdict(latency: Result<&Latency, &str>, snapshot: &Snapshot, totals: Option<&Totals>) -> Verdict {
+    let verdict = super::verdict(latency, snapshot, totals);
+    Verdict {
+        sentences: sentences(&verdict).to_vec(),
+        ..verdict
+    }
+}
 
 #[test]
 fn a_saving_names_its_working_set_its_kind_and_what_limits_it() {

@@ -1,91 +1,86 @@
-//! The sweep that measurements share: rounds of visits to all open points, in seeded random order, until no visit is due.
+//! The order of a sweep: rounds of visits to all open points, in seeded random order, until a round has none.
 
 use std::time::Duration;
 
 use model::Progress;
 use stats::rounds;
 
-/// Points that are visited in rounds, and what is known of them so far.
-pub(crate) trait Points {
-    /// A visit to be made.
-    type Visit;
-    /// Why the sweep ends early.
-    type Error;
-    /// The user stopped it.
-    const INTERRUPTED: Self::Error;
-
-    /// How many points there are.
-    fn count(&self) -> usize;
-
-    /// Time since some start.
-    fn now(&self) -> Duration;
-
-    /// Does a point take part in the round that begins now, with so much time left?
-    fn is_open(&self, point: usize, round: u32, left: Duration) -> bool;
-
-    /// The visit that a point needs now; `None` where the time left does not suffice.
-    fn next(&self, turn: &Turn<'_>) -> Option<Self::Visit>;
-
-    /// The point in words, for the progress display.
-    fn describe(&self, point: usize) -> String;
-
-    /// Makes the visit and takes in what it gave.
-    fn visit(&mut self, point: usize, visit: Self::Visit, stop: &dyn Fn() -> bool) -> Result<(), Self::Error>;
+/// Rounds of visits to points that are known by number.
+pub(crate) struct Rounds {
+    points: usize,
+    seed: u64,
+    budget: Duration,
+    end: Duration,
+    /// Rounds that were begun, and the points of the last one in the order of their visits.
+    begun: u32,
+    order: Vec<usize>,
+    /// Turns and visits of that round so far.
+    turns: usize,
+    visits: u32,
 }
 
 /// A point's turn in a round.
-pub(crate) struct Turn<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) point: usize,
     /// Rounds before this one.
     pub(crate) round: u32,
-    /// The points of this round in the order of their visits, and the place of this one.
-    pub(crate) order: &'a [usize],
+    /// Turns before this one in its round.
     pub(crate) place: usize,
     /// Time left for everything.
     pub(crate) left: Duration,
 }
 
-impl Turn<'_> {
-    /// The point itself.
-    pub(crate) fn point(&self) -> usize {
-        self.order[self.place]
+impl Rounds {
+    pub(crate) fn new(points: usize, seed: u64, budget: Duration, now: Duration) -> Self {
+        Self {
+            points,
+            seed,
+            budget,
+            end: now + budget,
+            begun: 0,
+            order: Vec::new(),
+            turns: 0,
+            visits: 0,
+        }
     }
-}
 
-/// Runs rounds and returns how many there were. `stop` is asked before each visit.
-pub(crate) fn run<P: Points>(
-    points: &mut P,
-    budget: Duration,
-    seed: u64,
-    progress: &mut dyn Progress,
-    stop: &dyn Fn() -> bool,
-) -> Result<u32, P::Error> {
-    let end = points.now() + budget;
-    let mut round = 0;
-    loop {
-        let left = end.saturating_sub(points.now());
-        let mut order = rounds::order(points.count(), seed, round);
-        order.retain(|&point| points.is_open(point, round, left));
-        let mut visits = 0;
-        for place in 0..order.len() {
-            if stop() {
-                return Err(P::INTERRUPTED);
+    /// The next turn; `None` after a round without a visit. Where it begins a round, `is_open` says of each point whether it takes
+    /// part, given the number of the round and the time left.
+    pub(crate) fn next(&mut self, now: Duration, is_open: impl Fn(usize, u32, Duration) -> bool) -> Option<Turn> {
+        let left = self.end.saturating_sub(now);
+        if self.turns == self.order.len() {
+            if self.begun > 0 && self.visits == 0 {
+                return None;
             }
-            let left = end.saturating_sub(points.now());
-            let turn = Turn {
-                round,
-                order: &order,
-                place,
-                left,
-            };
-            let Some(visit) = points.next(&turn) else { continue };
-            let done = 1.0 - left.as_secs_f64() / budget.as_secs_f64().max(1e-9);
-            progress.step(done, left, &points.describe(turn.point()));
-            points.visit(turn.point(), visit, stop)?;
-            visits += 1;
+            self.order = rounds::order(self.points, self.seed, self.begun);
+            self.order.retain(|&point| is_open(point, self.begun, left));
+            (self.begun, self.turns, self.visits) = (self.begun + 1, 0, 0);
         }
-        if visits == 0 {
-            return Ok(round);
-        }
-        round += 1;
+        let turn = Turn {
+            point: *self.order.get(self.turns)?,
+            round: self.begun - 1,
+            place: self.turns,
+            left,
+        };
+        self.turns += 1;
+        Some(turn)
+    }
+
+    /// Shows that the point of a turn is visited now. A turn without a visit is one that its point let pass.
+    pub(crate) fn visit(&mut self, turn: &Turn, progress: &mut dyn Progress, what: &str) {
+        let done = 1.0 - turn.left.as_secs_f64() / self.budget.as_secs_f64().max(1e-9);
+        progress.step(done, turn.left, what);
+        self.visits += 1;
+    }
+
+    /// The points of the round at hand, in the order of their turns.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Rounds with visits, once there is no turn left.
+    pub(crate) fn done(&self) -> u32 {
+        self.begun.saturating_sub(1)
     }
 }

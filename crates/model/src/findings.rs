@@ -122,25 +122,7 @@ impl fmt::Display for Proof {
     }
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
-    }
-}
-
-impl fmt::Display for Confidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        })
-    }
-}
+crate::as_text::shown_by_name!(Severity, Confidence);
 
 /// Why a word is no severity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

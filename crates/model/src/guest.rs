@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::latency::Point;
 use crate::{Bytes, Estimate, PageKind, Reading};
@@ -58,29 +58,7 @@ impl FromStr for GuestPage {
     }
 }
 
-impl Serialize for GuestPage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for GuestPage {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for GuestPage {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "GuestPage".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "enum": ["4K", "2M", "1G"]})
-    }
-}
+crate::as_text!(GuestPage, {"type": "string", "enum": ["4K", "2M", "1G"]});
 
 /// The whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::{Backing, Bytes, Estimate, PageKind};
 
@@ -20,20 +20,6 @@ pub enum Pattern {
     /// Ascending addresses that far apart: what prefetchers like.
     Stride(Bytes),
 }
-
-/// A pattern's name and one sentence on it, for help texts and reports.
-pub const PATTERNS: [(&str, &str); 4] = [
-    ("random-line", "every cache line once, in random order"),
-    (
-        "line-per-page",
-        "one line of every base page, in random order: TLB-bound",
-    ),
-    (
-        "page-random",
-        "pages in sequence, random lines inside: hardly any translation",
-    ),
-    ("stride-SIZE", "ascending addresses SIZE apart, such as stride-256B"),
-];
 
 /// Why a pattern could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,29 +62,7 @@ impl FromStr for Pattern {
     }
 }
 
-impl Serialize for Pattern {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Pattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Pattern".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": "^(random-line|line-per-page|page-random|stride-[0-9]+[BKMGT])$"})
-    }
-}
+crate::as_text!(Pattern, {"type": "string", "pattern": "^(random-line|line-per-page|page-random|stride-[0-9]+[BKMGT])$"});
 
 /// What one step of the chase does to the line it visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -111,14 +75,7 @@ pub enum Access {
     Write,
 }
 
-impl fmt::Display for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        })
-    }
-}
+crate::as_text::shown_by_name!(Access);
 
 /// The whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

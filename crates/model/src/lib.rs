@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod address;
+mod as_text;
 mod backing;
 mod bytes;
 pub mod collapse;

@@ -3,9 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::Bytes;
 
 /// What can back a piece of memory, in the field's own words: `base`, `thp`, `mthp-64K`, `hugetlb-2M`.
@@ -91,33 +88,11 @@ impl FromStr for PageKind {
     }
 }
 
-impl Serialize for PageKind {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PageKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for PageKind {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "PageKind".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "pattern": "^(base|thp|(mthp|hugetlb)-[0-9]+[KMG])$",
-            "description": "base, thp, mthp-SIZE or hugetlb-SIZE"
-        })
-    }
-}
+crate::as_text!(PageKind, {
+    "type": "string",
+    "pattern": "^(base|thp|(mthp|hugetlb)-[0-9]+[KMG])$",
+    "description": "base, thp, mthp-SIZE or hugetlb-SIZE"
+});
 
 #[cfg(test)]
 mod tests {

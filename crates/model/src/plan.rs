@@ -221,30 +221,7 @@ impl Value {
     }
 }
 
-impl Layer {
-    /// Its name, as JSON has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Runtime => "runtime",
-            Self::Boot => "boot",
-            Self::Persistence => "persistence",
-            Self::Limits => "limits",
-            Self::Groups => "groups",
-            Self::Cgroup => "cgroup",
-            Self::Mount => "mount",
-            Self::Application => "application",
-            Self::Hypervisor => "hypervisor",
-            Self::Kubernetes => "kubernetes",
-            Self::Windows => "windows",
-        }
-    }
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
+crate::as_text::shown_by_name!(Layer);
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -45,18 +45,7 @@ pub enum Cause {
     Failed,
 }
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Absent => "absent",
-            Self::Denied => "denied",
-            Self::Garbled => "garbled",
-            Self::Masked => "masked",
-            Self::Timeout => "timeout",
-            Self::Failed => "failed",
-        })
-    }
-}
+crate::as_text::shown_by_name!(Cause);
 
 impl Unread {
     /// A reason, its place, and what is wrong there.

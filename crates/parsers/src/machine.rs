@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use host::processes::{Limits, ListOptions, ThpByStart};
+use host::processes::{Limits, ThpByStart};
 use host::{Evidence, Node, Snapshot, Source, Tree};
 
 /// Machines with processes, virtual machines, containers and configuration files in them.
@@ -89,8 +89,8 @@ pub(crate) fn machine(bytes: &[u8]) {
     let evidence = Evidence::gather(&source);
     let _ = doctor::judge(&evidence);
     let _ = host::vms::list(&source);
-    let processes = host::processes::list(&source, &ListOptions::default());
-    for process in processes.known().into_iter().flat_map(|all| &all.rows).take(4) {
+    let processes = host::processes::list(&source);
+    for process in processes.known().into_iter().flatten().take(4) {
         let mappings = host::processes::mappings(&source, process.pid);
         let mappings = mappings.known().map(Vec::as_slice).unwrap_or_default();
         let mut thp = ThpByStart::default();

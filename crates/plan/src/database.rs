@@ -5,18 +5,13 @@ use model::{Bytes, Reading};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
-use super::goal::{DatabaseGoal, Goal, OracleGoal};
+use super::goal::{DatabaseGoal, OracleGoal};
 use super::limits::{Shared, shared};
-use super::{Need, PlanningError, cgroup, thp};
+use super::{Need, cgroup, thp};
 
 /// `huge_pages = on`: no start without the pool, instead of a silent fall-back.
-pub(super) fn postgres(
-    drafts: &mut Drafts<'_>,
-    goal: &Goal,
-    database: &DatabaseGoal,
-    needs: &[Need],
-) -> Result<(), PlanningError> {
-    must_be_there(drafts, goal, &database.file)?;
+pub(super) fn postgres(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) -> Result<(), String> {
+    must_be_there(drafts, &database.file)?;
     let over = host::programs::auto_conf(&database.file, &drafts.host.text(&database.file));
     let overriding = drafts.host.text(&over);
     let mut lines = vec![("huge_pages", "on".to_owned())];
@@ -54,13 +49,8 @@ pub(super) fn postgres(
 }
 
 /// `large-pages` in `[mysqld]`, and what shmget(SHM_HUGETLB) asks for.
-pub(super) fn innodb(
-    drafts: &mut Drafts<'_>,
-    goal: &Goal,
-    database: &DatabaseGoal,
-    needs: &[Need],
-) -> Result<(), PlanningError> {
-    must_be_there(drafts, goal, &database.file)?;
+pub(super) fn innodb(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) -> Result<(), String> {
+    must_be_there(drafts, &database.file)?;
     let is_it = |found: &str| sets(found, "large-pages") || sets(found, "large_pages");
     let draft = drafts.edit(Layer::Application, "my-cnf", &database.file, |text| {
         with_line_in(text, "[mysqld]", "large-pages", is_it)
@@ -72,11 +62,7 @@ pub(super) fn innodb(
             .restart(restart(database)),
     );
     limits(drafts, database, needs);
-    shared(
-        drafts,
-        goal,
-        &sharer(&database.user, database.service.as_deref(), needs),
-    )
+    shared(drafts, &sharer(&database.user, database.service.as_deref(), needs))
 }
 
 fn restart(database: &DatabaseGoal) -> String {
@@ -93,12 +79,7 @@ fn limits(drafts: &mut Drafts<'_>, database: &DatabaseGoal, needs: &[Need]) {
 }
 
 /// `use_large_pages=ONLY` without automatic memory management, and what shmget(SHM_HUGETLB) asks for.
-pub(super) fn oracle(
-    drafts: &mut Drafts<'_>,
-    goal: &Goal,
-    oracle: &OracleGoal,
-    needs: &[Need],
-) -> Result<(), PlanningError> {
+pub(super) fn oracle(drafts: &mut Drafts<'_>, oracle: &OracleGoal, needs: &[Need]) -> Result<(), String> {
     let text = format!(
         "ALTER SYSTEM SET use_large_pages=ONLY SCOPE=SPFILE;\nALTER SYSTEM SET memory_target=0 SCOPE=SPFILE;\n\
          ALTER SYSTEM SET sga_target={} SCOPE=SPFILE;",
@@ -111,16 +92,15 @@ pub(super) fn oracle(
             .source("Oracle Database Administrator's Reference for Linux; MOS 749851.1")
             .restart("the instances"),
     );
-    shared(drafts, goal, &sharer(&oracle.user, None, needs))
+    shared(drafts, &sharer(&oracle.user, None, needs))
 }
 
 /// No THP for all memory: after a fork each first write would copy a huge page.
-pub(super) fn redis(drafts: &mut Drafts<'_>, goal: &Goal) -> Result<(), PlanningError> {
+pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
         Some("always") => thp::set(
             drafts,
-            goal,
             "enabled",
             "madvise",
             "Redis forks to save: each first write then copies a whole page",
@@ -153,13 +133,10 @@ fn sharer<'g>(user: &'g str, service: Option<&'g str>, needs: &[Need]) -> Shared
     }
 }
 
-fn must_be_there(drafts: &Drafts<'_>, goal: &Goal, file: &str) -> Result<(), PlanningError> {
+fn must_be_there(drafts: &Drafts<'_>, file: &str) -> Result<(), String> {
     match drafts.host.file(file) {
         Reading::Known(Value::Text(_)) => Ok(()),
-        Reading::Known(_) => Err(PlanningError::new(
-            goal,
-            format!("{file} is not there (name the server's configuration file)"),
-        )),
-        Reading::Unread(why) => Err(PlanningError::new(goal, format!("{why} (try with sudo)"))),
+        Reading::Known(_) => Err(format!("{file} is not there (name the server's configuration file)")),
+        Reading::Unread(why) => Err(format!("{why} (try with sudo)")),
     }
 }

@@ -4,9 +4,9 @@ use model::Bytes;
 use model::plan::Layer;
 
 use super::draft::{Draft, Drafts};
-use super::goal::{Goal, JvmGoal, JvmKind, JvmPages};
+use super::goal::{JvmGoal, JvmKind, JvmPages};
 use super::limits::{Shared, shared};
-use super::{Host, Need, PlanningError, cgroup, mounts, thp};
+use super::{Host, Need, cgroup, mounts, thp};
 
 /// Where JRockit looks for its pages, as the ESX large-page paper has it.
 const JROCKIT_MOUNT: &str = "/mnt/hugepages";
@@ -54,10 +54,10 @@ impl JvmKind {
 }
 
 /// Drafts everything but the pool.
-pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, needs: &[Need]) -> Result<(), PlanningError> {
+pub(super) fn draft(drafts: &mut Drafts<'_>, jvm: &JvmGoal, needs: &[Need]) -> Result<(), String> {
     let kind = jvm.kind_on(drafts.host);
     if jvm.pages == JvmPages::Thp {
-        return transparent(drafts, goal, jvm, kind);
+        return transparent(drafts, jvm, kind);
     }
     let bytes = needs
         .iter()
@@ -75,7 +75,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, needs: 
             mounts::mount(drafts, JROCKIT_MOUNT, drafts.host.default_page(), gid);
             drafts.note("the ESX paper makes the mount writable for all (chmod 777): a group is enough");
         }
-        kind if kind.takes_shm() => shared(drafts, goal, &user)?,
+        kind if kind.takes_shm() => shared(drafts, &user)?,
         _ => differences(drafts, &user),
     }
     if let Some(service) = &jvm.service {
@@ -108,12 +108,9 @@ fn differences(drafts: &mut Drafts<'_>, user: &Shared<'_>) {
     );
 }
 
-fn transparent(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, kind: JvmKind) -> Result<(), PlanningError> {
+fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<(), String> {
     if kind != JvmKind::HotSpot {
-        return Err(PlanningError::new(
-            goal,
-            "only HotSpot requests THP (leave out pages=thp)",
-        ));
+        return Err("only HotSpot requests THP (leave out pages=thp)".to_owned());
     }
     let policy = drafts.host.snapshot.thp.known().and_then(|thp| thp.enabled.known());
     match policy.map(|choice| choice.chosen.as_str()) {
@@ -123,14 +120,13 @@ fn transparent(drafts: &mut Drafts<'_>, goal: &Goal, jvm: &JvmGoal, kind: JvmKin
         ),
         _ => thp::set(
             drafts,
-            goal,
             "enabled",
             "madvise",
             "the JVM advises its memory with madvise; no other memory gets huge pages",
         )?,
     }
     if jvm.collector.as_deref() == Some("zgc") {
-        thp::set(drafts, goal, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;
+        thp::set(drafts, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;
     }
     instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
     Ok(())

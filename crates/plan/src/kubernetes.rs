@@ -6,14 +6,14 @@ use model::Bytes;
 use model::plan::Layer;
 
 use super::draft::{Draft, Drafts};
-use super::goal::{Goal, PoolGoal};
-use super::{PlanningError, mounts};
+use super::goal::PoolGoal;
+use super::mounts;
 
 const SOURCE: &str = "Kubernetes documentation, Manage HugePages";
 
 /// Drafts everything but the pool.
-pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, pool: &PoolGoal) -> Result<(), PlanningError> {
-    mounts::draft(drafts, goal, pool)?;
+pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), String> {
+    mounts::draft(drafts, pool)?;
     let kubelet = Draft::instruction(Layer::Kubernetes, "kubelet", "this node", "systemctl restart kubelet");
     let why = "the kubelet counts pages when it starts, and keeps the cgroup limits of that moment";
     drafts.add(kubelet.why(why).source(SOURCE).restart("kubelet"));

@@ -88,21 +88,28 @@ impl PlanningError {
 pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
     let mut drafts = Drafts::new(host);
     pools::draft(&mut drafts, wanted)?;
-    for Wanted { goal, needs } in wanted {
-        match &goal.want {
-            Want::Pool(pool) => mounts::draft(&mut drafts, goal, pool)?,
-            Want::Thp(thp) => thp::draft(&mut drafts, goal, thp)?,
-            Want::Jvm(jvm) => java::draft(&mut drafts, goal, jvm, needs)?,
-            Want::Postgres(database) => database::postgres(&mut drafts, goal, database, needs)?,
-            Want::Innodb(database) => database::innodb(&mut drafts, goal, database, needs)?,
-            Want::Oracle(oracle) => database::oracle(&mut drafts, goal, oracle, needs)?,
-            Want::Redis => database::redis(&mut drafts, goal)?,
-            Want::Vm(vm) => guests::draft(&mut drafts, goal, vm),
-            Want::Kubernetes(pool) => kubernetes::draft(&mut drafts, goal, pool)?,
-            Want::Windows(user) => windows::draft(&mut drafts, user),
-        }
+    for wanted in wanted {
+        let drafted = own(&mut drafts, wanted);
+        drafted.map_err(|why| PlanningError::new(&wanted.goal, why))?;
     }
     let plan = drafts.finish(wanted.iter().map(|wanted| wanted.goal.text.clone()).collect());
     plan.check()?;
     Ok(plan)
+}
+
+/// What one goal wants beside pools; or what stands in its way, and what to do.
+fn own(drafts: &mut Drafts<'_>, Wanted { goal, needs }: &Wanted) -> Result<(), String> {
+    match &goal.want {
+        Want::Pool(pool) => mounts::draft(drafts, pool)?,
+        Want::Thp(thp) => thp::draft(drafts, thp)?,
+        Want::Jvm(jvm) => java::draft(drafts, jvm, needs)?,
+        Want::Postgres(database) => database::postgres(drafts, database, needs)?,
+        Want::Innodb(database) => database::innodb(drafts, database, needs)?,
+        Want::Oracle(oracle) => database::oracle(drafts, oracle, needs)?,
+        Want::Redis => database::redis(drafts)?,
+        Want::Vm(vm) => guests::draft(drafts, goal, vm),
+        Want::Kubernetes(pool) => kubernetes::draft(drafts, pool)?,
+        Want::Windows(user) => windows::draft(drafts, user),
+    }
+    Ok(())
 }

@@ -5,10 +5,8 @@ use host::programs::Limit;
 use model::plan::{Layer, Value};
 use model::{Bytes, Reading};
 
-use super::PlanningError;
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
-use super::goal::Goal;
 use super::pools::sysctl;
 
 const LIMITS_D: &str = "/etc/security/limits.d/60-hugewise.conf";
@@ -25,9 +23,9 @@ pub(super) struct Shared<'g> {
 }
 
 /// Everything that shmget(SHM_HUGETLB) asks for.
-pub(super) fn shared(drafts: &mut Drafts<'_>, goal: &Goal, shared: &Shared<'_>) -> Result<(), PlanningError> {
+pub(super) fn shared(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(), String> {
     segments(drafts, shared.bytes);
-    group(drafts, goal, shared)?;
+    group(drafts, shared)?;
     memlock(drafts, shared);
     Ok(())
 }
@@ -78,15 +76,13 @@ fn raise(drafts: &mut Drafts<'_>, name: &str, least: u64, wanted: u64, why: &str
     sysctl(drafts, name, &value, why);
 }
 
-fn group(drafts: &mut Drafts<'_>, goal: &Goal, shared: &Shared<'_>) -> Result<(), PlanningError> {
+fn group(drafts: &mut Drafts<'_>, shared: &Shared<'_>) -> Result<(), String> {
     let host = drafts.host;
     let gid = match (shared.group, shared.user) {
         (Some(group), _) => host
             .group(group)
-            .ok_or_else(|| unknown(goal, "group", group, "groupadd -r"))?,
-        (None, Some(user)) => host
-            .group_of(user)
-            .ok_or_else(|| unknown(goal, "user", user, "useradd -r"))?,
+            .ok_or_else(|| unknown("group", group, "groupadd -r"))?,
+        (None, Some(user)) => host.group_of(user).ok_or_else(|| unknown("user", user, "useradd -r"))?,
         (None, None) => {
             drafts.note("vm.hugetlb_shm_group is not set: say user=NAME or group=NAME (root needs neither)");
             return Ok(());
@@ -99,11 +95,8 @@ fn group(drafts: &mut Drafts<'_>, goal: &Goal, shared: &Shared<'_>) -> Result<()
     Ok(())
 }
 
-fn unknown(goal: &Goal, what: &str, name: &str, command: &str) -> PlanningError {
-    PlanningError::new(
-        goal,
-        format!("there is no {what} {name} in /etc of this machine (first: {command} {name})"),
-    )
+fn unknown(what: &str, name: &str, command: &str) -> String {
+    format!("there is no {what} {name} in /etc of this machine (first: {command} {name})")
 }
 
 fn member(drafts: &mut Drafts<'_>, user: &str, group: &str, gid: u32) {

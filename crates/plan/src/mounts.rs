@@ -4,32 +4,29 @@ use model::Bytes;
 use model::plan::{Layer, mount_unit};
 
 use super::draft::{Draft, Drafts};
-use super::goal::{Goal, PoolGoal};
+use super::goal::PoolGoal;
+use super::limits;
 use super::pools::wants;
-use super::{PlanningError, limits};
 
 const WANTS: &str = "/etc/systemd/system/local-fs.target.d/60-hugewise.conf";
 const SOURCE: &str = "Linux Documentation/admin-guide/mm/hugetlbpage.rst, hugetlbfs";
 
 /// Drafts what a pool's users need beside its pages.
-pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, pool: &PoolGoal) -> Result<(), PlanningError> {
+pub(super) fn draft(drafts: &mut Drafts<'_>, pool: &PoolGoal) -> Result<(), String> {
     let gid = match &pool.group {
         None => None,
-        Some(group) => Some(drafts.host.group(group).ok_or_else(|| {
-            PlanningError::new(
-                goal,
-                format!("there is no group {group} in /etc/group (first: groupadd -r {group})"),
-            )
-        })?),
+        Some(group) => Some(
+            drafts
+                .host
+                .group(group)
+                .ok_or_else(|| format!("there is no group {group} in /etc/group (first: groupadd -r {group})"))?,
+        ),
     };
     match (&pool.mount, &pool.pools[..]) {
         (None, _) => {}
         (Some(at), [(page, _)]) => mount(drafts, at, *page, gid),
         (Some(_), _) => {
-            return Err(PlanningError::new(
-                goal,
-                "a mount has one page size (write a goal for each size)",
-            ));
+            return Err("a mount has one page size (write a goal for each size)".to_owned());
         }
     }
     if let Some(gid) = gid {

@@ -38,27 +38,30 @@ type Place = (Bytes, Option<u32>);
 
 /// Drafts the pools of all goals together.
 pub(super) fn draft(drafts: &mut Drafts<'_>, wanted: &[Wanted]) -> Result<(), PlanningError> {
-    for ((page, node), demand) in demands(wanted) {
+    for (place, demand) in demands(wanted) {
         let Some(goal) = demand.goal else { continue };
-        let Some(pool) = drafts.host.pool(page) else {
-            without_directory(drafts, goal, page, node, &demand)?;
-            continue;
-        };
-        let pages = pages(pool, node, &demand).map_err(|unread| {
-            let why = format!(
-                "how many pages of {} are in use could not be read: {unread}",
-                page.exact()
-            );
-            PlanningError::new(goal, why)
-        })?;
-        check_memory(drafts, goal, page, pages)?;
-        let why = why(pool, &demand, pages);
-        let parts = parts(pool, node, pages).map_err(|why| PlanningError::new(goal, why))?;
-        for (node, pages) in &parts {
-            drafts.add(runtime(pool, *node, *pages, &why).also(others(drafts, page)));
-        }
-        persist(drafts, pool, &parts, pages, &why);
+        pool(drafts, place, &demand).map_err(|why| PlanningError::new(goal, why))?;
     }
+    Ok(())
+}
+
+fn pool(drafts: &mut Drafts<'_>, (page, node): Place, demand: &Demand<'_>) -> Result<(), String> {
+    let Some(pool) = drafts.host.pool(page) else {
+        return without_directory(drafts, page, node, demand);
+    };
+    let pages = pages(pool, node, demand).map_err(|unread| {
+        format!(
+            "how many pages of {} are in use could not be read: {unread}",
+            page.exact()
+        )
+    })?;
+    check_memory(drafts, page, pages)?;
+    let why = why(pool, demand, pages);
+    let parts = parts(pool, node, pages)?;
+    for (node, pages) in &parts {
+        drafts.add(runtime(pool, *node, *pages, &why).also(others(drafts, page)));
+    }
+    persist(drafts, pool, &parts, pages, &why);
     Ok(())
 }
 
@@ -128,14 +131,13 @@ fn why(pool: &Pool, demand: &Demand<'_>, pages: u64) -> String {
     why
 }
 
-fn check_memory(drafts: &mut Drafts<'_>, goal: &Goal, page: Bytes, pages: u64) -> Result<(), PlanningError> {
+fn check_memory(drafts: &mut Drafts<'_>, page: Bytes, pages: u64) -> Result<(), String> {
     let need = Bytes(page.0.saturating_mul(pages));
     let memory = &drafts.host.snapshot.memory;
     let (total, available) = (memory.get("MemTotal"), memory.get("MemAvailable"));
     if let Some(total) = total.known().filter(|total| need >= **total) {
-        return Err(PlanningError::new(
-            goal,
-            format!("it needs {need}, and this machine has {total} in all (request less)"),
+        return Err(format!(
+            "it needs {need}, and this machine has {total} in all (request less)"
         ));
     }
     if let Some(available) = available.known().filter(|available| need > **available) {
@@ -239,11 +241,10 @@ fn others(drafts: &Drafts<'_>, page: Bytes) -> Vec<String> {
 /// A kernel without `/sys/kernel/mm/hugepages` (before 2.6.27) has one pool, of the default size.
 fn without_directory(
     drafts: &mut Drafts<'_>,
-    goal: &Goal,
     page: Bytes,
     node: Option<u32>,
     demand: &Demand<'_>,
-) -> Result<(), PlanningError> {
+) -> Result<(), String> {
     let has_one = drafts
         .host
         .snapshot
@@ -258,10 +259,10 @@ fn without_directory(
             "this kernel has no pool of pages of {} that could be changed (it has {sizes})",
             page.exact()
         );
-        return Err(PlanningError::new(goal, why));
+        return Err(why);
     }
     let pages = demand.total.max(demand.more);
-    check_memory(drafts, goal, page, pages)?;
+    check_memory(drafts, page, pages)?;
     let why = demand.how.join("; ");
     let bytes = Bytes(page.0.saturating_mul(pages));
     let takes = Some(Taken {

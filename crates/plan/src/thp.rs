@@ -5,35 +5,29 @@ use model::{Cause, Reading};
 
 use super::draft::{Draft, Drafts};
 use super::files::with_line;
-use super::goal::{Goal, ThpGoal};
-use super::{PlanningError, limits};
+use super::goal::ThpGoal;
+use super::limits;
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const TMPFILES: &str = "/etc/tmpfiles.d/60-hugewise.conf";
 const SOURCE: &str = "Linux Documentation/admin-guide/mm/transhuge.rst";
 
 /// Drafts the policy.
-pub(super) fn draft(drafts: &mut Drafts<'_>, goal: &Goal, thp: &ThpGoal) -> Result<(), PlanningError> {
+pub(super) fn draft(drafts: &mut Drafts<'_>, thp: &ThpGoal) -> Result<(), String> {
     if let Some(service) = &thp.service {
-        return for_service(drafts, goal, thp, service);
+        return for_service(drafts, thp, service);
     }
     for (name, value) in &thp.settings {
-        set(drafts, goal, name, value, "as the goal says")?;
+        set(drafts, name, value, "as the goal says")?;
     }
     Ok(())
 }
 
 /// One file of the policy, if this kernel has it and offers that value.
-pub(super) fn set(
-    drafts: &mut Drafts<'_>,
-    goal: &Goal,
-    name: &str,
-    value: &str,
-    why: &str,
-) -> Result<(), PlanningError> {
+pub(super) fn set(drafts: &mut Drafts<'_>, name: &str, value: &str, why: &str) -> Result<(), String> {
     let path = format!("{THP}/{name}");
     let line = drafts.host.line(&path);
-    check(goal, &path, value, &line)?;
+    check(&path, value, &line)?;
     let id = format!("thp-{name}");
     let others = others(drafts, name);
     let draft = Draft::setting(Layer::Runtime, &id, path.clone(), Value::Text(value.to_owned()));
@@ -48,11 +42,10 @@ pub(super) fn set(
     Ok(())
 }
 
-fn check(goal: &Goal, path: &str, value: &str, line: &Reading<String>) -> Result<(), PlanningError> {
+fn check(path: &str, value: &str, line: &Reading<String>) -> Result<(), String> {
     match line {
-        Reading::Unread(why) if why.unread == Cause::Absent => Err(PlanningError::new(
-            goal,
-            format!("this kernel has no {path} (see `hugewise doctor` for what it has)"),
+        Reading::Unread(why) if why.unread == Cause::Absent => Err(format!(
+            "this kernel has no {path} (see `hugewise doctor` for what it has)"
         )),
         Reading::Known(line) if line.contains('[') => {
             let offered: Vec<&str> = line
@@ -61,10 +54,7 @@ fn check(goal: &Goal, path: &str, value: &str, line: &Reading<String>) -> Result
                 .collect();
             match offered.contains(&value) {
                 true => Ok(()),
-                false => Err(PlanningError::new(
-                    goal,
-                    format!("{path} does not take `{value}` (write {})", offered.join(", ")),
-                )),
+                false => Err(format!("{path} does not take `{value}` (write {})", offered.join(", "))),
             }
         }
         _ => Ok(()),
@@ -100,18 +90,15 @@ fn persist(drafts: &mut Drafts<'_>, path: &str, value: &str) {
 }
 
 /// `MemoryTHP=` of systemd 260 and later; older ones ignore the line with a warning.
-fn for_service(drafts: &mut Drafts<'_>, goal: &Goal, thp: &ThpGoal, service: &str) -> Result<(), PlanningError> {
+fn for_service(drafts: &mut Drafts<'_>, thp: &ThpGoal, service: &str) -> Result<(), String> {
     let [(name, value)] = &thp.settings[..] else {
-        return Err(PlanningError::new(
-            goal,
-            "a service has one policy of its own (write thp=madvise,service=NAME alone)",
-        ));
+        return Err("a service has one policy of its own (write thp=madvise,service=NAME alone)".to_owned());
     };
     let word = match (name.as_str(), value.as_str()) {
         ("enabled", "never") => "disable",
         ("enabled", "madvise") => "madvise",
         ("enabled", "always") => "system",
-        _ => return Err(PlanningError::new(goal, "a service takes thp=never, madvise or always")),
+        _ => return Err("a service takes thp=never, madvise or always".to_owned()),
     };
     let line = format!("MemoryTHP={word}");
     let why = "a policy for this service only; systemd before 260 does not know it and says so in its log";

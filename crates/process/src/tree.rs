@@ -59,8 +59,7 @@ impl Family {
 /// The same from the parent of every process; `None` if one could not be read.
 fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let names = source.list("/proc").into_result().ok()?;
-    for pid in names.iter().filter_map(|name| name.parse::<u32>().ok()) {
+    for pid in source.pids().into_result().ok()? {
         let parent = match Stat::of(source, pid) {
             Reading::Known(stat) => stat?.parent()?,
             Reading::Unread(why) if why.unread == Cause::Absent => continue,
@@ -82,13 +81,12 @@ fn by_parents(source: &Source, root: u32) -> Option<Vec<u32>> {
 
 /// The members of a process group, those that have ended and wait for their parents among them; `None` if that cannot be read.
 pub fn group(source: &Source, leader: i32) -> Option<BTreeSet<u32>> {
-    let names = source.list("/proc").into_result().ok()?;
-    let pids = names.iter().filter_map(|name| name.parse::<u32>().ok());
     let is_member = |pid: &u32| {
         let stat = Stat::of(source, *pid).into_result().ok().flatten();
         stat.and_then(|stat| stat.group()) == Some(leader)
     };
-    Some(pids.filter(is_member).collect())
+    let pids = source.pids().into_result().ok()?;
+    Some(pids.into_iter().filter(is_member).collect())
 }
 
 /// Those that have this variable (`NAME=VALUE`) since they executed a program, as far as this process may read that.
@@ -98,9 +96,8 @@ pub fn with_variable(source: &Source, variable: &[u8]) -> Vec<u32> {
         let bytes = bytes.unwrap_or_default();
         bytes.split(|byte| *byte == 0).any(|one| one == variable)
     };
-    let names = source.list("/proc").into_result().unwrap_or_default();
-    let pids = names.iter().filter_map(|name| name.parse().ok());
-    pids.filter(has_it).collect()
+    let pids = source.pids().into_result().unwrap_or_default();
+    pids.into_iter().filter(has_it).collect()
 }
 
 /// The children of all its threads; none where the kernel does not list them (CONFIG_PROC_CHILDREN).

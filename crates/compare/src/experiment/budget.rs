@@ -3,31 +3,36 @@
 use std::time::Duration;
 
 use super::{Experiment, looks};
-use crate::Error;
 use crate::looks::LEAST;
 use crate::spec::Executor;
+use crate::{Error, Event};
 
-impl Experiment<'_> {
+impl<E: Executor> Experiment<'_, E> {
     /// Fewer blocks where the time is not enough for all, as the warm-up shows; so looks still come at a third of them.
-    pub(super) fn fit_budget_by_warm_up(&mut self, executor: &impl Executor, before: Duration) {
+    pub(super) fn fit_budget_by_warm_up(&mut self, before: Duration) {
         let arms = self.spec.arms.len() as u32;
         let warm = arms * self.warmed;
         let Some(budget) = self.spec.budget.filter(|_| warm > 0 && !self.is_sliced()) else {
             return;
         };
-        let spent = executor.elapsed();
+        let spent = self.executor.elapsed();
         let block = spent
             .saturating_sub(before)
             .mul_f64(f64::from(arms + 1) / f64::from(warm));
         let least = spent + block * LEAST.saturating_sub(self.whole_blocks());
         if least > budget {
-            executor.is_short(least);
+            self.around.report(&Event::ShortTime {
+                least,
+                budget,
+                is_kept: self.spec.is_budget_kept,
+            });
         }
         self.fit_budget(spent, block, self.least());
     }
 
     /// A time in which not one block could end is said after one run.
-    pub(super) fn must_fit(&self, spent: Duration, before: Duration) -> Result<(), Error> {
+    pub(super) fn must_fit(&self, before: Duration) -> Result<(), Error> {
+        let spent = self.executor.elapsed();
         let budget = self
             .spec
             .budget
@@ -55,8 +60,9 @@ impl Experiment<'_> {
     }
 
     /// Likewise fewer starts, as the first one shows; too few of them for a verdict are an exploration.
-    pub(super) fn fit_budget_by_start(&mut self, spent: Duration, before: Duration) {
+    pub(super) fn fit_budget_by_start(&mut self, before: Duration) {
         if self.is_sliced() {
+            let spent = self.executor.elapsed();
             self.fit_budget(spent, spent.saturating_sub(before), 1);
         }
     }
@@ -72,7 +78,8 @@ impl Experiment<'_> {
         }
     }
 
-    pub(super) fn is_over(&self, spent: Duration) -> bool {
+    pub(super) fn is_over(&self) -> bool {
+        let spent = self.executor.elapsed();
         self.whole_blocks() >= self.least() && self.spec.budget.is_some_and(|budget| spent >= budget)
     }
 }

@@ -1,7 +1,7 @@
 //! A process that runs already is compared with itself, its pages flipped in place.
 
 use host::{Snapshot, Source};
-use model::compare::Method;
+use model::compare::{Because, Method};
 
 use super::{Pair, Whose};
 use crate::around::{Around, Event};
@@ -26,18 +26,16 @@ pub fn compare(
     let words = words(source, pid);
     let identity = identity(request.seed, pid, process.started(), &words);
     log.open(Head::new(identity, pair.names(), request, Method::Flip))?;
-    let reason =
-        "a process that runs already can be compared in place: no restart, the same data at the same addresses";
     let spec = Spec {
         program: words,
         looked: log.looked().to_vec(),
         seed: log.seed(),
         loads: None,
-        ..request.spec(Method::Flip, reason.to_owned(), Vec::new())
+        ..request.spec(Method::Flip, Because::Running, Vec::new())
     };
     let spec = pair.spec(pid, spec);
     let done = log.take_done(&spec);
-    let finished = super::run(&spec, done, pair.plan(), &mut process, log, &mut *around.progress());
+    let finished = super::run(&spec, done, pair.plan(), &mut process, log, around);
     let is_told = finished.compared.is_ok() && matches!(finished.restored, Some(Ok(_)));
     if !is_told {
         let restored = finished.restored.as_ref();

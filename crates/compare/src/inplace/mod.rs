@@ -26,7 +26,7 @@ pub(crate) use self::started::compare as compare_started;
 use super::live::server::Load;
 use super::metric::Asked;
 use super::score::Counter;
-use super::{Error, Executor, Keep, Outcome, Slot, Spec, experiment, judge, live};
+use super::{Around, Error, Executor, Keep, Outcome, Slot, Spec, experiment, judge, live};
 use crate::flip::To;
 use model::Progress;
 
@@ -148,12 +148,12 @@ pub fn run(
     plan: &Plan,
     subject: &mut impl Subject,
     keep: &mut dyn Keep,
-    progress: &mut dyn Progress,
+    around: &dyn Around,
 ) -> Finished {
     let mut executor = InPlace { plan, subject };
     let compared = executor
-        .trial(spec, progress)
-        .and_then(|spec| experiment::run(&spec, done, &mut executor, keep, progress));
+        .trial(spec, &mut *around.progress())
+        .and_then(|spec| experiment::run(&spec, done, &mut executor, keep, around));
     let lives_on = executor.subject.whose() == Whose::Found && !executor.subject.has_ended(Duration::ZERO);
     let restored = lives_on.then(|| executor.subject.restore());
     let left = restored.as_ref().and_then(|restored| restored.as_ref().ok());

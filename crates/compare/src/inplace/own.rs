@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use chase::counters::program::Event;
 use host::processes::status::Status;
 use model::{Cause, Unread};
 use process::tree;
@@ -19,10 +18,11 @@ const MOSTLY: f64 = 0.9;
 
 /// The program, as the machine is set: THP is neither switched off nor advised.
 pub struct Own<'a> {
-    worker: Worker,
+    pub(super) worker: Worker,
     server: Option<Server>,
     stop: &'a dyn Fn() -> bool,
-    pmu_note: Option<String>,
+    /// Why it has no hardware counters, or what they leave out.
+    pub(super) pmu_note: Option<String>,
 }
 
 impl<'a> Own<'a> {
@@ -61,7 +61,7 @@ impl<'a> Own<'a> {
     /// # Errors
     /// If it is spread over several.
     pub fn holder(&self) -> Result<u32, Error> {
-        let family = tree::of(&self.worker.source, self.id());
+        let family = tree::of(&self.worker.source, self.worker.id());
         let unread = |why: Unread| Error::InPlace(format!("where the program's memory is could not be read: {why}"));
         if let Some(why) = family.not_whole {
             return Err(unread(why));
@@ -70,7 +70,7 @@ impl<'a> Own<'a> {
         let sizes: Vec<(u32, u64)> = sizes.collect::<Result<_, _>>().map_err(unread)?;
         let all: u64 = sizes.iter().map(|(_, bytes)| bytes).sum();
         let largest = sizes.iter().max_by_key(|(_, bytes)| *bytes);
-        let (pid, most) = largest.copied().unwrap_or((self.id(), 0));
+        let (pid, most) = largest.copied().unwrap_or((self.worker.id(), 0));
         if most as f64 >= MOSTLY * all as f64 {
             return Ok(pid);
         }
@@ -91,30 +91,6 @@ impl<'a> Own<'a> {
             Err(why) if why.unread == Cause::Absent => Ok(0),
             Err(why) => Err(why),
         }
-    }
-
-    pub(super) fn id(&self) -> u32 {
-        self.worker.id()
-    }
-
-    /// The end of what it wrote so far.
-    pub(super) fn output(&self) -> String {
-        self.worker.process.output()
-    }
-
-    /// What its counters counted since they were last read.
-    pub(super) fn counted(&mut self) -> Vec<(Event, f64)> {
-        self.worker.process.counted()
-    }
-
-    /// Why it has no hardware counters, or what they leave out.
-    pub(super) fn pmu_note(&self) -> Option<String> {
-        self.pmu_note.clone()
-    }
-
-    /// That it has ended, as an error.
-    pub(super) fn gone(&self) -> Error {
-        self.worker.process.gone()
     }
 
     /// Ends it as its user would: by `--stop`, or by a SIGTERM.

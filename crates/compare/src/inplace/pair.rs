@@ -22,10 +22,8 @@ const USED: f64 = 0.5;
 pub struct Pair {
     range: Span,
     threads: Threads,
-    whose: Whose,
     arms: Vec<(To, Named)>,
     plan: Plan,
-    length: Length,
     base_page: Bytes,
     page: Bytes,
 }
@@ -50,12 +48,10 @@ impl Pair {
         let page = snapshot.pmd_page().into_result();
         let turns = arms.iter().map(|(to, _)| *to).collect();
         Ok(Self {
-            plan: Plan::new(turns, request.task.asked.clone(), length.clone(), whose)?,
+            plan: Plan::new(turns, request.task.asked.clone(), length, whose)?,
             range: request.range.clone(),
             threads: request.threads.clone(),
-            whose,
             arms,
-            length,
             base_page: base_page.map_err(|why| Error::asked("the size of base pages", why.to_string()))?,
             page: page.map_err(|why| {
                 Error::asked(
@@ -76,7 +72,7 @@ impl Pair {
 
     /// The experiment, of a process that is known by now.
     pub(crate) fn spec(&self, pid: u32, spec: Spec) -> Spec {
-        let slice_seconds = match &self.length {
+        let slice_seconds = match &self.plan.length {
             Length::Time(time) => Some(time.as_secs_f64()),
             Length::Load(_) => None,
         };
@@ -85,7 +81,7 @@ impl Pair {
             arms: self.arms.iter().map(|(_, named)| named.clone()).collect(),
             in_place: Some(model::compare::InPlace {
                 pid,
-                started: self.whose == Whose::Own,
+                started: self.plan.whose == Whose::Own,
                 range: self.range.to_string(),
                 threads: self.threads.to_string(),
                 slice_seconds,

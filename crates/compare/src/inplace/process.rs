@@ -96,7 +96,7 @@ impl<'a> Process<'a> {
     }
 
     fn times(&self) -> Result<Times, Error> {
-        let root = self.own.as_ref().map_or(self.pid, Own::id);
+        let root = self.own.as_ref().map_or(self.pid, |own| own.worker.id());
         let times = self.threads.times(&self.source, root);
         times.map_err(|why| Error::InPlace(format!("--threads: {why}")))
     }
@@ -140,12 +140,14 @@ impl Subject for Process<'_> {
     /// Counters first, at both ends of a slice: what reading them takes is then left out of both times alike.
     fn sample(&mut self, counters: &[Counter], arm: &str) -> Result<Sample, Error> {
         let stat = self.stat();
-        let output = || self.own.as_ref().map_or_else(String::new, Own::output);
+        let own = self.own.as_ref();
+        let output = || own.map_or_else(String::new, |own| own.worker.process.output());
         let counts = counters
             .iter()
             .map(|counter| patiently(counter, arm, &output, self.stop));
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
-        let counted = self.own.as_mut().map_or_else(Vec::new, Own::counted);
+        let counted = self.own.as_mut();
+        let counted = counted.map_or_else(Vec::new, |own| own.worker.process.counted());
         let times = self.times()?;
         Ok(Sample {
             at: self.elapsed().as_secs_f64(),
@@ -194,7 +196,8 @@ impl Subject for Process<'_> {
             status: "a status that only its parent learns".to_owned(),
             said: String::new(),
         };
-        self.own.as_ref().map_or_else(of_another, Own::gone)
+        let gone = self.own.as_ref();
+        gone.map_or_else(of_another, |own| own.worker.process.gone())
     }
 
     fn whose(&self) -> Whose {
@@ -202,8 +205,8 @@ impl Subject for Process<'_> {
     }
 
     fn pmu_note(&self) -> Option<String> {
-        let own = self.own.as_ref().map(Own::pmu_note);
-        own.unwrap_or_else(|| Some(NOT_COUNTED.to_owned()))
+        let not_counted = || Some(NOT_COUNTED.to_owned());
+        self.own.as_ref().map_or_else(not_counted, |own| own.pmu_note.clone())
     }
 
     fn elapsed(&self) -> Duration {

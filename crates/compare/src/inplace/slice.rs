@@ -43,7 +43,7 @@ pub(super) fn check(asked: &[Asked], length: &Length, whose: Whose) -> Result<()
     if asked.is_empty() {
         return Err(
             "nothing tells how much the process does: give a counter, such as --metric 'ops=ops ([0-9]+),from=FILE' \
-                    (a URL, or cmd:COMMAND), or a load that is run in every slice (--load COMMAND)"
+                    (or from=cmd:COMMAND), or a load that is run in every slice (--load COMMAND)"
                 .to_owned(),
         );
     }
@@ -56,7 +56,7 @@ fn one(asked: &Asked, is_loaded: bool, whose: Whose) -> Result<(), String> {
     let fits_loads = [Metric::Wall.name(), Metric::Cpu.name()].contains(&name.as_str());
     if is_built_in && !fits_loads {
         return Err(format!(
-            "--metric {name} is not judged here (write wall or cpu of --load, or NAME=REGEX,from=FILE|URL|cmd:COMMAND)"
+            "--metric {name} is not judged here (write wall or cpu of --load, or NAME=REGEX,from=FILE|cmd:COMMAND)"
         ));
     }
     if is_built_in && !is_loaded {
@@ -66,7 +66,7 @@ fn one(asked: &Asked, is_loaded: bool, whose: Whose) -> Result<(), String> {
     }
     if !is_built_in && asked.from.is_none() && !is_loaded && whose == Whose::Found {
         return Err(format!(
-            "--metric {name}: nothing prints it (say where the counter is with from=FILE, a URL or cmd:COMMAND, or give a \
+            "--metric {name}: nothing prints it (say where the counter is with from=FILE or from=cmd:COMMAND, or give a \
              --load that prints it)"
         ));
     }

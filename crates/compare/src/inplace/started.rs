@@ -31,7 +31,7 @@ pub(crate) fn compare(
     let mut process = pair.open(pid, stop)?.of(own);
     let spec = pair.spec(pid, spec.clone());
     let done = log.take_whole_starts(&spec)?;
-    let finished = super::run(&spec, done, pair.plan(), &mut process, log, &mut *around.progress());
+    let finished = super::run(&spec, done, pair.plan(), &mut process, log, around);
     match (finished.compared.is_ok(), process.end()) {
         // The result is there, and the program was killed.
         (true, Err(error)) if !stop() => around.report(&Event::NotStopped(&error)),

@@ -17,17 +17,17 @@ use ::process::{Attention, Cpu, Ended, Outputs, Seen};
 use chase::counters::program::Event;
 use model::compare::{Metric, Run};
 use model::{Bytes, PageKind};
-use regex_lite::Regex;
 
 pub use self::counted::Counting;
 use self::family::Family;
 use self::process::Process;
 pub use self::server::Server;
+use super::experiment::bare_run;
 use super::metric::{self, Asked, From};
 use super::place::Bound;
 use super::room::Lender;
 use super::technique::{Collapse, Setup};
-use super::{Error, Executor, judge};
+use super::{Around, Error, Executor, judge};
 
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
@@ -71,26 +71,20 @@ pub struct Live<'a> {
     pub ignore_failure: bool,
     /// Asked between waits: has the user had enough?
     pub stop: &'a dyn Fn() -> bool,
-    /// What is done about a program that may never end.
-    pub patience: Option<Patience<'a>>,
+    /// Of a program that runs for longer it is reported, once, as it may never end.
+    pub patience: Duration,
+    /// To whom.
+    pub around: &'a dyn Around,
+    /// Was it reported?
+    pub(crate) is_told: Cell<bool>,
     /// When the work began.
     pub began: Instant,
-    /// Called when the time for all runs turns out not to be enough for a verdict.
-    pub short: Option<&'a dyn Fn(Duration)>,
     /// Pages on loan for the arms that need them.
     pub(crate) lender: Option<Lender<'a>>,
     /// What the memory of a server comes to once all that it shares is touched; 0 if that is not known.
     pub(crate) whole: Cell<Bytes>,
     /// The most memory of any run so far, arm by arm: the next one is looked at when it has come near. Empty at first.
     pub peaks: BTreeMap<usize, Bytes>,
-}
-
-/// What is done about a program that is at work for long.
-pub struct Patience<'a> {
-    /// For how long.
-    pub time: Duration,
-    /// Called in each run that takes longer, which goes on.
-    pub over: &'a dyn Fn(),
 }
 
 impl Executor for Live<'_> {
@@ -104,12 +98,6 @@ impl Executor for Live<'_> {
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
-    }
-
-    fn is_short(&self, least: Duration) {
-        if let Some(short) = self.short {
-            short(least);
-        }
     }
 
     fn pmu_note(&self) -> Option<String> {
@@ -165,7 +153,7 @@ impl Live<'_> {
         } else {
             String::new()
         };
-        self.find(arm, &mut run, &own)?;
+        run.metrics.extend(self.find(arm, Some(&own), |_| true)?);
         Ok(run)
     }
 
@@ -178,10 +166,8 @@ impl Live<'_> {
             look.backing
                 .map_or(Ok(()), |backing| judge::must_be_base(arm, &backing))?;
         }
-        if let Some(patience) = &self.patience
-            && !process.wait(Some(patience.time), self.stop)?
-        {
-            (patience.over)();
+        if !process.wait(Some(self.patience), self.stop)? && !self.is_told.replace(true) {
+            self.around.report(&crate::Event::StillRuns(self.patience));
         }
         process.wait(None, self.stop).map(drop)
     }
@@ -205,32 +191,23 @@ impl Live<'_> {
         }
     }
 
-    fn find(&self, arm: &Arm, run: &mut Run, own: &str) -> Result<(), Error> {
+    /// The metrics that are looked for in texts: in the program's `own`, and at those places whose time it is.
+    fn find(&self, arm: &Arm, own: Option<&str>, is_due: fn(&From) -> bool) -> Result<Vec<(String, f64)>, Error> {
+        let mut found = Vec::new();
         for asked in &self.asked {
             let Some(pattern) = &asked.pattern else { continue };
-            let found = match &asked.from {
-                None => metric::find(pattern, own),
-                Some(from) => found_at(from, arm, pattern, self.stop),
+            let value = match (&asked.from, own) {
+                (None, Some(own)) => metric::find(pattern, own),
+                (Some(from), _) if is_due(from) => {
+                    let text = from.of_arm(&arm.name).text(self.stop);
+                    text.and_then(|text| metric::find(pattern, &text))
+                }
+                _ => continue,
             };
-            let value = found.map_err(|why| self.no_metric(arm, asked, why))?;
-            run.metrics.insert(asked.wanted.name.clone(), value);
+            let value = value.map_err(|why| self.no_metric(arm, asked, why))?;
+            found.push((asked.wanted.name.clone(), value));
         }
-        Ok(())
-    }
-
-    /// What a server leaves in files is there when it has stopped.
-    fn find_in_files(&self, arm: &Arm, run: &mut Run) -> Result<(), Error> {
-        for asked in &self.asked {
-            let (Some(pattern), Some(from)) = (&asked.pattern, &asked.from) else {
-                continue;
-            };
-            if !from.asks_the_program() {
-                let found = found_at(from, arm, pattern, self.stop);
-                let value = found.map_err(|why| self.no_metric(arm, asked, why))?;
-                run.metrics.insert(asked.wanted.name.clone(), value);
-            }
-        }
-        Ok(())
+        Ok(found)
     }
 
     /// Is it the reference on base pages, in its first run?
@@ -243,12 +220,6 @@ impl Live<'_> {
     fn note_whole(&self, whole: Bytes) {
         self.whole.set(self.whole.get().max(whole));
     }
-}
-
-/// What a pattern finds at the place of an arm.
-fn found_at(from: &From, arm: &Arm, pattern: &Regex, stop: &dyn Fn() -> bool) -> Result<f64, String> {
-    let text = from.of_arm(&arm.name).text(stop);
-    text.and_then(|text| metric::find(pattern, &text))
 }
 
 /// A command of the shell that has ended.
@@ -326,20 +297,12 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Ar
     // Of a program that ended before it could be looked at, it is not known.
     metrics.extend((seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64)));
     metrics.extend(seen.migrations.map(|moves| (Metric::Migrations, moves as f64)));
-    let metrics = metrics
-        .into_iter()
-        .map(|(metric, value)| (metric.name().to_owned(), value));
+    let metrics = metrics.into_iter();
+    let metrics = metrics.map(|(metric, value)| (metric.name().to_owned(), value));
     Run {
-        block: 0,
-        again: false,
-        turn: 0,
-        metrics: metrics.collect(),
         text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
-        backing: seen.backing.into(),
         looks: seen.looks,
-        notes: Vec::new(),
-        slice: None,
-        loads: Vec::new(),
+        ..bare_run(metrics, seen.backing)
     }
 }
 

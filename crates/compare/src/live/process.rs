@@ -1,10 +1,10 @@
 //! One process of an arm: its program, and what the arm does to it before and while it runs.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use ::process::{Attention, Bound, Failure, Order, Output, Step, ThpSwitch, WaitError};
-use chase::counters::program::Event;
 use model::Bytes;
 
 use super::counted::Counting;
@@ -103,16 +103,6 @@ impl Process {
         })
     }
 
-    /// Its number.
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
-    }
-
-    /// Reports to the guardian what descends from it: descendants may have groups of their own.
-    pub(crate) fn guard(&self, tree: &[u32]) {
-        self.process.guard(tree);
-    }
-
     /// Waits until it ends, or for the given time; returns whether it has ended.
     pub(crate) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
         let Self { process, squeeze, .. } = self;
@@ -142,26 +132,11 @@ impl Process {
         self.squeeze.iter_mut().for_each(Squeeze::tick);
     }
 
-    /// The end of what it wrote to standard output so far.
-    pub(crate) fn output(&self) -> String {
-        self.process.output()
-    }
-
-    /// The end of what it wrote to standard error so far.
-    pub(crate) fn errors(&self) -> String {
-        self.process.errors()
-    }
-
     /// The end of what it wrote so far, errors if there are any.
     pub(super) fn said(&self) -> String {
         Some(self.errors())
             .filter(|said| !said.trim().is_empty())
             .unwrap_or_else(|| self.output())
-    }
-
-    /// How it ended, if it has.
-    pub(super) fn status(&self) -> std::io::Result<std::process::ExitStatus> {
-        self.process.status()
     }
 
     /// That it has ended, as an error.
@@ -172,11 +147,6 @@ impl Process {
             status: status.map_or_else(|error| error.to_string(), |status| status.to_string()),
             said: said(&self.process.errors()),
         }
-    }
-
-    /// Asks it to end.
-    pub(super) fn ask_to_end(&self) {
-        self.process.ask_to_end();
     }
 
     /// Its accounts. What it started and left behind ends with it, and has ended when this returns.
@@ -199,14 +169,24 @@ impl Process {
         })
     }
 
-    /// What its counters counted since they were last read, or from its start.
-    pub(crate) fn counted(&mut self) -> Vec<(Event, f64)> {
-        self.process.counted()
-    }
-
     /// What was done to it between slices, in words.
     pub(crate) fn note(&self) -> Option<String> {
         note(self.squeeze.as_ref(), self.armed.as_ref(), ", which is in no slice")
+    }
+}
+
+/// It is a process like any other.
+impl Deref for Process {
+    type Target = ::process::Process;
+
+    fn deref(&self) -> &Self::Target {
+        &self.process
+    }
+}
+
+impl DerefMut for Process {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.process
     }
 }
 

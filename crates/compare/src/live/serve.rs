@@ -13,8 +13,9 @@ use super::process::Process;
 use super::server::{self, Load, Server};
 use super::{Arm, Live, metrics_of_counts};
 use crate::experiment::bare_run;
+use crate::metric::From;
 use crate::technique::Collapse;
-use crate::{Error, judge, metric};
+use crate::{Error, judge};
 
 /// A server that is looked at earlier may still take its memory.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
@@ -60,7 +61,9 @@ impl Live<'_> {
         let has_worked = loads.iter().any(|load| load.contains_key(Metric::Cpu.name()));
         let mut run = served.end(has_worked)?;
         run.metrics.extend(medians(&loads));
-        self.find_in_files(arm, &mut run)?;
+        // What a server leaves in files is there when it has stopped.
+        let files = self.find(arm, None, |from| !from.asks_the_program())?;
+        run.metrics.extend(files);
         run.loads = loads;
         Ok(run)
     }
@@ -131,19 +134,8 @@ impl<'a> Served<'a> {
         let mut worth: Worth = metrics
             .map(|(metric, value)| (metric.name().to_owned(), value))
             .collect();
-        for asked in &self.live.asked {
-            let Some(pattern) = &asked.pattern else { continue };
-            let found = match &asked.from {
-                None => metric::find(pattern, &load.output),
-                Some(from) if from.asks_the_program() => {
-                    let text = from.of_arm(&self.arm.name).text(self.live.stop);
-                    text.and_then(|text| metric::find(pattern, &text))
-                }
-                Some(_) => continue,
-            };
-            let value = found.map_err(|why| self.live.no_metric(self.arm, asked, why))?;
-            worth.insert(asked.wanted.name.clone(), value);
-        }
+        let printed = self.live.find(self.arm, Some(&load.output), From::asks_the_program)?;
+        worth.extend(printed);
         Ok(worth)
     }
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use model::PageKind;
 use model::compare::Metric;
 
-use super::{Arm, Counting, Live, Patience, Server};
+use super::{Arm, Counting, Live, Server};
 use crate::place::Bound;
+use crate::simulated::Told;
 use crate::technique::{Setup, ThpSwitch};
 use crate::{Error, Executor};
 
@@ -29,9 +30,10 @@ pub(super) fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
         counting: Counting::default(),
         ignore_failure: false,
         stop: &|| false,
-        patience: None,
+        patience: Duration::from_secs(600),
+        around: &(),
+        is_told: Cell::default(),
         began: Instant::now(),
-        short: None,
         lender: None,
         whole: Cell::default(),
         peaks: BTreeMap::new(),
@@ -41,16 +43,15 @@ pub(super) fn live(arm: Arm, metrics: &[&str]) -> Live<'static> {
 #[test]
 fn of_a_program_that_takes_long_somebody_is_told_and_it_ends_all_the_same() {
     for (seconds, expected) in [("0.3", 1), ("0", 0)] {
-        let told = Cell::new(0);
-        let over = || told.set(told.get() + 1);
-        let mut live = live(shell(&format!("sleep {seconds}; exit 0")), &[]);
-        live.patience = Some(Patience {
-            time: Duration::from_millis(100),
-            over: &over,
-        });
+        let told = Told::default();
+        let mut live = Live {
+            patience: Duration::from_millis(100),
+            around: &told,
+            ..live(shell(&format!("sleep {seconds}; exit 0")), &[])
+        };
         let run = live.run(0).expect("a run");
         assert!(run.metrics["wall"] >= seconds.parse().expect("a number"));
-        assert_eq!(told.get(), expected, "sleep {seconds}");
+        assert_eq!(told.still_runs.get(), expected, "sleep {seconds}");
     }
 }
 
@@ -140,9 +141,10 @@ fn a_child_that_is_no_longer_wanted_ends_with_its_own_children() {
         counting: Counting::default(),
         ignore_failure: false,
         stop: &stop,
-        patience: None,
+        patience: Duration::from_secs(600),
+        around: &(),
+        is_told: Cell::default(),
         began,
-        short: None,
         lender: None,
         whole: Cell::default(),
         peaks: BTreeMap::new(),

@@ -197,11 +197,12 @@ fn sentence(chosen: &Tried, others: &[Tried], kind: PageKind, least: f64) -> Str
 
 #[cfg(test)]
 mod tests {
-    use model::compare::{Looks, Metric, Run};
+    use model::compare::{Metric, Run};
     use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
     use super::{Share, Tried, best};
     use crate::Error;
+    use crate::experiment::bare_run;
     use crate::technique::{Setup, Technique};
 
     fn tried(words: &str, share: Share) -> Tried {
@@ -214,18 +215,7 @@ mod tests {
     }
 
     fn run(backing: Reading<Backing>) -> Run {
-        Run {
-            block: 0,
-            again: false,
-            turn: 0,
-            metrics: [(Metric::Wall.name().to_owned(), 0.6)].into(),
-            backing,
-            text: None,
-            looks: Looks::default(),
-            notes: Vec::new(),
-            slice: None,
-            loads: Vec::new(),
-        }
+        bare_run([(Metric::Wall.name().to_owned(), 0.6)], backing.into_result())
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(crate) fn compare(
     let compared = all(around, &mut spec, &mut slices, &short).and_then(|()| {
         log.note_ways(slices.setups());
         let done = log.take_whole_starts(&spec)?;
-        experiment::run(&spec, done, &mut slices, log, &mut *around.progress())
+        experiment::run(&spec, done, &mut slices, log, around)
     });
     // Pages that are in use cannot be given back.
     drop(slices);

@@ -151,7 +151,7 @@ fn every_slice_has_what_was_counted_in_it_or_it_is_said_why_not() {
         per_start: 1,
         ..spec()
     };
-    let (compare, _) = run(&spec, Vec::new(), &mut slices, &mut (), &mut ()).expect("a block");
+    let (compare, _) = run(&spec, Vec::new(), &mut slices, &mut (), &()).expect("a block");
     drop(slices);
     std::fs::remove_dir_all(folder).expect("removed");
     let has_all = |metric: Metric| {
@@ -179,7 +179,7 @@ fn when_a_program_ends_what_was_finished_is_judged_and_that_is_said() {
         kept: 0,
         sign: folder.join("over"),
     };
-    let (compare, warnings) = run(&spec(), Vec::new(), &mut slices, &mut keep, &mut ()).expect("two blocks");
+    let (compare, warnings) = run(&spec(), Vec::new(), &mut slices, &mut keep, &()).expect("two blocks");
     // The first start's two blocks of three slices; the second's first slice ends it, whichever block it stands in.
     assert_eq!((compare.design.ended, compare.design.blocks), (Ended::ProgramEnded, 1));
     assert!((8..=9).contains(&keep.kept), "{}", keep.kept);

@@ -7,7 +7,7 @@ use model::{Bytes, Cause, Reading};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
 use super::{Held, HolderKind, held_by_nobody};
-use crate::processes::{ListOptions, list};
+use crate::processes::list;
 use crate::source::HUGETLB_FILES;
 use crate::{Snapshot, Source, Tree};
 
@@ -39,10 +39,7 @@ fn machine(used: u64) -> Tree {
 
 fn look(tree: Tree) -> Reading<Held> {
     let source = Source::from_tree("made", tree);
-    let rows = list(&source, &ListOptions::default())
-        .into_result()
-        .expect("a list")
-        .rows;
+    let rows = list(&source).into_result().expect("a list");
     held_by_nobody(&source, &Snapshot::take(&source), &rows)
 }
 
@@ -131,10 +128,7 @@ fn a_memfd_of_this_very_process_is_found() {
         return testing::skipped("there is no 2M page to be had (write vm.nr_overcommit_hugepages=1 to have one)");
     };
     let source = Source::live();
-    let rows = list(&source, &ListOptions::default())
-        .into_result()
-        .expect("a list")
-        .rows;
+    let rows = list(&source).into_result().expect("a list");
     let held = held_by_nobody(&source, &Snapshot::take(&source), &rows)
         .into_result()
         .expect("known");

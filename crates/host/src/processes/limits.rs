@@ -117,7 +117,8 @@ mod tests {
 
     use super::Limits;
     use crate::Source;
-    use crate::processes::{ListOptions, list, mappings_within, one_within};
+    use crate::processes::list::list_within;
+    use crate::processes::{mappings_within, one_within};
 
     /// No page tables are few enough to be walked at once, and no time is left for steps.
     const NOTHING: Limits = Limits {
@@ -128,16 +129,8 @@ mod tests {
     #[test]
     fn a_walk_ends_at_its_bound_and_says_how_far_it_came() {
         let (source, pid) = (Source::live(), std::process::id());
-        let options = ListOptions {
-            rollup_from: Some(Bytes(0)),
-            limits: NOTHING,
-        };
-        let listed = list(&source, &options).into_result().expect("a list");
-        let row = listed
-            .rows
-            .into_iter()
-            .find(|row| row.pid == pid)
-            .expect("this process");
+        let listed = list_within(&source, NOTHING, Bytes(0)).into_result().expect("a list");
+        let row = listed.into_iter().find(|row| row.pid == pid).expect("this process");
         let alone = one_within(&source, pid, NOTHING).into_result().expect("this process");
         let mapped = mappings_within(&source, pid, NOTHING);
         for why in [row.backing.unread(), alone.backing.unread(), mapped.unread()] {

@@ -1,7 +1,7 @@
 //! All processes in one cheap pass: `status` for each, more only where huge pages are possible and cheap to read.
 
 use model::process::ProcessPages;
-use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::limits::Limits;
 use super::machine::{Mapped, only_pool_in_use, pmd_size};
@@ -10,78 +10,28 @@ use super::one::{Hugetlb, row};
 use super::status::Status;
 use crate::{Source, spread};
 
-/// How much a listing may cost the processes that it looks at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ListOptions {
-    /// A process with less resident memory of every sort that has PMD-mapped pages on this machine counts as base
-    /// without a look into its page tables. `None` is half a PMD page: a PMD-mapped page needs a whole one, and RSS
-    /// may be behind by a few pages per CPU.
-    pub rollup_from: Option<Bytes>,
-    /// What a look at one process may cost.
-    pub limits: Limits,
-}
-
-/// All processes that have memory of their own.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Processes {
-    /// One row each, by process id.
-    pub rows: Vec<ProcessPages>,
-    /// Sums over the rows.
-    pub totals: Totals,
-}
-
-/// Sums over rows. Memory that several processes share counts once for each of them, as in their RSS.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Totals {
-    /// Rows in all.
-    pub processes: usize,
-    /// Resident memory with hugetlb, of the rows where it is known.
-    pub resident: Bytes,
-    /// hugetlb pages of all sizes, of the rows where they are known.
-    pub hugetlb: Bytes,
-    /// Page tables, of the rows where they are known.
-    pub page_tables: Bytes,
-    /// By page kind, of the rows where it is known.
-    pub backing: Backing,
-    /// Rows whose page kinds are not known, and so are missing in `backing`.
-    pub unread: usize,
-}
-
-impl Totals {
-    /// Sums over `rows`; filter them first to get the sums of a user or a program.
-    pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessPages>) -> Self {
-        let mut totals = Self::default();
-        for row in rows {
-            totals.processes += 1;
-            add(&mut totals.resident, &row.resident);
-            add(&mut totals.hugetlb, &row.hugetlb);
-            add(&mut totals.page_tables, &row.page_tables);
-            match row.backing.known() {
-                Some(backing) => totals.backing.extend(backing.iter()),
-                None => totals.unread += 1,
-            }
-        }
-        totals
-    }
-}
-
-fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
-    sum.0 = sum.0.saturating_add(reading.known().copied().unwrap_or_default().0);
-}
-
-/// Lists the processes of a machine. One that ends during the pass is left out; one that may not be read keeps what
-/// its status gave.
+/// Lists the processes of a machine that have memory of their own, by process id. One that ends during the pass is left out; one
+/// that may not be read keeps what its status gave.
 ///
 /// mTHP counts as base here: to distinguish it takes root and a read of every physical page.
-pub fn list(source: &Source, options: &ListOptions) -> Reading<Processes> {
-    source.list("/proc").map(|names| {
-        let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
-        pids.sort_unstable();
-        let survey = Survey::new(source, options);
+pub fn list(source: &Source) -> Reading<Vec<ProcessPages>> {
+    // A PMD-mapped page needs a whole one, and RSS may be behind by a few pages per CPU.
+    list_within(source, Limits::default(), Bytes(pmd_size(source).0 / 2))
+}
+
+/// The same within other limits. A process with less resident memory than `rollup_from` of every sort that has PMD-mapped pages on
+/// this machine counts as base without a look into its page tables.
+pub(super) fn list_within(source: &Source, limits: Limits, rollup_from: Bytes) -> Reading<Vec<ProcessPages>> {
+    source.pids().map(|pids| {
+        let survey = Survey {
+            source,
+            rollup_from,
+            limits,
+            mapped: Mapped::read(source),
+            only_pool: only_pool_in_use(source),
+        };
         let found = spread::over(source, &pids, |&pid| survey.process(pid));
-        let rows: Vec<ProcessPages> = found.into_iter().flatten().collect();
-        let totals = Totals::of(&rows);
-        Processes { rows, totals }
+        found.into_iter().flatten().collect()
     })
 }
 
@@ -94,17 +44,7 @@ struct Survey<'a> {
     only_pool: Option<Bytes>,
 }
 
-impl<'a> Survey<'a> {
-    fn new(source: &'a Source, options: &ListOptions) -> Self {
-        Self {
-            source,
-            rollup_from: options.rollup_from.unwrap_or_else(|| Bytes(pmd_size(source).0 / 2)),
-            limits: options.limits,
-            mapped: Mapped::read(source),
-            only_pool: only_pool_in_use(source),
-        }
-    }
-
+impl Survey<'_> {
     /// A row, unless the process has ended or has no memory of its own.
     fn process(&self, pid: u32) -> Option<ProcessPages> {
         let path = format!("/proc/{pid}/status");

@@ -1,9 +1,10 @@
 //! The list of processes on false machines, and on this one.
 
-use model::{Bytes, Cause, PageKind, Reading};
+use model::process::ProcessPages;
+use model::{Bytes, Cause, Reading};
 
 use super::super::{Limits, mappings, one};
-use super::{ListOptions, Processes, list};
+use super::{list, list_within};
 use crate::{Source, Tree};
 
 fn status(name: &str, rss_kib: u64, tables_kib: u64, hugetlb_kib: u64) -> String {
@@ -40,19 +41,17 @@ fn machine() -> Tree {
     pool(tree, 2048, 8, 6)
 }
 
-fn listed(tree: Tree) -> Processes {
+fn listed(tree: Tree) -> Vec<ProcessPages> {
     let source = Source::from_tree("made", tree);
-    list(&source, &ListOptions::default())
-        .into_result()
-        .expect("a list of processes")
+    list(&source).into_result().expect("a list of processes")
 }
 
 #[test]
 fn lists_by_pid_what_has_memory() {
     let processes = listed(machine());
-    let rows: Vec<_> = processes.rows.iter().map(|row| (row.pid, row.name.as_str())).collect();
+    let rows: Vec<_> = processes.iter().map(|row| (row.pid, row.name.as_str())).collect();
     assert_eq!(rows, [(3, "sh"), (20, "db"), (100, "theirs")]);
-    let db = &processes.rows[1];
+    let db = &processes[1];
     assert_eq!(db.backing.to_string(), "base 2M + thp 6M + hugetlb-2M 4M");
     assert_eq!(db.resident, Reading::Known(Bytes::mib(12)));
     assert_eq!(db.rss, Reading::Known(Bytes::mib(8)));
@@ -62,7 +61,7 @@ fn lists_by_pid_what_has_memory() {
 #[test]
 fn a_process_too_small_for_a_large_page_is_base_without_a_walk() {
     let processes = listed(machine());
-    assert_eq!(processes.rows[0].backing.to_string(), "base 900K");
+    assert_eq!(processes[0].backing.to_string(), "base 900K");
 }
 
 #[test]
@@ -73,7 +72,7 @@ fn a_machine_without_pmd_mapped_pages_answers_for_its_processes() {
             .file("/proc/vmstat", vmstat)
             .line("/proc/sys/kernel/osrelease", release)
     };
-    let theirs = |tree| listed(tree).rows[2].backing.to_string();
+    let theirs = |tree| listed(tree)[2].backing.to_string();
     assert_eq!(
         theirs(quiet("6.12.0-1-amd64")),
         "base 4.9M",
@@ -100,7 +99,7 @@ fn only_the_sorts_of_memory_that_have_pmd_mapped_pages_are_looked_into() {
         )
     };
     let theirs = |text: String| {
-        listed(tree.clone().file("/proc/100/status", text)).rows[2]
+        listed(tree.clone().file("/proc/100/status", text))[2]
             .backing
             .known()
             .is_some()
@@ -110,21 +109,17 @@ fn only_the_sorts_of_memory_that_have_pmd_mapped_pages_are_looked_into() {
 }
 
 #[test]
-fn a_denied_process_keeps_its_status_and_is_missing_in_the_sums() {
+fn a_denied_process_keeps_its_status() {
     let processes = listed(machine());
-    let theirs = &processes.rows[2];
+    let theirs = &processes[2];
     assert_eq!(theirs.resident, Reading::Known(Bytes::kib(5000)));
     assert_eq!(theirs.backing.unread().expect("denied").unread, Cause::Denied);
-    assert_eq!((processes.totals.processes, processes.totals.unread), (3, 1));
-    assert_eq!(processes.totals.backing.of(PageKind::Base), Bytes::kib(2048 + 900));
-    assert_eq!(processes.totals.hugetlb, Bytes::mib(4));
-    assert_eq!(processes.totals.resident, Bytes::kib(12 * 1024 + 900 + 5000));
 }
 
 #[test]
 fn a_denied_status_is_a_row_of_reasons() {
     let processes = listed(Tree::new().denied("/proc/9/status").denied("/proc/9/smaps_rollup"));
-    let row = &processes.rows[0];
+    let row = &processes[0];
     assert_eq!(row.uid.unread().expect("denied").unread, Cause::Denied);
     assert_eq!(row.backing.unread().expect("denied").unread, Cause::Denied);
 }
@@ -135,11 +130,11 @@ fn two_pools_in_use_are_told_apart_by_the_mappings_or_not_at_all() {
     let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nKernelPageSize: 2048 kB\nRss: 0 kB\n\
                  Private_Hugetlb: 4096 kB\nVmFlags: rd wr ht \n";
     let told = listed(two.clone().file("/proc/20/smaps", smaps));
-    assert_eq!(told.rows[1].backing.to_string(), "base 2M + thp 6M + hugetlb-2M 4M");
+    assert_eq!(told[1].backing.to_string(), "base 2M + thp 6M + hugetlb-2M 4M");
     let denied = listed(two.clone().denied("/proc/20/smaps"));
-    assert_eq!(denied.rows[1].backing.unread().expect("denied").unread, Cause::Denied);
+    assert_eq!(denied[1].backing.unread().expect("denied").unread, Cause::Denied);
     assert_eq!(
-        denied.rows[1].hugetlb,
+        denied[1].hugetlb,
         Reading::Known(Bytes::mib(4)),
         "the sum is still known"
     );
@@ -148,25 +143,18 @@ fn two_pools_in_use_are_told_apart_by_the_mappings_or_not_at_all() {
 #[test]
 fn a_capture_has_no_lock_to_be_held() {
     let processes = listed(machine().file("/proc/20/status", status("db", 8192, 900 * 1024, 0)));
-    assert_eq!(processes.rows[1].backing.to_string(), "base 2M + thp 6M");
+    assert_eq!(processes[1].backing.to_string(), "base 2M + thp 6M");
 }
 
 #[test]
 fn a_live_process_with_many_page_tables_is_walked_in_steps_or_left_out_with_the_reason() {
     let (source, pid) = (Source::live(), std::process::id());
-    let options = ListOptions {
-        rollup_from: Some(Bytes(0)),
-        limits: Limits {
-            page_tables_max: Bytes(0),
-            ..Limits::default()
-        },
+    let limits = Limits {
+        page_tables_max: Bytes(0),
+        ..Limits::default()
     };
-    let processes = list(&source, &options).into_result().expect("a list");
-    let row = processes
-        .rows
-        .into_iter()
-        .find(|row| row.pid == pid)
-        .expect("this process");
+    let processes = list_within(&source, limits, Bytes(0)).into_result().expect("a list");
+    let row = processes.into_iter().find(|row| row.pid == pid).expect("this process");
     match row.backing.into_result() {
         Ok(backing) => assert_eq!(Reading::Known(backing.total()), row.resident),
         Err(why) => assert!(why.why.contains("page tables") && why.why.contains("left out"), "{why}"),
@@ -185,7 +173,7 @@ fn one_process_may_be_absent_or_without_memory() {
         Cause::Absent
     );
     assert_eq!(
-        list(&Source::from_tree("bare", Tree::new()), &ListOptions::default())
+        list(&Source::from_tree("bare", Tree::new()))
             .unread()
             .expect("no /proc")
             .unread,
@@ -196,8 +184,8 @@ fn one_process_may_be_absent_or_without_memory() {
 #[test]
 fn this_very_process_is_found_by_every_way() {
     let (source, pid) = (Source::live(), std::process::id());
-    let processes = list(&source, &ListOptions::default()).into_result().expect("a list");
-    let row = processes.rows.iter().find(|row| row.pid == pid).expect("this process");
+    let processes = list(&source).into_result().expect("a list");
+    let row = processes.iter().find(|row| row.pid == pid).expect("this process");
     let alone = one(&source, pid).into_result().expect("this process");
     assert_eq!((&row.name, &row.uid), (&alone.name, &alone.uid));
     for row in [row, &alone] {

@@ -24,7 +24,7 @@ mod why;
 pub use folios::{FolioSample, own_range_mthp};
 pub use held::{Held, Holder, HolderKind, held_by_nobody};
 pub use limits::Limits;
-pub use list::{ListOptions, Processes, Totals, list};
+pub use list::list;
 pub use mapping::{Counted, Counts, Mapping};
 pub use missed::{Missed, Missing, missed};
 pub use nodes::{NodePages, ThpByStart, nodes};

@@ -12,7 +12,7 @@ use super::facts::{self, StatusLines};
 use super::groups::Groups;
 use super::{Allocator, Area, Details, Kind, Program, areas, glibc, jvm, postgres};
 use crate::config::{Unit, unit};
-use crate::processes::{self, ListOptions};
+use crate::processes;
 use crate::{Snapshot, Source, snapshot, spread};
 
 /// Processes from this size on are looked into, whatever they are.
@@ -41,11 +41,8 @@ pub(crate) struct Candidates {
 
 /// The cheap half of [`programs`]: nothing but status, arguments and environment is read of each.
 pub(crate) fn candidates(source: &Source) -> Reading<Candidates> {
-    let listed = processes::list(source, &ListOptions::default());
-    listed
-        .into_result()
-        .and_then(|listed| survey(source, &listed.rows))
-        .into()
+    let listed = processes::list(source).into_result();
+    listed.and_then(|rows| survey(source, &rows)).into()
 }
 
 fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> {

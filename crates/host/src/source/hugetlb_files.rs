@@ -60,8 +60,7 @@ impl Found {
         for mount in mounts {
             self.directory(Path::new(mount), DEPTH)?;
         }
-        let processes = Source::live().list("/proc").into_result().unwrap_or_default();
-        for pid in processes.iter().filter_map(|name| name.parse().ok()) {
+        for pid in Source::live().pids().into_result().unwrap_or_default() {
             self.open_files(pid, mounts)?;
         }
         Ok(self.lines)

@@ -63,8 +63,7 @@ impl Program {
 
 /// Every process that runs a virtual machine: known by its program, or because it holds a machine of KVM.
 pub fn list(source: &Source) -> Reading<Vec<Vm>> {
-    source.list("/proc").map(|names| {
-        let pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).collect();
+    source.pids().map(|pids| {
         let found = spread::over(source, &pids, |&pid| vm(source, pid));
         found.into_iter().flatten().collect()
     })

@@ -8,9 +8,10 @@ use super::typed::{Cli, Global};
 /// Stands for the options that every command takes.
 const COMMON: &str = "Options of every command, such as --root, --json and --output: hugewise help options";
 
-/// The command line with its help pages.
+/// The command line with its help pages. What every command takes has a page of its own.
 pub fn command() -> CommandLine {
-    with_examples(Cli::command(), "").subcommand(options_page())
+    let command = Cli::command().mut_args(|option| option.hide_short_help(true).hide_long_help(true));
+    with_examples(command, "").subcommand(options_page())
 }
 
 /// Parses the arguments of this process.
@@ -85,7 +86,7 @@ fn with_examples(command: CommandLine, path: &str) -> CommandLine {
 fn options_page() -> CommandLine {
     Global::augment_args(CommandLine::new("options"))
         .about("Show the options that every command takes")
-        .mut_args(|option| option.global(false).hide_short_help(false).hide_long_help(false))
+        .mut_args(|option| option.global(false))
         .hide(true)
         .arg_required_else_help(true)
         .override_usage("hugewise [OPTIONS] <COMMAND>\n       hugewise <COMMAND> [OPTIONS]")

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use host::config::given::FileKind;
 use model::findings::Severity;
 
+pub use crate::show::Format;
 pub use collapse::Collapse;
 pub use compare::{Compare, Design, FailIf, Order};
 pub use diff::{Diff, DiffFailIf};
@@ -54,82 +55,29 @@ pub struct Cli {
 #[derive(Args, Clone, Debug, Default)]
 pub struct Global {
     /// Read a captured machine: a directory, or a FILE.tree from `hugewise snapshot`
-    #[arg(
-        long,
-        global = true,
-        hide_short_help = true,
-        hide_long_help = true,
-        value_name = "DIR|FILE.tree"
-    )]
+    #[arg(long, global = true, value_name = "DIR|FILE.tree")]
     pub root: Option<PathBuf>,
     /// Print the result in this format [default: by the extension of --output, else text]
-    #[arg(
-        long,
-        global = true,
-        hide_short_help = true,
-        hide_long_help = true,
-        value_enum,
-        value_name = "FORMAT"
-    )]
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Print JSON: the same as --format json
-    #[arg(
-        long,
-        global = true,
-        hide_short_help = true,
-        hide_long_help = true,
-        conflicts_with = "format"
-    )]
+    #[arg(long, global = true, conflicts_with = "format")]
     pub json: bool,
     /// Write the result to this file instead of standard output
-    #[arg(
-        long,
-        short,
-        global = true,
-        hide_short_help = true,
-        hide_long_help = true,
-        value_name = "FILE"
-    )]
+    #[arg(long, short, global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Set the seed of every random choice, which is part of the result [default: a new one]
-    #[arg(long, global = true, hide_short_help = true, hide_long_help = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N")]
     pub seed: Option<u32>,
     /// Print no progress and no notes; warnings and errors stay
-    #[arg(long, short, global = true, hide_short_help = true, hide_long_help = true)]
+    #[arg(long, short, global = true)]
     pub quiet: bool,
     /// Print no colors, as with NO_COLOR set, or if the output is not a terminal
-    #[arg(long, global = true, hide_short_help = true, hide_long_help = true)]
+    #[arg(long, global = true)]
     pub no_color: bool,
     /// Answer questions with yes, and do what would be refused, such as overwriting a snapshot
-    #[arg(long, short, global = true, hide_short_help = true, hide_long_help = true)]
+    #[arg(long, short, global = true)]
     pub yes: bool,
-}
-
-/// Formats of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables, and plots on a terminal
-    Text,
-    /// Everything, with its provenance
-    Json,
-    /// One line per item
-    Csv,
-    /// Tables for documents
-    Markdown,
-    /// A vector image
-    Svg,
-    /// A bitmap image
-    Png,
-    /// One page that opens offline
-    Html,
-    /// Findings for code scanning in CI (SARIF 2.1.0)
-    Sarif,
-    /// Findings for monitoring (Prometheus text)
-    Prometheus,
-    /// A plan as a shell script
-    Shell,
-    /// A plan as an Ansible playbook
-    Ansible,
 }
 
 /// The commands.

@@ -1,13 +1,11 @@
 //! `hugewise measure cores`: how far CPUs are from each other, and which of them share a core.
 
 use anyhow::Context;
-use host::Snapshot;
 use measure::cores::{Error, Spec};
-use model::cores::Cores;
 
 use super::Desk;
-use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use super::measuring::{self, unless_stopped};
+use crate::cli::typed;
 use crate::ui::Outcome;
 
 /// Rounds per pair: medians within a few per cent, a fifth of a second per pair.
@@ -16,25 +14,15 @@ const QUICK_ROUNDS: u32 = 9;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Cores) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<Cores>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let cpus = if typed.cpus.is_empty() {
-        measure::kernelops::cpus(&[]).context("which CPUs may be used")?
-    } else {
-        typed.cpus.clone()
-    };
-    let rounds = if typed.quick { QUICK_ROUNDS } else { ROUNDS };
-    let stop = Stop::on_signals()?;
-    desk.ui.note(&format!("timing every pair of {} CPUs", cpus.len()));
-    let mut progress = desk.ui.progress();
-    let measured = measure::cores::run(&Spec { cpus, rounds }, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    let (cores, warnings) = match measured {
-        Ok(measured) => measured,
-        Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
-        Err(error) => return Err(error.into()),
-    };
-    let result = desk.about(&snapshot, warnings, cores);
-    desk.give(&result, form)
+    measuring::run(desk.ui.look(), desk, |desk, _, stop| {
+        let cpus = match typed.cpus.is_empty() {
+            true => measure::kernelops::cpus(&[]).context("which CPUs may be used")?,
+            false => typed.cpus.clone(),
+        };
+        let rounds = if typed.quick { QUICK_ROUNDS } else { ROUNDS };
+        desk.ui.note(&format!("timing every pair of {} CPUs", cpus.len()));
+        let mut progress = desk.ui.progress();
+        let measured = measure::cores::run(&Spec { cpus, rounds }, &mut progress, &|| stop.is_asked());
+        unless_stopped(measured, |error| matches!(error, Error::Interrupted))
+    })
 }

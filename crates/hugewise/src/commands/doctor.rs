@@ -17,6 +17,7 @@ use crate::cli::typed::{self, Format};
 use crate::render::doctor::{explanation, rules};
 use crate::render::look::Look;
 use crate::results::{Doctor, Taken};
+use crate::show::form;
 use crate::ui::Outcome;
 
 pub(super) use own::evidence;
@@ -104,7 +105,7 @@ fn explain(desk: &mut Desk<'_>, id: &str) -> anyhow::Result<Outcome> {
 
 /// Gives what has the form of text only.
 fn give_text(desk: &mut Desk<'_>, text: impl FnOnce(Look) -> String) -> anyhow::Result<Outcome> {
-    desk.global.form(Format::Text, &[Format::Text])?;
+    form(desk.global, Format::Text, &[Format::Text])?;
     let text = text(desk.ui.look());
     desk.ui.result(text.as_bytes())?;
     Ok(Outcome::Done)

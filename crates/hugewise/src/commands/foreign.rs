@@ -3,7 +3,7 @@
 use model::Envelope;
 use serde_json::Value;
 
-use super::report::{WithResult, by_schema};
+use super::schema::{WithResult, by_schema};
 use crate::cli::typed::Format;
 use crate::render::look::Look;
 use crate::show::{Show, show};
@@ -25,7 +25,7 @@ const PLAIN: Look = Look {
 };
 
 /// A result in every form of text that its kind has, by the form's name; none of what is no result.
-pub fn result(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+pub fn result(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let json: Value = serde_json::from_slice(bytes).unwrap_or_default();
     let schema = json["schema"].as_str().unwrap_or_default();
     by_schema(schema, Forms(bytes)).unwrap_or_default()
@@ -34,7 +34,7 @@ pub fn result(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
 struct Forms<'a>(&'a [u8]);
 
 impl WithResult for Forms<'_> {
-    type Outcome = Vec<(&'static str, Vec<u8>)>;
+    type Outcome = Vec<(String, Vec<u8>)>;
 
     fn with<T: Show>(self) -> Self::Outcome {
         let Ok(result) = serde_json::from_slice::<Envelope<T>>(self.0) else {

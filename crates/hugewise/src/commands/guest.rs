@@ -6,38 +6,42 @@ use std::time::Duration;
 use anyhow::bail;
 use host::Snapshot;
 use measure::guest::{Error, Spec};
-use model::Warning;
+use model::Bytes;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
 use super::Desk;
-use super::measuring::{all_kinds, available, note_limit, page_sizes, room, unless_stopped, usual_kinds};
+use super::measuring::{
+    self, Measured, all_kinds, available, note_limit, page_sizes, room, unless_stopped, usual_kinds,
+};
 use super::pools::on_loan;
 use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::typed;
+use crate::render::look::Look;
 use crate::ui::{Outcome, Ui};
 
 /// Time for the timed walks of a whole matrix; with set-up, warming and operations it stays under a minute.
 const BUDGET: Duration = Duration::from_secs(20);
 
+/// Working sets, if none are typed: beyond the second-level cache, and beyond every TLB reach of base pages.
+const FROM: Bytes = Bytes::mib(1);
+const TO: Bytes = Bytes::gib(1);
+
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<Guest>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let spec = typed_spec(typed, &snapshot, desk.seed)?;
-    let stop = Stop::on_signals()?;
-    let Some((guest, warnings)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
-        return Ok(Outcome::Interrupted);
-    };
-    if let Some(why) = nothing(&guest) {
-        bail!("not-obtained: nothing of what was asked for could be measured: {why}");
-    }
-    let mut look = desk.ui.look();
     // The matrix is the picture here.
-    look.plot = false;
-    let result = desk.about(&snapshot, warnings, guest);
-    desk.give_with(&result, form, look)
+    let look = Look {
+        plot: false,
+        ..desk.ui.look()
+    };
+    measuring::run(look, desk, |desk, snapshot, stop| {
+        let spec = typed_spec(typed, snapshot, desk.seed)?;
+        let measured = measure(&desk.ui, stop, &spec, typed.placement.no_pool)?;
+        if let Some(why) = measured.as_ref().and_then(|(guest, _)| nothing(guest)) {
+            bail!("not-obtained: nothing of what was asked for could be measured: {why}");
+        }
+        Ok(measured)
+    })
 }
 
 /// The measurement that was typed.
@@ -48,7 +52,7 @@ fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::R
             true => all_kinds(snapshot),
             false => typed.pages.clone(),
         },
-        sizes: typed.working_sets(room(snapshot)?, measure::guest::MOST_SIZES)?,
+        sizes: working_sets(typed, room(snapshot)?)?,
         pattern: typed.pattern,
         access: typed.access,
         budget: Some(typed.budget.unwrap_or(BUDGET)),
@@ -56,6 +60,21 @@ fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::R
         node: typed.placement.node,
         ..usual(snapshot, seed)?
     })
+}
+
+/// The working sets typed, or as many powers of two between the ends as can be measured, evenly apart, with both ends.
+fn working_sets(typed: &typed::Guest, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
+    if !typed.sizes.is_empty() {
+        return Ok(typed.sizes.clone());
+    }
+    let to = typed.to.unwrap_or(TO.min(room));
+    let from = typed.from.unwrap_or(FROM.min(to));
+    let to = if typed.to.is_some() { to } else { to.max(from) };
+    measuring::must_rise(from, to)?;
+    let octaves = (to.0 / from.0.max(1)).max(1).ilog2();
+    let step = octaves.div_ceil(measure::guest::MOST_SIZES as u32 - 1).max(1);
+    let inner = (0..octaves).step_by(step as usize);
+    Ok(inner.map(|octave| Bytes(from.0 << octave)).chain([to]).collect())
 }
 
 /// Random reads of the usual page kinds in guests on this machine, without a working set yet.
@@ -80,12 +99,7 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(
-    ui: &Ui,
-    stop: &Stop,
-    spec: &Spec,
-    no_pool: bool,
-) -> anyhow::Result<Option<(Guest, Vec<Warning>)>> {
+pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Guest> {
     // Before pages are borrowed for nothing.
     measure::guest::can_run().map_err(Coded)?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
@@ -126,3 +140,44 @@ impl fmt::Display for Coded {
 }
 
 impl std::error::Error for Coded {}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use model::Bytes;
+
+    use super::working_sets;
+    use crate::cli::typed::{Cli, Command, Measure};
+
+    fn sets(words: &str, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
+        let line = format!("hugewise measure guest {words}");
+        match Cli::try_parse_from(line.split_whitespace()).expect(words).command {
+            Command::Measure(Measure::Guest(guest)) => working_sets(&guest, room),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_guest_takes_a_few_working_sets_with_both_ends() {
+        let known = |words: &str, room| sets(words, room).expect(words);
+        assert_eq!(known("", Bytes::gib(8)), [1, 4, 16, 64, 256, 1024].map(Bytes::mib));
+        assert_eq!(known("", Bytes::mib(300)).last(), Some(&Bytes::mib(300)));
+        assert_eq!(known("", Bytes::kib(512)), [Bytes::kib(512)]);
+        assert_eq!(known("--from 2G", Bytes::gib(1)), [Bytes::gib(2)]);
+        assert_eq!(
+            known("--from 16K --to 16M", Bytes::gib(1)),
+            [16, 64, 256, 1024, 4096, 16384].map(Bytes::kib)
+        );
+        assert_eq!(
+            known("--sizes 64M,32K", Bytes::gib(1)),
+            [Bytes::mib(64), Bytes::kib(32)]
+        );
+        for (from, to) in [("16K", "2G"), ("16K", "1T"), ("1M", "4M")] {
+            let words = format!("--from {from} --to {to}");
+            let all = known(&words, Bytes::gib(1));
+            assert!((3..=7).contains(&all.len()), "{words}: {all:?}");
+            assert_eq!(all.last().copied(), to.parse().ok(), "{words}");
+        }
+        assert!(sets("--from 2M --to 1M", Bytes::gib(1)).is_err());
+    }
+}

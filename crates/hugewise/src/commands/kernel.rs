@@ -6,26 +6,21 @@ use anyhow::{Context, bail};
 use host::Snapshot;
 use measure::kernelops::{Error, Program, Spec};
 use model::kernelops::{KernelOps, Op};
-use model::{Bytes, PageKind, Warning};
+use model::{Bytes, PageKind};
 
 use super::Desk;
-use super::measuring::{available, page_sizes, unless_stopped, usual_kinds};
+use super::measuring::{self, Measured, available, page_sizes, unless_stopped, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Kernel) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<KernelOps>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let spec = spec(typed, &snapshot, desk.seed)?;
-    let Some((measured, warnings)) = measure(&desk.ui, &spec, typed.no_pool)? else {
-        return Ok(Outcome::Interrupted);
-    };
-    let result = desk.about(&snapshot, warnings, measured);
-    desk.give(&result, form)
+    measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
+        let spec = spec(typed, snapshot, desk.seed)?;
+        measure(&desk.ui, stop, &spec, typed.no_pool)
+    })
 }
 
 fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
@@ -105,8 +100,7 @@ fn pool_bytes(spec: &Spec) -> Bytes {
 }
 
 /// Measures; `None` if the user stopped it. Whatever happens, borrowed pages are given back.
-fn measure(ui: &Ui, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(KernelOps, Vec<Warning>)>> {
-    let stop = Stop::on_signals()?;
+fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
     let mut kinds: Vec<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     kinds.sort();
     kinds.dedup();

@@ -1,31 +1,31 @@
 //! `hugewise measure latency`: from what was typed to a measurement on pages that are given back.
 
+use anyhow::bail;
 use host::Snapshot;
 use measure::latency::{Error, Spec};
-use model::Warning;
+use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
 
 use super::Desk;
-use super::measuring::{available, note_limit, page_sizes, room, unless_stopped, usual_kinds};
+use super::measuring::{self, Measured, available, note_limit, page_sizes, room, unless_stopped, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
+
+/// Smallest working set of a curve: half of the smallest L1 data cache in use.
+pub(super) const FROM: Bytes = Bytes::kib(16);
+/// Largest working set of a curve, beyond every cache and TLB reach of base pages.
+pub(super) const TO: Bytes = Bytes::gib(2);
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<Latency>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let spec = typed_spec(typed, &snapshot, desk.seed)?;
-    let stop = Stop::on_signals()?;
-    let Some((latency, warnings)) = measure(&desk.ui, &stop, &spec, typed.placement.no_pool)? else {
-        return Ok(Outcome::Interrupted);
-    };
     let mut look = desk.ui.look();
     look.plot = (look.plot || typed.plot) && !typed.no_plot;
-    let result = desk.about(&snapshot, warnings, latency);
-    desk.give_with(&result, form, look)
+    measuring::run(look, desk, |desk, snapshot, stop| {
+        let spec = typed_spec(typed, snapshot, desk.seed)?;
+        measure(&desk.ui, stop, &spec, typed.placement.no_pool)
+    })
 }
 
 /// The measurement that was typed.
@@ -36,7 +36,7 @@ fn typed_spec(typed: &typed::Latency, snapshot: &Snapshot, seed: u64) -> anyhow:
             true => usual.kinds,
             false => typed.pages.clone(),
         },
-        sizes: typed.working_sets(room(snapshot)?, measure::latency::sizes)?,
+        sizes: working_sets(typed, room(snapshot)?)?,
         patterns: typed.pattern.clone(),
         accesses: typed.access.each(),
         budget: typed.budget,
@@ -44,6 +44,22 @@ fn typed_spec(typed: &typed::Latency, snapshot: &Snapshot, seed: u64) -> anyhow:
         node: typed.placement.node,
         ..usual
     })
+}
+
+/// The working sets typed, or two per doubling between the ends. `room` is the memory to stay within where the largest was not
+/// typed.
+fn working_sets(typed: &typed::Latency, room: Bytes) -> anyhow::Result<Vec<Bytes>> {
+    let from = typed.from.unwrap_or(FROM);
+    let to = typed.to.unwrap_or(TO.min(room).max(from));
+    measuring::must_rise(from, to)?;
+    let sizes = match typed.sizes.is_empty() {
+        true => measure::latency::sizes(from, to),
+        false => typed.sizes.clone(),
+    };
+    if let Some(small) = sizes.iter().find(|bytes| **bytes < Bytes::kib(4)) {
+        bail!("a working set of {small} is too small (write 4K or more after --sizes or --from)");
+    }
+    Ok(sizes)
 }
 
 /// Random reads of the usual page kinds on this machine, without a working set yet.
@@ -70,12 +86,7 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(
-    ui: &Ui,
-    stop: &Stop,
-    spec: &Spec,
-    no_pool: bool,
-) -> anyhow::Result<Option<(Latency, Vec<Warning>)>> {
+pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Latency> {
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     note_limit(ui);
     ui.note(&format!(
@@ -88,4 +99,45 @@ pub(super) fn measure(
         measure::latency::run(spec, progress, &|| stop.is_asked())
     });
     unless_stopped(measured, |error| matches!(error, Error::Interrupted))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use model::Bytes;
+
+    use super::working_sets;
+    use crate::cli::typed::{Cli, Command, Latency, Measure};
+
+    fn latency(words: &str) -> Latency {
+        let line = format!("hugewise measure latency {words}");
+        match Cli::try_parse_from(line.split_whitespace()).expect(words).command {
+            Command::Measure(Measure::Latency(latency)) => latency,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn working_sets_stay_within_the_room_unless_typed() {
+        let ends = |words: &str, room| {
+            let sets = working_sets(&latency(words), room).expect(words);
+            [sets[0], sets[sets.len() - 1]]
+        };
+        assert_eq!(ends("", Bytes::gib(64)), [Bytes::kib(16), Bytes::gib(2)]);
+        assert_eq!(ends("", Bytes::mib(512)), [Bytes::kib(16), Bytes::mib(512)]);
+        assert_eq!(ends("--to 4G", Bytes::mib(512)), [Bytes::kib(16), Bytes::gib(4)]);
+        assert_eq!(ends("--from 1G", Bytes::mib(512)), [Bytes::gib(1), Bytes::gib(1)]);
+        assert_eq!(ends("--sizes 64M,32K", Bytes::gib(1)), [Bytes::mib(64), Bytes::kib(32)]);
+    }
+
+    #[test]
+    fn wrong_working_sets_are_told_what_to_write() {
+        let refused = |words: &str| {
+            working_sets(&latency(words), Bytes::gib(1))
+                .expect_err(words)
+                .to_string()
+        };
+        assert!(refused("--from 2M --to 1M").contains("--from 2M is larger than --to 1M"));
+        assert!(refused("--sizes 64B").contains("too small"));
+    }
 }

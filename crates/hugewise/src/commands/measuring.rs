@@ -1,10 +1,43 @@
 //! What every measurement asks of the machine before it begins, and how it ends.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use host::{Snapshot, Source};
-use model::{Bytes, PageKind};
+use model::{Bytes, PageKind, Warning};
 
-use crate::ui::Ui;
+use super::Desk;
+use super::stop::Stop;
+use crate::cli::typed::Format;
+use crate::render::look::Look;
+use crate::show::Show;
+use crate::ui::{Outcome, Ui};
+
+/// A measurement with its warnings; none if the user stopped it.
+pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
+
+/// Measures this machine, and shows the result.
+pub(super) fn run<T: Show>(
+    look: Look,
+    desk: &mut Desk<'_>,
+    measure: impl FnOnce(&Desk<'_>, &Snapshot, &Stop) -> Measured<T>,
+) -> anyhow::Result<Outcome> {
+    desk.must_be_live("measuring")?;
+    let form = desk.form::<T>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let stop = Stop::on_signals()?;
+    let Some((measured, warnings)) = measure(desk, &snapshot, &stop)? else {
+        return Ok(Outcome::Interrupted);
+    };
+    let result = desk.about(&snapshot, warnings, measured);
+    desk.give_with(&result, form, look)
+}
+
+/// Refuses ends of working sets that are the wrong way round.
+pub(super) fn must_rise(from: Bytes, to: Bytes) -> anyhow::Result<()> {
+    if from > to {
+        bail!("--from {from} is larger than --to {to} (write the smaller size after --from)");
+    }
+    Ok(())
+}
 
 /// base, thp, and 2M pages from a pool, where the kernel has them.
 pub(super) fn usual_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
@@ -57,9 +90,9 @@ pub(super) fn page_sizes(snapshot: &Snapshot) -> anyhow::Result<(Bytes, Bytes)> 
 
 /// What was measured; none if the user stopped it.
 pub(super) fn unless_stopped<T, E: std::error::Error + Send + Sync + 'static>(
-    measured: Result<T, E>,
+    measured: Result<(T, Vec<Warning>), E>,
     is_stop: fn(&E) -> bool,
-) -> anyhow::Result<Option<T>> {
+) -> Measured<T> {
     match measured {
         Err(error) if is_stop(&error) => Ok(None),
         measured => Ok(Some(measured?)),

@@ -10,9 +10,8 @@ use model::placement::Kind;
 use model::{Bytes, Warning};
 
 use super::Desk;
-use super::measuring::{available, page_sizes};
-use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use super::measuring::{self, available, page_sizes, unless_stopped};
+use crate::cli::typed;
 use crate::render::placement::guest_warning;
 use crate::ui::Outcome;
 
@@ -27,26 +26,20 @@ const SHARE: u64 = 4;
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<Migration>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let spec = spec(typed, &snapshot, desk.seed)?;
-    if spec.kinds.is_empty() {
-        return Err(Error::OneCpu.into());
-    }
-    let stop = Stop::on_signals()?;
-    desk.ui.note("measuring what a move to another CPU costs");
-    let mut progress = desk.ui.progress();
-    let measured = measure::migration::run(&spec, &mut progress, &|| stop.is_asked());
-    drop(progress);
-    let (migration, mut warnings) = match measured {
-        Ok(measured) => measured,
-        Err(Error::Interrupted) => return Ok(Outcome::Interrupted),
-        Err(error) => return Err(error.into()),
-    };
-    warnings.extend(topology(&snapshot, &migration));
-    let result = desk.about(&snapshot, warnings, migration);
-    desk.give(&result, form)
+    measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
+        let spec = spec(typed, snapshot, desk.seed)?;
+        if spec.kinds.is_empty() {
+            return Err(Error::OneCpu.into());
+        }
+        desk.ui.note("measuring what a move to another CPU costs");
+        let mut progress = desk.ui.progress();
+        let measured = measure::migration::run(&spec, &mut progress, &|| stop.is_asked());
+        let mut measured = unless_stopped(measured, |error| matches!(error, Error::Interrupted))?;
+        if let Some((migration, warnings)) = &mut measured {
+            warnings.extend(topology(snapshot, migration));
+        }
+        Ok(measured)
+    })
 }
 
 fn spec(typed: &typed::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {

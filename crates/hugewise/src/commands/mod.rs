@@ -45,7 +45,7 @@ use model::{Envelope, Machine, Tool, Warning};
 
 use crate::cli::Cli;
 use crate::cli::typed::{self, Command, Format, Global, Measure};
-use crate::show::{Show, schema_name, write};
+use crate::show::{Show, form, schema_name, write};
 use crate::ui::{Outcome, Ui};
 
 /// Carries out a command line. `words` is the command line as typed, which every result quotes.
@@ -116,7 +116,7 @@ impl<'a> Desk<'a> {
             source,
             ui: Ui::open(global)?,
             words,
-            seed: global.seed(),
+            seed: seed(global),
             started: now(),
         })
     }
@@ -153,7 +153,7 @@ impl<'a> Desk<'a> {
 
     /// The form asked for, if this kind of result has it. Called before any work is done.
     fn form<T: Show>(&self, usual: Format) -> anyhow::Result<Format> {
-        let form = self.global.form(usual, T::FORMS)?;
+        let form = form(self.global, usual, T::FORMS)?;
         if form == Format::Png && self.ui.shows_on_terminal() {
             bail!("--format png: a terminal cannot show it (write --output FILE.png, or pipe it on)");
         }
@@ -177,6 +177,13 @@ impl<'a> Desk<'a> {
         self.ui.result_by(|out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
     }
+}
+
+/// The seed typed, or a new one. 32 bits: every JSON reader keeps them exactly.
+fn seed(global: &Global) -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let drawn = RandomState::new().build_hasher().finish() >> 32;
+    global.seed.map_or(drawn, u64::from)
 }
 
 /// The moment, in UTC.

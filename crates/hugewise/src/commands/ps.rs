@@ -6,7 +6,7 @@ mod select;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use host::processes::{self, Limits, ListOptions, Missed, Missing, Reason, ThpByStart};
+use host::processes::{self, Limits, Missed, Missing, Reason, ThpByStart};
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
@@ -17,7 +17,7 @@ use super::{Desk, now};
 use crate::cli::typed::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Show, TABLES, sample};
+use crate::show::{Show, TABLES, form, sample};
 use crate::ui::Outcome;
 use select::Select;
 
@@ -36,7 +36,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Ps) -> anyhow::Result<Outc
 
 /// Looks again and again. Ctrl-C is how a watch ends, so it ends well.
 fn watch(desk: &mut Desk<'_>, typed: &typed::Ps, every: Duration) -> anyhow::Result<Outcome> {
-    let is_series = matches!(desk.global.form(Format::Text, &TABLES)?, Format::Csv | Format::Json);
+    let is_series = matches!(form(desk.global, Format::Text, &TABLES)?, Format::Csv | Format::Json);
     let stop = Stop::on_signals()?;
     if !is_series {
         desk.ui.watch();
@@ -104,9 +104,8 @@ pub(super) fn list(
 }
 
 fn rows(source: &Source, snapshot: &Snapshot) -> anyhow::Result<Vec<ProcessPages>> {
-    let listed = processes::list(source, &ListOptions::default()).into_result();
-    let listed = listed.with_context(|| format!("the processes of {}", snapshot.source))?;
-    Ok(listed.rows)
+    let listed = processes::list(source).into_result();
+    listed.with_context(|| format!("the processes of {}", snapshot.source))
 }
 
 /// The processes asked for, or sums over them.

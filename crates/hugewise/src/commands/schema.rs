@@ -22,47 +22,66 @@ use sim::translation::sweep::SweepResult;
 use super::Desk;
 use crate::cli::{Cli, typed};
 use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
-use crate::show::{Show, schema};
+use crate::show::{Show, schema, schema_name};
 use crate::ui::Outcome;
 
-/// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 30] {
-    [
-        named::<Applied>(),
-        named::<Checkup>(),
-        named::<Collapse>(),
-        named::<Compare>(),
-        named::<Cores>(),
-        named::<Diff>(),
-        named::<Doctor>(),
-        named::<Explain>(),
-        named::<Guest>(),
-        named::<KernelOps>(),
-        named::<Latency>(),
-        named::<Migration>(),
-        named::<OneProcess>(),
-        named::<Recording>(),
-        named::<Check>(),
-        named::<placement::Diff>(),
-        named::<Published>(),
-        named::<Plan>(),
-        named::<Prediction>(),
-        named::<ProcessList>(),
-        named::<ReachTable>(),
-        named::<Schedule>(),
-        named::<Simulation>(),
-        named::<Sizing>(),
-        named::<Status>(),
-        named::<SweepResult>(),
-        named::<Tlb>(),
-        named::<Undone>(),
-        named::<Verified>(),
-        named::<VmList>(),
-    ]
+/// What is done with a result of whichever kind.
+pub(super) trait WithResult {
+    /// What comes of it.
+    type Outcome;
+    /// Does it with a result of this kind.
+    fn with<T: Show>(self) -> Self::Outcome;
 }
 
-fn named<T: Show>() -> (&'static str, schemars::Schema) {
-    (T::NAME, schema::<T>())
+/// The kinds of results, in one list.
+macro_rules! kinds {
+    ($($kind:ty,)+) => {
+        /// Names and schemas of all results.
+        pub(crate) fn all() -> Vec<(&'static str, schemars::Schema)> {
+            vec![$((<$kind>::NAME, schema::<$kind>())),+]
+        }
+
+        /// Does it with the kind of result that a schema names, if it is known.
+        pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outcome> {
+            $(if schema == schema_name::<$kind>() {
+                return Some(with.with::<$kind>());
+            })+
+            None
+        }
+    };
+}
+
+kinds! {
+    Applied,
+    Checkup,
+    Collapse,
+    Compare,
+    Cores,
+    Diff,
+    Doctor,
+    Explain,
+    Guest,
+    KernelOps,
+    Latency,
+    Migration,
+    OneProcess,
+    Recording,
+    Check,
+    placement::Diff,
+    Published,
+    Plan,
+    Prediction,
+    ProcessList,
+    ReachTable,
+    Schedule,
+    Simulation,
+    Sizing,
+    Status,
+    SweepResult,
+    Tlb,
+    Undone,
+    Verified,
+    VmList,
 }
 
 /// Runs `hugewise schema`.

@@ -3,13 +3,13 @@
 use host::Snapshot;
 use measure::tlb::{Error, Spec};
 use model::tlb::{Known, Tlb, Ways};
-use model::{Bytes, PageKind, Warning};
+use model::{Bytes, PageKind};
 
 use super::Desk;
-use super::measuring::{page_sizes, room, unless_stopped, usual_kinds};
+use super::measuring::{self, Measured, page_sizes, room, unless_stopped, usual_kinds};
 use super::pools::on_loan;
 use super::stop::Stop;
-use crate::cli::typed::{self, Format};
+use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
 
 /// Pool pages that a kind needs at the most: levels and walks alias one page; only what is shared needs some of its own.
@@ -17,29 +17,22 @@ const POOL: Bytes = Bytes::mib(64);
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Outcome> {
-    desk.must_be_live("measuring")?;
-    let form = desk.form::<Tlb>(Format::Text)?;
-    let snapshot = Snapshot::take(&desk.source);
-    let kinds = if typed.pages.is_empty() {
-        usual(&snapshot)
-    } else {
-        typed.pages.clone()
-    };
-    let spec = Spec {
-        cpu: typed.cpu,
-        ..spec(kinds, typed.quick, &snapshot)?
-    };
-    let stop = Stop::on_signals()?;
-    let Some((tlb, warnings)) = measure(&desk.ui, &stop, &spec, typed.no_pool)? else {
-        return Ok(Outcome::Interrupted);
-    };
-    let result = desk.about(&snapshot, warnings, tlb);
-    desk.give(&result, form)
+    measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
+        let kinds = match typed.pages.is_empty() {
+            true => usual(snapshot),
+            false => typed.pages.clone(),
+        };
+        let spec = Spec {
+            cpu: typed.cpu,
+            ..spec(kinds, typed.quick, snapshot)?
+        };
+        measure(&desk.ui, stop, &spec, typed.no_pool)
+    })
 }
 
 /// Measures, on pages borrowed from the pools unless `no_pool`; `None` if the user stopped it. Whatever happens, the
 /// pages are given back.
-pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> anyhow::Result<Option<(Tlb, Vec<Warning>)>> {
+pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
     ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
     let measured = on_loan(ui, no_pool, wanted, |progress| {

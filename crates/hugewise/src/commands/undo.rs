@@ -1,10 +1,9 @@
 //! `hugewise undo`: reverts applied changes.
 
-use host::processes::{ListOptions, list};
-use host::{Snapshot, Source};
-use model::Backing;
-use model::process::ProcessPages;
-use model::setup::{BackCame, Undone, User};
+use host::Snapshot;
+use host::processes::list;
+use model::setup::{BackCame, Undone};
+use settings::setup::users;
 
 use super::Desk;
 use super::settings::{hinted, setup};
@@ -17,7 +16,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Undo) -> anyhow::Result<Ou
     let form = desk.form::<Undone>(Format::Text)?;
     let mut undone = setup().undo(typed.forget).map_err(hinted)?;
     if undone.steps.iter().any(|step| step.came == BackCame::InUse) {
-        undone.holders = holders(&desk.source);
+        // Pool pages come back when the processes end that hold them.
+        let rows = list(&desk.source).into_result().unwrap_or_default();
+        undone.holders = users(&rows, |kind| kind.pool().is_some());
     }
     let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), undone);
     desk.give(&result, form)?;
@@ -26,22 +27,4 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Undo) -> anyhow::Result<Ou
     } else {
         Outcome::BadNews
     })
-}
-
-/// Processes with pool pages: these pages come back when they end.
-fn holders(source: &Source) -> Vec<User> {
-    let listed = list(source, &ListOptions::default());
-    let rows = listed.known().into_iter().flat_map(|processes| &processes.rows);
-    let of_pools = |row: &ProcessPages| {
-        let backing = row.backing.known().into_iter().flat_map(Backing::iter);
-        let pages = backing.filter(|(kind, bytes)| kind.pool().is_some() && bytes.0 > 0);
-        let user = |(kind, bytes)| User {
-            pid: row.pid,
-            name: row.name.clone(),
-            kind,
-            bytes,
-        };
-        pages.map(user).collect::<Vec<_>>()
-    };
-    rows.flat_map(of_pools).collect()
 }

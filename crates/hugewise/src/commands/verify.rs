@@ -1,7 +1,7 @@
 //! `hugewise verify`: are the applied changes in effect, and does a process use the pages?
 
 use host::Snapshot;
-use host::processes::{ListOptions, list};
+use host::processes::list;
 use model::setup::Verified;
 
 use super::settings::{hinted, plan, setup};
@@ -14,7 +14,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<
     desk.must_be_live("verify")?;
     let form = desk.form::<Verified>(Format::Text)?;
     let wanted = typed.plan.as_deref().map(plan).transpose()?;
-    let processes = list(&desk.source, &ListOptions::default());
+    let processes = list(&desk.source);
     let programs = |goals: &[String]| running::programs(&desk.source, goals);
     let verified = setup().verify(wanted.as_ref(), &processes, &programs).map_err(hinted)?;
     let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), verified);

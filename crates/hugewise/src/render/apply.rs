@@ -6,11 +6,9 @@ use super::look::Look;
 use super::sheet::{Sheet, printable};
 use super::table::{self, Field, Lines};
 use super::words::counted;
-use crate::cli::typed::Format;
-use crate::show::{self, Show, TABLES};
+use crate::show::{self, Show};
 
 impl Show for Applied {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "applied";
 
     fn title(&self) -> String {

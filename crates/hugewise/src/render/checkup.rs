@@ -6,7 +6,7 @@ use model::tlb::Verdict;
 use super::figure::Figure;
 use super::sheet::Sheet;
 use super::table::Lines;
-use super::{doctor, guest, inventory, latency, tlb};
+use super::{doctor, inventory, latency, tlb};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
 use crate::show::{Block, CHARTS, Show};
@@ -40,8 +40,8 @@ impl Show for Checkup {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let latency = self.latency.iter().flat_map(latency::sheets);
-        let guest = self.guest.iter().flat_map(guest::sheets);
+        let latency = self.latency.iter().flat_map(Show::sheets);
+        let guest = self.guest.iter().flat_map(Show::sheets);
         let processes = self.processes.iter().flat_map(Show::sheets);
         let findings = self.doctor.iter().flat_map(doctor::details);
         let tlb = self.tlb.iter().flat_map(Show::sheets);
@@ -75,7 +75,7 @@ impl Show for Checkup {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let latency = self.latency.iter().flat_map(latency::figures);
+        let latency = self.latency.iter().flat_map(Show::figures);
         latency.chain(self.tlb.iter().flat_map(Show::figures)).collect()
     }
 
@@ -116,7 +116,7 @@ impl Show for Checkup {
     /// The points of the latency measurement; the rest has no one shape of lines.
     fn csv(&self) -> Lines<'_> {
         match &self.latency {
-            Some(latency) => latency::csv(latency),
+            Some(latency) => latency.csv(),
             None => (Vec::new(), Box::new(std::iter::empty())),
         }
     }

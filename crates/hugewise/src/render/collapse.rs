@@ -9,11 +9,9 @@ use super::axis::number;
 use super::latency::spread;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for Collapse {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "collapse";
 
     fn title(&self) -> String {

@@ -5,6 +5,7 @@ mod gains;
 mod inplace;
 mod parts;
 mod runs;
+mod why;
 
 use compare::bloat;
 use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Run, Verdict};
@@ -22,6 +23,7 @@ use crate::show::{self, CHARTS, Show};
 impl Show for Compare {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "compare";
+    const VERSION: u32 = 3;
 
     fn title(&self) -> String {
         format!("Compared: {}", self.program.join(" "))
@@ -57,7 +59,19 @@ impl Show for Compare {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<Value<'_>>; _] = [
+            Field::csv("arm", |(arm, ..)| arm.name.clone()),
+            Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
+            Field::csv("block", |(_, run, ..)| run.block.to_string()),
+            Field::csv("again", |(_, run, ..)| run.again.to_string()),
+            Field::csv("metric", |(_, _, name, _)| name.clone()),
+            Field::csv("value", |(.., value)| value.to_string()),
+        ];
+        let runs = self
+            .arms
+            .iter()
+            .flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
+        lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
     }
 }
 
@@ -121,6 +135,7 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
         format!(", {:.1} % of the memory on {kind} pages", share * 100.0)
     });
     let gain = gain(judged.ratio, judged.low, judged.high);
+    let why = why::why(compare, judged);
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));
@@ -129,18 +144,14 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
                 counted(judged.pairs as usize, "pair")
             )
         }
-        Verdict::NoDifference => format!(
-            "{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {}{covered}.",
-            judged.why
-        ),
-        Verdict::NotInEffect => format!("{arm} {}: it was not compared.", judged.why),
-        Verdict::Unknown if judged.ratio.is_some() && judged.p.is_none() && is_in_effect(compare, arm) => {
-            format!(
-                "{arm} against {against} in {metric}: {gain}, no verdict: {}{covered}.",
-                judged.why
-            )
+        Verdict::NoDifference => {
+            format!("{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {why}{covered}.")
         }
-        Verdict::Unknown => format!("{arm} against {against} in {metric} is inconclusive: {}.", judged.why),
+        Verdict::NotInEffect => format!("{arm} {why}: it was not compared."),
+        Verdict::Unknown if judged.ratio.is_some() && judged.p.is_none() && is_in_effect(compare, arm) => {
+            format!("{arm} against {against} in {metric}: {gain}, no verdict: {why}{covered}.")
+        }
+        Verdict::Unknown => format!("{arm} against {against} in {metric} is inconclusive: {why}."),
     }
 }
 
@@ -246,11 +257,7 @@ fn design(compare: &Compare) -> String {
         model::compare::Ended::Interrupted => "until it was stopped",
         model::compare::Ended::ProgramEnded => "until the program ended",
     };
-    let why = if design.reason.is_empty() {
-        String::new()
-    } else {
-        format!("; this design because {}", design.reason)
-    };
+    let why = why::because(&design.reason);
     let programs = compare.arms.len() + 1;
     let blocks = match design.method {
         Method::Slices => format!(
@@ -270,7 +277,7 @@ fn design(compare: &Compare) -> String {
         format!(", each one start of the server with {loaded}{uncounted}")
     });
     format!(
-        "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none{why}",
+        "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none; this design because {why}",
         design.method.title(),
         design.seconds,
         design.smallest_effect * 100.0
@@ -352,22 +359,6 @@ fn medians(compare: &Compare, title: &str, metrics: &[Metric]) -> Sheet {
 
 /// A run of an arm, and one of its values by name.
 type Value<'a> = (&'a Arm, &'a Run, String, f64);
-
-fn csv(compare: &Compare) -> Lines<'_> {
-    let fields: [Field<Value<'_>>; _] = [
-        Field::csv("arm", |(arm, ..)| arm.name.clone()),
-        Field::csv("turn", |(_, run, ..)| run.turn.to_string()),
-        Field::csv("block", |(_, run, ..)| run.block.to_string()),
-        Field::csv("again", |(_, run, ..)| run.again.to_string()),
-        Field::csv("metric", |(_, _, name, _)| name.clone()),
-        Field::csv("value", |(.., value)| value.to_string()),
-    ];
-    let runs = compare
-        .arms
-        .iter()
-        .flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
-    lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
-}
 
 fn values<'a>(arm: &'a Arm, run: &'a Run) -> impl Iterator<Item = Value<'a>> {
     let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), *value));

@@ -6,14 +6,12 @@ use model::cores::{Cores, Pair, Relation};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{counted, or_empty};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
 
 impl Show for Cores {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "cores";
 
     fn title(&self) -> String {
@@ -29,7 +27,20 @@ impl Show for Cores {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<&Pair>; _] = [
+            Field::csv("cpu", |pair| pair.cpus[0].to_string()),
+            Field::csv("other", |pair| pair.cpus[1].to_string()),
+            Field::csv("round_trip_ns", |pair| {
+                or_empty(pair.round_trip_ns.map(|trip| trip.median))
+            }),
+            Field::csv("low", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.low))),
+            Field::csv("high", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.high))),
+            Field::csv("slowdown", |pair| {
+                or_empty(pair.slowdown.map(|slowdown| slowdown.median))
+            }),
+            Field::csv("relation", |pair| format!("{:?}", pair.relation).to_lowercase()),
+        ];
+        lines(fields, self.pairs.iter())
     }
 }
 
@@ -99,21 +110,4 @@ fn cell(pair: &Pair) -> String {
 
 fn half(estimate: Estimate) -> f64 {
     (estimate.high - estimate.low) / 2.0
-}
-
-fn csv(cores: &Cores) -> Lines<'_> {
-    let fields: [Field<&Pair>; _] = [
-        Field::csv("cpu", |pair| pair.cpus[0].to_string()),
-        Field::csv("other", |pair| pair.cpus[1].to_string()),
-        Field::csv("round_trip_ns", |pair| {
-            or_empty(pair.round_trip_ns.map(|trip| trip.median))
-        }),
-        Field::csv("low", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.low))),
-        Field::csv("high", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.high))),
-        Field::csv("slowdown", |pair| {
-            or_empty(pair.slowdown.map(|slowdown| slowdown.median))
-        }),
-        Field::csv("relation", |pair| format!("{:?}", pair.relation).to_lowercase()),
-    ];
-    lines(fields, cores.pairs.iter())
 }

@@ -41,8 +41,30 @@ impl Show for Diff {
         self.points.iter().flat_map(figures).collect()
     }
 
+    /// One line for each difference and each point, whatever it is of.
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let points = self.points.iter().flat_map(|points| &points.points).map(point_line);
+        let findings = self.findings.iter().flatten();
+        let findings = findings.map(|change| {
+            let name = format!("{} {}", change.id, change.name);
+            plain("finding", name, found(change.a), found(change.b))
+        });
+        let backing = self.backing.iter().flatten();
+        let backing = backing.map(|change| {
+            let [a, b] = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
+            plain("backing", program(change), a, b)
+        });
+        let settings = self.settings.iter();
+        let settings = settings.map(|change| {
+            plain(
+                "setting",
+                change.setting.clone(),
+                setting(&change.a),
+                setting(&change.b),
+            )
+        });
+        let lines = points.chain(findings).chain(backing).chain(settings);
+        (HEADS.to_vec(), Box::new(lines))
     }
 }
 
@@ -251,32 +273,6 @@ const HEADS: [&str; 12] = [
     "ratio_high",
     "verdict",
 ];
-
-/// One line for each difference and each point, whatever it is of.
-fn csv(diff: &Diff) -> Lines<'_> {
-    let points = diff.points.iter().flat_map(|points| &points.points).map(point_line);
-    let findings = diff.findings.iter().flatten();
-    let findings = findings.map(|change| {
-        let name = format!("{} {}", change.id, change.name);
-        plain("finding", name, found(change.a), found(change.b))
-    });
-    let backing = diff.backing.iter().flatten();
-    let backing = backing.map(|change| {
-        let [a, b] = [&change.a, &change.b].map(|backing| pages(backing.as_ref()));
-        plain("backing", program(change), a, b)
-    });
-    let settings = diff.settings.iter();
-    let settings = settings.map(|change| {
-        plain(
-            "setting",
-            change.setting.clone(),
-            setting(&change.a),
-            setting(&change.b),
-        )
-    });
-    let lines = points.chain(findings).chain(backing).chain(settings);
-    (HEADS.to_vec(), Box::new(lines))
-}
 
 fn plain(part: &str, name: String, a: String, b: String) -> Vec<String> {
     let mut line = vec![part.to_owned(), name, a, b];

@@ -11,12 +11,10 @@ use super::safe::printable;
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::words::{counted, or_empty};
-use crate::cli::typed::Format;
 use crate::results::Explain;
-use crate::show::{Show, TABLES, wrapped};
+use crate::show::{Show, wrapped};
 
 impl Show for Explain {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "explain";
 
     fn title(&self) -> String {

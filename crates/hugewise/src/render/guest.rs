@@ -31,8 +31,15 @@ impl Show for Guest {
         self.readings.clone()
     }
 
+    /// The matrix at the largest working set, every working set, and what first touches and operations cost.
     fn sheets(&self) -> Vec<Sheet> {
-        sheets(self)
+        let sizes = sizes(self);
+        let mut sheets: Vec<Sheet> = sizes.last().map(|&largest| matrix(self, largest)).into_iter().collect();
+        if sizes.len() > 1 {
+            sheets.push(by_size(self, &sizes));
+        }
+        sheets.extend(guest_costs::sheets(self));
+        sheets
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -44,23 +51,31 @@ impl Show for Guest {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<&GuestPoint>; _] = [
+            Field::csv("guest_page", |cell| called(cell.guest_page)),
+            Field::csv("kind", |cell| cell.point.kind.to_string()),
+            Field::csv("bytes", |cell| cell.point.bytes.0.to_string()),
+            Field::csv("pattern", |cell| cell.point.pattern.to_string()),
+            Field::csv("access", |cell| cell.point.access.to_string()),
+            Field::csv("ns_median", |cell| or_empty(cell.point.ns.map(|ns| ns.median))),
+            Field::csv("ns_low", |cell| or_empty(cell.point.ns.map(|ns| ns.low))),
+            Field::csv("ns_high", |cell| or_empty(cell.point.ns.map(|ns| ns.high))),
+            Field::csv("bound_low", |cell| {
+                or_empty(cell.point.bound.and_then(|bound| bound.low))
+            }),
+            Field::csv("bound_high", |cell| {
+                or_empty(cell.point.bound.and_then(|bound| bound.high))
+            }),
+            Field::csv("samples", |cell| cell.point.ns.map_or(0, |ns| ns.samples).to_string()),
+            Field::csv("ratio_median", |cell| or_empty(cell.ratio.map(|ratio| ratio.median))),
+            Field::csv("ratio_low", |cell| or_empty(cell.ratio.map(|ratio| ratio.low))),
+            Field::csv("ratio_high", |cell| or_empty(cell.ratio.map(|ratio| ratio.high))),
+            Field::csv("backing", |cell| cell.point.backing.got.to_string()),
+            Field::csv("proof", |cell| cell.point.backing.proof.clone()),
+            Field::csv("not_measured", |cell| or_empty(cell.point.not_measured.as_ref())),
+        ];
+        lines(fields, self.points.iter())
     }
-}
-
-/// The matrix at the largest working set, every working set, and what first touches and operations cost.
-pub fn sheets(guest: &Guest) -> Vec<Sheet> {
-    let sizes = sizes(guest);
-    let mut sheets: Vec<Sheet> = sizes
-        .last()
-        .map(|&largest| matrix(guest, largest))
-        .into_iter()
-        .collect();
-    if sizes.len() > 1 {
-        sheets.push(by_size(guest, &sizes));
-    }
-    sheets.extend(guest_costs::sheets(guest));
-    sheets
 }
 
 fn sizes(guest: &Guest) -> BTreeSet<Bytes> {
@@ -215,33 +230,6 @@ fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     );
     let title = format!("Time of one step by working set and host backing, {place}");
     Figure::by_working_set(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
-}
-
-fn csv(guest: &Guest) -> Lines<'_> {
-    let fields: [Field<&GuestPoint>; _] = [
-        Field::csv("guest_page", |cell| called(cell.guest_page)),
-        Field::csv("kind", |cell| cell.point.kind.to_string()),
-        Field::csv("bytes", |cell| cell.point.bytes.0.to_string()),
-        Field::csv("pattern", |cell| cell.point.pattern.to_string()),
-        Field::csv("access", |cell| cell.point.access.to_string()),
-        Field::csv("ns_median", |cell| or_empty(cell.point.ns.map(|ns| ns.median))),
-        Field::csv("ns_low", |cell| or_empty(cell.point.ns.map(|ns| ns.low))),
-        Field::csv("ns_high", |cell| or_empty(cell.point.ns.map(|ns| ns.high))),
-        Field::csv("bound_low", |cell| {
-            or_empty(cell.point.bound.and_then(|bound| bound.low))
-        }),
-        Field::csv("bound_high", |cell| {
-            or_empty(cell.point.bound.and_then(|bound| bound.high))
-        }),
-        Field::csv("samples", |cell| cell.point.ns.map_or(0, |ns| ns.samples).to_string()),
-        Field::csv("ratio_median", |cell| or_empty(cell.ratio.map(|ratio| ratio.median))),
-        Field::csv("ratio_low", |cell| or_empty(cell.ratio.map(|ratio| ratio.low))),
-        Field::csv("ratio_high", |cell| or_empty(cell.ratio.map(|ratio| ratio.high))),
-        Field::csv("backing", |cell| cell.point.backing.got.to_string()),
-        Field::csv("proof", |cell| cell.point.backing.proof.clone()),
-        Field::csv("not_measured", |cell| or_empty(cell.point.not_measured.as_ref())),
-    ];
-    lines(fields, guest.points.iter())
 }
 
 #[cfg(test)]

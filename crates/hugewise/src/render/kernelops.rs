@@ -10,11 +10,9 @@ use super::axis::number;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{NOT_CONVERGED, counted, limits, or_empty};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for KernelOps {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "kernel";
 
     fn title(&self) -> String {
@@ -30,7 +28,39 @@ impl Show for KernelOps {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<&Point>; _] = [
+            Field::csv("op", |point| point.op.name().to_owned()),
+            Field::csv("variant", |point| point.op.variant()),
+            Field::csv("workers", |point| point.workers.to_string()),
+            Field::csv("ns_median", |point| or_empty(point.ns.map(|ns| ns.median))),
+            Field::csv("ns_low", |point| or_empty(point.ns.map(|ns| ns.low))),
+            Field::csv("ns_high", |point| or_empty(point.ns.map(|ns| ns.high))),
+            Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
+            Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
+            Field::csv("samples", |point| or_empty(point.ns.map(|ns| ns.samples))),
+            Field::csv("settled", |point| point.settled.to_string()),
+            Field::csv("operations", |point| point.operations.to_string()),
+            Field::csv("faults", |point| or_empty(point.per_operation.get("faults"))),
+            Field::csv("pages_per_fault", |point| {
+                or_empty(point.per_operation.get("pages-per-fault"))
+            }),
+            Field::csv("signals", |point| or_empty(point.per_operation.get("signals"))),
+            Field::csv("children", |point| or_empty(point.per_operation.get("children"))),
+            Field::csv("switches", |point| or_empty(point.per_operation.get("switches"))),
+            Field::csv("preemptions", |point| or_empty(point.per_operation.get("preemptions"))),
+            Field::csv("dropped", |point| point.dropped.to_string()),
+            Field::csv("kind", |point| {
+                or_empty(point.backing.as_ref().map(|backed| backed.asked))
+            }),
+            Field::csv("backing", |point| {
+                or_empty(point.backing.as_ref().map(|backed| &backed.got))
+            }),
+            Field::csv("proof", |point| {
+                or_empty(point.backing.as_ref().map(|backed| &backed.proof))
+            }),
+            Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
+        ];
+        lines(fields, self.points.iter())
     }
 }
 
@@ -202,42 +232,6 @@ fn crowding(result: &KernelOps) -> Option<String> {
         many(most),
         ratios.len()
     ))
-}
-
-fn csv(result: &KernelOps) -> Lines<'_> {
-    let fields: [Field<&Point>; _] = [
-        Field::csv("op", |point| point.op.name().to_owned()),
-        Field::csv("variant", |point| point.op.variant()),
-        Field::csv("workers", |point| point.workers.to_string()),
-        Field::csv("ns_median", |point| or_empty(point.ns.map(|ns| ns.median))),
-        Field::csv("ns_low", |point| or_empty(point.ns.map(|ns| ns.low))),
-        Field::csv("ns_high", |point| or_empty(point.ns.map(|ns| ns.high))),
-        Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
-        Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
-        Field::csv("samples", |point| or_empty(point.ns.map(|ns| ns.samples))),
-        Field::csv("settled", |point| point.settled.to_string()),
-        Field::csv("operations", |point| point.operations.to_string()),
-        Field::csv("faults", |point| or_empty(point.per_operation.get("faults"))),
-        Field::csv("pages_per_fault", |point| {
-            or_empty(point.per_operation.get("pages-per-fault"))
-        }),
-        Field::csv("signals", |point| or_empty(point.per_operation.get("signals"))),
-        Field::csv("children", |point| or_empty(point.per_operation.get("children"))),
-        Field::csv("switches", |point| or_empty(point.per_operation.get("switches"))),
-        Field::csv("preemptions", |point| or_empty(point.per_operation.get("preemptions"))),
-        Field::csv("dropped", |point| point.dropped.to_string()),
-        Field::csv("kind", |point| {
-            or_empty(point.backing.as_ref().map(|backed| backed.asked))
-        }),
-        Field::csv("backing", |point| {
-            or_empty(point.backing.as_ref().map(|backed| &backed.got))
-        }),
-        Field::csv("proof", |point| {
-            or_empty(point.backing.as_ref().map(|backed| &backed.proof))
-        }),
-        Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
-    ];
-    lines(fields, result.points.iter())
 }
 
 #[cfg(test)]

@@ -25,32 +25,33 @@ impl Show for Latency {
         "Latency by working set and page kind".to_owned()
     }
 
+    /// One table for each pattern and access: sizes down, page kinds across.
     fn sheets(&self) -> Vec<Sheet> {
-        sheets(self)
+        let mut sheets: Vec<Sheet> = views(self).into_iter().map(|view| sheet(self, view)).collect();
+        if let Some(last) = sheets.last_mut() {
+            last.note(how(self));
+            if self.points.iter().any(|point| !disturbed(point).is_empty()) {
+                last.note("quiet: core cycles without contention for the core's caches (the 0.5th percentile of the samples); JSON and CSV have the share of samples near it");
+            }
+            if let Some(why) = &self.no_pmu {
+                last.note(format!("no hardware counters: {why}"));
+            }
+        }
+        sheets
     }
 
+    /// What latency and gain look like: two charts for each pattern and access.
     fn figures(&self) -> Vec<Figure> {
-        figures(self)
+        let views = views(self);
+        let both = views
+            .into_iter()
+            .flat_map(|view| [curves(self, view), savings(self, view)]);
+        both.filter(|figure| !figure.is_empty()).collect()
     }
 
     fn csv(&self) -> Lines<'_> {
         csv(self)
     }
-}
-
-/// One table for each pattern and access: sizes down, page kinds across.
-pub fn sheets(latency: &Latency) -> Vec<Sheet> {
-    let mut sheets: Vec<Sheet> = views(latency).into_iter().map(|view| sheet(latency, view)).collect();
-    if let Some(last) = sheets.last_mut() {
-        last.note(how(latency));
-        if latency.points.iter().any(|point| !disturbed(point).is_empty()) {
-            last.note("quiet: core cycles without contention for the core's caches (the 0.5th percentile of the samples); JSON and CSV have the share of samples near it");
-        }
-        if let Some(why) = &latency.no_pmu {
-            last.note(format!("no hardware counters: {why}"));
-        }
-    }
-    sheets
 }
 
 /// A few working sets of each table, and no notes but what is missing.
@@ -69,15 +70,6 @@ pub fn brief_sheets(latency: &Latency) -> Vec<Sheet> {
         sheet
     };
     views(latency).into_iter().map(brief).collect()
-}
-
-/// What latency and gain look like: two charts for each pattern and access.
-pub fn figures(latency: &Latency) -> Vec<Figure> {
-    let views = views(latency);
-    let both = views
-        .into_iter()
-        .flat_map(|view| [curves(latency, view), savings(latency, view)]);
-    both.filter(|figure| !figure.is_empty()).collect()
 }
 
 /// Below this share of the median, the 0.5th percentile is shown.

@@ -1,8 +1,9 @@
 //! Tables and charts say what was measured, and what was not.
 
-use super::{csv, figures, sheets, spread};
+use super::{csv, spread};
 use crate::render::look::Look;
 use crate::samples::usual;
+use crate::show::Show;
 use model::Estimate;
 use model::latency::{Bound, Latency, Quiet};
 
@@ -14,7 +15,7 @@ const PLAIN: Look = Look {
 
 #[test]
 fn the_table_has_sizes_down_and_kinds_across_and_says_what_was_not_obtained() {
-    let sheets = sheets(&usual());
+    let sheets = usual().sheets();
     assert_eq!(sheets.len(), 1);
     let text = sheets[0].text(PLAIN);
     assert_eq!(sheets[0].rows.len(), 17, "{text}");
@@ -31,7 +32,7 @@ fn the_table_has_sizes_down_and_kinds_across_and_says_what_was_not_obtained() {
 
 #[test]
 fn charts_hold_measured_points_only() {
-    let figures = figures(&usual());
+    let figures = usual().figures();
     assert_eq!(
         figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>(),
         ["latency-random-line-read", "gain-random-line-read"]
@@ -66,7 +67,7 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
         low: Some(180.2),
         high: Some(334.6),
     });
-    let text = sheets(&latency)[0].text(PLAIN);
+    let text = latency.sheets()[0].text(PLAIN);
     assert!(text.contains("180 to 335 ?"), "{text}");
     assert!(
         text.contains("?: not converged within the budget: base at 1G;"),
@@ -80,7 +81,7 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
         (line[at("ns_median")].as_str(), line[at("bound_low")].as_str()),
         ("", "180.2")
     );
-    let figure = &figures(&latency)[0];
+    let figure = &latency.figures()[0];
     let bounded = figure
         .series
         .iter()
@@ -92,7 +93,7 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
 #[test]
 fn a_neighbour_is_told_beside_the_median() {
     let mut latency = usual();
-    let told = |latency: &Latency| sheets(latency)[0].text(PLAIN).contains("; quiet 4.0)");
+    let told = |latency: &Latency| latency.sheets()[0].text(PLAIN).contains("; quiet 4.0)");
     assert!(!told(&latency));
     latency.points[0].quiet = Some(Quiet {
         ns: 1.0,

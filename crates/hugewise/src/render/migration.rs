@@ -45,7 +45,21 @@ impl Show for Migration {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<&Point>; _] = [
+            Field::csv("move_to", |point| code(point.kind)),
+            Field::csv("bytes", |point| point.bytes.0.to_string()),
+            Field::csv("cost_ns", |point| median(point.cost_ns)),
+            Field::csv("low", |point| or_empty(point.cost_ns.map(|cost| cost.low))),
+            Field::csv("high", |point| or_empty(point.cost_ns.map(|cost| cost.high))),
+            Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
+            Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
+            Field::csv("stay_ns", |point| median(point.stay_ns)),
+            Field::csv("moved_ns", |point| median(point.moved_ns)),
+            Field::csv("moves", |point| point.moves.to_string()),
+            Field::csv("dropped", |point| point.dropped.to_string()),
+            Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
+        ];
+        lines(fields, self.points.iter())
     }
 }
 
@@ -176,24 +190,6 @@ fn dot(point: &Point) -> Option<Dot> {
             point.moves
         ),
     })
-}
-
-fn csv(migration: &Migration) -> Lines<'_> {
-    let fields: [Field<&Point>; _] = [
-        Field::csv("move_to", |point| code(point.kind)),
-        Field::csv("bytes", |point| point.bytes.0.to_string()),
-        Field::csv("cost_ns", |point| median(point.cost_ns)),
-        Field::csv("low", |point| or_empty(point.cost_ns.map(|cost| cost.low))),
-        Field::csv("high", |point| or_empty(point.cost_ns.map(|cost| cost.high))),
-        Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
-        Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
-        Field::csv("stay_ns", |point| median(point.stay_ns)),
-        Field::csv("moved_ns", |point| median(point.moved_ns)),
-        Field::csv("moves", |point| point.moves.to_string()),
-        Field::csv("dropped", |point| point.dropped.to_string()),
-        Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
-    ];
-    lines(fields, migration.points.iter())
 }
 
 fn median(value: Option<Estimate>) -> String {

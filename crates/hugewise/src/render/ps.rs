@@ -13,13 +13,11 @@ use super::long::{Long, Rows};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{self, or_empty};
-use crate::cli::typed::Format;
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for ProcessList {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "ps";
 
     fn title(&self) -> String {
@@ -47,7 +45,6 @@ impl Show for ProcessList {
 }
 
 impl Show for OneProcess {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "process";
 
     fn title(&self) -> String {

@@ -5,12 +5,10 @@ use sim::reach::{Cover, Reach};
 
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use crate::cli::typed::Format;
 use crate::results::ReachTable;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for ReachTable {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "reach";
 
     fn title(&self) -> String {

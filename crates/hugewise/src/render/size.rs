@@ -4,11 +4,9 @@ use sim::size::{Sizing, Step};
 
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for Sizing {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "size";
 
     fn title(&self) -> String {

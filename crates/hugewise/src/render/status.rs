@@ -5,11 +5,9 @@ use model::setup::{Held, Run, Status};
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::words::{counted, moment};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for Status {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "status";
 
     fn title(&self) -> String {

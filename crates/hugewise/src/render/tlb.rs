@@ -37,7 +37,20 @@ impl Show for Tlb {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<&Level>; _] = [
+            Field::csv("kind", |level| level.kind.to_string()),
+            Field::csv("level", |level| level.level.to_string()),
+            Field::csv("entries", |level| or_empty(level.entries.and_then(Entries::value))),
+            Field::csv("low", |level| or_empty(level.entries.map(|entries| entries.low))),
+            Field::csv("high", |level| or_empty(level.entries.map(|entries| entries.high))),
+            Field::csv("ways", |level| or_empty(level.ways)),
+            Field::csv("miss_ns", |level| or_empty(level.miss_ns.map(|miss| miss.median))),
+            Field::csv("miss_cycles", |level| {
+                or_empty(level.miss_cycles.map(|miss| miss.median))
+            }),
+            Field::csv("not_told", |level| or_empty(level.not_told.as_ref())),
+        ];
+        lines(fields, self.levels.iter())
     }
 }
 
@@ -255,21 +268,4 @@ fn dot(kind: PageKind, point: &CurvePoint) -> Dot {
         high: point.cycles.high,
         tip: format!("{} pages: {} cycles", point.pages, spread(point.cycles)),
     }
-}
-
-fn csv(tlb: &Tlb) -> Lines<'_> {
-    let fields: [Field<&Level>; _] = [
-        Field::csv("kind", |level| level.kind.to_string()),
-        Field::csv("level", |level| level.level.to_string()),
-        Field::csv("entries", |level| or_empty(level.entries.and_then(Entries::value))),
-        Field::csv("low", |level| or_empty(level.entries.map(|entries| entries.low))),
-        Field::csv("high", |level| or_empty(level.entries.map(|entries| entries.high))),
-        Field::csv("ways", |level| or_empty(level.ways)),
-        Field::csv("miss_ns", |level| or_empty(level.miss_ns.map(|miss| miss.median))),
-        Field::csv("miss_cycles", |level| {
-            or_empty(level.miss_cycles.map(|miss| miss.median))
-        }),
-        Field::csv("not_told", |level| or_empty(level.not_told.as_ref())),
-    ];
-    lines(fields, tlb.levels.iter())
 }

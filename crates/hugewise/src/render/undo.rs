@@ -5,11 +5,9 @@ use model::setup::{Back, BackCame, Undone, User};
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::words::counted;
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for Undone {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "undone";
 
     fn title(&self) -> String {

@@ -1,13 +1,16 @@
 //! The verdict of a checkup in sentences: the answer first, then the numbers behind it.
 
-use model::verdict::{Choice, Coverage, KindSaved, Limits, PoolPages, Saved, Saving};
+use model::verdict::{Choice, Coverage, KindSaved, Limits, PoolPages, Saved, Saving, Verdict};
 use model::{Cause, PageKind, Reading};
 
 use super::axis::number;
 use super::words::{counted, processes};
 
 /// What huge pages save, which kind to choose, and what limits their use now.
-pub fn sentences(saving: &Saving, choice: &Choice, limits: &Limits) -> [String; 3] {
+pub fn sentences(verdict: &Verdict) -> [String; 3] {
+    let Verdict {
+        saving, choice, limits, ..
+    } = verdict;
     [saves(saving), chosen(choice, saving), limited(limits)]
 }
 

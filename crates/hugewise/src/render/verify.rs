@@ -7,11 +7,9 @@ use super::apply::restart;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{moment, or_empty};
-use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for Verified {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "verified";
 
     fn title(&self) -> String {

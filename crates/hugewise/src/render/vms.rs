@@ -10,12 +10,10 @@ use super::ps::amount;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::or_empty;
-use crate::cli::typed::Format;
 use crate::results::VmList;
-use crate::show::{Show, TABLES};
+use crate::show::Show;
 
 impl Show for VmList {
-    const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "vms";
 
     fn title(&self) -> String {

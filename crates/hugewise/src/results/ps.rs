@@ -1,6 +1,6 @@
 //! What `hugewise ps` answers: processes and what backs them.
 
-use host::processes::{self, Held, Missed, NodePages, Reason};
+use host::processes::{Held, Missed, NodePages, Reason};
 use model::process::{MappingPages, ProcessPages};
 use model::{Backing, Bytes, Reading};
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ pub struct Group {
 }
 
 /// Sums over processes. Memory that several processes share counts once for each of them, as in their RSS.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Processes that have memory of their own.
     pub processes: u64,
@@ -145,8 +145,23 @@ impl ProcessList {
 impl Totals {
     /// Sums over rows.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a ProcessRow>) -> Self {
-        processes::Totals::of(rows.into_iter().map(|row| &row.pages)).into()
+        let mut totals = Self::default();
+        for ProcessRow { pages, .. } in rows {
+            totals.processes += 1;
+            add(&mut totals.resident, &pages.resident);
+            add(&mut totals.hugetlb, &pages.hugetlb);
+            add(&mut totals.page_tables, &pages.page_tables);
+            match pages.backing.known() {
+                Some(backing) => totals.backing.extend(backing.iter()),
+                None => totals.unread += 1,
+            }
+        }
+        totals
     }
+}
+
+fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
+    sum.0 = sum.0.saturating_add(reading.known().copied().unwrap_or_default().0);
 }
 
 /// Where a process stands in the order: a smaller place comes first.
@@ -163,25 +178,12 @@ fn place(process: &ProcessRow, sort: Sort) -> (u64, u64, u32) {
     }
 }
 
-impl From<processes::Totals> for Totals {
-    fn from(totals: processes::Totals) -> Self {
-        Self {
-            processes: totals.processes as u64,
-            resident: totals.resident,
-            hugetlb: totals.hugetlb,
-            page_tables: totals.page_tables,
-            backing: totals.backing,
-            unread: totals.unread as u64,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use host::processes::Missed;
     use model::{Bytes, Reading};
 
-    use super::ProcessList;
+    use super::{ProcessList, ProcessRow};
     use crate::cli::typed::Sort;
     use crate::samples::process_rows;
 
@@ -203,6 +205,17 @@ mod tests {
         assert_eq!(order(Sort::Missed, None), [10, 20, 30]);
         assert_eq!(order(Sort::Total, None), [20, 30, 10]);
         assert_eq!(order(Sort::Pid, Some(2)), [10, 20]);
-        assert_eq!(ProcessList::new(rows.clone(), Sort::Pid, Some(1)).totals.processes, 3);
+    }
+
+    #[test]
+    fn sums_are_over_all_and_what_is_not_known_is_missing_in_them() {
+        let mut rows = process_rows();
+        rows[0].pages.backing = Reading::absent("/proc/10/smaps_rollup");
+        let totals = ProcessList::new(rows.clone(), Sort::Pid, Some(1)).totals;
+        assert_eq!((totals.processes, totals.unread), (3, 1));
+        let known = |row: &ProcessRow| row.pages.backing.known().map_or(0, |backing| backing.total().0);
+        assert_eq!(totals.backing.total().0, rows.iter().map(known).sum::<u64>());
+        let resident = |row: &ProcessRow| row.pages.resident.known().map_or(0, |bytes| bytes.0);
+        assert_eq!(totals.resident.0, rows.iter().map(resident).sum::<u64>());
     }
 }

@@ -55,6 +55,14 @@ pub fn refused(args: &[&str]) -> String {
     run.err
 }
 
+/// The notes of each arm's last run in a comparison.
+pub fn last_notes(result: &Value) -> String {
+    let arms = result["data"]["arms"].as_array().expect("arms").iter();
+    let last = arms.map(|arm| arm["runs"].as_array().and_then(|runs| runs.last()));
+    last.map(|run| run.map_or_else(String::new, |run| run["notes"].to_string()))
+        .collect()
+}
+
 /// A program that works, and what it says of that.
 pub struct Begun {
     pub child: Child,

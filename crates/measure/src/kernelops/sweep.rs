@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Error;
 use super::plan::Target;
 use super::samples::{Samples, Visit};
-use crate::rounds::{self, Points, Turn};
+use crate::rounds::{Rounds, Turn};
 use model::Progress;
 
 /// Where points are visited: the real machine, or a false one in tests.
@@ -45,15 +45,6 @@ pub(super) struct Sampled {
     pub(super) rounds: u32,
 }
 
-/// A sweep under way.
-struct Visited<'a> {
-    targets: &'a [Target],
-    bench: &'a mut dyn Bench,
-    samples: Vec<Samples>,
-    /// How long the last visit to each took beyond its slice.
-    set_up: Vec<Duration>,
-}
-
 impl Sweep<'_> {
     /// Runs it. Every point is visited at least twice, even when the time is too short for that.
     pub(super) fn run(
@@ -62,74 +53,47 @@ impl Sweep<'_> {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Sampled, Error> {
-        let mut visited = Visited {
-            targets: self.targets,
-            bench,
-            samples: vec![Samples::default(); self.targets.len()],
-            set_up: vec![Duration::ZERO; self.targets.len()],
-        };
-        let rounds = rounds::run(&mut visited, self.budget, self.seed, progress, stop)?;
-        Ok(Sampled {
-            samples: visited.samples,
-            rounds,
-        })
-    }
-}
-
-impl Points for Visited<'_> {
-    /// Its slice of the time.
-    type Visit = Duration;
-    type Error = Error;
-    const INTERRUPTED: Error = Error::Interrupted;
-
-    fn count(&self) -> usize {
-        self.targets.len()
-    }
-
-    fn now(&self) -> Duration {
-        self.bench.now()
-    }
-
-    fn is_open(&self, point: usize, round: u32, left: Duration) -> bool {
-        !self.samples[point].is_closed() && self.can_afford(point, round, left)
-    }
-
-    fn next(&self, turn: &Turn<'_>) -> Option<Duration> {
-        self.can_afford(turn.point(), turn.round, turn.left)
-            .then(|| self.slice(turn))
-    }
-
-    fn describe(&self, point: usize) -> String {
-        let Target { op, workers } = self.targets[point];
-        format!("{op} x {workers}")
-    }
-
-    fn visit(&mut self, point: usize, slice: Duration, _: &dyn Fn() -> bool) -> Result<(), Error> {
-        let begun = self.bench.now();
-        self.samples[point].add(self.bench.visit(point, slice)?);
-        self.set_up[point] = (self.bench.now() - begun).saturating_sub(slice);
-        Ok(())
-    }
-}
-
-impl Visited<'_> {
-    /// Is there time for another visit? Always for the first ones.
-    fn can_afford(&self, point: usize, round: u32, left: Duration) -> bool {
-        round < ALWAYS || (self.set_up[point] + SHORTEST) * PART <= left
-    }
-
-    /// The time for a visit: what setting up leaves of this round and those planned after it, shared out evenly.
-    fn slice(&self, turn: &Turn<'_>) -> Duration {
-        let Turn { round, order, left, .. } = *turn;
-        let to_come = &order[turn.place..];
-        if round == 0 {
-            let even = left / (to_come.len() as u32 * ROUNDS);
-            return even.clamp(SHORTEST, FIRST);
+        let count = self.targets.len();
+        let mut samples = vec![Samples::default(); count];
+        // How long the last visit to each took beyond its slice.
+        let mut set_up = vec![Duration::ZERO; count];
+        // Is there time for another visit? Always for the first ones.
+        let can_afford =
+            |set_up: Duration, round: u32, left: Duration| round < ALWAYS || (set_up + SHORTEST) * PART <= left;
+        let mut rounds = Rounds::new(count, self.seed, self.budget, bench.now());
+        while let Some(turn) = rounds.next(bench.now(), |point, round, left| {
+            !samples[point].is_closed() && can_afford(set_up[point], round, left)
+        }) {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let Turn { point, round, left, .. } = turn;
+            if !can_afford(set_up[point], round, left) {
+                continue;
+            }
+            let slice = slice(&turn, rounds.order(), &set_up);
+            let Target { op, workers } = self.targets[point];
+            rounds.visit(&turn, progress, &format!("{op} x {workers}"));
+            let begun = bench.now();
+            samples[point].add(bench.visit(point, slice)?);
+            set_up[point] = (bench.now() - begun).saturating_sub(slice);
         }
-        let rounds_after = ROUNDS.saturating_sub(round + 1);
-        let set_up = |points: &[usize]| points.iter().map(|&point| self.set_up[point]).sum::<Duration>();
-        let busy = set_up(to_come) + set_up(order) * rounds_after;
-        let visits = to_come.len() as u32 + order.len() as u32 * rounds_after;
-        (left.saturating_sub(busy) / visits).clamp(SHORTEST, LONGEST)
+        let rounds = rounds.done();
+        Ok(Sampled { samples, rounds })
     }
+}
+
+/// The time for a visit: what setting up leaves of this round and those planned after it, shared out evenly.
+fn slice(turn: &Turn, order: &[usize], set_up: &[Duration]) -> Duration {
+    let Turn { round, place, left, .. } = *turn;
+    let to_come = &order[place..];
+    if round == 0 {
+        let even = left / (to_come.len() as u32 * ROUNDS);
+        return even.clamp(SHORTEST, FIRST);
+    }
+    let rounds_after = ROUNDS.saturating_sub(round + 1);
+    let all = |points: &[usize]| points.iter().map(|&point| set_up[point]).sum::<Duration>();
+    let busy = all(to_come) + all(order) * rounds_after;
+    let visits = to_come.len() as u32 + order.len() as u32 * rounds_after;
+    (left.saturating_sub(busy) / visits).clamp(SHORTEST, LONGEST)
 }

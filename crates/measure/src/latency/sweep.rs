@@ -10,7 +10,7 @@ use super::arrivals::Arrivals;
 use super::converge::{self, Approach};
 use super::plan::Target;
 use super::sampling::{Samples, Visit};
-use crate::rounds::{self, Points, Turn};
+use crate::rounds::{Rounds, Turn};
 use model::Progress;
 
 /// Where points are visited: the real machine, or a false one in tests.
@@ -57,13 +57,6 @@ struct Next {
     most: Duration,
 }
 
-/// A sweep under way.
-struct Visited<'a> {
-    points: &'a [Target],
-    bench: &'a mut dyn Bench,
-    samples: Vec<Samples>,
-}
-
 impl Sweep<'_> {
     /// Runs it. Every point is approached from both sides at least once, even when the time is too short for that.
     pub(super) fn run(
@@ -72,61 +65,37 @@ impl Sweep<'_> {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Sampled, Error> {
-        let mut visited = Visited {
-            points: self.points,
-            bench,
-            samples: vec![Samples::default(); self.points.len()],
-        };
-        let rounds = rounds::run(&mut visited, self.budget, self.seed, progress, stop)?;
-        let mut samples = visited.samples;
+        let mut samples = vec![Samples::default(); self.points.len()];
+        let mut rounds = Rounds::new(self.points.len(), self.seed, self.budget, bench.now());
+        while let Some(turn) = rounds.next(bench.now(), |point, _, _| !samples[point].is_closed()) {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let share = self.share(&samples, &turn);
+            let own = &mut samples[turn.point];
+            let Some(next) = next(own.arrivals(), share, turn.left) else {
+                continue;
+            };
+            let Target {
+                kind, bytes, pattern, ..
+            } = self.points[turn.point];
+            rounds.visit(&turn, progress, &format!("{kind}, {bytes}, {pattern}"));
+            match visit(turn.point, &next, own.arrivals().warm_level(), bench, stop)? {
+                Some(visit) => own.add(&visit),
+                None => own.close(),
+            }
+        }
         samples.iter_mut().for_each(Samples::close);
+        let rounds = rounds.done();
         Ok(Sampled { samples, rounds })
-    }
-}
-
-impl Points for Visited<'_> {
-    type Visit = Next;
-    type Error = Error;
-    const INTERRUPTED: Error = Error::Interrupted;
-
-    fn count(&self) -> usize {
-        self.points.len()
-    }
-
-    fn now(&self) -> Duration {
-        self.bench.now()
-    }
-
-    fn is_open(&self, point: usize, _: u32, _: Duration) -> bool {
-        !self.samples[point].is_closed()
     }
 
     /// Each open point has a share of the time by its weight.
-    fn next(&self, turn: &Turn<'_>) -> Option<Next> {
-        let open = self
-            .points
-            .iter()
-            .zip(&self.samples)
-            .filter(|(_, samples)| !samples.is_closed());
+    fn share(&self, samples: &[Samples], turn: &Turn) -> Duration {
+        let points = self.points.iter().zip(samples);
+        let open = points.filter(|(_, samples)| !samples.is_closed());
         let all: f64 = open.map(|(target, _)| target.weight()).sum();
-        let share = turn.left.mul_f64(self.points[turn.point()].weight() / all);
-        next(self.samples[turn.point()].arrivals(), share, turn.left)
-    }
-
-    fn describe(&self, point: usize) -> String {
-        let Target {
-            kind, bytes, pattern, ..
-        } = self.points[point];
-        format!("{kind}, {bytes}, {pattern}")
-    }
-
-    fn visit(&mut self, point: usize, next: Next, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let samples = &mut self.samples[point];
-        match visit(point, &next, samples.arrivals().warm_level(), self.bench, stop)? {
-            Some(visit) => samples.add(&visit),
-            None => samples.close(),
-        }
-        Ok(())
+        turn.left.mul_f64(self.points[turn.point].weight() / all)
     }
 }
 

@@ -14,7 +14,7 @@ use model::{Bytes, PageKind, Progress, Warning};
 
 pub use pairs::pairs;
 
-use crate::rounds::{self, Points, Turn};
+use crate::rounds::{Rounds, Turn};
 use live::Bench;
 use outcome::Taken;
 
@@ -90,7 +90,7 @@ pub fn run(
         bench: Bench::new(spec)?,
         taken: vec![Taken::default(); spec.kinds.len() * spec.sizes.len()],
     };
-    let rounds = rounds::run(&mut sweep, spec.budget, spec.seed, progress, stop)?;
+    let rounds = sweep.run(progress, stop)?;
     let points = sweep.taken.iter().enumerate().map(|(at, taken)| {
         let (kind, size) = sweep.place(at);
         let (backing, unproved) = sweep.bench.prove(size);
@@ -138,45 +138,34 @@ impl Sweep<'_> {
     fn place(&self, point: usize) -> (usize, usize) {
         (point / self.spec.sizes.len(), point % self.spec.sizes.len())
     }
-}
 
-impl Points for Sweep<'_> {
-    /// The pair of CPUs.
-    type Visit = [u32; 2];
-    type Error = Error;
-    const INTERRUPTED: Error = Error::Interrupted;
-
-    fn count(&self) -> usize {
-        self.taken.len()
-    }
-
-    fn now(&self) -> Duration {
-        self.begun.elapsed()
-    }
-
-    fn is_open(&self, point: usize, round: u32, _left: Duration) -> bool {
-        round < MOST_VISITS && !self.taken[point].is_enough(NARROW)
+    /// Visits them until all are narrow or the time is over, and gives the number of rounds.
+    fn run(&mut self, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<u32, Error> {
+        let now = self.begun.elapsed();
+        let mut rounds = Rounds::new(self.taken.len(), self.spec.seed, self.spec.budget, now);
+        while let Some(turn) = rounds.next(self.begun.elapsed(), |point, round, _| {
+            round < MOST_VISITS && !self.taken[point].is_enough(NARROW)
+        }) {
+            if stop() {
+                return Err(Error::Interrupted);
+            }
+            let Some(pair) = self.pair(&turn) else { continue };
+            let (_, size) = self.place(turn.point);
+            let [one, two] = pair;
+            let what = format!("{} between CPUs {one} and {two}", self.spec.sizes[size]);
+            rounds.visit(&turn, progress, &what);
+            let visit = self.bench.visit(size, pair)?;
+            self.taken[turn.point].add(&visit);
+        }
+        Ok(rounds.done())
     }
 
     /// Pairs take turns, and so do their directions. All points get the visits that an interval needs, however long that takes.
-    fn next(&self, turn: &Turn<'_>) -> Option<[u32; 2]> {
-        let (kind, size) = self.place(turn.point());
+    fn pair(&self, turn: &Turn) -> Option<[u32; 2]> {
+        let (kind, size) = self.place(turn.point);
         let is_needed = (turn.round as usize) < stats::LEAST_VISITS;
         let pairs = &self.spec.kinds[kind].1;
         let pair = pairs.get(turn.round as usize % pairs.len().max(1))?;
         (is_needed || turn.left >= self.bench.expected(size)).then_some(*pair)
-    }
-
-    fn describe(&self, point: usize) -> String {
-        let (kind, size) = self.place(point);
-        let [one, two] = self.spec.kinds[kind].1.first().copied().unwrap_or_default();
-        format!("{} between CPUs such as {one} and {two}", self.spec.sizes[size])
-    }
-
-    fn visit(&mut self, point: usize, pair: [u32; 2], _stop: &dyn Fn() -> bool) -> Result<(), Error> {
-        let (_, size) = self.place(point);
-        let visit = self.bench.visit(size, pair)?;
-        self.taken[point].add(&visit);
-        Ok(())
     }
 }

@@ -1,7 +1,5 @@
 //! Which page size of the host lies under this machine's huge pages.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,14 +49,4 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Small => "4K",
-            Self::Large => "2M",
-            Self::Huge => "1G",
-            Self::None => "none",
-            Self::Unknown => "unknown",
-        })
-    }
-}
+crate::as_text::shown_by_name!(Verdict);

@@ -35,7 +35,7 @@ use access::Access;
 use change_log::{ChangeLog, Record};
 
 pub use error::{Drift, SetupError};
-pub use verify::Programs;
+pub use verify::{Programs, users};
 
 /// Applies plans to the machine, and reverts them.
 pub struct Setup {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Target, Value};
+use model::process::ProcessPages;
 use model::setup::{Applied, Undone};
 use model::{Bytes, Reading};
 use tempfile::TempDir;
@@ -120,8 +121,8 @@ pub(super) fn only(change: Change) -> Plan {
 }
 
 /// No process at all.
-pub(super) fn nobody() -> Reading<host::processes::Processes> {
-    Reading::Known(host::processes::Processes::default())
+pub(super) fn nobody() -> Reading<Vec<ProcessPages>> {
+    Reading::Known(Vec::new())
 }
 
 /// A machine that the plan fits, and a state directory.

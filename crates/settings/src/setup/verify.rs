@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use host::processes::Processes;
 use model::plan::{Change, Plan, Target};
+use model::process::ProcessPages;
 use model::setup::{Check, Program, User, Verdict, Verified, VerifiedPlan};
 use model::{Bytes, PageKind, Reading};
 
@@ -24,7 +24,7 @@ impl Setup {
     pub fn verify(
         &self,
         plan: Option<&Plan>,
-        processes: &Reading<Processes>,
+        processes: &Reading<Vec<ProcessPages>>,
         programs: &Programs<'_>,
     ) -> Result<Verified, SetupError> {
         let access = Access::new(&self.writer, None);
@@ -40,7 +40,8 @@ impl Setup {
         };
         let (plans, asked): (Vec<VerifiedPlan>, Vec<Plan>) = plans.into_iter().unzip();
         let kinds: BTreeSet<Asked> = asked.iter().flat_map(|plan| kinds(&access, plan)).collect();
-        let users = processes.as_ref().map(|processes| users(processes, &kinds));
+        let is_asked = |kind| kinds.iter().any(|asked| asked.covers(kind));
+        let users = processes.as_ref().map(|rows| users(rows, is_asked));
         let notes = notes(&plans, &kinds, &users, processes);
         Ok(Verified { plans, users, notes })
     }
@@ -179,12 +180,12 @@ fn kinds(access: &Access<'_>, plan: &Plan) -> Vec<Asked> {
     plan.changes.iter().filter_map(kind).collect()
 }
 
-/// Processes with memory on those page kinds, by the kernel's own account of their mappings.
-fn users(processes: &Processes, kinds: &BTreeSet<Asked>) -> Vec<User> {
+/// Processes with memory on pages of such kinds, by the kernel's own account of their mappings.
+pub fn users(rows: &[ProcessPages], is_asked: impl Fn(PageKind) -> bool) -> Vec<User> {
     let mut users = Vec::new();
-    for row in &processes.rows {
+    for row in rows {
         let backing = row.backing.known().into_iter().flat_map(model::Backing::iter);
-        let of_kind = backing.filter(|&(kind, bytes)| bytes.0 > 0 && kinds.iter().any(|asked| asked.covers(kind)));
+        let of_kind = backing.filter(|&(kind, bytes)| bytes.0 > 0 && is_asked(kind));
         users.extend(of_kind.map(|(kind, bytes)| User {
             pid: row.pid,
             name: row.name.clone(),
@@ -199,12 +200,13 @@ fn notes(
     plans: &[VerifiedPlan],
     kinds: &BTreeSet<Asked>,
     users: &Reading<Vec<User>>,
-    processes: &Reading<Processes>,
+    processes: &Reading<Vec<ProcessPages>>,
 ) -> Vec<String> {
     let none = plans.is_empty().then(|| "hugewise has changed nothing here".to_owned());
     let unused = users.known().is_some_and(Vec::is_empty) && !kinds.is_empty();
     let unused = unused.then(|| "no process uses these pages yet: start or restart the application".to_owned());
-    let hidden = processes.known().map_or(0, |processes| processes.totals.unread);
+    let hidden = processes.known().into_iter().flatten();
+    let hidden = hidden.filter(|row| row.backing.unread().is_some()).count();
     let hidden = (hidden > 0 && !kinds.is_empty())
         .then(|| format!("processes that could not be looked into, and may use them: {hidden}"));
     none.into_iter().chain(unused).chain(hidden).collect()

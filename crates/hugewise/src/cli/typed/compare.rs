@@ -39,8 +39,8 @@ pub struct Compare {
     /// Compare this metric (repeatable) [default: wall]
     ///
     /// One of wall, cpu, user, system, memory, faults, dtlb-misses, dtlb-mpki, walk-cycles, instructions. Or a number that
-    /// the program or the load prints: NAME=REGEX[,higher|lower][,from=FILE|URL|cmd:COMMAND]. In slices what a program
-    /// prints or has `from=` is a counter, compared as its rate per CPU second. A URL or command must answer within 10 s.
+    /// the program or the load prints: NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND]. In slices what a program
+    /// prints or has `from=` is a counter, compared as its rate per CPU second. A command must answer within 10 s.
     #[arg(long, value_name = "METRIC")]
     pub metric: Vec<Asked>,
     /// Choose how arms take turns

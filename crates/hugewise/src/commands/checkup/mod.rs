@@ -13,13 +13,14 @@ use model::tlb::Tlb;
 use model::{Bytes, Envelope, PageKind};
 
 use self::kept::Files;
-use self::parts::{Measured, Parts};
-use super::measuring::room;
+use self::parts::Parts;
+use super::latency::{FROM, TO};
+use super::measuring::{Measured, room};
 use super::stop::Stop;
 use super::{Desk, guest, latency, ps, tlb};
-use crate::cli::meaning::{FROM, TO};
 use crate::cli::typed::{self, Format, Part, Sort};
 use crate::render::look::Look;
+use crate::render::verdict::sentences;
 use crate::results::{Checkup, Doctor, VmList};
 use crate::ui::Outcome;
 use crate::verdict::verdict;
@@ -69,7 +70,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
         return Ok(Outcome::Interrupted);
     };
     let totals = processes.as_ref().map(|list| &list.totals);
-    let verdict = verdict(latency.as_ref().ok_or(parts.why(Part::Latency)), &snapshot, totals);
+    let mut verdict = verdict(latency.as_ref().ok_or(parts.why(Part::Latency)), &snapshot, totals);
+    verdict.sentences = sentences(&verdict).to_vec();
     let machine = snapshot.machine();
     let data = Checkup {
         verdict,

@@ -5,10 +5,8 @@ use clap::ValueEnum;
 use model::Warning;
 
 use crate::cli::typed::Part;
+use crate::commands::measuring::Measured;
 use crate::results::Skipped;
-
-/// A measurement with its warnings; none if the user stopped it.
-pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
 
 /// What became of the parts so far.
 pub(super) struct Parts<'a> {

@@ -6,7 +6,7 @@ use compare::inplace::{Pair, Whose};
 use compare::{Error, Outcome};
 use host::Snapshot;
 use model::Reading;
-use model::compare::{Ended, Method};
+use model::compare::{Because, Ended, Method};
 
 use super::request;
 use crate::cli::typed;
@@ -30,10 +30,14 @@ fn chosen(options: &str, kept: Option<Method>) -> anyhow::Result<Choice> {
 }
 
 #[track_caller]
-fn assert_chosen(options: &str, method: Method, reason: &str) {
+fn assert_chosen(options: &str, method: Method, reason: &Because) {
     let choice = chosen(options, None).expect("a design");
-    assert_eq!(choice.method, method, "{options}: {}", choice.reason);
-    assert!(choice.reason.contains(reason), "{options}: {}", choice.reason);
+    assert_eq!((choice.method, &choice.reason), (method, reason), "{options}");
+}
+
+fn at_end(metric: &str) -> Because {
+    let metric = metric.to_owned();
+    Because::AtEnd { metric }
 }
 
 /// Has this machine transparent huge pages at all?
@@ -49,47 +53,40 @@ fn one_process_is_both_arms_where_all_that_is_judged_goes_up_while_it_works() {
     for options in [
         "--metric ops=([0-9]+)",
         "--metric ops=([0-9]+),from=/tmp/x --arms thp,base",
-        "--metric ops=([0-9]+),from=http://localhost/x --metric puts=([0-9]+)",
+        "--metric ops=([0-9]+),from=/x --metric puts=([0-9]+)",
     ] {
-        assert_chosen(options, Method::Flip, "goes up while the program works");
+        assert_chosen(options, Method::Flip, &Because::Counters);
     }
     for options in ["--load x --ready y", "--load x --ready y --metric us=([0-9]+),lower"] {
-        assert_chosen(
-            options,
-            Method::Flip,
-            "the load can be run on one server again and again",
-        );
+        assert_chosen(options, Method::Flip, &Because::Loads);
     }
 }
 
 #[test]
 fn arms_that_are_different_programs_take_slices_or_runs() {
     let metric = "--metric ops=([0-9]+),from=/tmp/";
-    assert_chosen(
-        &format!("{metric}{{arm}}"),
-        Method::Slices,
-        "of each arm while its program runs",
-    );
+    let counters = &Because::CountersOfArms;
+    assert_chosen(&format!("{metric}{{arm}}"), Method::Slices, counters);
     for options in [
         "--arms base,system",
         "--arms base,thp,text",
         "--place pack",
         "--technique tunables",
     ] {
-        assert_chosen(&format!("{metric}x {options}"), Method::Runs, "`ops` is known when");
-        assert_chosen(&format!("{metric}{{arm}} {options}"), Method::Slices, "of each arm");
+        assert_chosen(&format!("{metric}x {options}"), Method::Runs, &at_end("ops"));
+        assert_chosen(&format!("{metric}{{arm}} {options}"), Method::Slices, counters);
     }
 }
 
 #[test]
 fn what_is_known_at_the_end_takes_whole_runs() {
-    for options in [
-        "",
-        "--metric cpu",
-        "--metric p99=([0-9]+),lower,from=http://localhost/x",
-        "--metric ops=([0-9]+) --metric wall",
+    for (options, metric) in [
+        ("", "wall"),
+        ("--metric cpu", "cpu"),
+        ("--metric p99=([0-9]+),lower,from=/x", "p99"),
+        ("--metric ops=([0-9]+) --metric wall", "ops"),
     ] {
-        assert_chosen(options, Method::Runs, "is known when a run has ended");
+        assert_chosen(options, Method::Runs, &at_end(metric));
     }
     for options in [
         "--load x",
@@ -97,7 +94,7 @@ fn what_is_known_at_the_end_takes_whole_runs() {
         "--load x --ready y --metric lag=([0-9]+),lower,from=/x",
         "--load x{arm} --ready y",
     ] {
-        assert_chosen(options, Method::Runs, "a load has a beginning and an end");
+        assert_chosen(options, Method::Runs, &Because::Load);
     }
 }
 
@@ -109,7 +106,7 @@ fn what_was_typed_or_begun_stands_unless_it_makes_no_sense() {
         assert_eq!((typed.method, typed.is_asked), (method, true));
         let begun = chosen(counter, Some(method)).expect("a design");
         assert_eq!((begun.method, begun.is_asked), (method, true));
-        assert!(begun.reason.contains("finished ones"));
+        assert_eq!(begun.reason, Because::Resumed);
     }
     for (options, why) in [
         ("--design slices --metric wall", "`wall` belongs to whole runs"),
@@ -139,7 +136,8 @@ fn cut(blocks: u32) -> Outcome {
 #[test]
 fn a_result_without_its_pages_is_unfit_and_its_reason_stays() {
     let (mut compare, warnings) = cut(30);
-    compare.verdicts[0].why = "did not take effect: prctl".to_owned();
+    let last = compare.arms[1].runs.last_mut().expect("a run");
+    last.notes.push("prctl".to_owned());
     let in_effect =
         |compare: &model::compare::Compare| Made::Compared(Box::new((compare.clone(), warnings.clone()))).in_effect();
     assert!(matches!(in_effect(&compare), Made::Compared(_)));
@@ -147,7 +145,11 @@ fn a_result_without_its_pages_is_unfit_and_its_reason_stays() {
     let Made::Unfit(error) = in_effect(&compare) else {
         panic!("nothing was compared")
     };
-    assert!(error.to_string().contains("did not take effect: prctl"), "{error}");
+    let text = error.to_string();
+    assert!(
+        text.contains("did not take effect") && text.ends_with("(prctl)"),
+        "{text}"
+    );
 }
 
 #[test]

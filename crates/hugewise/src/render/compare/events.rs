@@ -5,6 +5,8 @@ use std::time::Duration;
 use compare::Event;
 use model::{Backing, PageKind};
 
+use super::why::because;
+
 /// Follows what is said of a program that may never end.
 const WAITS: &str = "and whole runs wait for that (Ctrl-C stops them; or give it an end, or write --design slices)";
 
@@ -12,7 +14,7 @@ const WAITS: &str = "and whole runs wait for that (Ctrl-C stops them; or give it
 pub(crate) fn sentence(event: &Event<'_>) -> String {
     match event {
         Event::Program { path, memory } => format!("{} is {}", path.display(), memory.title()),
-        Event::Design { method, reason } => format!("by {}: {reason}", method.title()),
+        Event::Design { method, reason } => format!("by {}: {}", method.title(), because(reason)),
         Event::Needed { is_start: true } => "a first start shows how many pages of the pool are needed".to_owned(),
         Event::Needed { is_start: false } => "a first run shows how many pages of the pool are needed".to_owned(),
         Event::StartingOnce => "starting the program, once".to_owned(),

@@ -1,0 +1,71 @@
+//! The formats that results are given in.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+/// Formats of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables, and plots on a terminal
+    Text,
+    /// Everything, with its provenance
+    Json,
+    /// One line per item
+    Csv,
+    /// Tables for documents
+    Markdown,
+    /// A vector image
+    Svg,
+    /// A bitmap image
+    Png,
+    /// One page that opens offline
+    Html,
+    /// Findings for code scanning in CI (SARIF 2.1.0)
+    Sarif,
+    /// Findings for monitoring (Prometheus text)
+    Prometheus,
+    /// A plan as a shell script
+    Shell,
+    /// A plan as an Ansible playbook
+    Ansible,
+}
+
+impl Format {
+    /// As typed.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The format that belongs to a file name extension.
+    pub(super) fn of_file(file: &Path) -> Option<Self> {
+        match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "txt" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "md" => Some(Self::Markdown),
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            "html" | "htm" => Some(Self::Html),
+            "sarif" => Some(Self::Sarif),
+            "prom" => Some(Self::Prometheus),
+            "sh" => Some(Self::Shell),
+            "yml" | "yaml" => Some(Self::Ansible),
+            _ => None,
+        }
+    }
+}
+
+/// Forms of results without charts.
+pub const TABLES: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
+/// Forms of results with charts.
+pub const CHARTS: [Format; 7] = [
+    Format::Text,
+    Format::Json,
+    Format::Csv,
+    Format::Markdown,
+    Format::Svg,
+    Format::Png,
+    Format::Html,
+];
