@@ -17,6 +17,7 @@ use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
 use serde::Deserialize;
+use sim::host_memory::HostMemory;
 use sim::scheduler::Schedule;
 use sim::size::Sizing;
 use sim::translation::study::Simulation;
@@ -70,6 +71,7 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Compare>() => with.with::<Compare>(),
         _ if schema == schema_name::<Cores>() => with.with::<Cores>(),
         _ if schema == schema_name::<Guest>() => with.with::<Guest>(),
+        _ if schema == schema_name::<HostMemory>() => with.with::<HostMemory>(),
         _ if schema == schema_name::<KernelOps>() => with.with::<KernelOps>(),
         _ if schema == schema_name::<Latency>() => with.with::<Latency>(),
         _ if schema == schema_name::<Migration>() => with.with::<Migration>(),

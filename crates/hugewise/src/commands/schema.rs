@@ -13,6 +13,7 @@ use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
+use sim::host_memory::HostMemory;
 use sim::scheduler::Schedule;
 use sim::size::Sizing;
 use sim::translation::study::Simulation;
@@ -26,7 +27,7 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 30] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 31] {
     [
         named::<Applied>(),
         named::<Checkup>(),
@@ -37,6 +38,7 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 30] {
         named::<Doctor>(),
         named::<Explain>(),
         named::<Guest>(),
+        named::<HostMemory>(),
         named::<KernelOps>(),
         named::<Latency>(),
         named::<Migration>(),

@@ -64,6 +64,8 @@ pub(super) struct Engine<'a> {
     pub(super) collapse_at: (usize, u32),
     /// Full scans for equal pages so far.
     pub(super) scans: u64,
+    /// The scan in which zeros last split a huge page.
+    pub(super) zero_split: u64,
     /// What scans may do by now: pages times nanoseconds, or nanoseconds.
     pub(super) scan_left: u128,
     pub(super) merge_left: Ns,
@@ -97,6 +99,7 @@ impl<'a> Engine<'a> {
             scan_at: (0, 0),
             collapse_at: (0, 0),
             scans: 1,
+            zero_split: 0,
             scan_left: 0,
             merge_left: 0,
             collapse_left: 0,
@@ -211,7 +214,7 @@ impl<'a> Engine<'a> {
     }
 
     fn zero_frames(&self) -> u64 {
-        if self.policy.is_linux() && self.scenario.ksm.use_zero_pages {
+        if self.policy.is_linux() && self.scenario.ksm.zeros_are_free() {
             return 0;
         }
         self.zeros.div_ceil(u64::from(self.most_mappings()))
@@ -263,6 +266,9 @@ impl<'a> Engine<'a> {
         self.frames.break_block();
         self.counters.events += 1;
         self.machines[number].change(region, |region| region.backing = Backing::Small);
+        if self.policy.is_linux() && self.scenario.ksm.split_frees_zeros {
+            self.share(number, region, Class::Zero);
+        }
     }
 
     /// A small region becomes a large page, with all that was shared or elsewhere copied into it; not without a whole free block.

@@ -60,6 +60,7 @@ struct TypedKsm {
     pages_to_scan: Option<Spanned<i64>>,
     sleep_millisecs: Option<Spanned<i64>>,
     use_zero_pages: Option<bool>,
+    split_frees_zeros: Option<bool>,
     max_page_sharing: Option<Spanned<i64>>,
     page_ns: Option<Spanned<i64>>,
 }
@@ -273,6 +274,7 @@ impl Reader<'_> {
                     ANY,
                 )?,
                 use_zero_pages: ksm.use_zero_pages.unwrap_or(usual.use_zero_pages),
+                split_frees_zeros: ksm.split_frees_zeros.unwrap_or(usual.split_frees_zeros),
                 max_page_sharing: self.whole(
                     "max_page_sharing",
                     ksm.max_page_sharing.as_ref(),

@@ -36,7 +36,7 @@ impl Engine<'_> {
         let limits = &self.scenario.khugepaged;
         let zeros = region.count(Class::Zero, Place::Shared);
         // A mapping of the kernel's page of zeros counts as none.
-        let none = if self.scenario.ksm.use_zero_pages { zeros } else { 0 };
+        let none = if self.scenario.ksm.zeros_are_free() { zeros } else { 0 };
         region.at(Place::Shared) - none <= limits.max_ptes_shared
             && none <= limits.max_ptes_none
             && region.at(Place::Swapped) <= limits.max_ptes_swap

@@ -35,14 +35,25 @@ impl Engine<'_> {
             return;
         }
         let zeros = now.count(Class::Zero, Place::Own);
-        let is_zero_merged = self.zeros > 0 && !self.scenario.ksm.use_zero_pages;
-        if zeros > 0 && (now.is_seen || is_zero_merged) {
+        if zeros > 0 && now.is_seen && self.merges_zeros(now.backing == Backing::Large) {
             self.merge_pages(number, region, Class::Zero);
         }
         if now.count(Class::Common, Place::Own) > 0 {
             self.merge_common(number, region, now.is_seen);
         }
         self.machines[number].regions[region as usize].is_seen = true;
+    }
+
+    /// Zeros in one huge page match each other first: it is split, and that frees them all without any page being merged. So no merged page
+    /// is there for others to match, and each scan splits one huge page. (Seen on Linux 6.18: benches/ksm.py --zeros.)
+    fn merges_zeros(&mut self, is_large: bool) -> bool {
+        let ksm = &self.scenario.ksm;
+        if ksm.use_zero_pages || !is_large || !ksm.split_frees_zeros {
+            return true;
+        }
+        let is_first = self.zero_split != self.scans;
+        self.zero_split = self.scans;
+        is_first
     }
 
     /// Merged pages are found at first sight. Pages that wait for a partner are forgotten with the next scan.

@@ -238,6 +238,7 @@ fn ksm_thp(seed: u64) -> Result<HostMemory, String> {
             each,
         ));
     }
+    rows.extend(zero_rows(seed)?);
     let mut shown = None;
     for equal in [1, 51, 256, 257, 512] {
         let scenario = two_equal(equal, 3600, Khugepaged::default(), seed);
@@ -273,6 +274,24 @@ fn ksm_thp(seed: u64) -> Result<HostMemory, String> {
         published: rows,
         ..shown.unwrap_or_else(|| empty(Vec::new()))
     })
+}
+
+/// Huge pages of zeros, with the kernel's page of zeros and without it.
+fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
+    let mut rows = Vec::new();
+    for (use_zero_pages, published) in [(true, &[100.0][..]), (false, &[])] {
+        let mut scenario = two_equal(0, 10, OFF, seed);
+        scenario.ksm.use_zero_pages = use_zero_pages;
+        scenario.vms.iter_mut().for_each(|vm| vm.content.zero = WHOLE);
+        let freed = only(&scenario)?.totals.most_saved.0 as f64 / Bytes::gib(1).0 as f64 * 100.0;
+        let expected = if use_zero_pages { "all at once" } else { "hardly any" };
+        let what = format!(
+            "zeros, use_zero_pages = {}: freed in 10 s, {expected}",
+            u8::from(use_zero_pages)
+        );
+        rows.push(row(MEASURED, what, "%", published, freed));
+    }
+    Ok(rows)
 }
 
 /// The host of the study: does its one machine of 16 GB get large pages, and what are they worth?

@@ -11,6 +11,9 @@ const MOST_BALLOONED: u64 = 65;
 /// The most of a machine's memory that is compressed, in per cent (Mem.MemZipMaxPct).
 const MOST_ZIPPED: u64 = 10;
 
+/// Choices of a machine in a step, about: each then pays for several regions, so that a step's cost grows with machines and no faster.
+const TURNS: u64 = 16;
+
 impl Engine<'_> {
     /// Takes memory until the level that memory is at would end.
     pub(super) fn reclaim(&mut self) {
@@ -33,20 +36,27 @@ impl Engine<'_> {
 
     fn inflate(&mut self, until: u64) {
         let mut budget = self.in_step(self.scenario.rates.balloon) / u64::from(PAGES);
+        let batch = budget.div_ceil(TURNS).max(1);
         while budget > 0 && self.frames.free() < until {
-            budget -= 1;
             let Some(number) = self.poorest(can_give) else {
                 return;
             };
-            match self.machines[number].victim(is_idle) {
-                Some(region) => self.balloon(number, region),
-                None => return,
-            };
+            for _ in 0..batch.min(budget) {
+                budget -= 1;
+                if self.frames.free() >= until || !can_give(&self.machines[number]) {
+                    break;
+                }
+                match self.machines[number].victim(is_idle) {
+                    Some(region) => self.balloon(number, region),
+                    None => return,
+                };
+            }
         }
     }
 
     fn swap_out(&mut self, until: u64) {
         let mut budget = self.in_step(self.scenario.rates.swap);
+        let batch = budget.div_ceil(u64::from(PAGES) * TURNS).max(1);
         while budget > 0 && self.frames.free() < until {
             let cold_alone = self.policy.is_linux()
                 && self
@@ -58,11 +68,16 @@ impl Engine<'_> {
                 return;
             };
             let is_it = |region: &Region| region.at(Place::Own) > 0 && heat.is_none_or(|heat| region.is_hot == heat);
-            let Some(region) = self.machines[number].victim(is_it) else {
-                return;
-            };
-            if !self.shares_instead(number, region) {
-                budget = budget.saturating_sub(self.take_out(number, region));
+            for _ in 0..batch {
+                if budget == 0 || self.frames.free() >= until || !has(&self.machines[number], heat) {
+                    break;
+                }
+                let Some(region) = self.machines[number].victim(is_it) else {
+                    return;
+                };
+                if !self.shares_instead(number, region) {
+                    budget = budget.saturating_sub(self.take_out(number, region));
+                }
             }
         }
     }

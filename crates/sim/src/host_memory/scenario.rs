@@ -154,6 +154,8 @@ pub struct Ksm {
     pub sleep_millisecs: u32,
     /// Are pages of zeros freed, and mapped to the kernel's?
     pub use_zero_pages: bool,
+    /// Does splitting a huge page free its pages of zeros (Linux 6.12 and later)?
+    pub split_frees_zeros: bool,
     /// Mappings of one merged page.
     pub max_page_sharing: u32,
     /// CPU time of ksmd for each page, in nanoseconds (measured: 0.25 to 0.86 million pages for each second of a CPU).
@@ -166,6 +168,7 @@ impl Default for Ksm {
             pages_to_scan: 100,
             sleep_millisecs: 20,
             use_zero_pages: false,
+            split_frees_zeros: true,
             max_page_sharing: 256,
             page_ns: 2000,
         }
@@ -173,6 +176,11 @@ impl Default for Ksm {
 }
 
 impl Ksm {
+    /// Do shared pages of zeros take no memory?
+    pub(super) fn zeros_are_free(&self) -> bool {
+        self.use_zero_pages || self.split_frees_zeros
+    }
+
     /// The time from page to page: a turn's sleep and CPU time over its pages.
     pub fn each_page(&self) -> Ns {
         Ns::from(self.sleep_millisecs) * 1_000_000 / Ns::from(self.pages_to_scan.max(1)) + Ns::from(self.page_ns)
