@@ -40,7 +40,7 @@ fn host_memory_fits_its_schema_repeats_by_seed_and_has_every_form() {
         ("csv", "saved_bytes"),
         ("markdown", "never-break"),
         ("svg", "<svg"),
-        ("html", "Guest memory on large pages"),
+        ("html", "Guest memory backed by huge pages"),
         ("text", "broken to share"),
     ] {
         let out = done(&["simulate", "host", &host, "--format", form]).out;
@@ -91,10 +91,10 @@ fn the_study_of_esx_35_comes_out_within_its_published_range() {
         let gain = value(&format!("SPECjbb2005 with large pages, {heap}"));
         assert!((7.95..=10.05).contains(&gain), "{heap}: {gain}");
     }
-    assert_eq!(value("as it comes: on large pages"), 100.0);
+    assert_eq!(value("as it comes: backed by huge pages"), 100.0);
     assert_eq!(value("Mem.AllocGuestLargePage = 0: SPECjbb2005"), 0.0);
     assert_eq!(
-        value("monitor_control.disable_mmu_largepages = TRUE: on large pages"),
+        value("monitor_control.disable_mmu_largepages = TRUE: backed by huge pages"),
         0.0
     );
 }
@@ -130,7 +130,7 @@ fn a_captured_host_gets_an_answer_to_each_what_if() {
             assert!(low <= middle && middle <= high, "{machine}: {row}");
         }
         let of = |change: usize, what: &str| rows[change][what]["middle"].as_f64().expect("a number");
-        assert_eq!(of(1, "large"), 0.0, "{machine}: large pages are off");
+        assert_eq!(of(1, "large"), 0.0, "{machine}: huge pages are off");
         assert_eq!(of(0, "saved"), 0.0, "{machine}: KSM is off");
         assert_eq!(result["data"], json(&words)["data"]);
     }

@@ -49,7 +49,7 @@ pub struct Captured {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// Machines without large pages in one of the answers; none for all.
+    /// Machines without huge pages in one of the answers; none for all.
     pub small: Vec<String>,
     /// The machine on 1 GiB pages; the largest if none is named.
     pub giant: Option<String>,
@@ -67,7 +67,7 @@ pub struct Asked {
 pub enum Change {
     /// Nothing.
     AsIs,
-    /// Some machines have no large pages.
+    /// Some machines have no huge pages.
     LargePagesOff,
     /// KSM merges pages.
     KsmOn,
@@ -130,11 +130,11 @@ pub struct WhatIf {
     pub refused: Option<String>,
     /// Free memory at the end, in bytes.
     pub free: Range,
-    /// Of the memory that is there, the part on large pages.
+    /// Of the memory that is there, the part on huge pages.
     pub large: Range,
     /// Bytes that merging saves at the end.
     pub saved: Range,
-    /// Large pages split.
+    /// Huge pages split.
     pub broken: Range,
     /// Bytes swapped out and in.
     pub swapped: Range,
@@ -157,7 +157,7 @@ fn unknown(captured: &Captured) -> Vec<Drawn> {
     let drawn = |unknown, [low, high]: [f64; 2]| Drawn { unknown, low, high };
     let common = captured.merged.map_or([0.0, 0.4], |[merged, _]| [merged, merged]);
     let volatile = captured.merged.map_or([0.0, 0.3], |[_, volatile]| [volatile, volatile]);
-    // Merged zeros cannot be told from other merged pages.
+    // Counters do not separate merged zeros from other merged pages.
     let zero = if captured.merged.is_some() {
         [0.0, 0.0]
     } else {

@@ -18,13 +18,13 @@ pub(super) const SECOND: u64 = 1_000_000_000;
 pub(super) struct Counters {
     /// Work: regions looked at or changed.
     pub(super) events: u64,
-    /// Large pages broken to share pages.
+    /// Huge pages broken to share pages.
     pub(super) broken: u64,
-    /// Large pages broken to swap or compress pages.
+    /// Huge pages broken to swap or compress pages.
     pub(super) broken_to_swap: u64,
-    /// Regions collapsed to large pages.
+    /// Regions collapsed to huge pages.
     pub(super) collapsed: u64,
-    /// Regions that should have been large pages and were not.
+    /// Regions that should have been huge pages and were not.
     pub(super) emulated: u64,
     pub(super) swapped_out: u64,
     pub(super) swapped_in: u64,
@@ -164,7 +164,7 @@ impl<'a> Engine<'a> {
         self.edges.last().map_or(0, |edge| edge.below)
     }
 
-    /// Does a new region get a large page, if there is one?
+    /// Does a new region get a huge page, if there is one?
     fn gives_large(&self, number: usize) -> bool {
         let machine = &self.machines[number];
         let is_allowed = self.scenario.host.large_pages && machine.may_have_large;
@@ -261,7 +261,7 @@ impl<'a> Engine<'a> {
         count
     }
 
-    /// A large page is base pages from now on.
+    /// A huge page is base pages from now on.
     pub(super) fn break_large(&mut self, number: usize, region: u32) {
         self.frames.break_block();
         self.counters.events += 1;
@@ -271,7 +271,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A small region becomes a large page, with all that was shared or elsewhere copied into it; not without a whole free block.
+    /// A small region becomes a huge page, with all that was shared or elsewhere copied into it; not without a whole free block.
     pub(super) fn collapse(&mut self, number: usize, region: u32) -> bool {
         if !self.frames.take_block() {
             return false;

@@ -1,4 +1,4 @@
-//! Machine memory: whole free blocks of 2 MiB, blocks behind large pages, and blocks that base pages are taken from.
+//! Machine memory: whole free blocks of 2 MiB, blocks behind huge pages, and blocks that base pages are taken from.
 
 use super::PAGES;
 
@@ -13,7 +13,7 @@ pub(super) struct Frames {
     pub(super) kernel: u64,
     /// Whole free blocks.
     pub(super) free_blocks: u64,
-    /// Blocks behind large pages and 1 GiB pages.
+    /// Blocks behind huge pages and 1 GiB pages.
     pub(super) large: u64,
     /// Base pages in use.
     pub(super) small: u64,
@@ -49,7 +49,7 @@ impl Frames {
         self.blocks - self.kernel - self.large - self.free_blocks
     }
 
-    /// A large page, if there is a whole free block.
+    /// A huge page, if there is a whole free block.
     pub(super) fn take_block(&mut self) -> bool {
         let is_there = self.free_blocks > 0;
         if is_there {
@@ -85,7 +85,7 @@ impl Frames {
         }
     }
 
-    /// A large page is 512 base pages from now on.
+    /// A huge page is 512 base pages from now on.
     pub(super) fn break_block(&mut self) {
         self.large -= 1;
         self.small += BLOCK;

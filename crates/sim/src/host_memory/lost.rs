@@ -46,7 +46,7 @@ pub struct PatternCost {
     pub working_set: Bytes,
     /// On base pages, from 0 to 1.
     pub small: Range,
-    /// On large pages.
+    /// On huge pages.
     pub large: Range,
     /// On 1 GiB pages.
     pub giant: Range,
@@ -123,7 +123,7 @@ pub(super) fn costs(translation: &Translation, vms: &[Vm], seed: u64) -> Result<
     }
 }
 
-/// Base pages, large pages, 1 GiB pages behind the guest; a CPU without the latter has large pages in their place.
+/// Base pages, huge pages, 1 GiB pages behind the guest; a CPU without the latter has huge pages in their place.
 fn settings(mode: Mode, guest_page: Bytes, machine: &Machine) -> [Setting; 3] {
     let giant = Bytes::gib(1);
     let giant = if machine.pages.is_empty() || machine.pages.contains(&giant) {

@@ -35,7 +35,7 @@ pub use states::{Edge, Level, States};
 pub type Ns = u64;
 /// Bytes of a base page.
 pub const PAGE: u64 = 4096;
-/// Base pages of a large page.
+/// Base pages of a huge page.
 pub const PAGES: u32 = 512;
-/// Bytes of a large page.
+/// Bytes of a huge page.
 pub const REGION: u64 = PAGE * PAGES as u64;

@@ -1,11 +1,11 @@
-//! Policies by name: what becomes of large pages when memory is short.
+//! Policies by name: what becomes of huge pages when memory is short.
 
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What becomes of large pages.
+/// What becomes of huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
@@ -47,7 +47,7 @@ impl Policy {
         matches!(self, Self::Linux | Self::Ksm)
     }
 
-    /// Does it break large pages to share what is in them?
+    /// Does it break huge pages to share what is in them?
     pub(super) fn breaks(self) -> bool {
         matches!(self, Self::BreakAll | Self::Shareability)
     }

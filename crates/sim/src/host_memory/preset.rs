@@ -21,7 +21,7 @@ pub enum Preset {
     Minfree,
     /// Same-page merging over transparent huge pages, as measured on Linux 6.18.
     KsmThp,
-    /// VMware's study of large pages on ESX Server 3.5.
+    /// VMware's study of huge pages on ESX Server 3.5.
     Esx35LargePages,
 }
 
@@ -168,7 +168,7 @@ fn min_free_rows() -> Vec<Published> {
 
 const MEASURED: &str = "measured on Linux 6.18: 2 x 512 MiB on THP, KSM at 5000 pages / 10 ms";
 
-/// Two machines of 512 MiB on large pages, with so many equal pages in each region.
+/// Two machines of 512 MiB backed by huge pages, with so many equal pages in each region.
 fn two_equal(equal: u32, seconds: u64, khugepaged: Khugepaged, seed: u64) -> Scenario {
     let mut vm = Vm::new("region", Bytes::mib(512));
     vm.touch = 1 << 24;
@@ -294,7 +294,7 @@ fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
     Ok(rows)
 }
 
-/// The host of the study: does its one machine of 16 GB get large pages, and what are they worth?
+/// The host of the study: does its one machine of 16 GB get huge pages, and what are they worth?
 fn esx35(seed: u64) -> Result<HostMemory, String> {
     const SOURCE: &str = "VMware, Large Page Performance: ESX Server 3.5 and ESX Server 3i v3.5 (2008)";
     let translated = study(Study::Esx35LargePages, 1_000_000, seed, &|_, _| {}).map_err(|error| error.to_string())?;
@@ -349,7 +349,7 @@ fn esx35(seed: u64) -> Result<HostMemory, String> {
         let large = last.and_then(|vm| vm.amounts.large_part()).unwrap_or(0.0);
         rows.push(row(
             SOURCE,
-            format!("{what}: on large pages"),
+            format!("{what}: backed by huge pages"),
             "% of the VM",
             &[],
             large * 100.0,

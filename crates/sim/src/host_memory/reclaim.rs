@@ -82,7 +82,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Share before swap: a large page with something to share is broken, and stays in memory.
+    /// Share before swap: a huge page with something to share is broken, and stays in memory.
     fn shares_instead(&mut self, number: usize, region: u32) -> bool {
         let is_large = self.machines[number].regions[region as usize].backing == Backing::Large;
         if !is_large || !self.policy.breaks() || self.shareable(number, region) == 0 {

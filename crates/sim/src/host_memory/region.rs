@@ -7,7 +7,7 @@ pub(super) enum Backing {
     None,
     /// Base pages.
     Small,
-    /// A large page.
+    /// A huge page.
     Large,
     /// A part of a 1 GiB page.
     Giant,

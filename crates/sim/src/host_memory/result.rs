@@ -72,9 +72,9 @@ pub struct Sample {
     pub free_whole: Bytes,
     /// Bytes that sharing saves: shared pages less the memory behind them.
     pub saved: Bytes,
-    /// Large pages broken so far, to share and to swap.
+    /// Huge pages broken so far, to share and to swap.
     pub broken: u64,
-    /// Regions collapsed to large pages so far.
+    /// Regions collapsed to huge pages so far.
     pub collapsed: u64,
     /// Bytes swapped out and in so far.
     pub swapped: [Bytes; 2],
@@ -87,7 +87,7 @@ pub struct Sample {
 pub struct Amounts {
     /// 1 GiB pages.
     pub giant: Bytes,
-    /// Large pages.
+    /// Huge pages.
     pub large: Bytes,
     /// Base pages of its own.
     pub small: Bytes,
@@ -108,13 +108,13 @@ pub struct Amounts {
 pub struct Totals {
     /// Regions looked at or changed: the work of the simulation.
     pub events: u64,
-    /// Large pages broken to share pages.
+    /// Huge pages broken to share pages.
     pub broken: u64,
-    /// Large pages broken to compress or swap pages.
+    /// Huge pages broken to compress or swap pages.
     pub broken_to_swap: u64,
-    /// Regions collapsed to large pages.
+    /// Regions collapsed to huge pages.
     pub collapsed: u64,
-    /// Regions that were to be large pages, and were emulated by small ones.
+    /// Regions that were to be huge pages, and were emulated by small ones.
     pub emulated: u64,
     /// Bytes swapped out.
     pub swapped_out: Bytes,

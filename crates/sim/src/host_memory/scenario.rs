@@ -27,7 +27,7 @@ pub struct Host {
     pub memory: Bytes,
     /// What it uses itself.
     pub used: Bytes,
-    /// Does it back guests with large pages (Mem.AllocGuestLargePage)?
+    /// Does it back guests with huge pages (Mem.AllocGuestLargePage)?
     pub large_pages: bool,
     /// Of 65,536 parts of its free memory, those that lie in blocks that are not whole.
     pub fragmented: u32,
@@ -63,7 +63,7 @@ pub enum Pages {
 pub struct Vm {
     /// Its name.
     pub name: String,
-    /// Its memory; a whole number of large pages.
+    /// Its memory; a whole number of huge pages.
     pub memory: Bytes,
     /// Of 65,536 parts of its memory, those that it touches at all.
     pub used: u32,
@@ -79,7 +79,7 @@ pub struct Vm {
     pub rewritten: u32,
     /// Shares of memory.
     pub shares: u64,
-    /// May it have large pages (monitor_control.disable_mmu_largepages)?
+    /// May it have huge pages (monitor_control.disable_mmu_largepages)?
     pub large_pages: bool,
     /// What it asks for.
     pub pages: Pages,
@@ -239,7 +239,7 @@ pub struct Scenario {
     pub idle_tax: u32,
     /// Of 65,536 pages, those that compress to half of their size.
     pub compressible: u32,
-    /// Of 65,536 pages of a large page, those that have to be shareable for it to be broken by shareability.
+    /// Of 65,536 pages of a huge page, those that have to be shareable for it to be broken by shareability.
     pub least_share: u32,
     /// Minutes until each cold region is touched once.
     pub cold_minutes: u32,

@@ -1,4 +1,4 @@
-//! ESX's scan for equal pages, and which large pages it breaks to share what is in them.
+//! ESX's scan for equal pages, and which huge pages it breaks to share what is in them.
 
 use super::PAGES;
 use super::engine::{Engine, SECOND};
@@ -7,7 +7,7 @@ use super::region::{Backing, Class, Place};
 use super::states::{Level, States};
 
 impl Engine<'_> {
-    /// The regions that are due. When memory is short they come faster, where large pages are broken for it.
+    /// The regions that are due. When memory is short they come faster, where huge pages are broken for it.
     pub(super) fn scan(&mut self) {
         let rates = self.scenario.rates;
         let usual = rates.scan.unwrap_or(self.scenario.pages() / 3600).max(1);
@@ -111,7 +111,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Does the scan break large pages before sharing has to hurry?
+    /// Does the scan break huge pages before sharing has to hurry?
     fn breaks_early(&self) -> bool {
         self.edges.first().is_some_and(|edge| edge.level == Level::Break)
     }

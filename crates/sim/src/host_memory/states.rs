@@ -1,4 +1,4 @@
-//! States of free memory: below which edges a host breaks large pages, balloons, swaps and blocks.
+//! States of free memory: below which edges a host breaks huge pages, balloons, swaps and blocks.
 
 use std::str::FromStr;
 
@@ -21,7 +21,7 @@ pub enum States {
     /// ESX 5: the same shares of the sliding minFree.
     #[serde(rename = "esx-5")]
     Esx5,
-    /// ESXi 6 and later: large pages are broken below 400 % of the sliding minFree, and shared at once below 100 %.
+    /// ESXi 6 and later: huge pages are broken below 400 % of the sliding minFree, and shared at once below 100 %.
     #[serde(rename = "esx-6")]
     Esx6,
     /// Linux: reclaim begins below the low watermark of the zone, and ends above the high one.
@@ -35,9 +35,9 @@ pub enum States {
 pub enum Level {
     /// Enough is free.
     High,
-    /// Large pages are broken when the next scan for equal pages meets them (ESXi 6: below 400 %).
+    /// Huge pages are broken when the next scan for equal pages meets them (ESXi 6: below 400 %).
     Break,
-    /// Large pages are broken and shared at once (ESXi 6: clear).
+    /// Huge pages are broken and shared at once (ESXi 6: clear).
     Clear,
     /// Memory is taken by ballooning.
     Soft,

@@ -76,7 +76,7 @@ fn check_pages(engine: &Engine<'_>) -> Result<(), TestCaseError> {
             match region.backing {
                 Backing::Large | Backing::Giant => {
                     large += 1;
-                    prop_assert_eq!(region.at(Place::Own), PAGES, "a large page is whole");
+                    prop_assert_eq!(region.at(Place::Own), PAGES, "a huge page is whole");
                 }
                 Backing::Small => small += u64::from(region.at(Place::Own)),
                 Backing::None => {

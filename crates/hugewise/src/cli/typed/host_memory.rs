@@ -20,17 +20,17 @@ pub struct HostMemory {
     pub preset: Option<Preset>,
     /// Simulate these policies: never-break, break-all, shareability, linux or ksm [default: those of the file, or else all but linux]
     ///
-    /// never-break: large pages are broken only to swap. break-all: each one with a page to share, as the states of free memory say.
+    /// never-break: huge pages are broken only to swap. break-all: each one with a page to share, as the states of free memory say.
     /// shareability: cold ones with much to share, early. linux: no merging, khugepaged collapses. ksm: the same with same-page merging.
     #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     pub policy: Vec<Policy>,
     /// Answer "what if" for the virtual machines of a captured host (`hugewise snapshot`)
     ///
-    /// Simulates large pages off, KSM on, more machines, and 1 GiB pages for one machine. A capture does not show what pages hold and which
+    /// Simulates huge pages off, KSM on, more machines, and 1 GiB pages for one machine. A capture does not show what pages hold and which
     /// are in use: that is drawn many times from stated ranges, and each answer is the median with the least and the most of all draws.
     #[arg(long, value_name = "FILE.tree", conflicts_with_all = ["file", "policy"])]
     pub capture: Option<PathBuf>,
-    /// Turn large pages off for these machines [default: all]
+    /// Turn huge pages off for these machines [default: all]
     #[arg(long, value_name = "VM,..", value_delimiter = ',', requires = "capture")]
     pub small_pages: Vec<String>,
     /// Put this machine on 1 GiB pages [default: the one with most memory]

@@ -1,4 +1,4 @@
-//! Charts over time: memory on large pages, what sharing saves, what is swapped, and time lost to translation.
+//! Charts over time: memory on huge pages, what sharing saves, what is swapped, and time lost to translation.
 
 use sim::host_memory::{HostMemory, Outcome, Sample};
 
@@ -13,7 +13,7 @@ type Shown = (&'static str, &'static str, &'static str, fn(&Sample) -> f64);
 const GIB: f64 = (1_u64 << 30) as f64;
 
 const SHOWN: [Shown; 5] = [
-    ("large", "Guest memory on large pages", "GiB", |sample| {
+    ("large", "Guest memory backed by huge pages", "GiB", |sample| {
         (sample.amounts.large.0 + sample.amounts.giant.0) as f64 / GIB
     }),
     ("saved", "Memory that sharing saves", "GiB", |sample| {

@@ -130,10 +130,10 @@ fn headline(outcome: &Outcome) -> String {
     let end = outcome.samples.last();
     let large = end.and_then(|end| end.amounts.large_part());
     format!(
-        "{}: {} of the memory that is there is on large pages at the end; {} were broken; sharing saved {} at most; {} were swapped out and {} in.",
+        "{}: {} of the memory that is there is backed by huge pages at the end; {} were broken; sharing saved {} at most; {} were swapped out and {} in.",
         outcome.policy.name(),
         large.map_or_else(|| "none".to_owned(), |part| format!("{} %", number(part * 100.0))),
-        counted((totals.broken + totals.broken_to_swap) as usize, "large page"),
+        counted((totals.broken + totals.broken_to_swap) as usize, "huge page"),
         totals.most_saved,
         totals.swapped_out,
         totals.swapped_in
@@ -199,7 +199,7 @@ fn policies(result: &HostMemory) -> Sheet {
         ]);
     }
     sheet.note(
-        "broken, collapsed, emulated: 2 MiB regions; emulated: should have been large pages, and no whole block was free; lost: part of the \
+        "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
          CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
     );
     sheet
@@ -362,7 +362,7 @@ fn published(result: &HostMemory) -> Sheet {
 }
 
 fn translation(result: &HostMemory) -> Sheet {
-    let heads = ["active memory", "#base pages, %", "#large pages, %", "#1 GiB pages, %"];
+    let heads = ["active memory", "#base pages, %", "#huge pages, %", "#1 GiB pages, %"];
     let mut sheet = Sheet::new(
         "Part of the CPU time that translation takes, by what backs the active memory",
         heads,

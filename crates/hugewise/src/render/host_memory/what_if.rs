@@ -30,7 +30,7 @@ fn change(row: &WhatIf) -> String {
     };
     match row.change {
         Change::AsIs => "as it is".to_owned(),
-        Change::LargePagesOff => of("large pages off"),
+        Change::LargePagesOff => of("huge pages off"),
         Change::KsmOn => "KSM on".to_owned(),
         Change::MoreVms => counted(row.count, "machine"),
         Change::GiantPages => of("1 GiB pages"),
@@ -57,7 +57,7 @@ pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
         "what if",
         "#short, % of draws",
         "#free",
-        "#on large pages, %",
+        "#backed by huge pages, %",
         "#sharing saves",
         "~#broken",
         "#swapped out and in",
