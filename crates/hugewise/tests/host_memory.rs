@@ -137,6 +137,25 @@ fn a_captured_host_gets_an_answer_to_each_what_if() {
 }
 
 #[test]
+fn more_machines_than_memory_run_short() {
+    let tree = format!("{}/../../fixtures/machines/pinned-well.tree", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(tree).expect("a fixture");
+    let small = text
+        .replace("MemTotal:       130191104 kB", "MemTotal:         1200000 kB")
+        .replace("MemAvailable:    79424476 kB", "MemAvailable:     1100000 kB");
+    assert_ne!(small, text);
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("small.tree");
+    std::fs::write(&file, small).expect("written");
+    let file = file.to_str().expect("text");
+    let result = json(&["simulate", "host", "--capture", file, "--more", "200", "--draws", "9", "--json"]);
+    let rows = result["data"]["advice"]["rows"].as_array().expect("rows");
+    let [as_is, more] = [0, 3].map(|row| rows[row]["short"].as_f64().expect("a part"));
+    assert!(as_is < more && more > 0.3, "{as_is} {more}");
+    assert_eq!(rows[3]["count"].as_u64(), Some(6));
+}
+
+#[test]
 fn merging_saves_nothing_where_memory_is_in_a_pool() {
     let tree = format!("{}/../../fixtures/machines/pool-1g.tree", env!("CARGO_MANIFEST_DIR"));
     let result = json(&["simulate", "host", "--capture", &tree, "--draws", "3", "--json"]);

@@ -4,47 +4,14 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::captured::{Captured, CapturedVm};
 use super::engine::SECOND;
-use super::lost::{Translation, costs};
+use super::lost::costs;
 use super::result::outcome;
 use super::scenario::WHOLE;
-use super::{Content, Host, HostMemory, Khugepaged, Ksm, PAGE, Pages, PatternCost, Policy, REGION, Scenario, Vm};
+use super::{Content, HostMemory, PAGE, Pages, PatternCost, Policy, REGION, Scenario, Vm};
 use crate::translation::random::{Chance, mixed};
 use crate::translation::study::Range;
-
-/// A running machine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CapturedVm {
-    /// Its name.
-    pub name: String,
-    /// Its memory.
-    pub memory: Bytes,
-    /// What of it is resident.
-    pub resident: Bytes,
-    /// Which pages it asked for.
-    pub pages: Pages,
-}
-
-/// What a capture shows.
-#[derive(Clone, Debug)]
-pub struct Captured {
-    /// The file.
-    pub name: String,
-    /// The host.
-    pub host: Host,
-    /// Its machines.
-    pub vms: Vec<CapturedVm>,
-    /// Does KSM merge pages?
-    pub is_merging: bool,
-    /// Of the pages that KSM looked at, the part that is merged or volatile, if it has scanned all twice.
-    pub merged: Option<[f64; 2]>,
-    /// Settings of KSM.
-    pub ksm: Ksm,
-    /// Settings of khugepaged.
-    pub khugepaged: Khugepaged,
-    /// How time lost to translation is found.
-    pub translation: Translation,
-}
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]

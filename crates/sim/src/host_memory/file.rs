@@ -1,12 +1,12 @@
 //! Scenarios as TOML files; a mistake in one is named with its line and with what is expected.
 
 use model::Bytes;
-use serde::Deserialize;
 use toml::Spanned;
 
 use super::engine::SECOND;
 use super::lost::Translation;
 use super::scenario::{LONGEST, MOST_VMS, WHOLE, check_host, check_vm};
+use super::typed::{Typed, TypedHost, TypedTranslation, TypedVm};
 use super::{Content, Host, Khugepaged, Ksm, Pages, Policy, Scenario, Vm};
 use crate::scheduler::file::FileError;
 use crate::translation::machine::Machine;
@@ -15,97 +15,6 @@ use crate::translation::machine::Machine;
 const ACCESSES: u64 = 300_000;
 /// A CPU whose rows are complete, if the file names none.
 const CPU: &str = "xeon-8452y";
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Typed {
-    seconds: Option<Spanned<f64>>,
-    step_ms: Option<Spanned<f64>>,
-    policies: Option<Vec<Spanned<String>>>,
-    states: Option<Spanned<String>>,
-    idle_tax: Option<Spanned<f64>>,
-    compressible: Option<Spanned<f64>>,
-    least_share: Option<Spanned<f64>>,
-    cold_minutes: Option<Spanned<i64>>,
-    host: Spanned<TypedHost>,
-    rates: Option<TypedRates>,
-    ksm: Option<TypedKsm>,
-    khugepaged: Option<TypedKhugepaged>,
-    translation: Option<Spanned<TypedTranslation>>,
-    vm: Vec<Spanned<TypedVm>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedHost {
-    memory: Spanned<String>,
-    used: Option<Spanned<String>>,
-    large_pages: Option<bool>,
-    fragmented: Option<Spanned<f64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedRates {
-    scan_mb_s: Option<Spanned<f64>>,
-    rush_mb_s: Option<Spanned<f64>>,
-    swap_mb_s: Option<Spanned<f64>>,
-    balloon_mb_s: Option<Spanned<f64>>,
-    compact_mb_s: Option<Spanned<f64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedKsm {
-    pages_to_scan: Option<Spanned<i64>>,
-    sleep_millisecs: Option<Spanned<i64>>,
-    use_zero_pages: Option<bool>,
-    split_frees_zeros: Option<bool>,
-    max_page_sharing: Option<Spanned<i64>>,
-    page_ns: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedKhugepaged {
-    pages_to_scan: Option<Spanned<i64>>,
-    scan_sleep_millisecs: Option<Spanned<i64>>,
-    max_ptes_none: Option<Spanned<i64>>,
-    max_ptes_shared: Option<Spanned<i64>>,
-    max_ptes_swap: Option<Spanned<i64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedTranslation {
-    machine: Option<Spanned<String>>,
-    mode: Option<Spanned<String>>,
-    pattern: Option<Spanned<String>>,
-    guest_page: Option<Spanned<String>>,
-    other_cycles: Option<Spanned<f64>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TypedVm {
-    name: String,
-    count: Option<Spanned<i64>>,
-    memory: Spanned<String>,
-    used: Option<Spanned<f64>>,
-    touch_mb_s: Option<Spanned<f64>>,
-    active: Option<Spanned<f64>>,
-    zero: Option<Spanned<f64>>,
-    common: Option<Spanned<f64>>,
-    volatile: Option<Spanned<f64>>,
-    clustered: Option<Spanned<f64>>,
-    content: Option<String>,
-    rewritten_per_hour: Option<Spanned<f64>>,
-    shares: Option<Spanned<i64>>,
-    large_pages: Option<bool>,
-    pages: Option<Spanned<String>>,
-    reservation: Option<Spanned<String>>,
-    vcpus: Option<Spanned<i64>>,
-}
 
 /// The text of a scenario file, which errors call `name`. `policies` replace the file's if there are any.
 ///

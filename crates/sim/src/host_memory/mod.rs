@@ -5,6 +5,7 @@
 //! Nothing here reads a file or a clock.
 
 pub mod advice;
+mod captured;
 mod content;
 mod demand;
 mod engine;
@@ -24,6 +25,7 @@ mod share;
 mod states;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 pub use lost::{PatternCost, Translation};
 pub use policy::Policy;

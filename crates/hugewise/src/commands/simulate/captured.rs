@@ -50,28 +50,27 @@ pub(super) fn host(source: &Source, snapshot: &Snapshot, warnings: &mut Vec<Warn
     })
 }
 
-/// Its memory as configured, or else as mapped.
+/// Its memory as configured, or else as mapped. Where its resident memory could not be read, all of it is yet to be touched.
 fn captured(vm: &Vm, warnings: &mut Vec<Warning>) -> Option<CapturedVm> {
     let name = vm.name.clone().unwrap_or_else(|| vm.pid.to_string());
     let memory = vm.configured.known().map_or(vm.mapped, |asked| asked.total());
-    let Some(backing) = vm.backing.known().filter(|_| memory.0 > 0) else {
-        let text = format!("{name}: its memory could not be read, and it is left out");
+    if memory.0 == 0 {
+        let text = format!("{name}: the size of its memory could not be read, and it is left out");
         warnings.push(Warning::new("vm-left-out", text));
         return None;
-    };
-    let of = |kind| backing.of(kind).0;
-    let pool: u64 = backing
-        .iter()
-        .filter(|(kind, _)| matches!(kind, PageKind::Hugetlb(_)))
-        .map(|(_, bytes)| bytes.0)
-        .sum();
-    let pages = match (
-        2 * pool >= backing.total().0.max(1),
-        2 * of(PageKind::HUGETLB_1G) >= pool,
-    ) {
-        (true, true) if memory.0.is_multiple_of(1 << 30) => Pages::Giant,
-        (true, _) => Pages::Pool,
-        _ => Pages::Any,
+    }
+    let backing = vm.backing.known().cloned().unwrap_or_default();
+    if let Some(why) = vm.backing.unread() {
+        let text = format!("{name}: its resident memory could not be read ({why}), and is drawn from none to all");
+        warnings.push(Warning::new("resident-unknown", text));
+    }
+    let pools = backing.iter().filter(|(kind, _)| matches!(kind, PageKind::Hugetlb(_)));
+    let pool: u64 = pools.map(|(_, bytes)| bytes.0).sum();
+    let giant = backing.of(PageKind::HUGETLB_1G).0;
+    let pages = match pool > 0 && 2 * pool >= backing.total().0 {
+        true if 2 * giant >= pool && memory.0.is_multiple_of(1 << 30) => Pages::Giant,
+        true => Pages::Pool,
+        false => Pages::Any,
     };
     Some(CapturedVm {
         name,
