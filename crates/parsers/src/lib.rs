@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     target("tree", machine::tree, machine::trees),
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),
@@ -51,6 +51,7 @@ pub const TARGETS: [Target; 21] = [
     target("sweep", sweeps::sweep, sweeps::sweeps),
     target("points", sweeps::points, sweeps::files),
     target("scenario", scenarios::scenario, scenarios::scenarios),
+    target("host-memory", scenarios::memory, scenarios::memories),
 ];
 
 /// The target of that name.

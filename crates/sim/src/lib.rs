@@ -1,8 +1,9 @@
-//! On paper: what TLBs reach, what CPUs are known to have, simulated TLBs, page counts, and simulated schedulers.
+//! On paper: what TLBs reach, what CPUs are known to have, simulated TLBs, page counts, and simulated schedulers and host memory.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod cpus;
+pub mod host_memory;
 pub mod reach;
 pub mod scheduler;
 pub mod size;

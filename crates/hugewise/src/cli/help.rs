@@ -292,6 +292,15 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "simulate host",
+        &[
+            "hugewise simulate host host.toml",
+            "hugewise simulate host host.toml --policy never-break,ksm --format html --output memory.html",
+            "hugewise simulate host --capture kvm7.tree --more 50",
+            "hugewise simulate host --preset ksm-thp",
+        ],
+    ),
+    (
         "predict",
         &[
             "hugewise predict -- python3 job.py",

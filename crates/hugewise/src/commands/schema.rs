@@ -13,6 +13,7 @@ use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
 use model::tlb::Tlb;
+use sim::host_memory::HostMemory;
 use sim::scheduler::Schedule;
 use sim::size::Sizing;
 use sim::translation::study::Simulation;
@@ -61,6 +62,7 @@ kinds! {
     Doctor,
     Explain,
     Guest,
+    HostMemory,
     KernelOps,
     Latency,
     Migration,

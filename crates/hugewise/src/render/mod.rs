@@ -16,6 +16,7 @@ pub mod guest;
 pub mod guest_costs;
 pub mod heat;
 pub mod heatmap;
+mod host_memory;
 pub mod inventory;
 pub mod kernelops;
 pub mod latency;

@@ -18,7 +18,7 @@ pub mod measured;
 mod names;
 pub mod patterns;
 mod radix;
-mod random;
+pub(crate) mod random;
 mod recency;
 #[cfg(test)]
 mod reference;

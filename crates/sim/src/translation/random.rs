@@ -2,37 +2,37 @@
 
 /// SplitMix64.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(mixed(seed ^ 0x6875_6765_7769_7365))
     }
 
     #[inline]
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mixed(self.0)
     }
 
     /// A number below `most`, without the bias of a remainder that matters here (below 2^-20 for `most` up to 2^44).
     #[inline]
-    pub(super) fn below(&mut self, most: u64) -> u64 {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(most)) >> 64) as u64
     }
 
     /// A number from 0 to 1, without 1.
     #[inline]
-    pub(super) fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
 /// All bits of the result depend on all bits of the argument; one to one.
 #[inline]
-pub(super) fn mixed(word: u64) -> u64 {
+pub(crate) fn mixed(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
@@ -40,7 +40,7 @@ pub(super) fn mixed(word: u64) -> u64 {
 
 /// A fixed order of the numbers below `count` that looks random and needs no memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Permutation {
+pub(crate) struct Permutation {
     count: u64,
     mask: u64,
     bits: u32,
@@ -48,7 +48,7 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
-    pub(super) fn new(count: u64, seed: u64) -> Self {
+    pub(crate) fn new(count: u64, seed: u64) -> Self {
         let bits = (64 - count.saturating_sub(1).leading_zeros()).max(2);
         Self {
             count: count.max(1),
@@ -60,7 +60,7 @@ impl Permutation {
 
     /// The number at a place below the count.
     #[inline]
-    pub(super) fn at(&self, place: u64) -> u64 {
+    pub(crate) fn at(&self, place: u64) -> u64 {
         let mut number = place;
         loop {
             number = self.step(number);

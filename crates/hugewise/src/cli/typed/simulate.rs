@@ -31,6 +31,11 @@ pub enum Simulate {
     /// Runs virtual machines on a host with SMT and NUMA nodes, event by event. Reports CPU time, waits, moves and fairness. The host, the
     /// machines and the costs are in a TOML file. Nothing is measured, and this machine is not needed.
     Scheduler(super::Scheduler),
+    /// Simulate memory under overcommit: huge pages, sharing, ballooning and swap under several policies
+    ///
+    /// Runs the memory of virtual machines on a host, step by step. Reports what backs it, huge pages broken, memory saved, swap traffic and
+    /// time lost to translation. The host and the machines are in a TOML file, in a capture, or those of a publication. Nothing is measured.
+    Host(super::HostMemory),
 }
 
 /// Arguments of `hugewise simulate sweep`.

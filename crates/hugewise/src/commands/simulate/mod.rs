@@ -1,6 +1,8 @@
 //! `hugewise simulate`: other machines and other settings, on paper.
 
+mod captured;
 pub(super) mod here;
+mod host_memory;
 pub(super) mod machine;
 mod points;
 mod scheduler;
@@ -28,6 +30,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Simulate) -> anyhow::Result<Outco
         Simulate::Translation(typed) => translation(desk, typed),
         Simulate::Sweep(typed) => sweep::run(desk, typed),
         Simulate::Scheduler(typed) => scheduler::run(desk, typed),
+        Simulate::Host(typed) => host_memory::run(desk, typed),
     }
 }
 

@@ -1,0 +1,45 @@
+//! Arguments of `simulate host` as typed. Their doc comments are the help texts and the man page.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sim::host_memory::Policy;
+use sim::host_memory::preset::Preset;
+
+/// Arguments of `hugewise simulate host`.
+#[derive(Args, Debug)]
+pub struct HostMemory {
+    /// Simulate the host and the virtual machines of this TOML file
+    #[arg(value_name = "FILE.toml", required_unless_present_any = ["preset", "capture"])]
+    pub file: Option<PathBuf>,
+    /// Simulate a publication: minfree, ksm-thp or esx35-large-pages
+    ///
+    /// Prints each published value beside the simulated one, and whether that was fitted or predicted. minfree: what ESX keeps free, its
+    /// states, and the idle memory tax. ksm-thp: same-page merging over huge pages on Linux 6.18. esx35-large-pages: VMware's study of 2008.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["file", "policy", "capture"])]
+    pub preset: Option<Preset>,
+    /// Simulate these policies: never-break, break-all, shareability, linux or ksm [default: those of the file, or else all but linux]
+    ///
+    /// never-break: huge pages are broken only to swap. break-all: each one with a page to share, as the states of free memory say.
+    /// shareability: cold ones with much to share, early. linux: no merging, khugepaged collapses. ksm: the same with same-page merging.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub policy: Vec<Policy>,
+    /// Answer "what if" for the virtual machines of a captured host (`hugewise snapshot`)
+    ///
+    /// Simulates huge pages off, KSM on, more machines, and 1 GiB pages for one machine. A capture does not show what pages hold and which
+    /// are in use: that is drawn many times from stated ranges, and each answer is the median with the least and the most of all draws.
+    #[arg(long, value_name = "FILE.tree", conflicts_with_all = ["file", "policy"])]
+    pub capture: Option<PathBuf>,
+    /// Turn huge pages off for these machines [default: all]
+    #[arg(long, value_name = "VM,..", value_delimiter = ',', requires = "capture")]
+    pub small_pages: Vec<String>,
+    /// Put this machine on 1 GiB pages [default: the one with most memory]
+    #[arg(long, value_name = "VM", requires = "capture")]
+    pub giant_pages: Option<String>,
+    /// Add so many per cent more machines
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, requires = "capture", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub more: u32,
+    /// Draw what a capture does not show so many times
+    #[arg(long, value_name = "N", default_value_t = 24, requires = "capture", hide_short_help = true, value_parser = clap::value_parser!(u32).range(3..=10_000))]
+    pub draws: u32,
+}

@@ -1,0 +1,75 @@
+//! `hugewise simulate host`: memory of a host that a file describes, a publication, or "what if" on a captured host.
+
+use anyhow::{Context, anyhow, bail};
+use host::{Input, Snapshot, Source};
+use model::Warning;
+use sim::host_memory::advice::{Asked, advise};
+use sim::host_memory::preset::preset;
+use sim::host_memory::{HostMemory, file, simulate};
+
+use super::captured;
+use crate::cli::typed::{self, Format};
+use crate::commands::Desk;
+use crate::ui::Outcome;
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::HostMemory) -> anyhow::Result<Outcome> {
+    let form = desk.form::<HostMemory>(Format::Text)?;
+    let mut warnings = Vec::new();
+    let (snapshot, result) = match (&typed.capture, typed.preset) {
+        (Some(path), _) => {
+            let source = Source::open(path).with_context(|| format!("--capture {}", path.display()))?;
+            let snapshot = Snapshot::take(&source);
+            let captured = captured::host(&source, &snapshot, &mut warnings);
+            let captured = captured.with_context(|| format!("--capture {}", path.display()))?;
+            let asked = Asked {
+                small: typed.small_pages.clone(),
+                giant: typed.giant_pages.clone(),
+                more: typed.more,
+                draws: typed.draws,
+                seed: desk.seed,
+            };
+            let result = advise(&captured, &asked);
+            (
+                snapshot,
+                result.map_err(|error| anyhow!("--capture {}: {error}", path.display()))?,
+            )
+        }
+        (None, Some(which)) => {
+            let result = preset(which, desk.seed).map_err(|error| anyhow!("--preset {}: {error}", which.name()))?;
+            (Snapshot::take(&desk.source), result)
+        }
+        (None, None) => (Snapshot::take(&desk.source), of_file(desk, typed)?),
+    };
+    warnings.extend(overcommitted(&result));
+    let result = desk.about(&snapshot, warnings, result);
+    desk.give(&result, form)
+}
+
+fn of_file(desk: &Desk<'_>, typed: &typed::HostMemory) -> anyhow::Result<HostMemory> {
+    let Some(path) = &typed.file else {
+        bail!("name a file, a publication with --preset, or a captured host with --capture");
+    };
+    let name = path.display().to_string();
+    let text = Input::Configuration.text(path).with_context(|| name.clone())?;
+    let scenario = file::parse(&name, &text, &typed.policy, desk.seed)?;
+    let result = simulate(&scenario).map_err(|error| anyhow!("{name}: {error}"))?;
+    Ok(HostMemory { input: name, ..result })
+}
+
+/// Where machines waited, what they wanted is not what they got.
+fn overcommitted(result: &HostMemory) -> Option<Warning> {
+    let names: Vec<&str> = result
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.totals.waited > 0)
+        .map(|outcome| outcome.policy.name())
+        .collect();
+    (!names.is_empty()).then(|| {
+        let text = format!(
+            "virtual machines had to wait for memory under {}: they did not touch all that they wanted",
+            names.join(", ")
+        );
+        Warning::new("waited-for-memory", text)
+    })
+}

@@ -1,0 +1,87 @@
+//! Charts over time: memory on huge pages, what sharing saves, what is swapped, and time lost to translation.
+
+use sim::host_memory::{HostMemory, Outcome, Sample};
+
+use super::super::axis::{Scale, number};
+use super::super::figure::{Along, Dot, Figure, Series};
+use super::super::tone::TONES;
+use super::level;
+
+/// What a chart shows: its name, its title, its unit, and the value of a sample.
+type Shown = (&'static str, &'static str, &'static str, fn(&Sample) -> f64);
+
+const GIB: f64 = (1_u64 << 30) as f64;
+
+const SHOWN: [Shown; 5] = [
+    ("large", "Guest memory backed by huge pages", "GiB", |sample| {
+        (sample.amounts.large.0 + sample.amounts.giant.0) as f64 / GIB
+    }),
+    ("saved", "Memory that sharing saves", "GiB", |sample| {
+        sample.saved.0 as f64 / GIB
+    }),
+    ("swapped", "Swapped out and in so far", "GiB", |sample| {
+        (sample.swapped[0].0 + sample.swapped[1].0) as f64 / GIB
+    }),
+    ("free", "Free memory", "GiB", |sample| sample.free.0 as f64 / GIB),
+    ("lost", "CPU time that translation takes", "%", |sample| {
+        sample.lost.middle * 100.0
+    }),
+];
+
+/// One chart for each, with a line for each policy; those without any value are left out.
+pub(super) fn all(result: &HostMemory) -> Vec<Figure> {
+    let shown = SHOWN.into_iter().filter(|(.., value)| {
+        let mut samples = result.outcomes.iter().flat_map(|outcome| &outcome.samples);
+        samples.any(|sample| value(sample) > 0.0)
+    });
+    shown.map(|shown| figure(result, shown)).collect()
+}
+
+fn figure(result: &HostMemory, (id, title, unit, value): Shown) -> Figure {
+    let samples = result
+        .outcomes
+        .first()
+        .map_or(1, |outcome| outcome.samples.len().max(1));
+    let each = result.seconds / samples as f64;
+    let series = result
+        .outcomes
+        .iter()
+        .zip(TONES.iter().cycle())
+        .map(|(outcome, tone)| Series {
+            name: outcome.policy.name().to_owned(),
+            tone: *tone,
+            level: None,
+            dots: dots(outcome, unit, value),
+        });
+    Figure {
+        id: format!("host-memory-{id}"),
+        title: format!("{title}, each point after another {} s", number(each)),
+        along: Along::Turns("sample"),
+        y_label: unit.to_owned(),
+        scale: Scale::Linear,
+        series: series.collect(),
+        marks: Vec::new(),
+        numbers: None,
+    }
+}
+
+fn dots(outcome: &Outcome, unit: &str, value: fn(&Sample) -> f64) -> Vec<Dot> {
+    let each = outcome.samples.iter().zip(1..);
+    each.map(|(sample, at)| {
+        let value = value(sample);
+        Dot {
+            at,
+            value,
+            low: value,
+            high: value,
+            tip: format!(
+                "{}, {} s: {} {unit}, state {}",
+                outcome.policy.name(),
+                number(sample.at_s),
+                number(value),
+                level(sample.level)
+            ),
+        }
+    })
+    .collect()
+}

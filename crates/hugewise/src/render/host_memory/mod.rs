@@ -1,0 +1,381 @@
+//! Simulated host memory as tables: policies side by side, machines, publications, answers to "what if", and charts over time.
+
+mod chart;
+mod what_if;
+
+use model::Bytes;
+use sim::host_memory::{Amounts, HostMemory, Level, Outcome, Sample, VmMemory};
+use sim::translation::study::Range;
+
+use super::axis::number;
+use super::figure::Figure;
+use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::words::counted;
+use crate::cli::typed::Format;
+use crate::show::{CHARTS, Show};
+
+/// Virtual machines on a terminal.
+const BRIEF: usize = 12;
+
+impl Show for HostMemory {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "host-memory";
+    const VERSION: u32 = 1;
+
+    fn title(&self) -> String {
+        match self.vms {
+            0 => format!("Host memory, simulated: {}", self.input),
+            count => format!(
+                "Host memory, simulated: {} with {} on a host with {}",
+                counted(count, "virtual machine"),
+                self.vm_memory,
+                self.memory
+            ),
+        }
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        match &self.advice {
+            Some(advice) => vec![what_if::headline(self, advice)],
+            None => self.outcomes.iter().map(headline).collect(),
+        }
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        all(self, usize::MAX)
+    }
+
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        all(self, BRIEF)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        chart::all(self)
+    }
+
+    fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
+        match (&self.advice, self.outcomes.is_empty()) {
+            (Some(advice), _) => vec![("", what_if::csv(advice))],
+            (None, true) => vec![("", published_csv(self))],
+            (None, false) => vec![("", self.csv())],
+        }
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<(&Outcome, &Sample)>; _] = [
+            Field::csv("policy", |(outcome, _)| outcome.policy.name().to_owned()),
+            Field::csv("at_s", |(_, sample)| sample.at_s.to_string()),
+            Field::csv("level", |(_, sample)| level(sample.level).to_owned()),
+            Field::csv("free_bytes", |(_, sample)| sample.free.0.to_string()),
+            Field::csv("free_whole_bytes", |(_, sample)| sample.free_whole.0.to_string()),
+            Field::csv("giant_bytes", |(_, sample)| sample.amounts.giant.0.to_string()),
+            Field::csv("large_bytes", |(_, sample)| sample.amounts.large.0.to_string()),
+            Field::csv("small_bytes", |(_, sample)| sample.amounts.small.0.to_string()),
+            Field::csv("shared_bytes", |(_, sample)| sample.amounts.shared.0.to_string()),
+            Field::csv("ballooned_bytes", |(_, sample)| sample.amounts.ballooned.0.to_string()),
+            Field::csv("compressed_bytes", |(_, sample)| {
+                sample.amounts.compressed.0.to_string()
+            }),
+            Field::csv("swapped_bytes", |(_, sample)| sample.amounts.swapped.0.to_string()),
+            Field::csv("untouched_bytes", |(_, sample)| sample.amounts.untouched.0.to_string()),
+            Field::csv("saved_bytes", |(_, sample)| sample.saved.0.to_string()),
+            Field::csv("broken", |(_, sample)| sample.broken.to_string()),
+            Field::csv("collapsed", |(_, sample)| sample.collapsed.to_string()),
+            Field::csv("swapped_out_bytes", |(_, sample)| sample.swapped[0].0.to_string()),
+            Field::csv("swapped_in_bytes", |(_, sample)| sample.swapped[1].0.to_string()),
+            Field::csv("lost", |(_, sample)| sample.lost.middle.to_string()),
+            Field::csv("lost_low", |(_, sample)| sample.lost.low.to_string()),
+            Field::csv("lost_high", |(_, sample)| sample.lost.high.to_string()),
+        ];
+        let samples = self
+            .outcomes
+            .iter()
+            .flat_map(|outcome| outcome.samples.iter().map(move |sample| (outcome, sample)));
+        lines(fields, samples)
+    }
+}
+
+fn published_csv(result: &HostMemory) -> Lines<'_> {
+    let fields: [Field<&sim::translation::study::Published>; _] = [
+        Field::csv("what", |row| row.what.clone()),
+        Field::csv("unit", |row| row.unit.clone()),
+        Field::csv("published", |row| published_values(&row.published)),
+        Field::csv("simulated", |row| row.simulated.middle.to_string()),
+        Field::csv("low", |row| row.simulated.low.to_string()),
+        Field::csv("high", |row| row.simulated.high.to_string()),
+        Field::csv("is_fitted", |row| row.is_fitted.to_string()),
+        Field::csv("source", |row| row.source.clone()),
+    ];
+    lines(fields, result.published.iter())
+}
+
+fn all(result: &HostMemory, most: usize) -> Vec<Sheet> {
+    let mut sheets = Vec::new();
+    sheets.extend((!result.published.is_empty()).then(|| published(result)));
+    sheets.extend(result.advice.iter().flat_map(|advice| what_if::sheets(advice, result)));
+    if !result.outcomes.is_empty() {
+        sheets.push(policies(result));
+        sheets.push(memory(result));
+    }
+    if let [only] = &result.outcomes[..] {
+        sheets.push(machines(only, most));
+    }
+    sheets.extend((!result.translation.is_empty()).then(|| translation(result)));
+    sheets
+}
+
+fn headline(outcome: &Outcome) -> String {
+    let totals = &outcome.totals;
+    let end = outcome.samples.last();
+    let large = end.and_then(|end| end.amounts.large_part());
+    format!(
+        "{}: {} of the memory that is there is backed by huge pages at the end; {} were broken; sharing saved {} at most; {} were swapped out and {} in.",
+        outcome.policy.name(),
+        large.map_or_else(|| "none".to_owned(), |part| format!("{} %", number(part * 100.0))),
+        counted((totals.broken + totals.broken_to_swap) as usize, "huge page"),
+        totals.most_saved,
+        totals.swapped_out,
+        totals.swapped_in
+    )
+}
+
+/// A value with its ends, where they differ.
+fn percent(range: Range) -> String {
+    let text = |value: f64| number(value * 100.0);
+    match range.is_exact() {
+        true => text(range.middle),
+        false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
+    }
+}
+
+pub(super) fn level(level: Level) -> &'static str {
+    match level {
+        Level::High => "high",
+        Level::Break => "break",
+        Level::Clear => "clear",
+        Level::Soft => "soft",
+        Level::Hard => "hard",
+        Level::Low => "low",
+    }
+}
+
+fn policies(result: &HostMemory) -> Sheet {
+    let title = format!("What happened in {} s", number(result.seconds));
+    let heads = [
+        "policy",
+        "states",
+        "#broken to share",
+        "#to swap",
+        "~#collapsed",
+        "~#emulated",
+        "#saved at most",
+        "#ballooned",
+        "#compressed",
+        "#swapped out",
+        "#in",
+        "#lost, %",
+    ];
+    let mut sheet = Sheet::new(&title, heads);
+    for outcome in &result.outcomes {
+        let totals = &outcome.totals;
+        let lost = match result.translation.is_empty() {
+            true => String::new(),
+            false => percent(totals.lost),
+        };
+        sheet.row([
+            outcome.policy.name().to_owned(),
+            outcome.states.name().to_owned(),
+            totals.broken.to_string(),
+            totals.broken_to_swap.to_string(),
+            totals.collapsed.to_string(),
+            totals.emulated.to_string(),
+            totals.most_saved.to_string(),
+            totals.ballooned.to_string(),
+            totals.compressed.to_string(),
+            totals.swapped_out.to_string(),
+            totals.swapped_in.to_string(),
+            lost,
+        ]);
+    }
+    sheet.note(
+        "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
+         CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
+    );
+    sheet
+}
+
+fn memory(result: &HostMemory) -> Sheet {
+    let heads = [
+        "policy",
+        "#large",
+        "~#1 GiB",
+        "#small",
+        "#shared",
+        "#ballooned",
+        "#compressed",
+        "#swapped",
+        "~#untouched",
+        "#free",
+        "~#in whole blocks",
+        "#saved",
+        "below high, % of the time",
+    ];
+    let mut sheet = Sheet::new("Guest memory at the end, by what is behind it", heads);
+    for outcome in &result.outcomes {
+        let Some(end) = outcome.samples.last() else {
+            continue;
+        };
+        let [large, giant, small, shared, ballooned, compressed, swapped, untouched] = columns(end.amounts);
+        sheet.row([
+            outcome.policy.name().to_owned(),
+            large,
+            giant,
+            small,
+            shared,
+            ballooned,
+            compressed,
+            swapped,
+            untouched,
+            end.free.to_string(),
+            end.free_whole.to_string(),
+            end.saved.to_string(),
+            levels(outcome),
+        ]);
+    }
+    sheet
+}
+
+fn columns(amounts: Amounts) -> [String; 8] {
+    [
+        amounts.large,
+        amounts.giant,
+        amounts.small,
+        amounts.shared,
+        amounts.ballooned,
+        amounts.compressed,
+        amounts.swapped,
+        amounts.untouched,
+    ]
+    .map(|bytes| bytes.to_string())
+}
+
+/// `soft 12, hard 3`.
+fn levels(outcome: &Outcome) -> String {
+    let all = [
+        Level::High,
+        Level::Break,
+        Level::Clear,
+        Level::Soft,
+        Level::Hard,
+        Level::Low,
+    ];
+    let parts = all
+        .iter()
+        .zip(outcome.totals.levels)
+        .skip(1)
+        .filter(|(_, part)| *part > 0.0);
+    let texts: Vec<String> = parts
+        .map(|(which, part)| format!("{} {}", level(*which), number(part * 100.0)))
+        .collect();
+    texts.join(", ")
+}
+
+fn machines(outcome: &Outcome, most: usize) -> Sheet {
+    let heads = [
+        "machine",
+        "#memory",
+        "#large",
+        "~#1 GiB",
+        "#small",
+        "#shared",
+        "#ballooned",
+        "#compressed",
+        "#swapped",
+        "~#untouched",
+        "#lost, %",
+    ];
+    let mut sheet = Sheet::new("Machines at the end", heads);
+    for vm in outcome.vms.iter().take(most) {
+        sheet.row(machine(vm));
+    }
+    if outcome.vms.len() > most {
+        sheet.note(format!("and {} more: --json has all", outcome.vms.len() - most));
+    }
+    sheet
+}
+
+fn machine(vm: &VmMemory) -> Vec<String> {
+    [vm.name.clone(), vm.memory.to_string()]
+        .into_iter()
+        .chain(columns(vm.amounts))
+        .chain([percent(vm.lost)])
+        .collect()
+}
+
+fn published_values(values: &[f64]) -> String {
+    values
+        .iter()
+        .map(|value| exact(*value))
+        .collect::<Vec<_>>()
+        .join(" to ")
+}
+
+/// Two digits after the point, without trailing zeros.
+fn exact(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn published(result: &HostMemory) -> Sheet {
+    let heads = [
+        "what",
+        "unit",
+        "#published",
+        "#simulated",
+        "range",
+        "simulated value is",
+    ];
+    let mut sheet = Sheet::new("Published and simulated", heads);
+    for row in &result.published {
+        let range = match row.simulated.is_exact() {
+            true => String::new(),
+            false => format!("{} to {}", exact(row.simulated.low), exact(row.simulated.high)),
+        };
+        sheet.row([
+            row.what.clone(),
+            row.unit.clone(),
+            published_values(&row.published),
+            exact(row.simulated.middle),
+            range,
+            if row.is_fitted { "fitted" } else { "predicted" }.to_owned(),
+        ]);
+    }
+    let mut sources: Vec<&str> = Vec::new();
+    for row in &result.published {
+        if !sources.contains(&row.source.as_str()) {
+            sources.push(&row.source);
+        }
+    }
+    sheet.note(format!("published by: {}", sources.join("; ")));
+    sheet
+}
+
+fn translation(result: &HostMemory) -> Sheet {
+    let heads = ["active memory", "#base pages, %", "#huge pages, %", "#1 GiB pages, %"];
+    let mut sheet = Sheet::new(
+        "Part of the CPU time that translation takes, by what backs the active memory",
+        heads,
+    );
+    for cost in &result.translation {
+        let size: Bytes = cost.working_set;
+        sheet.row([
+            size.exact(),
+            percent(cost.small),
+            percent(cost.large),
+            percent(cost.giant),
+        ]);
+    }
+    sheet.note("from `simulate translation`: accesses follow each other without overlap, so that this is an upper bound; the active memory is rounded up to a power of two");
+    sheet
+}

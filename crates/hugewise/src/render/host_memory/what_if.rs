@@ -1,0 +1,141 @@
+//! Answers to "what if" on a captured host.
+
+use model::Bytes;
+use sim::host_memory::HostMemory;
+use sim::host_memory::advice::{Advice, Change, Unknown, WhatIf};
+use sim::translation::study::Range;
+
+use super::super::axis::number;
+use super::super::sheet::Sheet;
+use super::super::table::{Field, Lines, lines};
+use super::super::words::{counted, or_empty};
+
+pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
+    let draws = counted(advice.draws as usize, "draw");
+    let short = |row: &WhatIf| format!("{} {} %", change(row), number(row.short * 100.0));
+    let possible = advice.rows.iter().filter(|row| row.refused.is_none());
+    let parts: Vec<String> = possible.map(short).collect();
+    format!(
+        "{}, {} s, {draws} of what a capture does not show. Draws in which memory runs short: {}.",
+        result.input,
+        number(result.seconds),
+        parts.join(", ")
+    )
+}
+
+fn change(row: &WhatIf) -> String {
+    let of = |rest: &str| match row.vms.is_empty() {
+        true => format!("{rest} of all machines"),
+        false => format!("{rest} of {}", row.vms.join(", ")),
+    };
+    match row.change {
+        Change::AsIs => "as it is".to_owned(),
+        Change::LargePagesOff => of("huge pages off"),
+        Change::KsmOn => "KSM on".to_owned(),
+        Change::MoreVms => counted(row.count, "machine"),
+        Change::GiantPages => of("1 GiB pages"),
+    }
+}
+
+fn sizes(range: Range) -> String {
+    spread(range, |value| Bytes(value as u64).to_string())
+}
+
+fn percent(range: Range) -> String {
+    spread(range, |value| number(value * 100.0))
+}
+
+fn spread(range: Range, text: impl Fn(f64) -> String) -> String {
+    match range.is_exact() {
+        true => text(range.middle),
+        false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
+    }
+}
+
+pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {
+    let heads = [
+        "what if",
+        "#short, % of draws",
+        "#free",
+        "#backed by huge pages, %",
+        "#sharing saves",
+        "~#broken",
+        "#swapped out and in",
+        "#lost, %",
+    ];
+    let mut sheet = Sheet::new("What if", heads);
+    for row in &advice.rows {
+        sheet.row(cells(row, !result.translation.is_empty()));
+    }
+    for row in &advice.rows {
+        if let Some(why) = &row.refused {
+            sheet.note(format!("{}: not possible: {why}", change(row)));
+        }
+    }
+    sheet.note(
+        "median (least to most) of all draws at the end; the same draws for each row; short: memory is swapped, or machines wait for it; lost: \
+         part of the CPU time that translation takes",
+    );
+    vec![sheet, unknown(advice)]
+}
+
+fn cells(row: &WhatIf, has_lost: bool) -> Vec<String> {
+    if row.refused.is_some() {
+        let mut cells = vec![change(row), "not possible".to_owned()];
+        cells.resize(8, String::new());
+        return cells;
+    }
+    vec![
+        change(row),
+        number(row.short * 100.0),
+        sizes(row.free),
+        percent(row.large),
+        sizes(row.saved),
+        spread(row.broken, number),
+        sizes(row.swapped),
+        if has_lost { percent(row.lost) } else { String::new() },
+    ]
+}
+
+fn unknown(advice: &Advice) -> Sheet {
+    let mut sheet = Sheet::new("Not in the capture, and therefore drawn", ["what", "#from", "#to"]);
+    for drawn in &advice.unknown {
+        let what = match drawn.unknown {
+            Unknown::Zero => "pages of zeros, % of memory",
+            Unknown::Common => "pages that other machines hold, too, %",
+            Unknown::Volatile => "pages written all the time, %",
+            Unknown::Clustered => "how far equal pages lie together, %",
+            Unknown::Active => "memory in use all the time, %",
+            Unknown::Growth => "of the memory that is not resident, touched within the time, %",
+        };
+        sheet.row([what.to_owned(), number(drawn.low * 100.0), number(drawn.high * 100.0)]);
+    }
+    sheet.note("evenly between both; equal ends are counters of KSM in the capture; the ranges have no source: they are wide on purpose");
+    sheet
+}
+
+pub(super) fn csv(advice: &Advice) -> Lines<'_> {
+    let fields: [Field<&WhatIf>; _] = [
+        Field::csv("what_if", |row| change(row)),
+        Field::csv("machines", |row| row.count.to_string()),
+        Field::csv("refused", |row| or_empty(row.refused.as_ref())),
+        Field::csv("short", |row| row.short.to_string()),
+        Field::csv("free_bytes", |row| row.free.middle.to_string()),
+        Field::csv("free_bytes_low", |row| row.free.low.to_string()),
+        Field::csv("free_bytes_high", |row| row.free.high.to_string()),
+        Field::csv("large", |row| row.large.middle.to_string()),
+        Field::csv("large_low", |row| row.large.low.to_string()),
+        Field::csv("large_high", |row| row.large.high.to_string()),
+        Field::csv("saved_bytes", |row| row.saved.middle.to_string()),
+        Field::csv("saved_bytes_low", |row| row.saved.low.to_string()),
+        Field::csv("saved_bytes_high", |row| row.saved.high.to_string()),
+        Field::csv("broken", |row| row.broken.middle.to_string()),
+        Field::csv("swapped_bytes", |row| row.swapped.middle.to_string()),
+        Field::csv("swapped_bytes_low", |row| row.swapped.low.to_string()),
+        Field::csv("swapped_bytes_high", |row| row.swapped.high.to_string()),
+        Field::csv("lost", |row| row.lost.middle.to_string()),
+        Field::csv("lost_low", |row| row.lost.low.to_string()),
+        Field::csv("lost_high", |row| row.lost.high.to_string()),
+    ];
+    lines(fields, advice.rows.iter())
+}

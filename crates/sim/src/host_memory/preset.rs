@@ -1,0 +1,370 @@
+//! Publications and measurements beside what is simulated: minFree, KSM over transparent huge pages, and the study of ESX 3.5.
+
+use std::str::FromStr;
+
+use model::Bytes;
+
+use super::engine::SECOND;
+use super::result::{HostMemory, Outcome, simulate};
+use super::scenario::WHOLE;
+use super::states::States;
+use super::{Content, Host, Khugepaged, Ksm, Policy, Scenario, Vm};
+use crate::size::esx::{min_free, shares_per_page};
+use crate::size::ksm::scan_rate;
+use crate::translation::study::preset::{Preset as Study, preset as study};
+use crate::translation::study::{Published, Range};
+
+/// Which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// The memory that ESX keeps free, its states, and the idle memory tax.
+    Minfree,
+    /// Same-page merging over transparent huge pages, as measured on Linux 6.18.
+    KsmThp,
+    /// VMware's study of huge pages on ESX Server 3.5.
+    Esx35LargePages,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Minfree, Self::KsmThp, Self::Esx35LargePages];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Minfree => "minfree",
+            Self::KsmThp => "ksm-thp",
+            Self::Esx35LargePages => "esx35-large-pages",
+        }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        let known = Self::ALL.into_iter().find(|preset| preset.name() == text);
+        known.ok_or_else(|| format!("`{text}` is no preset (write one of {})", names()))
+    }
+}
+
+/// Simulates it.
+///
+/// # Errors
+/// None but a mistake in what it is made of.
+pub fn preset(preset: Preset, seed: u64) -> Result<HostMemory, String> {
+    let result = match preset {
+        Preset::Minfree => empty(min_free_rows()),
+        Preset::KsmThp => ksm_thp(seed)?,
+        Preset::Esx35LargePages => esx35(seed)?,
+    };
+    Ok(HostMemory {
+        input: preset.name().to_owned(),
+        ..result
+    })
+}
+
+/// A result without anything over time.
+fn empty(published: Vec<Published>) -> HostMemory {
+    HostMemory {
+        input: String::new(),
+        memory: Bytes(0),
+        vm_memory: Bytes(0),
+        vms: 0,
+        seconds: 0.0,
+        step_s: 0.0,
+        translation: Vec::new(),
+        outcomes: Vec::new(),
+        published,
+        advice: None,
+    }
+}
+
+fn row(source: &str, what: String, unit: &str, published: &[f64], simulated: f64) -> Published {
+    Published {
+        what,
+        source: source.to_owned(),
+        unit: unit.to_owned(),
+        published: published.to_vec(),
+        simulated: Range {
+            low: simulated,
+            middle: simulated,
+            high: simulated,
+        },
+        is_fitted: false,
+    }
+}
+
+/// What ESX keeps free, by the sources that give numbers.
+fn min_free_rows() -> Vec<Published> {
+    const BITS: &str = "vmwarebits.com, Mem.MemMinFreePct";
+    const SYSTEM: &str = "running-system.com, memory states";
+    const OSDI: &str = "C. Waldspurger, Memory Resource Management in VMware ESX Server (OSDI 2002)";
+    let mib = |memory| min_free(memory) / f64::from(1 << 20);
+    let of = |source, what: &str, published, memory| {
+        row(source, format!("minFree of {what}"), "MB", &[published], mib(memory))
+    };
+    let mut rows = vec![
+        of(BITS, "130607 MB", 1920.47, Bytes::mib(130_607)),
+        of(
+            SYSTEM,
+            "28 GB (its 899 is quoted widely; the tiers add up to 901.12)",
+            899.0,
+            Bytes::gib(28),
+        ),
+        of(
+            SYSTEM,
+            "100 GB (it counts a GB of the rest as 1000 MB)",
+            1619.0,
+            Bytes::gib(100),
+        ),
+    ];
+    // Large, so that whole pages do not show.
+    let memory = Bytes(1 << 45);
+    let edge = |source, states: States, share: f64, number: usize, name: &str| {
+        let edge = states.edges(memory)[number];
+        let simulated = edge.below as f64 * 4096.0 / states.unit(memory) * 100.0;
+        let unit = if states == States::Esx2002 {
+            "% of memory"
+        } else {
+            "% of minFree"
+        };
+        row(
+            source,
+            format!("{}: edge of {name}", states.name()),
+            unit,
+            &[share],
+            simulated,
+        )
+    };
+    for (number, (name, share)) in [
+        ("high", 400.0),
+        ("clear", 100.0),
+        ("soft", 64.0),
+        ("hard", 32.0),
+        ("low", 16.0),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        rows.push(edge(SYSTEM, States::Esx6, share, number, name));
+    }
+    for (number, (name, share)) in [("soft", 4.0), ("hard", 2.0), ("low", 1.0)].into_iter().enumerate() {
+        rows.push(edge(OSDI, States::Esx2002, share, number, name));
+    }
+    for (active, published) in [(1.0, 4.0), (0.5, 1.6), (0.0, 1.0)] {
+        let what = format!("1000 shares, 250 pages, {:.0} % active, tax 75 %", active * 100.0);
+        rows.push(row(
+            OSDI,
+            what,
+            "shares per page",
+            &[published],
+            shares_per_page(1000.0, 250.0, active, 0.75),
+        ));
+    }
+    rows
+}
+
+const MEASURED: &str = "measured on Linux 6.18: 2 x 512 MiB on THP, KSM at 5000 pages / 10 ms";
+
+/// Two machines of 512 MiB backed by huge pages, with so many equal pages in each region.
+fn two_equal(equal: u32, seconds: u64, khugepaged: Khugepaged, seed: u64) -> Scenario {
+    let mut vm = Vm::new("region", Bytes::mib(512));
+    vm.touch = 1 << 24;
+    vm.active = WHOLE;
+    vm.content = Content {
+        zero: 0,
+        common: equal * (WHOLE / 512),
+        volatile: 0,
+        clustered: 0,
+    };
+    let ksm = Ksm {
+        pages_to_scan: 5000,
+        sleep_millisecs: 10,
+        ..Ksm::default()
+    };
+    of_linux(vec![vm.clone(), vm], ksm, khugepaged, seconds, seed)
+}
+
+fn of_linux(vms: Vec<Vm>, ksm: Ksm, khugepaged: Khugepaged, seconds: u64, seed: u64) -> Scenario {
+    let host = Host {
+        memory: Bytes::gib(4),
+        used: Bytes::mib(512),
+        large_pages: true,
+        fragmented: 0,
+    };
+    Scenario {
+        policies: vec![Policy::Ksm],
+        ksm,
+        khugepaged,
+        duration_ns: seconds * SECOND,
+        step_ns: SECOND / 10,
+        ..Scenario::new(host, vms, seed)
+    }
+}
+
+const OFF: Khugepaged = Khugepaged {
+    pages_to_scan: 0,
+    scan_sleep_millisecs: 10_000,
+    max_ptes_none: 511,
+    max_ptes_shared: 256,
+    max_ptes_swap: 64,
+};
+
+fn only(scenario: &Scenario) -> Result<Outcome, String> {
+    let mut outcomes = simulate(scenario)?.outcomes;
+    outcomes.pop().ok_or_else(|| "no policy".to_owned())
+}
+
+/// Splits and savings without khugepaged, and what it makes of them within an hour.
+fn ksm_thp(seed: u64) -> Result<HostMemory, String> {
+    let mut rows = Vec::new();
+    for (name, equal, saved) in [("all", 512, 1024.0), ("10 %", 51, 102.0), ("1 in 512", 1, 2.0)] {
+        let totals = only(&two_equal(equal, 10, OFF, seed))?.totals;
+        let each = totals.most_saved.0 as f64 / 1024.0 / totals.broken.max(1) as f64;
+        rows.push(row(
+            MEASURED,
+            format!("{name} pages equal: THPs split of 512"),
+            "THPs",
+            &[512.0],
+            totals.broken as f64,
+        ));
+        rows.push(row(
+            MEASURED,
+            format!("{name} pages equal: saved for each split THP"),
+            "KiB",
+            &[saved],
+            each,
+        ));
+    }
+    rows.extend(zero_rows(seed)?);
+    let mut shown = None;
+    for equal in [1, 51, 256, 257, 512] {
+        let scenario = two_equal(equal, 3600, Khugepaged::default(), seed);
+        let mut result = simulate(&scenario)?;
+        let collapsed = result.outcomes.first().map_or(0, |outcome| outcome.totals.collapsed);
+        let is_below = equal <= scenario.khugepaged.max_ptes_shared;
+        let expected = if is_below { "again and again" } else { "never again" };
+        let what = format!("{equal} of 512 pages equal: collapsed {expected} (max_ptes_shared 256)");
+        let published: &[f64] = if is_below { &[] } else { &[0.0] };
+        rows.push(row(MEASURED, what, "THPs an hour", published, collapsed as f64));
+        result.published = Vec::new();
+        shown.get_or_insert(result);
+    }
+    let usual = Ksm::default();
+    let rate = scan_rate(u64::from(usual.pages_to_scan), f64::from(usual.sleep_millisecs));
+    rows.push(row(
+        MEASURED,
+        "default rate of the scan".to_owned(),
+        "MiB/s",
+        &[19.5],
+        rate,
+    ));
+    let pages = Bytes::gib(64).0 / super::PAGE;
+    let hours = 2.0 * pages as f64 * usual.each_page() as f64 / SECOND as f64 / 3600.0;
+    rows.push(row(
+        MEASURED,
+        "64 GiB at that rate, seen twice".to_owned(),
+        "h",
+        &[2.0],
+        hours,
+    ));
+    Ok(HostMemory {
+        published: rows,
+        ..shown.unwrap_or_else(|| empty(Vec::new()))
+    })
+}
+
+/// Huge pages of zeros, with the kernel's page of zeros and without it.
+fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
+    let mut rows = Vec::new();
+    for (use_zero_pages, published) in [(true, &[100.0][..]), (false, &[])] {
+        let mut scenario = two_equal(0, 10, OFF, seed);
+        scenario.ksm.use_zero_pages = use_zero_pages;
+        scenario.vms.iter_mut().for_each(|vm| vm.content.zero = WHOLE);
+        let freed = only(&scenario)?.totals.most_saved.0 as f64 / Bytes::gib(1).0 as f64 * 100.0;
+        let expected = if use_zero_pages { "all at once" } else { "hardly any" };
+        let what = format!(
+            "zeros, use_zero_pages = {}: freed in 10 s, {expected}",
+            u8::from(use_zero_pages)
+        );
+        rows.push(row(MEASURED, what, "%", published, freed));
+    }
+    Ok(rows)
+}
+
+/// The host of the study: does its one machine of 16 GB get huge pages, and what are they worth?
+fn esx35(seed: u64) -> Result<HostMemory, String> {
+    const SOURCE: &str = "VMware, Large Page Performance: ESX Server 3.5 and ESX Server 3i v3.5 (2008)";
+    let translated = study(Study::Esx35LargePages, 1_000_000, seed, &|_, _| {}).map_err(|error| error.to_string())?;
+    let time = |size: usize, setting: usize| {
+        translated
+            .cases
+            .get(2 * size + setting)
+            .map_or(0.0, |case| case.cycles.middle())
+    };
+    let other = translated.published.first().map_or(0.0, |row| row.simulated.middle);
+    let gain = |size: usize, large: f64| {
+        let (small, part) = (
+            time(size, 0) + other,
+            time(size, 1) * large + time(size, 0) * (1.0 - large) + other,
+        );
+        (small / part - 1.0) * 100.0
+    };
+    let mut rows = translated.published.clone();
+    let host = |large_pages, fragmented| Host {
+        memory: Bytes::gib(32),
+        used: Bytes::gib(1),
+        large_pages,
+        fragmented,
+    };
+    let machine = |large_pages| Vm {
+        large_pages,
+        vcpus: 4,
+        active: WHOLE / 2,
+        ..Vm::new("SPECjbb2005", Bytes::gib(16))
+    };
+    let scenario = |host, vm| Scenario {
+        policies: vec![Policy::NeverBreak],
+        states: States::Esx2002,
+        duration_ns: 1200 * SECOND,
+        ..Scenario::new(host, vec![vm], seed)
+    };
+    let mut shown = None;
+    for (what, scenario) in [
+        ("as it comes", scenario(host(true, 0), machine(true))),
+        ("Mem.AllocGuestLargePage = 0", scenario(host(false, 0), machine(true))),
+        (
+            "monitor_control.disable_mmu_largepages = TRUE",
+            scenario(host(true, 0), machine(false)),
+        ),
+        (
+            "three quarters of the host's memory fragmented",
+            scenario(host(true, WHOLE / 4 * 3), machine(true)),
+        ),
+    ] {
+        let result = simulate(&scenario)?;
+        let last = result.outcomes.first().and_then(|outcome| outcome.vms.first());
+        let large = last.and_then(|vm| vm.amounts.large_part()).unwrap_or(0.0);
+        rows.push(row(
+            SOURCE,
+            format!("{what}: backed by huge pages"),
+            "% of the VM",
+            &[],
+            large * 100.0,
+        ));
+        rows.push(row(
+            SOURCE,
+            format!("{what}: SPECjbb2005, 8 GB heap"),
+            "% more",
+            &[],
+            gain(2, large),
+        ));
+        shown.get_or_insert(result);
+    }
+    Ok(HostMemory {
+        published: rows,
+        ..shown.unwrap_or_else(|| empty(Vec::new()))
+    })
+}
