@@ -15,6 +15,7 @@ use model::migration::Migration;
 use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
+use model::suite::{Suite, SuiteList};
 use model::tlb::Tlb;
 use serde::Deserialize;
 use sim::scheduler::Schedule;
@@ -83,6 +84,8 @@ pub(super) fn by_schema<W: WithResult>(schema: &str, with: W) -> Option<W::Outco
         _ if schema == schema_name::<Prediction>() => with.with::<Prediction>(),
         _ if schema == schema_name::<Schedule>() => with.with::<Schedule>(),
         _ if schema == schema_name::<Simulation>() => with.with::<Simulation>(),
+        _ if schema == schema_name::<Suite>() => with.with::<Suite>(),
+        _ if schema == schema_name::<SuiteList>() => with.with::<SuiteList>(),
         _ if schema == schema_name::<SweepResult>() => with.with::<SweepResult>(),
         _ if schema == schema_name::<Sizing>() => with.with::<Sizing>(),
         _ if schema == schema_name::<ReachTable>() => with.with::<ReachTable>(),

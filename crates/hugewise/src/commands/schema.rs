@@ -12,6 +12,7 @@ use model::migration::Migration;
 use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
+use model::suite::{Suite, SuiteList};
 use model::tlb::Tlb;
 use sim::scheduler::Schedule;
 use sim::size::Sizing;
@@ -26,7 +27,7 @@ use crate::show::{Show, schema};
 use crate::ui::Outcome;
 
 /// Names and schemas of all results.
-pub(crate) fn all() -> [(&'static str, schemars::Schema); 30] {
+pub(crate) fn all() -> [(&'static str, schemars::Schema); 32] {
     [
         named::<Applied>(),
         named::<Checkup>(),
@@ -53,6 +54,8 @@ pub(crate) fn all() -> [(&'static str, schemars::Schema); 30] {
         named::<Simulation>(),
         named::<Sizing>(),
         named::<Status>(),
+        named::<Suite>(),
+        named::<SuiteList>(),
         named::<SweepResult>(),
         named::<Tlb>(),
         named::<Undone>(),
