@@ -1,12 +1,12 @@
 //! A directory for the files of one workload, gone with the command: at its end, or by the guardian if it is killed.
 //!
-//! A workload's server may have to run as another user, who cannot enter this user's own directories. So the place is in TMPDIR, or
-//! else /var/tmp, since /tmp may be memory. It is locked as long as the command lives: what is not locked was left behind.
+//! A server that root starts runs as another user, who cannot enter root's own directories, so that root's is in /var/cache. It is locked as
+//! long as the command lives: what is not locked was left behind.
 
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
 use crate::helper::User;
-use crate::trusted::changed_only_by;
+use crate::trusted::{Use, changed_only_by, own_directory};
 
 /// So many commands may run the same workload at once.
 const MOST: u32 = 64;
-/// Entries of the temporary directory that are looked at.
-const MOST_ENTRIES: usize = 100_000;
+/// Where root's are: nobody else writes there, and all may enter.
+const OF_ROOT: &str = "/var/cache/hugewise";
 /// What still writes into it has been killed by then.
 const TRIES: u32 = 40;
 const TRY_PERIOD: Duration = Duration::from_millis(50);
@@ -40,15 +40,15 @@ impl Scratch {
     /// # Errors
     /// If none can be made.
     pub(crate) fn take(name: &str, user: Option<User>) -> anyhow::Result<Self> {
+        let parent = parent().context("what a workload writes has to be somewhere")?;
         sweep();
-        let parent = parent();
         for number in 1..=MOST {
             let ending = if number == 1 {
                 String::new()
             } else {
                 format!("-{number}")
             };
-            let outer = parent.join(format!("{}{name}{ending}", prefix()));
+            let outer = parent.join(format!("{name}{ending}"));
             match make(&outer, user.is_some()) {
                 Ok(Some(lock)) => return Self::within(outer, lock, user),
                 Ok(None) => {}
@@ -67,7 +67,6 @@ impl Scratch {
             inner,
             _lock: lock,
         };
-        changed_only_by(&scratch.outer, &[own()]).map_err(anyhow::Error::msg)?;
         DirBuilder::new().mode(0o700).create(&scratch.inner)?;
         if let Some(user) = user {
             chown(&scratch.inner, Some(user.uid), Some(user.gid))?;
@@ -88,33 +87,33 @@ impl Drop for Scratch {
 
 /// Removes what commands of this user left that were killed.
 pub(crate) fn sweep() {
-    let entries = fs::read_dir(parent()).into_iter().flatten().flatten();
-    for entry in entries.take(MOST_ENTRIES) {
-        if entry.file_name().to_string_lossy().starts_with(&prefix()) && is_own(&entry.path()) {
-            // While it is held, no other sweep and no new command takes it.
-            if let Ok(_lock) = lock(&entry.path()) {
-                remove(&entry.path());
-            }
+    let entries = place().ok().and_then(|place| fs::read_dir(place).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        // While it is held, no other sweep and no new command takes it.
+        if let Ok(_lock) = lock(&entry.path()) {
+            remove(&entry.path());
         }
     }
 }
 
-fn parent() -> PathBuf {
-    let named = std::env::var_os("TMPDIR").map(PathBuf::from);
-    let named = named.filter(|path| path.is_absolute() && path.is_dir());
-    named.unwrap_or_else(|| PathBuf::from("/var/tmp"))
+/// The directory that holds them, made if it is not there.
+fn parent() -> anyhow::Result<PathBuf> {
+    let place = place()?;
+    DirBuilder::new().recursive(true).mode(0o711).create(&place)?;
+    // Whatever the umask is: a server without rights passes through.
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o711))?;
+    changed_only_by(&place, &[own()]).map_err(anyhow::Error::msg)
+}
+
+fn place() -> anyhow::Result<PathBuf> {
+    match own() {
+        0 => Ok(PathBuf::from(OF_ROOT)),
+        _ => Ok(own_directory(Use::Cache)?.join("work")),
+    }
 }
 
 fn own() -> u32 {
     rustix::process::geteuid().as_raw()
-}
-
-fn prefix() -> String {
-    format!("hugewise-{}-", own())
-}
-
-fn is_own(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own())
 }
 
 /// Makes a directory and locks it; `None` if the name is taken.

@@ -105,15 +105,11 @@ impl Bench {
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = hugewise(words);
-        command.env_remove("TMPDIR");
         command.env("XDG_STATE_HOME", self.folder.path());
-        command.env("HUGEWISE_STATE_DIR", self.pools());
+        command.env("XDG_CACHE_HOME", self.folder.path().join("cache"));
+        command.env("HUGEWISE_STATE_DIR", self.folder.path().join("pools"));
         command.env(MARK, std::process::id().to_string());
         command
-    }
-
-    fn pools(&self) -> std::path::PathBuf {
-        self.folder.path().join("pools")
     }
 
     /// An experiment that needs a C compiler alone.
@@ -128,7 +124,7 @@ impl Bench {
     }
 
     fn assert_nothing_left(&self, of: &str) {
-        self.before.assert_same(of, &self.pools());
+        self.before.assert_same(of, self.folder.path());
     }
 }
 

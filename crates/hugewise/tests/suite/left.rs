@@ -13,6 +13,9 @@ pub const MARK: &str = "HUGEWISE_TEST_SUITE";
 /// What is ended may take so long on a busy machine, and loans of other programs as well.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
 const POLL_PERIOD: Duration = Duration::from_millis(100);
+/// Where workloads of root write, and those of PostgreSQL below.
+const OF_ROOT: &str = "/var/cache/hugewise";
+const OLTP: &str = "oltp";
 const POOL: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
 /// The machine before a command.
@@ -38,10 +41,10 @@ impl Before {
     }
 
     /// Nothing of the command is left, at once or after a moment.
-    pub fn assert_same(&self, of: &str, state: &Path) {
+    pub fn assert_same(&self, of: &str, folder: &Path) {
         let began = Instant::now();
         loop {
-            let left = self.left(state);
+            let left = self.left(folder);
             if left.is_empty() {
                 return;
             }
@@ -54,11 +57,19 @@ impl Before {
         }
     }
 
-    fn left(&self, state: &Path) -> Vec<String> {
+    fn left(&self, folder: &Path) -> Vec<String> {
         let now = Self::now();
         let mut left = marked();
-        left.extend(directories().iter().map(|path| path.display().to_string()));
-        left.extend(journals(state).iter().map(|path| path.display().to_string()));
+        left.extend(
+            directories(&folder.join("cache"))
+                .iter()
+                .map(|path| path.display().to_string()),
+        );
+        left.extend(
+            journals(&folder.join("pools"))
+                .iter()
+                .map(|path| path.display().to_string()),
+        );
         left.extend(now.mounts.difference(&self.mounts).cloned());
         if now.shared > self.shared {
             left.push(format!("{} segments of System V memory", now.shared - self.shared));
@@ -76,28 +87,18 @@ pub fn marked() -> Vec<String> {
     let processes = fs::read_dir("/proc").expect("/proc").flatten();
     marked.extend(processes.filter_map(|process| {
         let place = fs::read_link(process.path().join("cwd")).ok()?;
-        let is_ours = directories_prefix(&place);
-        is_ours.then(|| format!("{} in {} (postgres?)", process.path().display(), place.display()))
+        let is_ours = place.starts_with(OF_ROOT) && place.to_string_lossy().contains(OLTP);
+        is_ours.then(|| format!("{} in {}", process.path().display(), place.display()))
     }));
     marked
 }
 
-fn prefix() -> String {
-    format!("hugewise-{}-oltp", rustix::process::geteuid().as_raw())
-}
-
-fn directories_prefix(path: &Path) -> bool {
-    path.strip_prefix("/var/tmp")
-        .is_ok_and(|below| below.to_string_lossy().starts_with(&prefix()))
-}
-
 /// Directories of workloads.
-fn directories() -> Vec<PathBuf> {
-    let entries = fs::read_dir("/var/tmp").into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(|path| directories_prefix(path))
-        .collect()
+fn directories(cache: &Path) -> Vec<PathBuf> {
+    let folders = [Path::new(OF_ROOT).to_owned(), cache.join("hugewise/work")];
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let paths = entries.flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| path.to_string_lossy().contains(OLTP)).collect()
 }
 
 /// Loans that were not given back.

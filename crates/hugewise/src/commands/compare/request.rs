@@ -46,7 +46,9 @@ pub(super) fn of(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(
 }
 
 fn workload(name: &str, ui: &Ui) -> anyhow::Result<Workload> {
-    let built = recipes::choose(name)?.build()?;
+    let chosen = recipes::choose(name)?;
+    ui.note(&format!("{name}: {}", chosen.about()));
+    let built = chosen.build()?;
     // From here on there is a directory to remove.
     Stop::on_signals()?;
     let workload = built.set_up()?;
