@@ -4,7 +4,7 @@
 set -eu
 if [ "$1" != apt ]; then
     test -f "$1/httpd.h" || test -f "$1/include/httpd.h" || { echo "$1: no source of Apache httpd" >&2; exit 1; }
-    cp -R "$1" source
+    cp -Rp "$1" source
     echo "httpd source: $1" > origin
     exit
 fi

@@ -35,7 +35,7 @@ fn has_postgres() -> bool {
 }
 
 fn listed(options: &[&str], path: Option<&str>) -> Value {
-    let mut command = hugewise(&[&["suite", "--list", "--json"], options].concat());
+    let mut command = hugewise(&[&["suite", "--list", "--json"][..], options].concat());
     path.iter().for_each(|path| {
         command.env("PATH", path);
     });
@@ -76,10 +76,10 @@ fn what_does_not_exist_is_refused_before_anything_runs() {
             &["--only", "jb"][..],
             "there is no such experiment (write jbb-parallel-1g",
         ),
-        (&["--resume", "/nonexistent"], "there is no such directory"),
-        (&["--list", "--budget", "5m"], "cannot be used with"),
+        (&["--resume", "/nonexistent"][..], "there is no such directory"),
+        (&["--list", "--budget", "5m"][..], "cannot be used with"),
     ] {
-        let error = common::refused(&[&["suite"], options].concat());
+        let error = common::refused(&[&["suite"][..], options].concat());
         assert!(error.contains(part), "{error}");
     }
 }
@@ -115,7 +115,7 @@ impl Bench {
     /// An experiment that needs a C compiler alone.
     fn suite(&self, options: &[&str]) -> Command {
         let words = ["suite", "--only", "memtest", "--no-host-page", "--json"];
-        self.command(&[&words, options].concat())
+        self.command(&[&words[..], options].concat())
     }
 
     fn compare(&self, workload: &str, arms: &str) -> Command {
@@ -162,7 +162,7 @@ fn a_finished_experiment_is_kept_with_its_page_and_not_repeated() {
         return;
     }
     let bench = Bench::set_up();
-    let first = told(bench.suite(&["--budget", "60s"]).output().expect("runs"));
+    let first = told(bench.suite(&["--budget", "90s"]).output().expect("runs"));
     assert_eq!(first.code, Some(0), "{}", first.err);
     let result = valid(&first.out);
     let page = &result["data"]["pages"][0];
@@ -195,7 +195,11 @@ fn a_suite_that_is_interrupted_or_killed_leaves_finished_runs_alone() {
     }
     let bench = Bench::set_up();
     for signal in ["-INT", "-KILL"] {
-        let mut child = begun(bench.suite(&["--budget", "5m"]), "memtest", Duration::from_millis(500));
+        let mut child = begun(
+            bench.suite(&["--budget", "5m"]),
+            "memtest 512",
+            Duration::from_millis(500),
+        );
         sent(signal, &child);
         let ended = child.wait().expect("ends");
         if signal == "-INT" {
