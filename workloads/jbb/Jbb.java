@@ -3,8 +3,14 @@
 // After the public description of the business model of SPECjbb2005 (a three-tier system after TPC-C, objects in place of tables).
 // It shares no code with that benchmark, and its numbers cannot be compared with numbers of it.
 
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,6 +20,8 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLongArray;
+
+import com.sun.management.OperatingSystemMXBean;
 
 public final class Jbb {
     static final int STOCKS = 20_000, DISTRICTS = 10, CUSTOMERS = 900, ORDERS_KEPT = 900, ITEMS = 20_000;
@@ -338,34 +346,74 @@ public final class Jbb {
         return 0;
     }
 
-    public static void main(String[] arguments) throws InterruptedException {
-        if (arguments.length != 3) {
-            System.err.println("usage: Jbb WAREHOUSES SECONDS_OF_WARM_UP SECONDS");
-            System.exit(2);
+    /** CPU time so far in nanoseconds: of the threads that work, and of the whole process with collectors and compilers. */
+    static long[] used(Thread[] threads) {
+        ThreadMXBean times = ManagementFactory.getThreadMXBean();
+        long own = 0;
+        for (Thread thread : threads) {
+            own += Math.max(0, times.getThreadCpuTime(thread.getId()));
         }
-        int count = Integer.parseInt(arguments[0]);
-        double warmUp = Double.parseDouble(arguments[1]), seconds = Double.parseDouble(arguments[2]);
+        OperatingSystemMXBean process = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+        return new long[] {own, process.getProcessCpuTime()};
+    }
+
+    static long collections() {
+        return ManagementFactory.getGarbageCollectorMXBeans().stream().mapToLong(GarbageCollectorMXBean::getCollectionCount).sum();
+    }
+
+    /** Writes the operations so far into a file ten times a second, each time whole, until the time is over. */
+    static void count(Warehouse[] warehouses, double seconds, Path file) throws Exception {
+        Path fresh = file.resolveSibling(file.getFileName() + ".new");
+        for (long until = System.nanoTime() + (long) (seconds * 1e9); System.nanoTime() < until; Thread.sleep(100)) {
+            Files.writeString(fresh, "operations so far: " + total(warehouses) + "\n");
+            Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE);
+        }
+    }
+
+    static Warehouse[] warehouses(int count, AtomicLongArray histogram) {
         SplittableRandom random = new SplittableRandom(1);
         Item[] items = new Item[ITEMS];
         for (int i = 0; i < ITEMS; i++) {
             items[i] = new Item(random);
         }
-        AtomicLongArray histogram = new AtomicLongArray(65);
         Warehouse[] warehouses = new Warehouse[count];
         for (int i = 0; i < count; i++) {
             warehouses[i] = new Warehouse(i, items, histogram);
         }
-        Thread[] threads = new Thread[count];
-        for (int i = 0; i < count; i++) {
+        return warehouses;
+    }
+
+    static Thread[] started(Warehouse[] warehouses) {
+        Thread[] threads = new Thread[warehouses.length];
+        for (int i = 0; i < threads.length; i++) {
             threads[i] = new Thread(warehouses[i], "warehouse-" + i);
             threads[i].start();
         }
+        return threads;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length < 3 || arguments.length > 4) {
+            System.err.println("usage: Jbb WAREHOUSES SECONDS_OF_WARM_UP SECONDS [FILE_OF_THE_COUNTER]");
+            System.exit(2);
+        }
+        double warmUp = Double.parseDouble(arguments[1]), seconds = Double.parseDouble(arguments[2]);
+        AtomicLongArray histogram = new AtomicLongArray(65);
+        Warehouse[] warehouses = warehouses(Integer.parseInt(arguments[0]), histogram);
+        Thread[] threads = started(warehouses);
+        if (arguments.length == 4) {
+            count(warehouses, seconds, Path.of(arguments[3]));
+            System.exit(0);
+        }
         Thread.sleep((long) (warmUp * 1000));
-        long before = total(warehouses), began = System.nanoTime();
+        long before = total(warehouses), collected = collections(), began = System.nanoTime();
+        long[] usedBefore = used(threads);
         counting = true;
         Thread.sleep((long) (seconds * 1000));
         long operations = total(warehouses) - before;
         double took = (System.nanoTime() - began) / 1e9;
+        long[] used = used(threads);
+        collected = collections() - collected;
         stopped = true;
         for (Thread thread : threads) {
             thread.join();
@@ -375,6 +423,9 @@ public final class Jbb {
             characters += warehouse.characters;
         }
         System.out.printf(Locale.ROOT, "operations: %.0f per second%n", operations / took);
+        System.out.printf(Locale.ROOT, "work: %.0f operations per CPU second%n", operations * 1e9 / (used[1] - usedBefore[1]));
+        System.out.printf(Locale.ROOT, "mutator: %.4f us of CPU per operation%n", (used[0] - usedBefore[0]) / 1e3 / operations);
+        System.out.printf(Locale.ROOT, "collections: %.4f per million operations%n", collected * 1e6 / operations);
         System.out.printf(Locale.ROOT, "response: p50 %.1f us, p99 %.1f us, p99.9 %.1f us at most%n",
             microseconds(histogram, 0.5), microseconds(histogram, 0.99), microseconds(histogram, 0.999));
         System.out.printf(Locale.ROOT, "screens: %x%n", characters);

@@ -15,6 +15,7 @@ pub mod render;
 pub mod results;
 #[cfg(test)]
 pub(crate) mod samples;
+pub(crate) mod scratch;
 pub mod show;
 pub(crate) mod trusted;
 pub mod ui;

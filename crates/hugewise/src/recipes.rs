@@ -1,59 +1,25 @@
-//! Recipes: workloads that come with the program, built in the user's own cache before each use.
+//! Recipes for `compare --workload` and `suite`: real programs with the files that they need, carried in the program.
 
-use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+mod build;
+pub(crate) mod experiments;
+mod recipe;
+mod search;
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
-use compare::live::Server;
-use compare::{START_TIMEOUT, Task, program};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-use serde::Deserialize;
+use compare::Task;
 
-use crate::helper::{self, Place};
+use self::build::build;
+use self::recipe::{Recipe, Selection};
+use crate::helper::User;
+use crate::scratch::Scratch;
 use crate::trusted::{Use, own_directory};
 
-/// The recipes compile one small file at most; a busy machine may take seconds for it.
-const BUILD_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// A recipe as it stands in `workloads/NAME/recipe.toml`. In its texts `{dir}` is the folder that holds the recipe's files.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Recipe {
-    /// What it does, in a sentence.
-    #[allow(dead_code)] // for the reader of the file
-    about: String,
-    /// Programs that must be on PATH, with what to install.
-    needs: Vec<Need>,
-    /// Commands of the shell that make what it runs.
-    #[serde(default)]
-    build: Vec<String>,
-    /// The program and its arguments.
-    command: Vec<String>,
-    /// What is judged.
-    #[serde(default)]
-    metrics: Vec<String>,
-    /// How to use the program if it is a server.
-    server: Option<Serve>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Need {
-    program: String,
-    hint: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Serve {
-    ready: Option<String>,
-    load: String,
-    stop: Option<String>,
-}
+/// The user without rights that a server runs as where this program is root: `nobody`, the kernel's overflow user.
+const NOBODY: User = User { uid: 65534, gid: 65534 };
 
 /// A recipe's name, its text, and its files by name.
 type Carried = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
@@ -69,184 +35,178 @@ macro_rules! carried {
 }
 
 /// All recipes that come with the program.
-const RECIPES: [Carried; 7] = [
+const RECIPES: [Carried; 12] = [
     carried!("memtest", "memtest.c"),
     carried!("redis"),
+    carried!("redis-fork", "fork.sh"),
     carried!("python", "graph.py"),
     carried!("sqlite", "join.sql"),
-    carried!("compile", "generate.sh"),
+    carried!("compile", "generate.sh", "source.sh", "tally.c"),
+    carried!("sessions", "sessions.c"),
     carried!("jbb", "Jbb.java"),
+    carried!(
+        "oltp",
+        "cluster.sh",
+        "tpcb-check.sql",
+        "order-entry.sql",
+        "order-entry-keys.sql",
+        "order-entry-check.sql",
+        "new-order.sql",
+        "payment.sql",
+        "order-status.sql",
+        "delivery.sql",
+        "stock-level.sql"
+    ),
     carried!("hash-join", "join.cpp"),
+    carried!("graph", "walk.c"),
+    carried!("mc", "update.c"),
 ];
 
-/// Makes a recipe ready to run.
-pub(crate) fn prepare(name: &str) -> anyhow::Result<Task> {
-    let Some((_, text, files)) = RECIPES.iter().find(|(known, ..)| *known == name) else {
+/// A program that is not here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lacking {
+    pub(crate) program: String,
+    /// The package of Debian that brings it.
+    pub(crate) package: String,
+}
+
+/// A recipe with its variant and its parameters.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    selection: Selection,
+    recipe: Recipe,
+    files: &'static [(&'static str, &'static str)],
+}
+
+/// A recipe whose files are built.
+pub(crate) struct Built {
+    chosen: Chosen,
+    folder: PathBuf,
+}
+
+/// A recipe that is ready to run; what it leaves in files is gone with it.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    pub(crate) task: Task,
+    /// What must be said of its numbers.
+    pub(crate) notice: Option<String>,
+    scratch: Option<Scratch>,
+}
+
+/// Finds the recipe of `NAME[:VARIANT][,PARAMETER=VALUE,..]`.
+///
+/// # Errors
+/// If there is no such recipe, variant or parameter; says which there are.
+pub(crate) fn choose(text: &str) -> anyhow::Result<Chosen> {
+    let selection: Selection = text.parse().with_context(|| format!("--workload {text}"))?;
+    let Some((name, written, files)) = RECIPES.iter().find(|(known, ..)| *known == selection.name) else {
         let names: Vec<&str> = RECIPES.iter().map(|(name, ..)| *name).collect();
         bail!(
-            "--workload {name}: there is no such recipe (write {})",
+            "--workload {}: there is no such recipe (write {})",
+            selection.name,
             names.join(", ")
         );
     };
-    let recipe: Recipe = toml::from_str(text).with_context(|| format!("workloads/{name}/recipe.toml"))?;
-    for need in &recipe.needs {
-        let found = program::look(need.program.as_ref(), std::env::var_os("PATH").as_deref());
-        found.with_context(|| format!("--workload {name} needs `{}` ({})", need.program, need.hint))?;
-    }
-    let cache =
-        own_directory(Use::Cache).with_context(|| format!("--workload {name}: it has to be built somewhere"))?;
-    let folder = cache.join(format!("workloads/{name}-{}", env!("CARGO_PKG_VERSION")));
-    build(&folder, &recipe, files).with_context(|| format!("--workload {name}: in {}", folder.display()))?;
-    recipe.task(&folder)
+    let recipe: Recipe = toml::from_str(written).with_context(|| format!("workloads/{name}/recipe.toml"))?;
+    let recipe = recipe
+        .chosen(&selection)
+        .with_context(|| format!("--workload {text}"))?;
+    Ok(Chosen {
+        selection,
+        recipe,
+        files,
+    })
 }
 
-impl Recipe {
-    fn task(self, folder: &Path) -> anyhow::Result<Task> {
-        let at = |text: &str| text.replace("{dir}", &folder.to_string_lossy());
-        let asked: Result<Vec<_>, String> = self.metrics.iter().map(|metric| at(metric).parse()).collect();
-        let server = self.server.map(|serve| Server {
-            ready: serve.ready.as_deref().map(at),
-            is_daemon: false,
-            patience: START_TIMEOUT,
-            warm_up: 1,
-            loads: 1,
-            load: at(&serve.load),
-            stop: serve.stop.as_deref().map(at),
+impl Chosen {
+    /// What it does, in a sentence.
+    pub(crate) fn about(&self) -> &str {
+        &self.recipe.about
+    }
+
+    /// What must be said of its numbers.
+    pub(crate) fn notice(&self) -> Option<&str> {
+        self.recipe.notice.as_deref()
+    }
+
+    /// The names of its metrics.
+    ///
+    /// # Errors
+    /// If a metric is none.
+    #[cfg(test)]
+    pub(crate) fn metric_names(&self) -> anyhow::Result<Vec<String>> {
+        let task = self.recipe.task(Path::new(""), Path::new(""), None)?;
+        Ok(task.asked.into_iter().map(|asked| asked.wanted.name).collect())
+    }
+
+    /// The programs that it needs and that are not here.
+    pub(crate) fn lacking(&self) -> Vec<Lacking> {
+        let lacking = self.recipe.needs.iter().filter(|need| need.found().is_none());
+        let lacking = lacking.map(|need| Lacking {
+            program: need.program.clone(),
+            package: need.install.clone(),
         });
-        Ok(Task {
-            command: self.command.iter().map(|word| OsString::from(at(word))).collect(),
-            asked: asked.map_err(anyhow::Error::msg)?,
-            server,
+        lacking.collect()
+    }
+
+    /// Builds what it runs.
+    ///
+    /// # Errors
+    /// If a program is missing, or the build fails.
+    pub(crate) fn build(self) -> anyhow::Result<Built> {
+        let name = &self.selection.name;
+        if let Some(lacking) = self.lacking().first() {
+            let Lacking { program, package } = lacking;
+            bail!("--workload {name} needs `{program}` (Debian: apt-get install {package})");
+        }
+        let cache =
+            own_directory(Use::Cache).with_context(|| format!("--workload {name}: it has to be built somewhere"))?;
+        let folder = cache.join(format!(
+            "workloads/{}-{}",
+            self.selection.place(),
+            env!("CARGO_PKG_VERSION")
+        ));
+        let lines = self.recipe.build_lines()?;
+        build(&folder, &lines, self.files).with_context(|| format!("--workload {name}: in {}", folder.display()))?;
+        Ok(Built { chosen: self, folder })
+    }
+}
+
+impl Built {
+    /// Makes it ready to run. From here on the caller must end in order, as a directory stays otherwise until the next command.
+    ///
+    /// # Errors
+    /// If it can have no directory for what it writes, or its texts name what there is not.
+    pub(crate) fn set_up(self) -> anyhow::Result<Workload> {
+        let Chosen { selection, recipe, .. } = &self.chosen;
+        let is_root = rustix::process::geteuid().is_root();
+        let user = (recipe.unprivileged && is_root).then_some(NOBODY);
+        let scratch = recipe
+            .writes()
+            .then(|| Scratch::take(&selection.name, user))
+            .transpose()?;
+        let place = scratch.as_ref().map_or(Path::new(""), Scratch::path);
+        let task = recipe.task(&self.folder, place, user)?;
+        Ok(Workload {
+            task,
+            notice: recipe.notice.clone(),
+            scratch,
         })
     }
 }
 
-/// Builds from the files that this program carries, into a fresh directory which then takes its place: nothing that was there
-/// before is run.
-fn build(folder: &Path, recipe: &Recipe, files: &[(&str, &str)]) -> anyhow::Result<()> {
-    let fresh = Fresh::beside(folder)?;
-    for (name, text) in files {
-        std::fs::write(fresh.0.join(name), text)?;
-    }
-    for line in &recipe.build {
-        let place = Place {
-            directory: &fresh.0,
-            environment: environment(&fresh.0),
-            user: None,
-            timeout: BUILD_TIMEOUT,
-        };
-        let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &place);
-        let made = made.map_err(anyhow::Error::msg)?;
-        if !made.status.success() {
-            let complaint = String::from_utf8_lossy(&made.stderr);
-            bail!("`{line}` ended with {}: {}", made.status, complaint.trim());
-        }
-    }
-    fresh.takes_the_place_of(folder)
-}
-
-/// All that a compiler needs of its user.
-fn environment(folder: &Path) -> Vec<(&'static str, OsString)> {
-    let own = ["PATH", "HOME"].into_iter();
-    let own = own.filter_map(|name| Some((name, std::env::var_os(name)?)));
-    own.chain([("TMPDIR", folder.into())]).collect()
-}
-
-/// A new directory, removed when it is dropped.
-struct Fresh(PathBuf);
-
-impl Fresh {
-    fn beside(folder: &Path) -> anyhow::Result<Self> {
-        let name = format!("{}.new-{}", folder.display(), std::process::id());
-        let fresh = Self(PathBuf::from(name));
-        // One that a killed run left under the same number.
-        fresh.remove();
-        let mut directory = DirBuilder::new();
-        directory
-            .recursive(true)
-            .mode(0o700)
-            .create(folder.parent().unwrap_or(folder))?;
-        directory.recursive(false).create(&fresh.0)?;
-        Ok(fresh)
-    }
-
-    /// At once, so that another comparison that uses the directory always finds it. What was there goes with this.
-    fn takes_the_place_of(self, folder: &Path) -> anyhow::Result<()> {
-        let exchanged = renameat_with(CWD, &self.0, CWD, folder, RenameFlags::EXCHANGE);
-        match exchanged {
-            Ok(()) => {}
-            Err(Errno::NOENT) => std::fs::rename(&self.0, folder)?,
-            // A file system that cannot exchange.
-            Err(_) => {
-                std::fs::remove_dir_all(folder)?;
-                std::fs::rename(&self.0, folder)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn remove(&self) {
-        // What cannot be removed does no harm: the next one has another name.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Drop for Fresh {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{RECIPES, Recipe, build, prepare};
-    use std::path::Path;
-
-    #[test]
-    fn what_was_built_before_is_never_run() {
-        let temp = tempfile::tempdir().expect("a directory");
-        let folder = temp.path().join("workloads/planted-1");
-        std::fs::create_dir_all(&folder).expect("a directory");
-        for planted in ["built", "program", "source", "other"] {
-            std::fs::write(folder.join(planted), "planted").expect("a file");
-        }
-        let recipe: Recipe = toml::from_str("about = ''\nneeds = []\nbuild = ['cp source program']\ncommand = ['x']\n")
-            .expect("a recipe");
-        for _ in 0..2 {
-            build(&folder, &recipe, &[("source", "carried")]).expect("built");
-            assert_eq!(
-                std::fs::read_to_string(folder.join("program")).expect("there"),
-                "carried"
-            );
-            let names = std::fs::read_dir(&folder).expect("a list").count();
-            assert_eq!(names, 2, "nothing else is left in it");
-            let beside = std::fs::read_dir(temp.path().join("workloads"))
-                .expect("a list")
-                .count();
-            assert_eq!(beside, 1, "nothing is left beside it");
-        }
-    }
-
-    #[test]
-    fn every_recipe_is_well_formed_and_refers_to_files_that_it_brings() {
-        for (name, text, _) in RECIPES {
-            let recipe: Recipe = toml::from_str(text).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let task = recipe
-                .task(Path::new("/cache/x"))
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(
-                task.command.iter().all(|word| !word.to_string_lossy().contains('{')),
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn an_unknown_recipe_is_told_which_there_are() {
-        let error = prepare("oracle").expect_err("unknown").to_string();
-        assert!(
-            error.contains("memtest, redis, python, sqlite, compile, jbb, hash-join"),
-            "{error}"
-        );
+impl Workload {
+    /// The logs of garbage collectors that its runs of an arm have left so far.
+    pub(crate) fn gc_logs(&self, arm: &str) -> Vec<PathBuf> {
+        let beginning = format!("gc-{arm}-");
+        let folder = self.scratch.as_ref().map(Scratch::path);
+        let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
+        let files = entries.into_iter().flatten().flatten();
+        let mut logs: Vec<PathBuf> = files
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning))
+            .map(|entry| entry.path())
+            .collect();
+        logs.sort();
+        logs
     }
 }

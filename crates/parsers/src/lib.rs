@@ -40,6 +40,7 @@ pub const TARGETS: [Target; 22] = [
     target("server", programs::server, programs::servers),
     target("output", programs::output, programs::outputs),
     target("elf", programs::elf, programs::elves),
+    target("gc-log", programs::gc_log, programs::gc_logs),
     target("arms", programs::arms, programs::arms_files),
     target("goals", plans::goals, plans::all_goals),
     target("plan", plans::plan, plans::made),

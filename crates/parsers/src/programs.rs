@@ -118,3 +118,22 @@ pub(crate) fn arms_files() -> Vec<Vec<u8>> {
                 command = [\"a\", \"b\"]\nenv = { A = \"b\" }\nunset = [\"C\"]\nbefore = \"true\"\n";
     vec![text.as_bytes().to_vec()]
 }
+
+/// The log of a JVM's garbage collector: its sums are finite, and no pause is without its line.
+pub(crate) fn gc_log(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let log = host::programs::gc_log::parse(&text);
+    let lines = text.lines().count() as u64;
+    assert!(log.pauses <= lines && log.collections <= lines && log.warnings.len() <= 5);
+    assert!(log.pause_seconds >= 0.0 && log.cpu_seconds.is_none_or(|seconds| seconds >= 0.0));
+}
+
+pub(crate) fn gc_logs() -> Vec<Vec<u8>> {
+    let logs = [
+        "[0.004s][info][gc] Using G1\n[0.9s][info][gc,init] Large Page Support: Disabled\n",
+        "[1.1s][info][gc          ] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.512ms\n\
+         [1.1s][info][gc,cpu      ] GC(0) User=0.01s Sys=0.00s Real=0.00s\n",
+        "[0.1s][warning][pagesize] UseLargePages disabled, no large pages configured and available on the system.\n",
+    ];
+    logs.map(|log| log.as_bytes().to_vec()).to_vec()
+}

@@ -186,6 +186,7 @@ impl<'a> Served<'a> {
     /// Stops it; a run without the worth of its loads.
     fn end(mut self, has_worked: bool) -> Result<Run, Error> {
         self.guard();
+        self.server.check(self.arm, self.live.stop)?;
         let family = &self.family;
         let still_there = || family.has_daemons();
         self.server

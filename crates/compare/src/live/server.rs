@@ -26,6 +26,8 @@ pub struct Server {
     pub warm_up: u32,
     /// Loads after each start that count.
     pub loads: u32,
+    /// Ends well if what the loads left is as it must be; asked once, before the server stops.
+    pub check: Option<String>,
     /// Stops it; without it a SIGTERM does.
     pub stop: Option<String>,
 }
@@ -116,6 +118,28 @@ impl Server {
                 &server.said(),
             )),
             Err(error) => Err(failed(arm, &format!("starting the server: {error}"), &server.errors())),
+        }
+    }
+
+    /// Has what the loads left checked.
+    pub(crate) fn check(&self, arm: &Arm, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+        let Some(line) = &self.check else { return Ok(()) };
+        let mut command = Process::shell(arm, line)?;
+        if !command.wait(Some(self.patience), stop)? {
+            let what = format!(
+                "the check after the loads was still running after {}",
+                time(self.patience)
+            );
+            return Err(failed(arm, &what, ""));
+        }
+        let done = command.end()?;
+        match done.process.ended.status.success() {
+            true => Ok(()),
+            false => Err(failed(
+                arm,
+                "the check after the loads failed",
+                &done.process.outputs.errors(),
+            )),
         }
     }
 

@@ -174,9 +174,19 @@ fn a_server_is_waited_for_loaded_and_stopped() {
         warm_up: 1,
         loads: 2,
         load: "sleep 0.15; echo answers: 5".to_owned(),
+        check: Some(format!("test -e {place}/ready")),
         stop: None,
     });
     let run = live.run(0).expect("runs");
     assert!(run.metrics[Metric::Wall.name()] >= 0.15 && run.metrics["answers"] == 5.0);
     assert!(!folder.exists(), "it was asked to end, and did");
+    live.server
+        .iter_mut()
+        .for_each(|server| server.check = Some("echo two rows differ >&2; false".to_owned()));
+    let error = live.run(0).expect_err("a failed check").to_string();
+    assert!(
+        error.contains("the check after the loads failed") && error.contains("two rows differ"),
+        "{error}"
+    );
+    let _ = std::fs::remove_dir_all(&folder);
 }

@@ -7,6 +7,7 @@ mod allocator;
 pub(crate) mod areas;
 mod containers;
 mod facts;
+pub mod gc_log;
 pub(crate) mod glibc;
 mod groups;
 pub(crate) mod jvm;

@@ -188,6 +188,14 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "suite",
+        &[
+            "hugewise suite --list",
+            "sudo hugewise suite --only jbb-parallel-1g,redis-fork --budget 10m --output suite.html",
+            "sudo hugewise suite --resume ~/.local/state/hugewise/suite-1",
+        ],
+    ),
+    (
         "collapse",
         &[
             "sudo hugewise collapse 4711",

@@ -21,6 +21,7 @@ pub use scheduler::Scheduler;
 pub use setup::{Apply, Undo, Verify};
 pub use simulate::{Simulate, Sweep, Translation};
 pub use size::{Innodb, Jvm, Ksm, Postgres, Reach, Size};
+pub use suite::Suite;
 
 mod collapse;
 mod compare;
@@ -36,6 +37,7 @@ mod scheduler;
 mod setup;
 mod simulate;
 mod size;
+mod suite;
 
 /// Find, measure, fix and prove what huge pages do
 ///
@@ -114,6 +116,13 @@ pub enum Command {
     /// Report where programs run, what moves, and what is pinned wrongly
     #[command(subcommand)]
     Placement(Placement),
+    /// Run the experiments of publications here, and compare with what was published
+    ///
+    /// Each experiment is a recipe of real software, run under several page policies as by `hugewise compare`. The report has a page for
+    /// each: the published figure with its source, what was measured here, and why they may differ. Results are kept in a directory;
+    /// --resume continues with it. `--list` reports what is missing before anything runs. Exit codes: 0 done; 1 an experiment could not
+    /// be made; 2 not done; 130 interrupted.
+    Suite(Suite),
     /// Put memory of a running process on huge pages
     ///
     /// Collapses memory of a running, unmodified process into huge pages (MADV_COLLAPSE, Linux 6.1), range by range, and

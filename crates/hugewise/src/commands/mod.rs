@@ -29,6 +29,7 @@ mod size;
 mod snapshot;
 mod status;
 mod stop;
+mod suite;
 mod tlb;
 mod trace;
 mod undo;
@@ -72,6 +73,7 @@ fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Measure(Measure::Migration(typed)) => migration::run(desk, typed),
         Command::Collapse(typed) => collapse::run(desk, typed),
         Command::Compare(typed) => compare::run(desk, typed),
+        Command::Suite(typed) => suite::run(desk, typed),
         Command::Placement(typed) => placement::run(desk, typed),
         Command::Plan(typed) => plan::run(desk, typed),
         Command::Size(typed) => size::run(desk, typed),

@@ -5,6 +5,7 @@ use model::{Bytes, PageKind};
 use settings::{PoolLease, Writer};
 
 use super::settings::writer;
+use crate::scratch;
 use crate::ui::Ui;
 
 /// Gives back what an earlier run could not, and says so.
@@ -16,8 +17,9 @@ pub(super) fn recover(ui: &Ui) {
     }
 }
 
-/// The same without a word: for the guardian, whose reader is gone.
+/// The same without a word: for the guardian, whose reader is gone. Directories of workloads go, too.
 fn settle() {
+    scratch::sweep();
     let _ = writer().recover();
 }
 

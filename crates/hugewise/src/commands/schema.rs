@@ -12,6 +12,7 @@ use model::migration::Migration;
 use model::placement::{self, Check, Published, Recording};
 use model::plan::Plan;
 use model::setup::{Applied, Status, Undone, Verified};
+use model::suite::{Suite, SuiteList};
 use model::tlb::Tlb;
 use sim::host_memory::HostMemory;
 use sim::scheduler::Schedule;
@@ -79,6 +80,8 @@ kinds! {
     Simulation,
     Sizing,
     Status,
+    Suite,
+    SuiteList,
     SweepResult,
     Tlb,
     Undone,

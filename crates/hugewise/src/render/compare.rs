@@ -1,7 +1,7 @@
 //! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
 pub(crate) mod events;
-mod gains;
+pub(super) mod gains;
 mod inplace;
 mod parts;
 mod runs;
@@ -111,7 +111,7 @@ fn percent(ratio: f64) -> String {
 }
 
 /// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`; a few pairs have none.
-fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+pub(super) fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
     match (ratio, low, high) {
         (Some(ratio), Some(low), Some(high)) => format!("{} ({} to {})", percent(ratio), percent(low), percent(high)),
         (Some(ratio), ..) => format!("{} (too few pairs)", percent(ratio)),

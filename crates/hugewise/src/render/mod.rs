@@ -39,6 +39,7 @@ pub mod sheet;
 mod simulate;
 pub mod size;
 pub mod status;
+mod suite;
 mod sweep;
 pub mod table;
 pub mod terminal;

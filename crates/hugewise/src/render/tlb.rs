@@ -1,6 +1,6 @@
 //! TLBs as timing shows them: the verdict on the host's pages, levels beside what CPUID and the CPU table list, walks, and curves.
 
-use model::tlb::{CurvePoint, Entries, Known, Level, Tlb, Verdict, Walk};
+use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::Scale;
@@ -56,8 +56,13 @@ impl Show for Tlb {
 
 /// The verdict on the host's pages in one sentence.
 pub(super) fn backing(tlb: &Tlb) -> String {
-    let sure = format!("{:.0} % sure", tlb.host_backing.confidence * 100.0);
-    match tlb.host_backing.verdict {
+    host(&tlb.host_backing)
+}
+
+/// The same of the verdict alone.
+pub(super) fn host(backing: &HostBacking) -> String {
+    let sure = format!("{:.0} % sure", backing.confidence * 100.0);
+    match backing.verdict {
         Verdict::Small => format!(
             "The host backs this machine's huge pages with 4 KiB pages ({sure}): huge pages here keep only part of their gain."
         ),

@@ -150,8 +150,10 @@ pub struct Compare {
         hide_possible_values = true
     )]
     pub fail_if: Vec<FailIf>,
-    /// Run a recipe instead: memtest, redis, python, sqlite, compile, jbb, hash-join
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "stray"])]
+    /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, oltp, hash-join, graph, mc
+    ///
+    /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1.
+    #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "stray"])]
     pub workload: Option<String>,
     /// Words in front of `--`, for a message that says where they belong
     #[arg(hide = true)]

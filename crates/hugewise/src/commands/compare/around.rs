@@ -11,7 +11,7 @@ use crate::render::compare::events::sentence;
 use crate::ui::Ui;
 
 /// Messages go to the user, and loans are taken of the machine.
-pub(super) struct Around<'a> {
+pub(in crate::commands) struct Around<'a> {
     ui: &'a Ui,
     loan: RefCell<Option<Loan>>,
     /// The rooms of loans that were spoken of.
@@ -19,7 +19,7 @@ pub(super) struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    pub(super) fn new(ui: &'a Ui) -> Self {
+    pub(in crate::commands) fn new(ui: &'a Ui) -> Self {
         Self {
             ui,
             loan: RefCell::default(),

@@ -1,10 +1,10 @@
 //! `hugewise compare`: one program under several page policies, or one process in place.
 
-mod around;
+pub(super) mod around;
 #[cfg(test)]
 mod design_tests;
 mod request;
-mod store;
+pub(super) mod store;
 
 use anyhow::bail;
 use compare::{Comparison, Error, RunLog, inplace};
@@ -24,7 +24,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     desk.must_be_live("comparing")?;
     let form = desk.form::<Compare>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
-    let request = request::of(typed, desk.seed)?;
+    // What the workload writes is gone with this.
+    let (request, _workload) = request::of(typed, desk.seed, &desk.ui)?;
     let mut store = Store::of(typed)?;
     let mut log = RunLog::new(&mut store);
     let around = Around::new(&desk.ui);

@@ -5,13 +5,16 @@ use compare::live::Server;
 use compare::{Request, START_TIMEOUT, Task};
 use model::compare::{Method, Metric, Order};
 
+use super::super::stop::Stop;
 use crate::cli::typed;
-use crate::recipes;
+use crate::recipes::{self, Workload};
+use crate::ui::Ui;
 
-/// Arguments as a request.
-pub(super) fn of(typed: &typed::Compare, seed: u64) -> anyhow::Result<Request> {
-    Ok(Request {
-        task: task(typed)?,
+/// Arguments as a request, and the recipe that it is for.
+pub(super) fn of(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
+    let workload = typed.workload.as_ref().map(|name| workload(name, ui)).transpose()?;
+    let request = Request {
+        task: task(typed, workload.as_ref())?,
         arms: typed.arms.clone(),
         arms_file: typed.arms_file.clone(),
         places: typed.place.clone(),
@@ -38,17 +41,29 @@ pub(super) fn of(typed: &typed::Compare, seed: u64) -> anyhow::Result<Request> {
         threads: typed.threads.clone(),
         range: typed.range.clone(),
         seed,
-    })
+    };
+    Ok((request, workload))
 }
 
-fn task(typed: &typed::Compare) -> anyhow::Result<Task> {
+fn workload(name: &str, ui: &Ui) -> anyhow::Result<Workload> {
+    let chosen = recipes::choose(name)?;
+    ui.note(&format!("{name}: {}", chosen.about()));
+    let built = chosen.build()?;
+    // From here on there is a directory to remove.
+    Stop::on_signals()?;
+    let workload = built.set_up()?;
+    workload.notice.iter().for_each(|notice| ui.say(notice));
+    Ok(workload)
+}
+
+fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<Task> {
     if let Some(first) = typed.stray.first() {
         let words: Vec<_> = typed.stray.iter().map(|word| word.to_string_lossy()).collect();
         let (first, words) = (first.to_string_lossy(), words.join(" "));
         bail!("`{first}` is no option: the program to compare follows `--` (write: hugewise compare -- {words})");
     }
-    let mut task = match &typed.workload {
-        Some(name) => recipes::prepare(name)?,
+    let mut task = match workload {
+        Some(workload) => workload.task.clone(),
         None => typed_task(typed)?,
     };
     if let Some(server) = &mut task.server {
@@ -89,6 +104,7 @@ fn typed_task(typed: &typed::Compare) -> anyhow::Result<Task> {
             load: load.clone(),
             warm_up: typed.load_warm_up,
             loads: typed.loads,
+            check: None,
             stop: typed.stop.clone(),
         }),
     })

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use host::Input;
@@ -13,7 +13,7 @@ use crate::trusted::{Use, own_directory};
 use crate::ui::Ui;
 
 /// A log that is begun or gone on with.
-pub(super) struct Store {
+pub(in crate::commands) struct Store {
     /// Without one that was asked for, a place in the user's state directory (XDG base directories).
     path: Option<PathBuf>,
     resumed: Option<String>,
@@ -35,6 +35,17 @@ impl Store {
             stays: path.is_some(),
             path,
             file: None,
+        })
+    }
+
+    /// A log of that name, which is gone on with if it is there.
+    pub(in crate::commands) fn beside(path: &Path) -> anyhow::Result<Self> {
+        let resumed = path.is_file().then(|| Input::FinishedRuns.text(path)).transpose();
+        Ok(Self {
+            resumed: resumed.with_context(|| path.display().to_string())?,
+            path: Some(path.to_owned()),
+            file: None,
+            stays: true,
         })
     }
 

@@ -1,0 +1,34 @@
+//! Arguments of `suite` as typed. Their doc comments are the help texts and the man page.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+/// Arguments of `hugewise suite`.
+#[derive(Args, Debug)]
+pub struct Suite {
+    /// List what would run, how long it takes, what is missing, and how to install it
+    #[arg(long)]
+    pub list: bool,
+    /// Run only these experiments
+    ///
+    /// A name stands for itself and for all that begin with it and a hyphen: jbb, oltp, jbb-parallel.
+    #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
+    pub only: Vec<String>,
+    /// Limit the time of all experiments together [default: what --list says for each]
+    ///
+    /// Each experiment gets a share of it by its usual time. One that ends earlier leaves the rest to those that follow. One that cannot
+    /// reach a verdict in its share shows an estimate.
+    #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration, conflicts_with = "list")]
+    pub budget: Option<Duration>,
+    /// Continue with the results in this directory
+    ///
+    /// Finished experiments are not repeated; of one that was interrupted the finished runs are kept. Without it a new directory is made,
+    /// whose name is printed.
+    #[arg(long, value_name = "DIR", conflicts_with = "list")]
+    pub resume: Option<PathBuf>,
+    /// Do not time the page size of the host, which takes some seconds
+    #[arg(long, conflicts_with = "list", hide_short_help = true)]
+    pub no_host_page: bool,
+}

@@ -1,0 +1,101 @@
+//! The directory that holds what finished: a result and a page for each experiment, and the report of all.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use host::Input;
+use model::Envelope;
+use model::suite::{Page, Suite};
+
+use crate::cli::typed::Format;
+use crate::files::{Access, Existing, Target};
+use crate::render::look::Look;
+use crate::show::{Show, show};
+use crate::trusted::{Use, own_directory};
+
+/// The directory.
+#[derive(Debug)]
+pub(super) struct Directory(PathBuf);
+
+impl Directory {
+    /// One that is there, or a new one of this user's.
+    pub(super) fn open(resumed: Option<&Path>) -> anyhow::Result<Self> {
+        if let Some(path) = resumed {
+            if !path.is_dir() {
+                bail!("--resume {}: there is no such directory", path.display());
+            }
+            return Ok(Self(path.to_owned()));
+        }
+        let own = own_directory(Use::State).context("results have to be kept somewhere")?;
+        for number in 1.. {
+            let path = own.join(format!("suite-{number}"));
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error).with_context(|| path.display().to_string()),
+            }
+        }
+        bail!("{}: no name is free", own.display())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the finished runs of an experiment are until it has ended.
+    pub(super) fn runs(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.jsonl"))
+    }
+
+    /// The page of an experiment that finished before.
+    pub(super) fn page(&self, name: &str) -> anyhow::Result<Option<Page>> {
+        let result = self.result::<Suite>(name)?;
+        Ok(result.and_then(|result| result.data.pages.into_iter().next()))
+    }
+
+    /// A result that was kept.
+    pub(super) fn result<T: Show>(&self, name: &str) -> anyhow::Result<Option<Envelope<T>>> {
+        let path = self.0.join(format!("{name}.json"));
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let text = Input::Result.read(&path).with_context(|| path.display().to_string())?;
+        let result = serde_json::from_slice(&text);
+        let what = || {
+            format!(
+                "{}: it is not what an experiment leaves (remove it to repeat it)",
+                path.display()
+            )
+        };
+        result.map(Some).with_context(what)
+    }
+
+    /// Keeps the result of an experiment and its page, in place of its runs.
+    pub(super) fn keep<T: Show>(&self, name: &str, result: &Envelope<T>) -> anyhow::Result<()> {
+        for form in [Format::Html, Format::Json] {
+            self.put(&format!("{name}.{}", ending(form)), &show(result, form, PLAIN)?)?;
+        }
+        // A file that stays behind does no harm.
+        let _ = std::fs::remove_file(self.runs(name));
+        Ok(())
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
+        let path = self.0.join(name);
+        let put = Target::open(&path, Access::Usual).and_then(|mut target| target.put(bytes, Existing::Replace));
+        put.map(drop).with_context(|| path.display().to_string())
+    }
+}
+
+fn ending(form: Format) -> &'static str {
+    match form {
+        Format::Html => "html",
+        _ => "json",
+    }
+}
+
+const PLAIN: Look = Look {
+    width: 0,
+    color: false,
+    plot: false,
+};

@@ -1,0 +1,43 @@
+//! `hugewise suite --list`: what would run, how long it takes, and what is missing.
+
+use host::Snapshot;
+use model::suite::{Lack, Listed, SuiteList};
+
+use super::super::Desk;
+use super::super::measuring::available;
+use crate::cli::typed::Format;
+use crate::recipes::experiments::Planned;
+use crate::recipes::{self, Lacking};
+use crate::ui::Outcome;
+
+/// Runs it; nothing is started.
+pub(super) fn run(desk: &mut Desk<'_>, planned: &[Planned]) -> anyhow::Result<Outcome> {
+    let form = desk.form::<SuiteList>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let listed = planned.iter().map(|planned| {
+        Ok(Listed {
+            experiment: planned.experiment.clone(),
+            seconds: planned.time.as_secs_f64(),
+            lacking: lacking(planned, &snapshot)?,
+        })
+    });
+    let list = SuiteList {
+        experiments: listed.collect::<anyhow::Result<_>>()?,
+    };
+    let result = desk.about(&snapshot, Vec::new(), list);
+    desk.give(&result, form)
+}
+
+/// What an experiment needs and is not here.
+pub(super) fn lacking(planned: &Planned, snapshot: &Snapshot) -> anyhow::Result<Vec<Lack>> {
+    let programs = recipes::choose(&planned.experiment.workload)?.lacking().into_iter();
+    let programs = programs.map(|Lacking { program, package }| Lack::Program { program, package });
+    // Where it cannot be read, it is tried.
+    let available = available(snapshot).ok();
+    let memory = available.filter(|available| *available < planned.memory);
+    let memory = memory.map(|available| Lack::Memory {
+        needed: planned.memory.0,
+        available: available.0,
+    });
+    Ok(programs.chain(memory).collect())
+}

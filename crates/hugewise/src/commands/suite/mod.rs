@@ -1,0 +1,129 @@
+//! `hugewise suite`: the experiments of publications on this machine, one after the other, each kept when it is done.
+
+mod directory;
+mod experiment;
+mod list;
+mod time;
+
+use std::time::Duration;
+
+use host::Snapshot;
+use model::Warning;
+use model::suite::{Outcome as Came, Page, Suite};
+use model::tlb::{HostBacking, Tlb};
+
+use self::directory::Directory;
+use self::experiment::Bench;
+use self::time::Time;
+use super::stop::Stop;
+use super::{Desk, tlb};
+use crate::cli::typed::{self, Format};
+use crate::recipes::experiments::{self, Planned};
+use crate::ui::Outcome;
+
+/// The name of the file with the page size of the host.
+const HOST: &str = "host-page";
+/// The report of all experiments.
+const REPORT: &str = "report";
+
+/// Runs the command.
+pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Suite) -> anyhow::Result<Outcome> {
+    desk.must_be_live("running experiments")?;
+    let planned = experiments::planned(&typed.only)?;
+    if typed.list {
+        return list::run(desk, &planned);
+    }
+    let form = desk.form::<Suite>(Format::Text)?;
+    let snapshot = Snapshot::take(&desk.source);
+    let directory = Directory::open(typed.resume.as_deref())?;
+    let stop = Stop::on_signals()?;
+    desk.ui.note(&format!(
+        "results are kept in {}: --resume continues with them",
+        directory.path().display()
+    ));
+    let bench = Bench {
+        desk,
+        snapshot: &snapshot,
+        directory: &directory,
+        stop,
+    };
+    let host = if typed.no_host_page { None } else { host_page(&bench) };
+    let pages = all(&bench, &planned, typed.budget)?;
+    let is_stopped = stop.is_asked();
+    let has_failed = pages.iter().any(|page| matches!(page.outcome, Came::Failed(_)));
+    let warnings = pages.iter().flat_map(warnings).collect();
+    let result = desk.about(&snapshot, warnings, Suite { host, pages });
+    directory.keep(REPORT, &result)?;
+    desk.give(&result, form)?;
+    let report = directory.path().join(format!("{REPORT}.html"));
+    desk.ui.note(&format!("{} is the whole report", report.display()));
+    Ok(match (is_stopped, has_failed) {
+        (true, _) => Outcome::Interrupted,
+        (false, true) => Outcome::BadNews,
+        (false, false) => Outcome::Done,
+    })
+}
+
+/// Those that are done, in their order; fewer than all if the user stopped it.
+fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyhow::Result<Vec<Page>> {
+    let (ui, directory) = (&bench.desk.ui, bench.directory);
+    let kept = planned.iter().map(|planned| directory.page(&planned.experiment.name));
+    let kept: Vec<Option<Page>> = kept.collect::<anyhow::Result<_>>()?;
+    let both = || planned.iter().zip(&kept);
+    let left = both().filter(|(_, kept)| kept.is_none());
+    let mut time = Time::of(limit, left.map(|(planned, _)| planned.time));
+    let mut pages = Vec::new();
+    for (at, (next, kept)) in both().enumerate() {
+        let name = &next.experiment.name;
+        let which = format!("experiment {} of {}, {name}", at + 1, planned.len());
+        if let Some(page) = kept {
+            ui.note(&format!("{which}: finished before, and not repeated"));
+            pages.push(page.clone());
+            continue;
+        }
+        ui.note(&which);
+        let Some(page) = bench.page(next, time.share(next.time)) else {
+            break;
+        };
+        if page.compare().is_some() {
+            directory.keep(name, &bench.alone(page.clone()))?;
+        }
+        pages.push(page);
+    }
+    Ok(pages)
+}
+
+/// Reservations about an experiment, with its name.
+fn warnings(page: &Page) -> Vec<Warning> {
+    let Came::Compared { warnings, .. } = &page.outcome else {
+        return Vec::new();
+    };
+    let named = |warning: &Warning| Warning::new(&warning.code, format!("{}: {}", page.experiment.name, warning.text));
+    warnings.iter().map(named).collect()
+}
+
+/// The page size of the host, as it was timed before or is now; what keeps it from being timed keeps no experiment from being made.
+fn host_page(bench: &Bench<'_>) -> Option<HostBacking> {
+    let kept = bench.directory.result::<Tlb>(HOST).ok().flatten();
+    if let Some(kept) = kept {
+        return Some(kept.data.host_backing);
+    }
+    let Bench {
+        desk, snapshot, stop, ..
+    } = bench;
+    let spec = tlb::spec(tlb::usual(snapshot), true, snapshot);
+    match spec.and_then(|spec| tlb::measure(&desk.ui, stop, &spec, true)) {
+        Ok(measured) => {
+            let (tlb, warnings) = measured?;
+            let result = desk.about(snapshot, warnings, tlb);
+            // It is timed again if it cannot be kept.
+            let _ = bench.directory.keep(HOST, &result);
+            Some(result.data.host_backing)
+        }
+        Err(error) => {
+            desk.ui
+                .say(&format!("the page size of the host is not known: {error:#}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Builds a recipe in a directory of its own.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::bail;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::helper::{self, Place};
+
+/// The recipes compile one small file at most, or fetch an archive of some MB; a busy machine may take seconds for it.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Builds from the files that this program carries, into a fresh directory which then takes its place: nothing that was there
+/// before is run.
+pub(super) fn build(folder: &Path, lines: &[String], files: &[(&str, &str)]) -> anyhow::Result<()> {
+    let fresh = Fresh::beside(folder)?;
+    for (name, text) in files {
+        std::fs::write(fresh.0.join(name), text)?;
+    }
+    for line in lines {
+        let place = Place {
+            directory: &fresh.0,
+            environment: environment(&fresh.0),
+            user: None,
+            timeout: BUILD_TIMEOUT,
+        };
+        let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &place);
+        let made = made.map_err(anyhow::Error::msg)?;
+        if !made.status.success() {
+            let complaint = String::from_utf8_lossy(&made.stderr);
+            bail!("`{line}` ended with {}: {}", made.status, complaint.trim());
+        }
+    }
+    fresh.takes_the_place_of(folder)
+}
+
+/// All that a compiler needs of its user.
+fn environment(folder: &Path) -> Vec<(&'static str, OsString)> {
+    let own = ["PATH", "HOME"].into_iter();
+    let own = own.filter_map(|name| Some((name, std::env::var_os(name)?)));
+    own.chain([("TMPDIR", folder.into())]).collect()
+}
+
+/// A new directory, removed when it is dropped.
+struct Fresh(PathBuf);
+
+impl Fresh {
+    fn beside(folder: &Path) -> anyhow::Result<Self> {
+        let name = format!("{}.new-{}", folder.display(), std::process::id());
+        let fresh = Self(PathBuf::from(name));
+        // One that a killed run left under the same number.
+        fresh.remove();
+        let mut directory = DirBuilder::new();
+        directory
+            .recursive(true)
+            .mode(0o700)
+            .create(folder.parent().unwrap_or(folder))?;
+        directory.recursive(false).create(&fresh.0)?;
+        Ok(fresh)
+    }
+
+    /// At once, so that another comparison that uses the directory always finds it. What was there goes with this.
+    fn takes_the_place_of(self, folder: &Path) -> anyhow::Result<()> {
+        let exchanged = renameat_with(CWD, &self.0, CWD, folder, RenameFlags::EXCHANGE);
+        match exchanged {
+            Ok(()) => {}
+            Err(Errno::NOENT) => std::fs::rename(&self.0, folder)?,
+            // A file system that cannot exchange.
+            Err(_) => {
+                std::fs::remove_dir_all(folder)?;
+                std::fs::rename(&self.0, folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self) {
+        // What cannot be removed does no harm: the next one has another name.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}

@@ -1,0 +1,321 @@
+//! The experiments of publications: a page for each, and the table that separates heaps from pages.
+
+mod matrix;
+
+use model::compare::{Compare, Judged, Verdict};
+use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
+use model::{Bytes, compare::Metric};
+
+use super::compare::{gain, gains};
+use super::figure::Figure;
+use super::look::Look;
+use super::sheet::Sheet;
+use super::table::{Field, Lines, lines};
+use super::tlb;
+use super::words::counted;
+use crate::cli::typed::Format;
+use crate::show::{self, Block, CHARTS, Show, TABLES};
+
+impl Show for Suite {
+    const FORMS: &'static [Format] = &CHARTS;
+    const NAME: &'static str = "suite";
+
+    fn title(&self) -> String {
+        format!(
+            "Published experiments on this machine: {}",
+            counted(self.pages.len(), "experiment")
+        )
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        let host = self.host.as_ref().map(tlb::host);
+        host.into_iter().chain(self.pages.iter().map(headline)).collect()
+    }
+
+    fn lead(&self) -> Option<Sheet> {
+        let mut sheet = Sheet::new("Published and measured", ["experiment", "published", "measured here"]);
+        for page in &self.pages {
+            let Experiment { name, published, .. } = &page.experiment;
+            sheet.row([name, &published.figure, &measured(page)]);
+        }
+        sheet.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
+        Some(sheet)
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        matrix::sheet(self)
+            .into_iter()
+            .chain(self.pages.iter().flat_map(sheets))
+            .collect()
+    }
+
+    /// Without the charts: the tables say the same in less room.
+    fn text(&self, look: Look) -> String {
+        show::text(self, Look { plot: false, ..look })
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        self.pages.iter().filter_map(figure).collect()
+    }
+
+    /// Page by page: its tables, and then its chart.
+    fn blocks(&self) -> Vec<Block> {
+        let page = |page: &Page| -> Vec<Block> {
+            let sheets = sheets(page).into_iter().map(Block::Sheet);
+            sheets.chain(figure(page).map(Block::Figure)).collect()
+        };
+        let matrix = matrix::sheet(self).into_iter().map(Block::Sheet);
+        matrix.chain(self.pages.iter().flat_map(page)).collect()
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<(&Page, &Judged)>; _] = [
+            Field::csv("experiment", |(page, _)| page.experiment.name.clone()),
+            Field::csv("workload", |(page, _)| page.experiment.workload.clone()),
+            Field::csv("arm", |(_, judged)| judged.arm.clone()),
+            Field::csv("against", |(_, judged)| judged.against.clone()),
+            Field::csv("metric", |(_, judged)| judged.metric.clone()),
+            Field::csv("ratio", |(_, judged)| number(judged.ratio)),
+            Field::csv("low", |(_, judged)| number(judged.low)),
+            Field::csv("high", |(_, judged)| number(judged.high)),
+            Field::csv("p", |(_, judged)| number(judged.p)),
+            Field::csv("pairs", |(_, judged)| judged.pairs.to_string()),
+            Field::csv("verdict", |(_, judged)| judged.verdict.title().to_owned()),
+            Field::csv("published", |(page, _)| page.experiment.published.figure.clone()),
+            Field::csv("source", |(page, _)| page.experiment.published.source.clone()),
+        ];
+        let verdicts = self.pages.iter().flat_map(|page| {
+            let verdicts = page.compare().into_iter().flat_map(|compare| &compare.verdicts);
+            verdicts.map(move |judged| (page, judged))
+        });
+        lines(fields, verdicts)
+    }
+}
+
+impl Show for SuiteList {
+    const FORMS: &'static [Format] = &TABLES;
+    const NAME: &'static str = "suite-list";
+
+    fn title(&self) -> String {
+        format!(
+            "Experiments of the suite: {}",
+            counted(self.experiments.len(), "experiment")
+        )
+    }
+
+    fn headlines(&self) -> Vec<String> {
+        let runs = self.experiments.iter().filter(|listed| listed.lacking.is_empty());
+        let (number, seconds) = runs.fold((0, 0.0), |(number, sum), listed| (number + 1, sum + listed.seconds));
+        let first = format!(
+            "{number} of {} would run here and take at most {} (--budget limits it).",
+            counted(self.experiments.len(), "experiment"),
+            minutes(seconds)
+        );
+        let packages = self.packages();
+        let install = (!packages.is_empty())
+            .then(|| format!("What is missing on Debian: apt-get install {}", packages.join(" ")));
+        std::iter::once(first).chain(install).collect()
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let heads = ["experiment", "arms", "#time", "missing", "~what"];
+        let mut sheet = Sheet::new("Experiments", heads);
+        for Listed {
+            experiment,
+            seconds,
+            lacking,
+        } in &self.experiments
+        {
+            let missing: Vec<String> = lacking.iter().map(lack).collect();
+            sheet.row([
+                &experiment.name,
+                &experiment.arms.join(","),
+                &minutes(*seconds),
+                &missing.join(", "),
+                &experiment.title,
+            ]);
+        }
+        vec![sheet]
+    }
+
+    fn csv(&self) -> Lines<'_> {
+        let fields: [Field<&Listed>; _] = [
+            Field::csv("experiment", |listed| listed.experiment.name.clone()),
+            Field::csv("workload", |listed| listed.experiment.workload.clone()),
+            Field::csv("arms", |listed| listed.experiment.arms.join(" ")),
+            Field::csv("seconds", |listed| listed.seconds.to_string()),
+            Field::csv("missing", |listed| {
+                let missing: Vec<String> = listed.lacking.iter().map(lack).collect();
+                missing.join("; ")
+            }),
+            Field::csv("packages", |listed| {
+                let packages: Vec<&str> = listed.lacking.iter().filter_map(Lack::package).collect();
+                packages.join(" ")
+            }),
+        ];
+        lines(fields, self.experiments.iter())
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+fn minutes(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.0} min", seconds / 60.0),
+    }
+}
+
+fn lack(lack: &Lack) -> String {
+    match lack {
+        Lack::Program { program, .. } => program.clone(),
+        Lack::Memory { needed, available } => {
+            format!("{} of memory ({} available)", Bytes(*needed), Bytes(*available))
+        }
+    }
+}
+
+fn headline(page: &Page) -> String {
+    format!("{}: {}.", page.experiment.name, measured(page))
+}
+
+/// What was measured, or why nothing was.
+fn measured(page: &Page) -> String {
+    match &page.outcome {
+        Outcome::Compared { compare, .. } => {
+            let verdicts: Vec<String> = compare.verdicts.iter().map(|judged| verdict(compare, judged)).collect();
+            verdicts.join("; ")
+        }
+        Outcome::Lacking(lacking) => {
+            let missing: Vec<String> = lacking.iter().map(self::lack).collect();
+            format!("not made, as this is missing: {}", missing.join(", "))
+        }
+        Outcome::Failed(why) => format!("could not be made: {why}"),
+        Outcome::NoTime => "not made: the time was over before".to_owned(),
+    }
+}
+
+fn verdict(compare: &Compare, judged: &Judged) -> String {
+    let Judged { arm, metric, .. } = judged;
+    let word = match judged.verdict {
+        Verdict::Unknown => "inconclusive",
+        Verdict::NotInEffect => return format!("{arm} {metric}: not in effect"),
+        known => known.title(),
+    };
+    let gain = gain(judged.ratio, judged.low, judged.high);
+    let one = compare.controls.len() == 1 && compare.verdicts.len() == 1;
+    let name = if one { arm.clone() } else { format!("{arm} {metric}") };
+    format!("{name} {gain}, {word}")
+}
+
+/// The page of an experiment.
+fn sheets(page: &Page) -> Vec<Sheet> {
+    let mut all = vec![facts(page)];
+    if let Some(compare) = page.compare() {
+        // The verdicts, the first strip of runs, and how the arms came about.
+        let controls = compare.controls.len();
+        let named = |mut sheet: Sheet| {
+            sheet.title = format!("{}: {}", page.experiment.name, sheet.title);
+            sheet
+        };
+        all.extend(compare.sheets().into_iter().take(2 * controls + 1).map(named));
+        all.extend(processes(page, compare));
+    }
+    all.extend(collections(page));
+    all
+}
+
+fn facts(page: &Page) -> Sheet {
+    let Experiment {
+        name,
+        title,
+        workload,
+        published,
+        differs,
+        notice,
+        ..
+    } = &page.experiment;
+    let mut sheet = Sheet::new(&format!("{name}: {title}"), ["what", "figure"]);
+    sheet.row(["published", &published.figure]);
+    sheet.row(["source", &published.source]);
+    sheet.row(["measured here", &measured(page)]);
+    differs.iter().for_each(|why| sheet.row(["why they may differ", why]));
+    notice.iter().for_each(|notice| sheet.row(["note", notice]));
+    sheet.row(["workload", &format!("hugewise compare --workload {workload}")]);
+    sheet.row(["time", &minutes(page.seconds)]);
+    sheet
+}
+
+/// What a workload of many processes is made of, where its forks were counted.
+fn processes(page: &Page, compare: &Compare) -> Option<Sheet> {
+    let has = compare.arms.iter().any(|arm| !arm.values("forks").is_empty());
+    let heads = ["arm", "#forks", "#execs", "#faults", "#CPU, s", "#system share, %"];
+    let mut sheet = Sheet::new(&format!("{}: processes", page.experiment.name), heads);
+    for arm in &compare.arms {
+        let median = |metric: &str| stats::median(&arm.values(metric));
+        let whole = |metric: &str| median(metric).map_or_else(|| "?".to_owned(), |value| format!("{value:.0}"));
+        let (cpu, system) = (median(Metric::Cpu.name()), median(Metric::System.name()));
+        let share = cpu
+            .zip(system)
+            .map(|(cpu, system)| format!("{:.0}", 100.0 * system / cpu));
+        sheet.row([
+            arm.name.clone(),
+            whole("forks"),
+            whole("execs"),
+            whole(Metric::Faults.name()),
+            cpu.map_or_else(|| "?".to_owned(), |cpu| format!("{cpu:.2}")),
+            share.unwrap_or_else(|| "?".to_owned()),
+        ]);
+    }
+    sheet.note("medians of the runs, of all processes of a run together");
+    has.then_some(sheet)
+}
+
+/// What the collectors' logs say.
+fn collections(page: &Page) -> Option<Sheet> {
+    let heads = [
+        "arm",
+        "#runs",
+        "#collections a run",
+        "#pause, ms a collection",
+        "#CPU, ms a collection",
+        "JVM on large pages",
+    ];
+    let mut sheet = Sheet::new(&format!("{}: garbage collections", page.experiment.name), heads);
+    for arm in &page.experiment.arms {
+        let Some(logs) = page.gc.get(arm) else { continue };
+        let sum = matrix::Collections::of(logs);
+        let pages = logs.iter().find_map(|log| log.large_pages.clone());
+        sheet.row([
+            arm.clone(),
+            logs.len().to_string(),
+            format!("{:.1}", sum.each_run),
+            format!("{:.1}", sum.pause_ms),
+            sum.cpu_ms
+                .map_or_else(|| "not logged".to_owned(), |time| format!("{time:.1}")),
+            pages.unwrap_or_else(|| "?".to_owned()),
+        ]);
+        let warnings = logs.iter().find(|log| !log.warnings.is_empty());
+        for warning in warnings.iter().flat_map(|log| &log.warnings) {
+            sheet.note(format!("{arm}, the JVM warns: {warning}"));
+        }
+    }
+    sheet.note("from the JVM's own log, over whole runs, those that do not count among them");
+    (!sheet.rows.is_empty()).then_some(sheet)
+}
+
+fn figure(page: &Page) -> Option<Figure> {
+    let figure = gains::chart(page.compare()?)?;
+    let name = &page.experiment.name;
+    Some(Figure {
+        id: format!("{name}-{}", figure.id),
+        title: format!("{name}: {}", figure.title),
+        ..figure
+    })
+}
+
+#[cfg(test)]
+#[path = "suite_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! A directory for the files of one workload, gone with the command: at its end, or by the guardian if it is killed.
+//!
+//! A server that root starts runs as another user, who cannot enter root's own directories, so that root's is in /var/cache. It is locked as
+//! long as the command lives: what is not locked was left behind.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+
+use crate::helper::User;
+use crate::trusted::{Use, changed_only_by, own_directory};
+
+/// So many commands may run the same workload at once.
+const MOST: u32 = 64;
+/// Where root's are: nobody else writes there, and all may enter.
+const OF_ROOT: &str = "/var/cache/hugewise";
+/// What still writes into it has been killed by then.
+const TRIES: u32 = 40;
+const TRY_PERIOD: Duration = Duration::from_millis(50);
+
+/// The directory; it goes with this.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    outer: PathBuf,
+    inner: PathBuf,
+    /// Held as long as this lives.
+    _lock: OwnedFd,
+}
+
+impl Scratch {
+    /// A new and empty one, for this user alone, or for another one that a server runs as. The name is the same each time unless another
+    /// command has it, so that command lines with it stay the same.
+    ///
+    /// # Errors
+    /// If none can be made.
+    pub(crate) fn take(name: &str, user: Option<User>) -> anyhow::Result<Self> {
+        let parent = parent().context("what a workload writes has to be somewhere")?;
+        sweep();
+        for number in 1..=MOST {
+            let ending = if number == 1 {
+                String::new()
+            } else {
+                format!("-{number}")
+            };
+            let outer = parent.join(format!("{name}{ending}"));
+            match make(&outer, user.is_some()) {
+                Ok(Some(lock)) => return Self::within(outer, lock, user),
+                Ok(None) => {}
+                Err(error) => {
+                    return Err(error).with_context(|| format!("{}: no directory can be made", outer.display()));
+                }
+            }
+        }
+        bail!("{}: {MOST} directories for `{name}` are in use", parent.display());
+    }
+
+    fn within(outer: PathBuf, lock: OwnedFd, user: Option<User>) -> anyhow::Result<Self> {
+        let inner = outer.join("work");
+        let scratch = Self {
+            outer,
+            inner,
+            _lock: lock,
+        };
+        DirBuilder::new().mode(0o700).create(&scratch.inner)?;
+        if let Some(user) = user {
+            chown(&scratch.inner, Some(user.uid), Some(user.gid))?;
+        }
+        Ok(scratch)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.inner
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        remove(&self.outer);
+    }
+}
+
+/// Removes what commands of this user left that were killed.
+pub(crate) fn sweep() {
+    let entries = place().ok().and_then(|place| fs::read_dir(place).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        // While it is held, no other sweep and no new command takes it.
+        if let Ok(_lock) = lock(&entry.path()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// The directory that holds them, made if it is not there.
+fn parent() -> anyhow::Result<PathBuf> {
+    let place = place()?;
+    DirBuilder::new().recursive(true).mode(0o711).create(&place)?;
+    // Whatever the umask is: a server without rights passes through.
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o711))?;
+    changed_only_by(&place, &[own()]).map_err(anyhow::Error::msg)
+}
+
+fn place() -> anyhow::Result<PathBuf> {
+    match own() {
+        0 => Ok(PathBuf::from(OF_ROOT)),
+        _ => Ok(own_directory(Use::Cache)?.join("work")),
+    }
+}
+
+fn own() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Makes a directory and locks it; `None` if the name is taken.
+fn make(path: &Path, is_shared: bool) -> io::Result<Option<OwnedFd>> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    // A sweep of another command may have been faster.
+    let Ok(lock) = lock(path) else { return Ok(None) };
+    if is_shared {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o711))?;
+    }
+    Ok(Some(lock))
+}
+
+fn lock(path: &Path) -> io::Result<OwnedFd> {
+    let directory = open(
+        path,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(directory)
+}
+
+/// What cannot be removed now is removed by a later sweep.
+fn remove(path: &Path) {
+    for _ in 0..TRIES {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => std::thread::sleep(TRY_PERIOD),
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scratch, lock, sweep};
+
+    #[test]
+    fn it_is_gone_with_its_command_and_what_a_killed_one_left_is_swept() {
+        let name = format!("test{}", std::process::id());
+        let first = Scratch::take(&name, None).expect("a directory");
+        let second = Scratch::take(&name, None).expect("another");
+        assert_ne!(first.path(), second.path());
+        std::fs::write(first.path().join("file"), "text").expect("written");
+        sweep();
+        assert!(first.path().join("file").exists(), "a command that lives keeps it");
+        let [one, two] = [&first, &second].map(|scratch| scratch.outer.clone());
+        drop(first);
+        assert!(!one.exists() && two.exists());
+        // As a kill leaves it: there, and not locked.
+        let Scratch { outer, .. } = &second;
+        let left = outer.with_file_name(format!("{}-left", outer.file_name().expect("a name").to_string_lossy()));
+        std::fs::create_dir_all(left.join("work/data")).expect("made");
+        sweep();
+        assert!(!left.exists() && two.exists());
+        drop(second);
+        assert!(lock(&two).is_err() && !two.exists());
+    }
+}
