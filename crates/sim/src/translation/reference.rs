@@ -37,8 +37,10 @@ impl Set {
     fn access(&mut self, page: (Bytes, u64), now: i64) -> bool {
         let held = (0..self.ways.len()).find(|&way| self.ways[way].is_some_and(|held| held.page == page));
         let is_full = self.ways.iter().all(Option::is_some);
-        let is_oldest =
-            self.replacement == Replacement::Bimodal && held.is_none() && is_full && self.next_random() % 32 > 0;
+        let is_oldest = self.replacement == Replacement::Bimodal
+            && held.is_none()
+            && is_full
+            && !self.next_random().is_multiple_of(32);
         let least = self.ways.iter().flatten().map(|way| way.used).min().unwrap_or(0);
         let way = held.unwrap_or_else(|| self.victim());
         let came = if held.is_some() {

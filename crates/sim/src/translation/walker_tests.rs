@@ -76,7 +76,7 @@ impl<'a> Slow<'a> {
     }
 
     fn read(&mut self, byte: u64, is_data: bool) {
-        let scattered = (mixed(byte >> 12) % (1 << 40)) << 12 | byte % 4096;
+        let scattered = ((mixed(byte >> 12) % (1 << 40)) << 12) | (byte % 4096);
         let mut place = PLACES - 1;
         for (level, (cache, sets)) in self.spec.data_caches.iter().zip(&mut self.caches).enumerate() {
             let is_scattered = self.spec.shared != Shared::InOrder && level == 2;

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use host::{Input, Snapshot};
 use model::latency::Latency;
 use model::tlb::{Tlb, Verdict};
-use model::{Bytes, Envelope, PageKind};
+use model::{Bytes, Envelope};
 use sim::translation::machine::Machine;
 use sim::translation::measured::{Measured, here};
 

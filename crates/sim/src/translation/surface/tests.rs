@@ -37,7 +37,6 @@ fn simulated_surfaces_have_the_shape_of_measured_ones() {
     for surface in surfaces().expect("geometries") {
         let judged = surface.judge(3).expect("one region");
         let id = &surface.id;
-        eprintln!("JUDGED {id} {judged:?}");
         for (order, rank) in judged.rank {
             assert!(rank > 0.95, "{id}, {order:?}: {rank}");
         }
