@@ -3,6 +3,9 @@
 //! `cargo bench -p hugewise-sim` prints a table: millions of accesses a second, the best of three passes over 20 million accesses that are
 //! in memory before. The TLBs are 64 x 4 and 1536 x 12 entries of base pages over 1 GiB, as in the figures of DynamoRIO beside which
 //! they are published. Then whole curves of miss ratios, and the speed of a machine that runs the same trace again and again.
+//!
+//! `cargo bench -p hugewise-sim --bench translation -- long` instead runs 1,000 million accesses that are nowhere in memory, and prints what an access
+//! costs and how much memory the program has had after 1, 10, 100 and 1,000 million.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -10,8 +13,8 @@ use std::time::Instant;
 use model::Bytes;
 use sim::translation::patterns::Pattern;
 use sim::translation::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shards, TooSpread,
-    WalkCaches, WalkerSpec,
+    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shards, Shared,
+    TooSpread, WalkCaches, WalkerSpec,
 };
 
 const ACCESSES: usize = 20_000_000;
@@ -41,6 +44,7 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
         nested_tlb: 128,
         data_caches: Vec::new(),
         with_data: false,
+        shared: Shared::InOrder,
     };
     let caches = WalkerSpec {
         data_caches: vec![Cache { sets: 64, ways: 12 }, Cache { sets: 2048, ways: 16 }],
@@ -59,6 +63,9 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
 }
 
 fn main() {
+    if std::env::args().any(|word| word == "long") {
+        return print_long();
+    }
     println!("| simulated | {} |", PATTERNS.map(Pattern::name).join(" | "));
     println!("|---|{}", "---|".repeat(PATTERNS.len()));
     let traces = PATTERNS.map(trace);
@@ -136,6 +143,36 @@ fn print_laps(traces: &[Vec<Access>]) {
         "Native walks, random, the same machine lap after lap of 20 million: {} million a second.",
         laps.join(", ")
     );
+}
+
+/// Does an access cost more in a long run, or memory grow with it?
+fn print_long() {
+    println!("| pattern | accesses | ns an access since the row before | most memory, MiB |\n|---|---:|---:|---:|");
+    for pattern in [Pattern::Random, Pattern::Zipf] {
+        let (_, mode, walker) = &kinds()[2];
+        let (mut engine, mut accesses) = (machine(*mode, walker.as_ref()), pattern.over(Bytes::gib(1), 42));
+        let mut done = 0_u64;
+        for until in [1, 10, 100, 1000_u64].map(|millions| millions * 1_000_000) {
+            let begun = Instant::now();
+            engine.run(&mut accesses, until - done).expect("one region");
+            let each = begun.elapsed().as_secs_f64() * 1e9 / (until - done) as f64;
+            done = until;
+            println!(
+                "| {} | {} million | {each:.1} | {} |",
+                pattern.name(),
+                until / 1_000_000,
+                most_memory()
+            );
+        }
+    }
+}
+
+/// MiB that this process has had in memory at most, as Linux counts them.
+fn most_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib: Option<f64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    kib.map_or("unknown".to_owned(), |kib| format!("{:.1}", kib / 1024.0))
 }
 
 /// Millions of accesses a second.

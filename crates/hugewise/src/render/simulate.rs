@@ -229,6 +229,8 @@ pub(super) fn name(unknown: Unknown) -> &'static str {
         Unknown::L2Latency => "second-level cache, cycles",
         Unknown::L3Latency => "third-level cache, cycles",
         Unknown::MemoryLatency => "memory (and caches of unknown size), cycles",
+        Unknown::Walk => "page walk besides its reads, cycles",
+        Unknown::WalkReads => "read of a page-table entry, relative to a load",
         Unknown::Exit => "exit and its handler, cycles",
         Unknown::Instruction => "instruction that does not wait for memory, cycles",
         Unknown::Overlap => "misses that are waited for at a time",

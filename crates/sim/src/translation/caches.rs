@@ -1,5 +1,6 @@
 //! Data caches as far as translation needs them: where page-table lines, and if asked for data lines, are found.
 
+use super::access::ADDRESS_BITS;
 use super::keep::keep;
 use super::random::mixed;
 use super::sets::{Sets, Touch, with_sets};
@@ -19,6 +20,8 @@ pub const PLACES: usize = 4;
 
 /// Address bits within a line.
 const LINE: u32 = 6;
+/// Address bits within a base page.
+const PAGE: u32 = 12;
 
 /// A read of a byte: its address in the low bits, and whether it is data or a page-table entry.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,13 @@ impl Read {
 
     pub(super) fn entry(address: u64) -> Self {
         Self(address)
+    }
+
+    /// The same byte, if each base page lies anywhere in 4 PiB of memory.
+    pub(super) fn scattered(self) -> Self {
+        let address = self.0 & !(1 << DATA);
+        let page = super::random::mixed(address >> PAGE) & ((1 << (ADDRESS_BITS - PAGE)) - 1);
+        Self(self.0 & 1 << DATA | page << PAGE | address & ((1 << PAGE) - 1))
     }
 
     fn line(self) -> u64 {
@@ -56,16 +66,47 @@ pub(super) struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     levels: Vec<(Cache, Sets)>,
+    shared: Shared,
     open: Vec<Read>,
     missed: Vec<Read>,
 }
 
+/// The place of the cache that many cores share.
+pub(super) const SHARED: usize = 2;
+
+/// How the third cache is filled, which many cores share.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shared {
+    /// By address, as if memory lay in address order, under LRU.
+    #[default]
+    InOrder,
+    /// As if base pages lay anywhere: by a hash of the page and the line's low bits within it, with that replacement.
+    Hashed(Replacement),
+}
+
+impl Shared {
+    fn replacement(self) -> Replacement {
+        match self {
+            Self::InOrder => Replacement::Lru,
+            Self::Hashed(replacement) => replacement,
+        }
+    }
+}
+
 impl Caches {
     /// Empty caches, at most three of them; the first one is asked first.
-    pub(super) fn new(caches: &[Cache]) -> Self {
-        let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways, Replacement::Lru));
+    pub(super) fn new(caches: &[Cache], shared: Shared) -> Self {
+        let level = |(place, cache): (usize, &Cache)| {
+            let replacement = if place == SHARED {
+                shared.replacement()
+            } else {
+                Replacement::Lru
+            };
+            (*cache, Sets::new(cache.sets, cache.ways, replacement))
+        };
         Self {
-            levels: caches.iter().take(PLACES - 1).map(level).collect(),
+            levels: caches.iter().enumerate().take(PLACES - 1).map(level).collect(),
+            shared,
             open: Vec::new(),
             missed: Vec::new(),
         }
@@ -76,7 +117,12 @@ impl Caches {
         let mut found = Found::default();
         reads.clone_into(&mut self.open);
         for (place, (cache, sets)) in self.levels.iter_mut().enumerate() {
-            with_sets!(sets, sets => look_up(*cache, sets, &self.open, &mut self.missed));
+            let is_hashed = place == SHARED && self.shared != Shared::InOrder;
+            if is_hashed {
+                self.open.iter_mut().for_each(|read| *read = read.scattered());
+            }
+            let low = if is_hashed { cache.sets.trailing_zeros() } else { 0 };
+            with_sets!(sets, sets => look_up(*cache, low, sets, &self.open, &mut self.missed));
             let (before, after) = (count(&self.open), count(&self.missed));
             found.entries[place] = before.0 - after.0;
             found.data[place] = before.1 - after.1;
@@ -93,8 +139,9 @@ fn count(reads: &[Read]) -> (u64, u64) {
     (reads.len() as u64 - data, data)
 }
 
-/// Asks one level; `missed` are then the reads that it does not have.
-fn look_up(cache: Cache, sets: &mut impl Touch, reads: &[Read], missed: &mut Vec<Read>) {
+/// Asks one level; `missed` are then the reads that it does not have. Of sets that are no power of two, `low` bits of the line choose within a
+/// slice, and a hash chooses the slice.
+fn look_up(cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Vec<Read>) {
     let tag = |hash: u64| (hash as u32).max(1);
     if cache.sets.is_power_of_two() {
         let mask = u64::from(cache.sets - 1);
@@ -103,17 +150,19 @@ fn look_up(cache: Cache, sets: &mut impl Touch, reads: &[Read], missed: &mut Vec
             !sets.touch((line & mask) as usize, tag(mixed(line)))
         });
     } else {
+        let (slices, mask) = (u64::from(cache.sets >> low), (1_u64 << low) - 1);
         keep(reads, missed, |read| {
-            let hash = mixed(read.line());
-            let set = ((hash >> 32) * u64::from(cache.sets)) >> 32;
-            !sets.touch(set as usize, tag(hash))
+            let line = read.line();
+            let hash = mixed(line);
+            let slice = ((hash >> 32) * slices) >> 32;
+            !sets.touch((slice << low | line & mask) as usize, tag(hash))
         });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cache, Caches, Found, PLACES, Read};
+    use super::{Cache, Caches, Found, PLACES, Read, Shared};
 
     /// The places where the lines of some bytes are found.
     fn found(caches: &mut Caches, bytes: impl IntoIterator<Item = u64>) -> [u64; PLACES] {
@@ -123,7 +172,10 @@ mod tests {
 
     #[test]
     fn a_line_is_found_where_it_still_fits() {
-        let mut caches = Caches::new(&[Cache { sets: 64, ways: 8 }, Cache { sets: 1536, ways: 12 }]);
+        let mut caches = Caches::new(
+            &[Cache { sets: 64, ways: 8 }, Cache { sets: 1536, ways: 12 }],
+            Shared::InOrder,
+        );
         assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
         assert_eq!(found(&mut caches, [4096, 4097, 4159]), [3, 0, 0, 0]);
         // 32 KiB and more push it out of the first level, not out of the second.
@@ -136,7 +188,7 @@ mod tests {
 
     #[test]
     fn data_and_entries_share_lines_and_are_counted_apart() {
-        let mut caches = Caches::new(&[Cache { sets: 64, ways: 8 }]);
+        let mut caches = Caches::new(&[Cache { sets: 64, ways: 8 }], Shared::InOrder);
         let reads = [Read::data(64), Read::entry(64), Read::data(65), Read::entry(128)];
         let expected = Found {
             entries: [1, 0, 0, 1],

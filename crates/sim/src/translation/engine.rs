@@ -97,6 +97,14 @@ pub struct Counts {
     pub exits: Exits,
 }
 
+impl Counts {
+    /// First-level TLB misses that another level held.
+    pub fn second_level_hits(&self) -> u64 {
+        let behind = self.levels.iter().skip(1);
+        behind.map(|level| level.lookups - level.misses).sum()
+    }
+}
+
 /// A machine that runs accesses: one set of TLBs, and one or more walkers behind it that do not influence each other.
 #[derive(Clone, Debug)]
 pub struct Engine {

@@ -6,6 +6,7 @@ use super::access::Access;
 use super::layout::Layout;
 use super::level::{Array, Item, Level, shifts};
 use super::names::{Names, TooSpread};
+use crate::ways::Replacement;
 
 /// Accesses that are simulated level by level before the next ones: all data of a block stays in the first-level cache.
 pub const BLOCK: usize = 2048;
@@ -53,8 +54,11 @@ impl Front {
             Level::new(&arrays, layout.backings())
         };
         let levels: Vec<Level> = (1..=deepest).map(level).collect();
-        let filtered =
-            (0..layout.backings().len()).map(|class| levels.first().is_some_and(|level| level.serves(class)));
+        // What came in as the next to go is not so any more once it is used again.
+        let is_changed = |array: &Array| array.level == 1 && array.replacement == Replacement::Bimodal;
+        let no_change = !arrays.iter().any(is_changed);
+        let filtered = (0..layout.backings().len())
+            .map(|class| no_change && levels.first().is_some_and(|level| level.serves(class)));
         Self {
             shifts: shifts(layout.backings()),
             filtered: filtered.collect(),

@@ -1,17 +1,19 @@
 //! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
 
+mod arrays;
+
 use model::Bytes;
-use model::tlb::{Hash, Ways};
+use model::tlb::Ways;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Side;
 use super::caches::{Cache, PLACES};
-use super::level::{Array, Held};
+use super::level::Array;
 use super::measured::Value;
 use super::radix::WalkCaches;
-use crate::cpus::{self, Cpu, Latencies, PageSize, TlbKind, TlbRow};
-use crate::ways::Replacement;
+use crate::cpus::{self, Cpu, Latencies, PageSize, TlbRow};
+use arrays::arrays;
 
 /// A machine as far as translation needs it. What is `None` has no public source, and is swept.
 #[derive(Clone, Debug)]
@@ -40,6 +42,10 @@ pub struct Machine {
     pub latencies: [Option<f64>; PLACES],
     /// Cycles that a first-level miss costs which the second level holds.
     pub l2_tlb_hit: Option<f64>,
+    /// Cycles of a page walk besides its reads; none if they are not known.
+    pub walk: Option<f64>,
+    /// What the read of a page-table entry takes, relative to a load from the same place; 1 if it is not known.
+    pub walk_reads: Option<f64>,
     /// Cycles of an exit with its handler under shadow paging.
     pub exit: Option<f64>,
     /// Where the numbers are published.
@@ -113,6 +119,8 @@ struct Typed {
     cache: Option<Vec<cpus::Cache>>,
     latency_cycles: Option<FileLatencies>,
     l2_tlb_hit_cycles: Option<f64>,
+    walk_cycles: Option<f64>,
+    walk_reads: Option<f64>,
     exit_cycles: Option<f64>,
     walk_caches: Option<WalkCaches>,
     nested_tlb: Option<u32>,
@@ -219,6 +227,8 @@ impl Machine {
             nested_tlb: given.nested_tlb.or(self.nested_tlb),
             latencies,
             l2_tlb_hit: given.l2_tlb_hit.or(self.l2_tlb_hit),
+            walk: given.walk.or(self.walk),
+            walk_reads: given.walk_reads.or(self.walk_reads),
             exit: given.exit.or(self.exit),
             values: self.values,
             source: self.source.into_iter().chain(given.source).collect(),
@@ -291,6 +301,8 @@ impl Typed {
             nested_tlb: self.nested_tlb,
             latencies: [l1, l2, l3, mem],
             l2_tlb_hit: self.l2_tlb_hit_cycles,
+            walk: self.walk_cycles,
+            walk_reads: self.walk_reads,
             exit: self.exit_cycles,
             source,
             readings,
@@ -310,99 +322,6 @@ fn cache(row: &cpus::Cache) -> Option<Cache> {
     };
     let sets = u32::try_from(lines / u64::from(ways.max(1))).ok()?;
     (sets > 0 && ways > 0).then_some(Cache { sets, ways })
-}
-
-fn sides(kind: TlbKind) -> Vec<Side> {
-    match kind {
-        TlbKind::Data => vec![Side::Load, Side::Store],
-        TlbKind::DataLoad => vec![Side::Load],
-        TlbKind::DataStore => vec![Side::Store],
-        TlbKind::Instruction => vec![Side::Fetch],
-        TlbKind::Unified => Side::ALL.to_vec(),
-    }
-}
-
-/// The arrays that rows describe: rows of one group are one array, and so are two rows of one level and kind that share a size.
-fn arrays(place: &str, rows: &[TlbRow], readings: &mut Vec<RowReading>) -> Result<Vec<Array>, MachineError> {
-    let mut arrays: Vec<(&TlbRow, Array)> = Vec::new();
-    for row in rows {
-        let new = array(place, row, readings)?;
-        let same = arrays
-            .iter_mut()
-            .find(|(first, array)| match (&first.group, &row.group) {
-                (Some(one), Some(other)) => one == other,
-                (None, None) => {
-                    first.level == row.level && first.kind == row.kind && array.ways == new.ways && shares(array, &new)
-                }
-                _ => false,
-            });
-        match same {
-            Some((first, array)) if first.group.is_some() => {
-                readings.push(RowReading::SharedArray);
-                let (first, sets) = (0, array.sets);
-                array
-                    .holds
-                    .extend(new.holds.into_iter().map(|held| Held { first, sets, ..held }));
-            }
-            Some((_, array)) => {
-                readings.push(RowReading::Halves);
-                join(array, new);
-            }
-            None => arrays.push((row, new)),
-        }
-    }
-    Ok(arrays.into_iter().map(|(_, array)| array).collect())
-}
-
-fn shares(array: &Array, other: &Array) -> bool {
-    let holds = |page: Bytes| array.holds.iter().any(|held| held.page == page);
-    other.holds.iter().any(|held| holds(held.page))
-}
-
-/// The second array's sets behind the first's; sizes that both hold use them all.
-fn join(array: &mut Array, other: Array) {
-    for held in other.holds {
-        match array.holds.iter_mut().find(|known| known.page == held.page) {
-            Some(known) => known.sets += held.sets,
-            None => array.holds.push(Held {
-                first: array.sets + held.first,
-                ..held
-            }),
-        }
-    }
-    array.sets += other.sets;
-}
-
-fn array(place: &str, row: &TlbRow, readings: &mut Vec<RowReading>) -> Result<Array, MachineError> {
-    let ways = match row.ways {
-        Some(Ways::Count(ways)) => ways,
-        Some(Ways::Full) | None => row.entries,
-    };
-    let sets = row.entries.checked_div(ways).unwrap_or(0);
-    if sets == 0 || sets * ways != row.entries || sets > 65_536 {
-        return Err(MachineError::Geometry {
-            place: place.to_owned(),
-            entries: row.entries,
-            ways,
-        });
-    }
-    if !sets.is_power_of_two() {
-        readings.push(RowReading::OddSets);
-    }
-    let held = |page: &PageSize| Held {
-        page: page.0,
-        first: 0,
-        sets,
-        hash: Hash::Linear,
-    };
-    Ok(Array {
-        level: row.level,
-        sides: sides(row.kind),
-        holds: row.pages.iter().map(held).collect(),
-        sets,
-        ways,
-        replacement: Replacement::Lru,
-    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! What none of them knows stays unknown, and is swept as for any machine.
 
 mod curve;
+mod far;
 
 use model::latency::Latency;
 use model::tlb::{Hash, Index, Level, Tlb, Ways};
@@ -16,7 +17,8 @@ use super::level::{Array, Held};
 use super::machine::{Machine, MachineError};
 use super::study::{Range, Unknown, unknown};
 use crate::ways::Replacement;
-use curve::{plateau, share_of_last_cache};
+use curve::plateau;
+use far::far;
 
 /// What is known of the machine at hand.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Measured<'a> {
     pub base_page: Bytes,
     /// Its PMD-mapped page.
     pub pmd_page: Bytes,
+    /// The host's page behind a virtual machine's memory, where its TLBs show one.
+    pub host_page: Option<Bytes>,
 }
 
 /// A value of a machine, and where it comes from.
@@ -112,7 +116,7 @@ pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, 
         return Err(MachineError::NoTlb("here".to_owned()));
     }
     costs(&mut machine, measured, row.as_deref(), &mut values);
-    share_of_last_cache(&mut machine, measured, &mut values);
+    far(&mut machine, measured, &mut values);
     let swept = unknown(&machine, &[]).into_iter().map(|sweep| Value {
         what: What::Cost(sweep.unknown),
         value: sweep.values,
@@ -139,6 +143,8 @@ impl Machine {
             nested_tlb: None,
             latencies: [None; PLACES],
             l2_tlb_hit: None,
+            walk: None,
+            walk_reads: None,
             exit: None,
             source: Vec::new(),
             readings: Vec::new(),
@@ -266,8 +272,8 @@ fn place(machine: &mut Machine, array: Array, page: Bytes) {
     machine.arrays.push(array);
 }
 
-/// The latency of each place is that of working sets that lie well inside of it; of caches from a size that the one before no
-/// longer helps.
+/// The latency of each cache but the last is that of working sets that lie well inside of it, from a size that the one before no
+/// longer helps. What lies behind is [`far()`]'s.
 fn costs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, values: &mut Vec<Value>) {
     const NAMES: [Unknown; PLACES] = [
         Unknown::L1Latency,
@@ -293,7 +299,8 @@ fn costs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, valu
     }
     for (place, name) in NAMES.into_iter().enumerate() {
         let timed = measured.latency.zip(ghz).and_then(|((latency, source), (ghz, _))| {
-            let ns = plateau(latency, machine, place)?;
+            let is_near = place == 0 || place + 1 < machine.caches.len();
+            let ns = is_near.then(|| plateau(latency, machine, place))??;
             Some((ns * ghz, source))
         });
         if let Some((cycles, _)) = timed {

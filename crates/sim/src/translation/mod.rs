@@ -6,6 +6,7 @@
 mod access;
 mod caches;
 mod engine;
+mod fit;
 mod front;
 #[cfg(test)]
 mod front_tests;
@@ -27,6 +28,7 @@ mod sets;
 mod shadow;
 mod shards;
 pub mod study;
+pub mod surface;
 pub mod sweep;
 pub mod trace;
 #[cfg(test)]
@@ -36,8 +38,9 @@ mod walker;
 mod walker_tests;
 
 pub use access::{ADDRESS_BITS, Access, Side};
-pub use caches::{Cache, PLACES};
+pub use caches::{Cache, PLACES, Shared};
 pub use engine::{Accesses, Counts, Engine, Event, Mode, Setup};
+pub use fit::Costs;
 pub use front::{BLOCK, Front, LevelCounts};
 pub use layout::{Backing, Layout, MOST_BACKINGS};
 pub use level::{Array, Held};

@@ -8,8 +8,8 @@ use super::{Access, Array, Layout, Replacement, Side};
 #[derive(Clone, Copy, Debug)]
 struct Way {
     page: (Bytes, u64),
-    used: u64,
-    came: u64,
+    used: i64,
+    came: i64,
 }
 
 /// One set with a list of ways; `None` is an empty way.
@@ -34,15 +34,22 @@ impl Set {
         }
     }
 
-    fn access(&mut self, page: (Bytes, u64), now: u64) -> bool {
+    fn access(&mut self, page: (Bytes, u64), now: i64) -> bool {
         let held = (0..self.ways.len()).find(|&way| self.ways[way].is_some_and(|held| held.page == page));
+        let is_full = self.ways.iter().all(Option::is_some);
+        let is_oldest = self.replacement == Replacement::Bimodal
+            && held.is_none()
+            && is_full
+            && !self.next_random().is_multiple_of(32);
+        let least = self.ways.iter().flatten().map(|way| way.used).min().unwrap_or(0);
         let way = held.unwrap_or_else(|| self.victim());
         let came = if held.is_some() {
             self.ways[way].map_or(now, |way| way.came)
         } else {
             now
         };
-        self.ways[way] = Some(Way { page, used: now, came });
+        let used = if is_oldest { least - 1 } else { now };
+        self.ways[way] = Some(Way { page, used, came });
         self.lean_away(way);
         self.used[way] = true;
         if self.used.iter().all(|&used| used) {
@@ -56,8 +63,8 @@ impl Set {
         if let Some(empty) = self.ways.iter().position(Option::is_none) {
             return empty;
         }
-        let oldest = |key: fn(&Way) -> u64, nth: usize| {
-            let mut ways: Vec<(u64, usize)> = self
+        let oldest = |key: fn(&Way) -> i64, nth: usize| {
+            let mut ways: Vec<(i64, usize)> = self
                 .ways
                 .iter()
                 .enumerate()
@@ -67,12 +74,12 @@ impl Set {
             ways[nth].1
         };
         match self.replacement {
-            Replacement::Lru => oldest(|way| way.used, 0),
+            Replacement::Lru | Replacement::Bimodal => oldest(|way| way.used, 0),
             Replacement::Fifo => oldest(|way| way.came, 0),
             Replacement::NearLru => {
                 let nth = self.next_random() as usize % self.ways.len().div_ceil(4);
                 let oldest = |nth: usize| {
-                    let mut ways: Vec<(u64, usize)> = self
+                    let mut ways: Vec<(i64, usize)> = self
                         .ways
                         .iter()
                         .enumerate()
@@ -172,7 +179,7 @@ impl Reference {
                 } else {
                     (number % u64::from(held.sets)) as u32
                 };
-                sets[(held.first + set) as usize].access((size, number), self.now)
+                sets[(held.first + set) as usize].access((size, number), self.now as i64)
             });
             if hit {
                 return false;

@@ -15,10 +15,11 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cost::L2_TLB_HIT;
 pub use cost::{Sweep, Unknown};
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
-pub(crate) use run::{count, possible, total, unknown, weighed};
+pub(crate) use run::{count, on_all_cpus, possible, total, unknown, walkers, weighed};
 
 use super::engine::Mode;
 use super::layout::Backing;

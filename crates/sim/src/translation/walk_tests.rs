@@ -4,8 +4,8 @@ use model::Bytes;
 use proptest::prelude::*;
 
 use super::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, TooSpread, WalkCaches,
-    WalkerSpec,
+    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shared, TooSpread,
+    WalkCaches, WalkerSpec,
 };
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
@@ -42,6 +42,7 @@ fn spec() -> WalkerSpec {
         nested_tlb: 0,
         data_caches: Vec::new(),
         with_data: false,
+        shared: Shared::InOrder,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
 use super::access::Access;
-use super::caches::{Cache, Caches, PLACES, Read};
+use super::caches::{Cache, Caches, PLACES, Read, Shared};
 use super::layout::{Backing, shift};
 use super::names::{Names, TooSpread};
 use super::radix::{Radix, Walk, WalkCaches};
@@ -25,6 +25,8 @@ pub struct WalkerSpec {
     pub data_caches: Vec<Cache>,
     /// Do data lines go through them, too?
     pub with_data: bool,
+    /// How the third cache is filled.
+    pub shared: Shared,
 }
 
 /// What walks cost so far.
@@ -131,7 +133,7 @@ impl Walker {
             host: Radix::new(spec.host_levels, spec.host_caches),
             nested_tlb: (spec.nested_tlb > 0).then(|| Sets::new(1, spec.nested_tlb, Replacement::Lru)),
             names: Names::default(),
-            caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches)),
+            caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
             with_data: spec.with_data && !spec.data_caches.is_empty(),
             counts: WalkCounts::default(),
             stage: Stage::default(),

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::random::mixed;
 use super::walker::{HOST, NEXT, TABLES};
 use super::{
-    Access, Accesses, BLOCK, Backing, Cache, Engine, Event, Layout, Mode, PLACES, Setup, TooSpread, WalkCaches,
-    WalkCounts, WalkerSpec,
+    Access, Accesses, BLOCK, Backing, Cache, Engine, Event, Layout, Mode, PLACES, Replacement, Setup, Shared,
+    TooSpread, WalkCaches, WalkCounts, WalkerSpec,
 };
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
@@ -76,12 +76,15 @@ impl<'a> Slow<'a> {
     }
 
     fn read(&mut self, byte: u64, is_data: bool) {
-        let line = byte >> 6;
+        let scattered = ((mixed(byte >> 12) % (1 << 40)) << 12) | (byte % 4096);
         let mut place = PLACES - 1;
         for (level, (cache, sets)) in self.spec.data_caches.iter().zip(&mut self.caches).enumerate() {
-            let sliced = ((mixed(line) >> 32) * u64::from(cache.sets)) >> 32;
-            let linear = line % u64::from(cache.sets);
-            let set = if cache.sets.is_power_of_two() { linear } else { sliced };
+            let is_scattered = self.spec.shared != Shared::InOrder && level == 2;
+            let line = if is_scattered { scattered } else { byte } >> 6;
+            let is_sliced = is_scattered || cache.sets.is_power_of_two();
+            let in_slice = if is_sliced { 1 << cache.sets.trailing_zeros() } else { 1 };
+            let slice = ((mixed(line) >> 32) * (u64::from(cache.sets) / in_slice)) >> 32;
+            let set = slice * in_slice + line % in_slice;
             if touched(&mut sets[set as usize], cache.ways, (0, line)) {
                 place = level;
                 break;
@@ -164,7 +167,7 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
     };
     let levels = 4_u8..=5;
     let tlb = prop_oneof![Just(0_u32), 1..12_u32, 30..140_u32];
-    let caches = prop::collection::vec(cache(), 0..3);
+    let caches = prop::collection::vec(cache(), 0..4);
     (
         levels.clone(),
         levels,
@@ -172,16 +175,21 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
         walk_caches(),
         tlb,
         caches,
-        any::<bool>(),
+        any::<[bool; 2]>(),
     )
         .prop_map(
-            |(levels, host_levels, caches, host_caches, nested_tlb, data_caches, with_data)| WalkerSpec {
+            |(levels, host_levels, caches, host_caches, nested_tlb, data_caches, [with_data, scattered])| WalkerSpec {
                 levels,
                 host_levels,
                 caches,
                 host_caches,
                 nested_tlb,
                 with_data: with_data && !data_caches.is_empty(),
+                shared: if scattered {
+                    Shared::Hashed(Replacement::Lru)
+                } else {
+                    Shared::InOrder
+                },
                 data_caches,
             },
         )

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use host::{Input, Snapshot};
 use model::latency::Latency;
-use model::tlb::Tlb;
-use model::{Bytes, Envelope, PageKind};
+use model::tlb::{Tlb, Verdict};
+use model::{Bytes, Envelope};
 use sim::translation::machine::Machine;
 use sim::translation::measured::{Measured, here};
 
@@ -20,8 +20,8 @@ use crate::show::{Show, schema_name};
 
 /// Where a checkup leaves its result if nothing else is asked for.
 const LAST_CHECKUP: &str = "result.json";
-/// Time for latency when it is measured now: a quick checkup's.
-const BUDGET: Duration = Duration::from_secs(9);
+/// Time for latency when it is measured now.
+const BUDGET: Duration = Duration::from_secs(14);
 
 /// What the results hold.
 #[derive(Default)]
@@ -60,9 +60,21 @@ pub(in crate::commands) fn measured(
         base_page: snapshot.base_page().into_result().context("the size of base pages")?,
         // Without THP no kind needs it; the value only has to be a size.
         pmd_page: snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2)),
+        host_page: results
+            .tlb
+            .as_ref()
+            .and_then(|(tlb, _)| host_page(tlb.host_backing.verdict)),
     };
     let table = machine::of_table(snapshot);
     Ok(Some(here(table, &measured)?))
+}
+
+/// The host's page as timing shows it.
+fn host_page(verdict: Verdict) -> Option<Bytes> {
+    match verdict {
+        Verdict::Huge => Some(Bytes::gib(1)),
+        other => other.parts(),
+    }
 }
 
 /// Sizes and ways of the data caches, as far as the machine reports both.
@@ -135,7 +147,8 @@ impl Results {
     }
 }
 
-/// One working set in the middle of each place: half of a cache, or its middle in octaves, and well beyond the last.
+/// One working set in the middle of each place: half of a cache, or its middle in octaves, and two well beyond the last, on base pages and
+/// huge ones: what the walks of both cost tells page-table reads from loads.
 fn spec(desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency::Spec> {
     let sizes: Vec<u64> = caches(snapshot).iter().map(|(size, _)| size.0).collect();
     let mut wanted: Vec<u64> = sizes.first().map(|first| first / 2).into_iter().collect();
@@ -146,14 +159,14 @@ fn spec(desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency
     );
     let largest = sizes.last().map_or(1 << 30, |last| (last * 16).max(1 << 29));
     let room = measuring::room(snapshot)?;
-    wanted.push(largest.min(room.0));
+    wanted.extend([largest.min(room.0) / 4, largest.min(room.0)]);
     let usual = latency::usual(snapshot, desk.seed)?;
     Ok(measure::latency::Spec {
         kinds: usual
             .kinds
             .iter()
             .copied()
-            .filter(|kind| *kind != PageKind::Base && kind.pool().is_none())
+            .filter(|kind| kind.pool().is_none())
             .collect(),
         // Whole base pages.
         sizes: wanted

@@ -25,6 +25,10 @@ pub enum Unknown {
     L3Latency,
     /// Latency of memory, in cycles; where the last cache's size is not known from that cache's latency on.
     MemoryLatency,
+    /// Cycles of a page walk besides its reads.
+    Walk,
+    /// What the read of a page-table entry takes, relative to a load from the same place.
+    WalkReads,
     /// Cycles of an exit and its handler.
     Exit,
     /// Cycles of an instruction that does not wait for memory (predictions).
@@ -45,7 +49,7 @@ pub struct Sweep {
 }
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
-const L2_TLB_HIT: Range = Range {
+pub(crate) const L2_TLB_HIT: Range = Range {
     low: 3.0,
     middle: 7.0,
     high: 20.0,
@@ -63,6 +67,10 @@ pub(super) struct Weights {
     places: [Range; PLACES],
     l2_tlb_hit: Range,
     exit: Range,
+    /// Cycles of a walk besides its reads.
+    pub(super) walk: f64,
+    /// A page-table read relative to a load.
+    pub(super) walk_reads: f64,
     /// Unknowns by number: caches in order, memory, TLB hit, exit.
     known: [bool; DIMENSIONS],
 }
@@ -141,6 +149,8 @@ impl Weights {
             places,
             l2_tlb_hit: machine.l2_tlb_hit.map_or(L2_TLB_HIT, Range::exactly),
             exit: machine.exit.map_or(EXIT, Range::exactly),
+            walk: machine.walk.unwrap_or(0.0),
+            walk_reads: machine.walk_reads.unwrap_or(1.0),
             known: [
                 is_known[0],
                 is_known[1],
@@ -194,16 +204,10 @@ impl Weights {
                 .sum::<f64>()
         };
         let walks = counts.walkers.get(walker).copied().unwrap_or_default();
-        let asked: u64 = counts
-            .levels
-            .iter()
-            .skip(1)
-            .map(|level| level.lookups - level.misses)
-            .sum();
         let cycles = [
             lines(&walks.data_lines),
-            asked as f64 * self.l2_tlb_hit.at(point[PLACES]),
-            lines(&walks.table_lines),
+            counts.second_level_hits() as f64 * self.l2_tlb_hit.at(point[PLACES]),
+            self.walk * walks.walks as f64 + self.walk_reads * lines(&walks.table_lines),
             counts.exits.total() as f64 * self.exit.at(point[PLACES + 1]),
         ];
         cycles.map(|cycles| cycles / accesses)

@@ -257,13 +257,9 @@ impl<'a> Model<'a> {
         // A first-level hit of data is part of its instruction.
         let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * latency(at)).sum();
         let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
-        let hits: u64 = counts
-            .levels
-            .iter()
-            .skip(1)
-            .map(|level| level.lookups - level.misses)
-            .sum();
-        let waits = data + tables + hits as f64 * self.weights.tlb_hit(&corner.point);
+        let hits = counts.second_level_hits() as f64;
+        let walked = self.weights.walk * walks.walks as f64 + self.weights.walk_reads * tables;
+        let waits = data + walked + hits * self.weights.tlb_hit(&corner.point);
         let instructions = match self.has_instructions {
             true => part.instructions,
             false => counts.accesses as f64 * USUAL_INSTRUCTIONS,

@@ -9,6 +9,7 @@ use model::Bytes;
 use super::cost::{DIMENSIONS, MIDDLE, Point, Sweep, Unknown, Weights};
 use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study};
 use crate::translation::access::ADDRESS_BITS;
+use crate::translation::caches::Shared;
 use crate::translation::engine::{Accesses, Counts, Engine, Mode, Setup};
 use crate::translation::layout::Layout;
 use crate::translation::machine::Machine;
@@ -71,6 +72,7 @@ pub(crate) fn walkers(machine: &Machine) -> Vec<WalkerSpec> {
         nested_tlb: machine.nested_tlb.unwrap_or(nested_tlb),
         data_caches: machine.caches.clone(),
         with_data: true,
+        shared: Shared::InOrder,
     };
     let [small, middle, large] = SWEPT.map(spec);
     let others: Vec<WalkerSpec> = [small, large].into_iter().filter(|walker| *walker != middle).collect();
@@ -181,7 +183,7 @@ pub(crate) fn count<A: Accesses>(
 }
 
 /// Does something for every item on as many threads as there are CPUs; results keep their order.
-fn on_all_cpus<T: Sync, R: Send>(
+pub(crate) fn on_all_cpus<T: Sync, R: Send>(
     items: &[T],
     progress: &(dyn Fn(usize, usize) + Sync),
     each: impl Fn(&T) -> R + Sync,

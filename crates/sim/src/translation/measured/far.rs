@@ -1,0 +1,248 @@
+//! What a measured latency curve says of the last cache, of memory and of page walks: the costs with which the simulator reproduces it.
+//!
+//! A step through much memory is a load and often a page walk. In a guest the host's part of that walk is in every measured time, on huge
+//! pages, too, if the host backs them with small ones. So no point of a curve is the latency of memory by itself: points are simulated on the
+//! pages that they were measured on, and costs are fitted to all of them at once. What a walk costs is then charged once.
+
+use model::latency::Latency;
+use model::{Bytes, PageKind};
+
+use super::curve::{is_chase, size};
+use super::{From, LINE, Measured, Unknown, Value, What, clock, exactly};
+use crate::translation::caches::{Cache, PLACES};
+use crate::translation::engine::{Counts, Engine, Mode, Setup};
+use crate::translation::fit::{Costs, Known, Timed, explain};
+use crate::translation::layout::Layout;
+use crate::translation::machine::Machine;
+use crate::translation::names::TooSpread;
+use crate::translation::patterns::Pattern;
+use crate::translation::study::{L2_TLB_HIT, Setting, on_all_cpus, possible, walkers};
+
+/// One point of the curve.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    setting: Setting,
+    working_set: u64,
+    cycles: f64,
+}
+
+/// Parts of the last cache that are tried for what others leave, then their neighbors.
+const OCTAVES: u32 = 6;
+/// Points of one page size that are simulated at most.
+const MOST: usize = 12;
+/// With fewer points the last cache is taken as it is.
+const ENOUGH: usize = 4;
+/// Accesses that are counted for a point.
+const COUNTED: u64 = 100_000;
+/// Seed of the chase; any.
+const SEED: u64 = 1;
+
+/// Finds the size of the last cache, its latency, that of memory, and what page-table reads cost relative to loads, as far as the curve
+/// shows them.
+pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut Vec<Value>) {
+    let Some((latency, source)) = measured.latency else {
+        return;
+    };
+    let Some(last) = machine.caches.len().checked_sub(1).filter(|&last| last > 0) else {
+        return;
+    };
+    let Some((ghz, _)) = clock(measured) else { return };
+    let steps = steps(latency, machine, measured, ghz, 2 * size(&machine.caches[last - 1]));
+    let known = known(machine, &steps, last);
+    if steps.is_empty() || known.latencies[..last].iter().any(Option::is_none) {
+        return;
+    }
+    let whole = machine.caches[last];
+    let Some(found) = best(machine, &steps, &known, last) else {
+        return;
+    };
+    let mut set = |what: What, value: f64| {
+        let new = Value {
+            what,
+            value: exactly(value),
+            from: From::Measured,
+            source: source.to_owned(),
+        };
+        match values.iter_mut().find(|value| value.what == what) {
+            Some(value) => *value = new,
+            None => values.push(new),
+        }
+    };
+    if found.cache != whole {
+        machine.caches[last] = found.cache;
+        set(What::CacheBytes { level: last as u8 + 1 }, size(&found.cache) as f64);
+    }
+    let names = [
+        Unknown::L1Latency,
+        Unknown::L2Latency,
+        Unknown::L3Latency,
+        Unknown::MemoryLatency,
+    ];
+    for place in [last, PLACES - 1] {
+        if found.is_seen[place] {
+            machine.latencies[place] = Some(found.costs.latencies[place]);
+            set(What::Cost(names[place]), found.costs.latencies[place]);
+        }
+    }
+    if known.walk_reads.is_none() {
+        machine.walk_reads = Some(found.costs.walk_reads);
+        set(What::Cost(Unknown::WalkReads), found.costs.walk_reads);
+    }
+}
+
+/// Near latencies stay as their plateaus show them. Page-table reads are told from loads where pages of two sizes miss in the last cache.
+fn known(machine: &Machine, steps: &[Step], last: usize) -> Known {
+    let mut latencies = machine.latencies;
+    latencies[last..].fill(None);
+    let beyond = 4 * size(&machine.caches[last]);
+    let mut pages: Vec<Bytes> = steps
+        .iter()
+        .filter(|step| step.working_set >= beyond)
+        .map(|step| step.setting.guest_page)
+        .collect();
+    pages.dedup();
+    Known {
+        latencies,
+        l2_tlb_hit: machine.l2_tlb_hit.or(Some(L2_TLB_HIT.middle)),
+        walk: Some(machine.walk.unwrap_or(0.0)),
+        walk_reads: (pages.len() < 2).then_some(machine.walk_reads.unwrap_or(1.0)),
+    }
+}
+
+/// Points from a working set on, those of each page size together, at most [`MOST`] of it.
+fn steps(latency: &Latency, machine: &Machine, measured: &Measured<'_>, ghz: f64, from: u64) -> Vec<Step> {
+    let mut kinds: Vec<PageKind> = latency.points.iter().map(|point| point.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let of_kind = |kind: PageKind| {
+        let Some(setting) = setting(kind, machine, measured) else {
+            return Vec::new();
+        };
+        let points = latency
+            .points
+            .iter()
+            .filter(|point| point.kind == kind && is_chase(point));
+        let far = points.filter(|point| point.bytes.0 >= from);
+        let step = far.filter_map(|point| {
+            Some(Step {
+                setting,
+                working_set: point.bytes.0,
+                cycles: point.ns?.median * ghz,
+            })
+        });
+        let mut steps: Vec<Step> = step.collect();
+        steps.sort_by_key(|step| step.working_set);
+        thinned(&steps)
+    };
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
+/// Evenly, with both ends.
+fn thinned(steps: &[Step]) -> Vec<Step> {
+    if steps.len() <= MOST {
+        return steps.to_vec();
+    }
+    let place = |number: usize| number * (steps.len() - 1) / (MOST - 1);
+    (0..MOST).map(|number| steps[place(number)]).collect()
+}
+
+fn setting(kind: PageKind, machine: &Machine, measured: &Measured<'_>) -> Option<Setting> {
+    let guest_page = match kind {
+        PageKind::Mthp(_) => return None,
+        _ => kind.page_size(measured.base_page, measured.pmd_page),
+    };
+    let mode = match measured.host_page {
+        Some(_) => Mode::Nested,
+        None => Mode::Native,
+    };
+    let setting = Setting {
+        mode,
+        guest_page,
+        host_page: measured.host_page,
+    };
+    possible(machine, setting).is_ok().then_some(setting)
+}
+
+/// The costs that fit best, for the size of the last cache that fits best.
+struct Found {
+    cache: Cache,
+    costs: Costs,
+    /// Places in which some point finds more than a few of its lines.
+    is_seen: [bool; PLACES],
+}
+
+fn best(machine: &Machine, steps: &[Step], known: &Known, last: usize) -> Option<Found> {
+    let whole = machine.caches[last];
+    let least = size(&machine.caches[last - 1]);
+    let part = |share: f64| {
+        let sets = (f64::from(whole.sets) * share) as u32;
+        Cache { sets, ..whole }
+    };
+    let tried = |share: f64| -> Option<(f64, Found)> {
+        let cache = part(share);
+        if cache.sets == 0 || (share < 1.0 && size(&cache) <= least) {
+            return None;
+        }
+        found(machine, steps, known, last, cache).map(|found| (share, found))
+    };
+    let better = |one: &(f64, Found), other: &(f64, Found)| one.1.costs.error.total_cmp(&other.1.costs.error);
+    let octaves = if steps.len() < ENOUGH { 1 } else { OCTAVES };
+    let coarse = (0..octaves)
+        .filter_map(|octave| tried(0.5_f64.powi(octave as i32)))
+        .min_by(better)?;
+    if octaves == 1 {
+        return Some(coarse.1);
+    }
+    let share = coarse.0;
+    let between = [0.75, 1.5]
+        .into_iter()
+        .map(|factor| share * factor)
+        .filter(|&share| share < 1.0);
+    let finer = between.filter_map(tried);
+    std::iter::once(coarse)
+        .chain(finer)
+        .min_by(better)
+        .map(|(_, found)| found)
+}
+
+fn found(machine: &Machine, steps: &[Step], known: &Known, last: usize, cache: Cache) -> Option<Found> {
+    let mut machine = machine.clone();
+    machine.caches[last] = cache;
+    let counted = on_all_cpus(steps, &|_, _| {}, |step| count(&machine, step));
+    let counted = counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>().ok()?;
+    let is_seen = std::array::from_fn(|place| {
+        let share = |counts: &Counts| counts.walkers[0].data_lines[place] as f64 / counts.accesses as f64;
+        counted.iter().any(|counts| share(counts) > 0.05)
+    });
+    let timed = steps.iter().zip(counted).map(|(step, counts)| Timed {
+        counts,
+        cycles: step.cycles,
+    });
+    let costs = explain(&timed.collect::<Vec<_>>(), known);
+    Some(Found { cache, costs, is_seen })
+}
+
+/// A point in its steady state, with page-walk caches in the middle of what is swept.
+fn count(machine: &Machine, step: &Step) -> Result<Counts, TooSpread> {
+    let setup = Setup {
+        arrays: machine.arrays.clone(),
+        layout: Layout::uniform(step.setting.backing()),
+        mode: step.setting.mode,
+        tagged: false,
+    };
+    let walkers = walkers(machine);
+    let mut engine = Engine::new(setup, &walkers[..1]);
+    let mut chase = Pattern::Chase.over(Bytes(step.working_set), SEED);
+    let lines: u64 = machine.caches.iter().map(size).sum::<u64>() / LINE;
+    engine.run(
+        &mut chase,
+        (lines + lines / 4 + COUNTED).min(2 * step.working_set / LINE),
+    )?;
+    engine.reset_counts();
+    engine.run(&mut chase, COUNTED)?;
+    Ok(engine.counts())
+}
+
+#[cfg(test)]
+#[path = "far_tests.rs"]
+mod tests;

@@ -1,0 +1,209 @@
+//! A machine whose curves the model made is found again from the curves; and real curves are reproduced.
+
+use model::latency::Latency;
+use model::{Bytes, PageKind};
+use serde_json::{Value as Json, json};
+
+use super::{Step, count, setting};
+use crate::translation::fit::Costs;
+use crate::translation::machine::Machine;
+use crate::translation::measured::{Measured, here};
+
+const GHZ: f64 = 4.0;
+const CACHES: [(Bytes, u32); 3] = [(Bytes::kib(32), 8), (Bytes::mib(1), 16), (Bytes::mib(16), 16)];
+
+fn measured(latency: &Latency, host_page: Option<Bytes>) -> Measured<'_> {
+    Measured {
+        name: "simulated",
+        tlb: None,
+        latency: Some((latency, "latency.json")),
+        caches: CACHES.to_vec(),
+        base_page: Bytes::kib(4),
+        pmd_page: Bytes::mib(2),
+        host_page,
+    }
+}
+
+/// A result with those points: kind, working set, ns.
+fn latency(points: &[(PageKind, Bytes, f64)]) -> Latency {
+    let text = include_str!("../../../../../fixtures/results/latency.json");
+    let mut result = serde_json::from_str::<Json>(text).expect("JSON")["data"].take();
+    let real = result["points"][0].clone();
+    let estimate = |value: f64| json!({"median": value, "low": value, "high": value, "samples": 9});
+    let point = |&(kind, bytes, ns): &(PageKind, Bytes, f64)| {
+        let mut point = real.clone();
+        (point["kind"], point["bytes"]) = (json!(kind), json!(bytes.0));
+        point["ns"] = estimate(ns);
+        point
+    };
+    result["points"] = points.iter().map(point).collect();
+    result["core_ghz"] = estimate(GHZ);
+    serde_json::from_value(result).expect("a result")
+}
+
+/// A CPU of the table with such costs, of whose last cache others take three quarters.
+fn truth(walk_reads: f64) -> (Machine, Costs) {
+    let empty = latency(&[]);
+    let table = Machine::by_id("epyc-9655").expect("known");
+    let mut machine = here(Some(table), &measured(&empty, None)).expect("a machine");
+    machine.caches[2].sets /= 4;
+    let costs = Costs {
+        latencies: [4.0, 14.0, 60.0, 420.0],
+        l2_tlb_hit: 7.0,
+        walk: 0.0,
+        walk_reads,
+        error: 0.0,
+    };
+    (machine, costs)
+}
+
+/// The curves that `measure latency` would show on it.
+fn curves(truth: &(Machine, Costs), host_page: Option<Bytes>, most: Bytes) -> Latency {
+    let (machine, costs) = truth;
+    let near = [(Bytes::kib(16), 4.0), (Bytes::kib(256), 14.0)];
+    let near = near.map(|(bytes, cycles)| (PageKind::Thp, bytes, cycles / GHZ));
+    let empty = latency(&[]);
+    let asked = measured(&empty, host_page);
+    let sizes = (0..)
+        .map(|octave| 2_u64 << (20 + octave))
+        .take_while(|&size| size <= most.0);
+    let far = sizes.flat_map(|size| [PageKind::Base, PageKind::Thp].map(|kind| (kind, size)));
+    let point = |(kind, working_set): (PageKind, u64)| {
+        let setting = setting(kind, machine, &asked).expect("possible");
+        let step = Step {
+            setting,
+            working_set,
+            cycles: 0.0,
+        };
+        let counts = count(machine, &step).expect("one region");
+        (kind, Bytes(working_set), costs.cycles(&counts) / GHZ)
+    };
+    latency(&near.into_iter().chain(far.map(point)).collect::<Vec<_>>())
+}
+
+fn close(one: f64, other: f64, share: f64) -> bool {
+    (one - other).abs() <= share * other
+}
+
+#[test]
+fn a_machine_is_found_again_from_its_curves_whatever_pages_its_host_has() {
+    for (host_page, walk_reads) in [(None, 1.0), (Some(Bytes::kib(4)), 0.7), (Some(Bytes::mib(2)), 0.5)] {
+        let truth = truth(walk_reads);
+        let latency = curves(&truth, host_page, Bytes::mib(256));
+        let table = Machine::by_id("epyc-9655").expect("known");
+        let found = here(Some(table), &measured(&latency, host_page)).expect("a machine");
+        let places = [2, 3].map(|place| found.latencies[place].expect("measured"));
+        assert!(
+            close(places[0], 60.0, 0.1) && close(places[1], 420.0, 0.05),
+            "{host_page:?}: {places:?}"
+        );
+        let reads = found.walk_reads.expect("base pages beside huge ones");
+        assert!(close(reads, walk_reads, 0.15), "{host_page:?}: {reads}");
+        let sets = f64::from(found.caches[2].sets) / f64::from(truth.0.caches[2].sets);
+        assert!((0.6..1.6).contains(&sets), "{host_page:?}: {sets} of the last cache");
+    }
+}
+
+#[test]
+fn memory_costs_the_same_whether_or_not_a_host_translates() {
+    // The curve of 2 MiB pages rises where the host has small ones; memory is what it was.
+    let truth = truth(1.0);
+    let [bare, guest] = [None, Some(Bytes::kib(4))].map(|host_page| {
+        let latency = curves(&truth, host_page, Bytes::mib(128));
+        let thp = latency
+            .points
+            .iter()
+            .rev()
+            .find(|point| point.kind == PageKind::Thp)
+            .expect("a point");
+        let last = thp.ns.expect("measured").median;
+        let table = Machine::by_id("epyc-9655").expect("known");
+        let found = here(Some(table), &measured(&latency, host_page)).expect("a machine");
+        (last, found.latencies[3].expect("measured"))
+    });
+    assert!(guest.0 > 1.05 * bare.0, "{bare:?} {guest:?}");
+    assert!(close(guest.1, bare.1, 0.05), "{bare:?} {guest:?}");
+}
+
+/// What a Zen 5 guest measured whose host backs it with 4 KiB pages: benches/results/here-zen5-guest.md, in which points that did not converge
+/// have no time. MiB, ns on base pages, ns on 2 MiB pages.
+const ZEN5_GUEST: [(u64, f64, f64); 19] = [
+    (2, 124.6, 79.2),
+    (3, 145.3, 148.4),
+    (4, 148.6, 149.2),
+    (6, 151.9, 149.4),
+    (8, 153.1, 150.0),
+    (12, 149.7, 149.2),
+    (16, 153.0, 149.8),
+    (24, 157.3, 152.6),
+    (32, 159.4, 156.4),
+    (48, 161.9, 159.3),
+    (64, 168.0, 159.3),
+    (96, 170.8, 161.3),
+    (128, 176.4, 161.6),
+    (192, 179.8, 0.0),
+    (256, 258.4, 183.8),
+    (384, 238.9, 185.5),
+    (512, 346.5, 231.4),
+    (768, 0.0, 234.2),
+    (1024, 355.7, 251.7),
+];
+
+/// Every second working set makes the machine, and the others are predicted.
+#[test]
+fn the_curves_of_a_guest_on_small_host_pages_are_predicted_from_half_of_their_points() {
+    let points = |is_known: bool| {
+        let half = ZEN5_GUEST
+            .iter()
+            .enumerate()
+            .filter(move |(number, _)| (number % 2 == 0) == is_known);
+        half.flat_map(|(_, &(mib, base, thp))| {
+            [
+                (PageKind::Base, Bytes::mib(mib), base),
+                (PageKind::Thp, Bytes::mib(mib), thp),
+            ]
+        })
+        .filter(|(_, _, ns)| *ns > 0.0)
+        .collect::<Vec<_>>()
+    };
+    let near = [
+        (PageKind::Thp, Bytes::kib(16), 4.0368 / GHZ),
+        (PageKind::Thp, Bytes::kib(256), 15.885 / GHZ),
+    ];
+    let latency = latency(&near.into_iter().chain(points(true)).collect::<Vec<_>>());
+    let host_page = Some(Bytes::kib(4));
+    let asked = Measured {
+        caches: vec![(Bytes::kib(48), 12), (Bytes::mib(1), 16), (Bytes::mib(32), 16)],
+        ..measured(&latency, host_page)
+    };
+    let machine = here(Machine::by_id("epyc-9655").ok(), &asked).expect("a machine");
+    let costs = Costs {
+        latencies: machine.latencies.map(|latency| latency.expect("measured")),
+        l2_tlb_hit: machine.l2_tlb_hit.unwrap_or(7.0),
+        walk: 0.0,
+        walk_reads: machine.walk_reads.expect("two page sizes"),
+        error: 0.0,
+    };
+    let off = |(kind, bytes, ns): (PageKind, Bytes, f64)| {
+        let setting = setting(kind, &machine, &asked).expect("possible");
+        let counts = count(
+            &machine,
+            &Step {
+                setting,
+                working_set: bytes.0,
+                cycles: 0.0,
+            },
+        )
+        .expect("one region");
+        let share = costs.cycles(&counts) / GHZ / ns - 1.0;
+        share.abs()
+    };
+    let off: Vec<f64> = points(false).into_iter().map(off).collect();
+    let within = off.iter().filter(|&&off| off <= 0.15).count();
+    // The curve is of a busy host: between 128M and 384M base pages rise, fall and rise again.
+    assert!(
+        within >= 14 && off.iter().all(|&off| off < 0.3),
+        "{within} of {}: {off:?}",
+        off.len()
+    );
+}
