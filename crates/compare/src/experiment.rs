@@ -305,6 +305,7 @@ impl<'a> Experiment<'a> {
                 name: named.name.clone(),
                 technique: named.description(),
                 kind: named.kind,
+                place: named.place.clone(),
                 took_effect,
                 coverage,
                 runs,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chase::counters::program::Event;
 use host::processes::status::Status;
+use model::compare::Ran;
 use model::{Cause, Unread};
 use process::tree;
 
@@ -105,6 +106,11 @@ impl<'a> Own<'a> {
     /// What its counters counted since they were last read.
     pub(super) fn counted(&mut self) -> Vec<(Event, f64)> {
         self.worker.process.counted()
+    }
+
+    /// Where it ran since that was last asked.
+    pub(super) fn ran(&mut self) -> Option<Ran> {
+        self.worker.process.ran()
     }
 
     /// Why it has no hardware counters, or what they leave out.

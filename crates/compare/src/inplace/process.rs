@@ -146,12 +146,14 @@ impl Subject for Process<'_> {
             .map(|counter| patiently(counter, arm, &output, self.stop));
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
         let counted = self.own.as_mut().map_or_else(Vec::new, Own::counted);
+        let ran = self.own.as_mut().and_then(Own::ran);
         let times = self.times()?;
         Ok(Sample {
             at: self.elapsed().as_secs_f64(),
             mark: Mark { counts, times },
             stat,
             counted,
+            ran,
         })
     }
 

@@ -155,6 +155,7 @@ impl Live<'_> {
             arm,
         );
         run.notes.extend(done.note);
+        run.ran = done.ran;
         count(&mut run, &done.process.counts);
         let is_read = self
             .asked
@@ -340,6 +341,7 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Ar
         notes: Vec::new(),
         slice: None,
         loads: Vec::new(),
+        ran: None,
     }
 }
 

@@ -55,6 +55,8 @@ impl Live<'_> {
         for _ in 0..warm_up {
             served.load(Attention::Free)?;
         }
+        // Where it ran before is no part of the loads.
+        served.process.ran();
         served.looks = Looks::default();
         let loads: Vec<Worth> = (0..loads).map(|_| served.load(attention)).collect::<Result<_, _>>()?;
         let has_worked = loads.iter().any(|load| load.contains_key(Metric::Cpu.name()));
@@ -194,6 +196,8 @@ impl<'a> Served<'a> {
     /// Stops it; a run without the worth of its loads.
     fn end(mut self, has_worked: bool) -> Result<Run, Error> {
         self.guard();
+        // A daemon is no descendant of the command that was started.
+        let ran = self.process.ran().filter(|_| !self.family.has_daemons());
         let family = &self.family;
         let still_there = || family.has_daemons();
         self.server
@@ -211,6 +215,7 @@ impl<'a> Served<'a> {
             text: look.filter(|_| is_about_code).map(|look| look.text),
             looks: self.looks,
             notes: done.note.into_iter().collect(),
+            ran,
             ..bare_run(memory, backing)
         })
     }

@@ -225,6 +225,7 @@ mod tests {
             notes: Vec::new(),
             slice: None,
             loads: Vec::new(),
+            ran: None,
         }
     }
 
