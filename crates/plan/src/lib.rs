@@ -15,6 +15,7 @@ mod java;
 mod kubernetes;
 mod limits;
 mod mounts;
+mod placement;
 mod pools;
 mod thp;
 mod windows;
@@ -100,6 +101,7 @@ pub fn plan(host: &Host<'_>, wanted: &[Wanted]) -> Result<Plan, PlanningError> {
             Want::Vm(vm) => guests::draft(&mut drafts, goal, vm),
             Want::Kubernetes(pool) => kubernetes::draft(&mut drafts, goal, pool)?,
             Want::Windows(user) => windows::draft(&mut drafts, user),
+            Want::Placement(placement) => placement::draft(&mut drafts, goal, placement)?,
         }
     }
     let plan = drafts.finish(wanted.iter().map(|wanted| wanted.goal.text.clone()).collect());
