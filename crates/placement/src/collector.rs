@@ -146,6 +146,7 @@ impl Collector {
         let cpu = self.residency.read();
         let migrations = self.moves.as_mut().and_then(|(records, moves)| {
             records.drain(&mut moves.pending);
+            moves.has_gaps |= records.lost() > 0;
             moves.take_until(until);
             (!moves.has_gaps).then_some(moves.migrations)
         });

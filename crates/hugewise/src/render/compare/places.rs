@@ -47,7 +47,10 @@ pub(super) fn sheet(compare: &Compare) -> Option<Sheet> {
          = time on run queues in % of the CPU time: medians of the {turn}s"
     ));
     if rans().all(|ran| ran.migrations.is_none()) {
-        sheet.note("moves by kind take root or kernel.perf_event_paranoid of 1 or less");
+        sheet.note(
+            "moves by kind take root or kernel.perf_event_paranoid of 1 or less, and fewer of them a second than \
+             kernel.perf_event_max_sample_rate",
+        );
     } else if kinds.is_empty() {
         sheet.note(format!("no {turn} moved"));
     }
