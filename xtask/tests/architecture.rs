@@ -17,7 +17,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
     ("placement", &["model", "stats", "host", "chase", "process"]),
     (
         "compare",
-        &["model", "stats", "host", "chase", "process", "preload-abi"],
+        &["model", "stats", "host", "chase", "process", "placement", "preload-abi"],
     ),
     ("sim", &["model"]),
     ("doctor", &["model", "host", "sim"]),

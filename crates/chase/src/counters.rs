@@ -1,6 +1,7 @@
 //! Hardware counters of this thread, where the machine has them and lets us; else the reason in words.
 
 pub mod program;
+pub mod residency;
 pub mod switches;
 
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware};

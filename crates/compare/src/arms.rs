@@ -139,6 +139,7 @@ pub(crate) fn resolve(request: &Request, program: &Program, snapshot: &Snapshot)
                 name: name.clone(),
                 technique: arm.setup.words.clone(),
                 kind,
+                place: place.as_ref().map(ToString::to_string),
                 shortage: None,
             });
             arms.live.push(Arm {

@@ -74,7 +74,7 @@ impl<'a> Comparison<'a> {
             arms,
             design,
             in_place: in_place.ok(),
-            counting: Counting::here(&snapshot.cpu),
+            counting: Counting::here(snapshot),
         })
     }
 

@@ -286,6 +286,7 @@ impl<E: Executor> Experiment<'_, E> {
                 name: named.name.clone(),
                 technique: named.description(),
                 kind: named.kind,
+                place: named.place.clone(),
                 took_effect,
                 coverage,
                 runs,

@@ -23,6 +23,7 @@ fn arm(name: &str, kind: PageKind, times: &[(u32, bool, f64)]) -> Arm {
         name,
         technique,
         kind: Some(kind),
+        place: None,
         took_effect,
         coverage,
         runs,

@@ -12,6 +12,7 @@ mod code;
 mod comparison;
 pub mod design;
 mod elf;
+mod elsewhere;
 pub mod experiment;
 pub mod flip;
 #[doc(hidden)]

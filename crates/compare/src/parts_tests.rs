@@ -16,6 +16,7 @@ fn arm(name: &str, kind: PageKind, runs: Vec<Run>) -> Arm {
         name: name.to_owned(),
         technique: String::new(),
         kind: Some(kind),
+        place: None,
         took_effect: Reading::Known(true),
         coverage: Reading::absent("made"),
         runs,

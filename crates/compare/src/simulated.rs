@@ -18,6 +18,7 @@ pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
         name: kind.to_string(),
         technique: "made".to_owned(),
         kind: Some(*kind),
+        place: None,
         shortage: None,
     };
     Spec {

@@ -70,6 +70,8 @@ pub struct Named {
     pub technique: String,
     /// The page kind that shows whether it took effect.
     pub kind: Option<PageKind>,
+    /// Where it has to run (`--place`).
+    pub place: Option<String>,
     /// Why there are fewer pages of its kind than it needs.
     pub shortage: Option<String>,
 }
@@ -140,5 +142,6 @@ pub fn bare_run(metrics: impl IntoIterator<Item = (String, f64)>, backing: Resul
         notes: Vec::new(),
         slice: None,
         loads: Vec::new(),
+        ran: None,
     }
 }

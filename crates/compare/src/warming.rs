@@ -127,6 +127,7 @@ mod tests {
             name: "base".to_owned(),
             technique: String::new(),
             kind: Some(PageKind::Base),
+            place: None,
             took_effect,
             coverage,
             runs,

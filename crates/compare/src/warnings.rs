@@ -5,7 +5,7 @@ use std::fmt;
 use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
 use model::{Bytes, Warning, counted};
 
-use crate::warming;
+use crate::{elsewhere, warming};
 
 /// The reference moved by more than this from the first third of the runs to the last: more than interleaving should
 /// have to cancel out.
@@ -43,6 +43,7 @@ pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
         warnings.extend(compare.arms.iter().filter_map(|arm| outliers(arm, metric)));
     }
     warnings.extend(busy(compare));
+    warnings.extend(elsewhere::warnings(&compare.arms, compare.design.per_start));
     warnings.extend(compare.arms.iter().filter_map(partly_covered));
     if compare.design.method == Method::Runs {
         // Slices are looked at between them.

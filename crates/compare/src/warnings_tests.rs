@@ -20,6 +20,7 @@ fn arm(name: &str, mib: &[u64]) -> Arm {
         name: name.to_owned(),
         technique: String::new(),
         kind: Some(PageKind::Thp),
+        place: None,
         took_effect,
         coverage,
         runs,

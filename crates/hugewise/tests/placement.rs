@@ -139,21 +139,92 @@ fn every_short_process_is_followed_and_its_end_is_said_to_be_unassigned() {
     );
 }
 
+/// A recording by clocks; `None` if this machine allows none.
+fn light(role: &str) -> Option<Value> {
+    let data = recorded(role, &["--light"]).expect("a recording");
+    let unknown = (&data["total"]["runs"], &data["total"]["preempted_s"]);
+    assert_eq!(unknown, (&Value::Null, &Value::Null));
+    if data["method"] != "clocks" {
+        testing::skipped(&format!("no clocks of tasks: {}", data["no_records"]));
+        return None;
+    }
+    Some(data)
+}
+
+/// No steal is in it, as in the time by records: the clocks stand still with the CPU.
 #[test]
-fn without_records_moves_are_a_lower_bound_and_the_result_says_so() {
-    let data = recorded("threads 8", &["--light"]).expect("a recording");
-    assert_eq!(
-        (&data["method"], &data["no_records"]),
-        (&"procfs".into(), &"not-wanted".into())
-    );
-    assert_eq!(
-        (&data["total"]["runs"], &data["total"]["preempted_s"]),
-        (&Value::Null, &Value::Null)
+fn clocks_have_all_time_of_64_short_threads_and_the_result_says_what_they_do_not_have() {
+    let Some(data) = light("threads 64") else { return };
+    let (own, usage) = (sum(&data["total"]["cpu_s"]), data["rusage_s"].as_f64().expect("known"));
+    assert!(own > 0.98 * usage, "{own} s of {usage} s");
+    assert_eq!(data["no_records"], "not-wanted");
+    let slices: f64 = data["slices"]["cpu_s"]
+        .as_array()
+        .expect("slices")
+        .iter()
+        .map(sum)
+        .sum();
+    assert!(
+        (slices - own).abs() < 0.01 * own,
+        "{slices} s in slices, {own} s in all"
     );
     let text = done(&["placement", "record", "--light", "--", "sleep", "0.1"]).out;
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
-    assert!(text.contains("Moves between two readings are missed"), "{text}");
+    assert!(
+        text.contains("preemptions and the waits after them are not recorded"),
+        "{text}"
+    );
+}
+
+#[test]
+fn beside_clocks_each_move_is_recorded_where_that_is_permitted_and_else_they_are_a_lower_bound() {
+    let Some([first, second]) = two_cpus() else {
+        return testing::skipped("one CPU");
+    };
+    let before = sched_getaffinity(None).expect("CPUs");
+    pin(first);
+    let data = light(&format!("moves {first} {second} 100000"));
+    sched_setaffinity(None, &before).expect("as before");
+    let Some(data) = data else { return };
+    let moves = sum(&data["total"]["migrations"]);
+    if data["all_moves"] == true {
+        assert!(
+            (moves - 100_000.0).abs() < 0.5 || data["missed"]["lost_records"] != 0,
+            "{moves}"
+        );
+    } else {
+        assert!(moves <= 100_000.0, "{moves}");
+    }
+}
+
+#[test]
+fn a_process_that_runs_is_recorded_by_clocks_too() {
+    let mut process = spinning();
+    let pid = process.id().to_string();
+    let words = [
+        "placement",
+        "record",
+        "--light",
+        "--json",
+        "--pid",
+        &pid,
+        "--for",
+        "500ms",
+    ];
+    let run = done(&words);
+    process.kill().expect("ends");
+    process.wait().expect("ends");
+    let result: Value = serde_json::from_str(&run.out).expect("JSON");
+    let data = &result["data"];
+    if data["method"] != "clocks" {
+        return testing::skipped(&format!("no clocks of tasks: {}", data["no_records"]));
+    }
+    let used = sum(&data["total"]["cpu_s"]);
+    assert!(
+        used > 0.0 && used < 1.05 * data["seconds"].as_f64().expect("known"),
+        "{used} s"
+    );
 }
 
 fn spinning() -> std::process::Child {

@@ -15,6 +15,7 @@ pub use self::metric::Metric;
 pub use self::parts::{Difference, Even, Parts};
 pub use self::why::{Because, Why};
 use crate::collapse::Refused;
+use crate::placement::Migrations;
 use crate::{Backing, Bytes, Estimate, PageKind, Reading, Unread};
 
 /// One comparison.
@@ -51,6 +52,9 @@ pub struct Arm {
     pub technique: String,
     /// The page kind that it is about; `null` where it is not about one.
     pub kind: Option<PageKind>,
+    /// Where it had to run (`--place`); absent where that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// Did it take effect?
     pub took_effect: Reading<bool>,
     /// The share of the program's memory on pages of its kind (of any large kind, for an arm without one), over all runs.
@@ -88,6 +92,20 @@ pub struct Run {
     /// Metrics of each load on a server between its start and its end, in order; `metrics` has their medians.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<BTreeMap<String, f64>>,
+    /// Where it ran; absent where that was not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran: Option<Ran>,
+}
+
+/// Where a run's threads ran, and what came of that.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ran {
+    /// CPU seconds on each CPU; those without time are left out.
+    pub cpu_s: BTreeMap<u32, f64>,
+    /// Moves from one CPU to another by kind; `null` where the kernel does not let them be recorded.
+    pub migrations: Option<Migrations>,
+    /// Seconds that threads waited on run queues, as last read: those of short threads are missing. `null` if never read.
+    pub queued_s: Option<f64>,
 }
 
 /// The flip before a slice, and the pages at its two ends.
@@ -255,6 +273,13 @@ impl Run {
                 "nothing was backed when it was looked",
             )
         })
+    }
+
+    /// The share of its CPU time on each CPU; `None` where that is not known.
+    pub fn shares(&self) -> Option<BTreeMap<u32, f64>> {
+        let cpu_s = &self.ran.as_ref()?.cpu_s;
+        let all: f64 = cpu_s.values().sum();
+        (all > 0.0).then(|| cpu_s.iter().map(|(&cpu, seconds)| (cpu, seconds / all)).collect())
     }
 
     /// The most memory that it had at once.

@@ -23,6 +23,9 @@ pub struct Recording {
     pub target: Target,
     /// How.
     pub method: Method,
+    /// Was each move recorded? With switch records always, whatever this says.
+    #[serde(default)]
+    pub all_moves: bool,
     /// Why not by switch records, where it was another method.
     pub no_records: Option<NoRecords>,
     /// `kernel.perf_event_paranoid` then; unknown of older recordings, and where it could not be read.
@@ -71,6 +74,9 @@ pub struct Target {
 pub enum Method {
     /// Every context switch, recorded by the kernel (`PERF_RECORD_SWITCH`).
     SwitchRecords,
+    /// A clock of the kernel for each CPU (`TASK_CLOCK`) gives the time of all threads together. Their moves are recorded where that is
+    /// permitted. Single threads are read from /proc at an interval.
+    Clocks,
     /// /proc/PID/task/TID/stat and schedstat, read at an interval: moves are a lower bound.
     Procfs,
 }
@@ -217,6 +223,16 @@ impl Migrations {
         ]
     }
 
+    /// Those that came since an earlier count.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = Self::default();
+        for ((kind, now), (_, before)) in self.each().into_iter().zip(earlier.each()) {
+            since.add(kind, now.saturating_sub(before));
+        }
+        since
+    }
+
     /// Counts one.
     pub fn add(&mut self, kind: Kind, count: u64) {
         let of = match kind {
@@ -287,6 +303,11 @@ impl Tally {
 }
 
 impl Recording {
+    /// Is every move counted, and not only those that readings of /proc show?
+    pub fn has_all_moves(&self) -> bool {
+        self.all_moves || self.method == Method::SwitchRecords
+    }
+
     /// CPU seconds in each second: 1 is one whole CPU.
     pub fn cpus_used(&self) -> f64 {
         ratio(self.total.cpu(), self.seconds)

@@ -15,6 +15,7 @@ fn recording(seconds: f64, cpu: f64) -> Recording {
             command: Vec::new(),
         },
         method: Method::SwitchRecords,
+        all_moves: true,
         no_records: None,
         perf_event_paranoid: None,
         seconds,

@@ -112,7 +112,7 @@ impl Ledger {
                     thread.name.clone_from(name);
                 }
             }
-            What::Lost(_) => {}
+            What::Lost(_) | What::Moved | What::Throttled => {}
         }
     }
 
@@ -211,6 +211,25 @@ impl Ledger {
         self.ran(tid, cpu, now.saturating_sub(ran).max(self.began), now);
     }
 
+    /// Likewise, of the thread alone: time and moves of all together are known better.
+    pub(crate) fn seen_apart(&mut self, tid: u32, cpu: u32, ran: u64) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            if let Some(from) = thread.last.replace(cpu).filter(|&from| from != cpu) {
+                thread.migrations.add(self.distances.kind(from, cpu), 1);
+            }
+            *thread.cpu.entry(cpu).or_default() += ran;
+        }
+    }
+
+    /// What all threads together did since the moment before: time on each CPU in seconds, and moves.
+    pub(crate) fn clocked(&mut self, cpu_s: &BTreeMap<u32, f64>, moves: u64, now: u64) {
+        let now = now.saturating_sub(self.began);
+        for (&cpu, seconds) in cpu_s {
+            self.slices.ran(cpu, now.saturating_sub((seconds * 1e9) as u64), now);
+        }
+        (0..moves).for_each(|_| self.slices.moved(now));
+    }
+
     fn thread(&mut self, pid: u32, tid: u32) -> &mut Account {
         let new = || Account::new(pid, tid, String::new(), State::Waiting { preempted: None });
         self.threads.entry(tid).or_insert_with(new)
@@ -268,10 +287,6 @@ impl Account {
     /// All its moves.
     pub(crate) fn moves(&self) -> u64 {
         self.migrations.total()
-    }
-
-    pub(crate) fn seconds(&self) -> f64 {
-        self.time() as f64 / 1e9
     }
 
     fn time(&self) -> u64 {

@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod check;
+mod collector;
 mod diff;
 mod ledger;
 mod poll;
@@ -12,6 +13,7 @@ mod recorder;
 mod slices;
 
 pub use check::check;
+pub use collector::{Collector, MOST_CPUS};
 pub use diff::{Runs, diff};
 pub use published::ibm_2006;
 pub use record::{Error, Ordered, Spec, record};

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use chase::counters::switches::now;
 use host::processes::{Limits, Stat, ThpByStart, nodes};
-use host::{CpuList, Snapshot, Source};
+use host::{CpuList, Distances, Snapshot, Source};
 use model::placement::{Cpu, End, Method, Missed, NoRecords, Recording, Target};
 use process::{Attention, Bound, Order, Output, Process, ThpSwitch, WaitError, cpu_time, tree};
 
+use crate::collector::Collector;
 use crate::ledger::Account;
 use crate::poll;
-use crate::recorder::{By, Recorder, refusal};
+use crate::recorder::{By, Given, Recorder, refusal};
 
 /// Between two looks at what descends from the program and at its waits; a look takes a twentieth of the time at most.
 const LOOK: Duration = Duration::from_millis(200);
@@ -31,7 +32,7 @@ pub struct Spec<'a> {
     pub ordered: Ordered<'a>,
     /// For at most so long.
     pub time: Option<Duration>,
-    /// Look at the threads now and then instead of recording each switch?
+    /// Read clocks now and then instead of recording each switch?
     pub light: bool,
 }
 
@@ -227,30 +228,38 @@ impl<'a> Session<'a> {
 
     fn recording(&mut self, end: End, rusage_s: Option<f64>, at: u64) -> Recording {
         let has_records = self.recorder.has_records();
-        let lost_records = match &mut self.recorder.by {
-            By::Records { switches, .. } => switches.lost(),
-            By::Looks { .. } => 0,
-        };
+        let lost_records = self.recorder.lost();
         let runs_on = |pid: u32, tid: u32| {
             let seen = poll::thread(&self.source, pid, tid).filter(|seen| has_records && seen.state == 'R');
             seen.map(|seen| seen.cpu)
         };
         let (total, threads, others, slices) = self.recorder.ledger.closed(at, runs_on);
-        let used = total.seconds();
+        let all_moves = self.recorder.has_all_moves();
+        let missed = self.missed(&total, lost_records);
+        let mut total = total.tally(has_records);
+        if let Some(clocks) = self.recorder.clocks() {
+            total.cpu_s.clone_from(&clocks.cpu_s);
+            total.migrations = clocks.migrations.unwrap_or(total.migrations);
+        }
+        let used = total.cpu();
         let (method, no_records) = match &self.recorder.by {
             By::Records { .. } => (Method::SwitchRecords, None),
+            By::Looks {
+                why, clocks: Some(_), ..
+            } => (Method::Clocks, Some(why.clone())),
             By::Looks { why, .. } => (Method::Procfs, Some(why.clone())),
         };
         Recording {
             target: self.target.clone(),
             method,
+            all_moves,
             no_records,
             perf_event_paranoid: self.snapshot.sysctls.number(PARANOID).known().copied(),
             seconds: at.saturating_sub(self.recorder.began) as f64 / 1e9,
             end,
             cpus: self.cpus(),
-            missed: self.missed(&total, lost_records),
-            total: total.tally(has_records),
+            missed,
+            total,
             threads: threads.iter().map(|thread| thread.thread(has_records)).collect(),
             others,
             memory: self.memory.clone(),
@@ -277,6 +286,8 @@ impl<'a> Session<'a> {
     fn missed(&self, total: &Account, lost_records: u64) -> Missed {
         let migrations = match &self.recorder.by {
             By::Records { .. } => None,
+            // Each was recorded.
+            By::Looks { .. } if self.recorder.has_all_moves() => None,
             By::Looks { counted, .. } => counted.map(|counted| counted.saturating_sub(total.moves())),
         };
         let online = self.source.value::<CpuList>(ONLINE, "a list of CPUs");
@@ -329,6 +340,7 @@ fn started(words: &[OsString], snapshot: &Snapshot, light: bool) -> Result<(Proc
         bound: &Bound::default(),
         events: &[],
         switches: if light { &[] } else { &cpus },
+        places: if light { &cpus } else { &[] },
         output: Output::Passed,
     };
     let mut process = Process::start(&order, Attention::Free, false).map_err(|failure| Error::NotStarted {
@@ -338,11 +350,15 @@ fn started(words: &[OsString], snapshot: &Snapshot, light: bool) -> Result<(Proc
         step: failure.step.title(),
         error: failure.error,
     })?;
-    let records = match process.switches() {
-        Some(records) => records.map_err(|error| refusal(&error, || false)),
-        None => Err(NoRecords::NotWanted),
-    };
-    let recorder = Recorder::of_started(snapshot, process.id(), records);
+    let records = process.switches();
+    let records = records.map(|records| records.map(|records| Given::Records(Box::new(records))));
+    let clocks = Collector::of(&mut process, &cpus, &Distances::of(&snapshot.topology));
+    let clocks = clocks.map(|clocks| clocks.map(|clocks| Given::Clocks(Box::new(clocks))));
+    let given = records.or(clocks);
+    let given = given.map_or(Given::Nothing(NoRecords::NotWanted), |given| {
+        given.unwrap_or_else(|error| Given::Nothing(refusal(&error, || false)))
+    });
+    let recorder = Recorder::of_started(snapshot, process.id(), given);
     Ok((process, recorder))
 }
 

@@ -4,22 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use chase::counters::switches::{Record, Switches, What, now};
+use chase::counters::switches::{Record, Recorded, Switches, What, now};
 use host::{Distances, Snapshot, Source};
-use model::placement::NoRecords;
+use model::compare::Ran;
+use model::placement::{Migrations, NoRecords};
 use process::{cpu_time, tree};
 
+use crate::collector::Collector;
 use crate::ledger::Ledger;
 use crate::poll;
 
 /// A record may come to its ring later than another of the same moment to another ring, if the CPU was taken from this machine
 /// between its clock and its ring.
-const LAG: u64 = 250_000_000;
+pub(crate) const LAG: u64 = 250_000_000;
 /// Between two drains of the rings.
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_millis(50);
 /// Between two looks at all threads, where they are all that there is.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
+/// Likewise, where clocks count the time.
+const LIGHT_LOOK: Duration = Duration::from_millis(100);
 /// Threads that start while others are attached to are found in so many passes.
 const PASSES: usize = 16;
 
@@ -44,7 +48,24 @@ pub(crate) enum By {
         last: BTreeMap<u32, Look>,
         /// Moves by the kernel's own count.
         counted: Option<u64>,
+        clocks: Option<Box<Clocks>>,
     },
+}
+
+/// Clocks of all threads together, and what they counted so far.
+pub(crate) struct Clocks {
+    collector: Box<Collector>,
+    pub(crate) cpu_s: BTreeMap<u32, f64>,
+    /// Where all moves are recorded.
+    pub(crate) migrations: Option<Migrations>,
+    is_first: bool,
+}
+
+/// What there is for it to learn from.
+pub(crate) enum Given {
+    Records(Box<Switches>),
+    Clocks(Box<Collector>),
+    Nothing(NoRecords),
 }
 
 /// A thread as it was looked at last.
@@ -54,9 +75,9 @@ pub(crate) struct Look {
 }
 
 impl Recorder {
-    /// Of a program that was just started, with its records if there are any.
-    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, records: Result<Switches, NoRecords>) -> Self {
-        let mut recorder = Self::new(snapshot, records);
+    /// Of a program that was just started.
+    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, given: Given) -> Self {
+        let mut recorder = Self::new(snapshot, given);
         let name = poll::thread(&recorder.source, pid, pid).map_or_else(String::new, |seen| seen.name);
         if matches!(recorder.by, By::Records { .. }) {
             recorder.ledger.add(pid, pid, &name);
@@ -68,35 +89,37 @@ impl Recorder {
     pub(crate) fn of_running(snapshot: &Snapshot, pid: u32, wants_records: bool) -> Self {
         let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
         let source = Source::live();
-        let attached = if wants_records {
-            attach(&source, pid, &cpus)
-                .map_err(|error| refusal(&error, || Switches::of(0, cpus.get(..1).unwrap_or_default()).is_ok()))
+        let refused = |error: io::Error| Given::Nothing(refusal(&error, || may_record_own(&cpus)));
+        let (given, threads) = if wants_records {
+            match attach(&source, pid, &cpus) {
+                Ok((switches, threads)) => (Given::Records(Box::new(switches)), threads),
+                Err(error) => (refused(error), BTreeSet::new()),
+            }
         } else {
-            Err(NoRecords::NotWanted)
+            let collector = Collector::of_running(pid, &cpus, &Distances::of(&snapshot.topology));
+            let given = collector.map_or_else(refused, |collector| Given::Clocks(Box::new(collector)));
+            (given, BTreeSet::new())
         };
-        match attached {
-            Err(why) => {
-                let mut recorder = Self::new(snapshot, Err(why));
-                recorder.look(pid, true);
-                recorder
-            }
-            Ok((switches, threads)) => {
-                let mut recorder = Self::new(snapshot, Ok(switches));
-                for (pid, tid) in threads {
-                    let name = poll::thread(&source, pid, tid).map_or_else(String::new, |seen| seen.name);
-                    recorder.ledger.add(pid, tid, &name);
-                }
-                recorder
-            }
+        let mut recorder = Self::new(snapshot, given);
+        for (pid, tid) in threads {
+            let name = poll::thread(&source, pid, tid).map_or_else(String::new, |seen| seen.name);
+            recorder.ledger.add(pid, tid, &name);
         }
+        recorder.look(pid, true);
+        recorder
     }
 
-    fn new(snapshot: &Snapshot, records: Result<Switches, NoRecords>) -> Self {
-        let (began, by) = match records {
-            Ok(switches) => {
+    fn new(snapshot: &Snapshot, given: Given) -> Self {
+        let looks = |why, clocks| By::Looks {
+            why,
+            last: BTreeMap::new(),
+            counted: None,
+            clocks,
+        };
+        let (began, by) = match given {
+            Given::Records(switches) => {
                 let (pending, period) = (Vec::new(), SHORTEST);
                 let began = switches.began();
-                let switches = Box::new(switches);
                 let by = By::Records {
                     switches,
                     pending,
@@ -104,10 +127,16 @@ impl Recorder {
                 };
                 (began, by)
             }
-            Err(why) => {
-                let (last, counted) = (BTreeMap::new(), None);
-                (now(), By::Looks { why, last, counted })
+            Given::Clocks(collector) => {
+                let clocks = Clocks {
+                    collector,
+                    cpu_s: BTreeMap::new(),
+                    migrations: None,
+                    is_first: true,
+                };
+                (now(), looks(NoRecords::NotWanted, Some(Box::new(clocks))))
             }
+            Given::Nothing(why) => (now(), looks(why, None)),
         };
         Self {
             source: Source::live(),
@@ -121,7 +150,9 @@ impl Recorder {
     pub(crate) fn used_before(&self) -> Duration {
         match &self.by {
             By::Records { switches, .. } => switches.used_before(),
-            By::Looks { .. } => Duration::ZERO,
+            By::Looks { clocks, .. } => clocks
+                .as_ref()
+                .map_or(Duration::ZERO, |clocks| clocks.collector.used_before()),
         }
     }
 
@@ -136,8 +167,46 @@ impl Recorder {
         }
         let before = cpu_time();
         self.look(pid, false);
+        let usual = if self.clocks().is_some() { LIGHT_LOOK } else { LOOK };
         // What it costs is a twentieth of one CPU at most.
-        LOOK.max((cpu_time().saturating_sub(before)) * 20)
+        usual.max((cpu_time().saturating_sub(before)) * 20)
+    }
+
+    /// Clocks of all threads together, where they count the time.
+    pub(crate) fn clocks(&self) -> Option<&Clocks> {
+        match &self.by {
+            By::Looks { clocks, .. } => clocks.as_deref(),
+            By::Records { .. } => None,
+        }
+    }
+
+    /// Is each move recorded?
+    pub(crate) fn has_all_moves(&self) -> bool {
+        self.has_records() || self.clocks().is_some_and(|clocks| clocks.migrations.is_some())
+    }
+
+    /// Records that found no room so far.
+    pub(crate) fn lost(&mut self) -> u64 {
+        match &mut self.by {
+            By::Records { switches, .. } => switches.lost(),
+            By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.collector.lost()),
+        }
+    }
+
+    /// Takes what the clocks counted, and the last moves of a program that has ended.
+    fn read_clocks(&mut self, has_ended: bool) {
+        if let By::Looks {
+            clocks: Some(clocks), ..
+        } = &mut self.by
+        {
+            let ran = match has_ended {
+                true => clocks.collector.take(),
+                false => clocks.collector.take_so_far(),
+            };
+            let moves = ran.migrations.map_or(0, |migrations| migrations.total());
+            self.ledger.clocked(&ran.cpu_s, moves, now());
+            clocks.take(&ran);
+        }
     }
 
     /// Takes all that is left.
@@ -145,6 +214,7 @@ impl Recorder {
         if self.has_records() {
             self.drain(u64::MAX);
         }
+        self.read_clocks(true);
     }
 
     fn drain(&mut self, until: u64) -> Duration {
@@ -172,7 +242,11 @@ impl Recorder {
 
     /// Reads where each thread is, and how long it ran since, or before the first look.
     fn look(&mut self, pid: u32, is_first: bool) {
-        let By::Looks { last, counted, .. } = &mut self.by else {
+        self.read_clocks(false);
+        let By::Looks {
+            last, counted, clocks, ..
+        } = &mut self.by
+        else {
             return;
         };
         let mut there = BTreeSet::new();
@@ -196,8 +270,10 @@ impl Recorder {
                 if let Some((new, old)) = migrations.zip(look.migrations) {
                     *counted = Some(counted.unwrap_or(0) + new.saturating_sub(old));
                 }
-                if ran > look.ran {
-                    self.ledger.seen(tid, seen.cpu, ran - look.ran, now());
+                match ran.saturating_sub(look.ran) {
+                    0 => {}
+                    new if clocks.is_some() => self.ledger.seen_apart(tid, seen.cpu, new),
+                    new => self.ledger.seen(tid, seen.cpu, new, now()),
                 }
                 *look = Look { ran, migrations };
                 if let Some(account) = self.ledger.of(tid) {
@@ -228,6 +304,24 @@ impl Recorder {
     }
 }
 
+impl Clocks {
+    fn take(&mut self, ran: &Ran) {
+        for (&cpu, seconds) in &ran.cpu_s {
+            *self.cpu_s.entry(cpu).or_default() += seconds;
+        }
+        // Once some are missing, those before are not all either.
+        self.migrations = match (ran.migrations, self.migrations.take(), self.is_first) {
+            (Some(new), all, is_first) if is_first || all.is_some() => {
+                let mut all = all.unwrap_or_default();
+                new.each().into_iter().for_each(|(kind, count)| all.add(kind, count));
+                Some(all)
+            }
+            _ => None,
+        };
+        self.is_first = false;
+    }
+}
+
 /// All threads of a process and of those that descend from it. Some start meanwhile: those that a recorded thread started are
 /// recorded already, and their start is among the records.
 fn attach(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<(Switches, BTreeSet<(u32, u32)>)> {
@@ -237,7 +331,7 @@ fn attach(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<(Switches, BTre
             .collect()
     };
     let number = |tid: u32| i32::try_from(tid).unwrap_or(i32::MAX);
-    let mut switches = Switches::of(number(pid), cpus)?;
+    let mut switches = Switches::of(number(pid), cpus, Recorded::Switches)?;
     let mut known = BTreeSet::from([(pid, pid)]);
     let mut records = Vec::new();
     for _ in 0..PASSES {
@@ -264,6 +358,10 @@ fn attach(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<(Switches, BTre
         }
     }
     Ok((switches, known))
+}
+
+fn may_record_own(cpus: &[u32]) -> bool {
+    Switches::of(0, cpus.get(..1).unwrap_or_default(), Recorded::Switches).is_ok()
 }
 
 /// What an error of perf_event_open means to a user, who may record own processes or not even those.

@@ -53,7 +53,7 @@ const HOSTILE: [&str; 18] = [
 ];
 
 /// Places of a goal where a name or path of the user's goes in.
-const HOLES: [&str; 12] = [
+const HOLES: [&str; 14] = [
     "jvm:heap=1g,user=HOLE",
     "jvm:heap=1g,user=jboss,group=HOLE",
     "jvm:heap=1g,service=HOLE",
@@ -66,6 +66,8 @@ const HOLES: [&str; 12] = [
     "innodb:/srv/my.cnf,service=HOLE",
     "oracle:sga=1G,user=HOLE",
     "windows:user=HOLE",
+    "placement:HOLE,cpus=0",
+    "placement:app,cpus=HOLE",
 ];
 
 #[test]

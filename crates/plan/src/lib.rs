@@ -15,6 +15,7 @@ mod java;
 mod kubernetes;
 mod limits;
 mod mounts;
+mod placement;
 mod pools;
 mod thp;
 mod windows;
@@ -110,6 +111,7 @@ fn own(drafts: &mut Drafts<'_>, Wanted { goal, needs }: &Wanted) -> Result<(), S
         Want::Vm(vm) => guests::draft(drafts, goal, vm),
         Want::Kubernetes(pool) => kubernetes::draft(drafts, pool)?,
         Want::Windows(user) => windows::draft(drafts, user),
+        Want::Placement(placement) => placement::draft(drafts, placement)?,
     }
     Ok(())
 }

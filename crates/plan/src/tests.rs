@@ -310,6 +310,36 @@ fn a_service_s_limit_of_pool_pages_is_raised_where_it_is_too_low() {
 }
 
 #[test]
+fn a_service_is_placed_by_lines_of_its_unit_on_cpus_and_nodes_that_are_there() {
+    let mut machine = small().line("/sys/devices/system/cpu/online", "0-3");
+    for cpu in 0..4 {
+        let core = format!("/sys/devices/system/cpu/cpu{cpu}/topology/core_id");
+        machine = machine.line(&core, cpu);
+    }
+    let machine = machine
+        .line("/sys/devices/system/node/node0/cpulist", "0-1")
+        .line("/sys/devices/system/node/node1/cpulist", "2-3");
+    let source = Source::from_tree("test", machine);
+    let drop_in = "/etc/systemd/system/app.service.d/60-hugewise.conf";
+    let plan = planned(&source, &[wanted("placement:app,cpus=0+2-3,memory=1", &[])]);
+    assert_eq!(
+        after(&plan, drop_in),
+        "[Service]\nCPUAffinity=0,2-3\nNUMAPolicy=bind\nNUMAMask=1\n"
+    );
+    assert_eq!(plan.applicable().count(), 1);
+    let node = planned(&source, &[wanted("placement:app,memory=1", &[])]);
+    assert!(after(&node, drop_in).contains("CPUAffinity=2-3\n"));
+    for (goal, part) in [
+        ("placement:app,cpus=999", "CPU 999 is not online"),
+        ("placement:app,memory=7", "no node 7"),
+        ("placement:app,cpus=0,by=cpuset", "version 2"),
+    ] {
+        let why = failed(&source, &[wanted(goal, &[])]);
+        assert!(why.contains(part), "{why}");
+    }
+}
+
+#[test]
 fn what_this_host_cannot_do_comes_out_as_instructions() {
     let source = Source::from_tree("test", small());
     let plan = planned(
@@ -355,6 +385,7 @@ fn every_machine_gets_a_plan_that_may_be_applied_or_a_reason() {
         "redis",
         "kubernetes:2M=16",
         "vm:1G,hypervisor=qemu",
+        "placement:app,cpus=0",
     ];
     let directory = format!("{}/../../fixtures/machines", env!("CARGO_MANIFEST_DIR"));
     for entry in std::fs::read_dir(directory).expect("machines").flatten() {

@@ -24,5 +24,5 @@ pub use ended::{Counts, Cpu, Ended};
 pub use guard::{at_end, guarded};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
-pub use spawn::{Bound, Failure, Order, Output, Step, ThpSwitch};
+pub use spawn::{Bound, Failure, Order, Output, Places, Step, ThpSwitch};
 pub use watch::{Attention, Seen, Watch, cpu_time};

@@ -19,7 +19,7 @@ use crate::ended::Ended;
 use crate::guard::{self, Place};
 use crate::handles::{self, END_TIMEOUT, Handles};
 use crate::outputs::Outputs;
-use crate::spawn::{Failure, Order, Output, Step};
+use crate::spawn::{Failure, Order, Output, Places, Step};
 use crate::syscall;
 use crate::tree;
 use crate::watch::{Attention, Seen, Watch};
@@ -44,6 +44,7 @@ pub struct Process {
     watch: Watch,
     attached: Option<Attached>,
     switches: Option<io::Result<Switches>>,
+    places: Option<Places>,
     pause: Duration,
     may_leave_servers: bool,
     /// It holds all that descends from it.
@@ -111,6 +112,7 @@ impl Process {
             watch: Watch::new(attention),
             attached: started.counters,
             switches: started.switches,
+            places: started.places,
             pause: FIRST_PERIOD,
             may_leave_servers,
             cgroup: started.cgroup,
@@ -274,6 +276,11 @@ impl Process {
     /// The records of its context switches, if they were ordered and were not taken yet, or why there are none.
     pub fn switches(&mut self) -> Option<io::Result<Switches>> {
         self.switches.take()
+    }
+
+    /// Where it runs, if that was ordered and was not taken yet.
+    pub fn places(&mut self) -> Option<Places> {
+        self.places.take()
     }
 
     /// Those that descend from it, as far as that is known, and have left its group.

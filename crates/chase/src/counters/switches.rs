@@ -20,13 +20,15 @@ const SET_OUTPUT: libc::c_ulong = 0x2405;
 const LOST: u32 = 2;
 const COMM: u32 = 3;
 const EXIT: u32 = 4;
+const THROTTLE: u32 = 5;
 const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
 const SWITCH: u32 = 14;
 /// `PERF_RECORD_MISC_*`, whose meaning depends on the record.
 const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
-/// What ends every record: process and thread, time, CPU, as asked for by the flags of [`builder`].
-const TAIL: usize = 24;
+/// What ends every record: process and thread, time, as asked for by the flags of [`builder`]. The CPU is that of the ring.
+const TAIL: usize = 16;
 
 /// One thing that a thread did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,12 +57,16 @@ pub enum What {
     },
     /// It was started.
     Fork,
+    /// It got a CPU that is not the one that it had before; of recorders of moves only.
+    Moved,
     /// It ended.
     Exit,
     /// It has this name now.
     Name(String),
     /// So many records of this CPU before this one found no room.
     Lost(u64),
+    /// Moves came faster than `kernel.perf_event_max_sample_rate`, and some that follow are not recorded.
+    Throttled,
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC, which the records carry.
@@ -74,8 +80,18 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
+/// What of a task is recorded beside its start, name and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Every switch.
+    Switches,
+    /// The first switch on each CPU that it moves to. The kernel's own part has to be permitted.
+    Moves,
+}
+
 /// The records of some tasks.
 pub struct Switches {
+    what: Recorded,
     rings: Vec<Ring>,
     /// Events of tasks that were added, which write into the rings of the first.
     others: Vec<Counter>,
@@ -95,9 +111,9 @@ impl Switches {
     ///
     /// # Errors
     /// The kernel's: not permitted, no free descriptor, or ENOMEM if this user may lock no more memory.
-    pub fn of(tid: i32, cpus: &[u32]) -> io::Result<Self> {
+    pub fn of(tid: i32, cpus: &[u32], what: Recorded) -> io::Result<Self> {
         let open = |&cpu: &u32| {
-            let (sampler, size) = mapped(|| builder(tid, cpu).build())?;
+            let (sampler, size) = mapped(what, || builder(tid, cpu, what).build())?;
             Ok(Ring { cpu, sampler, size })
         };
         let mut rings = cpus.iter().map(open).collect::<io::Result<Vec<_>>>()?;
@@ -105,6 +121,7 @@ impl Switches {
             ring.sampler.enable()?;
         }
         Ok(Self {
+            what,
             rings,
             others: Vec::new(),
             began: now(),
@@ -119,7 +136,7 @@ impl Switches {
     /// As of [`Switches::of`]; a task that has ended is no error.
     pub fn add(&mut self, tid: i32) -> io::Result<()> {
         for ring in &self.rings {
-            let mut counter = match builder(tid, ring.cpu).build() {
+            let mut counter = match builder(tid, ring.cpu, self.what).build() {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
                 counter => counter?,
             };
@@ -153,7 +170,7 @@ impl Switches {
             let mut bytes = 0;
             while let Some(record) = ring.sampler.next_record() {
                 bytes += record.len() + 8;
-                records.extend(parse(record.ty(), record.misc(), &record.to_contiguous()));
+                records.extend(parse(record.ty(), record.misc(), &record.to_contiguous(), ring.cpu));
             }
             fullest = fullest.max(bytes as f64 / ring.size.min(RINGS[1]) as f64);
         }
@@ -179,27 +196,38 @@ impl Record {
     }
 }
 
-/// An event that counts nothing and records on one CPU. The flags order what ends each record.
-fn builder(tid: i32, cpu: u32) -> Builder<'static> {
-    let mut builder = Builder::new(Software::DUMMY);
+/// An event that records on one CPU. The flags order what ends each record.
+fn builder(tid: i32, cpu: u32, what: Recorded) -> Builder<'static> {
+    let mut builder = match what {
+        // It counts nothing.
+        Recorded::Switches => Builder::new(Software::DUMMY),
+        Recorded::Moves => Builder::new(Software::CPU_MIGRATIONS),
+    };
+    match what {
+        Recorded::Switches => builder.context_switch(true),
+        Recorded::Moves => builder.sample_period(1).include_kernel(),
+    };
     builder
         .observe_pid(tid)
         .one_cpu(cpu as usize)
         .inherit(true)
-        .context_switch(true)
         .task(true)
         .comm(true)
         .sample_id_all(true)
-        .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CPU)
+        .sample(SampleFlag::TID | SampleFlag::TIME)
         .read_format(ReadFormat::LOST)
         .clockid(Clock::MONOTONIC);
     builder
 }
 
-/// With the largest ring that this user may have, and its size.
-fn mapped(open: impl Fn() -> io::Result<Counter>) -> io::Result<(Sampler, usize)> {
+/// With the largest ring that this user may have, and its size. Moves are few.
+fn mapped(what: Recorded, open: impl Fn() -> io::Result<Counter>) -> io::Result<(Sampler, usize)> {
     let mut refused = io::Error::from_raw_os_error(libc::ENOMEM);
-    for size in RINGS {
+    let sizes = match what {
+        Recorded::Switches => &RINGS[..],
+        Recorded::Moves => &RINGS[2..],
+    };
+    for &size in sizes {
         match open()?.sampled(size) {
             Ok(sampler) => return Ok((sampler, size)),
             Err(error) => refused = error,
@@ -212,8 +240,8 @@ fn mapped(open: impl Fn() -> io::Result<Counter>) -> io::Result<(Sampler, usize)
     })
 }
 
-/// A record without its header; `None` of a kind that was not asked for, or that is too short.
-fn parse(kind: u32, misc: u16, bytes: &[u8]) -> Option<Record> {
+/// A record of a CPU without its header; `None` of a kind that was not asked for, or that is too short.
+fn parse(kind: u32, misc: u16, bytes: &[u8], cpu: u32) -> Option<Record> {
     let body = bytes.len().checked_sub(TAIL)?;
     let tail = |at| word(bytes, body + at);
     let what = match kind {
@@ -221,6 +249,8 @@ fn parse(kind: u32, misc: u16, bytes: &[u8]) -> Option<Record> {
         SWITCH => What::Out {
             preempted: misc & SWITCH_OUT_PREEMPT != 0,
         },
+        SAMPLE => What::Moved,
+        THROTTLE => What::Throttled,
         FORK => What::Fork,
         EXIT => What::Exit,
         COMM => What::Name(text(bytes.get(8..body)?)),
@@ -234,7 +264,7 @@ fn parse(kind: u32, misc: u16, bytes: &[u8]) -> Option<Record> {
     };
     Some(Record {
         at: double(bytes, body + 8)?,
-        cpu: tail(16)?,
+        cpu,
         pid,
         tid,
         what,

@@ -228,6 +228,7 @@ impl<S: Subject> InPlace<'_, S> {
         }
         run.looks = Looks { count: 2, seconds };
         live::count(&mut run, &passed.last.counted);
+        run.ran.clone_from(&passed.last.ran);
         run.notes.extend(slice::notes(&flip, &passed));
         let [large_before, large_after] = ends;
         run.slice = Some(Slice {

@@ -127,6 +127,7 @@ fn arms(names: &[String]) -> Result<Vec<(To, Named)>, Error> {
             name: name.clone(),
             technique: to.technique().to_owned(),
             kind: Some(kind),
+            place: None,
             shortage: None,
         };
         Ok((to, named))

@@ -148,12 +148,15 @@ impl Subject for Process<'_> {
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
         let counted = self.own.as_mut();
         let counted = counted.map_or_else(Vec::new, |own| own.worker.process.counted());
+        let own = self.own.as_mut();
+        let ran = own.and_then(|own| own.worker.process.ran());
         let times = self.times()?;
         Ok(Sample {
             at: self.elapsed().as_secs_f64(),
             mark: Mark { counts, times },
             stat,
             counted,
+            ran,
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chase::counters::program::Event;
 use host::processes::Stat;
-use model::compare::{Flip, Metric};
+use model::compare::{Flip, Metric, Ran};
 use model::{Backing, PageKind, Unread, counted};
 
 use super::{Length, Whose};
@@ -24,6 +24,8 @@ pub struct Sample {
     pub stat: Option<Stat>,
     /// What was counted of the program since the sample before; empty if it is not counted.
     pub counted: Vec<(Event, f64)>,
+    /// Where it ran since the sample before, if that is counted.
+    pub ran: Option<Ran>,
 }
 
 /// A slice that has passed.
@@ -170,6 +172,7 @@ mod tests {
             },
             stat: None,
             counted: Vec::new(),
+            ran: None,
         }
     }
 

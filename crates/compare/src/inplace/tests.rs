@@ -108,6 +108,7 @@ impl Subject for Made {
             },
             stat: None,
             counted: vec![(Event::Instructions, (self.cpu - counted) as f64)],
+            ran: None,
         })
     }
 

@@ -3,7 +3,10 @@
 use chase::counters::NOT_BACKED;
 use chase::counters::program::{Countable, Event};
 use host::snapshot::Cpu;
+use host::{Distances, Snapshot};
 use model::compare::Metric;
+use placement::{Collector, MOST_CPUS};
+use process::Process;
 
 /// Intel's DTLB_LOAD_MISSES.WALK_ACTIVE (before Skylake WALK_DURATION) by family-6 model, in perf's raw form, from the event
 /// lists that Intel publishes (github.com/intel/perfmon). Hybrid CPUs are left out: their two kinds of cores differ.
@@ -28,12 +31,16 @@ pub struct Counting {
     events: Vec<Countable>,
     /// What is not, and why.
     not: Vec<(Metric, String)>,
+    /// The CPUs on which the time of a program is counted.
+    cpus: Vec<u32>,
+    distances: Distances,
 }
 
 impl Counting {
     /// Tries every event.
-    pub fn here(cpu: &Cpu) -> Self {
-        let walks = walk_cycles(cpu)
+    pub fn here(snapshot: &Snapshot) -> Self {
+        let cpus = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu);
+        let walks = walk_cycles(&snapshot.cpu)
             .map(Event::WalkCycles)
             .ok_or_else(|| "no event for the cycles of page walks is known for this CPU".to_owned());
         let wanted = [
@@ -42,7 +49,13 @@ impl Counting {
             (Metric::DtlbMisses, Ok(Event::DtlbMisses)),
             (Metric::WalkCycles, walks),
         ];
-        Self::of(wanted, Countable::probe)
+        Self {
+            cpus: Some(cpus.collect())
+                .filter(|cpus: &Vec<u32>| cpus.len() <= MOST_CPUS)
+                .unwrap_or_default(),
+            distances: Distances::of(&snapshot.topology),
+            ..Self::of(wanted, Countable::probe)
+        }
     }
 
     fn of(
@@ -92,6 +105,16 @@ impl Counting {
     /// What a program opens counters for.
     pub(super) fn events(&self) -> &[Countable] {
         &self.events
+    }
+
+    /// The CPUs on which a program opens clocks; none on a machine with too many.
+    pub(super) fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// What collects where a program runs, if it opened its clocks.
+    pub(super) fn collector(&self, process: &mut Process) -> Option<Collector> {
+        Collector::of(process, &self.cpus, &self.distances)?.ok()
     }
 }
 

@@ -143,6 +143,7 @@ impl Live<'_> {
             arm,
         );
         run.notes.extend(done.note);
+        run.ran = done.ran;
         count(&mut run, &done.process.counts);
         let is_read = self
             .asked

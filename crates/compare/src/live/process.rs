@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ::process::{Attention, Bound, Failure, Order, Output, Step, ThpSwitch, WaitError};
 use model::Bytes;
+use model::compare::Ran;
+use placement::Collector;
 
 use super::counted::Counting;
 use super::family::MARK;
@@ -25,6 +27,7 @@ pub(crate) struct Process {
     process: ::process::Process,
     squeeze: Option<Squeeze>,
     armed: Option<Armed>,
+    collector: Option<Collector>,
 }
 
 /// A process that has ended.
@@ -34,6 +37,8 @@ pub(super) struct Done {
     pub(super) note: Option<String>,
     /// CPU time of this process that went into collapsing its pages.
     pub(super) collapsing: Duration,
+    /// Where it ran since that was last taken.
+    pub(super) ran: Option<Ran>,
 }
 
 impl Process {
@@ -53,11 +58,13 @@ impl Process {
             bound: &arm.bound,
             events: counting.events(),
             switches: &[],
+            places: counting.cpus(),
             output: Output::Kept,
         };
         let process = ::process::Process::start(&order, attention, false);
-        let process = process.map_err(|failure| not_started(arm, &order, failure))?;
+        let mut process = process.map_err(|failure| not_started(arm, &order, failure))?;
         Ok(Self {
+            collector: counting.collector(&mut process),
             arm: arm.name.clone(),
             squeeze: arm.setup.collapse.map(|what| Squeeze::new(what, process.pid())),
             process,
@@ -92,6 +99,7 @@ impl Process {
             bound: &Bound::default(),
             events: &[],
             switches: &[],
+            places: &[],
             output: Output::Kept,
         };
         let process = ::process::Process::start(&order, UNKNOWN, true);
@@ -100,13 +108,22 @@ impl Process {
             process: process.map_err(|failure| not_started(arm, &order, failure))?,
             squeeze: None,
             armed: None,
+            collector: None,
         })
     }
 
     /// Waits until it ends, or for the given time; returns whether it has ended.
     pub(crate) fn wait(&mut self, at_most: Option<Duration>, stop: &dyn Fn() -> bool) -> Result<bool, Error> {
-        let Self { process, squeeze, .. } = self;
-        let waited = process.wait(at_most, stop, &mut || squeeze.iter_mut().for_each(Squeeze::tick));
+        let Self {
+            process,
+            squeeze,
+            collector,
+            ..
+        } = self;
+        let waited = process.wait(at_most, stop, &mut || {
+            squeeze.iter_mut().for_each(Squeeze::tick);
+            collector.iter_mut().for_each(Collector::look);
+        });
         waited.map_err(|error| self.not_waited(error))
     }
 
@@ -156,7 +173,10 @@ impl Process {
             process,
             squeeze,
             armed,
+            mut collector,
         } = self;
+        // The first thread of a program that has ended can be read until it is reaped.
+        collector.iter_mut().for_each(Collector::look_now);
         let process = process.end().map_err(|error| Error::Setup {
             arm,
             what: "its accounts".to_owned(),
@@ -165,8 +185,15 @@ impl Process {
         Ok(Done {
             note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
             collapsing: squeeze.as_ref().map_or(Duration::ZERO, Squeeze::took),
+            ran: collector.as_mut().map(Collector::take),
             process,
         })
+    }
+
+    /// Where it ran since that was last taken, or from its start.
+    pub(crate) fn ran(&mut self) -> Option<Ran> {
+        self.collector.iter_mut().for_each(Collector::look_now);
+        self.collector.as_mut().map(Collector::take)
     }
 
     /// What was done to it between slices, in words.

@@ -56,6 +56,8 @@ impl Live<'_> {
         for _ in 0..warm_up {
             served.load(Attention::Free)?;
         }
+        // Where it ran before is no part of the loads.
+        served.process.ran();
         served.looks = Looks::default();
         let loads: Vec<Worth> = (0..loads).map(|_| served.load(attention)).collect::<Result<_, _>>()?;
         let has_worked = loads.iter().any(|load| load.contains_key(Metric::Cpu.name()));
@@ -187,6 +189,8 @@ impl<'a> Served<'a> {
     fn end(mut self, has_worked: bool) -> Result<Run, Error> {
         self.guard();
         self.server.check(self.arm, self.live.stop)?;
+        // A daemon is no descendant of the command that was started.
+        let ran = self.process.ran().filter(|_| !self.family.has_daemons());
         let family = &self.family;
         let still_there = || family.has_daemons();
         self.server
@@ -204,6 +208,7 @@ impl<'a> Served<'a> {
             text: look.filter(|_| is_about_code).map(|look| look.text),
             looks: self.looks,
             notes: done.note.into_iter().collect(),
+            ran,
             ..bare_run(memory, backing)
         })
     }

@@ -62,6 +62,7 @@ impl Alive {
         let before = asleep(self)?;
         // What was counted before this slice is no part of it.
         self.0.process.counted();
+        self.0.process.ran();
         halt::go_on(&self.0.source, self.0.id());
         let began = Instant::now();
         let from = before.map_or_else(|| self.mark(&plan.threads, stop), Ok)?;
@@ -145,6 +146,7 @@ impl Alive {
             text: (self.0.arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
             looks: seen.looks,
             notes: ended.into_iter().collect(),
+            ran: self.0.process.ran(),
             ..experiment::bare_run(metrics.chain(score.rates), seen.backing)
         };
         live::count(&mut run, &self.0.process.counted());

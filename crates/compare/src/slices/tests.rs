@@ -39,7 +39,7 @@ fn slices(folder: &Path, line: &str) -> Slices<'static> {
     Slices::new(
         arms(folder, line),
         vec![metric.parse().expect("a metric")],
-        Counting::here(&host::Snapshot::take(&host::Source::live()).cpu),
+        Counting::here(&host::Snapshot::take(&host::Source::live())),
         plan,
         &|| false,
     )
@@ -124,6 +124,7 @@ fn spec() -> Spec {
         name: name.to_owned(),
         technique: String::new(),
         kind: None,
+        place: None,
         shortage: None,
     };
     let wanted = Wanted {

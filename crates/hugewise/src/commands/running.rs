@@ -99,6 +99,7 @@ fn targets(source: &Source, want: &Want) -> Vec<Target> {
         }),
         Want::Vm(goal) => found(&goal.name, &|target| target.vm.is_some()),
         Want::Redis => found("redis", &|_| true),
+        Want::Placement(goal) => found(&goal.service, &|target| unit(target).as_ref() == Some(&goal.service)),
         Want::Pool(_) | Want::Thp(_) | Want::Oracle(_) | Want::Kubernetes(_) | Want::Windows(_) => Vec::new(),
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod events;
 pub(super) mod gains;
 mod inplace;
 mod parts;
+mod places;
 mod runs;
 mod why;
 
@@ -43,6 +44,7 @@ impl Show for Compare {
             .chain([techniques(self)])
             .chain(inplace::flips(self))
             .chain([accounts(self)])
+            .chain(places::sheet(self))
             .chain(counters(self))
             .collect()
     }
@@ -365,7 +367,7 @@ fn values<'a>(arm: &'a Arm, run: &'a Run) -> impl Iterator<Item = Value<'a>> {
     let coverage = run.coverage(arm.kind).ok().map(|share| ("coverage".to_owned(), share));
     let backing = run.backing.known().into_iter().flat_map(Backing::iter);
     let backing = backing.map(|(kind, bytes)| (format!("backing-{kind}"), bytes.0 as f64));
-    let values = metrics.chain(coverage).chain(backing);
+    let values = metrics.chain(coverage).chain(backing).chain(places::values(run));
     values.map(move |(name, value)| (arm, run, name, value))
 }
 

@@ -29,6 +29,7 @@ fn run(turn: u32, again: bool, wall: f64, kind: PageKind) -> Run {
         notes: Vec::new(),
         slice: None,
         loads: Vec::new(),
+        ran: None,
     }
 }
 
@@ -37,6 +38,7 @@ fn arm(name: &str, kind: PageKind, runs: Vec<Run>) -> Arm {
         name: name.to_owned(),
         technique: "made up".to_owned(),
         kind: Some(kind),
+        place: None,
         took_effect: Reading::Known(true),
         coverage: Reading::Known(Estimate {
             median: 0.981,

@@ -82,6 +82,8 @@ pub enum FixWith {
     Start,
     /// The `[Service]` section of the unit.
     Systemd,
+    /// `hugewise plan`, whose plan `hugewise apply` carries out: it writes that section, and `hugewise undo` takes it back.
+    Plan,
     /// The file of the cpuset.
     Cpuset,
     /// `<cputune>` of the libvirt domain.

@@ -24,6 +24,7 @@ fn recording(memory: &[(u32, u64)]) -> Recording {
             command: Vec::new(),
         },
         method: Method::SwitchRecords,
+        all_moves: true,
         no_records: None,
         perf_event_paranoid: None,
         seconds: 4.0,

@@ -33,15 +33,26 @@ pub(super) fn of_thread(process: &Proc, thread: &Thread, cpu: u32) -> Vec<Fix> {
 /// All threads of a process: now, and at its next start.
 pub(super) fn of_process(process: &Proc, cpus: &[u32]) -> Vec<Fix> {
     let now = fix(FixWith::Shell, format!("taskset -acp {} {}", list(cpus), process.pid));
-    let unit = process
-        .unit
-        .as_ref()
-        .map(|_| fix(FixWith::Systemd, format!("CPUAffinity={}", list(cpus))));
-    let start = fix(
-        FixWith::Start,
-        format!("numactl --physcpubind={} {}", list(cpus), program(process)),
-    );
-    [now].into_iter().chain([unit.unwrap_or(start)]).collect()
+    let next = match &process.unit {
+        Some(unit) => vec![
+            fix(FixWith::Systemd, format!("CPUAffinity={}", list(cpus))),
+            plan(unit, &format!("cpus={}", list(cpus).to_string().replace(',', "+"))),
+        ],
+        None => vec![fix(
+            FixWith::Start,
+            format!("numactl --physcpubind={} {}", list(cpus), program(process)),
+        )],
+    };
+    [now].into_iter().chain(next).collect()
+}
+
+/// The same line of the unit, written by hugewise.
+fn plan(unit: &str, placement: &str) -> Fix {
+    let unit = unit.strip_suffix(".service").unwrap_or(unit);
+    fix(
+        FixWith::Plan,
+        format!("hugewise plan --for placement:{unit},{placement}"),
+    )
 }
 
 /// Each vCPU to one CPU.
@@ -61,13 +72,16 @@ pub(super) fn of_vcpus(process: &Proc, cpus: &[u32]) -> Vec<Fix> {
 pub(super) fn of_memory(process: &Proc, home: u32, away: u32) -> Vec<Fix> {
     let now = fix(FixWith::Shell, format!("migratepages {} {away} {home}", process.pid));
     let next = match &process.unit {
-        Some(_) => fix(FixWith::Systemd, format!("NUMAPolicy=bind\nNUMAMask={home}")),
-        None => fix(
+        Some(unit) => vec![
+            fix(FixWith::Systemd, format!("NUMAPolicy=bind\nNUMAMask={home}")),
+            plan(unit, &format!("memory={home}")),
+        ],
+        None => vec![fix(
             FixWith::Start,
             format!("numactl --cpunodebind={home} --membind={home} {}", program(process)),
-        ),
+        )],
     };
-    vec![now, next]
+    [now].into_iter().chain(next).collect()
 }
 
 /// What the group gets anyway.

@@ -4,15 +4,17 @@ use model::Bytes;
 
 use super::words::Words;
 use super::{
-    DatabaseGoal, GoalError, Hypervisor, JvmGoal, JvmPages, OracleGoal, PoolGoal, ThpGoal, VmGoal, Want, names,
+    DatabaseGoal, GoalError, Hypervisor, JvmGoal, JvmPages, OracleGoal, PlacedBy, PlacementGoal, PoolGoal, ThpGoal,
+    VmGoal, Want, names,
 };
 
 const KINDS: &str = "pool:2M=16, thp=madvise, jvm:heap=3.5g,user=NAME, postgres:FILE, innodb:FILE, oracle:sga=24G, redis, \
-                     vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, or a FILE.toml";
+                     vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, placement:SERVICE,cpus=0-3, or a FILE.toml";
 const ACCOUNT: &str = "a name of letters, digits and _ . - that begins with a letter";
 const SERVICE: &str = "the name of a systemd service";
 const PATH: &str = "an absolute path of letters, digits and / . _ + @ - without `..`";
 const PAGE: &str = "a page size such as 2M or 1G";
+const CPUS: &str = "CPUs such as 0-3 or 0+2+8-11";
 const SIZE: &str = "a size with a unit, such as 6g";
 
 /// What the words want.
@@ -28,6 +30,7 @@ pub(super) fn want(words: &mut Words) -> Result<Want, GoalError> {
         "vm" => Want::Vm(vm(words)?),
         "kubernetes" => Want::Kubernetes(pool(words)?),
         "windows" => Want::Windows(needed(words, "user", names::account, ACCOUNT)?),
+        "placement" => Want::Placement(placement(words)?),
         kind => return Err(words.fail("", kind, KINDS)),
     })
 }
@@ -44,6 +47,7 @@ pub(super) fn keys(want: &Want) -> &'static str {
         Want::Redis => "no keys",
         Want::Vm(_) => "memory, pages, hypervisor, node, count, name",
         Want::Windows(_) => "user",
+        Want::Placement(_) => "service, cpus, memory, by",
     }
 }
 
@@ -166,6 +170,19 @@ fn database(words: &mut Words, user: &str, service: &str) -> Result<DatabaseGoal
             _ => words.checked("buffer-pool", names::size, SIZE)?,
         },
     })
+}
+
+fn placement(words: &mut Words) -> Result<PlacementGoal, GoalError> {
+    let goal = PlacementGoal {
+        service: needed(words, "service", names::service, SERVICE)?,
+        cpus: words.checked("cpus", names::cpus, CPUS)?,
+        memory: words.checked("memory", names::node, "the number of a node")?,
+        by: words.typed("by", "affinity or cpuset")?.unwrap_or(PlacedBy::Affinity),
+    };
+    match (&goal.cpus, goal.memory) {
+        (None, None) => Err(words.fail("cpus", "", CPUS)),
+        _ => Ok(goal),
+    }
 }
 
 fn oracle(words: &mut Words) -> Result<OracleGoal, GoalError> {

@@ -9,6 +9,7 @@ mod tests;
 
 use std::str::FromStr;
 
+use host::CpuList;
 use model::Bytes;
 
 use words::Words;
@@ -45,6 +46,30 @@ pub enum Want {
     Kubernetes(PoolGoal),
     /// A user on Windows.
     Windows(String),
+    /// Where a service runs.
+    Placement(PlacementGoal),
+}
+
+/// `placement:nginx,cpus=0-3+8-11,memory=0,by=affinity`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacementGoal {
+    /// The unit it runs as.
+    pub service: String,
+    /// The CPUs that it may use; without, all of the node of its memory.
+    pub cpus: Option<CpuList>,
+    /// The node that its memory comes from; without, the kernel's choice.
+    pub memory: Option<u32>,
+    /// How it is kept there.
+    pub by: PlacedBy,
+}
+
+/// What keeps a service on its CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacedBy {
+    /// The affinity that its processes start with, and may change.
+    Affinity,
+    /// A cpuset that none of its processes can leave.
+    Cpuset,
 }
 
 /// `pool:2M=16,1G=4,node=0,group=kvm,mount=/dev/hugepages1G`
@@ -243,6 +268,7 @@ impl Goal {
             "postgres" | "innodb" | "mysql" => "file",
             "vm" => "memory",
             "thp" => "enabled",
+            "placement" => "service",
             _ => "",
         };
         if !first.is_empty() {
@@ -268,6 +294,18 @@ impl FromStr for JvmKind {
             "sun" => Ok(Self::Sun),
             "jrockit" => Ok(Self::JRockit),
             "ibm" => Ok(Self::Ibm),
+            _ => Err(()),
+        }
+    }
+}
+
+impl FromStr for PlacedBy {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "affinity" => Ok(Self::Affinity),
+            "cpuset" => Ok(Self::Cpuset),
             _ => Err(()),
         }
     }

@@ -1,5 +1,6 @@
 //! Which names a goal may hold: what goes into files and scripts is checked here, letter by letter.
 
+use host::CpuList;
 use model::Bytes;
 
 /// A user or group, as useradd takes it.
@@ -49,6 +50,13 @@ pub(super) fn pages(text: &str) -> Option<u64> {
 /// A node number; kernels have at most 1024.
 pub(super) fn node(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&node| node < 1024)
+}
+
+/// CPUs as the kernel lists them, with `+` instead of commas, which end a word.
+pub(super) fn cpus(text: &str) -> Option<CpuList> {
+    let known = text.chars().all(|c| c.is_ascii_digit() || "+-".contains(c));
+    let list: CpuList = text.replace('+', ",").parse().ok().filter(|_| known)?;
+    (!list.is_empty()).then_some(list)
 }
 
 fn plain(text: &str, longest: usize, others: &str) -> Option<String> {

@@ -26,6 +26,7 @@ fn goals_are_read_as_typed_and_told_as_typed() {
         "vm:64G,pages=1G",
         "redis",
         "windows:user=Oracle_1",
+        "placement:nginx,cpus=0-3+8,memory=0,by=cpuset",
     ] {
         assert_eq!(goal(text).text, text);
     }
@@ -57,6 +58,10 @@ fn what_is_wrong_is_named_with_its_key() {
         ("pool", &["page size and a number of pages"][..]),
         ("pool:2M=many", &["2M", "`many`", "such as 16"]),
         ("pool:2M=16,node=x", &["node", "`x`"]),
+        ("placement:nginx", &["cpus", "0+2+8-11"]),
+        ("placement:nginx,cpus=3-1", &["cpus", "`3-1`"]),
+        ("placement:nginx,cpus=0,2", &["2", "KEY=VALUE"]),
+        ("placement:nginx,cpus=0,by=hand", &["by", "affinity or cpuset"]),
         ("pool:2M=16,2M=17", &["2M", "once"]),
         ("pool:2M=16,color=red", &["color", "SIZE=PAGES, node"]),
         ("jvm:user=jboss", &["heap", "6g"]),

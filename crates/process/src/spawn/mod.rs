@@ -12,7 +12,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use chase::counters::program::{Attached, Countable, Held};
-use chase::counters::switches::Switches;
+use chase::counters::residency::Residency;
+use chase::counters::switches::{Recorded, Switches};
 use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 
@@ -65,6 +66,8 @@ pub struct Order<'a> {
     pub events: &'a [Countable],
     /// The CPUs on which its context switches are recorded; empty for no recording.
     pub switches: &'a [u32],
+    /// The CPUs on which its time is counted and its moves are recorded; empty for neither.
+    pub places: &'a [u32],
     /// Where its output goes.
     pub output: Output,
 }
@@ -87,6 +90,7 @@ impl<'a> Order<'a> {
             bound: &ANYWHERE,
             events: &[],
             switches: &[],
+            places: &[],
             output: Output::Kept,
         }
     }
@@ -114,8 +118,18 @@ pub(crate) struct Started {
     pub(crate) counters: Option<Attached>,
     /// Its context switches from here on, if they were to be recorded, or why they are not.
     pub(crate) switches: Option<io::Result<Switches>>,
+    /// Where it runs, if that was to be counted.
+    pub(crate) places: Option<Places>,
     /// What it was started in, if it was to be and could be.
     pub(crate) cgroup: Option<Cgroup>,
+}
+
+/// Where a program runs from its first instruction on: its time on each CPU, and its moves, or why they are not known.
+pub struct Places {
+    /// Its time.
+    pub residency: io::Result<Residency>,
+    /// Its moves.
+    pub moves: io::Result<Switches>,
 }
 
 /// A step that failed, and why.
@@ -180,6 +194,7 @@ impl Step {
 struct Left {
     counters: Option<Attached>,
     switches: Option<io::Result<Switches>>,
+    places: Option<Places>,
     began: Option<Instant>,
     failure: Option<Failure>,
 }
@@ -230,6 +245,7 @@ impl Order<'_> {
             place,
             counters: left.counters,
             switches: left.switches,
+            places: left.places,
             cgroup,
         })
     }
@@ -249,7 +265,12 @@ impl Order<'_> {
         }
         // Opened in the table of files that both have, before the child has its own.
         left.counters = Attached::to(0, self.events).ok();
-        left.switches = (!self.switches.is_empty()).then(|| Switches::of(0, self.switches));
+        let switches = || Switches::of(0, self.switches, Recorded::Switches);
+        left.switches = (!self.switches.is_empty()).then(switches);
+        left.places = (!self.places.is_empty()).then(|| Places {
+            residency: Residency::from_exec(self.places),
+            moves: Switches::of(0, self.places, Recorded::Moves),
+        });
         take_files(files).map_err(|error| Step::Files.failed(error))
     }
 }

@@ -69,7 +69,10 @@ pub struct Record {
     /// Record for at most this long, such as 10s [default: until the program ends]
     #[arg(long = "for", value_name = "TIME", value_parser = crate::cli::meaning::duration)]
     pub time: Option<Duration>,
-    /// Read /proc 100 times a second instead of recording every context switch
+    /// Read clocks of each CPU now and then instead of recording every context switch
+    ///
+    /// For programs that switch often. The kernel counts the time on each CPU, and misses none. It records moves alone, as root or at
+    /// kernel.perf_event_paranoid of 1 or less. Runs, preemptions and waits are not known; times of single threads come from /proc.
     #[arg(long)]
     pub light: bool,
     /// Start this program and record it until it ends

@@ -32,7 +32,9 @@ pub(super) fn needs(
         }
         Want::Postgres(database) => of_postgres(database, source, default, warnings),
         Want::Innodb(database) => of_innodb(database, source, default),
-        Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Kubernetes(_) | Want::Windows(_) => Ok(Vec::new()),
+        Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Kubernetes(_) | Want::Windows(_) | Want::Placement(_) => {
+            Ok(Vec::new())
+        }
     }
 }
 

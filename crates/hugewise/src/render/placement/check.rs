@@ -129,6 +129,7 @@ fn place(with: FixWith) -> &'static str {
         FixWith::Shell => "shell, now",
         FixWith::Start => "at its start",
         FixWith::Systemd => "[Service]",
+        FixWith::Plan => "hugewise plan",
         FixWith::Cpuset => "cpuset",
         FixWith::Libvirt => "<cputune>",
         FixWith::Vmx => "VMX file",

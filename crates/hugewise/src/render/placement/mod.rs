@@ -65,11 +65,7 @@ impl Show for Recording {
 fn headline(recording: &Recording) -> String {
     let total = &recording.total;
     let migrations = total.migrations.total();
-    let least = if recording.method == Method::Procfs {
-        "at least "
-    } else {
-        ""
-    };
+    let least = if recording.has_all_moves() { "" } else { "at least " };
     let locality = recording.locality().map_or_else(String::new, |locality| {
         format!(
             " By the nodes of its pages and of its CPU time, {} % of its accesses would be local.",
@@ -116,18 +112,30 @@ fn method(recording: &Recording) -> String {
             counted(missed.lost_records as usize, "record"),
             missed.unpaired
         ),
-        Method::Procfs => {
-            let unseen = match missed.migrations {
-                Some(count) => format!("by the kernel's own count {} more", counted(count as usize, "move")),
-                None => "how many more is not known".to_owned(),
-            };
-            format!(
-                "Method: /proc/PID/task/TID, read up to 100 times a second ({}). Moves between two readings are missed: {unseen}. Threads \
-                 that lived between two readings are missing. {own}",
-                why(recording)
-            )
-        }
+        Method::Clocks => format!(
+            "Method: a clock of the kernel for each CPU (TASK_CLOCK, --light), which misses no time. {} Runs, preemptions and the waits after \
+             them are not recorded. Single threads are from /proc, up to 10 times a second, so that shorter ones are missing. {own}",
+            if recording.all_moves {
+                "Each move was recorded.".to_owned()
+            } else {
+                unseen(recording)
+            }
+        ),
+        Method::Procfs => format!(
+            "Method: /proc/PID/task/TID, read up to 100 times a second ({}). {} Threads that lived between two readings are missing. {own}",
+            why(recording),
+            unseen(recording)
+        ),
     }
+}
+
+/// Moves that readings of /proc do not show.
+fn unseen(recording: &Recording) -> String {
+    let unseen = match recording.missed.migrations {
+        Some(count) => format!("by the kernel's own count {} more", counted(count as usize, "move")),
+        None => "how many more is not known".to_owned(),
+    };
+    format!("Moves between two readings are missed: {unseen}.")
 }
 
 /// What recording took: by /proc that is all of it, with records the kernel adds some of the program's own time.
@@ -269,6 +277,7 @@ fn shares(recording: &Recording) -> Sheet {
             match recording.method {
                 Method::SwitchRecords =>
                     "switches themselves, and the ends of processes, which come after their last record",
+                Method::Clocks => "the start of the program, and the end of its processes",
                 Method::Procfs => "what ran after the last look at each thread",
             }
         ));
@@ -412,6 +421,7 @@ fn csv(recording: &Recording) -> Lines<'_> {
         Field::csv("method", |(recording, ..)| {
             match recording.method {
                 Method::SwitchRecords => "switch-records",
+                Method::Clocks => "clocks",
                 Method::Procfs => "procfs",
             }
             .to_owned()

@@ -18,6 +18,7 @@ pub(super) fn recording(no_records: Option<NoRecords>, level: Option<i64>) -> Re
         } else {
             Method::Procfs
         },
+        all_moves: is_whole,
         no_records,
         perf_event_paranoid: level,
         seconds: 1.0,
@@ -60,6 +61,29 @@ fn at_each_level_of_perf_event_paranoid_what_is_lost_and_what_to_do_is_said() {
             assert!(text.contains(lost), "{lost}: {text}");
         }
     }
+}
+
+#[test]
+fn of_clocks_it_is_said_what_they_count_and_what_they_do_not() {
+    let mut recording = Recording {
+        method: Method::Clocks,
+        all_moves: true,
+        ..recording(Some(NoRecords::NotWanted), Some(2))
+    };
+    let text = method(&recording);
+    for part in [
+        "TASK_CLOCK",
+        "Each move was recorded",
+        "preemptions",
+        "10 times a second",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    recording.all_moves = false;
+    recording.missed.migrations = Some(3);
+    let text = method(&recording);
+    assert!(text.contains("by the kernel's own count 3 moves more"), "{text}");
+    assert!(super::headline(&recording).contains("at least"));
 }
 
 #[test]

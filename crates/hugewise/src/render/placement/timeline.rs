@@ -9,7 +9,7 @@ use super::super::tone::TONES;
 /// Moves in each second, slice by slice; those by `/proc` are a lower bound, and the title says so. A recording of one slice has no course.
 pub(super) fn chart(recording: &Recording) -> Option<Figure> {
     let slices = &recording.slices;
-    let is_least = recording.method == model::placement::Method::Procfs;
+    let is_least = !recording.has_all_moves();
     let last = slices.migrations.len().checked_sub(1).filter(|&last| last > 0)?;
     let dot = |(at, &count): (usize, &u64)| {
         let start = at as f64 * slices.seconds;

@@ -6,7 +6,7 @@ use super::{Sort, server, units};
 
 /// What may be written, for the error about a line that may not.
 pub(super) const ALLOWED: &str = "a plan adds only lines that set what hugewise knows: settings of its list, memlock, \
-                                  MemoryTHP, pools, hugetlbfs, a server's huge pages";
+                                  MemoryTHP, where a service runs, pools, hugetlbfs, a server's huge pages";
 
 /// A line with what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

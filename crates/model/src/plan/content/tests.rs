@@ -102,6 +102,11 @@ const WRITTEN: &[(&str, Option<&str>, &str)] = &[
     (DROP_IN, None, "[Service]\nLimitMEMLOCK=64M\nMemoryTHP=disable\n"),
     (
         DROP_IN,
+        None,
+        "[Service]\nCPUAffinity=0-3,8\nNUMAPolicy=bind\nNUMAMask=0\nAllowedCPUs=1\n",
+    ),
+    (
+        DROP_IN,
         Some("[Unit]\nAfter=x\n[Service]\nUser=a\n"),
         "[Unit]\nAfter=x\n[Service]\nUser=a\nLimitMEMLOCK=infinity\n",
     ),
@@ -238,6 +243,10 @@ const REFUSED: &[(&str, Option<&str>, &str, &str)] = &[
         "leaves this file alone",
     ),
     (DROP_IN, None, "[Install]\nLimitMEMLOCK=64M\n", "a plan adds only"),
+    (DROP_IN, None, "[Service]\nCPUAffinity=\n", "CPUs such as"),
+    (DROP_IN, None, "[Service]\nAllowedCPUs=0 1\n", "CPUs such as"),
+    (DROP_IN, None, "[Service]\nNUMAPolicy=local\n", "write bind"),
+    (DROP_IN, None, "[Service]\nNUMAMask=all\n", "nodes such as"),
     (
         DROP_IN,
         Some("[Service]\nUser=a\n"),

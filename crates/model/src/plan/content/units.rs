@@ -52,9 +52,12 @@ pub(super) fn line(sort: Sort, path: &str, section: &str, line: &str) -> Line {
     }
 }
 
-/// Settings of a drop-in: how much a service may lock (systemd.exec(5)), and its policy (systemd.resource-control(5)).
+/// Settings of a drop-in: how much a service may lock, where it runs (systemd.exec(5)), and its policy (systemd.resource-control(5)).
 fn service(key: &str, value: &str) -> Line {
     match key {
+        "CPUAffinity" | "AllowedCPUs" => known(key, must(is_list(value), "write CPUs such as 0-3,8-11")),
+        "NUMAPolicy" => known(key, must(value == "bind", "write bind")),
+        "NUMAMask" => known(key, must(is_list(value), "write nodes such as 0")),
         "LimitMEMLOCK" => {
             let digits = value.trim_end_matches(['K', 'M', 'G', 'T']);
             let is_amount = value.len() - digits.len() <= 1 && settings::number(digits).is_some() && !digits.is_empty();
@@ -69,6 +72,15 @@ fn service(key: &str, value: &str) -> Line {
         }
         _ => Line::Other,
     }
+}
+
+/// Numbers and ranges of them, such as `0-3,8`; not empty, which would lift a restriction.
+fn is_list(value: &str) -> bool {
+    let number = |text: &str| (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    value.split(',').all(|part| match part.split_once('-') {
+        None => number(part),
+        Some((first, last)) => number(first) && number(last),
+    })
 }
 
 /// Does the target of this drop-in want this unit of hugewise's?

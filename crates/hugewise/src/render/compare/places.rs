@@ -1,0 +1,217 @@
+//! Where the arms of a comparison ran: their share of time on each CPU, moves by kind, and waits on run queues.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::compare::{Arm, Compare, Ran, Run};
+use model::placement::Kind;
+
+use crate::render::axis::number;
+use crate::render::sheet::Sheet;
+
+/// Beyond so many CPUs a column for each says less than where most of the time was.
+const MOST_CPUS: usize = 16;
+/// The share of the time of which the CPUs are counted, where there are many.
+const MOSTLY: f64 = 0.9;
+
+/// `None` where no run has it.
+pub(super) fn sheet(compare: &Compare) -> Option<Sheet> {
+    let rans = || {
+        compare
+            .arms
+            .iter()
+            .flat_map(|arm| arm.runs.iter().filter_map(|run| run.ran.as_ref()))
+    };
+    let cpus: BTreeSet<u32> = rans().flat_map(|ran| ran.cpu_s.keys().copied()).collect();
+    if cpus.is_empty() {
+        return None;
+    }
+    let kinds = kinds(rans());
+    let heads = ["arm".to_owned()]
+        .into_iter()
+        .chain(cpu_heads(&cpus))
+        .chain(kinds.iter().map(|&kind| format!("#{} moves", short(kind))))
+        .chain(["#waited %".to_owned()]);
+    let mut sheet = Sheet::new("Where the arms ran", heads);
+    for arm in &compare.arms {
+        let moves = kinds.iter().map(|&kind| median(arm, |run| moves(run, kind)));
+        let cells = [arm.name.clone()]
+            .into_iter()
+            .chain(cpu_cells(arm, &cpus))
+            .chain(moves)
+            .chain([median(arm, waited)]);
+        sheet.row(cells);
+    }
+    let turn = compare.design.method.turn();
+    sheet.note(format!(
+        "% = share of the CPU time, all {turn}s together; moves = moves from one CPU to another for each CPU second, by how far they go, and waited \
+         = time on run queues in % of the CPU time: medians of the {turn}s"
+    ));
+    if rans().all(|ran| ran.migrations.is_none()) {
+        sheet.note(
+            "moves by kind take root or kernel.perf_event_paranoid of 1 or less, and fewer of them a second than \
+             kernel.perf_event_max_sample_rate",
+        );
+    } else if kinds.is_empty() {
+        sheet.note(format!("no {turn} moved"));
+    }
+    Some(sheet)
+}
+
+/// Kinds of moves that are known of a run, and of which one has some.
+fn kinds<'a>(rans: impl Iterator<Item = &'a Ran>) -> Vec<Kind> {
+    let known: Vec<_> = rans.filter_map(|ran| ran.migrations).collect();
+    let has = |kind: Kind| {
+        let mut counts = known.iter().flat_map(model::placement::Migrations::each);
+        counts.any(|(of, count)| of == kind && count > 0)
+    };
+    Kind::KNOWN
+        .into_iter()
+        .chain([Kind::Unknown])
+        .filter(|&kind| has(kind))
+        .collect()
+}
+
+fn cpu_heads(cpus: &BTreeSet<u32>) -> Vec<String> {
+    if cpus.len() <= MOST_CPUS {
+        return cpus.iter().map(|cpu| format!("#CPU {cpu} %")).collect();
+    }
+    ["#CPU with most", "#% there", "#CPUs with 90 %"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn cpu_cells(arm: &Arm, cpus: &BTreeSet<u32>) -> Vec<String> {
+    let shares = shares(arm);
+    let percent = |share: f64| number(share * 100.0);
+    if shares.is_empty() {
+        return cpu_heads(cpus).iter().map(|_| "-".to_owned()).collect();
+    }
+    if cpus.len() <= MOST_CPUS {
+        let of = |cpu| shares.get(cpu).copied().unwrap_or_default();
+        return cpus.iter().map(|cpu| percent(of(cpu))).collect();
+    }
+    let mut falling: Vec<(u32, f64)> = shares.into_iter().collect();
+    falling.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let mut sum = 0.0;
+    let enough = falling.iter().position(|(_, share)| {
+        sum += share;
+        sum >= MOSTLY
+    });
+    let (cpu, share) = falling[0];
+    vec![
+        cpu.to_string(),
+        percent(share),
+        (enough.unwrap_or(falling.len() - 1) + 1).to_string(),
+    ]
+}
+
+/// Of all runs together; empty where it is not known.
+fn shares(arm: &Arm) -> BTreeMap<u32, f64> {
+    let mut seconds: BTreeMap<u32, f64> = BTreeMap::new();
+    for (&cpu, &time) in arm
+        .runs
+        .iter()
+        .filter_map(|run| run.ran.as_ref())
+        .flat_map(|ran| &ran.cpu_s)
+    {
+        *seconds.entry(cpu).or_default() += time;
+    }
+    let all: f64 = seconds.values().sum();
+    if all > 0.0 {
+        seconds.values_mut().for_each(|time| *time /= all);
+        seconds
+    } else {
+        BTreeMap::new()
+    }
+}
+
+fn median(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
+    let values: Vec<f64> = arm.runs.iter().filter_map(of).collect();
+    stats::median(&values).map_or_else(|| "-".to_owned(), number)
+}
+
+/// For each CPU second.
+fn moves(run: &Run, kind: Kind) -> Option<f64> {
+    let ran = run.ran.as_ref()?;
+    let counts = ran.migrations?.each();
+    let (_, count) = counts.into_iter().find(|(of, _)| *of == kind)?;
+    per_cpu_second(ran, count as f64)
+}
+
+/// In percent of the CPU time.
+fn waited(run: &Run) -> Option<f64> {
+    let ran = run.ran.as_ref()?;
+    per_cpu_second(ran, ran.queued_s? * 100.0)
+}
+
+fn per_cpu_second(ran: &Ran, value: f64) -> Option<f64> {
+    let all: f64 = ran.cpu_s.values().sum();
+    (all > 0.0).then(|| value / all)
+}
+
+/// Values of one run by name, for CSV.
+pub(super) fn values(run: &Run) -> Vec<(String, f64)> {
+    let Some(ran) = &run.ran else { return Vec::new() };
+    let cpus = ran.cpu_s.iter().map(|(cpu, seconds)| (format!("cpu-{cpu}"), *seconds));
+    let moves = ran.migrations.iter().flat_map(model::placement::Migrations::each);
+    let moves = moves.map(|(kind, count)| (format!("moves-{}", short(kind).replace(' ', "-")), count as f64));
+    let queued = ran.queued_s.map(|seconds| ("queued".to_owned(), seconds));
+    cpus.chain(moves).chain(queued).collect()
+}
+
+fn short(kind: Kind) -> &'static str {
+    match kind {
+        Kind::SmtSibling => "sibling",
+        Kind::SameLlc => "same LLC",
+        Kind::OtherCore => "core",
+        Kind::OtherSocket => "socket",
+        Kind::OtherNode => "node",
+        Kind::Unknown => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::compare::{Ran, Verdict};
+    use model::placement::Migrations;
+
+    use super::super::tests::compare;
+    use super::{sheet, values};
+
+    #[test]
+    fn each_arm_has_its_share_of_time_on_each_cpu_its_moves_and_its_waits() {
+        let mut made = compare(Verdict::Better);
+        assert!(sheet(&made).is_none());
+        for run in made.arms.iter_mut().flat_map(|arm| &mut arm.runs) {
+            run.ran = Some(Ran {
+                cpu_s: [(0, 1.5), (3, 0.5)].into(),
+                migrations: Some(Migrations {
+                    other_node: 4,
+                    ..Migrations::default()
+                }),
+                queued_s: Some(0.5),
+            });
+        }
+        made.arms[1].runs[0].ran = None;
+        let sheet = sheet(&made).expect("where they ran");
+        let heads: Vec<&str> = sheet.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(heads, ["arm", "CPU 0 %", "CPU 3 %", "node moves", "waited %"]);
+        assert_eq!(sheet.rows[1], ["thp", "75", "25", "2", "25"]);
+        let values = values(&made.arms[0].runs[0]);
+        assert!(values.contains(&("moves-node".to_owned(), 4.0)) && values.contains(&("cpu-3".to_owned(), 0.5)));
+    }
+
+    #[test]
+    fn on_many_cpus_it_is_said_where_most_of_the_time_was() {
+        let mut made = compare(Verdict::Better);
+        let cpu_s: std::collections::BTreeMap<u32, f64> =
+            (0..20).map(|cpu| (cpu, if cpu == 7 { 19.0 } else { 1.0 })).collect();
+        made.arms[0].runs[0].ran = Some(Ran {
+            cpu_s,
+            ..Ran::default()
+        });
+        let sheet = sheet(&made).expect("where they ran");
+        assert_eq!(sheet.rows[0][..4], ["base", "7", "50", "17"]);
+        assert!(sheet.notes.iter().any(|note| note.contains("perf_event_paranoid")));
+    }
+}
