@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 23] = [
     target("tree", machine::tree, machine::trees),
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),

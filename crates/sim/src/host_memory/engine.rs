@@ -255,7 +255,7 @@ impl<'a> Engine<'a> {
             self.frames.give_small(u64::from(count));
             self.sharing(number, region, class, before, before + count);
             self.machines[number].change(region, |region| {
-                region.move_pages(class, Place::Own, Place::Shared, count)
+                region.move_pages(class, Place::Own, Place::Shared, count);
             });
         }
         count
