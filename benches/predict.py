@@ -131,7 +131,9 @@ def both(hugewise, program, folder, asked, measured, host):
     verdict = next(one for one in compared["data"]["verdicts"] if one["arm"] == "thp" and one["metric"] == "user")
     saves = {key: 100 * row["saves"][key] for key in ("low", "middle", "high")}
     gain = [100 * (1 - verdict[key]) if verdict[key] is not None else None for key in ("high", "ratio", "low")]
-    shown = "unknown" if gain[1] is None else f"{gain[1]:+.1f} % ({gain[0]:+.1f} to {gain[2]:+.1f})"
+    shown = "unknown" if gain[1] is None else f"{gain[1]:+.1f} %"
+    if None not in gain:
+        shown += f" ({gain[0]:+.1f} to {gain[2]:+.1f})"
     differs = verdict["verdict"] in ("better", "worse")
     near = gain[1] is not None and abs(saves["middle"] - gain[1]) <= NEAR
     sign = (saves["middle"] > 0) == (gain[1] > 0) if differs else None

@@ -143,8 +143,9 @@ pub fn valid(json: &str) -> Value {
     let schema = result["schema"].as_str().expect("a schema name");
     let name = schema
         .strip_prefix("hugewise/")
-        .and_then(|rest| rest.strip_suffix("/2"))
-        .expect("hugewise/NAME/2");
+        .and_then(|rest| rest.rsplit_once('/'))
+        .expect("hugewise/NAME/VERSION")
+        .0;
     let published: Value = serde_json::from_str(&done(&["schema", name]).out).expect("a schema");
     let validator = jsonschema::validator_for(&published).expect("a valid schema");
     let errors: Vec<String> = validator

@@ -1,4 +1,5 @@
 //! What a command may leave on a machine: processes, directories, mounts, System V memory, and pages in a pool.
+#![allow(unreachable_pub, missing_docs)]
 
 use std::collections::BTreeSet;
 use std::fs;
