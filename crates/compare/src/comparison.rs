@@ -250,13 +250,13 @@ fn must_fit(request: &Request, design: &Choice) -> Result<(), Error> {
     if let (Method::Runs, Some((option, _))) = (design.method, sliced) {
         return Err(Error::asked(
             option,
-            "whole runs have no slices, and here runs are whole (write --design flip or slices)",
+            "whole runs have no slices (write --design flip or slices)",
         ));
     }
     if design.method != Method::Flip && request.range != Span::Anon {
         return Err(Error::asked(
             "--range",
-            "memory is flipped in place only, and here it is not (write --design flip)",
+            "memory of a range is flipped in place, which no other design does (write --design flip)",
         ));
     }
     Ok(())

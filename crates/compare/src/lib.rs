@@ -142,7 +142,7 @@ pub enum Error {
     NotInEffect {
         /// The arm.
         arm: String,
-        /// The share of its memory on its pages; `None` if that could not be read.
+        /// The share of its memory that its pages back; `None` if that could not be read.
         share: Option<f64>,
         /// What kept it from them.
         note: Option<String>,

@@ -47,13 +47,24 @@ impl Head {
 }
 
 /// Every other line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 enum Line<'a> {
     /// A finished run.
     Run(Box<Finished<'a>>),
     /// A look at the verdicts.
     Look { look: Spent },
+}
+
+impl Line<'static> {
+    /// Read by its key: an untagged enum would not take the numbers of CPUs, which are keys, for numbers.
+    fn read(text: &str) -> serde_json::Result<Self> {
+        let mut line: serde_json::Value = serde_json::from_str(text)?;
+        match line.get_mut("look") {
+            Some(look) => serde_json::from_value(look.take()).map(|look| Line::Look { look }),
+            None => serde_json::from_value(line).map(|run| Line::Run(Box::new(run))),
+        }
+    }
 }
 
 /// A finished run.
@@ -348,7 +359,7 @@ fn parse(text: &str) -> Result<(Head, Vec<Line<'static>>, u64), String> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines();
     let head = head(lines.next())?;
-    let done: Result<Vec<Line<'static>>, _> = lines.map(serde_json::from_str).collect();
+    let done: Result<Vec<Line<'static>>, _> = lines.map(Line::read).collect();
     let done = done.map_err(|error| format!("a line is neither a run nor a look: {error}"))?;
     let kept = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
     Ok((head, done, kept))
@@ -367,3 +378,7 @@ fn head(line: Option<&str>) -> Result<Head, String> {
     let head = serde_json::from_str(line.unwrap_or_default());
     head.map_err(|error| format!("its first line is not that of a comparison: {error}"))
 }
+
+#[cfg(test)]
+#[path = "runlog_tests.rs"]
+mod tests;

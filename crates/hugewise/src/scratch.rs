@@ -18,7 +18,7 @@ use crate::trusted::{Use, changed_only_by, own_directory};
 
 /// So many commands may run the same workload at once.
 const MOST: u32 = 64;
-/// Where root's are: nobody else writes there, and all may enter.
+/// Where root's are: no other user writes there, and all may enter.
 const OF_ROOT: &str = "/var/cache/hugewise";
 /// What still writes into it has been killed by then.
 const TRIES: u32 = 40;

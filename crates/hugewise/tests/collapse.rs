@@ -1,4 +1,4 @@
-//! Large pages for a process that runs: seen in its smaps, or the reason why not.
+//! Huge pages for a process that runs: seen in its smaps, or the reason why not.
 
 mod common;
 

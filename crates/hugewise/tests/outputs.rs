@@ -332,7 +332,10 @@ fn nothing_planted_in_tmp_is_looked_at() {
         user => user.as_raw(),
     };
     let program = shared.path().join("program");
-    fs::copy(env!("CARGO_BIN_EXE_hugewise"), &program).expect("copied");
+    // A program that this process writes itself cannot be started while another thread's child still has the file open.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_hugewise")).arg(&program);
+    assert!(copy.status().expect("cp").success());
     open(&program, 0o755);
     let planted = shared.path().join(format!("hugewise-{user}"));
     fs::create_dir(&planted).expect("made");

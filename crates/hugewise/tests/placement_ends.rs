@@ -160,7 +160,12 @@ fn as_nobody(args: &[&str]) -> Option<Value> {
         .tempdir_in("/tmp")
         .expect("a directory");
     let copy = program.path().join("hugewise");
-    std::fs::copy(env!("CARGO_BIN_EXE_hugewise"), &copy).expect("copied");
+    // Not by this process: a child of another thread could still have the file open.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_hugewise"))
+        .arg(&copy)
+        .status();
+    assert!(copied.expect("cp").success());
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(program.path(), all).expect("readable");
     let mut command = Command::new("setpriv");

@@ -96,7 +96,7 @@ impl Ledger {
         self.threads.get_mut(&tid)
     }
 
-    /// Takes one record. Those from before the beginning tell who is there, and no more.
+    /// Takes one record. Those from before the beginning show who is there, and no more.
     pub(crate) fn take(&mut self, record: &Record) {
         let is_switch = matches!(record.what, What::In | What::Out { .. });
         if record.at < self.began && is_switch {
@@ -195,7 +195,7 @@ impl Ledger {
         }
     }
 
-    /// Time on a CPU, which is a run of it where no records tell.
+    /// Time on a CPU, which is a run of it where no records show it.
     pub(crate) fn ran(&mut self, tid: u32, cpu: u32, from: u64, to: u64) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             *thread.cpu.entry(cpu).or_default() += to.saturating_sub(from);

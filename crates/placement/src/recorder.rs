@@ -322,7 +322,7 @@ impl Clocks {
     }
 }
 
-/// All threads of a process and of those that descend from it. Some start meanwhile: those that a recorded thread started are
+/// All threads of a process and of those that descend from it. Some start during this: those that a recorded thread started are
 /// recorded already, and their start is among the records.
 fn attach(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<(Switches, BTreeSet<(u32, u32)>)> {
     let list = || -> BTreeSet<(u32, u32)> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::placement;
 
-/// More than that would not be told apart in a picture.
+/// More than that could not be distinguished in a picture.
 const MOST: usize = 64;
 /// The first length of a slice, in ns.
 const FIRST: u64 = 10_000_000;

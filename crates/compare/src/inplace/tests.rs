@@ -15,7 +15,7 @@ use crate::score::{Counter, Mark};
 use crate::threads::Threads;
 use crate::{Error, Spec, simulated};
 
-/// A process that does a tenth more with large pages, on a clock of its own.
+/// A process that does a tenth more with huge pages, on a clock of its own.
 struct Made {
     now: Duration,
     /// Nanoseconds, each of which makes one instruction; and how many of these were reported.
@@ -23,13 +23,13 @@ struct Made {
     counted: u64,
     ops: f64,
     to: To,
-    /// Can it have large pages?
+    /// Can it have huge pages?
     can: bool,
     /// Slices until it ends, or until the user has had enough.
     ends_after: usize,
     stopped_after: usize,
     slices: usize,
-    /// Large pages come back on base pages within a slice, as a share of its memory.
+    /// Huge pages come back on base pages within a slice, as a share of its memory.
     comes_back: u64,
     events: Vec<&'static str>,
     whose: Whose,

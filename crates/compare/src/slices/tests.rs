@@ -102,7 +102,7 @@ fn only_the_arm_whose_turn_it_is_runs_and_none_outlives_the_comparison() {
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
-/// Tells the programs to end after a number of runs.
+/// Ends the programs after a number of runs.
 struct Ends {
     after: usize,
     kept: usize,

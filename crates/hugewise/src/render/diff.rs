@@ -73,7 +73,7 @@ fn points_in_words(points: &Points) -> Vec<String> {
     let compared = points.points.len() - count(Change::NotCompared);
     let allowed = number(points.allowed * 100.0);
     let mut lines = vec![format!(
-        "Of {} in both, B is worse at {} and better at {} by more than {allowed} %; {} differ by less, {} are inconclusive.",
+        "Of {} in both, B is worse at {} and better at {} by more than {allowed} %; differing by less: {}; inconclusive: {}.",
         counted(compared, "point"),
         count(Change::Worse),
         count(Change::Better),

@@ -52,7 +52,7 @@ fn the_verdict_comes_first_and_says_beyond_what() {
     let lines = different().headlines();
     assert_eq!(
         lines[0],
-        "Of 17 points in both, B is worse at 17 and better at 0 by more than 5 %; 0 differ by less, 0 are inconclusive."
+        "Of 17 points in both, B is worse at 17 and better at 0 by more than 5 %; differing by less: 0; inconclusive: 0."
     );
     assert_eq!(lines[1..], ["No setting with another value.", "Not compared: tlb."]);
     let text = shown(different(), Format::Text);

@@ -116,7 +116,7 @@ fn a_segment_that_outlived_its_program() {
                  ctypes.memset(libc.shmat(id, None, 0), 1, 20 << 20)\n\
                  print(id)";
     let Some(id) = programs::output(&mut python(leave)).and_then(|id| id.trim().parse::<u64>().ok()) else {
-        return skipped("there is no python3, or no System V segment on large pages");
+        return skipped("there is no python3, or no System V segment of huge pages");
     };
     let _segment = plant::undone_by("ipcrm -m \"$1\"", &[&id.to_string()]);
     assert!(

@@ -4,7 +4,7 @@
 //! stopped for ever. So the guardian, forked once, waits for the end of a pipe that only this process holds open. It finds
 //! the processes to end in memory that both share: registering one costs no system call, and a child registers itself before it
 //! executes its program. What a program started in a session of its own, just before, descends from nobody known when the kernel has
-//! killed that program: a variable that it inherited tells it.
+//! killed that program: a variable that it inherited shows it.
 
 #[cfg(test)]
 mod tests;

@@ -48,7 +48,7 @@ pub struct Bound {
     pub time: Duration,
 }
 
-/// Steps a thread of a process. It may end meanwhile, or wait in the kernel until the time is up; then the window is shorter.
+/// Steps a thread of a process. It may end during this, or wait in the kernel until the time is up; then the window is shorter.
 ///
 /// # Errors
 /// The kernel's: such a thread cannot be traced, as one that another tool traces.

@@ -289,7 +289,11 @@ fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
             "zeros, use_zero_pages = {}: freed in 10 s, {expected}",
             u8::from(use_zero_pages)
         );
-        rows.push(row(MEASURED, what, "%", published, freed));
+        rows.push(Published {
+            // That KSM frees no zeros otherwise was put into the model after it had been seen.
+            is_fitted: !use_zero_pages,
+            ..row(MEASURED, what, "%", published, freed)
+        });
     }
     Ok(rows)
 }
@@ -313,11 +317,11 @@ fn esx35(seed: u64) -> Result<HostMemory, String> {
         (small / part - 1.0) * 100.0
     };
     let mut rows = translated.published.clone();
-    let host = |large_pages, fragmented| Host {
+    let host = |large_pages| Host {
         memory: Bytes::gib(32),
         used: Bytes::gib(1),
         large_pages,
-        fragmented,
+        fragmented: 0,
     };
     let machine = |large_pages| Vm {
         large_pages,
@@ -333,15 +337,11 @@ fn esx35(seed: u64) -> Result<HostMemory, String> {
     };
     let mut shown = None;
     for (what, scenario) in [
-        ("as it comes", scenario(host(true, 0), machine(true))),
-        ("Mem.AllocGuestLargePage = 0", scenario(host(false, 0), machine(true))),
+        ("as it comes", scenario(host(true), machine(true))),
+        ("Mem.AllocGuestLargePage = 0", scenario(host(false), machine(true))),
         (
             "monitor_control.disable_mmu_largepages = TRUE",
-            scenario(host(true, 0), machine(false)),
-        ),
-        (
-            "three quarters of the host's memory fragmented",
-            scenario(host(true, WHOLE / 4 * 3), machine(true)),
+            scenario(host(true), machine(false)),
         ),
     ] {
         let result = simulate(&scenario)?;

@@ -32,7 +32,7 @@ pub fn oracle(sga: Bytes, instances: u64, page: Bytes) -> Result<Sizing, SizeErr
     .trap("memory_target (AMM) puts the SGA on /dev/shm and leaves the pool idle: use sga_target (ASMM)")
     .trap("use_large_pages=ONLY refuses to start when the pool is short; TRUE mixes pages silently")
     .trap("the PGA is never on pool pages")
-    .trap("memlock must cover the SGA, and transparent large pages should be off or on madvise"))
+    .trap("memlock must cover the SGA, and transparent huge pages should be off or on madvise"))
 }
 
 /// The buffer pool that InnoDB makes of what is asked for: a multiple of chunk x instances.

@@ -71,5 +71,5 @@ pub fn sizing(
             ksmtuned_threshold(total),
             "B",
         )
-        .trap("merging splits transparent large pages: what it saves in memory it costs in translation"))
+        .trap("merging splits transparent huge pages: what it saves in memory it costs in translation"))
 }

@@ -15,7 +15,7 @@ pub struct Cache {
     pub ways: u32,
 }
 
-/// Cache levels that a result tells apart: first to third, and memory behind them.
+/// Cache levels that a result distinguishes: first to third, and memory behind them.
 pub const PLACES: usize = 4;
 
 /// Address bits within a line.
@@ -61,7 +61,7 @@ pub(super) struct Found {
     pub(super) data: [u64; PLACES],
 }
 
-/// A hierarchy: a line that is missed is brought into every level. Its lines are told apart by 32 bits of hash: of 4 billion
+/// A hierarchy: a line that is missed is brought into every level. Its lines are distinguished by 32 bits of hash: of 4 billion
 /// lookups of absent lines about `ways` hit by mistake.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {

@@ -73,7 +73,7 @@ impl Layout {
         }
     }
 
-    /// Large pages behind a share of memory, decided by chance for each range of their size (THP in fragmented memory).
+    /// Huge pages behind a share of memory, decided by chance for each range of their size (THP in fragmented memory).
     pub fn share(large: Backing, small: Backing, share: f64) -> Self {
         Self {
             backings: vec![large, small],

@@ -89,7 +89,7 @@ pub enum From {
     Swept,
 }
 
-/// Levels of TLBs that timing tells apart.
+/// Levels of TLBs that timing distinguishes.
 const LEVELS: [u8; 2] = [1, 2];
 
 /// The machine at hand; `table` is its row of the CPU table, if that has it.

@@ -26,7 +26,7 @@ struct Step {
     cycles: f64,
 }
 
-/// Parts of the last cache that are tried for what others leave, then their neighbors.
+/// Parts of the last cache that are tried for what others leave, then those beside them.
 const OCTAVES: u32 = 6;
 /// Points of one page size that are simulated at most.
 const MOST: usize = 12;
@@ -90,7 +90,7 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
     }
 }
 
-/// Near latencies stay as their plateaus show them. Page-table reads are told from loads where pages of two sizes miss in the last cache.
+/// Near latencies stay as their plateaus show them. Page-table reads are distinguished from loads where pages of two sizes miss in the last cache.
 fn known(machine: &Machine, steps: &[Step], last: usize) -> Known {
     let mut latencies = machine.latencies;
     latencies[last..].fill(None);

@@ -18,7 +18,7 @@ use table::{coverage, true_reach};
 /// A publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// Large pages under ESX Server 3.5: Opteron 885, shadow paging.
+    /// Huge pages under ESX Server 3.5: Opteron 885, shadow paging.
     Esx35LargePages,
     /// Nested against shadow paging on Nehalem.
     NehalemEpt,

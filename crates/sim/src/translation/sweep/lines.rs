@@ -190,7 +190,7 @@ impl Source {
     }
 }
 
-/// FNV-1a with 64 bits: it tells contents apart, and is no protection.
+/// FNV-1a with 64 bits: it distinguishes contents, and is no protection.
 #[derive(Clone, Copy, Debug)]
 pub struct Digest(u64);
 

@@ -1,0 +1,32 @@
+//! Lines of the log of runs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use model::Backing;
+use model::compare::{Ran, Run};
+
+use super::{Finished, Line};
+use crate::spec::bare_run;
+
+#[test]
+fn a_run_is_read_as_it_was_written_with_the_cpus_that_it_ran_on() {
+    let ran = Ran {
+        cpu_s: BTreeMap::from([(0, 0.25), (17, 1.5)]),
+        ..Ran::default()
+    };
+    let run = Run {
+        ran: Some(ran),
+        ..bare_run([("wall".to_owned(), 1.0)], Ok(Backing::default()))
+    };
+    let line = Line::Run(Box::new(Finished {
+        arm: "base".into(),
+        way: None,
+        run: Cow::Borrowed(&run),
+    }));
+    let text = serde_json::to_string(&line).expect("JSON");
+    let Line::Run(read) = Line::read(&text).expect("a line") else {
+        panic!("{text}");
+    };
+    assert_eq!(*read.run, run);
+}
