@@ -297,19 +297,11 @@ fn host_opens_files_in_these_places_only() {
 }
 
 /// Where a count that could not be read may stand for none, and why.
-const AS_ZERO: [(&str, &str); 6] = [
-    (
-        "processes/list.rs",
-        "sums over the rows where it is known, as their documentation says",
-    ),
+const AS_ZERO: [(&str, &str); 4] = [
     ("programs/look.rs", "an order in which processes are looked at"),
     (
         "snapshot/hugetlb.rs",
         "a lease of our own, of which nothing is left out of what was not read",
-    ),
-    (
-        "setup/verify.rs",
-        "a note beside the reading itself, which has the reason",
     ),
     ("thp/advice.rs", "an order among findings"),
     ("programs/target.rs", "an order among programs"),

@@ -161,7 +161,9 @@ impl Totals {
 }
 
 fn add(sum: &mut Bytes, reading: &Reading<Bytes>) {
-    sum.0 = sum.0.saturating_add(reading.known().copied().unwrap_or_default().0);
+    if let Some(bytes) = reading.known() {
+        sum.0 = sum.0.saturating_add(bytes.0);
+    }
 }
 
 /// Where a process stands in the order: a smaller place comes first.
