@@ -157,9 +157,9 @@ fn a_finished_experiment_is_kept_with_its_page_and_not_repeated() {
         return;
     }
     let bench = Bench::set_up();
-    let first = told(bench.suite(&["--budget", "90s"]).output().expect("runs"));
+    let first = told(bench.suite(&["--budget", "45s"]).output().expect("runs"));
     if first.code == Some(1) && first.err.contains("--budget") {
-        return skipped("the machine is too busy for a block of runs in 90 s");
+        return skipped("the machine is too busy for a block of runs in 45 s");
     }
     assert_eq!(first.code, Some(0), "{}", first.err);
     let result = valid(&first.out);
