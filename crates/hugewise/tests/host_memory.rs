@@ -201,9 +201,9 @@ fn what_does_not_add_up_is_refused_with_what_is_expected() {
         "--capture",
         &tree("pool-1g"),
         "--giant-pages",
-        "nobody",
+        "absent",
     ]);
-    assert!(error.contains("no virtual machine is called nobody"), "{error}");
+    assert!(error.contains("no virtual machine is called absent"), "{error}");
     let error = refused(&["simulate", "host"]);
     assert!(error.contains("FILE.toml"), "{error}");
 }

@@ -9,4 +9,5 @@ pub mod scheduler;
 pub mod size;
 pub mod tlb;
 pub mod translation;
+pub mod typed_file;
 mod ways;

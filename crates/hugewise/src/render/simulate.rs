@@ -22,7 +22,7 @@ impl Show for Simulation {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let published = (!self.published.is_empty()).then(|| published(self));
+        let published = (!self.published.is_empty()).then(|| published(&self.published, exact));
         let unknown = (!self.unknown.is_empty()).then(|| unknown(&self.unknown));
         let cases = (!self.cases.is_empty()).then(|| cases(self));
         let all = published.into_iter().chain(cases);
@@ -238,35 +238,38 @@ pub(super) fn name(unknown: Unknown) -> &'static str {
     }
 }
 
-fn published(simulation: &Simulation) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Published and simulated",
-        [
-            "what",
-            "unit",
-            "#published",
-            "#simulated",
-            "range",
-            "simulated value is",
-        ],
-    );
-    for row in &simulation.published {
-        let Published {
-            what, unit, simulated, ..
-        } = row;
-        let published: Vec<String> = row.published.iter().copied().map(exact).collect();
+/// Published values beside simulated ones, each shown by `exact`.
+pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
+    let heads = [
+        "what",
+        "unit",
+        "#published",
+        "#simulated",
+        "range",
+        "simulated value is",
+    ];
+    let mut sheet = Sheet::new("Published and simulated", heads);
+    let mut sources: Vec<&str> = Vec::new();
+    for row in rows {
+        let Range { low, middle, high } = row.simulated;
+        let range = match row.simulated.is_exact() {
+            true => String::new(),
+            false => format!("{} to {}", exact(low), exact(high)),
+        };
+        let values: Vec<String> = row.published.iter().copied().map(exact).collect();
         let fitted = if row.is_fitted { "fitted" } else { "predicted" };
         sheet.row([
-            what.as_str(),
-            unit,
-            &published.join(" to "),
-            &exact(simulated.middle),
-            &range(*simulated),
+            &row.what,
+            &row.unit,
+            &values.join(" to "),
+            &exact(middle),
+            &range,
             fitted,
         ]);
+        if !sources.contains(&row.source.as_str()) {
+            sources.push(&row.source);
+        }
     }
-    let mut sources: Vec<&str> = simulation.published.iter().map(|row| row.source.as_str()).collect();
-    sources.dedup();
     sheet.note(format!("published by: {}", sources.join("; ")));
     sheet
 }

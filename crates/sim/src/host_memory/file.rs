@@ -8,8 +8,8 @@ use super::lost::Translation;
 use super::scenario::{LONGEST, MOST_VMS, WHOLE, check_host, check_vm};
 use super::typed::{Typed, TypedHost, TypedTranslation, TypedVm};
 use super::{Content, Host, Khugepaged, Ksm, Pages, Policy, Scenario, Vm};
-use crate::scheduler::file::FileError;
 use crate::translation::machine::Machine;
+use crate::typed_file::{FileError, TypedFile};
 
 /// Accesses simulated for each page size and working set.
 const ACCESSES: u64 = 300_000;
@@ -21,28 +21,15 @@ const CPU: &str = "xeon-8452y";
 /// # Errors
 /// With the line, if it is not of that shape or does not add up.
 pub fn parse(name: &str, text: &str, policies: &[Policy], seed: u64) -> Result<Scenario, FileError> {
-    let typed: Typed = toml::from_str(text).map_err(|source| FileError::Toml {
-        file: name.to_owned(),
-        source: Box::new(source),
-    })?;
-    Reader { name, text }.scenario(&typed, policies, seed)
+    let file = TypedFile { name, text };
+    Reader { file }.scenario(&file.read()?, policies, seed)
 }
 
 struct Reader<'a> {
-    name: &'a str,
-    text: &'a str,
+    file: TypedFile<'a>,
 }
 
 impl Reader<'_> {
-    fn fail<T, V>(&self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
-        let before = self.text.get(..at.span().start).unwrap_or_default();
-        Err(FileError::Value {
-            file: self.name.to_owned(),
-            line: before.matches('\n').count() + 1,
-            what,
-        })
-    }
-
     fn whole(
         &self,
         name: &str,
@@ -50,50 +37,30 @@ impl Reader<'_> {
         usual: u32,
         [least, most]: [u32; 2],
     ) -> Result<u32, FileError> {
-        let Some(typed) = typed else {
-            return Ok(usual);
-        };
-        match u32::try_from(*typed.get_ref()) {
-            Ok(value) if (least..=most).contains(&value) => Ok(value),
-            _ => {
-                let what = format!(
-                    "{name} is {}: expected a whole number from {least} to {most}",
-                    typed.get_ref()
-                );
-                self.fail(typed, what)
-            }
-        }
-    }
-
-    fn number(&self, name: &str, typed: &Spanned<f64>, [least, most]: [f64; 2]) -> Result<f64, FileError> {
-        let value = *typed.get_ref();
-        match (least..=most).contains(&value) {
-            true => Ok(value),
-            false => self.fail(typed, format!("{name} is {value}: expected {least} to {most}")),
-        }
+        typed.map_or(Ok(usual), |typed| self.file.whole(name, typed, least, most))
     }
 
     /// A part from 0 to 1, in 65,536ths.
     fn part(&self, name: &str, typed: Option<&Spanned<f64>>, usual: u32) -> Result<u32, FileError> {
         typed.map_or(Ok(usual), |typed| {
-            Ok((self.number(name, typed, [0.0, 1.0])? * f64::from(WHOLE)).round() as u32)
+            Ok((self.file.number(name, typed, [0.0, 1.0])? * f64::from(WHOLE)).round() as u32)
         })
     }
 
     /// MiB a second, in pages.
     fn rate(&self, name: &str, typed: Option<&Spanned<f64>>, usual: u64) -> Result<u64, FileError> {
         typed.map_or(Ok(usual), |typed| {
-            Ok((self.number(name, typed, [0.0, 1e6])? * 256.0).round() as u64)
+            Ok((self.file.number(name, typed, [0.0, 1e6])? * 256.0).round() as u64)
         })
     }
 
     fn size(&self, name: &str, typed: &Spanned<String>) -> Result<Bytes, FileError> {
         let size = typed.get_ref().parse::<Bytes>();
-        size.or_else(|error| self.fail(typed, format!("{name}: {error}")))
+        size.or_else(|error| self.file.fail(typed, format!("{name}: {error}")))
     }
 
     fn word<T: std::str::FromStr<Err = String>>(&self, typed: &Spanned<String>) -> Result<T, FileError> {
-        typed.get_ref().parse().or_else(|error| self.fail(typed, error))
+        typed.get_ref().parse().or_else(|error| self.file.fail(typed, error))
     }
 
     fn scenario(&self, typed: &Typed, policies: &[Policy], seed: u64) -> Result<Scenario, FileError> {
@@ -116,7 +83,7 @@ impl Reader<'_> {
         scenario.translation = self.translation(typed.translation.as_ref())?;
         match scenario.check() {
             Ok(()) => Ok(scenario),
-            Err(error) => self.fail(&typed.host, error),
+            Err(error) => self.file.fail(&typed.host, error),
         }
     }
 
@@ -131,17 +98,17 @@ impl Reader<'_> {
             large_pages: typed.large_pages.unwrap_or(true),
             fragmented: self.part("fragmented", typed.fragmented.as_ref(), 0)?,
         };
-        check_host(&host).or_else(|error| self.fail(&typed.memory, error))?;
+        check_host(&host).or_else(|error| self.file.fail(&typed.memory, error))?;
         Ok(host)
     }
 
     fn times(&self, typed: &Typed, scenario: &mut Scenario) -> Result<(), FileError> {
         if let Some(seconds) = &typed.seconds {
-            let seconds = self.number("seconds", seconds, [1e-3, LONGEST as f64])?;
+            let seconds = self.file.number("seconds", seconds, [1e-3, LONGEST as f64])?;
             scenario.duration_ns = (seconds * SECOND as f64).round() as u64;
         }
         if let Some(step) = &typed.step_ms {
-            let step = self.number("step_ms", step, [1.0, 60_000.0])?;
+            let step = self.file.number("step_ms", step, [1.0, 60_000.0])?;
             scenario.step_ns = (step * 1e6).round() as u64;
         }
         Ok(())
@@ -149,7 +116,7 @@ impl Reader<'_> {
 
     fn costs(&self, typed: &Typed, scenario: &mut Scenario) -> Result<(), FileError> {
         if let Some(tax) = &typed.idle_tax {
-            scenario.idle_tax = (self.number("idle_tax", tax, [0.0, 0.99])? * 100.0).round() as u32;
+            scenario.idle_tax = (self.file.number("idle_tax", tax, [0.0, 0.99])? * 100.0).round() as u32;
         }
         scenario.compressible = self.part("compressible", typed.compressible.as_ref(), scenario.compressible)?;
         scenario.least_share = self.part("least_share", typed.least_share.as_ref(), scenario.least_share)?;
@@ -220,8 +187,8 @@ impl Reader<'_> {
         let id = typed.machine.as_ref().map_or(CPU, |id| id.get_ref());
         let machine = match (Machine::by_id(id), &typed.machine) {
             (Ok(machine), _) => machine,
-            (Err(error), Some(at)) => return self.fail(at, error.to_string()),
-            (Err(error), None) => return self.fail(at, error.to_string()),
+            (Err(error), Some(at)) => return self.file.fail(at, error.to_string()),
+            (Err(error), None) => return self.file.fail(at, error.to_string()),
         };
         let nested = crate::translation::Mode::Nested;
         let zipf = crate::translation::patterns::Pattern::Zipf;
@@ -236,7 +203,7 @@ impl Reader<'_> {
             other_cycles: typed
                 .other_cycles
                 .as_ref()
-                .map_or(Ok(0.0), |cycles| self.number("other_cycles", cycles, [0.0, 1e6]))?,
+                .map_or(Ok(0.0), |cycles| self.file.number("other_cycles", cycles, [0.0, 1e6]))?,
             accesses: ACCESSES,
         })
     }
@@ -245,7 +212,9 @@ impl Reader<'_> {
         let page = self.size("guest_page", typed)?;
         match page == Bytes::kib(4) || page == Bytes::mib(2) {
             true => Ok(page),
-            false => self.fail(typed, format!("guest_page is {page}: expected 4K or 2M")),
+            false => self
+                .file
+                .fail(typed, format!("guest_page is {page}: expected 4K or 2M")),
         }
     }
 
@@ -269,9 +238,9 @@ impl Reader<'_> {
         vm.shares = u64::from(self.whole("shares", typed.shares.as_ref(), shares, [1, 1_000_000_000])?);
         vm.large_pages = typed.large_pages.unwrap_or(true);
         vm.vcpus = self.whole("vcpus", typed.vcpus.as_ref(), 1, [1, 4096])?;
-        check_vm(&vm).or_else(|error| self.fail(at, error))?;
+        check_vm(&vm).or_else(|error| self.file.fail(at, error))?;
         if all.len() + count as usize > MOST_VMS {
-            return self.fail(
+            return self.file.fail(
                 at,
                 format!("more than {MOST_VMS} virtual machines: expected at most so many"),
             );
@@ -294,7 +263,11 @@ impl Reader<'_> {
             Some(word) => match word.get_ref().as_str() {
                 "full" => true,
                 "none" => false,
-                other => return self.fail(word, format!("reservation is `{other}`: expected full or none")),
+                other => {
+                    return self
+                        .file
+                        .fail(word, format!("reservation is `{other}`: expected full or none"));
+                }
             },
         };
         let Some(word) = &typed.pages else {
@@ -304,11 +277,15 @@ impl Reader<'_> {
             "any" => return Ok(Pages::Any),
             "1G" => Pages::Giant,
             "pool" => Pages::Pool,
-            other => return self.fail(word, format!("pages is `{other}`: expected any, 1G or pool")),
+            other => {
+                return self
+                    .file
+                    .fail(word, format!("pages is `{other}`: expected any, 1G or pool"));
+            }
         };
         match is_full {
             true => Ok(pages),
-            false => self.fail(
+            false => self.file.fail(
                 word,
                 format!(
                     "pages = \"{}\" needs all memory reserved: expected reservation = \"full\"",

@@ -5,29 +5,7 @@ use toml::Spanned;
 
 use super::scenario::{check_costs, check_vm};
 use super::{Console, Costs, Demand, Idle, Load, MOST_WORLDS, Ns, Policy, Scenario, Topology, Vm};
-
-/// Why a file is no scenario.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// It is not of that shape.
-    #[error("{file}: {source}")]
-    Toml {
-        /// Its name.
-        file: String,
-        /// With line and column.
-        source: Box<toml::de::Error>,
-    },
-    /// A value that cannot be.
-    #[error("{file}, line {line}: {what}")]
-    Value {
-        /// Its name.
-        file: String,
-        /// The line.
-        line: usize,
-        /// What is wrong, and what is expected.
-        what: String,
-    },
-}
+use crate::typed_file::{FileError, TypedFile};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,65 +81,32 @@ struct TypedVm {
 /// # Errors
 /// With the line, if it is not of that shape or does not add up.
 pub fn parse(name: &str, text: &str, policy: Option<Policy>, seed: u64) -> Result<Scenario, FileError> {
-    let typed: Typed = toml::from_str(text).map_err(|source| FileError::Toml {
-        file: name.to_owned(),
-        source: Box::new(source),
-    })?;
-    Reader { name, text }.scenario(&typed, policy, seed)
+    let file = TypedFile { name, text };
+    Reader { file }.scenario(&file.read()?, policy, seed)
 }
 
 struct Reader<'a> {
-    name: &'a str,
-    text: &'a str,
+    file: TypedFile<'a>,
 }
 
 impl Reader<'_> {
-    fn fail<T, V>(&self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
-        let before = self.text.get(..at.span().start).unwrap_or_default();
-        Err(FileError::Value {
-            file: self.name.to_owned(),
-            line: before.matches('\n').count() + 1,
-            what,
-        })
-    }
-
-    fn whole(&self, name: &str, typed: &Spanned<i64>, least: u32, most: u32) -> Result<u32, FileError> {
-        let value = *typed.get_ref();
-        match u32::try_from(value) {
-            Ok(value) if (least..=most).contains(&value) => Ok(value),
-            _ => self.fail(
-                typed,
-                format!("{name} is {value}: expected a whole number from {least} to {most}"),
-            ),
-        }
-    }
-
-    fn number(&self, name: &str, typed: &Spanned<f64>, range: [f64; 2]) -> Result<f64, FileError> {
-        let value = *typed.get_ref();
-        match (range[0]..=range[1]).contains(&value) {
-            true => Ok(value),
-            false => self.fail(
-                typed,
-                format!("{name} is {value}: expected {} to {}", range[0], range[1]),
-            ),
-        }
-    }
-
     /// A time in so many nanoseconds for each unit, at most 1000 s; whole nanoseconds.
     fn time(&self, name: &str, typed: &Spanned<f64>, unit: f64) -> Result<Ns, FileError> {
         let most = 1e12 / unit;
-        Ok((self.number(name, typed, [0.0, most])? * unit).round() as Ns)
+        Ok((self.file.number(name, typed, [0.0, most])? * unit).round() as Ns)
     }
 
     fn scenario(&self, typed: &Typed, policy: Option<Policy>, seed: u64) -> Result<Scenario, FileError> {
         let policy = match (policy, &typed.policy) {
             (Some(policy), _) => policy,
-            (None, Some(typed)) => typed.get_ref().parse().or_else(|error| self.fail(typed, error))?,
+            (None, Some(typed)) => typed.get_ref().parse().or_else(|error| self.file.fail(typed, error))?,
             (None, None) => Policy::Esx253,
         };
         let topology = self.topology(typed.topology.get_ref())?;
         let mut scenario = Scenario::new(topology, policy, Vec::new(), seed);
-        let used = scenario.used().or_else(|error| self.fail(&typed.topology, error))?;
+        let used = scenario
+            .used()
+            .or_else(|error| self.file.fail(&typed.topology, error))?;
         if let Some(costs) = &typed.costs {
             scenario.costs = self.costs(costs)?;
         }
@@ -175,31 +120,31 @@ impl Reader<'_> {
         self.rest(typed, &mut scenario)?;
         match scenario.check() {
             Ok(_) => Ok(scenario),
-            Err(error) => self.fail(&typed.topology, error),
+            Err(error) => self.file.fail(&typed.topology, error),
         }
     }
 
     fn rest(&self, typed: &Typed, scenario: &mut Scenario) -> Result<(), FileError> {
         if let Some(seconds) = &typed.seconds {
-            let seconds = self.number("seconds", seconds, [1e-3, 16_000.0])?;
+            let seconds = self.file.number("seconds", seconds, [1e-3, 16_000.0])?;
             scenario.duration_ns = (seconds * 1e9).round() as Ns;
         }
         if let Some(quantum) = &typed.quantum_ms {
-            let quantum = self.number("quantum_ms", quantum, [1e-3, 10_000.0])?;
+            let quantum = self.file.number("quantum_ms", quantum, [1e-3, 10_000.0])?;
             scenario.quantum_ns = (quantum * 1e6).round() as Ns;
         }
         if let Some(limit) = &typed.skew_limit_ms {
             scenario.skew_limit_ns = Some(self.time("skew_limit_ms", limit, 1e6)?);
         }
         if let Some(chance) = &typed.sibling_chance {
-            let chance = self.number("sibling_chance", chance, [0.0, 1.0])?;
+            let chance = self.file.number("sibling_chance", chance, [0.0, 1.0])?;
             scenario.sibling_chance = (chance * 65_536.0).round() as u32;
         }
         if let Some(mhz) = &typed.core_mhz {
-            scenario.core_mhz = u64::from(self.whole("core_mhz", mhz, 1, 100_000)?);
+            scenario.core_mhz = u64::from(self.file.whole("core_mhz", mhz, 1, 100_000)?);
         }
         if let Some(mhz) = &typed.host_reserved_mhz {
-            scenario.host_mhz = u64::from(self.whole("host_reserved_mhz", mhz, 0, u32::MAX)?);
+            scenario.host_mhz = u64::from(self.file.whole("host_reserved_mhz", mhz, 0, u32::MAX)?);
         }
         let length = scenario.duration_ns / 25;
         scenario.chart_ns = [scenario.duration_ns / 2, length.min(400_000_000)];
@@ -207,20 +152,22 @@ impl Reader<'_> {
     }
 
     fn topology(&self, typed: &TypedTopology) -> Result<Topology, FileError> {
-        let count = |name, typed| self.whole(name, typed, 1, super::MOST_CPUS);
+        let count = |name, typed| self.file.whole(name, typed, 1, super::MOST_CPUS);
         let topology = Topology {
             nodes: count("nodes", &typed.nodes)?,
             sockets: count("sockets", &typed.sockets)?,
             cores_per_socket: count("cores_per_socket", &typed.cores_per_socket)?,
             threads_per_core: count("threads_per_core", &typed.threads_per_core)?,
         };
-        topology.check().or_else(|error| self.fail(&typed.sockets, error))?;
+        topology
+            .check()
+            .or_else(|error| self.file.fail(&typed.sockets, error))?;
         let Some(said) = &typed.logical_cpus else {
             return Ok(topology);
         };
         match i64::from(topology.cpus()) == *said.get_ref() {
             true => Ok(topology),
-            false => self.fail(
+            false => self.file.fail(
                 said,
                 format!(
                     "logical_cpus is {}: expected {}, which is {} sockets x {} cores x {} threads",
@@ -248,7 +195,7 @@ impl Reader<'_> {
         costs.remote_memory = typed.remote_memory.unwrap_or(costs.remote_memory);
         costs.node_rates = typed.node_rates.clone().unwrap_or_default();
         costs.idle = typed.idle.unwrap_or_default();
-        check_costs(&costs).or_else(|error| self.fail(at, error))?;
+        check_costs(&costs).or_else(|error| self.file.fail(at, error))?;
         Ok(costs)
     }
 
@@ -259,7 +206,9 @@ impl Reader<'_> {
             demand,
         };
         match load.burst_ns {
-            0 => self.fail(burst, "burst_ms is 0: expected a time above 0".to_owned()),
+            0 => self
+                .file
+                .fail(burst, "burst_ms is 0: expected a time above 0".to_owned()),
             _ => Ok(load),
         }
     }
@@ -267,25 +216,25 @@ impl Reader<'_> {
     fn vms(&self, at: &Spanned<TypedVm>, used: Topology, all: &mut Vec<Vm>) -> Result<(), FileError> {
         let typed = at.get_ref();
         let most = MOST_WORLDS as u32;
-        let vcpus = self.whole("vcpus", &typed.vcpus, 1, super::MOST_CPUS)?;
+        let vcpus = self.file.whole("vcpus", &typed.vcpus, 1, super::MOST_CPUS)?;
         let count = typed
             .count
             .as_ref()
-            .map_or(Ok(1), |count| self.whole("count", count, 1, most))?;
+            .map_or(Ok(1), |count| self.file.whole("count", count, 1, most))?;
         let load = self.load(&typed.burst_ms, &typed.sleep_ms, typed.demand.unwrap_or_default())?;
         let mut vm = Vm::new(&typed.name, vcpus, load);
         if let Some(shares) = &typed.shares {
-            vm.shares = u64::from(self.whole("shares", shares, vcpus, 1_000_000_000)?);
+            vm.shares = u64::from(self.file.whole("shares", shares, vcpus, 1_000_000_000)?);
         }
         if let Some(node) = &typed.node {
-            vm.node = Some(self.whole("node", node, 0, used.nodes - 1)?);
+            vm.node = Some(self.file.whole("node", node, 0, used.nodes - 1)?);
         }
         if let Some(mhz) = &typed.reservation_mhz {
-            vm.reservation_mhz = Some(u64::from(self.whole("reservation_mhz", mhz, 0, u32::MAX)?));
+            vm.reservation_mhz = Some(u64::from(self.file.whole("reservation_mhz", mhz, 0, u32::MAX)?));
         }
         vm.cpus = typed.cpus.clone().unwrap_or_default();
         vm.is_latency_sensitive = matches!(typed.latency_sensitivity, Some(Sensitivity::High));
-        check_vm(&vm, used).or_else(|error| self.fail(at, error))?;
+        check_vm(&vm, used).or_else(|error| self.file.fail(at, error))?;
         for number in 1..=count {
             let name = if count == 1 {
                 vm.name.clone()

@@ -148,7 +148,7 @@ impl Results {
 }
 
 /// One working set in the middle of each place: half of a cache, or its middle in octaves, and two well beyond the last, on base pages and
-/// huge ones: what the walks of both cost tells page-table reads from loads.
+/// huge ones: the walk costs of both distinguish page-table reads from loads.
 fn spec(desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency::Spec> {
     let sizes: Vec<u64> = caches(snapshot).iter().map(|(size, _)| size.0).collect();
     let mut wanted: Vec<u64> = sizes.first().map(|first| first / 2).into_iter().collect();

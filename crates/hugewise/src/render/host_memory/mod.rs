@@ -10,6 +10,7 @@ use sim::translation::study::Range;
 use super::axis::number;
 use super::figure::Figure;
 use super::sheet::Sheet;
+use super::simulate::published;
 use super::table::{Field, Lines, lines};
 use super::words::counted;
 use crate::cli::typed::Format;
@@ -112,7 +113,7 @@ fn published_csv(result: &HostMemory) -> Lines<'_> {
 
 fn all(result: &HostMemory, most: usize) -> Vec<Sheet> {
     let mut sheets = Vec::new();
-    sheets.extend((!result.published.is_empty()).then(|| published(result)));
+    sheets.extend((!result.published.is_empty()).then(|| published(&result.published, exact)));
     sheets.extend(result.advice.iter().flat_map(|advice| what_if::sheets(advice, result)));
     if !result.outcomes.is_empty() {
         sheets.push(policies(result));
@@ -325,40 +326,6 @@ fn published_values(values: &[f64]) -> String {
 fn exact(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn published(result: &HostMemory) -> Sheet {
-    let heads = [
-        "what",
-        "unit",
-        "#published",
-        "#simulated",
-        "range",
-        "simulated value is",
-    ];
-    let mut sheet = Sheet::new("Published and simulated", heads);
-    for row in &result.published {
-        let range = match row.simulated.is_exact() {
-            true => String::new(),
-            false => format!("{} to {}", exact(row.simulated.low), exact(row.simulated.high)),
-        };
-        sheet.row([
-            row.what.clone(),
-            row.unit.clone(),
-            published_values(&row.published),
-            exact(row.simulated.middle),
-            range,
-            if row.is_fitted { "fitted" } else { "predicted" }.to_owned(),
-        ]);
-    }
-    let mut sources: Vec<&str> = Vec::new();
-    for row in &result.published {
-        if !sources.contains(&row.source.as_str()) {
-            sources.push(&row.source);
-        }
-    }
-    sheet.note(format!("published by: {}", sources.join("; ")));
-    sheet
 }
 
 fn translation(result: &HostMemory) -> Sheet {
