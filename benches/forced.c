@@ -2,7 +2,7 @@
  *
  * A load is CPUS:BYTES:BURST:SLEEP. CPUS is a number, or * for all. A load chases through BYTES (0: it computes), BURST thousands of steps at a time
  * (exponentially distributed about that mean), and then sleeps SLEEP microseconds (likewise). A sleep of 0 never sleeps. Each load is one thread;
- * a line for each says how many thousands of steps it made a second. */
+ * a line for each says how many thousands of steps it made a second, and how often a second it was preempted. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -12,14 +12,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
-enum { STEPS = 1000, LINE = 64 };
+enum { STEPS = 1000, LINE = 64, STRATA = 16 };
+
+struct lengths {
+    int left, strata[STRATA];
+};
 
 struct load {
     pthread_t thread;
     char cpus[16];
     uint64_t bytes, burst, sleep_us, seed, done;
+    long preempted;
+    struct lengths bursts, sleeps;
     void **ring;
 };
 
@@ -32,7 +39,21 @@ static uint64_t next(uint64_t *seed) {
     return *seed ^= *seed << 17;
 }
 
-static double exponential(uint64_t *seed) { return -log(((next(seed) >> 11) + 1) * 0x1p-53); }
+/* Exponentially distributed lengths about a mean of 1. Of 16 in a row each has its own sixteenth of the distribution, so that few of them have the mean
+ * of many. */
+static double exponential(struct lengths *lengths, uint64_t *seed) {
+    if (lengths->left == 0) {
+        for (int i = 0; i < STRATA; i++) lengths->strata[i] = i;
+        for (int i = STRATA - 1; i > 0; i--) {
+            int other = next(seed) % (i + 1), kept = lengths->strata[i];
+            lengths->strata[i] = lengths->strata[other];
+            lengths->strata[other] = kept;
+        }
+        lengths->left = STRATA;
+    }
+    double within = ((next(seed) >> 11) + 1) * 0x1p-53;
+    return -log((lengths->strata[--lengths->left] + within) / STRATA);
+}
 
 /* One ring through all lines of the memory, in random order. */
 static void **ring(uint64_t bytes, uint64_t *seed) {
@@ -67,7 +88,7 @@ static void *run(void *given) {
     pthread_barrier_wait(&ready);
     while (!begun) sched_yield();
     while (!ended) {
-        double burst = load->sleep_us ? load->burst * exponential(&load->seed) + 0.5 : 1;
+        double burst = load->sleep_us ? load->burst * exponential(&load->bursts, &load->seed) + 0.5 : 1;
         for (uint64_t left = (uint64_t)burst; left && !ended; left--) {
             if (at)
                 for (int i = 0; i < STEPS; i++) at = *at;
@@ -77,12 +98,15 @@ static void *run(void *given) {
         }
         kept = value + (uint64_t)(uintptr_t)at;
         if (load->sleep_us && !ended) {
-            uint64_t ns = (uint64_t)(load->sleep_us * 1e3 * exponential(&load->seed));
+            uint64_t ns = (uint64_t)(load->sleep_us * 1e3 * exponential(&load->sleeps, &load->seed));
             struct timespec pause = {ns / 1000000000, ns % 1000000000};
             nanosleep(&pause, NULL);
         }
     }
     (void)kept;
+    struct rusage used;
+    getrusage(RUSAGE_THREAD, &used);
+    load->preempted = used.ru_nivcsw;
     return NULL;
 }
 
@@ -93,7 +117,7 @@ int main(int count, char **words) {
     struct load *load = calloc(loads, sizeof *load);
     pthread_barrier_init(&ready, NULL, loads + 1);
     for (int i = 0; i < loads; i++) {
-        load[i].seed = 88172645463325252u + 7919 * i;
+        load[i].seed = 88172645463325252u + 7919 * i + 104729 * (uint64_t)time(NULL);
         if (sscanf(words[i + 2], "%15[^:]:%lu:%lu:%lu", load[i].cpus, &load[i].bytes, &load[i].burst, &load[i].sleep_us) != 4) return 2;
         if (pthread_create(&load[i].thread, NULL, run, &load[i])) return 2;
     }
@@ -107,6 +131,6 @@ int main(int count, char **words) {
     clock_gettime(CLOCK_MONOTONIC, &until);
     double took = (until.tv_sec - from.tv_sec) + (until.tv_nsec - from.tv_nsec) / 1e9;
     for (int i = 0; i < loads; i++) pthread_join(load[i].thread, NULL);
-    for (int i = 0; i < loads; i++) printf("%.3f\n", load[i].done / took);
+    for (int i = 0; i < loads; i++) printf("%.3f %.3f\n", load[i].done / took, load[i].preempted / took);
     return 0;
 }

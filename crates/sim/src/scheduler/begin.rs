@@ -44,6 +44,7 @@ impl Engine {
             quantum: scenario.quantum_ns,
             skew_limit: scenario.skew_limit_ns,
             warm_up: scenario.costs.warm_up_ns,
+            displaced: scenario.costs.displaced_ns,
             sibling_chance: scenario.sibling_chance,
             console,
         };

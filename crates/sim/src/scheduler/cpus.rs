@@ -1,5 +1,6 @@
 //! One CPU: a world begins on it, its time is accounted for, and its siblings become slower or faster.
 
+use super::Ns;
 use super::engine::{Engine, NEVER};
 use super::world::{NONE, State};
 
@@ -15,6 +16,10 @@ impl Engine {
             let kind = self.places[world.cpu as usize].kind(cpu) as usize;
             world.totals.moves[kind] += 1;
             world.cold = world.cold.max(self.rules.warm_up[kind]);
+        } else if world.cpu == cpu {
+            let others = (self.cpus[cpu as usize].busy - world.left_at).min(self.rules.quantum);
+            let part = u128::from(self.rules.displaced) * u128::from(others) / u128::from(self.rules.quantum.max(1));
+            world.cold = world.cold.max(part as Ns);
         }
         world.cpu = cpu;
         let lane = &mut self.lanes[world.lane as usize];
@@ -57,7 +62,9 @@ impl Engine {
         }
         there.since = self.now;
         there.busy += time;
-        self.worlds[there.world as usize].run(time, there.rate);
+        let world = &mut self.worlds[there.world as usize];
+        world.left_at = there.busy;
+        world.run(time, there.rate);
         self.accounts.ran(there.world, cpu, time);
     }
 

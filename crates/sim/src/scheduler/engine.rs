@@ -49,6 +49,7 @@ pub(super) struct Rules {
     pub(super) quantum: Ns,
     pub(super) skew_limit: Option<Ns>,
     pub(super) warm_up: [Ns; 4],
+    pub(super) displaced: Ns,
     pub(super) sibling_chance: u32,
     pub(super) console: Option<u32>,
 }

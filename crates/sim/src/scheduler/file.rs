@@ -40,6 +40,7 @@ struct TypedCosts {
     core_us: Option<Spanned<f64>>,
     socket_us: Option<Spanned<f64>>,
     node_us: Option<Spanned<f64>>,
+    displaced_us: Option<Spanned<f64>>,
     sibling_busy: Option<f64>,
     remote_memory: Option<f64>,
     node_rates: Option<Vec<f64>>,
@@ -190,6 +191,9 @@ impl Reader<'_> {
             if let Some(us) = us {
                 costs.warm_up_ns[kind] = self.time(name, us, 1e3)?;
             }
+        }
+        if let Some(us) = &typed.displaced_us {
+            costs.displaced_ns = self.time("displaced_us", us, 1e3)?;
         }
         costs.sibling_busy = typed.sibling_busy.unwrap_or(costs.sibling_busy);
         costs.remote_memory = typed.remote_memory.unwrap_or(costs.remote_memory);

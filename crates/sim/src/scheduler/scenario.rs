@@ -61,6 +61,8 @@ pub enum Idle {
 pub struct Costs {
     /// Time until caches are warm again, by kind of move: sibling, core, socket, node; in nanoseconds.
     pub warm_up_ns: [Ns; 4],
+    /// The same on the CPU that it ran on before, if others ran there for a quantum since; in proportion if for less.
+    pub displaced_ns: Ns,
     /// The part of its rate that a CPU loses while all its siblings are busy, from 0 to below 1.
     pub sibling_busy: f64,
     /// The part of its rate that a CPU loses while its world's memory is on another node, from 0 to below 1.
@@ -76,6 +78,7 @@ impl Costs {
     pub fn none() -> Self {
         Self {
             warm_up_ns: [0; 4],
+            displaced_ns: 0,
             sibling_busy: 0.0,
             remote_memory: 0.0,
             node_rates: Vec::new(),
@@ -91,7 +94,7 @@ impl Costs {
 
 impl Default for Costs {
     /// Moves: 30 us to a sibling, whose caches are the same; 1 to 2 ms where a cache of 2 MB is filled again. Busy siblings: each gets 55 to
-    /// 65 % of a core (Broadcom KB 326271). Remote memory: none, as the programs differ.
+    /// 65 % of a core (Broadcom KB 326271). Worlds that take turns and remote memory: none, as the programs differ.
     fn default() -> Self {
         Self {
             warm_up_ns: [30_000, 1_000_000, 1_500_000, 2_000_000],

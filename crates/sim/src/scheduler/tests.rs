@@ -83,6 +83,7 @@ prop_compose! {
         let vms = first.into_iter().chain(second).collect();
         let costs = Costs {
             warm_up_ns: [warm_up / 100, warm_up, warm_up, 2 * warm_up],
+            displaced_ns: warm_up / 10,
             sibling_busy,
             remote_memory,
             node_rates: vec![0.9],
@@ -365,4 +366,24 @@ fn events_grow_with_machines_and_with_time_and_no_faster() {
     ] {
         assert!((0.8..1.25).contains(&(more / few / times)), "{times}: {more} of {few}");
     }
+}
+
+#[test]
+fn worlds_that_take_turns_warm_their_caches_at_each_turn() {
+    let turns = |cpus: [u32; 2]| {
+        let mut vms = vms(2, 1, busy());
+        vms.iter_mut().zip(cpus).for_each(|(vm, cpu)| vm.cpus = vec![cpu]);
+        let scenario = Scenario {
+            quantum_ns: 3 * MS,
+            costs: Costs {
+                displaced_ns: MS / 10,
+                ..Costs::none()
+            },
+            ..for_seconds(60, Policy::Pinned, vms)
+        };
+        let done = run(&scenario);
+        done.vms.iter().map(|vm| vm.work_s).sum::<f64>() / 60.0
+    };
+    assert!((turns([0, 0]) - 2.9 / 3.0).abs() < 0.001, "{}", turns([0, 0]));
+    assert!((turns([0, 2]) - 2.0).abs() < 1e-6, "{}", turns([0, 2]));
 }

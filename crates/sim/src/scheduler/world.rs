@@ -51,6 +51,8 @@ pub(super) struct World {
     pub(super) vtime: u64,
     /// When its state began.
     pub(super) since: Ns,
+    /// How long its CPU had been busy in all when it last ran there.
+    pub(super) left_at: Ns,
     /// Time until its caches are warm.
     pub(super) cold: Ns,
     /// What is left of its burst: time, or work.
@@ -76,6 +78,7 @@ impl World {
             stride: ((USUAL_SHARES << 32) / shares.max(1)).max(1),
             vtime: 0,
             since: 0,
+            left_at: 0,
             cold: 0,
             left: 0,
             load,
