@@ -12,7 +12,7 @@ use super::{Content, Host, Khugepaged, Ksm, Policy, Scenario, Vm};
 use crate::size::esx::{min_free, shares_per_page};
 use crate::size::ksm::scan_rate;
 use crate::translation::study::preset::{Preset as Study, preset as study};
-use crate::translation::study::{Published, Range};
+use crate::translation::study::{Published, Range, Simulation};
 
 /// Which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,74 +96,54 @@ fn row(source: &str, what: String, unit: &str, published: &[f64], simulated: f64
     }
 }
 
+const OSDI: &str = "C. Waldspurger, Memory Resource Management in VMware ESX Server (OSDI 2002)";
+const TIERS: &str = "running-system.com, memory states";
+
 /// What ESX keeps free, by the sources that give numbers.
 fn min_free_rows() -> Vec<Published> {
     const BITS: &str = "vmwarebits.com, Mem.MemMinFreePct";
-    const SYSTEM: &str = "running-system.com, memory states";
-    const OSDI: &str = "C. Waldspurger, Memory Resource Management in VMware ESX Server (OSDI 2002)";
-    let mib = |memory| min_free(memory) / f64::from(1 << 20);
     let of = |source, what: &str, published, memory| {
-        row(source, format!("minFree of {what}"), "MB", &[published], mib(memory))
+        let mib = min_free(memory) / f64::from(1 << 20);
+        row(source, format!("minFree of {what}"), "MB", &[published], mib)
     };
+    let quoted = "28 GB (its 899 is quoted widely; the tiers add up to 901.12)";
+    let thousands = "100 GB (it counts a GB of the rest as 1000 MB)";
     let mut rows = vec![
         of(BITS, "130607 MB", 1920.47, Bytes::mib(130_607)),
-        of(
-            SYSTEM,
-            "28 GB (its 899 is quoted widely; the tiers add up to 901.12)",
-            899.0,
-            Bytes::gib(28),
-        ),
-        of(
-            SYSTEM,
-            "100 GB (it counts a GB of the rest as 1000 MB)",
-            1619.0,
-            Bytes::gib(100),
-        ),
+        of(TIERS, quoted, 899.0, Bytes::gib(28)),
+        of(TIERS, thousands, 1619.0, Bytes::gib(100)),
     ];
+    let names = ["high", "clear", "soft", "hard", "low"];
+    let esx6 = names.into_iter().zip([400.0, 100.0, 64.0, 32.0, 16.0]);
+    let esx2002 = names.into_iter().skip(2).zip([4.0, 2.0, 1.0]);
+    rows.extend(edges(TIERS, States::Esx6, "% of minFree", esx6));
+    rows.extend(edges(OSDI, States::Esx2002, "% of memory", esx2002));
+    rows.extend([(1.0, 4.0), (0.5, 1.6), (0.0, 1.0)].map(|(active, published)| {
+        let what = format!("1000 shares, 250 pages, {:.0} % active, tax 75 %", active * 100.0);
+        let each = shares_per_page(1000.0, 250.0, active, 0.75);
+        row(OSDI, what, "shares per page", &[published], each)
+    }));
+    rows
+}
+
+/// Where each state of free memory ends, with what is published for it.
+fn edges<'a>(
+    source: &'a str,
+    states: States,
+    unit: &'a str,
+    published: impl Iterator<Item = (&'a str, f64)> + 'a,
+) -> impl Iterator<Item = Published> + 'a {
     // Large, so that whole pages do not show.
     let memory = Bytes(1 << 45);
-    let edge = |source, states: States, share: f64, number: usize, name: &str| {
-        let edge = states.edges(memory)[number];
-        let simulated = edge.below as f64 * 4096.0 / states.unit(memory) * 100.0;
-        let unit = if states == States::Esx2002 {
-            "% of memory"
-        } else {
-            "% of minFree"
-        };
-        row(
-            source,
-            format!("{}: edge of {name}", states.name()),
-            unit,
-            &[share],
-            simulated,
-        )
-    };
-    for (number, (name, share)) in [
-        ("high", 400.0),
-        ("clear", 100.0),
-        ("soft", 64.0),
-        ("hard", 32.0),
-        ("low", 16.0),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        rows.push(edge(SYSTEM, States::Esx6, share, number, name));
-    }
-    for (number, (name, share)) in [("soft", 4.0), ("hard", 2.0), ("low", 1.0)].into_iter().enumerate() {
-        rows.push(edge(OSDI, States::Esx2002, share, number, name));
-    }
-    for (active, published) in [(1.0, 4.0), (0.5, 1.6), (0.0, 1.0)] {
-        let what = format!("1000 shares, 250 pages, {:.0} % active, tax 75 %", active * 100.0);
-        rows.push(row(
-            OSDI,
-            what,
-            "shares per page",
-            &[published],
-            shares_per_page(1000.0, 250.0, active, 0.75),
-        ));
-    }
-    rows
+    states
+        .edges(memory)
+        .into_iter()
+        .zip(published)
+        .map(move |(edge, (name, share))| {
+            let simulated = edge.below as f64 * 4096.0 / states.unit(memory) * 100.0;
+            let what = format!("{}: edge of {name}", states.name());
+            row(source, what, unit, &[share], simulated)
+        })
 }
 
 const MEASURED: &str = "measured on Linux 6.18: 2 x 512 MiB on THP, KSM at 5000 pages / 10 ms";
@@ -302,69 +282,57 @@ fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
 fn esx35(seed: u64) -> Result<HostMemory, String> {
     const SOURCE: &str = "VMware, Large Page Performance: ESX Server 3.5 and ESX Server 3i v3.5 (2008)";
     let translated = study(Study::Esx35LargePages, 1_000_000, seed, &|_, _| {}).map_err(|error| error.to_string())?;
-    let time = |size: usize, setting: usize| {
-        translated
-            .cases
-            .get(2 * size + setting)
-            .map_or(0.0, |case| case.cycles.middle())
-    };
-    let other = translated.published.first().map_or(0.0, |row| row.simulated.middle);
-    let gain = |size: usize, large: f64| {
-        let (small, part) = (
-            time(size, 0) + other,
-            time(size, 1) * large + time(size, 0) * (1.0 - large) + other,
-        );
-        (small / part - 1.0) * 100.0
-    };
     let mut rows = translated.published.clone();
-    let host = |large_pages| Host {
-        memory: Bytes::gib(32),
-        used: Bytes::gib(1),
-        large_pages,
-        fragmented: 0,
-    };
-    let machine = |large_pages| Vm {
-        large_pages,
-        vcpus: 4,
-        active: WHOLE / 2,
-        ..Vm::new("SPECjbb2005", Bytes::gib(16))
-    };
-    let scenario = |host, vm| Scenario {
-        policies: vec![Policy::NeverBreak],
-        states: States::Esx2002,
-        duration_ns: 1200 * SECOND,
-        ..Scenario::new(host, vec![vm], seed)
-    };
     let mut shown = None;
-    for (what, scenario) in [
-        ("as it comes", scenario(host(true), machine(true))),
-        ("Mem.AllocGuestLargePage = 0", scenario(host(false), machine(true))),
-        (
-            "monitor_control.disable_mmu_largepages = TRUE",
-            scenario(host(true), machine(false)),
-        ),
+    for (what, host, machine) in [
+        ("as it comes", true, true),
+        ("Mem.AllocGuestLargePage = 0", false, true),
+        ("monitor_control.disable_mmu_largepages = TRUE", true, false),
     ] {
-        let result = simulate(&scenario)?;
+        let result = simulate(&study_host(host, machine, seed))?;
         let last = result.outcomes.first().and_then(|outcome| outcome.vms.first());
         let large = last.and_then(|vm| vm.amounts.large_part()).unwrap_or(0.0);
-        rows.push(row(
-            SOURCE,
-            format!("{what}: backed by huge pages"),
-            "% of the VM",
-            &[],
-            large * 100.0,
-        ));
-        rows.push(row(
-            SOURCE,
-            format!("{what}: SPECjbb2005, 8 GB heap"),
-            "% more",
-            &[],
-            gain(2, large),
-        ));
+        let backed = format!("{what}: backed by huge pages");
+        let gain = format!("{what}: SPECjbb2005, 8 GB heap");
+        rows.push(row(SOURCE, backed, "% of the VM", &[], large * 100.0));
+        rows.push(row(SOURCE, gain, "% more", &[], partly(&translated, large)));
         shown.get_or_insert(result);
     }
     Ok(HostMemory {
         published: rows,
         ..shown.unwrap_or_else(|| empty(Vec::new()))
     })
+}
+
+/// Its host and machine for 20 minutes, each with its switch for huge pages.
+fn study_host(host: bool, machine: bool, seed: u64) -> Scenario {
+    let vm = Vm {
+        large_pages: machine,
+        vcpus: 4,
+        active: WHOLE / 2,
+        ..Vm::new("SPECjbb2005", Bytes::gib(16))
+    };
+    let host = Host {
+        memory: Bytes::gib(32),
+        used: Bytes::gib(1),
+        large_pages: host,
+        fragmented: 0,
+    };
+    Scenario {
+        policies: vec![Policy::NeverBreak],
+        states: States::Esx2002,
+        duration_ns: 1200 * SECOND,
+        ..Scenario::new(host, vec![vm], seed)
+    }
+}
+
+/// What huge pages behind a part of the largest heap are worth, in per cent. The last two cases are that heap, on base pages and on huge ones.
+fn partly(translated: &Simulation, large: f64) -> f64 {
+    let other = translated.published.first().map_or(0.0, |row| row.simulated.middle);
+    let [.., base, huge] = &translated.cases[..] else {
+        return 0.0;
+    };
+    let (base, huge) = (base.cycles.middle(), huge.cycles.middle());
+    let part = huge * large + base * (1.0 - large);
+    ((base + other) / (part + other) - 1.0) * 100.0
 }

@@ -54,17 +54,7 @@ pub(super) fn why(compare: &Compare, judged: &Judged) -> String {
             "so few pairs cannot show a difference at the {:.2} % that this look may spend",
             level * 100.0
         ),
-        Why::FewStarts => {
-            let started = if pairs == 1 {
-                "once".to_owned()
-            } else {
-                format!("{pairs} times")
-            };
-            format!(
-                "exploratory, as every process has a speed of its own: each program was started {started}, and a verdict takes \
-                 {LEAST} starts (more time: --budget)"
-            )
-        }
+        Why::FewStarts => few_starts(pairs),
         Why::NoNumber => format!(
             "{pairs} of {} runs have `{metric}` as a positive number beside the reference's",
             arm.map_or(0, |arm| arm.runs.len())
@@ -86,6 +76,17 @@ pub(super) fn why(compare: &Compare, judged: &Judged) -> String {
             compare.arms.first().map_or_else(String::new, not_in_effect)
         ),
     }
+}
+
+fn few_starts(pairs: usize) -> String {
+    let started = match pairs {
+        1 => "once".to_owned(),
+        _ => format!("{pairs} times"),
+    };
+    format!(
+        "exploratory, as every process has a speed of its own: each program was started {started}, and a verdict takes {LEAST} starts \
+         (more time: --budget)"
+    )
 }
 
 /// By how many percent a ratio is away from 1, upwards or downwards.

@@ -1,5 +1,6 @@
 //! Patterns of access that need no trace: each access costs the same however many there are, and memory stays small.
 
+mod heap;
 mod programs;
 mod simple;
 #[cfg(test)]
@@ -34,13 +35,15 @@ pub enum Pattern {
     Btree,
     /// A collector: objects are marked in random order, then moved together.
     Gc,
+    /// A Java heap in use: popular objects among 224 MiB that live, new ones in a row over the rest, and a collection whenever that is full.
+    Heap,
     /// Processes that start, touch their memory and end: page tables are written all the time.
     Churn,
 }
 
 impl Pattern {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Random,
         Self::Chase,
         Self::Zipf,
@@ -48,6 +51,7 @@ impl Pattern {
         Self::Stride,
         Self::Btree,
         Self::Gc,
+        Self::Heap,
         Self::Churn,
     ];
 
@@ -61,6 +65,7 @@ impl Pattern {
             Self::Stride => "stride",
             Self::Btree => "btree",
             Self::Gc => "gc",
+            Self::Heap => "heap",
             Self::Churn => "churn",
         }
     }
@@ -101,6 +106,7 @@ enum Kind {
     Steps(simple::Steps),
     Btree(programs::Btree),
     Gc(programs::Collector),
+    Heap(heap::Heap),
     Churn(programs::Churn),
 }
 
@@ -114,6 +120,7 @@ impl Generator {
             Pattern::Stride => Kind::Steps(simple::Steps::new(size, 4096 + 64)),
             Pattern::Btree => Kind::Btree(programs::Btree::new(size, seed)),
             Pattern::Gc => Kind::Gc(programs::Collector::new(size, seed)),
+            Pattern::Heap => Kind::Heap(heap::Heap::new(size, seed)),
             Pattern::Churn => Kind::Churn(programs::Churn::new(size, seed)),
         })
     }
@@ -130,6 +137,7 @@ impl Accesses for Generator {
             Kind::Steps(pattern) => pattern.fill(block),
             Kind::Btree(pattern) => pattern.fill(block),
             Kind::Gc(pattern) => pattern.fill(block),
+            Kind::Heap(pattern) => pattern.fill(block),
             Kind::Churn(pattern) => return Ok(pattern.fill(block)),
         }
         Ok(None)

@@ -5,7 +5,7 @@ use model::Bytes;
 use super::zipf::Zipf;
 use super::{Pattern, SMALLEST};
 use crate::translation::random::Chance;
-use crate::translation::{Access, Accesses, Array, BLOCK, Backing, Counts, Engine, Event, Layout, Mode, Setup};
+use crate::translation::{Access, Accesses, Array, BLOCK, Backing, Counts, Engine, Event, Layout, Mode, Setup, Side};
 
 fn some(pattern: Pattern, size: Bytes, seed: u64, most: usize) -> (Vec<Access>, Vec<Event>) {
     let (mut generator, mut all, mut events) = (pattern.over(size, seed), Vec::new(), Vec::new());
@@ -76,6 +76,29 @@ fn processes_write_tables_and_switch() {
         writes > 500 * switches,
         "a write for each page mapped and unmapped: {writes}"
     );
+}
+
+#[test]
+fn a_larger_heap_has_the_same_live_objects_and_is_collected_less_often() {
+    let marks = |size: Bytes| {
+        let (accesses, _) = some(Pattern::Heap, size, 1, 400_000);
+        let live = size.0 - Bytes::mib(224).0;
+        let stores = |lives: bool| {
+            let there = |access: &&Access| access.side() == Side::Store && (access.address() >= live) == lives;
+            accesses.iter().filter(there).count() as f64
+        };
+        let loads_that_live = accesses.iter().filter(|access| access.side() == Side::Load);
+        assert!(loads_that_live.clone().all(|access| access.address() >= live), "{size}");
+        stores(true) / stores(false)
+    };
+    // One mark for each live line in the time in which all others are allocated once.
+    for (size, expected) in [(Bytes::gib(1), 224.0 / 800.0), (Bytes::gib(8), 224.0 / 7968.0)] {
+        let found = marks(size);
+        assert!(
+            (found / expected - 1.0).abs() < 0.01,
+            "{size}: {found}, expected {expected}"
+        );
+    }
 }
 
 /// L1 64 x 4, L2 1536 x 12, LRU, base pages.

@@ -78,9 +78,12 @@ impl ZipfPages {
     }
 
     pub(super) fn fill(&mut self, block: &mut Vec<Access>) {
-        for _ in 0..BLOCK {
-            let page = self.places.at(self.ranks.draw(&mut self.chance));
-            block.push(Access::load(page * PAGE + (self.chance.bits() & 63) * 64));
-        }
+        block.extend((0..BLOCK).map(|_| Access::load(self.line())));
+    }
+
+    /// A line of a page that is drawn.
+    pub(super) fn line(&mut self) -> u64 {
+        let page = self.places.at(self.ranks.draw(&mut self.chance));
+        page * PAGE + (self.chance.bits() & 63) * 64
     }
 }

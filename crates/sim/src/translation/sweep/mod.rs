@@ -11,6 +11,7 @@ mod run;
 mod shard;
 #[cfg(test)]
 mod tests;
+mod texts;
 
 use model::Bytes;
 use schemars::JsonSchema;
