@@ -16,7 +16,7 @@ impl Engine {
             let kind = self.places[world.cpu as usize].kind(cpu) as usize;
             world.totals.moves[kind] += 1;
             world.cold = world.cold.max(self.rules.warm_up[kind]);
-        } else if world.cpu == cpu {
+        } else if world.cpu == cpu && self.rules.displaced > 0 {
             let others = (self.cpus[cpu as usize].busy - world.left_at).min(self.rules.quantum);
             let part = u128::from(self.rules.displaced) * u128::from(others) / u128::from(self.rules.quantum.max(1));
             world.cold = world.cold.max(part as Ns);
