@@ -66,17 +66,30 @@ impl Alive {
         halt::go_on(&self.0.source, self.0.id());
         let began = Instant::now();
         let from = before.map_or_else(|| self.mark(&plan.threads, stop), Ok)?;
-        if self.0.process.rest(plan.slice, stop)? {
-            return Err(self.0.process.gone());
+        let mut to = self.rest_and_halt(plan, awake, stop)?;
+        // On a busy machine a short slice may pass before the program gets a CPU: then it goes on.
+        for _ in 1..TRIES {
+            if !to.times.since(&from.times).cpu.is_zero() {
+                break;
+            }
+            halt::go_on(&self.0.source, self.0.id());
+            to = self.rest_and_halt(plan, awake, stop)?;
         }
-        let to = awake.then(|| self.mark(&plan.threads, stop)).transpose()?;
-        let to = to.map_or_else(
-            || self.halt_between_writes(&plan.threads, stop),
-            |to| self.halt().map(|()| to),
-        )?;
         let wall = began.elapsed();
         let score = score::between(&self.0.arm.name, &self.0.counters, &from, &to)?;
         Ok(self.run(wall, score))
+    }
+
+    /// Waits for the length of a slice, and stops it; the counters and times at that end.
+    fn rest_and_halt(&mut self, plan: &Plan, awake: bool, stop: &dyn Fn() -> bool) -> Result<Mark, Error> {
+        if self.0.process.rest(plan.slice, stop)? {
+            return Err(self.0.process.gone());
+        }
+        if !awake {
+            return self.halt_between_writes(&plan.threads, stop);
+        }
+        let to = self.mark(&plan.threads, stop)?;
+        self.halt().map(|()| to)
     }
 
     /// Stopped while it writes its counter, it would show half of it until its next slice: then it goes on for a moment.
