@@ -38,6 +38,7 @@ pub(crate) fn trace(bytes: &[u8]) {
             warm_up: 0,
             accesses: u64::MAX,
             forgets: true,
+            history: Vec::new(),
         };
         let _ = replay(&asked, &mut trace, &|_| {});
     }

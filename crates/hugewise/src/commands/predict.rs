@@ -3,8 +3,8 @@
 use host::Snapshot;
 use model::Warning;
 use sim::translation::machine::Machine;
-use sim::translation::study::Replay;
 use sim::translation::study::predict::{Prediction, settings};
+use sim::translation::study::{Replay, history};
 use sim::translation::trace::Trace;
 use sim::translation::trace::own::write;
 
@@ -23,9 +23,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
     let Some(machine) = asked_machine(desk, typed.machine.as_deref(), &typed.measured, &snapshot)? else {
         return Ok(Outcome::Interrupted);
     };
-    let asked = asked(machine, typed.warm_up);
+    let mut asked = asked(machine, typed.warm_up);
+    let mut warnings = Vec::new();
     let prediction = match &typed.trace {
         Some(path) => {
+            match Opened::history(path, typed.trace_format, &asked.machine)? {
+                Some(history) => asked.history = history,
+                None => warnings.push(read_once()),
+            }
             let mut opened = Opened::open(path, typed.trace_format, false)?;
             let replayed = opened.run(desk, &asked)?;
             let name = format!("{} ({})", path.display(), opened.trace.format().name());
@@ -39,7 +44,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
             desk.ui.note(&captured_in(&recorded.windows, recorded.cpu));
             let mut bytes = Vec::new();
             write(&recorded.head, &recorded.windows, &mut bytes)?;
-            let mut trace = Trace::open(&bytes[..], None, false)?;
+            let open = || Trace::open(&bytes[..], None, false);
+            asked.history = history(&mut open()?, &asked.machine)?;
+            let mut trace = open()?;
             let replayed = sim::translation::study::replay(&asked, &mut trace, &|_| {})?;
             let name = recorded.head.command.join(" ");
             asked.prediction(name, Some(recorded.head), &replayed)
@@ -47,13 +54,19 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &Predict) -> anyhow::Result<Outcom
     };
     let is_here =
         typed.machine.as_deref().is_none_or(|machine| machine == "here") && snapshot.cpu.hypervisor.known().is_some();
-    let result = desk.about(&snapshot, is_here.then(in_a_guest).into_iter().collect(), prediction);
+    warnings.extend(is_here.then(in_a_guest));
+    let result = desk.about(&snapshot, warnings, prediction);
     desk.give(&result, form)
 }
 
 fn in_a_guest() -> Warning {
     let text = "this machine is a virtual machine: of these rows `hugewise compare` measures nested or shadow ones here, with the host's page size (hugewise measure tlb)";
     Warning::new("virtual-machine", text)
+}
+
+fn read_once() -> Warning {
+    let text = "a pipe is read once, so caches held nothing of what the program does between windows: savings may come out too large (write the trace to a file)";
+    Warning::new("no-history", text)
 }
 
 fn asked(machine: Machine, warm_up: u64) -> Replay {
@@ -65,5 +78,6 @@ fn asked(machine: Machine, warm_up: u64) -> Replay {
         warm_up,
         accesses: u64::MAX,
         forgets: true,
+        history: Vec::new(),
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Known {
     pub(super) l2_tlb_hit: Option<f64>,
     pub(super) walk: Option<f64>,
     pub(super) walk_reads: Option<f64>,
+    /// Are addresses of page-table entries translated themselves, by a host? Then their reads may take longer than loads.
+    pub(super) is_nested: bool,
 }
 
 /// Costs that explain measured times.
@@ -47,9 +49,38 @@ const WALK: usize = PLACES + 1;
 
 type Steps = [f64; STEPS];
 
-/// Shares of a load's time that are tried for a page-table read: it waits for nothing that a load from there does not wait for.
-fn tried() -> impl Iterator<Item = f64> {
-    (0..=20).map(|step| f64::from(step) * 0.05)
+/// What a time, or the difference of two, consists of: steps as shares of a measured time, and what they should add up to.
+struct Row {
+    steps: Steps,
+    wanted: f64,
+}
+
+impl Row {
+    fn of(timed: &Timed, walk_reads: f64) -> Self {
+        Self {
+            steps: taken(&timed.counts, walk_reads).map(|steps| steps / timed.cycles),
+            wanted: 1.0,
+        }
+    }
+
+    /// How much longer one takes than the other, as a share of the first.
+    fn difference(one: &Timed, other: &Timed, walk_reads: f64) -> Self {
+        let (ones, others) = (taken(&one.counts, walk_reads), taken(&other.counts, walk_reads));
+        Self {
+            steps: std::array::from_fn(|step| (ones[step] - others[step]) / one.cycles),
+            wanted: (one.cycles - other.cycles) / one.cycles,
+        }
+    }
+
+    fn off(&self, steps: &Steps) -> f64 {
+        (0..STEPS).map(|step| self.steps[step] * steps[step]).sum::<f64>() - self.wanted
+    }
+}
+
+/// Shares of a load's time that are tried for a page-table read. Without a host it waits for nothing that a load from there does not wait for.
+fn tried(is_nested: bool) -> impl Iterator<Item = f64> {
+    let steps = if is_nested { 60 } else { 20 };
+    (0..=steps).map(|step| f64::from(step) * 0.05)
 }
 
 /// How often each step is taken per access.
@@ -99,15 +130,31 @@ impl Costs {
 
 /// The costs that explain times best. What no time depends on is as cheap as what is before it.
 pub(super) fn explain(timed: &[Timed], known: &Known) -> Costs {
+    explain_with(timed, &[], known)
+}
+
+/// Likewise, with the differences of some pairs of times counted as much as the times: what is small beside all of a time, but is what is asked for.
+pub(super) fn explain_with(timed: &[Timed], pairs: &[(usize, usize)], known: &Known) -> Costs {
+    let at = |share: f64| {
+        let differences = pairs
+            .iter()
+            .map(|&(one, other)| Row::difference(&timed[one], &timed[other], share));
+        let rows: Vec<Row> = timed
+            .iter()
+            .map(|timed| Row::of(timed, share))
+            .chain(differences)
+            .collect();
+        at(&rows, known, share)
+    };
     let best = |shares: &mut dyn Iterator<Item = f64>| {
-        let costs = shares.map(|share| at(timed, known, share));
+        let costs = shares.map(at);
         costs.min_by(|one, other| one.error.total_cmp(&other.error))
     };
     let found = match known.walk_reads {
         Some(share) => best(&mut std::iter::once(share)),
-        None => best(&mut tried()),
+        None => best(&mut tried(known.is_nested)),
     };
-    found.unwrap_or_else(|| at(timed, known, 1.0))
+    found.unwrap_or_else(|| at(1.0))
 }
 
 /// Rounds of weighing anew.
@@ -115,22 +162,17 @@ const ROUNDS: usize = 40;
 /// Deviations below this share count alike: clocks in tables are rounded to whole ones.
 const ALIKE: f64 = 0.005;
 
-fn at(timed: &[Timed], known: &Known, walk_reads: f64) -> Costs {
+fn at(rows: &[Row], known: &Known, walk_reads: f64) -> Costs {
     let fixed = fixed(known);
-    let rows: Vec<Steps> = timed
-        .iter()
-        .map(|timed| taken(&timed.counts, walk_reads).map(|steps| steps / timed.cycles))
-        .collect();
-    let off = |row: &Steps, steps: &Steps| (0..STEPS).map(|step| row[step] * steps[step]).sum::<f64>() - 1.0;
     let mut steps = fixed.map(|step| step.unwrap_or(0.0));
     let mut weights = vec![1.0; rows.len()];
     for _ in 0..ROUNDS {
-        steps = least_squares(&rows, &weights, &fixed, steps);
-        for (weight, row) in weights.iter_mut().zip(&rows) {
-            *weight = 1.0 / off(row, &steps).abs().max(ALIKE);
+        steps = least_squares(rows, &weights, &fixed, steps);
+        for (weight, row) in weights.iter_mut().zip(rows) {
+            *weight = 1.0 / row.off(&steps).abs().max(ALIKE);
         }
     }
-    let error = rows.iter().map(|row| off(row, &steps).abs()).sum::<f64>() / rows.len().max(1) as f64;
+    let error = rows.iter().map(|row| row.off(&steps).abs()).sum::<f64>() / rows.len().max(1) as f64;
     Costs::of(steps, walk_reads, error)
 }
 
@@ -150,13 +192,17 @@ fn fixed(known: &Known) -> [Option<f64>; STEPS] {
     fixed
 }
 
-/// Steps, none negative, that bring all rows nearest to 1: one after the other, until none changes.
-fn least_squares(rows: &[Steps], weights: &[f64], fixed: &[Option<f64>; STEPS], mut steps: Steps) -> Steps {
+/// Steps, none negative, that bring all rows nearest to what is wanted: one after the other, until none changes.
+fn least_squares(rows: &[Row], weights: &[f64], fixed: &[Option<f64>; STEPS], mut steps: Steps) -> Steps {
     let product = |one: usize, other: usize| -> f64 {
         let rows = rows.iter().zip(weights);
-        rows.map(|(row, weight)| weight * row[one] * row[other]).sum()
+        rows.map(|(row, weight)| weight * row.steps[one] * row.steps[other])
+            .sum()
     };
-    let wanted = |step: usize| -> f64 { rows.iter().zip(weights).map(|(row, weight)| weight * row[step]).sum() };
+    let wanted = |step: usize| -> f64 {
+        let rows = rows.iter().zip(weights);
+        rows.map(|(row, weight)| weight * row.steps[step] * row.wanted).sum()
+    };
     let products: [Steps; STEPS] = std::array::from_fn(|one| std::array::from_fn(|other| product(one, other)));
     let wanted: Steps = std::array::from_fn(wanted);
     for _ in 0..2000 {

@@ -92,6 +92,7 @@ fn what_is_known_stays() {
         l2_tlb_hit: Some(8.0),
         walk: None,
         walk_reads: Some(1.0),
+        is_nested: false,
     };
     let found = explain(&timed(|_, cycles| cycles), &known);
     assert_eq!((found.latencies[0], found.latencies[1]), (5.0, 14.0));

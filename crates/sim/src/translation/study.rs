@@ -1,6 +1,7 @@
 //! One question, many cases: page sizes, modes and working sets on one machine, with what is not known swept.
 
 mod cost;
+mod history;
 pub mod predict;
 pub mod preset;
 mod replay;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use cost::L2_TLB_HIT;
 pub use cost::{Sweep, Unknown};
+pub use history::history;
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
 pub(crate) use run::{count, on_all_cpus, possible, total, unknown, walkers, weighed};

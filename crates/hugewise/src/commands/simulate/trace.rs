@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use sim::translation::Access;
 use sim::translation::machine::Machine;
-use sim::translation::study::{Replay, Replayed, Simulation, replay};
+use sim::translation::study::{Replay, Replayed, Simulation, history, replay};
 use sim::translation::trace::{Trace, TraceFormat};
 
 use super::super::Desk;
@@ -30,6 +31,20 @@ impl<'a> Opened<'a> {
         let (file, length) = host::input::stream(path).with_context(named)?;
         let trace = Trace::open(file, format, fetches).with_context(named)?;
         Ok(Self { path, length, trace })
+    }
+
+    /// What lies between its windows; none of a pipe, which is read once.
+    pub(in crate::commands) fn history(
+        path: &'a Path,
+        format: Option<TraceFormat>,
+        machine: &Machine,
+    ) -> anyhow::Result<Option<Vec<Access>>> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let mut opened = Self::open(path, format, false)?;
+        let history = history(&mut opened.trace, machine);
+        history.map(Some).with_context(|| format!("--trace {}", path.display()))
     }
 
     /// Runs it through all settings.
@@ -61,6 +76,7 @@ pub(super) fn simulated(
         warm_up: typed.warm_up.unwrap_or(0),
         accesses: typed.accesses.unwrap_or(u64::MAX),
         forgets: false,
+        history: Vec::new(),
     };
     let mut opened = Opened::open(path, typed.trace_format, typed.fetches)?;
     let replayed = opened.run(desk, &asked)?;

@@ -11,12 +11,13 @@ use super::curve::{is_chase, size};
 use super::{From, LINE, Measured, Unknown, Value, What, clock, exactly};
 use crate::translation::caches::{Cache, PLACES};
 use crate::translation::engine::{Counts, Engine, Mode, Setup};
-use crate::translation::fit::{Costs, Known, Timed, explain};
+use crate::translation::fit::{Costs, Known, Timed, explain_with};
 use crate::translation::layout::Layout;
 use crate::translation::machine::Machine;
 use crate::translation::names::TooSpread;
 use crate::translation::patterns::Pattern;
 use crate::translation::study::{L2_TLB_HIT, Setting, on_all_cpus, possible, walkers};
+use crate::translation::walker::WalkerSpec;
 
 /// One point of the curve.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ const OCTAVES: u32 = 6;
 const MOST: usize = 12;
 /// With fewer points the last cache is taken as it is.
 const ENOUGH: usize = 4;
+/// What another cost has to leave of the error to count.
+const CLEARLY: f64 = 0.8;
 /// Accesses that are counted for a point.
 const COUNTED: u64 = 100_000;
 /// Seed of the chase; any.
@@ -88,9 +91,18 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
         machine.walk_reads = Some(found.costs.walk_reads);
         set(What::Cost(Unknown::WalkReads), found.costs.walk_reads);
     }
+    if let Some(walker) = found.walker {
+        machine.walk_caches = Some(walker.caches);
+        machine.nested_tlb = Some(walker.nested_tlb);
+        set(What::Cost(Unknown::WalkCaches), f64::from(walker.caches.0[0]));
+    }
+    if known.walk.is_none() {
+        machine.walk = Some(found.costs.walk);
+        set(What::Cost(Unknown::Walk), found.costs.walk);
+    }
 }
 
-/// Near latencies stay as their plateaus show them. Page-table reads are distinguished from loads where pages of two sizes miss in the last cache.
+/// Near latencies stay as their plateaus show them. What walks cost is distinguished from loads where pages of two sizes miss in the last cache.
 fn known(machine: &Machine, steps: &[Step], last: usize) -> Known {
     let mut latencies = machine.latencies;
     latencies[last..].fill(None);
@@ -101,11 +113,13 @@ fn known(machine: &Machine, steps: &[Step], last: usize) -> Known {
         .map(|step| step.setting.guest_page)
         .collect();
     pages.dedup();
+    let is_one_size = pages.len() < 2;
     Known {
         latencies,
         l2_tlb_hit: machine.l2_tlb_hit.or(Some(L2_TLB_HIT.middle)),
-        walk: Some(machine.walk.unwrap_or(0.0)),
-        walk_reads: (pages.len() < 2).then_some(machine.walk_reads.unwrap_or(1.0)),
+        walk: machine.walk.or(is_one_size.then_some(0.0)),
+        walk_reads: is_one_size.then_some(machine.walk_reads.unwrap_or(1.0)),
+        is_nested: steps.iter().any(|step| step.setting.mode == Mode::Nested),
     }
 }
 
@@ -169,6 +183,8 @@ struct Found {
     costs: Costs,
     /// Places in which some point finds more than a few of its lines.
     is_seen: [bool; PLACES],
+    /// The sizes of the page-walk caches, if they explain the times clearly better than the usual ones.
+    walker: Option<WalkerSpec>,
 }
 
 fn best(machine: &Machine, steps: &[Step], known: &Known, last: usize) -> Option<Found> {
@@ -214,15 +230,59 @@ fn found(machine: &Machine, steps: &[Step], known: &Known, last: usize, cache: C
         let share = |counts: &Counts| counts.walkers[0].data_lines[place] as f64 / counts.accesses as f64;
         counted.iter().any(|counts| share(counts) > 0.05)
     });
-    let timed = steps.iter().zip(counted).map(|(step, counts)| Timed {
-        counts,
-        cycles: step.cycles,
-    });
-    let costs = explain(&timed.collect::<Vec<_>>(), known);
-    Some(Found { cache, costs, is_seen })
+    let (costs, walker) = simplest(steps, &counted, known);
+    Some(Found {
+        cache,
+        costs,
+        is_seen,
+        walker: (walker > 0).then(|| walkers(&machine).swap_remove(walker)),
+    })
 }
 
-/// A point in its steady state, with page-walk caches in the middle of what is swept.
+/// Costs and the walker they go with. Another than the usual one, or a cost of walks besides their reads, count only where they explain the times
+/// clearly better: a host's walks on huge pages look much like memory.
+fn simplest(steps: &[Step], counted: &[Counts], known: &Known) -> (Costs, usize) {
+    let pairs = pairs(steps);
+    let with = |walker: usize, walk: Option<f64>| {
+        let of = |(step, counts): (&Step, &Counts)| Timed {
+            counts: Counts {
+                walkers: vec![counts.walkers[walker]],
+                ..counts.clone()
+            },
+            cycles: step.cycles,
+        };
+        let timed: Vec<Timed> = steps.iter().zip(counted).map(of).collect();
+        let known = Known { walk, ..*known };
+        (explain_with(&timed, &pairs, &known), walker)
+    };
+    let usual = with(0, known.walk.or(Some(0.0)));
+    if known.walk_reads.is_some() {
+        return usual;
+    }
+    let walkers = counted.first().map_or(1, |counts| counts.walkers.len());
+    let free = (known.walk.is_none()).then(|| with(0, None));
+    let others = (1..walkers).map(|walker| with(walker, known.walk.or(Some(0.0))));
+    let better = |one: &(Costs, usize), other: &(Costs, usize)| one.0.error.total_cmp(&other.0.error);
+    let other = others.chain(free).min_by(better);
+    other
+        .filter(|(costs, _)| costs.error < CLEARLY * usual.0.error)
+        .unwrap_or(usual)
+}
+
+/// Points with the same working set on two page sizes.
+fn pairs(steps: &[Step]) -> Vec<(usize, usize)> {
+    let is_pair = |one: &Step, other: &Step| {
+        one.working_set == other.working_set && one.setting.guest_page < other.setting.guest_page
+    };
+    let all = steps.iter().enumerate();
+    all.flat_map(|(place, one)| {
+        let beside = steps.iter().position(|other| is_pair(one, other));
+        beside.map(|other| (place, other))
+    })
+    .collect()
+}
+
+/// A point in its steady state, with each of the page-walk caches that are swept.
 fn count(machine: &Machine, step: &Step) -> Result<Counts, TooSpread> {
     let setup = Setup {
         arrays: machine.arrays.clone(),
@@ -230,8 +290,7 @@ fn count(machine: &Machine, step: &Step) -> Result<Counts, TooSpread> {
         mode: step.setting.mode,
         tagged: false,
     };
-    let walkers = walkers(machine);
-    let mut engine = Engine::new(setup, &walkers[..1]);
+    let mut engine = Engine::new(setup, &walkers(machine));
     let mut chase = Pattern::Chase.over(Bytes(step.working_set), SEED);
     let lines: u64 = machine.caches.iter().map(size).sum::<u64>() / LINE;
     engine.run(

@@ -180,7 +180,7 @@ fn the_curves_of_a_guest_on_small_host_pages_are_predicted_from_half_of_their_po
     let costs = Costs {
         latencies: machine.latencies.map(|latency| latency.expect("measured")),
         l2_tlb_hit: machine.l2_tlb_hit.unwrap_or(7.0),
-        walk: 0.0,
+        walk: machine.walk.expect("two page sizes"),
         walk_reads: machine.walk_reads.expect("two page sizes"),
         error: 0.0,
     };

@@ -37,6 +37,7 @@ fn predicted(pattern: Pattern, size: Bytes) -> Prediction {
         warm_up: 0,
         accesses: u64::MAX,
         forgets: true,
+        history: Vec::new(),
     };
     let mut trace = Trace::open(&bytes[..], None, false).expect("a trace");
     let replayed = replay(&asked, &mut trace, &|_| {}).expect("a trace");

@@ -35,6 +35,8 @@ pub struct Replay {
     pub accesses: u64,
     /// Count windows a second time, with TLBs that are empty at the start of each: else they hold what the window before left.
     pub forgets: bool,
+    /// Run before the trace and not counted: see [`super::history`].
+    pub history: Vec<Access>,
 }
 
 /// What a trace came to.
@@ -122,6 +124,8 @@ pub fn replay<R: Read>(replay: &Replay, trace: &mut Trace<R>, progress: &dyn Fn(
     let mut keeping: Vec<Engine> = engines().collect();
     let has_windows = trace.head().is_some();
     let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
+    run_all(&mut keeping, &replay.history, &[])?;
+    run_all(&mut forgetting, &replay.history, &[])?;
     let (mut parts, mut chunk) = (Vec::<Part>::new(), Vec::with_capacity(CHUNK + BLOCK));
     let (mut warm_up, mut left, mut told) = (replay.warm_up, replay.accesses, trace.told());
     while left > 0 && next_chunk(trace, &mut chunk)? {

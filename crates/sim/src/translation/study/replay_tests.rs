@@ -25,6 +25,7 @@ fn asked(pages: &[Bytes], warm_up: u64) -> Replay {
         warm_up,
         accesses: u64::MAX,
         forgets: false,
+        history: Vec::new(),
     }
 }
 

@@ -129,6 +129,7 @@ fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read) -> Result<
         warm_up: 0,
         accesses: u64::MAX,
         forgets: false,
+        history: Vec::new(),
     };
     let replayed = replay(&asked, &mut trace, &|_| {})?;
     let mut parts = replayed.parts.iter().filter_map(|part| part.counts.first());
