@@ -85,7 +85,7 @@ impl CoreClock {
     }
 
     /// How many cycles a floating-point multiplication takes, by the shortest of many stretches of both kinds in turn: a
-    /// noisy neighbor that slows all of one kind for that long looks like a slower CPU.
+    /// burst of contention that slows all of one kind for that long looks like a slower CPU.
     fn float_cycles(&self) -> Option<u64> {
         let (mut integer, mut float) = (0.0_f64, u64::MAX);
         for _ in 0..PAIRS {

@@ -1,5 +1,6 @@
-//! What a comparison needs of the program around it: a way to report what happens, and huge pages on loan.
+//! What a comparison needs of the program around it: a way to report what happens, huge pages on loan, and a file of finished runs.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,6 +20,31 @@ pub trait Around {
     fn borrow(&self, rooms: &[(PageKind, Bytes)]) -> Vec<Shortage>;
     /// Gives everything back.
     fn give_back(&self);
+}
+
+/// Where the log of finished runs is.
+pub trait Store {
+    /// Its name, for messages.
+    fn name(&self) -> String;
+    /// What an earlier session left in it, if that is gone on with.
+    fn resumed(&self) -> Option<&str>;
+    /// Makes it, or opens it and keeps so many bytes of it.
+    ///
+    /// # Errors
+    /// Why it cannot be written.
+    fn open(&mut self, seed: u64, kept: u64) -> Result<(), String>;
+    /// Adds a line, in one system call.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    fn append(&mut self, line: &[u8]) -> io::Result<()>;
+    /// Replaces it whole.
+    ///
+    /// # Errors
+    /// If it could not be written; it is then as it was.
+    fn replace(&mut self, text: &[u8]) -> io::Result<()>;
+    /// Removes it.
+    fn remove(&mut self);
 }
 
 /// Nothing is around it.

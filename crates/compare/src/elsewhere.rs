@@ -146,7 +146,6 @@ mod tests {
     use model::{Backing, PageKind};
 
     use super::warnings;
-    use crate::experiment::bare_run;
     use crate::judge::effect;
 
     /// A run with this share of its time on CPU 1, and the rest on CPU 0.
@@ -159,7 +158,7 @@ mod tests {
             block: block as u32,
             again,
             ran: Some(ran),
-            ..bare_run([], Ok(Backing::new()))
+            ..Run::bare([], Ok(Backing::new()))
         }
     }
 

@@ -5,18 +5,45 @@ mod budget;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use model::Warning;
 use model::compare::{Arm, Compare, Design, Ended, Method, Run, Spent};
+use model::{Progress, Warning, time_left};
 
 use super::judge::{self, Rules};
 use super::looks::{LEAST, Plan};
 use super::schedule::{self, Slot};
-pub use super::spec::{Executor, Keep, Named, Spec, bare_run};
-use super::{Around, Error, parts, warnings};
-use model::{Progress, time_left};
+use super::{Around, Error, Keep, Named, Spec, parts, warnings};
 
 /// No reader needs it more often, and a run may take a millisecond.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(100);
+
+/// Makes runs, and has a clock: a real one starts programs, one for tests needs neither programs nor a clock.
+pub trait Executor {
+    /// What has to be there before the turns of a start are taken; nothing where every turn starts its own program.
+    ///
+    /// # Errors
+    /// As for [`Executor::run`].
+    fn begin(&mut self, _start: u32) -> Result<(), Error> {
+        Ok(())
+    }
+    /// One run of an arm, by its index.
+    ///
+    /// # Errors
+    /// If the program could not be started or did not end well, or [`Error::Interrupted`].
+    fn run(&mut self, arm: usize) -> Result<Run, Error>;
+    /// The reference's second run in a block, by the reference's index: the comparison's own A/A.
+    ///
+    /// # Errors
+    /// As for [`Executor::run`].
+    fn again(&mut self, arm: usize) -> Result<Run, Error> {
+        self.run(arm)
+    }
+    /// How long it has been at work.
+    fn elapsed(&self) -> Duration;
+    /// Why its runs lack hardware counters, or what those leave out.
+    fn pmu_note(&self) -> Option<String> {
+        None
+    }
+}
 
 /// The result, and what to know before believing it.
 pub type Outcome = (Compare, Vec<Warning>);
@@ -355,11 +382,8 @@ impl<E: Executor> Experiment<'_, E> {
 
 /// One look at the end, if all runs are made anyway.
 fn looks(spec: &Spec, most: u32, made: &[Spent]) -> Plan {
-    if spec.all {
-        Plan::once(most, spec.alpha, made)
-    } else {
-        Plan::new(most, spec.alpha, made)
-    }
+    let plan = if spec.all { Plan::once } else { Plan::new };
+    plan(most, spec.alpha, made)
 }
 
 #[cfg(test)]

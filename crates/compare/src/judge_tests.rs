@@ -1,11 +1,9 @@
 //! Each of the conditions of a verdict by itself.
 
-use model::compare::{Arm, Metric, Run, Verdict, Why};
-use model::{Backing, Bytes, PageKind, Reading};
-
-use super::super::experiment::bare_run;
 use super::{Rules, Wanted, difference, effect, judge};
 use crate::paired::Interval;
+use model::compare::{Arm, Metric, Run, Verdict, Why};
+use model::{Backing, Bytes, PageKind, Reading};
 
 fn arm(name: &str, kind: PageKind, times: &[(u32, bool, f64)]) -> Arm {
     let one = |&(block, again, time): &(u32, bool, f64)| {
@@ -13,7 +11,7 @@ fn arm(name: &str, kind: PageKind, times: &[(u32, bool, f64)]) -> Arm {
         Run {
             block,
             again,
-            ..bare_run([(Metric::Wall.name().to_owned(), time)], Ok(backing))
+            ..Run::bare([(Metric::Wall.name().to_owned(), time)], Ok(backing))
         }
     };
     let runs: Vec<Run> = times.iter().map(one).collect();
@@ -126,7 +124,7 @@ fn an_interval_of_shares_ends_at_none_and_at_all() {
             let parts = [(PageKind::Thp, thp), (PageKind::Base, 1000 - thp)];
             parts.map(|(kind, mib)| (kind, Bytes::mib(mib))).into_iter().collect()
         };
-        let one = |share| bare_run([(Metric::Wall.name().to_owned(), 1.0)], Ok(backing(share)));
+        let one = |share| Run::bare([(Metric::Wall.name().to_owned(), 1.0)], Ok(backing(share)));
         shares.iter().map(one).collect()
     };
     for shares in [[0.999, 0.9, 0.999], [0.001, 0.1, 0.001]] {

@@ -37,7 +37,6 @@ pub mod score;
 #[cfg(test)]
 mod simulated;
 pub mod slices;
-mod spec;
 mod switches;
 pub mod technique;
 pub(crate) mod text;
@@ -52,14 +51,14 @@ use std::time::Duration;
 use model::compare::Method;
 use model::{Backing, Bytes, PageKind};
 
-pub use around::{Around, Event, Shortage};
+pub use around::{Around, Event, Shortage, Store};
 pub use comparison::{Comparison, START_TIMEOUT};
-pub use experiment::{Executor, Keep, Named, Outcome, Spec, run};
+pub use experiment::{Executor, Outcome, run};
 pub use judge::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.
 pub use process::{at_end, guarded};
-pub use request::{Request, Task};
-pub use runlog::{RunLog, Store};
+pub use request::{Named, Request, Spec, Task};
+pub use runlog::{Keep, RunLog};
 pub use schedule::Slot;
 pub use warnings::{Bloat, bloat};
 
@@ -240,15 +239,11 @@ impl Error {
         }
     }
 
-    /// That a counter does not go up while the program works.
-    fn stands_still(arm: &str, metric: Option<String>, patience: Duration) -> Self {
+    pub(crate) fn metric(arm: &str, metric: &str, why: impl Into<String>) -> Self {
         Self::Metric {
             arm: arm.to_owned(),
-            metric: metric.unwrap_or_default(),
-            why: format!(
-                "it did not go up for {} s: name a number that goes up while the program works",
-                patience.as_secs()
-            ),
+            metric: metric.to_owned(),
+            why: why.into(),
         }
     }
 }

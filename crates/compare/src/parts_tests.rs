@@ -1,12 +1,10 @@
 //! Parts of run times that are made: what is said of them, and that nothing is said of noise.
 
+use super::of;
 use model::compare::{Arm, Metric, Parts, Run};
 use model::{Backing, Bytes, PageKind, Reading};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-
-use super::super::experiment::bare_run;
-use super::of;
 
 /// User and system seconds.
 type Times = (f64, f64);
@@ -38,7 +36,7 @@ fn arms(blocks: u32, base: Times, thp: Times, rng: &mut Pcg64Mcg) -> [Arm; 2] {
         Run {
             block,
             again,
-            ..bare_run(times, Ok(backing))
+            ..Run::bare(times, Ok(backing))
         }
     };
     let of_base = (0..blocks).flat_map(|block| [(block, false), (block, true)]);

@@ -1,19 +1,19 @@
-//! What is asked of a comparison, whether it was typed or comes from a recipe.
+//! What is asked of a comparison, whether it was typed or comes from a recipe, and the experiment that it comes to.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::Bytes;
-use model::compare::{Because, Loads, Method, Order};
+use model::compare::{Because, InPlace, Loads, Method, Order, Spent};
+use model::{Bytes, PageKind};
 
 use crate::flip::Span;
+use crate::judge::Wanted;
 use crate::live::Server;
 use crate::metric::Asked;
 use crate::place::Place;
 use crate::technique::Technique;
 use crate::threads::Threads;
-use crate::{Named, Spec};
 
 /// Blocks at most: as many pairs find an effect of 3 % in recorded noise of a busy machine.
 const MOST: u32 = 30;
@@ -86,9 +86,7 @@ impl Task {
     pub(crate) fn load(&self) -> Option<&str> {
         self.server.as_ref().map(|server| server.load.as_str())
     }
-}
 
-impl Task {
     /// The loads of each run; in one process each slice is a load.
     pub(crate) fn loads(&self, method: Method) -> Option<Loads> {
         let server = self.server.as_ref().filter(|_| method == Method::Runs)?;
@@ -124,4 +122,72 @@ impl Request {
             seed: self.seed,
         }
     }
+}
+
+/// What an arm is called and about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Its name.
+    pub name: String,
+    /// How it is brought about.
+    pub technique: String,
+    /// The page kind that shows whether it took effect.
+    pub kind: Option<PageKind>,
+    /// Where it has to run (`--place`).
+    pub place: Option<String>,
+    /// Why there are fewer pages of its kind than it needs.
+    pub shortage: Option<String>,
+}
+
+impl Named {
+    /// How it is brought about, and what is missing for it.
+    pub(crate) fn description(&self) -> String {
+        match &self.shortage {
+            None => self.technique.clone(),
+            Some(why) => format!("{}; {why}", self.technique),
+        }
+    }
+}
+
+/// The experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// The program and its arguments, for the record.
+    pub program: Vec<String>,
+    /// How arms take turns: what the executor does, for the record.
+    pub method: Method,
+    /// Why this way.
+    pub reason: Because,
+    /// The process and its slices, where pages change in place; for the record.
+    pub in_place: Option<InPlace>,
+    /// The arms, the reference first.
+    pub arms: Vec<Named>,
+    /// The metrics that are judged.
+    pub wanted: Vec<Wanted>,
+    /// The order within blocks.
+    pub order: Order,
+    /// The most blocks; of slices of several programs, the most starts.
+    pub most: u32,
+    /// Slices of each program from its start to its end; 1 in other designs.
+    pub per_start: u32,
+    /// Looks of earlier sessions whose runs these go on with.
+    pub looked: Vec<Spent>,
+    /// The loads of each run, where wall time is theirs and not the program's from its start to its end.
+    pub loads: Option<Loads>,
+    /// Make all of them, whatever they show?
+    pub all: bool,
+    /// Runs of each arm that do not count.
+    pub warm_up: u32,
+    /// The smallest difference worth a verdict, as a share.
+    pub smallest_effect: f64,
+    /// The accepted share of false verdicts.
+    pub alpha: f64,
+    /// The least share of memory on pages of an arm's kind.
+    pub least_coverage: f64,
+    /// Time for all runs.
+    pub budget: Option<Duration>,
+    /// Does it end then whatever it has shown? Otherwise the blocks without which there is no verdict are made.
+    pub is_budget_kept: bool,
+    /// The seed of every random choice.
+    pub seed: u64,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::request::{ALPHA, Request};
 use crate::technique::Setup;
-use crate::{Error, Keep, Slot, Spec};
+use crate::{Error, Slot, Spec, Store};
 
 /// The first one kept no looks: what they spent is not known.
 const SCHEMA: &str = "hugewise/compare-runs/2";
@@ -94,29 +94,27 @@ impl Way {
     }
 }
 
-/// Where a log is.
-pub trait Store {
-    /// Its name, for messages.
-    fn name(&self) -> String;
-    /// What an earlier session left in it, if that is gone on with.
-    fn resumed(&self) -> Option<&str>;
-    /// Makes it, or opens it and keeps so many bytes of it.
+/// Where finished runs are kept at once, so that nothing is lost.
+pub trait Keep {
+    /// Keeps one run.
     ///
     /// # Errors
-    /// Why it cannot be written.
-    fn open(&mut self, seed: u64, kept: u64) -> Result<(), String>;
-    /// Adds a line, in one system call.
+    /// If it cannot be kept.
+    fn keep(&mut self, slot: Slot, run: &Run) -> Result<(), Error>;
+    /// Keeps that the verdicts were looked at: a session that goes on with these runs may spend the less.
     ///
     /// # Errors
-    /// If it could not be written.
-    fn append(&mut self, line: &[u8]) -> io::Result<()>;
-    /// Replaces it whole.
-    ///
-    /// # Errors
-    /// If it could not be written; it is then as it was.
-    fn replace(&mut self, text: &[u8]) -> io::Result<()>;
-    /// Removes it.
-    fn remove(&mut self);
+    /// If it cannot be kept.
+    fn look(&mut self, _look: Spent) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Nothing is kept.
+impl Keep for () {
+    fn keep(&mut self, _: Slot, _: &Run) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// The log, and what was in it.

@@ -7,7 +7,6 @@ use model::Backing;
 use model::compare::{Ran, Run};
 
 use super::{Finished, Line};
-use crate::spec::bare_run;
 
 #[test]
 fn a_run_is_read_as_it_was_written_with_the_cpus_that_it_ran_on() {
@@ -17,7 +16,7 @@ fn a_run_is_read_as_it_was_written_with_the_cpus_that_it_ran_on() {
     };
     let run = Run {
         ran: Some(ran),
-        ..bare_run([("wall".to_owned(), 1.0)], Ok(Backing::default()))
+        ..Run::bare([("wall".to_owned(), 1.0)], Ok(Backing::default()))
     };
     let line = Line::Run(Box::new(Finished {
         arm: "base".into(),

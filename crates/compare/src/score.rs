@@ -58,21 +58,10 @@ impl Counter {
             None => Ok(output()),
         };
         let value = text.and_then(|text| metric::find(&self.pattern, &text));
-        value.map_err(|why| {
-            if stop() {
-                Error::Interrupted
-            } else {
-                self.error(arm, why)
-            }
+        value.map_err(|why| match stop() {
+            true => Error::Interrupted,
+            false => Error::metric(arm, &self.wanted.name, why),
         })
-    }
-
-    fn error(&self, arm: &str, why: String) -> Error {
-        Error::Metric {
-            arm: arm.to_owned(),
-            metric: self.wanted.name.clone(),
-            why,
-        }
     }
 }
 
@@ -85,16 +74,16 @@ pub fn between(arm: &str, counters: &[Counter], from: &Mark, to: &Mark) -> Resul
     let seconds = used.cpu.as_secs_f64();
     let mut rates = BTreeMap::new();
     for (counter, (before, after)) in counters.iter().zip(from.counts.iter().zip(&to.counts)) {
-        let gained = after - before;
+        let (name, gained) = (&counter.wanted.name, after - before);
         if seconds <= 0.0 {
             let why = "its threads used no CPU time in a slice: choose others (--threads), or give it work to do";
-            return Err(counter.error(arm, why.to_owned()));
+            return Err(Error::metric(arm, name, why));
         }
         if gained < 0.0 {
             let why = format!("it went back from {before} to {after}: name a number that only goes up");
-            return Err(counter.error(arm, why));
+            return Err(Error::metric(arm, name, why));
         }
-        rates.insert(counter.wanted.name.clone(), gained / seconds);
+        rates.insert(name.clone(), gained / seconds);
     }
     Ok(Score { rates, used })
 }

@@ -4,13 +4,11 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use super::{Around, Error, Event, Executor, Named, Shortage, Spec, Wanted};
 use model::compare::{Because, Method, Metric, Order, Run};
 use model::{Backing, Bytes, PageKind, Progress};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-
-use super::experiment::bare_run;
-use super::{Around, Error, Event, Executor, Named, Shortage, Spec, Wanted};
 
 /// Thirty blocks of arms that are named after their page kinds.
 pub(crate) fn spec(method: Method, kinds: &[PageKind], wanted: Wanted) -> Spec {
@@ -124,7 +122,7 @@ impl Executor for Simulated {
         let backing: Backing = [(self.kinds[arm], Bytes::mib(100))].into_iter().collect();
         let metrics =
             [(Metric::Wall, wall), (Metric::Cpu, cpu)].map(|(metric, value)| (metric.name().to_owned(), value));
-        Ok(bare_run(metrics, Ok(backing)))
+        Ok(Run::bare(metrics, Ok(backing)))
     }
 
     fn elapsed(&self) -> Duration {
@@ -172,7 +170,7 @@ impl Processes {
         let arm = process % self.effects.len();
         let rate = self.effects[arm] * (self.speeds[process] + self.sd.1 * self.normal()).exp();
         let backing: Backing = [(PageKind::Base, Bytes::mib(100))].into_iter().collect();
-        bare_run([("ops".to_owned(), 1e6 * rate)], Ok(backing))
+        Run::bare([("ops".to_owned(), 1e6 * rate)], Ok(backing))
     }
 }
 

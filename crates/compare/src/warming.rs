@@ -101,11 +101,10 @@ fn trend(arm: &Arm, metric: &str) -> Option<f64> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use model::compare::{Arm, Metric};
+    use model::compare::{Arm, Metric, Run};
     use model::{Backing, Bytes, PageKind};
 
     use super::{still_touching, still_warming, trend};
-    use crate::experiment::bare_run;
     use crate::judge::effect;
 
     /// Starts with two loads each; of a load: operations, system and CPU time.
@@ -119,7 +118,7 @@ mod tests {
             .iter()
             .map(|loads| model::compare::Run {
                 loads: loads.map(load).to_vec(),
-                ..bare_run([], Ok(backing.clone()))
+                ..Run::bare([], Ok(backing.clone()))
             })
             .collect();
         let (coverage, took_effect) = effect(Some(PageKind::Base), &runs, 0.5);

@@ -1,10 +1,9 @@
 //! Memory that an arm costs is said from a tenth on, and not before.
 
-use model::compare::{Arm, Metric};
+use model::compare::{Arm, Metric, Run};
 use model::{Backing, Bytes, PageKind};
 
 use super::{Bloat, bloat, memory_bloat};
-use crate::experiment::bare_run;
 use crate::judge::effect;
 
 /// An arm whose runs take so many MiB.
@@ -12,7 +11,7 @@ fn arm(name: &str, mib: &[u64]) -> Arm {
     let backing: Backing = [(PageKind::Thp, Bytes::mib(64))].into_iter().collect();
     let run = |&mib: &u64| {
         let memory = (Metric::Memory.name().to_owned(), Bytes::mib(mib).0 as f64);
-        bare_run([memory], Ok(backing.clone()))
+        Run::bare([memory], Ok(backing.clone()))
     };
     let runs: Vec<_> = mib.iter().map(run).collect();
     let (coverage, took_effect) = effect(Some(PageKind::Thp), &runs, 0.5);

@@ -99,8 +99,10 @@ impl Worker {
     }
 
     fn stands_still(&self, patience: Duration) -> Error {
-        let first = self.counters.first().map(|first| first.wanted.name.clone());
-        Error::stands_still(&self.arm.name, first, patience)
+        let first = self.counters.first().map_or("", |first| first.wanted.name.as_str());
+        let time = patience.as_secs();
+        let why = format!("it did not go up for {time} s: name a number that goes up while the program works");
+        Error::metric(&self.arm.name, first, why)
     }
 
     /// It is about to be asked to end. Its descendants can be found only as long as it is there.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use host::Evidence;
 use host::config::Given;
-use host::config::given::{FileKind, Server};
+use host::config::given::{FileKind, Java, Server};
 use model::{Bytes, Unread};
 
 use crate::facts::{default_size, known, persistent, pool_file, pools};
@@ -169,34 +169,9 @@ pub(super) fn shortages(evidence: &Evidence, asker: FileKind) -> Result<Vec<Shor
 
 fn demands(given: &Given) -> Vec<Demand> {
     let postgres = given.postgres.iter().filter_map(postgres);
-    let mysql = given
-        .mysql
-        .iter()
-        .filter(|server| server.mysql_is_on("large_pages"))
-        .map(mysql);
-    let java = given
-        .java
-        .iter()
-        .filter(|java| java.jvm.wants_hugetlb())
-        .map(|java| Demand {
-            asker: FileKind::Java,
-            who: format!("the JVM of {}", java.path),
-            seen: (
-                java.path.clone(),
-                "heap".to_owned(),
-                java.argument("-Xmx").unwrap_or("no -Xmx").to_owned(),
-            ),
-            page: java.jvm.page_size,
-            strict: false,
-            bytes: java
-                .jvm
-                .heap_max
-                .map(|heap| {
-                    let page = java.jvm.page_size.unwrap_or(Bytes::mib(2));
-                    Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0))
-                })
-                .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
-        });
+    let has_large_pages = |server: &&Server| server.mysql_is_on("large_pages");
+    let mysql = given.mysql.iter().filter(has_large_pages).map(mysql);
+    let java = given.java.iter().filter(|java| java.jvm.wants_hugetlb()).map(java);
     let guests = given.guests.iter().flat_map(|guest| {
         guest.hugetlb().map(|(size, page)| Demand {
             asker: FileKind::Libvirt,
@@ -253,6 +228,24 @@ fn postgres(server: &Server) -> Option<Demand> {
         strict: said("huge_pages").is_some_and(|line| line.value == "on"),
         bytes: or_default(buffers, Bytes::mib(128)),
     })
+}
+
+fn java(java: &Java) -> Demand {
+    let page = java.jvm.page_size.unwrap_or(Bytes::mib(2));
+    let bytes = |heap| Bytes(pool_pages(&java.jvm, heap, page).saturating_mul(page.0));
+    let xmx = java.argument("-Xmx").unwrap_or("no -Xmx");
+    Demand {
+        asker: FileKind::Java,
+        who: format!("the JVM of {}", java.path),
+        seen: (java.path.clone(), "heap".to_owned(), xmx.to_owned()),
+        page: java.jvm.page_size,
+        strict: false,
+        bytes: java
+            .jvm
+            .heap_max
+            .map(bytes)
+            .ok_or_else(|| format!("{}: no -Xmx sets the size of the heap", java.path).into()),
+    }
 }
 
 fn mysql(server: &Server) -> Demand {

@@ -121,7 +121,7 @@ impl Rule {
         if kinds.iter().any(|kind| evidence.files.has(*kind)) {
             return self.verdict(check(evidence));
         }
-        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         self.not_judged(&format!("no file of that kind was given: {}", kinds.join(" or ")))
     }
 

@@ -40,16 +40,12 @@ impl Evidence {
     /// Looks at everything once: within half a second on a machine with 500 processes, with no process held for longer
     /// than some 60 ms (4 GiB of base pages).
     pub fn gather(source: &Source) -> Self {
-        Self::beside(source, Snapshot::take(source))
-    }
-
-    /// The same of a machine of which a snapshot was taken already.
-    pub fn beside(source: &Source, snapshot: Snapshot) -> Self {
+        let snapshot = Snapshot::take(source);
         let programs = programs::programs(source, &snapshot);
         Self::of(source, snapshot, programs)
     }
 
-    /// The same with these programs alone.
+    /// The same of a machine of which a snapshot was taken already, with these programs.
     pub fn of(source: &Source, snapshot: Snapshot, programs: Reading<Vec<Program>>) -> Self {
         Self {
             programs,

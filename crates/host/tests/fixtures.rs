@@ -1,12 +1,14 @@
 //! Every machine in `fixtures/machines` loads, is documented, adds up, and breaks politely.
 
+#[path = "fixtures/machines.rs"]
+mod machines;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use host::snapshot::{CgroupVersion, Mmu};
 use host::{CpuList, Node, Snapshot, Source, Tree};
-use model::{Bytes, Cause, PageKind, Reading};
+use model::{Bytes, Cause, Reading};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -220,140 +222,6 @@ fn nodes_share_out_the_cpus_and_the_memory() {
             assert_eq!(machine.memory.get("MemFree"), Reading::Known(free), "{path:?}");
         }
     }
-}
-
-#[test]
-fn two_nodes_with_smt() {
-    let machine = machine("two-node-smt");
-    assert_eq!(machine.topology.smt, Reading::Known(true));
-    assert_eq!((machine.topology.cores().len(), machine.topology.llcs().len()), (8, 2));
-    assert_eq!(machine.topology.packages().len(), 2);
-    assert_eq!(machine.topology.node_of(13), Some(1));
-    let tlb = machine.cpu.tlb.known().expect("a TLB");
-    assert_eq!(tlb.load_entries(1, Bytes::kib(4)), Some(96));
-    assert_eq!(tlb.load_entries(2, Bytes::kib(4)), Some(2048));
-    assert_eq!(
-        machine.cpu.data_cache(2).and_then(|cache| cache.size.known().copied()),
-        Some(Bytes::mib(2))
-    );
-    let pool = machine.pool(Bytes::mib(2)).expect("a pool");
-    assert_eq!((pool.used(), pool.available()), (Some(24), Some(992)));
-    assert_eq!(
-        machine.mounts.known().map(|mounts| mounts[0].page_size()),
-        Some(Some(Bytes::mib(2)))
-    );
-}
-
-#[test]
-fn eight_nodes_one_of_them_fragmented() {
-    let machine = machine("eight-node-epyc");
-    assert_eq!(machine.topology.llcs().len(), 8);
-    let zones = machine.memory.free_blocks.known().expect("buddyinfo");
-    let large = |node: u32| {
-        zones
-            .iter()
-            .filter(|zone| zone.node == node)
-            .map(|zone| zone.at_least(9))
-            .sum::<u64>()
-    };
-    assert_eq!(large(5), 0);
-    assert!(large(4) > 1000);
-    let pool = machine.pool(Bytes::mib(2)).expect("a pool");
-    assert_eq!(
-        pool.nodes.known().map(|nodes| nodes[5].nr.clone()),
-        Some(Reading::Known(1210))
-    );
-    let line = machine.kernel.command_line.known().expect("a line");
-    assert!(line.split(' ').any(|word| word == "hugepages=32768"), "{line}");
-    assert_eq!(machine.kernel.version(), Some((6, 1)));
-    assert_eq!(machine.kvm.mmu, Reading::Known(Mmu::Npt));
-}
-
-#[test]
-fn an_arm64_machine_with_64k_pages() {
-    let machine = machine("arm64-64k");
-    assert_eq!(machine.base_page(), Reading::Known(Bytes::kib(64)));
-    assert_eq!(machine.pmd_page(), Reading::Known(Bytes::mib(512)));
-    assert_eq!(cause(&machine.cpu.tlb), Some(Cause::Absent));
-    assert_eq!(cause(&machine.cpu.flags), Some(Cause::Absent));
-    let thp = machine.thp.known().expect("THP");
-    assert_eq!(thp.policy(Bytes::mib(2)), Reading::Known("madvise".to_owned()));
-    assert_eq!(thp.policy(Bytes::mib(512)), Reading::Known("madvise".to_owned()));
-    assert_eq!(thp.policy(Bytes::kib(128)), Reading::Known("never".to_owned()));
-    assert!(machine.page_kinds().contains(&PageKind::Hugetlb(Bytes::gib(16))));
-}
-
-#[test]
-fn kernels_without_a_feature_say_absent() {
-    let no_hugetlb = machine("no-hugetlb");
-    assert_eq!(cause(&no_hugetlb.pools), Some(Cause::Absent));
-    assert_eq!(cause(&no_hugetlb.sysctls.text("vm.nr_hugepages")), Some(Cause::Absent));
-    assert_eq!(cause(&no_hugetlb.cpu.tlb), Some(Cause::Masked));
-    assert_eq!(no_hugetlb.cgroup.hugetlb, Reading::Known(false));
-
-    let no_thp = machine("no-thp");
-    assert_eq!(cause(&no_thp.thp), Some(Cause::Absent));
-    assert_eq!(cause(&no_thp.pmd_page()), Some(Cause::Absent));
-    assert_eq!(cause(&no_thp.memory.get("AnonHugePages")), Some(Cause::Absent));
-    assert_eq!(cause(&no_thp.memory.count("thp_fault_alloc")), Some(Cause::Absent));
-
-    let old = machine("kernel-5.10");
-    assert_eq!(old.thp.known().map(|thp| thp.sizes.len()), Some(0));
-    assert_eq!(old.cpu.has("pdpe1gb"), Reading::Known(false));
-    assert_eq!(old.topology.smt, Reading::Known(false));
-    assert_eq!(old.cgroup.version, Reading::Known(CgroupVersion::V1));
-    assert_eq!(old.cgroup.root, Reading::Known("/sys/fs/cgroup/hugetlb".to_owned()));
-    assert_eq!(
-        old.pool(Bytes::mib(2)).map(|pool| pool.overcommit.clone()),
-        Some(Reading::Known(64))
-    );
-}
-
-#[test]
-fn pools_of_1g_and_control_groups() {
-    let large = machine("pool-1g");
-    let pool = large.pool(Bytes::gib(1)).expect("a pool");
-    assert_eq!((pool.used(), pool.demotes_to.known()), (Some(16), Some(&Bytes::mib(2))));
-    assert_eq!(large.memory.get("Hugepagesize"), Reading::Known(Bytes::gib(1)));
-    assert_eq!(large.kvm.nested, Reading::Known(false));
-
-    let grouped = machine("cgroup-v2");
-    assert_eq!(grouped.cgroup.version, Reading::Known(CgroupVersion::V2));
-    assert_eq!(grouped.cgroup.hugetlb, Reading::Known(true));
-    assert_eq!(cause(&grouped.kvm.device), Some(Cause::Denied));
-}
-
-#[test]
-fn a_confined_user_is_told_what_was_denied() {
-    let machine = machine("denied");
-    let denied = Some(Cause::Denied);
-    assert_eq!(cause(&machine.memory.vmstat), denied);
-    assert_eq!(cause(&machine.memory.free_blocks), denied);
-    assert_eq!(cause(&machine.ksm), denied);
-    assert_eq!(cause(&machine.kernel.command_line), denied);
-    assert_eq!(cause(&machine.sysctls.number::<u64>("kernel.shmmax")), denied);
-    assert_eq!(machine.pool(Bytes::gib(1)).map(|pool| cause(&pool.nr)), Some(denied));
-    let thp = machine.thp.known().expect("THP");
-    assert_eq!(cause(&thp.policy(Bytes::kib(64))), denied);
-    assert_eq!(cause(&thp.khugepaged), denied);
-    assert_eq!(cause(&machine.cgroup.hugetlb), denied);
-    assert_eq!(cause(&machine.kvm.device), denied);
-}
-
-#[test]
-fn the_real_machine() {
-    let machine = machine("epyc-guest");
-    assert_eq!(machine.kvm.mmu, Reading::Known(Mmu::ShadowPvm));
-    let tlb = machine.cpu.tlb.known().expect("a TLB");
-    assert_eq!(tlb.load_entries(2, Bytes::kib(4)), Some(3072));
-    assert_eq!(tlb.load_entries(1, Bytes::gib(1)), None);
-    assert_eq!(
-        tlb.unread.iter().map(|why| why.unread).collect::<Vec<_>>(),
-        [Cause::Masked]
-    );
-    // Only shared memory can have pages of 8 KiB.
-    assert!(!machine.page_kinds().contains(&PageKind::Mthp(Bytes::kib(8))));
-    assert!(machine.page_kinds().contains(&PageKind::Mthp(Bytes::kib(16))));
 }
 
 /// Reads everything that a snapshot can be asked.

@@ -5,7 +5,7 @@ mod common;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{hugewise, last_notes, refused, run, sent, skipped, told, valid};
+use common::{hugewise, last_notes, refused, run, sent, skipped, told, valid, words};
 use rustix::process::{getpid, set_child_subreaper};
 
 const FREE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
@@ -103,19 +103,8 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
     let log = folder.path().join("runs.jsonl");
     let log_name = log.to_str().expect("a name");
     let start = |option: &str| {
-        let arms = [
-            "compare",
-            "--arms",
-            "base,system",
-            "--runs",
-            "6",
-            "--warm-up",
-            "0",
-            "--json",
-            option,
-            log_name,
-        ];
-        let mut command = hugewise(&[&arms[..], &["--", "/bin/sleep", "0.2"]].concat());
+        let line = "compare --arms base,system --runs 6 --warm-up 0 --json";
+        let mut command = hugewise(&words(line, &[option, log_name, "--", "/bin/sleep", "0.2"]));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("starts")
     };
@@ -157,19 +146,8 @@ fn an_interrupted_comparison_keeps_its_runs_and_is_gone_on_with() {
 
 /// Runs that were judged by wall time cannot be continued by CPU time.
 fn another_metric_is_refused(log: &str) {
-    let words = [
-        "compare",
-        "--arms",
-        "base,system",
-        "--metric",
-        "cpu",
-        "--resume",
-        log,
-        "--",
-        "/bin/sleep",
-        "0.2",
-    ];
-    let refused = run(&words);
+    let line = "compare --arms base,system --metric cpu --resume";
+    let refused = run(&words(line, &[log, "--", "/bin/sleep", "0.2"]));
     assert!(
         refused.code == Some(2) && refused.err.contains("it judges wall"),
         "{}",
@@ -181,13 +159,11 @@ fn another_metric_is_refused(log: &str) {
 fn a_ready_that_hangs_is_ended_and_named() {
     let mark = format!("3600.{}", std::process::id());
     let hangs = format!("sleep {mark}");
-    let first = ["compare", "--quiet", "--arms", "base,system", "--budget", "1s"];
     let began = Instant::now();
-    let ended = run(&[
-        &first[..],
+    let ended = run(&words(
+        "compare --quiet --arms base,system --budget 1s",
         &["--ready", &hangs, "--load", "true", "--", "/bin/sleep", &mark],
-    ]
-    .concat());
+    ));
     assert_eq!(ended.code, Some(2), "{}", ended.err);
     assert!(
         ended
@@ -206,17 +182,7 @@ fn a_ready_that_hangs_is_ended_and_named() {
 
 #[test]
 fn too_few_runs_are_said_before_the_first_one() {
-    let ended = run(&[
-        "compare",
-        "--arms",
-        "base,system",
-        "--runs",
-        "2",
-        "--warm-up",
-        "0",
-        "--",
-        "true",
-    ]);
+    let ended = run(&words("compare --arms base,system --runs 2 --warm-up 0 -- true", &[]));
     let first = ended.err.lines().next().unwrap_or_default();
     assert!(
         first.contains("--runs 2 cannot show a difference") && first.contains("at least 6 runs"),
@@ -230,18 +196,10 @@ fn progress_has_lines_where_there_is_no_terminal() {
     let ended = run(&["compare", "--arms", "base,system", "--runs", "2", "--", "sleep", "1.6"]);
     let is_line = |line: &str| line.contains(" s left  ") && line.contains("block ");
     assert!(ended.err.lines().any(is_line), "{}", ended.err);
-    let quiet = run(&[
-        "--quiet",
-        "compare",
-        "--arms",
-        "base,system",
-        "--runs",
-        "1",
-        "--warm-up",
-        "0",
-        "--",
-        "true",
-    ]);
+    let quiet = run(&words(
+        "--quiet compare --arms base,system --runs 1 --warm-up 0 -- true",
+        &[],
+    ));
     assert!(!quiet.err.contains(" s left  "), "{}", quiet.err);
 }
 
@@ -249,18 +207,7 @@ fn progress_has_lines_where_there_is_no_terminal() {
 #[test]
 fn a_comparison_that_has_ended_leaves_nobody_to_be_waited_for() {
     set_child_subreaper(Some(getpid())).expect("known since Linux 3.4");
-    let words = [
-        "compare",
-        "--arms",
-        "base,system",
-        "--runs",
-        "1",
-        "--warm-up",
-        "0",
-        "--",
-        "true",
-    ];
-    let run = run(&words);
+    let run = run(&words("compare --arms base,system --runs 1 --warm-up 0 -- true", &[]));
     assert_eq!(run.code, Some(0), "{}", run.err);
     let stats = std::fs::read_dir("/proc").expect("/proc").flatten();
     let stats = stats.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::{run, skipped, valid};
+use common::{done, run, skipped, valid, words};
 use serde_json::Value;
 
 /// Takes so many MiB: `pool` from a pool, or base pages where there are none; `need` from a pool or not at all; `undo` by switching
@@ -144,25 +144,20 @@ fn a_reference_on_huge_pages_of_its_own_is_said_long_before_its_run_ends() {
 #[test]
 fn a_server_that_does_not_start_is_quoted() {
     let line = "echo FATAL: no huge pages for me >&2; exit 1";
-    let run = run(&[
-        "compare",
-        "--arms",
-        "base,system",
-        "--ready",
-        "sleep 0.2; false",
-        "--load",
-        "true",
-        "--",
-        "sh",
-        "-c",
-        line,
-    ]);
+    let server = ["--ready", "sleep 0.2; false", "--load", "true", "--", "sh", "-c", line];
+    let run = run(&words("compare --arms base,system", &server));
     assert_eq!(run.code, Some(2), "{}", run.err);
     assert!(
         run.err.contains("ended before it was ready") && run.err.contains("FATAL: no huge pages"),
         "{}",
         run.err
     );
+}
+
+/// The result of one run of each arm.
+fn one_run(more: &[&str]) -> Value {
+    let run = done(&words("compare --arms base,system --runs 1 --warm-up 0 --json", more));
+    valid(&run.out)
 }
 
 #[test]
@@ -181,27 +176,9 @@ fn a_server_that_its_command_leaves_behind_has_its_accounts_and_its_pages() {
         script.display()
     );
     let load = format!("echo work >{place}/ask; cat {place}/answer");
-    let words = [
-        "compare",
-        "--arms",
-        "base,system",
-        "--runs",
-        "1",
-        "--warm-up",
-        "0",
-        "--json",
-        "--metric",
-        "cpu",
-        "--ready",
-        &ready,
-        "--load",
-        &load,
-        "--stop",
-        &format!("echo stop >{place}/ask"),
-    ];
-    let run = run(&words);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    let result = valid(&run.out);
+    let stop = format!("echo stop >{place}/ask");
+    let server = ["--ready", &ready, "--load", &load, "--stop", &stop];
+    let result = one_run(&words("--metric cpu", &server));
     for arm in result["data"]["arms"].as_array().expect("arms") {
         let metrics = &arm["runs"][0]["metrics"];
         assert!(metrics["cpu"].as_f64().is_some_and(|cpu| cpu > 0.02), "{metrics}");
@@ -216,28 +193,10 @@ fn a_server_that_its_command_leaves_behind_has_its_accounts_and_its_pages() {
 
 #[test]
 fn a_load_that_another_program_serves_has_no_accounts_instead_of_zeros() {
-    let words = [
-        "compare",
-        "--arms",
-        "base,system",
-        "--runs",
-        "1",
-        "--warm-up",
-        "0",
-        "--json",
-        "--load",
-        "sleep 0.6",
-        "--ready",
-        "true",
-        "--stop",
-        "true",
-        "--",
-        "sleep",
-        "3",
-    ];
-    let run = run(&words);
-    assert_eq!(run.code, Some(0), "{}", run.err);
-    let result = valid(&run.out);
+    let result = one_run(&words(
+        "--ready true --stop true --load",
+        &["sleep 0.6", "--", "sleep", "3"],
+    ));
     let arm = &result["data"]["arms"][0];
     assert!(arm["runs"][0]["metrics"]["cpu"].is_null(), "{arm}");
     assert!(arm["coverage"].to_string().contains("another one serves it"), "{arm}");

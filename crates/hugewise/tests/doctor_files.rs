@@ -112,7 +112,7 @@ fn a_file_of_unknown_kind_has_to_be_named() {
         doctor(&[("notes.txt", "vm.nr_hugepages = 5\n")], &["--as", "sysctl"]).code,
         Some(0)
     );
-    assert!(refused(&["doctor", "--file", "x", "--as", "dns"]).contains("is no kind of file"));
+    assert!(refused(&["doctor", "--file", "x", "--as", "dns"]).contains("is not a kind of file"));
     assert!(
         refused(&["doctor", "--file", "/nonexistent/x"]).contains("--file /nonexistent/x: the file cannot be read")
     );

@@ -3,6 +3,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod cores;
+mod error;
 pub mod guest;
 pub mod kernelops;
 pub mod latency;
@@ -11,3 +12,5 @@ mod proof;
 mod rounds;
 pub mod tlb;
 mod visits;
+
+pub use error::Error;

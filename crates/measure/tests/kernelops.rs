@@ -9,7 +9,8 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use measure::kernelops::{Error, Program, Spec, run, serve_if_asked, usual};
+use measure::Error;
+use measure::kernelops::{Program, Spec, run, serve_if_asked, usual};
 use model::kernelops::{KernelOps, Op, Point};
 use model::{Bytes, PageKind};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

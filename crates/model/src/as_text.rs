@@ -1,4 +1,4 @@
-//! Values that are one text in JSON: the one that they show, and are parsed from.
+//! Values that are one text: the one that they show, and are parsed from.
 
 /// Writes and reads a type as its text, and publishes this schema for it.
 #[macro_export]
@@ -29,7 +29,47 @@ macro_rules! as_text {
     };
 }
 
+/// The names of an enum's values, in one table: they are shown by them, and read from them.
+#[macro_export]
+macro_rules! names {
+    ($type:ident, $what:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
+        impl $type {
+            /// All of them, in order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// Its name, as it is typed and shown.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+
+            /// The one of just that name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|known| known.name() == name)
+            }
+        }
+
+        impl ::std::fmt::Display for $type {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl ::std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let names = || Self::ALL.map(Self::name).join(", ");
+                Self::named(&text.trim().to_ascii_lowercase())
+                    .ok_or_else(|| format!("`{text}` is not {} (write {})", $what, names()))
+            }
+        }
+    };
+}
+
 /// Shows values by the names that JSON has for them.
+#[macro_export]
 macro_rules! shown_by_name {
     ($($type:ty),+) => {
         $(impl ::std::fmt::Display for $type {
@@ -39,5 +79,3 @@ macro_rules! shown_by_name {
         })+
     };
 }
-
-pub(crate) use shown_by_name;

@@ -256,6 +256,23 @@ impl Arm {
 }
 
 impl Run {
+    /// One of which nothing is known yet but its numbers.
+    pub fn bare(metrics: impl IntoIterator<Item = (String, f64)>, backing: Result<Backing, Unread>) -> Self {
+        Self {
+            block: 0,
+            again: false,
+            turn: 0,
+            metrics: metrics.into_iter().collect(),
+            backing: Reading::from(backing),
+            text: None,
+            looks: Looks::default(),
+            notes: Vec::new(),
+            slice: None,
+            loads: Vec::new(),
+            ran: None,
+        }
+    }
+
     /// The share of its memory (of its mapped code, if the arm is about that) on pages of `kind`, or of any large kind.
     ///
     /// # Errors

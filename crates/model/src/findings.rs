@@ -1,7 +1,6 @@
 //! The shape of a diagnosis: what is wrong with a machine, on what evidence, and what could not be judged.
 
 use std::fmt;
-use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,25 +121,12 @@ impl fmt::Display for Proof {
     }
 }
 
-crate::as_text::shown_by_name!(Severity, Confidence);
-
-/// Why a word is no severity.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a severity (write error, warning or info)")]
-pub struct ParseSeverityError(String);
-
-impl FromStr for Severity {
-    type Err = ParseSeverityError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "info" => Ok(Self::Info),
-            "warning" => Ok(Self::Warning),
-            "error" => Ok(Self::Error),
-            _ => Err(ParseSeverityError(text.to_owned())),
-        }
-    }
-}
+crate::shown_by_name!(Confidence);
+crate::names!(Severity, "a severity", {
+    Info => "info",
+    Warning => "warning",
+    Error => "error",
+});
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ pub struct GcLog {
     pub pause_seconds: f64,
     /// CPU seconds of pauses, user and system; `null` where the collector does not log them (ZGC).
     pub cpu_seconds: Option<f64>,
-    /// What the JVM says of large pages, such as `Enabled (Explicit)`; absent if the log does not say.
+    /// What the JVM reports of its huge pages, such as `Enabled (Explicit)`; absent if the log does not say.
     pub large_pages: Option<String>,
     /// Warnings in the log, at most a few.
     pub warnings: Vec<String>,

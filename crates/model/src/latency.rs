@@ -75,7 +75,7 @@ pub enum Access {
     Write,
 }
 
-crate::as_text::shown_by_name!(Access);
+crate::shown_by_name!(Access);
 
 /// The whole measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -199,6 +199,8 @@ pub enum Stopped {
     /// Its time budget was spent first.
     Budget,
 }
+
+crate::shown_by_name!(Stopped);
 
 /// Samples thrown away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

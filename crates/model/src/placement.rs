@@ -265,6 +265,8 @@ pub enum Kind {
     Unknown,
 }
 
+crate::shown_by_name!(Kind);
+
 impl Kind {
     /// All that are known, the nearest first.
     pub const KNOWN: [Self; 5] = [

@@ -221,7 +221,7 @@ impl Value {
     }
 }
 
-crate::as_text::shown_by_name!(Layer);
+crate::shown_by_name!(Layer);
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -45,7 +45,7 @@ pub enum Cause {
     Failed,
 }
 
-crate::as_text::shown_by_name!(Cause);
+crate::shown_by_name!(Cause);
 
 impl Unread {
     /// A reason, its place, and what is wrong there.

@@ -10,39 +10,31 @@ use super::Host;
 /// The drafts of a plan.
 pub(super) struct Drafts<'h> {
     pub(super) host: &'h Host<'h>,
-    drafts: Vec<Draft>,
+    drafts: Vec<Change>,
     notes: Vec<String>,
     /// Texts of files as earlier drafts leave them.
     files: BTreeMap<String, String>,
 }
 
-/// A change without the current value.
-pub(super) struct Draft {
-    layer: Layer,
-    id: String,
-    target: Target,
-    after: Value,
-    why: String,
-    risk: Risk,
-    also_written_by: Vec<String>,
-    source: &'static str,
-}
+/// A change whose current value has not been looked up yet.
+pub(super) struct Draft(Change);
 
 /// Files that hugewise makes.
 const NEW_FILE: (Mode, Owner) = (Mode(0o644), Owner { uid: 0, gid: 0 });
 
 impl Draft {
     fn new(layer: Layer, id: &str, target: Target, after: Value) -> Self {
-        Self {
-            layer,
+        Self(Change {
             id: slug(id),
+            layer,
+            before: Reading::Known(Value::Absent),
             target,
             after,
             why: String::new(),
             risk: Risk::default(),
             also_written_by: Vec::new(),
-            source: "",
-        }
+            source: String::new(),
+        })
     }
 
     /// A setting of the running kernel.
@@ -63,32 +55,32 @@ impl Draft {
     }
 
     pub(super) fn why(mut self, why: impl Into<String>) -> Self {
-        self.why = why.into();
+        self.0.why = why.into();
         self
     }
 
-    pub(super) fn source(mut self, source: &'static str) -> Self {
-        self.source = source;
+    pub(super) fn source(mut self, source: &str) -> Self {
+        source.clone_into(&mut self.0.source);
         self
     }
 
     pub(super) fn risk(mut self, risk: Risk) -> Self {
-        self.risk = risk;
+        self.0.risk = risk;
         self
     }
 
     pub(super) fn reboot(mut self) -> Self {
-        self.risk.reboot = true;
+        self.0.risk.reboot = true;
         self
     }
 
     pub(super) fn restart(mut self, what: impl Into<String>) -> Self {
-        self.risk.restart.push(what.into());
+        self.0.risk.restart.push(what.into());
         self
     }
 
     pub(super) fn also(mut self, others: impl IntoIterator<Item = String>) -> Self {
-        self.also_written_by.extend(others);
+        self.0.also_written_by.extend(others);
         self
     }
 }
@@ -104,8 +96,8 @@ impl<'h> Drafts<'h> {
     }
 
     /// Adds a draft; a later one for the same target replaces the value and adds its reasons.
-    pub(super) fn add(&mut self, draft: Draft) {
-        let same = |known: &&mut Draft| known.target.is_applicable() && known.target == draft.target;
+    pub(super) fn add(&mut self, Draft(draft): Draft) {
+        let same = |known: &&mut Change| known.target.is_applicable() && known.target == draft.target;
         let Some(known) = self.drafts.iter_mut().find(same) else {
             self.drafts.push(draft);
             return;
@@ -145,8 +137,10 @@ impl<'h> Drafts<'h> {
     pub(super) fn finish(mut self, goals: Vec<String>) -> Plan {
         self.drafts.sort_by_key(|draft| rank(draft.layer));
         let mut changes: Vec<Change> = Vec::new();
-        for draft in std::mem::take(&mut self.drafts) {
-            let mut change = self.change(draft);
+        for mut change in std::mem::take(&mut self.drafts) {
+            change.before = self.host.before(&change.target);
+            change.also_written_by.sort();
+            change.also_written_by.dedup();
             if change.is_there() {
                 let value = change.after.text().filter(|text| !text.contains('\n'));
                 let value = value.map_or_else(String::new, |value| format!(" ({value})"));
@@ -160,24 +154,6 @@ impl<'h> Drafts<'h> {
             goals,
             changes,
             notes: self.notes,
-        }
-    }
-
-    fn change(&self, draft: Draft) -> Change {
-        let before = self.host.before(&draft.target);
-        let mut also_written_by = draft.also_written_by;
-        also_written_by.sort();
-        also_written_by.dedup();
-        Change {
-            id: draft.id,
-            layer: draft.layer,
-            before,
-            target: draft.target,
-            after: draft.after,
-            why: draft.why,
-            risk: draft.risk,
-            also_written_by,
-            source: draft.source.to_owned(),
         }
     }
 }

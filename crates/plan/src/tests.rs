@@ -4,10 +4,12 @@ use std::path::Path;
 
 use host::{Source, Tree};
 use model::Bytes;
-use model::plan::{Change, Layer, Plan, Target, Value};
+use model::plan::{Change, Layer, Plan, Value};
 
 use super::goal::Goal;
 use super::{Host, Need, Wanted, plan};
+
+mod databases;
 
 pub(super) fn fixture(name: &str) -> Source {
     let path = format!("{}/../../fixtures/machines/{name}.tree", env!("CARGO_MANIFEST_DIR"));
@@ -228,63 +230,6 @@ fn a_mount_is_made_now_and_by_a_unit() {
         after(&plan, "/etc/systemd/system/local-fs.target.d/60-hugewise.conf").contains(r"Wants=mnt-huge\x2d2M.mount")
     );
     assert!(failed(&source, &[wanted("pool:2M=16,mount=/etc/huge", &[])]).contains("hugetlbfs goes on"));
-}
-
-#[test]
-fn a_setting_that_alter_system_made_is_changed_by_alter_system() {
-    let conf = "data_directory = '/var/lib/postgresql/15/main'\nhuge_pages = try\n";
-    let tree = small().file("/etc/postgresql/15/main/postgresql.conf", conf).file(
-        "/var/lib/postgresql/15/main/postgresql.auto.conf",
-        "huge_pages = 'try'\n",
-    );
-    let source = Source::from_tree("test", tree);
-    let goal = "postgres:/etc/postgresql/15/main/postgresql.conf,service=none";
-    let plan = planned(&source, &[wanted(goal, &[(TWO, 540)])]);
-    let last = plan.changes.last().expect("a change");
-    assert!(matches!(&last.target, Target::Instruction { .. }), "{last:?}");
-    assert_eq!(
-        last.after.text().as_deref(),
-        Some("ALTER SYSTEM SET huge_pages = 'on';")
-    );
-    assert!(
-        last.why.contains("/var/lib/postgresql/15/main/postgresql.auto.conf"),
-        "{}",
-        last.why
-    );
-    assert_eq!(
-        last.risk.restart,
-        ["the server that reads /etc/postgresql/15/main/postgresql.conf"]
-    );
-}
-
-#[test]
-fn configuration_files_of_databases_are_changed_in_one_line() {
-    let conf = "shared_buffers = 1GB\nhuge_pages = try # default\nport = 5432\n";
-    let tree = small()
-        .file("/etc/postgresql/15/main/postgresql.conf", conf)
-        .file("/etc/my.cnf", "[mysqld]\nport=3306\n")
-        .file("/etc/passwd", "mysql:x:27:27::/:/bin/sh\n")
-        .file("/etc/group", "mysql:x:27:\n");
-    let source = Source::from_tree("test", tree);
-    let goals = [
-        wanted("postgres:/etc/postgresql/15/main/postgresql.conf", &[(TWO, 540)]),
-        wanted("innodb:/etc/my.cnf", &[(TWO, 66)]),
-    ];
-    let plan = planned(&source, &goals);
-    let text = after(&plan, "/etc/postgresql/15/main/postgresql.conf");
-    assert_eq!(text, "shared_buffers = 1GB\nhuge_pages = on\nport = 5432\n");
-    assert_eq!(after(&plan, "/etc/my.cnf"), "[mysqld]\nport=3306\nlarge-pages\n");
-    assert_eq!(after(&plan, "/proc/sys/vm/hugetlb_shm_group"), "27");
-    let kept = plan.changes.iter().filter_map(|change| match &change.target {
-        Target::File { path, mode, owner } if path.ends_with("postgresql.conf") => Some((*mode, *owner)),
-        _ => None,
-    });
-    assert_eq!(
-        kept.collect::<Vec<_>>(),
-        [(None, None)],
-        "mode and owner of a file that is there stay"
-    );
-    assert!(failed(&source, &[wanted("postgres:/etc/none.conf", &[(TWO, 1)])]).contains("is not there"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Windows: the privilege that large pages (its own term) need, as instructions.
+//! Windows: the privilege that huge pages need, as instructions.
 
 use model::plan::Layer;
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Experiment, looks};
+use super::{Executor, Experiment, looks};
 use crate::looks::LEAST;
-use crate::spec::Executor;
 use crate::{Error, Event};
 
 impl<E: Executor> Experiment<'_, E> {

@@ -196,7 +196,7 @@ impl<S: Subject> InPlace<'_, S> {
             progress.step(0.0, spec.budget.unwrap_or_default(), &what);
             let flipped = self.subject.flip(*to);
             flipped.map_err(|error| self.or_gone(*to, error))?;
-            let run = experiment::bare_run([], self.subject.look());
+            let run = Run::bare([], self.subject.look());
             let (_, works) = judge::effect(named.kind, &[run], spec.least_coverage);
             all_work &= works.known() == Some(&true);
         }
@@ -221,7 +221,7 @@ impl<S: Subject> InPlace<'_, S> {
         let large = |look: &Look| look.backing.as_ref().ok().map(Backing::large);
         let ends = [large(&before), large(&after)];
         let seconds = (before.took + after.took).as_secs_f64();
-        let mut run = experiment::bare_run(metrics, slice::worse(kind(to), before.backing, after.backing));
+        let mut run = Run::bare(metrics, slice::worse(kind(to), before.backing, after.backing));
         if let Some(backing) = run.backing.known() {
             let memory = backing.total().0 as f64;
             run.metrics.insert(Metric::Memory.name().to_owned(), memory);

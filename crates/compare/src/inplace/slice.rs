@@ -105,13 +105,9 @@ pub(super) fn metrics(
             continue;
         }
         let Some(pattern) = &asked.pattern else { continue };
-        let name = asked.wanted.name.clone();
-        let value = metric::find(pattern, printed).map_err(|why| Error::Metric {
-            arm: arm.to_owned(),
-            metric: name.clone(),
-            why,
-        })?;
-        metrics.insert(name, value);
+        let name = &asked.wanted.name;
+        let value = metric::find(pattern, printed).map_err(|why| Error::metric(arm, name, why))?;
+        metrics.insert(name.clone(), value);
     }
     Ok(metrics)
 }

@@ -22,7 +22,6 @@ pub use self::counted::Counting;
 use self::family::Family;
 use self::process::Process;
 pub use self::server::Server;
-use super::experiment::bare_run;
 use super::metric::{self, Asked, From};
 use super::place::Bound;
 use super::room::Lender;
@@ -124,7 +123,7 @@ impl Live<'_> {
         for asked in &self.asked {
             let metric = Metric::named(&asked.wanted.name);
             if let Some(why) = metric.and_then(|metric| self.counting.why_not(metric)) {
-                return Err(no_metric(arm, asked, why.to_owned()));
+                return Err(Error::metric(&arm.name, &asked.wanted.name, why));
             }
         }
         Process::start(arm, &self.counting, attention)
@@ -184,14 +183,6 @@ impl Live<'_> {
         })
     }
 
-    fn no_metric(&self, arm: &Arm, asked: &Asked, why: String) -> Error {
-        if (self.stop)() {
-            Error::Interrupted
-        } else {
-            no_metric(arm, asked, why)
-        }
-    }
-
     /// The metrics that are looked for in texts: in the program's `own`, and at those places whose time it is.
     fn find(&self, arm: &Arm, own: Option<&str>, is_due: fn(&From) -> bool) -> Result<Vec<(String, f64)>, Error> {
         let mut found = Vec::new();
@@ -205,7 +196,10 @@ impl Live<'_> {
                 }
                 _ => continue,
             };
-            let value = value.map_err(|why| self.no_metric(arm, asked, why))?;
+            let value = value.map_err(|why| match (self.stop)() {
+                true => Error::Interrupted,
+                false => Error::metric(&arm.name, &asked.wanted.name, why),
+            })?;
             found.push((asked.wanted.name.clone(), value));
         }
         Ok(found)
@@ -260,14 +254,6 @@ pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() ->
     })
 }
 
-fn no_metric(arm: &Arm, asked: &Asked, why: String) -> Error {
-    Error::Metric {
-        arm: arm.name.clone(),
-        metric: asked.wanted.name.clone(),
-        why,
-    }
-}
-
 fn said(errors: &str) -> String {
     if errors.trim().is_empty() {
         String::new()
@@ -303,7 +289,7 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Ar
     Run {
         text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
         looks: seen.looks,
-        ..bare_run(metrics, seen.backing)
+        ..Run::bare(metrics, seen.backing)
     }
 }
 

@@ -12,7 +12,6 @@ use super::family::{Family, Look, MARK, Used};
 use super::process::Process;
 use super::server::{self, Load, Server};
 use super::{Arm, Live, metrics_of_counts};
-use crate::experiment::bare_run;
 use crate::metric::From;
 use crate::technique::Collapse;
 use crate::{Error, judge};
@@ -209,7 +208,7 @@ impl<'a> Served<'a> {
             looks: self.looks,
             notes: done.note.into_iter().collect(),
             ran,
-            ..bare_run(memory, backing)
+            ..Run::bare(memory, backing)
         })
     }
 }

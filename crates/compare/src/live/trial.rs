@@ -202,7 +202,6 @@ mod tests {
 
     use super::{Share, Tried, best};
     use crate::Error;
-    use crate::experiment::bare_run;
     use crate::technique::{Setup, Technique};
 
     fn tried(words: &str, share: Share) -> Tried {
@@ -215,7 +214,7 @@ mod tests {
     }
 
     fn run(backing: Reading<Backing>) -> Run {
-        bare_run([(Metric::Wall.name().to_owned(), 0.6)], backing.into_result())
+        Run::bare([(Metric::Wall.name().to_owned(), 0.6)], backing.into_result())
     }
 
     #[test]

@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::Block;
 use stats::median;
 
-/// The load of noisy neighbors makes some blocks rough; calm ones are more precise. So scores are weighed by how far a block's own lie
+/// Contention makes some blocks rough; calm ones are more precise. So scores are weighed by how far a block's own lie
 /// apart, plus this share of the usual: enough that equal scores in one block do not outweigh all others. As it depends on
 /// all runs of a block alike, it leaves the exchange fair.
 const LEAST_RANGE: f64 = 0.1;

@@ -8,13 +8,13 @@ use model::counted;
 use process::{Attention, Watch, halt};
 
 use super::Plan;
+use crate::Error;
 use crate::live::{self, Arm, Counting};
 use crate::metric::{Asked, From};
 use crate::score::{self, Counter, Mark, Score};
 use crate::technique::{Collapse, Setup};
 use crate::threads::Threads;
 use crate::worker::Worker;
-use crate::{Error, experiment};
 
 /// The variable that names a program's arm.
 const VARIABLE: &str = "HUGEWISE_ARM";
@@ -160,7 +160,7 @@ impl Alive {
             looks: seen.looks,
             notes: ended.into_iter().collect(),
             ran: self.0.process.ran(),
-            ..experiment::bare_run(metrics.chain(score.rates), seen.backing)
+            ..Run::bare(metrics.chain(score.rates), seen.backing)
         };
         live::count(&mut run, &self.0.process.counted());
         // What kept the arm from its pages stands last, where a verdict looks for it.

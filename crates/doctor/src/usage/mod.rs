@@ -67,17 +67,7 @@ pub enum InUse {
     Unknown,
 }
 
-impl InUse {
-    /// As results write it.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::Partly => "partly",
-            Self::No => "no",
-            Self::Unknown => "unknown",
-        }
-    }
-}
+model::shown_by_name!(InUse);
 
 /// One part of a program's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

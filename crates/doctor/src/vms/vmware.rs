@@ -58,7 +58,7 @@ fn one_g(evidence: &Evidence) -> Answer {
     })
 }
 
-/// Settings that keep ESX from backing guests with its large pages.
+/// Settings that keep ESX from backing guests with huge pages.
 fn disabled(evidence: &Evidence) -> Answer {
     let host = [("Mem.AllocGuestLargePage", "0"), ("LPage.LPageAlwaysTryForNPT", "0")];
     each(&evidence.files.vmware, |file| {

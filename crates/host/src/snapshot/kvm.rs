@@ -48,28 +48,19 @@ const MODULES: [(&str, Option<&str>, Mmu, Mmu); 3] = [
 ];
 
 impl Mmu {
-    /// The name in results: `ept`, `npt`, `shadow-vmx`, `shadow-svm`, `shadow-pvm`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ept => "ept",
-            Self::Npt => "npt",
-            Self::ShadowVmx => "shadow-vmx",
-            Self::ShadowSvm => "shadow-svm",
-            Self::ShadowPvm => "shadow-pvm",
-        }
-    }
-
     /// Does hardware walk both tables at each miss?
     pub fn is_nested_paging(self) -> bool {
         matches!(self, Self::Ept | Self::Npt)
     }
 }
 
-impl std::fmt::Display for Mmu {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
+model::names!(Mmu, "a way to translate guest addresses", {
+    Ept => "ept",
+    Npt => "npt",
+    ShadowVmx => "shadow-vmx",
+    ShadowSvm => "shadow-svm",
+    ShadowPvm => "shadow-pvm",
+});
 
 impl Kvm {
     pub(super) fn read(source: &Source) -> Self {

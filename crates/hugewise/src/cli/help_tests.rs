@@ -2,7 +2,7 @@
 
 use clap::{Command, Parser};
 
-use super::{Cli, EXAMPLES, command};
+use super::{Cli, EXAMPLES, command, examples};
 
 /// Visits every command below `command` that a user can run.
 fn each(command: &Command, path: &str, visit: &mut impl FnMut(&str, &Command)) {
@@ -102,8 +102,13 @@ fn the_page_of_common_options_has_all_of_them() {
 
 #[test]
 fn examples_are_command_lines_of_their_command() {
-    for (path, lines) in EXAMPLES {
-        let joined = lines.join("\n").replace("\\\n", " ");
+    let mut paths = vec![String::new()];
+    each(&command(), "", &mut |path, _| paths.push(path.to_owned()));
+    for heading in EXAMPLES.lines().filter_map(|line| line.strip_prefix('#')) {
+        assert!(paths.iter().any(|path| path == heading.trim()), "no command: {heading}");
+    }
+    for path in &paths {
+        let joined = examples(path).join("\n").replace("\\\n", " ");
         for line in joined.lines() {
             let line = line.trim_start_matches("sudo ").split(" > ").next().unwrap_or_default();
             assert!(line.starts_with("hugewise "), "{line}");

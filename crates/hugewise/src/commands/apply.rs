@@ -2,7 +2,6 @@
 
 use ::settings::setup::How;
 use anyhow::bail;
-use host::Snapshot;
 use model::plan::Plan;
 use model::setup::{Applied, End};
 
@@ -33,12 +32,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Apply) -> anyhow::Result<O
         applied => applied.map_err(hinted)?,
     };
     applied.programs = running::programs(&desk.source, &applied.goals);
-    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), applied);
-    desk.give(&result, form)?;
-    Ok(match result.data.end {
-        End::Applied => Outcome::Done,
-        End::Short | End::RolledBack => Outcome::BadNews,
-    })
+    let is_bad = applied.end != End::Applied;
+    Ok(desk.give_here(applied, form)?.or_bad_news(is_bad))
 }
 
 /// Asks the user, if there is one to ask.

@@ -1,7 +1,7 @@
 //! `hugewise measure cores`: how far CPUs are from each other, and which of them share a core.
 
 use anyhow::Context;
-use measure::cores::{Error, Spec};
+use measure::cores::Spec;
 
 use super::Desk;
 use super::measuring::{self, unless_stopped};
@@ -21,8 +21,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Cores) -> anyhow::Result<O
         };
         let rounds = if typed.quick { QUICK_ROUNDS } else { ROUNDS };
         desk.ui.note(&format!("timing every pair of {} CPUs", cpus.len()));
-        let mut progress = desk.ui.progress();
-        let measured = measure::cores::run(&Spec { cpus, rounds }, &mut progress, &|| stop.is_asked());
-        unless_stopped(measured, |error| matches!(error, Error::Interrupted))
+        let spec = Spec { cpus, rounds };
+        unless_stopped(measure::cores::run(&spec, &mut desk.ui.progress(), &|| stop.is_asked()))
     })
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use host::{Input, Snapshot, Source, SourceError, Tree};
+use host::{Evidence, Input, Source, SourceError, Tree};
 use model::compare::Compare;
 use model::latency::Latency;
 use model::{Envelope, Warning};
@@ -31,13 +31,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Diff) -> anyhow::Result<Ou
     let data = diff(&a, &b, typed.allow);
     let warnings = [&a, &b].into_iter().flat_map(warnings).collect();
     let result = desk.envelope(machine(&a.side.machine, &b.side.machine), warnings, data);
-    let outcome = desk.give(&result, form)?;
     let is_bad = |fail_if: &DiffFailIf| is_bad(&result.data, *fail_if);
-    Ok(if typed.fail_if.iter().any(is_bad) {
-        Outcome::BadNews
-    } else {
-        outcome
-    })
+    let outcome = desk.give(&result, form)?;
+    Ok(outcome.or_bad_news(typed.fail_if.iter().any(is_bad)))
 }
 
 fn must_be_alike(a: &Material, b: &Material) -> anyhow::Result<()> {
@@ -117,22 +113,21 @@ fn read(path: &Path) -> anyhow::Result<Material> {
 }
 
 fn captured(name: &str, source: &Source) -> Material {
-    let snapshot = Snapshot::take(source);
     // What this program did to this machine has nothing to do with a captured one.
-    let evidence = host::Evidence::beside(source, snapshot.clone());
+    let evidence = Evidence::gather(source);
     Material {
         side: Side {
             file: name.to_owned(),
             what: "machine".to_owned(),
-            machine: snapshot.machine(),
+            machine: evidence.snapshot.machine(),
             command: Vec::new(),
             started: None,
         },
         warnings: Vec::new(),
         parts: Parts {
             doctor: Some(Doctor::of(&evidence)),
-            processes: ps::list(source, &snapshot, Sort::Large, None).ok(),
-            snapshot: Some(snapshot),
+            processes: ps::list(source, &evidence.snapshot, Sort::Large, None).ok(),
+            snapshot: Some(evidence.snapshot),
             ..Parts::default()
         },
     }

@@ -89,11 +89,7 @@ fn outcome(doctor: &Doctor, fail_on: Severity, source: &Source) -> anyhow::Resul
             source.name()
         );
     }
-    Ok(if doctor.diagnosis.reaches(fail_on) {
-        Outcome::BadNews
-    } else {
-        Outcome::Done
-    })
+    Ok(Outcome::Done.or_bad_news(doctor.diagnosis.reaches(fail_on)))
 }
 
 fn explain(desk: &mut Desk<'_>, id: &str) -> anyhow::Result<Outcome> {

@@ -1,20 +1,17 @@
 //! `hugewise measure guest`: the same rings inside a KVM guest, on pages that are given back.
 
-use std::fmt;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use host::Snapshot;
-use measure::guest::{Error, Spec};
+use measure::Error;
+use measure::guest::Spec;
 use model::Bytes;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
 use super::Desk;
-use super::measuring::{
-    self, Measured, all_kinds, available, note_limit, page_sizes, room, unless_stopped, usual_kinds,
-};
-use super::pools::on_loan;
+use super::measuring::{self, Measured, all_kinds, available, note_limit, on_loan, page_sizes, room, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::render::look::Look;
@@ -101,7 +98,7 @@ pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
 /// pages are given back.
 pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Guest> {
     // Before pages are borrowed for nothing.
-    measure::guest::can_run().map_err(Coded)?;
+    measure::guest::can_run().map_err(|error| coded(error.into()))?;
     let largest = spec.sizes.iter().copied().max().unwrap_or_default();
     note_limit(ui);
     ui.note(&format!(
@@ -114,10 +111,10 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measu
         .kinds
         .iter()
         .map(|&kind| (kind, measure::guest::memory(largest, kind)));
-    let measured = on_loan(ui, no_pool, wanted, |progress| {
-        measure::guest::run(spec, progress, &|| stop.is_asked())
-    });
-    unless_stopped(measured.map_err(Coded), |error| matches!(error.0, Error::Interrupted))
+    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+        measure::guest::run(spec, progress, stop)
+    })
+    .map_err(coded)
 }
 
 /// Why no guest was measured at all, if none was, unless it is emulated.
@@ -130,16 +127,12 @@ fn nothing(guest: &Guest) -> Option<&str> {
 }
 
 /// An error that scripts recognize by its first word.
-#[derive(Debug)]
-pub(super) struct Coded(pub(super) Error);
-
-impl fmt::Display for Coded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.code(), self.0)
+fn coded(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<Error>() {
+        Some(known) => anyhow!("{}: {known}", known.code()),
+        None => error,
     }
 }
-
-impl std::error::Error for Coded {}
 
 #[cfg(test)]
 mod tests {

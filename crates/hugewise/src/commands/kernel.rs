@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::Snapshot;
-use measure::kernelops::{Error, Program, Spec};
+use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
 use super::Desk;
-use super::measuring::{self, Measured, available, page_sizes, unless_stopped, usual_kinds};
-use super::pools::on_loan;
+use super::measuring::{self, Measured, available, on_loan, page_sizes, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
@@ -110,8 +109,7 @@ fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<KernelO
         spec.workers
     ));
     let wanted = kinds.into_iter().map(|kind| (kind, pool_bytes(spec)));
-    let measured = on_loan(ui, no_pool, wanted, |progress| {
-        measure::kernelops::run(spec, progress, &|| stop.is_asked())
-    });
-    unless_stopped(measured, |error| matches!(error, Error::Interrupted))
+    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+        measure::kernelops::run(spec, progress, stop)
+    })
 }

@@ -2,13 +2,12 @@
 
 use anyhow::bail;
 use host::Snapshot;
-use measure::latency::{Error, Spec};
+use measure::latency::Spec;
 use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
 
 use super::Desk;
-use super::measuring::{self, Measured, available, note_limit, page_sizes, room, unless_stopped, usual_kinds};
-use super::pools::on_loan;
+use super::measuring::{self, Measured, available, note_limit, on_loan, page_sizes, room, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
@@ -95,10 +94,9 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measu
         spec.sizes.len()
     ));
     let wanted = spec.kinds.iter().map(|&kind| (kind, largest));
-    let measured = on_loan(ui, no_pool, wanted, |progress| {
-        measure::latency::run(spec, progress, &|| stop.is_asked())
-    });
-    unless_stopped(measured, |error| matches!(error, Error::Interrupted))
+    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+        measure::latency::run(spec, progress, stop)
+    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use anyhow::{Context, bail};
 use host::{Snapshot, Source};
-use model::{Bytes, PageKind, Warning};
+use measure::Error;
+use model::{Bytes, PageKind, Progress, Warning};
 
 use super::Desk;
+use super::pools::Loan;
 use super::stop::Stop;
 use crate::cli::typed::Format;
 use crate::render::look::Look;
@@ -88,13 +90,25 @@ pub(super) fn page_sizes(snapshot: &Snapshot) -> anyhow::Result<(Bytes, Bytes)> 
     Ok((base, snapshot.pmd_page().known().copied().unwrap_or(Bytes::mib(2))))
 }
 
-/// What was measured; none if the user stopped it.
-pub(super) fn unless_stopped<T, E: std::error::Error + Send + Sync + 'static>(
-    measured: Result<(T, Vec<Warning>), E>,
-    is_stop: fn(&E) -> bool,
+/// Measures with so many bytes of each pooled kind on loan, unless `no_pool`; none if the user stopped it. Whatever happens,
+/// the pages are given back.
+pub(super) fn on_loan<T>(
+    ui: &Ui,
+    stop: &Stop,
+    no_pool: bool,
+    wanted: impl IntoIterator<Item = (PageKind, Bytes)>,
+    measure: impl FnOnce(&mut dyn Progress, &dyn Fn() -> bool) -> Result<(T, Vec<Warning>), Error>,
 ) -> Measured<T> {
+    let loan = Loan::take(ui, wanted.into_iter().filter(|_| !no_pool), true);
+    let measured = measure(&mut ui.progress(), &|| stop.is_asked());
+    loan.give_back(ui);
+    unless_stopped(measured)
+}
+
+/// What was measured; none if the user stopped it.
+pub(super) fn unless_stopped<T>(measured: Result<(T, Vec<Warning>), Error>) -> Measured<T> {
     match measured {
-        Err(error) if is_stop(&error) => Ok(None),
+        Err(Error::Interrupted) => Ok(None),
         measured => Ok(Some(measured?)),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::{Distances, Snapshot};
-use measure::migration::{Error, Spec, pairs};
+use measure::migration::{Spec, pairs};
 use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
@@ -28,13 +28,9 @@ const SHARE: u64 = 4;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
         let spec = spec(typed, snapshot, desk.seed)?;
-        if spec.kinds.is_empty() {
-            return Err(Error::OneCpu.into());
-        }
         desk.ui.note("measuring what a move to another CPU costs");
-        let mut progress = desk.ui.progress();
-        let measured = measure::migration::run(&spec, &mut progress, &|| stop.is_asked());
-        let mut measured = unless_stopped(measured, |error| matches!(error, Error::Interrupted))?;
+        let measured = measure::migration::run(&spec, &mut desk.ui.progress(), &|| stop.is_asked());
+        let mut measured = unless_stopped(measured)?;
         if let Some((migration, warnings)) = &mut measured {
             warnings.extend(topology(snapshot, migration));
         }

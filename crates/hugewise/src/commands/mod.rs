@@ -162,6 +162,12 @@ impl<'a> Desk<'a> {
         Ok(form)
     }
 
+    /// Gives a result about the machine as it is now, which has no warnings.
+    fn give_here<T: Show>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
+        let result = self.about(&Snapshot::take(&self.source), Vec::new(), data);
+        self.give(&result, form)
+    }
+
     /// Gives a result to the user: its warnings first, then itself.
     fn give<T: Show>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
         let look = self.ui.look();
@@ -178,6 +184,13 @@ impl<'a> Desk<'a> {
         result.warnings.iter().for_each(|warning| self.ui.warning(warning));
         self.ui.result_by(|out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
+    }
+}
+
+impl Outcome {
+    /// What the exit code is to report, if it is bad.
+    fn or_bad_news(self, is_bad: bool) -> Self {
+        if is_bad { Self::BadNews } else { self }
     }
 }
 

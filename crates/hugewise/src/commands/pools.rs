@@ -23,22 +23,6 @@ fn settle() {
     let _ = writer().recover();
 }
 
-/// Measures with so many bytes of each pooled kind on loan, unless `no_pool`. Whatever happens, they are given back.
-pub(super) fn on_loan<T>(
-    ui: &Ui,
-    no_pool: bool,
-    wanted: impl IntoIterator<Item = (PageKind, Bytes)>,
-    measure: impl FnOnce(&mut dyn model::Progress) -> T,
-) -> T {
-    let wanted = wanted.into_iter().filter(|_| !no_pool);
-    let loan = Loan::take(ui, wanted);
-    let mut progress = ui.progress();
-    let measured = measure(&mut progress);
-    drop(progress);
-    loan.give_back(ui);
-    measured
-}
-
 /// Pages on loan for the kinds of one measurement.
 pub(super) struct Loan {
     leases: Vec<PoolLease>,
@@ -48,16 +32,15 @@ pub(super) struct Loan {
 
 impl Loan {
     /// Room for so many bytes on each kind that draws from a pool. A kind that cannot have it stays in the measurement, which
-    /// then reports for each point what it got; the reason is reported here.
-    pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>) -> Self {
-        Self::take_for(ui, rooms, true)
-    }
-
-    /// The same, reported or not: of loans that follow each other the first one says it for all.
-    pub(super) fn take_for(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>, is_reported: bool) -> Self {
+    /// then reports for each point what it got. The reason is reported here, or not: of loans that follow each other the first
+    /// one says it for all.
+    pub(super) fn take(ui: &Ui, rooms: impl IntoIterator<Item = (PageKind, Bytes)>, is_reported: bool) -> Self {
         let ui = Some(ui).filter(|_| is_reported);
         let writer = writer();
-        let mut loan = Self::none();
+        let mut loan = Self {
+            leases: Vec::new(),
+            short: Vec::new(),
+        };
         for (kind, bytes) in rooms {
             let Some(page) = kind.pool() else { continue };
             if let Some(why) = beyond_limit(page, bytes) {
@@ -72,14 +55,6 @@ impl Loan {
             loan.short.extend(why.map(|why| (kind, why)));
         }
         loan
-    }
-
-    /// Nothing at all.
-    fn none() -> Self {
-        Self {
-            leases: Vec::new(),
-            short: Vec::new(),
-        }
     }
 
     /// The kinds of which there are fewer pages than were asked for, and why.

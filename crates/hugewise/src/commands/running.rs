@@ -7,12 +7,13 @@ use model::Bytes;
 use model::setup::Program;
 use plan::goal::{Goal, Want};
 
-/// A way to start such a goal, and the word that finds its programs.
-const KINDS: [(&[&str], Kind); 4] = [
-    (&["postgres", "postgresql"], Kind::Postgres),
-    (&["jvm", "java"], Kind::Jvm),
-    (&["mysql", "mariadb", "innodb"], Kind::Mysql),
-    (&["vm"], Kind::Vm),
+/// In the order of [`Kind`]: the ways to start such a goal, the first of which finds its programs, and the goal without a
+/// running program.
+const KINDS: [(Kind, &[&str], &str); 4] = [
+    (Kind::Postgres, &["postgres", "postgresql"], "postgres:FILE"),
+    (Kind::Jvm, &["jvm", "java"], "jvm:heap=SIZE"),
+    (Kind::Mysql, &["mysql", "mariadb", "innodb"], "mysql:FILE"),
+    (Kind::Vm, &["vm"], "vm:SIZE"),
 ];
 /// MySQL's own search order, without the files of one user.
 const MY_CNF: [&str; 3] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf"];
@@ -28,8 +29,8 @@ enum Kind {
 /// The goal with all that is read from a running program; any other as it was typed.
 pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
     let (word, rest) = typed.split_once(':').unwrap_or((typed, ""));
-    let kind = KINDS.iter().find(|(words, _)| words.contains(&word));
-    let Some((_, kind)) = kind else {
+    let kind = KINDS.iter().find(|(_, words, _)| words.contains(&word));
+    let Some((kind, ..)) = kind else {
         return Ok(typed.to_owned());
     };
     let (first, more) = rest.split_once(',').unwrap_or((rest, ""));
@@ -219,21 +220,11 @@ fn of_directory(source: &Source, directory: &str) -> anyhow::Result<String> {
 
 impl Kind {
     fn word(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Jvm => "jvm",
-            Self::Mysql => "mysql",
-            Self::Vm => "vm",
-        }
+        KINDS[self as usize].1[0]
     }
 
     /// The goal without a running program.
     fn written(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres:FILE",
-            Self::Jvm => "jvm:heap=SIZE",
-            Self::Mysql => "mysql:FILE",
-            Self::Vm => "vm:SIZE",
-        }
+        KINDS[self as usize].2
     }
 }

@@ -1,6 +1,5 @@
 //! `hugewise status`: what hugewise has changed and when.
 
-use host::Snapshot;
 use model::setup::Status;
 
 use super::Desk;
@@ -13,6 +12,5 @@ pub(super) fn run(desk: &mut Desk<'_>) -> anyhow::Result<Outcome> {
     desk.must_be_live("status")?;
     let form = desk.form::<Status>(Format::Text)?;
     let status = setup().status().map_err(hinted)?;
-    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), status);
-    desk.give(&result, form)
+    desk.give_here(status, form)
 }

@@ -1,13 +1,12 @@
 //! `hugewise measure tlb`: TLB geometry, walk cost and the host's page size, from timing alone.
 
 use host::Snapshot;
-use measure::tlb::{Error, Spec};
+use measure::tlb::Spec;
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 
 use super::Desk;
-use super::measuring::{self, Measured, page_sizes, room, unless_stopped, usual_kinds};
-use super::pools::on_loan;
+use super::measuring::{self, Measured, on_loan, page_sizes, room, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
@@ -35,10 +34,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Out
 pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<Tlb> {
     ui.note(&format!("timing translation on {} page kinds", spec.kinds.len()));
     let wanted = spec.kinds.iter().map(|&kind| (kind, POOL));
-    let measured = on_loan(ui, no_pool, wanted, |progress| {
-        measure::tlb::run(spec, progress, &|| stop.is_asked())
-    });
-    unless_stopped(measured, |error| matches!(error, Error::Interrupted))
+    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+        measure::tlb::run(spec, progress, stop)
+    })
 }
 
 /// base and thp: they need no pool. Pool pages are looked at on request.

@@ -1,6 +1,5 @@
 //! `hugewise undo`: reverts applied changes.
 
-use host::Snapshot;
 use host::processes::list;
 use model::setup::{BackCame, Undone};
 use settings::setup::users;
@@ -20,11 +19,6 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Undo) -> anyhow::Result<Ou
         let rows = list(&desk.source).into_result().unwrap_or_default();
         undone.holders = users(&rows, |kind| kind.pool().is_some());
     }
-    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), undone);
-    desk.give(&result, form)?;
-    Ok(if result.data.is_settled() {
-        Outcome::Done
-    } else {
-        Outcome::BadNews
-    })
+    let is_settled = undone.is_settled();
+    Ok(desk.give_here(undone, form)?.or_bad_news(!is_settled))
 }

@@ -1,6 +1,5 @@
 //! `hugewise verify`: are the applied changes in effect, and does a process use the pages?
 
-use host::Snapshot;
 use host::processes::list;
 use model::setup::Verified;
 
@@ -17,11 +16,6 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Verify) -> anyhow::Result<
     let processes = list(&desk.source);
     let programs = |goals: &[String]| running::programs(&desk.source, goals);
     let verified = setup().verify(wanted.as_ref(), &processes, &programs).map_err(hinted)?;
-    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), verified);
-    desk.give(&result, form)?;
-    Ok(if result.data.is_obtained() {
-        Outcome::Done
-    } else {
-        Outcome::BadNews
-    })
+    let is_obtained = verified.is_obtained();
+    Ok(desk.give_here(verified, form)?.or_bad_news(!is_obtained))
 }

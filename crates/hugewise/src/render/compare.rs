@@ -203,24 +203,27 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
                 "against itself",
             ),
         };
-        let memory = median(arm, Metric::Memory.name());
-        let cells = [
+        sheet.row([
             arm.name.clone(),
             median(arm, metric),
             gain,
             p,
             verdict.to_owned(),
             share(&arm.coverage),
-            memory,
-        ];
-        sheet.row(cells);
+            median(arm, Metric::Memory.name()),
+        ]);
     }
-    if compare.controls.first() != Some(control) {
-        return sheet;
+    if compare.controls.first() == Some(control) {
+        notes(compare, &mut sheet);
     }
+    sheet
+}
+
+/// How the runs were made, and what a gain is.
+fn notes(compare: &Compare, sheet: &mut Sheet) {
     let design = &compare.design;
     sheet.note(self::design(compare));
-    if let Some(how) = &compare.design.in_place {
+    if let Some(how) = &design.in_place {
         sheet.note(inplace::slices(how));
     }
     if design.spent.len() > 1 {
@@ -231,7 +234,6 @@ fn verdicts(compare: &Compare, control: &Control) -> Sheet {
         ));
     }
     sheet.note("gain = how many times better, paired within blocks; the first row is the reference against itself: this comparison's own noise");
-    sheet
 }
 
 fn reference(compare: &Compare) -> &str {

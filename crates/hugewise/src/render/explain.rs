@@ -50,7 +50,7 @@ fn fields<'a>() -> [Field<(&'a Usage, &'a Part)>; 12] {
     [
         Field::csv("pid", |(usage, _)| usage.pid.to_string()),
         Field::csv("name", |(usage, _)| usage.name.clone()),
-        Field::csv("in_use", |(usage, _)| usage.in_use.code().to_owned()),
+        Field::csv("in_use", |(usage, _)| usage.in_use.to_string()),
         Field::csv("part", |(_, part)| title(part.what).to_owned()),
         Field::csv("size", |(_, part)| part.size.0.to_string()),
         Field::csv("touched", |(_, part)| {

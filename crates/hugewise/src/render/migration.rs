@@ -46,7 +46,7 @@ impl Show for Migration {
 
     fn csv(&self) -> Lines<'_> {
         let fields: [Field<&Point>; _] = [
-            Field::csv("move_to", |point| code(point.kind)),
+            Field::csv("move_to", |point| point.kind.to_string()),
             Field::csv("bytes", |point| point.bytes.0.to_string()),
             Field::csv("cost_ns", |point| median(point.cost_ns)),
             Field::csv("low", |point| or_empty(point.cost_ns.map(|cost| cost.low))),
@@ -194,19 +194,6 @@ fn dot(point: &Point) -> Option<Dot> {
 
 fn median(value: Option<Estimate>) -> String {
     or_empty(value.map(|value| value.median))
-}
-
-/// Its name in results.
-fn code(kind: Kind) -> String {
-    let name = match kind {
-        Kind::SmtSibling => "smt-sibling",
-        Kind::SameLlc => "same-llc",
-        Kind::OtherCore => "other-core",
-        Kind::OtherSocket => "other-socket",
-        Kind::OtherNode => "other-node",
-        Kind::Unknown => "unknown",
-    };
-    name.to_owned()
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ pub struct Run {
     pub err: String,
 }
 
+/// The words of a line without quotes, and those that follow it.
+pub fn words<'a>(line: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    line.split_whitespace().chain(more.iter().copied()).collect()
+}
+
 pub fn run(args: &[&str]) -> Run {
     told(hugewise(args).output().expect("the program starts"))
 }

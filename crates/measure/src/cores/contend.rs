@@ -30,7 +30,7 @@ pub(super) fn slowdowns([one, two]: [u32; 2], rounds: u32) -> Result<Vec<f64>, E
                 }
                 ready.wait();
             }
-            pinned.map(drop).map_err(|source| Error::Pin { cpu: two, source })
+            pinned.map(drop).map_err(|source| Error::Stay { cpu: two, source })
         });
         let pinned = Pinned::to(Some(one));
         let mut ratios = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn slowdowns([one, two]: [u32; 2], rounds: u32) -> Result<Vec<f64>, E
             ratios.push(together.as_secs_f64() / alone.as_secs_f64());
         }
         let other = other.join();
-        pinned.map_err(|source| Error::Pin { cpu: one, source })?;
+        pinned.map_err(|source| Error::Stay { cpu: one, source })?;
         // A panic over there is a bug; it must not look like a slow CPU.
         other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(ratios)

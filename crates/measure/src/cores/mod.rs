@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use model::Warning;
 use model::cores::{Cores, Pair, Relation};
 
+use crate::Error;
 use model::Progress;
 
 /// What to look at.
@@ -17,25 +18,6 @@ pub struct Spec {
     pub cpus: Vec<u32>,
     /// Rounds of each measurement per pair, in nine visits; more narrow the intervals.
     pub rounds: u32,
-}
-
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The user stopped it.
-    #[error("interrupted")]
-    Interrupted,
-    /// Fewer than two CPUs.
-    #[error("{0} CPU was named; a pair needs two (`--cpus 0,1`)")]
-    TooFew(usize),
-    /// A thread could not be kept on its CPU.
-    #[error("a thread could not stay on CPU {cpu}: {source}")]
-    Pin {
-        /// The CPU.
-        cpu: u32,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
 }
 
 /// Longest that one round may take: CPUs that are not run at the same time would wait for one another for ever.
@@ -61,9 +43,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let mut taken = vec![Taken::default(); wanted.len()];
     let visits = VISITS as usize * wanted.len();
     for (done, at) in (0..VISITS).flat_map(|_| 0..wanted.len()).enumerate() {
-        if stop() {
-            return Err(Error::Interrupted);
-        }
+        Error::if_stopped(stop)?;
         let [one, two] = wanted[at];
         progress.step(
             done as f64 / visits as f64,

@@ -30,7 +30,7 @@ pub(super) fn round_trips([one, two]: [u32; 2], rounds: u32) -> Result<Vec<f64>,
                 }
                 ready.wait();
             }
-            pinned.map(drop).map_err(|source| Error::Pin { cpu: two, source })
+            pinned.map(drop).map_err(|source| Error::Stay { cpu: two, source })
         });
         let pinned = Pinned::to(Some(one));
         let mut samples = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn round_trips([one, two]: [u32; 2], rounds: u32) -> Result<Vec<f64>,
             ready.wait();
         }
         let other = back.join();
-        pinned.map_err(|source| Error::Pin { cpu: one, source })?;
+        pinned.map_err(|source| Error::Stay { cpu: one, source })?;
         // A panic over there is a bug; it must not look like a slow CPU.
         other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(samples)

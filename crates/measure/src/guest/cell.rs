@@ -163,7 +163,7 @@ fn measure(run: &Run<'_>, rings: &mut chase::ring::Rings, places: &[Place]) -> R
 
 impl Run<'_> {
     fn go_on(&self) -> Result<(), Error> {
-        if (self.stop)() { Err(Error::Interrupted) } else { Ok(()) }
+        Error::if_stopped(self.stop)
     }
 }
 

@@ -17,6 +17,7 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind, Reading, Warning};
 use vm::Hypervisor;
 
+use crate::Error;
 use cell::{Cell, Run};
 use field::Field;
 use model::Progress;
@@ -58,35 +59,6 @@ pub const MOST_SIZES: usize = chase::ring::SLOTS - 1;
 
 /// Time for one point if no budget is given: six rounds by turns, 50 ms for each side.
 pub const TIME_PER_POINT: Duration = Duration::from_millis(600);
-
-/// Why a measurement could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The user stopped it.
-    #[error("interrupted")]
-    Interrupted,
-    /// Nothing to measure, or too much at once.
-    #[error("cannot measure this: {0}")]
-    Spec(String),
-    /// KVM, or the guest.
-    #[error(transparent)]
-    Vm(#[from] vm::Error),
-    /// The timed thread could not be pinned.
-    #[error("cannot pin the timed thread: {0}; choose another with --cpu")]
-    Pin(std::io::Error),
-}
-
-impl Error {
-    /// A stable word for scripts: what kind of obstacle this is.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Interrupted => "interrupted",
-            Self::Spec(_) => "bad-input",
-            Self::Vm(error) => error.code(),
-            Self::Pin(_) => "no-cpu",
-        }
-    }
-}
 
 /// Can guests be run here at all?
 ///

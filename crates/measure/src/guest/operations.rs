@@ -74,9 +74,7 @@ pub(super) fn all(hypervisor: &Hypervisor, stop: &dyn Fn() -> bool) -> Result<Ve
         .collect();
     for _ in 0..VISITS {
         for ((.., load), measured) in asked.iter().zip(&mut all) {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
+            Error::if_stopped(stop)?;
             if measured.result.is_ok() {
                 measured.add(one(hypervisor, load.as_ref()))?;
             }

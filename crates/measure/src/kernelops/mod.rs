@@ -25,6 +25,7 @@ use model::{Bytes, Warning};
 pub use plan::usual;
 pub use worker::serve_if_asked;
 
+use crate::Error;
 use company::Company;
 use live::Live;
 use model::Progress;
@@ -72,25 +73,6 @@ impl Program {
     }
 }
 
-/// Why a measurement could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The user stopped it.
-    #[error("interrupted")]
-    Interrupted,
-    /// Nothing to measure.
-    #[error("nothing to measure: give at least one operation, one number of workers and one CPU")]
-    Nothing,
-    /// A worker could not be started.
-    #[error("{}: a worker could not be started: {source} (is there a limit on processes? `ulimit -u`)", .program.display())]
-    Start {
-        /// The file.
-        program: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-}
-
 /// The CPUs that this program may use, in an order in which workers do not share a core before they must; `cores` are the
 /// threads of each core.
 ///
@@ -112,7 +94,9 @@ pub fn run(
     let begun = Instant::now();
     let targets = plan::targets(spec);
     if targets.is_empty() || spec.cpus.is_empty() {
-        return Err(Error::Nothing);
+        return Err(Error::Nothing(
+            "give at least one operation, one number of workers and one CPU",
+        ));
     }
     let calibration = chase::clock::Calibration::start();
     let company = Company::now();

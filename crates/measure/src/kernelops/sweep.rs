@@ -64,9 +64,7 @@ impl Sweep<'_> {
         while let Some(turn) = rounds.next(bench.now(), |point, round, left| {
             !samples[point].is_closed() && can_afford(set_up[point], round, left)
         }) {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
+            Error::if_stopped(stop)?;
             let Turn { point, round, left, .. } = turn;
             if !can_afford(set_up[point], round, left) {
                 continue;

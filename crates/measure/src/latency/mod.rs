@@ -22,6 +22,7 @@ use model::{Bytes, PageKind, Warning};
 
 pub use plan::sizes;
 
+use crate::Error;
 use arenas::Arenas;
 use model::{Progress, time_left};
 use outcome::Outcome;
@@ -68,32 +69,6 @@ pub struct Spec {
 const TIME_PER_WEIGHT: Duration = Duration::from_millis(37);
 /// The least time that is taken if no budget is given: small working sets converge at once, but their visits are to be spread.
 const LEAST_BUDGET: Duration = Duration::from_secs(1);
-
-/// Why a measurement could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The user stopped it.
-    #[error("interrupted")]
-    Interrupted,
-    /// Nothing to measure.
-    #[error("nothing to measure: {0}")]
-    Nothing(&'static str),
-    /// The arenas would not fit.
-    #[error(
-        "{kind} needs {needed} of memory and {available} may be taken without harm; choose smaller working sets (--to)"
-    )]
-    TooLarge {
-        /// The page kind.
-        kind: PageKind,
-        /// Bytes needed.
-        needed: Bytes,
-        /// Bytes that may be taken.
-        available: Bytes,
-    },
-    /// The timed thread could not be pinned.
-    #[error("cannot pin the timed thread: {0}; choose another with --cpu")]
-    Pin(std::io::Error),
-}
 
 /// Measures all points of the spec. Points whose backing was not obtained come back without a number and with the reason.
 ///
@@ -206,6 +181,6 @@ impl Job<'_> {
             progress.step(done as f64 / self.shifts as f64, left, &what);
             !stop()
         });
-        if stop() { Err(Error::Interrupted) } else { Ok(arenas) }
+        Error::if_stopped(stop).map(|()| arenas)
     }
 }

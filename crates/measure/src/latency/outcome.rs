@@ -44,9 +44,7 @@ impl Outcome {
     ) -> Result<(), Error> {
         for (&target, samples) in targets.iter().zip(sampled.samples) {
             // A proof of gigabytes takes its time.
-            if stop() {
-                return Err(Error::Interrupted);
-            }
+            Error::if_stopped(stop)?;
             let Some(held) = arenas.of(target.kind) else { continue };
             let (backed, reason) = held.prove(target.bytes);
             let reason = reason.or_else(|| no_samples(&samples));

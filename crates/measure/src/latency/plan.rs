@@ -118,7 +118,8 @@ pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
 #[cfg(test)]
 mod tests {
     use super::{arena, points, reach, shifts, sizes};
-    use crate::latency::{Error, Spec};
+    use crate::Error;
+    use crate::latency::Spec;
     use model::latency::{Access, Pattern};
     use model::{Bytes, PageKind};
 

@@ -68,9 +68,7 @@ impl Sweep<'_> {
         let mut samples = vec![Samples::default(); self.points.len()];
         let mut rounds = Rounds::new(self.points.len(), self.seed, self.budget, bench.now());
         while let Some(turn) = rounds.next(bench.now(), |point, _, _| !samples[point].is_closed()) {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
+            Error::if_stopped(stop)?;
             let share = self.share(&samples, &turn);
             let own = &mut samples[turn.point];
             let Some(next) = next(own.arrivals(), share, turn.left) else {
@@ -152,7 +150,7 @@ fn visit(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Visit>, Error> {
     if !bench.enter(point, next.approach) {
-        return if stop() { Err(Error::Interrupted) } else { Ok(None) };
+        return Error::if_stopped(stop).map(|()| None);
     }
     let warm = warm.filter(|_| next.approach == Approach::Cold);
     let (mut blocks, mut walked) = (Vec::new(), Duration::ZERO);
@@ -185,9 +183,7 @@ fn walk(
 ) -> Result<(), Error> {
     let mut left = time;
     while !left.is_zero() {
-        if stop() {
-            return Err(Error::Interrupted);
-        }
+        Error::if_stopped(stop)?;
         let part = left.min(UNASKED);
         blocks.extend(bench.walk(point, part));
         left -= part;

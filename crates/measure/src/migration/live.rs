@@ -60,7 +60,7 @@ impl Bench {
         Ok(Self {
             fields: spec.sizes.iter().map(field).collect::<Result<_, Error>>()?,
             page: spec.page,
-            before: sched_getaffinity(None).map_err(|error| Error::Pin {
+            before: sched_getaffinity(None).map_err(|error| Error::Stay {
                 cpu: current_cpu(),
                 source: error.into(),
             })?,
@@ -161,7 +161,7 @@ impl Field {
 }
 
 fn pin(cpu: u32) -> Result<(), Error> {
-    let refused = |source: std::io::Error| Error::Pin { cpu, source };
+    let refused = |source: std::io::Error| Error::Stay { cpu, source };
     if cpu as usize >= CpuSet::MAX_CPU {
         return Err(refused(std::io::ErrorKind::InvalidInput.into()));
     }

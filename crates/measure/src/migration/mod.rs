@@ -14,6 +14,7 @@ use model::{Bytes, PageKind, Progress, Warning};
 
 pub use pairs::pairs;
 
+use crate::Error;
 use crate::rounds::{Rounds, Turn};
 use live::Bench;
 use outcome::Taken;
@@ -35,35 +36,6 @@ pub struct Spec {
     pub base_page: Bytes,
     /// The size of a PMD-mapped THP.
     pub pmd_page: Bytes,
-}
-
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The user stopped it.
-    #[error("interrupted")]
-    Interrupted,
-    /// There is nowhere to move.
-    #[error("fewer than two CPUs may be used: a move needs another one")]
-    OneCpu,
-    /// A thread could not be kept on its CPU.
-    #[error("a thread could not stay on CPU {cpu}: {source}")]
-    Pin {
-        /// The CPU.
-        cpu: u32,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
-    /// There is no memory of the kind.
-    #[error("{bytes} of {page} memory: {why}")]
-    NoMemory {
-        /// The kind.
-        page: PageKind,
-        /// How much.
-        bytes: Bytes,
-        /// Why.
-        why: String,
-    },
 }
 
 /// Visits to a point: then its interval is what it is.
@@ -146,9 +118,7 @@ impl Sweep<'_> {
         while let Some(turn) = rounds.next(self.begun.elapsed(), |point, round, _| {
             round < MOST_VISITS && !self.taken[point].is_enough(NARROW)
         }) {
-            if stop() {
-                return Err(Error::Interrupted);
-            }
+            Error::if_stopped(stop)?;
             let Some(pair) = self.pair(&turn) else { continue };
             let (_, size) = self.place(turn.point);
             let [one, two] = pair;

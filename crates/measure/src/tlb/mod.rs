@@ -23,6 +23,7 @@ use chase::thread::Pinned;
 use model::tlb::{Entries, Known, Level, Tlb, Walk};
 use model::{Bytes, Estimate, PageKind, Warning};
 
+use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
@@ -56,20 +57,6 @@ impl Spec {
     }
 }
 
-/// Why nothing was found out at all.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The user stopped it.
-    #[error("interrupted")]
-    Interrupted,
-    /// No page kind was named.
-    #[error("nothing to measure: name at least one page kind, such as base or thp")]
-    Nothing,
-    /// The thread could not be kept on one CPU.
-    #[error("could not stay on one CPU: {0}")]
-    Pin(std::io::Error),
-}
-
 /// All of it, at the most, but for what is under way then.
 const FULL: Duration = Duration::from_millis(26_500);
 /// The same when it must be quick.
@@ -88,7 +75,7 @@ const LINES_ANYWAY: u32 = 200;
 /// [`Error::Interrupted`] when stopped, else when nothing can be measured at all.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Tlb, Vec<Warning>), Error> {
     if spec.kinds.is_empty() {
-        return Err(Error::Nothing);
+        return Err(Error::Nothing("name at least one page kind, such as base or thp"));
     }
     let begun = Instant::now();
     let pinned = Pinned::to(spec.cpu).map_err(Error::Pin)?;
@@ -113,7 +100,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
             Duration::ZERO
         };
         progress.step(share, left, what);
-        if stop() { Err(Error::Interrupted) } else { Ok(()) }
+        Error::if_stopped(stop)
     })?;
     Ok(job.finish(calibration.ticks_per_ns()))
 }

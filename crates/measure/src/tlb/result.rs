@@ -29,7 +29,7 @@ pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {
     }
 }
 
-/// The warning about a level whose entries a noisy neighbor held for a good part of the time.
+/// The warning about a level whose entries contention took for a good part of the time.
 pub(super) fn contention(kind: PageKind, level: u8, found: &Found) -> Option<Warning> {
     const OFTEN: f64 = 0.75;
     let (free, entries) = found.free.filter(|&free| free < OFTEN).zip(found.entries)?;

@@ -1,5 +1,5 @@
 //! The bench that validates the host-backing detector inside guests: its logic, and one run on this machine's KVM. What timing
-//! names depends on layers below and on noisy neighbors: it is shown here, and asserted on recorded evidence in `verdict.rs`.
+//! names depends on layers below and on contention: it is shown here, and asserted on recorded evidence in `verdict.rs`.
 #![allow(clippy::print_stderr)]
 
 mod entries;

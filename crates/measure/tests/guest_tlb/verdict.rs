@@ -16,7 +16,7 @@ fn said(verdict: Verdict) -> HostBacking {
     }
 }
 
-/// Passes over huge pages of which a share is splintered, with references 100 and 150 cycles, and a noisy neighbor that adds up
+/// Passes over huge pages of which a share is splintered, with references 100 and 150 cycles, and contention that adds up
 /// to `noise` times as much to each timing.
 fn walks(splintered: f64, noise: f64, seed: u64) -> Option<Walks> {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);

@@ -34,54 +34,28 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 14] = [
-        Self::Wall,
-        Self::Cpu,
-        Self::User,
-        Self::System,
-        Self::Memory,
-        Self::Faults,
-        Self::MajorFaults,
-        Self::Waits,
-        Self::Preemptions,
-        Self::Migrations,
-        Self::Instructions,
-        Self::DtlbMisses,
-        Self::DtlbMpki,
-        Self::WalkCycles,
-    ];
-
     /// Those that only hardware counts, so that a run may lack them.
     pub const HARDWARE: [Self; 4] = [Self::Instructions, Self::DtlbMisses, Self::DtlbMpki, Self::WalkCycles];
-
-    /// Its name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Wall => "wall",
-            Self::Cpu => "cpu",
-            Self::User => "user",
-            Self::System => "system",
-            Self::Memory => "memory",
-            Self::Faults => "faults",
-            Self::MajorFaults => "major-faults",
-            Self::Waits => "waits",
-            Self::Preemptions => "preemptions",
-            Self::Migrations => "migrations",
-            Self::Instructions => "instructions",
-            Self::DtlbMisses => "dtlb-misses",
-            Self::DtlbMpki => "dtlb-mpki",
-            Self::WalkCycles => "walk-cycles",
-        }
-    }
 
     /// Does only hardware count it?
     pub fn is_hardware(self) -> bool {
         Self::HARDWARE.contains(&self)
     }
-
-    /// The metric of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == name)
-    }
 }
+
+crate::names!(Metric, "a metric that every run has", {
+    Wall => "wall",
+    Cpu => "cpu",
+    User => "user",
+    System => "system",
+    Memory => "memory",
+    Faults => "faults",
+    MajorFaults => "major-faults",
+    Waits => "waits",
+    Preemptions => "preemptions",
+    Migrations => "migrations",
+    Instructions => "instructions",
+    DtlbMisses => "dtlb-misses",
+    DtlbMpki => "dtlb-mpki",
+    WalkCycles => "walk-cycles",
+});

@@ -49,4 +49,4 @@ impl Verdict {
     }
 }
 
-crate::as_text::shown_by_name!(Verdict);
+crate::shown_by_name!(Verdict);

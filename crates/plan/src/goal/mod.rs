@@ -284,43 +284,20 @@ impl Goal {
     }
 }
 
-impl FromStr for JvmKind {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "hotspot" => Ok(Self::HotSpot),
-            "openj9" => Ok(Self::OpenJ9),
-            "sun" => Ok(Self::Sun),
-            "jrockit" => Ok(Self::JRockit),
-            "ibm" => Ok(Self::Ibm),
-            _ => Err(()),
-        }
-    }
-}
-
-impl FromStr for PlacedBy {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "affinity" => Ok(Self::Affinity),
-            "cpuset" => Ok(Self::Cpuset),
-            _ => Err(()),
-        }
-    }
-}
-
-impl FromStr for Hypervisor {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "libvirt" => Ok(Self::Libvirt),
-            "qemu" => Ok(Self::Qemu),
-            "cloud-hypervisor" => Ok(Self::CloudHypervisor),
-            "esx" => Ok(Self::Esx),
-            _ => Err(()),
-        }
-    }
-}
+model::names!(JvmKind, "a Java virtual machine", {
+    HotSpot => "hotspot",
+    OpenJ9 => "openj9",
+    Sun => "sun",
+    JRockit => "jrockit",
+    Ibm => "ibm",
+});
+model::names!(PlacedBy, "what keeps a service on its CPUs", {
+    Affinity => "affinity",
+    Cpuset => "cpuset",
+});
+model::names!(Hypervisor, "a hypervisor", {
+    Libvirt => "libvirt",
+    Qemu => "qemu",
+    CloudHypervisor => "cloud-hypervisor",
+    Esx => "esx",
+});

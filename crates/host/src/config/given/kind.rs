@@ -1,8 +1,5 @@
 //! What kind of configuration file a file is, from its name or, failing that, from its content.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::{GivenError, shell};
 
 /// Kinds of files that can be judged without a machine.
@@ -32,49 +29,7 @@ pub enum FileKind {
     Vmware,
 }
 
-/// A word for an unknown kind.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of file (write one of {kinds})", kinds = FileKind::names(", "))]
-pub struct ParseFileKindError(String);
-
 impl FileKind {
-    /// Every kind.
-    pub const ALL: [Self; 11] = [
-        Self::Sysctl,
-        Self::Cmdline,
-        Self::Limits,
-        Self::Unit,
-        Self::Java,
-        Self::Postgres,
-        Self::Mysql,
-        Self::Pod,
-        Self::Libvirt,
-        Self::Qemu,
-        Self::Vmware,
-    ];
-
-    /// Its word on the command line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Sysctl => "sysctl",
-            Self::Cmdline => "cmdline",
-            Self::Limits => "limits",
-            Self::Unit => "unit",
-            Self::Java => "java",
-            Self::Postgres => "postgres",
-            Self::Mysql => "mysql",
-            Self::Pod => "pod",
-            Self::Libvirt => "libvirt",
-            Self::Qemu => "qemu",
-            Self::Vmware => "vmware",
-        }
-    }
-
-    /// All words with something between them.
-    pub fn names(between: &str) -> String {
-        Self::ALL.map(Self::word).join(between)
-    }
-
     /// The kind of a file.
     ///
     /// # Errors
@@ -88,7 +43,7 @@ impl FileKind {
             [kind] => return Ok(kind),
             [] => "neither its name nor its content shows it".to_owned(),
             _ => {
-                let words: Vec<&str> = fits.iter().map(|kind| kind.word()).collect();
+                let words: Vec<&str> = fits.iter().map(|kind| kind.name()).collect();
                 format!("its content could be {}", words.join(" or "))
             }
         };
@@ -206,18 +161,16 @@ fn vmware_name(line: &str) -> Option<()> {
     known.then_some(())
 }
 
-impl fmt::Display for FileKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
-impl FromStr for FileKind {
-    type Err = ParseFileKindError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let word = text.trim().to_ascii_lowercase();
-        let known = Self::ALL.into_iter().find(|kind| kind.word() == word);
-        known.ok_or_else(|| ParseFileKindError(text.to_owned()))
-    }
-}
+model::names!(FileKind, "a kind of file", {
+    Sysctl => "sysctl",
+    Cmdline => "cmdline",
+    Limits => "limits",
+    Unit => "unit",
+    Java => "java",
+    Postgres => "postgres",
+    Mysql => "mysql",
+    Pod => "pod",
+    Libvirt => "libvirt",
+    Qemu => "qemu",
+    Vmware => "vmware",
+});

@@ -80,7 +80,7 @@ pub struct Server {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GivenError {
     /// Neither its name nor its content shows what it is.
-    #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::names("|"))]
+    #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::ALL.map(FileKind::name).join("|"))]
     Unsure {
         /// The file.
         path: String,
@@ -88,7 +88,7 @@ pub enum GivenError {
         seen: String,
     },
     /// It is not what it was taken for.
-    #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::names("|"))]
+    #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::ALL.map(FileKind::name).join("|"))]
     Garbled(Unread),
 }
 

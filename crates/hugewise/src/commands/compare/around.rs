@@ -51,7 +51,7 @@ impl compare::Around for Around<'_> {
         let mut known = self.known.borrow_mut();
         let is_known = rooms.iter().all(|(kind, _)| known.contains(kind));
         known.extend(rooms.iter().map(|(kind, _)| *kind));
-        let loan = Loan::take_for(self.ui, rooms.iter().copied(), !is_known);
+        let loan = Loan::take(self.ui, rooms.iter().copied(), !is_known);
         let short = loan.shortages().map(|(kind, why)| Shortage {
             kind,
             why: why.to_owned(),

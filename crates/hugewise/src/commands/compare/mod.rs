@@ -3,21 +3,22 @@
 pub(super) mod around;
 #[cfg(test)]
 mod design_tests;
-mod request;
 pub(super) mod store;
 
 use anyhow::bail;
-use compare::{Comparison, Error, RunLog, inplace};
+use compare::live::Server;
+use compare::{Comparison, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
 use host::Snapshot;
-use model::compare::{Compare, Ended, Verdict};
+use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
 use self::around::Around;
 use self::store::Store;
 use super::Desk;
 use super::stop::Stop;
 use crate::cli::typed::{self, FailIf, Format};
+use crate::recipes::{self, Workload};
 use crate::render::compare::events;
-use crate::ui::Outcome;
+use crate::ui::{Outcome, Ui};
 
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result<Outcome> {
@@ -25,7 +26,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Compare) -> anyhow::Result
     let form = desk.form::<Compare>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
     // What the workload writes is gone with this.
-    let (request, _workload) = request::of(typed, desk.seed, &desk.ui)?;
+    let (request, _workload) = request(typed, desk.seed, &desk.ui)?;
     let mut store = Store::of(typed)?;
     let mut log = RunLog::new(&mut store);
     let around = Around::new(&desk.ui);
@@ -73,11 +74,108 @@ fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
             FailIf::Unknown => verdict == Verdict::Unknown,
         })
     };
-    if compared.design.ended == Ended::Interrupted {
-        Outcome::Interrupted
-    } else if compared.verdicts.iter().any(|judged| is_bad(judged.verdict)) {
-        Outcome::BadNews
-    } else {
-        Outcome::Done
+    match compared.design.ended {
+        Ended::Interrupted => Outcome::Interrupted,
+        _ => Outcome::Done.or_bad_news(compared.verdicts.iter().any(|judged| is_bad(judged.verdict))),
     }
+}
+
+/// Arguments as a request, and the recipe that it is for.
+fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
+    let workload = typed.workload.as_ref().map(|name| workload(name, ui)).transpose()?;
+    let request = Request {
+        task: task(typed, workload.as_ref())?,
+        arms: typed.arms.clone(),
+        arms_file: typed.arms_file.clone(),
+        places: typed.place.clone(),
+        technique: typed.technique,
+        design: match typed.design {
+            typed::Design::Auto => None,
+            typed::Design::Runs => Some(Method::Runs),
+            typed::Design::Slices => Some(Method::Slices),
+            typed::Design::Flip => Some(Method::Flip),
+        },
+        order: match typed.order {
+            typed::Order::Mirrored => Order::Mirrored,
+            typed::Order::Random => Order::Random,
+        },
+        runs: typed.runs,
+        budget: typed.budget,
+        warm_up: typed.warm_up,
+        smallest_effect: typed.smallest_effect,
+        least_coverage: typed.least_coverage,
+        ignore_failure: typed.ignore_failure,
+        pool: typed.pool,
+        no_pool: typed.no_pool,
+        slice: typed.slice,
+        threads: typed.threads.clone(),
+        range: typed.range.clone(),
+        seed,
+    };
+    Ok((request, workload))
+}
+
+fn workload(name: &str, ui: &Ui) -> anyhow::Result<Workload> {
+    let chosen = recipes::choose(name)?;
+    ui.note(&format!("{name}: {}", chosen.about()));
+    let built = chosen.build()?;
+    // From here on there is a directory to remove.
+    Stop::on_signals()?;
+    let workload = built.set_up()?;
+    workload.notice.iter().for_each(|notice| ui.say(notice));
+    Ok(workload)
+}
+
+fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<Task> {
+    if let Some(first) = typed.stray.first() {
+        let words: Vec<_> = typed.stray.iter().map(|word| word.to_string_lossy()).collect();
+        let (first, words) = (first.to_string_lossy(), words.join(" "));
+        bail!("`{first}` is no option: the program to compare follows `--` (write: hugewise compare -- {words})");
+    }
+    let mut task = match workload {
+        Some(workload) => workload.task.clone(),
+        None => typed_task(typed)?,
+    };
+    if let Some(server) = &mut task.server {
+        // No server is waited for beyond the time of the whole comparison.
+        server.patience = START_TIMEOUT.min(typed.budget.unwrap_or(START_TIMEOUT));
+        (server.warm_up, server.loads) = (typed.load_warm_up, typed.loads);
+    }
+    if !typed.metric.is_empty() {
+        task.asked.clone_from(&typed.metric);
+    }
+    // A process that runs already has no wall time but that of a load.
+    let has_wall = typed.live.is_none() || typed.load.is_some();
+    if task.asked.is_empty() && has_wall {
+        task.asked = vec![Metric::Wall.name().parse().map_err(anyhow::Error::msg)?];
+    }
+    Ok(task)
+}
+
+/// Without a program after `--` the command of `--ready` starts the server.
+fn typed_task(typed: &typed::Compare) -> anyhow::Result<Task> {
+    let starts = typed
+        .ready
+        .as_ref()
+        .filter(|_| typed.command.is_empty() && typed.live.is_none());
+    if starts.is_some() && typed.stop.is_none() {
+        bail!(
+            "--ready starts the server where no program follows `--`, and then --stop has to stop it (write --stop COMMAND)"
+        );
+    }
+    let command = starts.map(|line| vec!["/bin/sh".into(), "-c".into(), line.into()]);
+    Ok(Task {
+        command: command.unwrap_or_else(|| typed.command.clone()),
+        asked: Vec::new(),
+        server: typed.load.as_ref().map(|load| Server {
+            ready: typed.ready.clone().filter(|_| starts.is_none()),
+            is_daemon: starts.is_some(),
+            patience: START_TIMEOUT,
+            load: load.clone(),
+            warm_up: typed.load_warm_up,
+            loads: typed.loads,
+            check: None,
+            stop: typed.stop.clone(),
+        }),
+    })
 }

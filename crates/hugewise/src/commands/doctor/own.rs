@@ -10,7 +10,8 @@ use crate::commands::{Desk, settings};
 
 /// Everything about the machine. Of a captured one nothing is known of what hugewise did to it.
 pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {
-    let mut evidence = Evidence::beside(&desk.source, snapshot);
+    let programs = host::programs::programs(&desk.source, &snapshot);
+    let mut evidence = Evidence::of(&desk.source, snapshot, programs);
     if desk.source.is_live() {
         match settings::writer().loans() {
             Ok(loans) => loans.iter().for_each(|loan| evidence.leave_out(&loan.path, loan.pages)),

@@ -6,7 +6,7 @@ use anyhow::Context;
 use host::Source;
 use host::programs::auto_conf;
 use model::{Bytes, Warning};
-use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, VmGoal, Want};
+use plan::goal::{DatabaseGoal, Goal, Hypervisor, JvmGoal, JvmKind, JvmPages, Want};
 use plan::{Host, Need};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Jvm};
@@ -23,19 +23,26 @@ pub(super) fn needs(
     warnings: &mut Vec<Warning>,
 ) -> anyhow::Result<Vec<Need>> {
     let default = host.default_page();
-    match &goal.want {
-        Want::Jvm(jvm) => of_jvm(jvm, host),
-        Want::Vm(vm) => of_vm(vm),
-        Want::Oracle(oracle) => {
-            let sizing = database::oracle(oracle.sga, oracle.instances, default)?;
-            Ok(need(&sizing, "pages", default, None).into_iter().collect())
+    let (sizing, page, node) = match &goal.want {
+        Want::Jvm(jvm) => return of_jvm(jvm, host),
+        Want::Vm(vm) if vm.hypervisor != Hypervisor::Esx => {
+            let mut sizing = machine::vm(vm.memory, vm.count, 1, vm.page)?;
+            // What a node and a guest take are no parts of a sum.
+            sizing.steps.retain(|step| step.name == "pages");
+            (sizing, vm.page, vm.node)
         }
-        Want::Postgres(database) => of_postgres(database, source, default, warnings),
-        Want::Innodb(database) => of_innodb(database, source, default),
-        Want::Pool(_) | Want::Thp(_) | Want::Redis | Want::Kubernetes(_) | Want::Windows(_) | Want::Placement(_) => {
-            Ok(Vec::new())
-        }
-    }
+        Want::Oracle(oracle) => (database::oracle(oracle.sga, oracle.instances, default)?, default, None),
+        Want::Postgres(goal) => of_postgres(goal, source, default, warnings)?,
+        Want::Innodb(goal) => of_innodb(goal, source, default)?,
+        Want::Pool(_)
+        | Want::Thp(_)
+        | Want::Redis
+        | Want::Vm(_)
+        | Want::Kubernetes(_)
+        | Want::Windows(_)
+        | Want::Placement(_) => return Ok(Vec::new()),
+    };
+    Ok(need(&sizing, "pages", page, node).into_iter().collect())
 }
 
 /// A step of the arithmetic as a need.
@@ -63,10 +70,9 @@ fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
         JvmPages::Pool(page) => page,
     };
     if matches!(goal.kind_on(host), JvmKind::Sun | JvmKind::JRockit | JvmKind::Ibm) {
-        let sizing = pages::pages(goal.heap, page)?;
-        let bytes = goal.heap.0;
+        let about = pages::pages(goal.heap, page)?.about;
         let pages = pages::pages_for(goal.heap, page)?;
-        let how = format!("{}: {bytes} B / {} B = {pages}", sizing.about, page.0);
+        let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
         return Ok(vec![Need {
             page,
             node: None,
@@ -85,34 +91,14 @@ fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
         .collect())
 }
 
-fn of_vm(goal: &VmGoal) -> anyhow::Result<Vec<Need>> {
-    if goal.hypervisor == Hypervisor::Esx {
-        return Ok(Vec::new());
-    }
-    let sizing = machine::vm(goal.memory, goal.count, 1, goal.page)?;
-    let pages = sizing
-        .whole("pages")
-        .context("the number of pages was not calculated")?;
-    let how = format!("{}: {pages}", sizing.about);
-    Ok(vec![Need {
-        page: goal.page,
-        node: goal.node,
-        pages,
-        how,
-    }])
-}
-
 /// What the server says; of a captured machine, or without its program, an estimate.
 fn of_postgres(
     goal: &DatabaseGoal,
     source: &Source,
     default: Bytes,
     warnings: &mut Vec<Warning>,
-) -> anyhow::Result<Vec<Need>> {
-    let text = source
-        .text(&goal.file)
-        .into_result()
-        .context("name the server's configuration file")?;
+) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
+    let text = configuration(goal, source)?;
     let mut settings = Postgres::parse(&goal.file, &text)?;
     let over = auto_conf(&goal.file, &text);
     if let Some(text) = source.text(&over).known() {
@@ -139,26 +125,17 @@ fn of_postgres(
             )?
         }
     };
-    Ok(need(&sizing, "pages", page, None).into_iter().collect())
+    Ok((sizing, page, None))
 }
 
-fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<Vec<Need>> {
+fn of_innodb(goal: &DatabaseGoal, source: &Source, default: Bytes) -> anyhow::Result<(Sizing, Bytes, Option<u32>)> {
     let page = goal.page.unwrap_or(default);
-    let text = source
-        .text(&goal.file)
-        .into_result()
-        .context("name the server's configuration file")?;
-    let mut settings = Innodb::parse(&text);
+    let mut settings = Innodb::parse(&configuration(goal, source)?);
     settings.pool = goal.buffer_pool.unwrap_or(settings.pool);
-    let sizing = database::innodb(&settings, page)?;
-    let pages = sizing
-        .whole("pages")
-        .context("the number of pages was not calculated")?;
-    let how = format!("{}: {pages}", sizing.about);
-    Ok(vec![Need {
-        page,
-        node: None,
-        pages,
-        how,
-    }])
+    Ok((database::innodb(&settings, page)?, page, None))
+}
+
+fn configuration(goal: &DatabaseGoal, source: &Source) -> anyhow::Result<String> {
+    let text = source.text(&goal.file).into_result();
+    text.context("name the server's configuration file")
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use host::config::Accounts;
 use host::{Membership, Source};
 use model::{Bytes, Reading};
@@ -24,7 +25,9 @@ pub(super) fn sums(source: &Source, rows: &[ProcessRow], by: By) -> Groups {
         groups.sort_by_key(|group| (group.name.is_none(), Reverse(group.totals.resident)));
     }
     Groups {
-        by: word(by).to_owned(),
+        by: by
+            .to_possible_value()
+            .map_or_else(String::new, |word| word.get_name().to_owned()),
         groups,
     }
 }
@@ -35,16 +38,6 @@ fn group(name: Option<String>, rows: &[&ProcessRow]) -> Group {
         name,
         totals: Totals::of(rows.iter().copied()),
         missed: Bytes(missed.fold(0, |sum, bytes| sum.saturating_add(bytes.0))),
-    }
-}
-
-fn word(by: By) -> &'static str {
-    match by {
-        By::Cgroup => "cgroup",
-        By::Container => "container",
-        By::Unit => "unit",
-        By::Vm => "vm",
-        By::User => "user",
     }
 }
 

@@ -37,8 +37,7 @@ fn reach(desk: &mut Desk<'_>, typed: &typed::Reach) -> anyhow::Result<Outcome> {
     let table = ReachTable {
         rows: sim::reach::table(&typed.pages, &typed.entries, &typed.working_set),
     };
-    let result = desk.about(&Snapshot::take(&desk.source), Vec::new(), table);
-    desk.give(&result, form)
+    desk.give_here(table, form)
 }
 
 /// Everything that needs no look at any file.

@@ -1,6 +1,6 @@
 //! Latency as lines of CSV: every point with its spread and its backing.
 
-use model::latency::{Latency, Point, Stopped};
+use model::latency::{Latency, Point};
 
 use crate::render::table::{Field, Lines, lines};
 use crate::render::words::or_empty;
@@ -35,18 +35,11 @@ pub fn csv(latency: &Latency) -> Lines<'_> {
         Field::csv("quiet_ns", |point| or_empty(point.quiet.map(|quiet| quiet.ns))),
         Field::csv("quiet_cycles", |point| or_empty(point.quiet.map(|quiet| quiet.cycles))),
         Field::csv("quiet_share", |point| or_empty(point.quiet.map(|quiet| quiet.share))),
-        Field::csv("stopped", |point| or_empty(point.stopped.map(stopped))),
+        Field::csv("stopped", |point| or_empty(point.stopped)),
         Field::csv("dropped", |point| point.dropped.total().to_string()),
         Field::csv("backing", |point| point.backing.got.to_string()),
         Field::csv("proof", |point| point.backing.proof.clone()),
         Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
     ];
     lines(fields, latency.points.iter())
-}
-
-fn stopped(stopped: Stopped) -> &'static str {
-    match stopped {
-        Stopped::Interval => "interval",
-        Stopped::Budget => "budget",
-    }
 }

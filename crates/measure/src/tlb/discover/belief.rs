@@ -83,7 +83,7 @@ impl<O: Oracle> Search<'_, O> {
             return uneven();
         }
         if !self.survives_draws(view, fit) {
-            let why = "random pages do not behave as any array does that explains the others; a noisy neighbor or an unknown hash may be why";
+            let why = "random pages do not behave as any array does that explains the others; contention or an unknown hash may be why";
             return Belief::Unexplained(why.to_owned());
         }
         Belief::Sure(fitting.edge)
