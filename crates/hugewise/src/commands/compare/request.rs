@@ -1,5 +1,7 @@
 //! From the arguments of `compare` to what is asked of a comparison.
 
+use std::path::Path;
+
 use anyhow::bail;
 use compare::live::Server;
 use compare::{Request, START_TIMEOUT, Task};
@@ -46,7 +48,7 @@ pub(super) fn of(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(
 }
 
 fn workload(name: &str, ui: &Ui) -> anyhow::Result<Workload> {
-    let chosen = recipes::choose(name)?;
+    let chosen = recipes::choose(name, Path::new(""))?;
     ui.note(&format!("{name}: {}", chosen.about()));
     let built = chosen.build()?;
     // From here on there is a directory to remove.
