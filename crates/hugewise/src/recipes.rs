@@ -37,7 +37,7 @@ macro_rules! carried {
 }
 
 /// All recipes that come with the program.
-const RECIPES: [Carried; 12] = [
+const RECIPES: [Carried; 13] = [
     carried!("memtest", "memtest.c"),
     carried!("redis"),
     carried!("redis-fork", "fork.sh"),
@@ -46,6 +46,20 @@ const RECIPES: [Carried; 12] = [
     carried!("compile", "generate.sh", "source.sh", "tally.c"),
     carried!("sessions", "sessions.c"),
     carried!("jbb", "Jbb.java"),
+    carried!(
+        "ejb",
+        "pom.xml",
+        "options",
+        "server.sh",
+        "Load.java",
+        "app/META-INF/persistence.xml",
+        "app/shop/Customer.java",
+        "app/shop/Front.java",
+        "app/shop/Item.java",
+        "app/shop/Line.java",
+        "app/shop/Purchase.java",
+        "app/shop/Shop.java"
+    ),
     carried!(
         "oltp",
         "cluster.sh",
