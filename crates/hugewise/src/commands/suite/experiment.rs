@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use compare::policy::Policy;
 use compare::{Comparison, Error, Request, RunLog, Task};
 use host::programs::gc_log;
 use host::{Input, Snapshot};
 use model::compare::{Compare, Ended, Order};
 use model::gc::GcLog;
 use model::suite::{Experiment, Outcome, Page, Suite};
-use model::{Envelope, Warning};
+use model::{Envelope, PageKind, Warning};
 
 use super::super::Desk;
 use super::super::compare::around::Around;
@@ -83,11 +82,12 @@ impl Bench<'_> {
         let workload = planned.choose()?.build()?.set_up()?;
         workload.notice.iter().for_each(|notice| self.desk.ui.say(notice));
         let (mut arms, mut left_out) = (arms.clone(), Vec::new());
+        let around = Around::new(&self.desk.ui);
         let began = Instant::now();
         let (compare, mut warnings) = loop {
             let left = time.saturating_sub(began.elapsed());
             let mut store = Store::beside(&self.directory.runs(name))?;
-            match self.compared(planned, &workload, &arms, left, &mut store) {
+            match self.compared(&self.request(planned, &workload, &arms, left), &around, &mut store) {
                 Ok(compared) => break compared,
                 Err(Error::Interrupted) => return Ok(None),
                 Err(Error::Reference { arm, kind, backing }) => bail!(events::reference(&arm, kind, &backing)),
@@ -95,9 +95,12 @@ impl Bench<'_> {
                     let Some(arm) = dispensable(&error, &arms) else {
                         return Err(error.into());
                     };
-                    let text = format!("the arm {arm} was left out: {error}");
+                    let short = around
+                        .shortage(arm)
+                        .map_or_else(String::new, |short| format!("{short}; "));
+                    let text = format!("the arm {arm} was left out: {short}{error}");
                     self.desk.ui.say(&format!("{name}: {text}"));
-                    arms.retain(|other| *other != arm);
+                    arms.retain(|other| *other != arm.to_string());
                     // Its finished runs are those of all arms. A file that cannot be removed is refused above.
                     let _ = std::fs::remove_file(self.directory.runs(name));
                     left_out.push(Warning::new("left-out", text));
@@ -117,18 +120,13 @@ impl Bench<'_> {
 
     fn compared(
         &self,
-        planned: &Planned,
-        workload: &Workload,
-        arms: &[String],
-        time: Duration,
+        request: &Request,
+        around: &Around<'_>,
         store: &mut Store,
     ) -> Result<(Compare, Vec<Warning>), Error> {
-        let request = self.request(planned, workload, arms, time);
         let mut log = RunLog::new(store);
-        let around = Around::new(&self.desk.ui);
-        let stop = || self.stop.is_asked();
-        Comparison::prepare(&request, self.snapshot, &around, &mut log)
-            .and_then(|comparison| comparison.carry_out(&around, &stop, &mut log))
+        let comparison = Comparison::prepare(request, self.snapshot, around, &mut log)?;
+        comparison.carry_out(around, &|| self.stop.is_asked(), &mut log)
     }
 
     fn request(&self, planned: &Planned, workload: &Workload, arms: &[String], time: Duration) -> Request {
@@ -158,13 +156,13 @@ impl Bench<'_> {
 
 /// The arm without which the others can be compared: one on pages of a pool whose program did not start or end well, as a database that
 /// insists on pages that the machine lacks.
-fn dispensable(error: &Error, arms: &[String]) -> Option<String> {
+fn dispensable(error: &Error, arms: &[String]) -> Option<PageKind> {
     let (Error::Failed { arm, .. } | Error::Server { arm, .. }) = error else {
         return None;
     };
-    let is_pool = matches!(arm.parse(), Ok(Policy::Hugetlb(_)));
+    let kind: PageKind = arm.parse().ok()?;
     let is_one_of_three = arms.len() > 2 && arms.iter().skip(1).any(|other| other == arm);
-    (is_pool && is_one_of_three).then(|| arm.clone())
+    (kind.pool().is_some() && is_one_of_three).then_some(kind)
 }
 
 /// Of the recipe's metrics those that the experiment judges: each one more is one question more.
@@ -201,8 +199,9 @@ mod tests {
             what: "it ended".to_owned(),
             said: String::new(),
         };
-        assert_eq!(dispensable(&of("hugetlb-1G"), &all), Some("hugetlb-1G".to_owned()));
+        assert_eq!(dispensable(&of("hugetlb-1G"), &all), "hugetlb-1G".parse().ok());
         assert_eq!(dispensable(&of("base"), &all), None);
+        assert_eq!(dispensable(&of("thp"), &arms(&["base", "thp", "hugetlb-2M"])), None);
         assert_eq!(dispensable(&of("hugetlb-1G"), &arms(&["base", "hugetlb-1G"])), None);
         assert_eq!(
             dispensable(&of("hugetlb-1G"), &arms(&["hugetlb-1G", "base", "thp"])),
