@@ -1,6 +1,6 @@
 #!/bin/sh
 # A cluster of PostgreSQL that lives in one folder and is reached by a socket in it alone.
-# Usage: cluster.sh make FOLDER INITDB
+# Usage: cluster.sh create FOLDER INITDB
 #        cluster.sh fill|check FOLDER PSQL KIND [SCALE]
 #        cluster.sh load FOLDER PSQL KIND SCALE CLIENTS TRANSACTIONS
 # KIND is one of select-only, tpcb, reconnect, order-entry. AS is put in front of what must not run as root.
@@ -13,7 +13,7 @@ sql() { "$bin/psql" -h "$folder" -U hugewise -d postgres -X -q -v ON_ERROR_STOP=
 bench() { "$bin/pgbench" -h "$folder" -U hugewise "$@" postgres; }
 
 # Nothing is kept for long, so that nothing is synced; what runs by itself between runs would be noise.
-make() {
+create() {
     test -f "$folder/data/PG_VERSION" && return
     cd "$folder"
     # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
 /* Sessions as on a desktop: each thinks, starts a small program, opens a document, edits it and saves it. Their number grows until nine
- * of ten actions no longer end within the bound; the largest number that kept it is printed.
+ * of ten actions no longer end within the bound; each number is printed with its time, and last the largest that kept the bound.
  * Usage: sessions BOUND_MS THINK_MS STEP_SECONDS MOST FOLDER */
 #include <fcntl.h>
 #include <signal.h>
@@ -159,6 +159,7 @@ int main(int argc, char **argv)
     /* Up by half each time, and then between the last that kept the bound and the first that did not. */
     while (count <= most && (!failed || failed - kept > 1 + kept / 20)) {
         double time = response(count, think, seconds);
+        printf("tried %u: %.1f ms\n", count, time);
         if (time <= bound) {
             kept = count;
             best = time;

@@ -85,7 +85,7 @@ impl<'a> Room<'a> {
             kinds: arms.pools().into_iter().map(|kind| (kind, at_once(kind))).collect(),
             is_forbidden: request.no_pool,
             pool: request.pool,
-            heap: heap(spec),
+            heap: heap(&spec.program),
             program,
             snapshot,
         }
@@ -165,13 +165,32 @@ impl<'a> Room<'a> {
     }
 }
 
-/// The largest heap of a Java virtual machine, from the program's arguments.
-fn heap(spec: &Spec) -> Option<Bytes> {
-    let size = spec
-        .program
+/// The largest heap of a Java virtual machine, from the program's arguments, or from those in a line of the shell; the last one counts.
+fn heap(arguments: &[String]) -> Option<Bytes> {
+    let mut words = arguments
         .iter()
         .rev()
-        .find_map(|argument| argument.strip_prefix("-Xmx"))?;
+        .flat_map(|argument| argument.split_whitespace().rev());
+    let size = words.find_map(|word| word.trim_matches(['\'', '"']).strip_prefix("-Xmx"))?;
     let unit = size.chars().last().filter(char::is_ascii_digit).map_or("", |_| "B");
     format!("{size}{unit}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Bytes;
+
+    use super::heap;
+
+    #[test]
+    fn the_heap_of_a_java_virtual_machine_is_found_in_its_arguments_and_behind_a_shell() {
+        let of = |words: &[&str]| heap(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["java", "-Xmx1g", "-Xmx2g", "Main"]), Some(Bytes::gib(2)));
+        assert_eq!(
+            of(&["/bin/sh", "-c", "prepare && exec java '-Xmx512m' Main"]),
+            Some(Bytes::mib(512))
+        );
+        assert_eq!(of(&["java", "-Xmx1048576", "Main"]), Some(Bytes::mib(1)));
+        assert_eq!(of(&["java", "Main"]), None);
+    }
 }

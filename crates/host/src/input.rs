@@ -45,6 +45,10 @@ pub enum Input {
     Metrics,
     /// The program that a comparison starts.
     Program,
+    /// A recipe of one's own, `compare --workload DIR`, or experiments with such ones, `suite --experiments FILE`.
+    Recipe,
+    /// A file beside such a recipe.
+    RecipeFile,
 }
 
 /// Why a file on the command line was not read. The text leaves the file's name to the caller.
@@ -87,10 +91,11 @@ impl Input {
     /// The largest file of that kind that is read.
     pub fn most(self) -> Bytes {
         match self {
-            Self::Arms | Self::Goals | Self::Sweep => Bytes::mib(1),
+            Self::Arms | Self::Goals | Self::Sweep | Self::Recipe => Bytes::mib(1),
             Self::Configuration => Bytes::mib(4),
             Self::Plan | Self::Metrics => Bytes::mib(16),
             Self::Result | Self::Archive | Self::FinishedRuns | Self::Points => Bytes::mib(256),
+            Self::RecipeFile => Bytes::mib(64),
             Self::Program => Bytes::gib(2),
         }
     }
@@ -109,12 +114,17 @@ impl Input {
             Self::Configuration => "a configuration file",
             Self::Metrics => "a text with metrics",
             Self::Program => "a program",
+            Self::Recipe => "a file of recipes or experiments",
+            Self::RecipeFile => "a file of a recipe",
         }
     }
 
     /// May it come through a pipe? What is written to or started cannot.
     fn may_be_piped(self) -> bool {
-        !matches!(self, Self::FinishedRuns | Self::Points | Self::Program)
+        !matches!(
+            self,
+            Self::FinishedRuns | Self::Points | Self::Program | Self::Recipe | Self::RecipeFile
+        )
     }
 
     fn expected(self) -> &'static str {

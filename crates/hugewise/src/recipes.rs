@@ -2,6 +2,7 @@
 
 mod build;
 pub(crate) mod experiments;
+mod own;
 mod recipe;
 mod search;
 #[cfg(test)]
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use compare::Task;
 
-use self::build::build;
+use self::build::{CarriedFile, build};
+use self::own::Own;
 use self::recipe::{Recipe, Selection};
 use crate::helper::User;
 use crate::scratch::Scratch;
@@ -35,7 +37,7 @@ macro_rules! carried {
 }
 
 /// All recipes that come with the program.
-const RECIPES: [Carried; 12] = [
+const RECIPES: [Carried; 13] = [
     carried!("memtest", "memtest.c"),
     carried!("redis"),
     carried!("redis-fork", "fork.sh"),
@@ -44,6 +46,20 @@ const RECIPES: [Carried; 12] = [
     carried!("compile", "generate.sh", "source.sh", "tally.c"),
     carried!("sessions", "sessions.c"),
     carried!("jbb", "Jbb.java"),
+    carried!(
+        "ejb",
+        "pom.xml",
+        "options",
+        "server.sh",
+        "Load.java",
+        "app/META-INF/persistence.xml",
+        "app/shop/Customer.java",
+        "app/shop/Front.java",
+        "app/shop/Item.java",
+        "app/shop/Line.java",
+        "app/shop/Purchase.java",
+        "app/shop/Shop.java"
+    ),
     carried!(
         "oltp",
         "cluster.sh",
@@ -75,7 +91,16 @@ pub(crate) struct Lacking {
 pub(crate) struct Chosen {
     selection: Selection,
     recipe: Recipe,
-    files: &'static [(&'static str, &'static str)],
+    files: Files,
+}
+
+/// The files of a recipe.
+#[derive(Debug)]
+enum Files {
+    /// In this program.
+    Carried(&'static [(&'static str, &'static str)]),
+    /// Beside a recipe of the user's.
+    Own(Own),
 }
 
 /// A recipe whose files are built.
@@ -93,21 +118,16 @@ pub(crate) struct Workload {
     scratch: Option<Scratch>,
 }
 
-/// Finds the recipe of `NAME[:VARIANT][,PARAMETER=VALUE,..]`.
+/// Finds the recipe of `NAME[:VARIANT][,PARAMETER=VALUE,..]`, of which the name is a built-in one's, or a path from a folder on.
 ///
 /// # Errors
 /// If there is no such recipe, variant or parameter; says which there are.
-pub(crate) fn choose(text: &str) -> anyhow::Result<Chosen> {
-    let selection: Selection = text.parse().with_context(|| format!("--workload {text}"))?;
-    let Some((name, written, files)) = RECIPES.iter().find(|(known, ..)| *known == selection.name) else {
-        let names: Vec<&str> = RECIPES.iter().map(|(name, ..)| *name).collect();
-        bail!(
-            "--workload {}: there is no such recipe (write {})",
-            selection.name,
-            names.join(", ")
-        );
-    };
-    let recipe: Recipe = toml::from_str(written).with_context(|| format!("workloads/{name}/recipe.toml"))?;
+pub(crate) fn choose(text: &str, folder: &Path) -> anyhow::Result<Chosen> {
+    let (selection, recipe, files) = match own::path(text) {
+        Some((path, rest)) => own_recipe(&folder.join(path), rest),
+        None => carried_recipe(text),
+    }
+    .with_context(|| format!("--workload {text}"))?;
     let recipe = recipe
         .chosen(&selection)
         .with_context(|| format!("--workload {text}"))?;
@@ -116,6 +136,38 @@ pub(crate) fn choose(text: &str) -> anyhow::Result<Chosen> {
         recipe,
         files,
     })
+}
+
+fn own_recipe(path: &Path, rest: &str) -> anyhow::Result<(Selection, Recipe, Files)> {
+    let own = Own::at(path)?;
+    let recipe = Recipe::parse(&own.file(), &own.text()?)?;
+    let selection = format!("{}:{rest}", own.name()).parse()?;
+    Ok((selection, recipe, Files::Own(own)))
+}
+
+fn carried_recipe(text: &str) -> anyhow::Result<(Selection, Recipe, Files)> {
+    let selection: Selection = text.parse()?;
+    let Some((name, written, files)) = RECIPES.iter().find(|(known, ..)| *known == selection.name) else {
+        let names: Vec<&str> = RECIPES.iter().map(|(name, ..)| *name).collect();
+        let names = names.join(", ");
+        bail!("there is no such recipe (write {names}, or the path of one of your own, as in ./mine)");
+    };
+    let recipe = Recipe::parse(&format!("workloads/{name}/recipe.toml"), written)?;
+    Ok((selection, recipe, Files::Carried(files)))
+}
+
+impl Files {
+    fn all(&self) -> anyhow::Result<Vec<CarriedFile>> {
+        let carried = |(name, text): &(&'static str, &'static str)| CarriedFile {
+            name: name.into(),
+            bytes: text.as_bytes().into(),
+            is_executable: false,
+        };
+        match self {
+            Self::Carried(files) => Ok(files.iter().map(carried).collect()),
+            Self::Own(own) => own.files(),
+        }
+    }
 }
 
 impl Chosen {
@@ -133,8 +185,7 @@ impl Chosen {
     ///
     /// # Errors
     /// If a metric is none.
-    #[cfg(test)]
-    pub(crate) fn metric_names(&self) -> anyhow::Result<Vec<String>> {
+    fn metric_names(&self) -> anyhow::Result<Vec<String>> {
         let task = self.recipe.task(Path::new(""), Path::new(""), None)?;
         Ok(task.asked.into_iter().map(|asked| asked.wanted.name).collect())
     }
@@ -166,8 +217,9 @@ impl Chosen {
             self.selection.place(),
             env!("CARGO_PKG_VERSION")
         ));
-        let lines = self.recipe.build_lines()?;
-        build(&folder, &lines, self.files).with_context(|| format!("--workload {name}: in {}", folder.display()))?;
+        let (lines, time) = (self.recipe.build_lines()?, self.recipe.build_time()?);
+        build(&folder, &lines, &self.files.all()?, time)
+            .with_context(|| format!("--workload {name}: in {}", folder.display()))?;
         Ok(Built { chosen: self, folder })
     }
 }

@@ -44,8 +44,9 @@ pub struct Experiment {
     pub workload: String,
     /// The arms, the reference first.
     pub arms: Vec<String>,
-    /// What was published.
-    pub published: Published,
+    /// What was published; experiments of one's own may have nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Published>,
     /// Why the figure here may differ from that, a sentence each.
     pub differs: Vec<String>,
     /// What must be said of its numbers.
@@ -55,7 +56,6 @@ pub struct Experiment {
 
 /// A published figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Published {
     /// The figure, in a sentence.
     pub figure: String,
@@ -118,6 +118,13 @@ pub struct Listed {
     pub seconds: f64,
     /// What is missing; it runs if nothing is.
     pub lacking: Vec<Lack>,
+}
+
+impl Experiment {
+    /// The published figure, or a dash.
+    pub fn figure(&self) -> &str {
+        self.published.as_ref().map_or("-", |published| &published.figure)
+    }
 }
 
 impl Page {

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
-/// Why a file is no scenario.
+/// Why a file is not what it was named for.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It is not of that shape.
@@ -27,21 +27,31 @@ pub enum FileError {
 }
 
 /// The text of a file, and what errors call it.
-#[derive(Clone, Copy)]
-pub(crate) struct TypedFile<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) text: &'a str,
+#[derive(Clone, Copy, Debug)]
+pub struct TypedFile<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// All of it.
+    pub text: &'a str,
 }
 
 impl TypedFile<'_> {
-    pub(crate) fn read<T: DeserializeOwned>(self) -> Result<T, FileError> {
+    /// Its values.
+    ///
+    /// # Errors
+    /// With the line, if it is not of that shape.
+    pub fn read<T: DeserializeOwned>(self) -> Result<T, FileError> {
         toml::from_str(self.text).map_err(|source| FileError::Toml {
             file: self.name.to_owned(),
             source: Box::new(source),
         })
     }
 
-    pub(crate) fn fail<T, V>(self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
+    /// An error about a value, with its line.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn fail<T, V>(self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
         let before = self.text.get(..at.span().start).unwrap_or_default();
         Err(FileError::Value {
             file: self.name.to_owned(),

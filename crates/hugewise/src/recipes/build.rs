@@ -1,8 +1,9 @@
 //! Builds a recipe in a directory of its own.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,22 +13,27 @@ use rustix::io::Errno;
 
 use crate::helper::{self, Place};
 
-/// The recipes compile one small file at most, or fetch an archive of some MB; a busy machine may take seconds for it.
-const BUILD_TIMEOUT: Duration = Duration::from_secs(120);
+/// A file of a recipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CarriedFile {
+    /// Below the recipe's directory.
+    pub(super) name: PathBuf,
+    pub(super) bytes: Cow<'static, [u8]>,
+    pub(super) is_executable: bool,
+}
 
-/// Builds from the files that this program carries, into a fresh directory which then takes its place: nothing that was there
-/// before is run.
-pub(super) fn build(folder: &Path, lines: &[String], files: &[(&str, &str)]) -> anyhow::Result<()> {
+/// Builds from a recipe's files, in a fresh directory which then takes its place: nothing that was there before is run.
+pub(super) fn build(folder: &Path, lines: &[String], files: &[CarriedFile], timeout: Duration) -> anyhow::Result<()> {
     let fresh = Fresh::beside(folder)?;
-    for (name, text) in files {
-        std::fs::write(fresh.0.join(name), text)?;
+    for file in files {
+        file.write_below(&fresh.0)?;
     }
     for line in lines {
         let place = Place {
             directory: &fresh.0,
             environment: environment(&fresh.0),
             user: None,
-            timeout: BUILD_TIMEOUT,
+            timeout,
         };
         let made = helper::run(Path::new("/bin/sh"), &["-c".into(), line.into()], &place);
         let made = made.map_err(anyhow::Error::msg)?;
@@ -37,6 +43,20 @@ pub(super) fn build(folder: &Path, lines: &[String], files: &[(&str, &str)]) -> 
         }
     }
     fresh.takes_the_place_of(folder)
+}
+
+impl CarriedFile {
+    fn write_below(&self, folder: &Path) -> anyhow::Result<()> {
+        let path = folder.join(&self.name);
+        if let Some(above) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(above)?;
+        }
+        std::fs::write(&path, &self.bytes)?;
+        if self.is_executable {
+            std::fs::set_permissions(&path, Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
 }
 
 /// All that a compiler needs of its user.

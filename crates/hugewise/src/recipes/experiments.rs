@@ -1,17 +1,32 @@
-//! The experiments of `workloads/experiments.toml`: which workload, which arms, and what was published.
+//! The experiments of `workloads/experiments.toml`, or of a file of the user's: which workload, which arms, and what was published.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use compare::policy::Policy;
+use host::Input;
 use model::Bytes;
 use model::suite::{Experiment, Published};
 use serde::Deserialize;
+use sim::typed_file::{FileError, TypedFile};
+use toml::Spanned;
 
-use super::choose;
+use super::recipe::filled;
+use super::{Chosen, choose, own};
 use crate::cli::meaning;
 
 const TEXT: &str = include_str!("../../../../workloads/experiments.toml");
+
+/// Where experiments stand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The user's file; the built-in ones without it.
+    pub(crate) file: Option<PathBuf>,
+    /// What the paths of workloads begin from.
+    folder: PathBuf,
+}
 
 /// An experiment, and what it takes.
 #[derive(Clone, Debug)]
@@ -23,37 +38,119 @@ pub(crate) struct Planned {
     pub(crate) time: Duration,
     /// What has to be available.
     pub(crate) memory: Bytes,
+    /// What the path of its workload begins from.
+    folder: PathBuf,
 }
+
+/// A text of the file, whose line an error names.
+type Text = Spanned<String>;
+/// Values by the names that the texts of an entry have for them.
+type Row = BTreeMap<String, String>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     /// Sources by the names that experiments have for them.
+    #[serde(default)]
     sources: BTreeMap<String, String>,
+    /// Sentences of `differs` by such names.
+    #[serde(default)]
+    differences: BTreeMap<String, String>,
     experiment: Vec<Entry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    name: String,
-    title: String,
-    workload: String,
-    arms: Vec<String>,
+    name: Text,
+    title: Text,
+    workload: Text,
+    arms: Spanned<Vec<Text>>,
     #[serde(default)]
-    metrics: Vec<String>,
-    time: String,
-    memory: String,
-    published: Published,
-    differs: Vec<String>,
+    metrics: Vec<Text>,
+    time: Text,
+    memory: Text,
+    published: Option<PublishedEntry>,
+    #[serde(default)]
+    differs: Vec<Text>,
+    /// The entry stands for an experiment with each row of these lists, in all combinations.
+    #[serde(default)]
+    each: Vec<Vec<Row>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedEntry {
+    figure: Text,
+    source: Text,
+}
+
+impl Place {
+    /// The built-in experiments, or those of a file that only this user and root can change.
+    ///
+    /// # Errors
+    /// If there is no such file, or others could change it.
+    pub(crate) fn of(file: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(file) = file else { return Ok(Self::default()) };
+        let file = own::trusted(file).with_context(|| format!("--experiments {}", file.display()))?;
+        Ok(Self {
+            folder: file.parent().map(Path::to_owned).unwrap_or_default(),
+            file: Some(file),
+        })
+    }
+
+    fn all(&self) -> anyhow::Result<Vec<Planned>> {
+        let Some(file) = &self.file else {
+            return self.parse("workloads/experiments.toml", TEXT);
+        };
+        let name = file.display().to_string();
+        let text = Input::Recipe.text(file).with_context(|| name.clone())?;
+        self.parse(&name, &text)
+    }
+
+    fn parse(&self, name: &str, text: &str) -> anyhow::Result<Vec<Planned>> {
+        let typed = TypedFile { name, text };
+        let file: File = typed.read()?;
+        let mut all: Vec<Planned> = Vec::new();
+        for entry in &file.experiment {
+            for row in entry.rows() {
+                let reader = Reader {
+                    typed,
+                    file: &file,
+                    row,
+                    folder: &self.folder,
+                };
+                let planned = reader.planned(entry)?;
+                let name = &planned.experiment.name;
+                if all.iter().any(|other| other.experiment.name == *name) {
+                    typed.fail(
+                        &entry.name,
+                        format!("there are two experiments `{name}`: expected different names"),
+                    )?;
+                }
+                all.push(planned);
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Planned {
+    /// Its recipe.
+    ///
+    /// # Errors
+    /// If its files were changed since.
+    pub(crate) fn choose(&self) -> anyhow::Result<Chosen> {
+        choose(&self.experiment.workload, &self.folder)
+    }
 }
 
 /// Those that were asked for, by name or by the beginning of a name before a hyphen; all where none is.
 ///
 /// # Errors
 /// If a name is none of them; says which there are.
-pub(crate) fn planned(only: &[String]) -> anyhow::Result<Vec<Planned>> {
-    let all = all()?;
+pub(crate) fn planned(only: &[String], place: &Place) -> anyhow::Result<Vec<Planned>> {
+    let all = place.all()?;
     for asked in only {
         if !all.iter().any(|planned| is_named(planned, asked)) {
             let names: Vec<&str> = all.iter().map(|planned| planned.experiment.name.as_str()).collect();
@@ -72,76 +169,153 @@ fn is_named(planned: &Planned, asked: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
-fn all() -> anyhow::Result<Vec<Planned>> {
-    let file: File = toml::from_str(TEXT).context("workloads/experiments.toml")?;
-    let sources = file.sources;
-    let entries = file.experiment.into_iter();
-    entries.map(|entry| entry.planned(&sources)).collect()
+impl Entry {
+    /// All combinations of its rows; one without values if it has none.
+    fn rows(&self) -> Vec<Row> {
+        let mut all = vec![Row::new()];
+        for rows in &self.each {
+            let with = |before: &Row| {
+                let joined = rows.iter().map(|row| before.iter().chain(row));
+                joined
+                    .map(|both| both.map(|(name, value)| (name.clone(), value.clone())).collect())
+                    .collect()
+            };
+            all = all.iter().flat_map(|before| -> Vec<Row> { with(before) }).collect();
+        }
+        all
+    }
 }
 
-impl Entry {
-    fn planned(self, sources: &BTreeMap<String, String>) -> anyhow::Result<Planned> {
-        let named = |what: &str| format!("experiment {}: {what}", self.name);
-        let source = sources.get(&self.published.source);
-        let source = source.with_context(|| named("its source"))?.clone();
-        let time = meaning::duration(&self.time).map_err(anyhow::Error::msg);
-        let chosen = choose(&self.workload)?;
+/// Reads one experiment of an entry.
+struct Reader<'a> {
+    typed: TypedFile<'a>,
+    file: &'a File,
+    row: Row,
+    folder: &'a Path,
+}
+
+impl Reader<'_> {
+    fn planned(&self, entry: &Entry) -> anyhow::Result<Planned> {
+        let workload = self.text(&entry.workload)?;
+        let chosen =
+            choose(&workload, self.folder).or_else(|error| self.typed.fail(&entry.workload, format!("{error:#}")))?;
+        let differs = entry.differs.iter().map(|differs| self.difference(differs));
+        let differs = differs.collect::<Result<Vec<_>, _>>()?;
         Ok(Planned {
-            time: time.with_context(|| named("its time"))?,
-            memory: self.memory.parse().with_context(|| named("its memory"))?,
-            metrics: self.metrics,
+            time: self.parsed(&entry.time, meaning::duration)?,
+            memory: self.parsed(&entry.memory, |text| {
+                text.parse::<Bytes>().map_err(|error| error.to_string())
+            })?,
+            metrics: self.metrics(&entry.metrics, &chosen)?,
+            folder: self.folder.to_owned(),
             experiment: Experiment {
                 notice: chosen.notice().map(str::to_owned),
-                name: self.name,
-                title: self.title,
-                workload: self.workload,
-                arms: self.arms,
-                published: Published {
-                    source,
-                    ..self.published
-                },
-                differs: self.differs,
+                name: self.parsed(&entry.name, name)?,
+                title: self.text(&entry.title)?,
+                workload,
+                arms: self.arms(&entry.arms)?,
+                published: entry
+                    .published
+                    .as_ref()
+                    .map(|published| self.published(published))
+                    .transpose()?,
+                // A row may have nothing to say.
+                differs: differs.into_iter().filter(|sentence| !sentence.is_empty()).collect(),
             },
         })
+    }
+
+    fn text(&self, at: &Text) -> Result<String, FileError> {
+        filled(at.get_ref(), &self.row).or_else(|name| {
+            let known: Vec<&str> = self.row.keys().map(String::as_str).collect();
+            let expected = if known.is_empty() {
+                "none".to_owned()
+            } else {
+                known.join(", ")
+            };
+            self.typed.fail(
+                at,
+                format!("there is no `{{{name}}}` here: expected a value of `each` ({expected})"),
+            )
+        })
+    }
+
+    fn parsed<T>(&self, at: &Text, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, FileError> {
+        parse(&self.text(at)?).or_else(|why| self.typed.fail(at, why))
+    }
+
+    fn arms(&self, arms: &Spanned<Vec<Text>>) -> Result<Vec<String>, FileError> {
+        let policy = |name: &str| name.parse::<Policy>().map(|_| name.to_owned());
+        let parsed = |arm| self.parsed(arm, |name| policy(name).map_err(|error| error.to_string()));
+        let names = arms.get_ref().iter().map(parsed).collect::<Result<Vec<_>, _>>()?;
+        if names.len() < 2 {
+            self.typed
+                .fail(arms, "expected two arms at least, the reference first".to_owned())?;
+        }
+        Ok(names)
+    }
+
+    fn metrics(&self, metrics: &[Text], chosen: &Chosen) -> anyhow::Result<Vec<String>> {
+        let known = chosen.metric_names()?;
+        let checked = metrics.iter().map(|metric| {
+            self.parsed(metric, |name| match known.iter().any(|known| known == name) {
+                true => Ok(name.to_owned()),
+                false => Err(format!(
+                    "`{name}` is no metric of the recipe: expected one of {}",
+                    known.join(", ")
+                )),
+            })
+        });
+        Ok(checked.collect::<Result<_, _>>()?)
+    }
+
+    fn published(&self, entry: &PublishedEntry) -> Result<Published, FileError> {
+        let source = self.text(&entry.source)?;
+        Ok(Published {
+            figure: self.text(&entry.figure)?,
+            source: self.named(&self.file.sources, source, &entry.source, "sources")?,
+        })
+    }
+
+    fn difference(&self, at: &Text) -> Result<String, FileError> {
+        let text = self.text(at)?;
+        self.named(&self.file.differences, text, at, "differences")
+    }
+
+    /// A single word is a name in a table; anything else stands for itself.
+    fn named(
+        &self,
+        table: &BTreeMap<String, String>,
+        text: String,
+        at: &Text,
+        title: &str,
+    ) -> Result<String, FileError> {
+        match table.get(&text) {
+            Some(sentence) => Ok(sentence.clone()),
+            None if text.is_empty() || text.contains(' ') => Ok(text),
+            None => {
+                let known: Vec<&str> = table.keys().map(String::as_str).collect();
+                let known = known.join(", ");
+                self.typed.fail(
+                    at,
+                    format!("`{text}` is not in [{title}]: expected a text, or one of {known}"),
+                )
+            }
+        }
+    }
+}
+
+/// The name of an experiment, which files are called after.
+fn name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match !text.is_empty() && text.len() <= 64 && text.chars().all(is_plain) && !text.starts_with('-') {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "`{text}` cannot be the name of an experiment: expected a-z, 0-9 and -"
+        )),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{all, planned};
-
-    #[test]
-    fn every_experiment_names_a_recipe_its_metrics_and_its_source() {
-        let all = all().expect("experiments");
-        for (at, planned) in all.iter().enumerate() {
-            let name = &planned.experiment.name;
-            let chosen = super::choose(&planned.experiment.workload).expect("a recipe");
-            let known = chosen.metric_names().expect("metrics");
-            assert!(planned.metrics.iter().all(|metric| known.contains(metric)), "{name}");
-            assert!(
-                planned.experiment.arms.len() > 1 && !planned.experiment.differs.is_empty(),
-                "{name}"
-            );
-            assert!(
-                all[..at].iter().all(|other| other.experiment.name != *name),
-                "{name} is there twice"
-            );
-        }
-    }
-
-    #[test]
-    fn a_name_stands_for_itself_and_for_those_that_begin_with_it() {
-        let names = |only: &str| -> Vec<String> {
-            let planned = planned(&[only.to_owned()]).expect("experiments");
-            planned.into_iter().map(|planned| planned.experiment.name).collect()
-        };
-        assert_eq!(names("compile"), ["compile", "compile-httpd"]);
-        assert_eq!(names("jbb-flip"), ["jbb-flip"]);
-        assert!(names("jbb").len() > 10 && names("oltp").len() == 4);
-        let error = planned(&["jb".to_owned()]).expect_err("none").to_string();
-        assert!(
-            error.contains("--only jb: there is no such experiment (write jbb-parallel-1g,"),
-            "{error}"
-        );
-    }
-}
+#[path = "experiments_tests.rs"]
+mod tests;

@@ -3,15 +3,21 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
+use std::rc::Rc;
 use std::str::FromStr;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{bail, ensure};
 use compare::live::Server;
+use compare::metric::Asked;
 use compare::{START_TIMEOUT, Task};
 use serde::Deserialize;
+use sim::typed_file::{FileError, TypedFile};
+use toml::Spanned;
 
 use super::search::Need;
+use crate::cli::meaning;
 use crate::helper::User;
 
 /// Words that its texts may name beside parameters and programs. `{arm}` stays: it is of each arm.
@@ -20,6 +26,9 @@ const SCRATCH: &str = "scratch";
 const AS_USER: &str = "as_user";
 const CPUS: &str = "cpus";
 const ARM: &str = "arm";
+const RESERVED: [&str; 5] = [DIR, SCRATCH, AS_USER, CPUS, ARM];
+/// Most recipes compile one small file, or fetch an archive of some MB; a busy machine may take seconds for it.
+const BUILD_TIME: Duration = Duration::from_secs(120);
 
 /// `NAME[:VARIANT][,PARAMETER=VALUE,..]`, as in `oltp:order-entry,clients=4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,37 +38,53 @@ pub(super) struct Selection {
     pub(super) parameters: BTreeMap<String, String>,
 }
 
+/// A text of a recipe's file, whose line an error names.
+type Text = Spanned<String>;
+
 /// A recipe. In its texts `{dir}` is the folder that holds its files, `{scratch}` an empty one that goes with the command, `{as_user}`
 /// what starts a server without root's rights, `{cpus}` the number of CPUs, `{PARAMETER}` a parameter, and `{PROGRAM}` the path of
 /// a program that is searched for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Recipe {
+    /// Where it stands.
+    #[serde(skip)]
+    file: Rc<File>,
     /// What it does, in a sentence.
     pub(super) about: String,
     /// What must be said of its numbers.
     pub(super) notice: Option<String>,
     /// Programs that must be there.
+    #[serde(default)]
     pub(super) needs: Vec<Need>,
     /// Parameters with their usual values.
     #[serde(default)]
-    parameters: BTreeMap<String, String>,
+    parameters: BTreeMap<String, Text>,
     /// Does it refuse to run as root?
     #[serde(default)]
     pub(super) unprivileged: bool,
     /// Commands of the shell that make what it runs.
     #[serde(default)]
-    build: Vec<String>,
+    build: Vec<Text>,
+    /// What one of them may take, if not the usual time.
+    build_time: Option<Text>,
     /// The program and its arguments.
-    command: Vec<String>,
+    command: Spanned<Vec<Text>>,
     /// What is judged.
     #[serde(default)]
-    metrics: Vec<String>,
+    metrics: Vec<Text>,
     /// How to use the program if it is a server.
     server: Option<Serve>,
     /// What is different in variants.
     #[serde(default)]
     variants: BTreeMap<String, Variant>,
+}
+
+/// A recipe's file.
+#[derive(Debug, Default)]
+struct File {
+    name: String,
+    text: String,
 }
 
 /// What replaces the same of a recipe; parameters one by one.
@@ -69,20 +94,20 @@ struct Variant {
     about: Option<String>,
     notice: Option<String>,
     needs: Option<Vec<Need>>,
-    parameters: BTreeMap<String, String>,
-    build: Option<Vec<String>>,
-    command: Option<Vec<String>>,
-    metrics: Option<Vec<String>>,
+    parameters: BTreeMap<String, Text>,
+    build: Option<Vec<Text>>,
+    command: Option<Spanned<Vec<Text>>>,
+    metrics: Option<Vec<Text>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Serve {
-    ready: Option<String>,
-    load: String,
+    ready: Option<Text>,
+    load: Text,
     /// Ends well if what the loads left is as it must be.
-    check: Option<String>,
-    stop: Option<String>,
+    check: Option<Text>,
+    stop: Option<Text>,
 }
 
 impl FromStr for Selection {
@@ -125,6 +150,44 @@ impl Selection {
 }
 
 impl Recipe {
+    /// The text of a recipe, which errors call `name`.
+    ///
+    /// # Errors
+    /// With the line, if anything in it or in one of its variants cannot be.
+    pub(super) fn parse(name: &str, text: &str) -> Result<Self, FileError> {
+        let file = File {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        };
+        let mut recipe: Self = file.typed().read()?;
+        recipe.file = Rc::new(file);
+        recipe.check()?;
+        for variant in recipe.variants.values() {
+            recipe.clone().varied(variant.clone()).check()?;
+        }
+        Ok(recipe)
+    }
+
+    fn check(&self) -> Result<(), FileError> {
+        for (name, value) in &self.parameters {
+            if !is_name(name) || RESERVED.contains(&name.as_str()) {
+                let reserved = RESERVED.join(", ");
+                let expected = format!("expected a-z, _ and -, and none of {reserved}");
+                return self.fail(value, format!("`{name}` cannot be the name of a parameter: {expected}"));
+            }
+        }
+        if self.command.get_ref().is_empty() {
+            return self.fail(&self.command, "expected the program and its arguments".to_owned());
+        }
+        self.build_lines()?;
+        self.build_time()?;
+        self.task(Path::new(""), Path::new(""), None).map(drop)
+    }
+
+    fn fail<T, V>(&self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
+        self.file.typed().fail(at, what)
+    }
+
     /// With the variant and the parameters that were chosen.
     pub(super) fn chosen(mut self, selection: &Selection) -> anyhow::Result<Self> {
         if let Some(name) = &selection.variant {
@@ -139,7 +202,7 @@ impl Recipe {
                 let known: Vec<String> = self.parameters.into_keys().collect();
                 bail!("there is no parameter `{name}` (it has {})", list(&known));
             };
-            parameter.clone_from(value);
+            parameter.get_mut().clone_from(value);
         }
         Ok(self)
     }
@@ -160,18 +223,26 @@ impl Recipe {
     /// Has it anything to write?
     pub(super) fn writes(&self) -> bool {
         let serve = self.server.iter().flat_map(Serve::lines);
-        let mut texts = self.command.iter().chain(&self.metrics).chain(serve);
-        texts.any(|text| text.contains("{scratch}"))
+        let mut texts = self.command.get_ref().iter().chain(&self.metrics).chain(serve);
+        texts.any(|text| text.get_ref().contains("{scratch}"))
     }
 
     /// The lines that build it, which name parameters alone.
-    pub(super) fn build_lines(&self) -> anyhow::Result<Vec<String>> {
+    pub(super) fn build_lines(&self) -> Result<Vec<String>, FileError> {
         let values = self.values();
-        self.build.iter().map(|line| filled(line, &values)).collect()
+        self.build.iter().map(|line| self.filled(line, &values)).collect()
+    }
+
+    /// How long each of them may take.
+    pub(super) fn build_time(&self) -> Result<Duration, FileError> {
+        let Some(time) = &self.build_time else {
+            return Ok(BUILD_TIME);
+        };
+        meaning::duration(time.get_ref()).or_else(|why| self.fail(time, why))
     }
 
     /// What is run and judged.
-    pub(super) fn task(&self, folder: &Path, scratch: &Path, user: Option<User>) -> anyhow::Result<Task> {
+    pub(super) fn task(&self, folder: &Path, scratch: &Path, user: Option<User>) -> Result<Task, FileError> {
         let mut values = self.values();
         values.insert(DIR.to_owned(), folder.to_string_lossy().into_owned());
         values.insert(SCRATCH.to_owned(), scratch.to_string_lossy().into_owned());
@@ -180,16 +251,26 @@ impl Recipe {
             let path = need.found().unwrap_or_else(|| need.program.clone().into());
             values.insert(need.program.clone(), path.to_string_lossy().into_owned());
         }
-        let at = |text: &String| filled(text, &values);
-        let asked = self
-            .metrics
-            .iter()
-            .map(|metric| at(metric)?.parse().map_err(anyhow::Error::msg));
-        let command = self.command.iter().map(|word| at(word).map(OsString::from));
+        let at = |text: &Text| self.filled(text, &values);
+        let asked = |metric: &Text| at(metric)?.parse::<Asked>().or_else(|why| self.fail(metric, why));
+        let command = self.command.get_ref().iter();
         Ok(Task {
-            command: command.collect::<anyhow::Result<_>>()?,
-            asked: asked.collect::<anyhow::Result<_>>()?,
+            command: command
+                .map(|word| at(word).map(OsString::from))
+                .collect::<Result<_, _>>()?,
+            asked: self.metrics.iter().map(asked).collect::<Result<_, _>>()?,
             server: self.server.as_ref().map(|serve| serve.server(&at)).transpose()?,
+        })
+    }
+
+    /// A text with values in the place of their names.
+    fn filled(&self, at: &Text, values: &BTreeMap<String, String>) -> Result<String, FileError> {
+        filled(at.get_ref(), values).or_else(|name| {
+            let known: Vec<&str> = values.keys().map(String::as_str).collect();
+            self.fail(
+                at,
+                format!("there is no `{{{name}}}` here: expected one of {}", known.join(", ")),
+            )
         })
     }
 
@@ -197,18 +278,27 @@ impl Recipe {
     fn values(&self) -> BTreeMap<String, String> {
         let cpus = thread::available_parallelism().map_or(1, usize::from).to_string();
         let parameters = self.parameters.iter();
-        let filled = parameters.map(|(name, value)| (name.clone(), value.replace("{cpus}", &cpus)));
+        let filled = parameters.map(|(name, value)| (name.clone(), value.get_ref().replace("{cpus}", &cpus)));
         filled.chain([(CPUS.to_owned(), cpus.clone())]).collect()
     }
 }
 
+impl File {
+    fn typed(&self) -> TypedFile<'_> {
+        TypedFile {
+            name: &self.name,
+            text: &self.text,
+        }
+    }
+}
+
 impl Serve {
-    fn lines(&self) -> impl Iterator<Item = &String> {
+    fn lines(&self) -> impl Iterator<Item = &Text> {
         let others = [&self.ready, &self.check, &self.stop].into_iter().flatten();
         others.chain([&self.load])
     }
 
-    fn server(&self, at: &dyn Fn(&String) -> anyhow::Result<String>) -> anyhow::Result<Server> {
+    fn server(&self, at: &dyn Fn(&Text) -> Result<String, FileError>) -> Result<Server, FileError> {
         Ok(Server {
             ready: self.ready.as_ref().map(at).transpose()?,
             is_daemon: false,
@@ -234,25 +324,27 @@ fn list(names: &[String]) -> String {
     }
 }
 
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c))
+}
+
 /// A text with values in the place of their names.
-fn filled(text: &str, values: &BTreeMap<String, String>) -> anyhow::Result<String> {
+///
+/// # Errors
+/// The first name that has no value.
+pub(super) fn filled(text: &str, values: &BTreeMap<String, String>) -> Result<String, String> {
     let mut done = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
         done += before;
         let name = after.split_once('}').map(|(name, _)| name);
-        let is_name =
-            |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || "_-".contains(c));
-        match name.filter(is_name) {
+        match name.filter(|name| is_name(name)) {
             Some(ARM) | None => {
                 done.push('{');
                 rest = after;
             }
             Some(name) => {
-                let Some(value) = values.get(name) else {
-                    bail!("`{{{name}}}` in `{text}`: there is no such parameter");
-                };
-                done += value;
+                done += values.get(name).ok_or(name)?;
                 rest = &after[name.len() + 1..];
             }
         }

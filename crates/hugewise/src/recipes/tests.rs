@@ -1,8 +1,10 @@
 //! Recipes are well formed, and what was built before is never run.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
-use super::build::build;
+use super::build::{CarriedFile, build};
 use super::recipe::{Recipe, Selection};
 use super::{NOBODY, RECIPES, choose};
 
@@ -15,11 +17,21 @@ fn what_was_built_before_is_never_run() {
         std::fs::write(folder.join(planted), "planted").expect("a file");
     }
     for _ in 0..2 {
-        build(&folder, &["cp source program".to_owned()], &[("source", "carried")]).expect("built");
+        let source = CarriedFile {
+            name: "below/source".into(),
+            bytes: b"carried".into(),
+            is_executable: true,
+        };
+        let lines = ["cp below/source program".to_owned()];
+        build(&folder, &lines, &[source], Duration::from_secs(60)).expect("built");
         assert_eq!(
             std::fs::read_to_string(folder.join("program")).expect("there"),
             "carried"
         );
+        let mode = std::fs::metadata(folder.join("below/source"))
+            .expect("there")
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o700, "an executable file stays one");
         let names = std::fs::read_dir(&folder).expect("a list").count();
         assert_eq!(names, 2, "nothing else is left in it");
         let beside = std::fs::read_dir(temp.path().join("workloads"))
@@ -50,7 +62,7 @@ fn all() -> Vec<String> {
 #[test]
 fn every_recipe_is_well_formed_and_names_only_what_there_is() {
     for name in all() {
-        let chosen = choose(&name).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        let chosen = choose(&name, Path::new("")).unwrap_or_else(|error| panic!("{name}: {error:#}"));
         let recipe = &chosen.recipe;
         assert!(!recipe.about.is_empty() && recipe.build_lines().is_ok(), "{name}");
         for user in [None, Some(NOBODY)] {
@@ -76,14 +88,15 @@ fn what_is_chosen_wrongly_is_told_what_there_is() {
         ("jbb:heap=1g;reboot", "letters, digits"),
         ("jbb:flip,1g", "expected PARAMETER=VALUE"),
     ] {
-        let error = format!("{:#}", choose(typed).expect_err(typed));
+        let error = format!("{:#}", choose(typed, Path::new("")).expect_err(typed));
         assert!(error.contains(part), "{error}");
     }
 }
 
 #[test]
 fn a_variant_replaces_parameters_and_what_is_typed_replaces_both() {
-    let recipe: Recipe = toml::from_str(
+    let recipe = Recipe::parse(
+        "recipe.toml",
         "about = 'a'\nneeds = []\ncommand = ['x', '{size}', '{kind}', '{arm}', 'a{1,2}']\nparameters = { size = '1', kind = 'b' }\n\
          [variants.large]\nparameters = { size = '9' }\n",
     )
@@ -103,4 +116,145 @@ fn a_variant_replaces_parameters_and_what_is_typed_replaces_both() {
     assert_eq!(words("r:large"), "x 9 b {arm} a{1,2}");
     assert_eq!(words("r:large,size=7"), "x 7 b {arm} a{1,2}");
     assert_eq!(words("r:kind=c"), "x 1 c {arm} a{1,2}");
+}
+
+/// Programs that a bare Debian lacks; which of them its scripts name is searched for as text.
+const NOT_IN_DEBIAN: [&str; 34] = [
+    "apr-1-config",
+    "bc",
+    "bzip2",
+    "c++",
+    "cc",
+    "curl",
+    "dpkg-source",
+    "g++",
+    "gcc",
+    "git",
+    "initdb",
+    "java",
+    "javac",
+    "jq",
+    "make",
+    "mvn",
+    "numactl",
+    "perf",
+    "perl",
+    "pgbench",
+    "postgres",
+    "ps",
+    "psql",
+    "python3",
+    "redis-benchmark",
+    "redis-cli",
+    "redis-server",
+    "sqlite3",
+    "ss",
+    "strace",
+    "unzip",
+    "wget",
+    "wrk",
+    "xz",
+];
+
+#[test]
+fn every_recipe_lists_the_programs_that_its_scripts_name() {
+    for name in all() {
+        let chosen = choose(&name, Path::new("")).expect("a recipe");
+        let (recipe, folder) = (&chosen.recipe, Path::new("/cache"));
+        let task = recipe
+            .task(folder, Path::new("/scratch"), Some(NOBODY))
+            .expect("a task");
+        let mut lines = recipe.build_lines().expect("lines");
+        lines.extend(task.command.iter().map(|word| word.to_string_lossy().into_owned()));
+        if let Some(server) = task.server {
+            lines.extend(
+                [server.ready, Some(server.load), server.check, server.stop]
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        let text = lines.join("\n");
+        let files = chosen.files.all().expect("files");
+        // A script counts if a line runs it.
+        let scripts = files.iter().filter(|file| {
+            let name = file.name.to_string_lossy();
+            name.ends_with(".sh") && text.contains(name.as_ref())
+        });
+        let scripts: Vec<_> = scripts
+            .map(|file| String::from_utf8_lossy(&file.bytes).into_owned())
+            .collect();
+        let all = std::iter::once(&text).chain(&scripts).flat_map(|text| text.lines());
+        let code = all.filter(|line| !line.trim_start().starts_with('#'));
+        let words = code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && !"+-_.".contains(c)));
+        for word in words.filter(|word| NOT_IN_DEBIAN.contains(word)) {
+            let is_listed = recipe.needs.iter().any(|need| need.program == word);
+            assert!(is_listed, "{name}: `{word}` is used and not in its needs");
+        }
+    }
+}
+
+const OWN: &str = "\
+about = 'a'
+needs = [{ program = 'sh', install = 'dash' }]
+build = ['cc {size}']
+command = ['{dir}/x', '{size}']
+metrics = ['rate=([0-9]+),higher']
+[parameters]
+size = '1'
+[server]
+load = 'x {scratch} {size}'
+[variants.large]
+command = ['x', '{size}']
+";
+
+#[test]
+fn a_mistake_in_a_recipe_is_named_with_its_line_and_what_is_expected() {
+    Recipe::parse("own/recipe.toml", OWN).expect("a recipe");
+    for (from, to, line, part) in [
+        (
+            "cc {size}",
+            "cc {sice}",
+            3,
+            "there is no `{sice}` here: expected one of cpus, size",
+        ),
+        ("cc {size}", "cc {dir}", 3, "expected one of cpus, size"),
+        (
+            "'{size}']\nm",
+            "'{sice}']\nm",
+            4,
+            "expected one of as_user, cpus, dir, scratch, size",
+        ),
+        (
+            "['{dir}/x', '{size}']",
+            "[]",
+            4,
+            "expected the program and its arguments",
+        ),
+        ("rate=([0-9]+)", "rate=([0-9]+", 5, "is not a regular expression"),
+        (
+            "rate=([0-9]+),higher",
+            "cpus",
+            5,
+            "`cpus` is not a metric (write wall, cpu",
+        ),
+        (
+            "size = '1'",
+            "cpus = '1'\nsize = '1'",
+            7,
+            "cannot be the name of a parameter",
+        ),
+        ("x {scratch}", "x {scrach}", 9, "there is no `{scrach}`"),
+        ("'x', '{size}'", "'x', '{sice}'", 11, "there is no `{sice}`"),
+        ("about", "abuot", 1, "unknown field `abuot`, expected one of `about`"),
+        ("build", "build_time = 'soon'\nbuild", 3, "write a number and a unit"),
+        ("command = ['{dir}/x', '{size}']\n", "", 1, "missing field `command`"),
+    ] {
+        let error = Recipe::parse("own/recipe.toml", &OWN.replacen(from, to, 1));
+        let error = error.expect_err(to).to_string();
+        assert!(
+            error.contains("own/recipe.toml") && error.contains(&format!("line {line}")),
+            "{to}: {error}"
+        );
+        assert!(error.contains(part), "{error}");
+    }
 }

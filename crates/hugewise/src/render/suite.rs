@@ -35,8 +35,8 @@ impl Show for Suite {
     fn lead(&self) -> Option<Sheet> {
         let mut sheet = Sheet::new("Published and measured", ["experiment", "published", "measured here"]);
         for page in &self.pages {
-            let Experiment { name, published, .. } = &page.experiment;
-            sheet.row([name, &published.figure, &measured(page)]);
+            let experiment = &page.experiment;
+            sheet.row([&experiment.name, experiment.figure(), &measured(page)]);
         }
         sheet.note("measured here: gain over the first arm with its 95 % CI, and the verdict");
         Some(sheet)
@@ -81,8 +81,11 @@ impl Show for Suite {
             Field::csv("p", |(_, judged)| number(judged.p)),
             Field::csv("pairs", |(_, judged)| judged.pairs.to_string()),
             Field::csv("verdict", |(_, judged)| judged.verdict.title().to_owned()),
-            Field::csv("published", |(page, _)| page.experiment.published.figure.clone()),
-            Field::csv("source", |(page, _)| page.experiment.published.source.clone()),
+            Field::csv("published", |(page, _)| page.experiment.figure().to_owned()),
+            Field::csv("source", |(page, _)| {
+                let published = page.experiment.published.as_ref();
+                published.map_or_else(String::new, |published| published.source.clone())
+            }),
         ];
         let verdicts = self.pages.iter().flat_map(|page| {
             let verdicts = page.compare().into_iter().flat_map(|compare| &compare.verdicts);
@@ -238,8 +241,10 @@ fn facts(page: &Page) -> Sheet {
         ..
     } = &page.experiment;
     let mut sheet = Sheet::new(&format!("{name}: {title}"), ["what", "figure"]);
-    sheet.row(["published", &published.figure]);
-    sheet.row(["source", &published.source]);
+    if let Some(published) = published {
+        sheet.row(["published", &published.figure]);
+        sheet.row(["source", &published.source]);
+    }
     sheet.row(["measured here", &measured(page)]);
     differs.iter().for_each(|why| sheet.row(["why they may differ", why]));
     notice.iter().for_each(|notice| sheet.row(["note", notice]));

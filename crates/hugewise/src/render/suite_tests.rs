@@ -25,10 +25,10 @@ fn experiment(name: &str, workload: &str) -> Experiment {
         title: format!("What is {name}"),
         workload: workload.to_owned(),
         arms: vec!["base".to_owned(), "thp".to_owned()],
-        published: Published {
+        published: Some(Published {
             figure: "8 % more".to_owned(),
             source: "A paper (2008)".to_owned(),
-        },
+        }),
         differs: vec!["Another machine.".to_owned()],
         notice: None,
     }

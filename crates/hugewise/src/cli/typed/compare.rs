@@ -150,9 +150,10 @@ pub struct Compare {
         hide_possible_values = true
     )]
     pub fail_if: Vec<FailIf>,
-    /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, oltp, hash-join, graph, mc
+    /// Run a recipe instead: memtest, redis, redis-fork, python, sqlite, compile, sessions, jbb, ejb, oltp, hash-join, graph, mc
     ///
-    /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1.
+    /// With a variant and parameters: oltp:order-entry,clients=4 or jbb:heap=2g,gc=G1. Or a recipe of your own, by the path of its
+    /// directory or file: ./mine or ./mine.toml:size=2g. Only you and root may be able to change it.
     #[arg(long, value_name = "NAME[:VARIANT,..]", conflicts_with_all = ["command", "load"], required_unless_present_any = ["command", "live", "ready", "stray"])]
     pub workload: Option<String>,
     /// Words in front of `--`, for a message that says where they belong

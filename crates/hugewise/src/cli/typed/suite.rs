@@ -16,6 +16,12 @@ pub struct Suite {
     /// A name stands for itself and for all that begin with it and a hyphen: jbb, oltp, jbb-parallel.
     #[arg(long, value_delimiter = ',', value_name = "NAME,..")]
     pub only: Vec<String>,
+    /// Run the experiments of this file instead of the built-in ones
+    ///
+    /// A TOML file as workloads/experiments.toml is one. Workloads are built-in recipes, or recipes of your own by their path from the file's
+    /// directory. Only you and root may be able to change it.
+    #[arg(long, value_name = "FILE.toml")]
+    pub experiments: Option<PathBuf>,
     /// Limit the time of all experiments together [default: what --list says for each]
     ///
     /// Each experiment gets a share of it by its usual time. One that ends earlier leaves the rest to those that follow. One that cannot

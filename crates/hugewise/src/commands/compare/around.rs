@@ -1,7 +1,7 @@
 //! What a comparison needs of this program: its messages, and huge pages on loan.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compare::{Event, Shortage};
 use model::{Bytes, PageKind, Progress};
@@ -16,6 +16,8 @@ pub(in crate::commands) struct Around<'a> {
     loan: RefCell<Option<Loan>>,
     /// The rooms of loans that were spoken of.
     known: RefCell<BTreeSet<PageKind>>,
+    /// What was last missing, and why.
+    short: RefCell<BTreeMap<PageKind, String>>,
 }
 
 impl<'a> Around<'a> {
@@ -24,7 +26,13 @@ impl<'a> Around<'a> {
             ui,
             loan: RefCell::default(),
             known: RefCell::default(),
+            short: RefCell::default(),
         }
+    }
+
+    /// Why there were fewer pages of a kind than an arm needs, if that is so.
+    pub(in crate::commands) fn shortage(&self, kind: PageKind) -> Option<String> {
+        self.short.borrow().get(&kind).cloned()
     }
 }
 
@@ -56,7 +64,9 @@ impl compare::Around for Around<'_> {
             kind,
             why: why.to_owned(),
         });
-        let short = short.collect();
+        let short: Vec<Shortage> = short.collect();
+        let named = short.iter().map(|shortage| (shortage.kind, shortage.why.clone()));
+        self.short.replace(named.collect());
         self.loan.replace(Some(loan));
         short
     }

@@ -5,6 +5,8 @@ pub(super) mod around;
 mod design_tests;
 pub(super) mod store;
 
+use std::path::Path;
+
 use anyhow::bail;
 use compare::live::Server;
 use compare::{Comparison, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
@@ -116,7 +118,7 @@ fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Reques
 }
 
 fn workload(name: &str, ui: &Ui) -> anyhow::Result<Workload> {
-    let chosen = recipes::choose(name)?;
+    let chosen = recipes::choose(name, Path::new(""))?;
     ui.note(&format!("{name}: {}", chosen.about()));
     let built = chosen.build()?;
     // From here on there is a directory to remove.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use host::Input;
 use model::Envelope;
-use model::suite::{Page, Suite};
+use model::suite::{Experiment, Page, Suite};
 
 use crate::cli::typed::Format;
 use crate::files::{Access, Existing, Target};
@@ -48,9 +48,24 @@ impl Directory {
     }
 
     /// The page of an experiment that finished before.
-    pub(super) fn page(&self, name: &str) -> anyhow::Result<Option<Page>> {
-        let result = self.result::<Suite>(name)?;
-        Ok(result.and_then(|result| result.data.pages.into_iter().next()))
+    ///
+    /// # Errors
+    /// If another one of that name is kept: the files of experiments have names of their own choice.
+    pub(super) fn page(&self, experiment: &Experiment) -> anyhow::Result<Option<Page>> {
+        let result = self.result::<Suite>(&experiment.name)?;
+        let page = result.and_then(|result| result.data.pages.into_iter().next());
+        let is_other =
+            |page: &&Page| page.experiment.workload != experiment.workload || page.experiment.arms != experiment.arms;
+        if let Some(other) = page.as_ref().filter(is_other) {
+            let (directory, Experiment { workload, arms, .. }) = (self.0.display(), &other.experiment);
+            bail!(
+                "--resume {directory}: the result of {} is one of `{workload}` with the arms {}, and other ones are asked for \
+                 (leave --resume out)",
+                experiment.name,
+                arms.join(",")
+            );
+        }
+        Ok(page)
     }
 
     /// A result that was kept.

@@ -7,10 +7,10 @@ use anyhow::bail;
 use compare::{Comparison, Error, Request, RunLog, Task};
 use host::programs::gc_log;
 use host::{Input, Snapshot};
-use model::Envelope;
-use model::compare::{Ended, Order};
+use model::compare::{Compare, Ended, Order};
 use model::gc::GcLog;
 use model::suite::{Experiment, Outcome, Page, Suite};
+use model::{Envelope, PageKind, Warning};
 
 use super::super::Desk;
 use super::super::compare::around::Around;
@@ -18,8 +18,8 @@ use super::super::compare::store::Store;
 use super::super::stop::Stop;
 use super::directory::Directory;
 use super::list;
+use crate::recipes::Workload;
 use crate::recipes::experiments::Planned;
-use crate::recipes::{self, Workload};
 use crate::render::compare::events;
 
 /// As `compare` has it where nothing is asked for.
@@ -74,28 +74,40 @@ impl Bench<'_> {
         time: Duration,
         gc: &mut BTreeMap<String, Vec<GcLog>>,
     ) -> anyhow::Result<Option<Outcome>> {
-        let Experiment {
-            name, workload, arms, ..
-        } = &planned.experiment;
+        let Experiment { name, arms, .. } = &planned.experiment;
         let lacking = list::lacking(planned, self.snapshot)?;
         if !lacking.is_empty() {
             return Ok(Some(Outcome::Lacking(lacking)));
         }
-        let workload = recipes::choose(workload)?.build()?.set_up()?;
+        let workload = planned.choose()?.build()?.set_up()?;
         workload.notice.iter().for_each(|notice| self.desk.ui.say(notice));
-        let request = self.request(planned, &workload, time);
-        let mut store = Store::beside(&self.directory.runs(name))?;
-        let mut log = RunLog::new(&mut store);
+        let (mut arms, mut left_out) = (arms.clone(), Vec::new());
         let around = Around::new(&self.desk.ui);
-        let stop = || self.stop.is_asked();
-        let compared = Comparison::prepare(&request, self.snapshot, &around, &mut log)
-            .and_then(|comparison| comparison.carry_out(&around, &stop, &mut log));
-        let (compare, warnings) = match compared {
-            Ok(compared) => compared,
-            Err(Error::Interrupted) => return Ok(None),
-            Err(Error::Reference { arm, kind, backing }) => bail!(events::reference(&arm, kind, &backing)),
-            Err(error) => return Err(error.into()),
+        let began = Instant::now();
+        let (compare, mut warnings) = loop {
+            let left = time.saturating_sub(began.elapsed());
+            let mut store = Store::beside(&self.directory.runs(name))?;
+            match self.compared(&self.request(planned, &workload, &arms, left), &around, &mut store) {
+                Ok(compared) => break compared,
+                Err(Error::Interrupted) => return Ok(None),
+                Err(Error::Reference { arm, kind, backing }) => bail!(events::reference(&arm, kind, &backing)),
+                Err(error) => {
+                    let Some(arm) = dispensable(&error, &arms) else {
+                        return Err(error.into());
+                    };
+                    let short = around
+                        .shortage(arm)
+                        .map_or_else(String::new, |short| format!("{short}; "));
+                    let text = format!("the arm {arm} was left out: {short}{error}");
+                    self.desk.ui.say(&format!("{name}: {text}"));
+                    arms.retain(|other| *other != arm.to_string());
+                    // Its finished runs are those of all arms. A file that cannot be removed is refused above.
+                    let _ = std::fs::remove_file(self.directory.runs(name));
+                    left_out.push(Warning::new("left-out", text));
+                }
+            }
         };
+        warnings.extend(left_out);
         if compare.design.ended == Ended::Interrupted {
             return Ok(None);
         }
@@ -106,10 +118,21 @@ impl Bench<'_> {
         }))
     }
 
-    fn request(&self, planned: &Planned, workload: &Workload, time: Duration) -> Request {
+    fn compared(
+        &self,
+        request: &Request,
+        around: &Around<'_>,
+        store: &mut Store,
+    ) -> Result<(Compare, Vec<Warning>), Error> {
+        let mut log = RunLog::new(store);
+        let comparison = Comparison::prepare(request, self.snapshot, around, &mut log)?;
+        comparison.carry_out(around, &|| self.stop.is_asked(), &mut log)
+    }
+
+    fn request(&self, planned: &Planned, workload: &Workload, arms: &[String], time: Duration) -> Request {
         Request {
             task: task(planned, workload),
-            arms: planned.experiment.arms.clone(),
+            arms: arms.to_vec(),
             arms_file: None,
             places: Vec::new(),
             technique: None,
@@ -131,6 +154,17 @@ impl Bench<'_> {
     }
 }
 
+/// The arm without which the others can be compared: one on pages of a pool whose program did not start or end well, as a database that
+/// insists on pages that the machine lacks.
+fn dispensable(error: &Error, arms: &[String]) -> Option<PageKind> {
+    let (Error::Failed { arm, .. } | Error::Server { arm, .. }) = error else {
+        return None;
+    };
+    let kind: PageKind = arm.parse().ok()?;
+    let is_one_of_three = arms.len() > 2 && arms.iter().skip(1).any(|other| other == arm);
+    (kind.pool().is_some() && is_one_of_three).then_some(kind)
+}
+
 /// Of the recipe's metrics those that the experiment judges: each one more is one question more.
 fn task(planned: &Planned, workload: &Workload) -> Task {
     let mut task = workload.task.clone();
@@ -148,4 +182,31 @@ fn logs(workload: &Workload, arm: &str) -> Option<(String, Vec<GcLog>)> {
     let read = |path: std::path::PathBuf| Input::Metrics.text(&path).ok().map(|text| gc_log::parse(&text));
     let logs: Vec<GcLog> = workload.gc_logs(arm).into_iter().filter_map(read).collect();
     (!logs.is_empty()).then(|| (arm.to_owned(), logs))
+}
+
+#[cfg(test)]
+mod tests {
+    use compare::Error;
+
+    use super::dispensable;
+
+    #[test]
+    fn an_arm_on_pool_pages_that_does_not_start_is_left_out_and_no_other_is() {
+        let arms = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let all = arms(&["base", "hugetlb-2M", "hugetlb-1G"]);
+        let of = |arm: &str| Error::Server {
+            arm: arm.to_owned(),
+            what: "it ended".to_owned(),
+            said: String::new(),
+        };
+        assert_eq!(dispensable(&of("hugetlb-1G"), &all), "hugetlb-1G".parse().ok());
+        assert_eq!(dispensable(&of("base"), &all), None);
+        assert_eq!(dispensable(&of("thp"), &arms(&["base", "thp", "hugetlb-2M"])), None);
+        assert_eq!(dispensable(&of("hugetlb-1G"), &arms(&["base", "hugetlb-1G"])), None);
+        assert_eq!(
+            dispensable(&of("hugetlb-1G"), &arms(&["hugetlb-1G", "base", "thp"])),
+            None
+        );
+        assert_eq!(dispensable(&Error::Interrupted, &all), None);
+    }
 }

@@ -6,8 +6,8 @@ use model::suite::{Lack, Listed, SuiteList};
 use super::super::Desk;
 use super::super::measuring::available;
 use crate::cli::typed::Format;
+use crate::recipes::Lacking;
 use crate::recipes::experiments::Planned;
-use crate::recipes::{self, Lacking};
 use crate::ui::Outcome;
 
 /// Runs it; nothing is started.
@@ -30,7 +30,7 @@ pub(super) fn run(desk: &mut Desk<'_>, planned: &[Planned]) -> anyhow::Result<Ou
 
 /// What an experiment needs and is not here.
 pub(super) fn lacking(planned: &Planned, snapshot: &Snapshot) -> anyhow::Result<Vec<Lack>> {
-    let programs = recipes::choose(&planned.experiment.workload)?.lacking().into_iter();
+    let programs = planned.choose()?.lacking().into_iter();
     let programs = programs.map(|Lacking { program, package }| Lack::Program { program, package });
     // Where it cannot be read, it is tried.
     let available = available(snapshot).ok();

@@ -18,7 +18,7 @@ use self::time::Time;
 use super::stop::Stop;
 use super::{Desk, tlb};
 use crate::cli::typed::{self, Format};
-use crate::recipes::experiments::{self, Planned};
+use crate::recipes::experiments::{self, Place, Planned};
 use crate::ui::Outcome;
 
 /// The name of the file with the page size of the host.
@@ -29,7 +29,8 @@ const REPORT: &str = "report";
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Suite) -> anyhow::Result<Outcome> {
     desk.must_be_live("running experiments")?;
-    let planned = experiments::planned(&typed.only)?;
+    let place = Place::of(typed.experiments.as_deref())?;
+    let planned = experiments::planned(&typed.only, &place)?;
     if typed.list {
         return list::run(desk, &planned);
     }
@@ -67,7 +68,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Suite) -> anyhow::Result<O
 /// Those that are done, in their order; fewer than all if the user stopped it.
 fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyhow::Result<Vec<Page>> {
     let (ui, directory) = (&bench.desk.ui, bench.directory);
-    let kept = planned.iter().map(|planned| directory.page(&planned.experiment.name));
+    let kept = planned.iter().map(|planned| directory.page(&planned.experiment));
     let kept: Vec<Option<Page>> = kept.collect::<anyhow::Result<_>>()?;
     let both = || planned.iter().zip(&kept);
     let left = both().filter(|(_, kept)| kept.is_none());

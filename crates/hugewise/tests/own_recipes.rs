@@ -1,0 +1,189 @@
+//! Recipes and experiments of one's own: they run as the built-in ones do, and never if another user can change them.
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use common::{hugewise, skipped, told, valid};
+use tempfile::TempDir;
+
+/// What another user would have run; it leaves a file.
+const RECIPE: &str = "\
+about = 'Sorts'
+needs = [{ program = 'sort', install = 'coreutils' }]
+build = ['seq 1 {lines} > numbers', './mark.sh {marked}']
+command = ['sort', '{dir}/numbers', '-o', '{scratch}/sorted']
+metrics = ['cpu']
+parameters = { lines = '1000', marked = '/nonexistent' }
+";
+const EXPERIMENTS: &str = "\
+[[experiment]]
+name = 'sort'
+title = 'Sorting'
+workload = './mine:marked=MARKED'
+arms = ['base', 'system']
+time = '1m'
+memory = '1M'
+";
+
+struct Own {
+    folder: TempDir,
+}
+
+impl Own {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let own = Self { folder };
+        fs::create_dir(own.path("mine")).expect("a directory");
+        own.put("mine/recipe.toml", RECIPE);
+        own.put("mine/mark.sh", "#!/bin/sh\necho built > \"$1\"\n");
+        fs::set_permissions(own.path("mine/mark.sh"), Permissions::from_mode(0o755)).expect("chmod");
+        let marked = own.path("marked");
+        own.put(
+            "own.toml",
+            &EXPERIMENTS.replace("MARKED", marked.to_str().expect("a name")),
+        );
+        own
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("a file");
+    }
+
+    /// What a command prints to standard error, and how it ends.
+    fn run(&self, words: &[&str], sudo: Option<&str>) -> common::Run {
+        let mut command = hugewise(words);
+        command.current_dir(self.folder.path());
+        command
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("XDG_STATE_HOME", self.path("state"));
+        command.env_remove("SUDO_UID");
+        sudo.iter().for_each(|uid| {
+            command.env("SUDO_UID", uid);
+        });
+        told(command.output().expect("runs"))
+    }
+
+    fn compare(&self, sudo: Option<&str>) -> common::Run {
+        let workload = format!("./mine:marked={}", self.path("marked").display());
+        let words = [
+            "compare",
+            "--workload",
+            &workload,
+            "--arms",
+            "base,system",
+            "--runs",
+            "1",
+            "--warm-up",
+            "0",
+            "--json",
+        ];
+        self.run(&words, sudo)
+    }
+
+    fn assert_refused(&self, sudo: Option<&str>, part: &str) {
+        let suite = [
+            "suite",
+            "--experiments",
+            "own.toml",
+            "--no-host-page",
+            "--budget",
+            "10s",
+        ];
+        for run in [self.compare(sudo), self.run(&suite, sudo)] {
+            assert_ne!(run.code, Some(0), "{}", run.err);
+            assert!(
+                run.err.contains(part) && run.err.contains("only you and root"),
+                "{}",
+                run.err
+            );
+            assert!(!self.path("marked").exists(), "something of it ran");
+        }
+    }
+}
+
+fn give(path: &Path, uid: u32) {
+    chown(path, Some(uid), None).expect("chown");
+}
+
+#[test]
+fn a_recipe_of_one_s_own_is_built_in_a_copy_and_runs() {
+    let own = Own::new();
+    let run = own.compare(None);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let runs = valid(&run.out)["data"]["arms"][1]["runs"].as_array().map(Vec::len);
+    assert_eq!(runs, Some(1));
+    assert!(own.path("marked").exists());
+    assert!(!own.path("mine/numbers").exists(), "its directory stays as it is");
+    let listed = own.run(&["suite", "--list", "--experiments", "own.toml", "--json"], None);
+    let list = valid(&listed.out);
+    let experiments = list["data"]["experiments"].as_array().expect("a list");
+    assert_eq!(experiments.len(), 1, "the built-in ones are not in it");
+    assert_eq!(experiments[0]["experiment"]["name"], "sort");
+}
+
+#[test]
+fn what_others_may_change_is_refused_before_anything_of_it_runs() {
+    for (changed, mode) in [("mine/recipe.toml", 0o666), ("mine", 0o777), ("mine/mark.sh", 0o777)] {
+        let own = Own::new();
+        fs::set_permissions(own.path(changed), Permissions::from_mode(mode)).expect("chmod");
+        own.assert_refused(None, "may be changed by other users");
+    }
+    let own = Own::new();
+    fs::set_permissions(own.path("own.toml"), Permissions::from_mode(0o666)).expect("chmod");
+    let run = own.run(&["suite", "--list", "--experiments", "own.toml"], None);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.err.contains("own.toml may be changed by other users"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn as_root_what_belongs_to_another_user_is_refused_unless_that_user_called_sudo() {
+    if !rustix::process::geteuid().is_root() {
+        return skipped("giving files to another user needs root");
+    }
+    let own = Own::new();
+    give(&own.path("mine/recipe.toml"), 1234);
+    own.assert_refused(None, "belongs to user 1234");
+    own.assert_refused(Some("1235"), "belongs to user 1234");
+    let run = own.compare(Some("1234"));
+    assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+#[test]
+fn results_of_another_experiment_of_that_name_are_not_taken_for_its_own() {
+    let own = Own::new();
+    let words = [
+        "suite",
+        "--experiments",
+        "own.toml",
+        "--no-host-page",
+        "--budget",
+        "20s",
+    ];
+    let run = own.run(&words, None);
+    assert!(run.err.contains("sort"), "{}", run.err);
+    let kept = own.path("state/hugewise/suite-1");
+    if !kept.join("sort.json").exists() {
+        return skipped("the machine is too busy for a block of runs in 20 s");
+    }
+    let changed = fs::read_to_string(own.path("own.toml")).expect("a file");
+    own.put("own.toml", &changed.replace("'base', 'system'", "'system', 'base'"));
+    let resume = [&words[..], &["--resume", kept.to_str().expect("a name")]].concat();
+    let run = own.run(&resume, None);
+    assert_eq!(run.code, Some(2));
+    assert!(
+        run.err.contains("the result of sort is one of") && run.err.contains("base,system"),
+        "{}",
+        run.err
+    );
+}
