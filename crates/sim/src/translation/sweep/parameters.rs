@@ -115,7 +115,7 @@ impl Axes {
         let all = crossed(all, &self.l2_tlb_size, |point, value| point.l2_tlb_size = Some(value));
         let all = crossed(all, &self.vcpus, |point, value| point.vcpus = Some(value));
         crossed(all, &self.agile_interval, |point, value| {
-            point.agile_interval = Some(value)
+            point.agile_interval = Some(value);
         })
     }
 
@@ -133,7 +133,7 @@ impl Axes {
         let all = crossed(all, &self.ipi_cycles, |point, value| point.ipi_cycles = Some(value));
         let all = crossed(all, &self.ipi_exits, |point, value| point.ipi_exits = Some(value));
         let all = crossed(all, &self.remote_tables, |point, value| {
-            point.remote_tables = Some(value)
+            point.remote_tables = Some(value);
         });
         crossed(all, &self.remote_cost, |point, value| point.remote_cost = Some(value))
     }
