@@ -56,6 +56,7 @@ impl Show for Simulation {
             Field::csv("tlb_cycles", |case| case.cycles.tlb.middle.to_string()),
             Field::csv("walk_cycles", |case| case.cycles.walks.middle.to_string()),
             Field::csv("exit_cycles", |case| case.cycles.exits.middle.to_string()),
+            Field::csv("shootdown_cycles", |case| case.cycles.shootdowns.middle.to_string()),
             Field::csv("relative_time", |case| case.relative.middle.to_string()),
             Field::csv("relative_time_low", |case| case.relative.low.to_string()),
             Field::csv("relative_time_high", |case| case.relative.high.to_string()),
@@ -81,10 +82,16 @@ fn cases(simulation: &Simulation) -> Sheet {
         "#TLB",
         "#walk",
         "#exits",
+        "#shootdowns",
         "#time",
         "range",
     ];
-    let kept = |place: &usize| has_exits || heads[*place] != "#exits";
+    let has_shootdowns = simulation.cases.iter().any(|case| case.shootdowns > 0);
+    let kept = |place: &usize| match heads[*place] {
+        "#exits" => has_exits,
+        "#shootdowns" => has_shootdowns,
+        _ => true,
+    };
     let places: Vec<usize> = (0..heads.len()).filter(kept).collect();
     let mut sheet = Sheet::new(&simulation.title(), places.iter().map(|&place| heads[place]));
     for case in &simulation.cases {
@@ -101,9 +108,9 @@ fn cases(simulation: &Simulation) -> Sheet {
 }
 
 /// The column of relative time.
-const TIME: usize = 10;
+const TIME: usize = 11;
 
-fn cells(case: &Case) -> [String; 12] {
+fn cells(case: &Case) -> [String; 13] {
     let first = case.miss_rates.first().copied().unwrap_or(1.0);
     [
         case.working_set
@@ -117,6 +124,7 @@ fn cells(case: &Case) -> [String; 12] {
         number(case.cycles.tlb.middle),
         number(case.cycles.walks.middle),
         number(case.cycles.exits.middle),
+        number(case.cycles.shootdowns.middle),
         format!("{:.2}", case.relative.middle),
         range(case.relative),
     ]
@@ -126,6 +134,9 @@ fn notes(simulation: &Simulation, sheet: &mut Sheet) {
     sheet.note(legend("the baseline"));
     sheet.note("setting = MODE:GUEST PAGE/HOST PAGE; reach = what the TLBs cover; walks = accesses that miss in every TLB; entries read = page-table entries per walk");
     sheet.note("data, TLB, walk, exits: cycles per access by cause, if nothing overlaps (TLB = second-level hits)");
+    if simulation.cases.iter().any(|case| case.shootdowns > 0) {
+        sheet.note("shootdowns: interrupts of the other virtual CPUs for invalidations, with their exits in a guest");
+    }
     let baseline = simulation.baseline;
     sheet.note(format!(
         "time = relative to {baseline} with the same memory; range = over everything that is not known (below)"
@@ -232,6 +243,8 @@ pub(super) fn name(unknown: Unknown) -> &'static str {
         Unknown::Walk => "page walk besides its reads, cycles",
         Unknown::WalkReads => "read of a page-table entry, relative to a load",
         Unknown::Exit => "exit and its handler, cycles",
+        Unknown::Ipi => "interrupt of another CPU and its handler, cycles",
+        Unknown::IpiExits => "exits for each such interrupt of a guest",
         Unknown::Instruction => "instruction that does not wait for memory, cycles",
         Unknown::Overlap => "misses that are waited for at a time",
         Unknown::HeldBefore => "what the TLBs held before each window",

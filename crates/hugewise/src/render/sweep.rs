@@ -75,6 +75,7 @@ impl Show for SweepResult {
             Field::csv("tlb_cycles", |point| point.cycles.tlb.middle.to_string()),
             Field::csv("walk_cycles", |point| point.cycles.walks.middle.to_string()),
             Field::csv("exit_cycles", |point| point.cycles.exits.middle.to_string()),
+            Field::csv("shootdown_cycles", |point| point.cycles.shootdowns.middle.to_string()),
             Field::csv("cycles", |point| point.total.middle.to_string()),
             Field::csv("cycles_low", |point| point.total.low.to_string()),
             Field::csv("cycles_high", |point| point.total.high.to_string()),

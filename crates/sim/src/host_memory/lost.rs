@@ -138,7 +138,7 @@ fn settings(mode: Mode, guest_page: Bytes, machine: &Machine) -> [Setting; 3] {
             guest_page: host.min(guest_page),
             host_page: (mode == Mode::Shadow).then_some(host.min(guest_page)),
         },
-        Mode::Nested => Setting {
+        Mode::Nested | Mode::Agile => Setting {
             mode,
             guest_page,
             host_page: Some(host),

@@ -6,12 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Access;
+use super::agile::{Agile, INTERVAL, Written};
 use super::front::{BLOCK, Front, LevelCounts};
-use super::layout::Layout;
+use super::layout::{Layout, shift};
 use super::level::Array;
 use super::names::TooSpread;
+use super::radix::Walk;
 use super::shadow::{Exits, Shadowed};
-use super::walker::{Block, Miss, WalkCounts, Walker, WalkerSpec};
+use super::walker::{ALL_LEVELS, Block, Miss, WalkCounts, Walker, WalkerSpec};
 
 /// Who translates, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -23,15 +25,21 @@ pub enum Mode {
     Nested,
     /// The hypervisor keeps page tables that map the guest's addresses to memory.
     Shadow,
+    /// Shadow paging above tables that are written often, and nested paging below (agile paging, which no CPU has).
+    Agile,
 }
 
 impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Native, Self::Nested, Self::Shadow, Self::Agile];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
             Self::Nested => "nested",
             Self::Shadow => "shadow",
+            Self::Agile => "agile",
         }
     }
 }
@@ -40,9 +48,8 @@ impl FromStr for Mode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let known = [Self::Native, Self::Nested, Self::Shadow];
-        let known = known.into_iter().find(|mode| mode.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no mode (write native, nested or shadow)"))
+        let known = Self::ALL.into_iter().find(|mode| mode.name() == text);
+        known.ok_or_else(|| format!("`{text}` is no mode (write native, nested, shadow or agile)"))
     }
 }
 
@@ -50,10 +57,16 @@ impl FromStr for Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The operating system writes the page-table entry for an address.
-    TableWrite(u64),
-    /// It drops the translation of an address (INVLPG).
+    TableWrite {
+        /// The address.
+        address: u64,
+        /// Level of the table: 1 maps base pages. Of levels below that of the address's page that of the page is meant; an entry above
+        /// leads to a table that is still or again empty.
+        level: u8,
+    },
+    /// It drops the translation of an address on all virtual CPUs (INVLPG, and a shootdown of the others).
     Invalidate(u64),
-    /// It switches to another address space.
+    /// It switches to another address space, on one virtual CPU.
     Switch,
     /// A trace leaves a part of the run out; what the TLBs then hold is not known, and stays.
     Gap,
@@ -69,6 +82,11 @@ pub trait Accesses {
     /// # Errors
     /// As the source says.
     fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, Self::Error>;
+
+    /// The virtual CPU that made what came last, from 0.
+    fn vcpu(&self) -> usize {
+        0
+    }
 }
 
 /// What is simulated.
@@ -95,9 +113,22 @@ pub struct Counts {
     pub walkers: Vec<WalkCounts>,
     /// Exits of shadow paging.
     pub exits: Exits,
+    /// Interrupts of other virtual CPUs, which dropped a translation then.
+    pub shootdowns: u64,
 }
 
 impl Counts {
+    /// Those of another virtual CPU as well.
+    fn add_cpu(&mut self, levels: &[LevelCounts], walkers: impl Iterator<Item = WalkCounts>) {
+        for (level, more) in self.levels.iter_mut().zip(levels) {
+            level.lookups += more.lookups;
+            level.misses += more.misses;
+        }
+        for (walker, more) in self.walkers.iter_mut().zip(walkers) {
+            walker.add(&more);
+        }
+    }
+
     /// First-level TLB misses that another level held.
     pub fn second_level_hits(&self) -> u64 {
         let behind = self.levels.iter().skip(1);
@@ -105,32 +136,69 @@ impl Counts {
     }
 }
 
-/// A machine that runs accesses: one set of TLBs, and one or more walkers behind it that do not influence each other.
+/// A machine that runs accesses: for each virtual CPU a set of TLBs, and one or more walkers behind it that do not influence each other.
 #[derive(Clone, Debug)]
 pub struct Engine {
     setup: Setup,
-    front: Front,
-    walkers: Vec<Walker>,
+    cpus: Vec<Cpu>,
     shadowed: Shadowed,
+    agile: Option<Agile>,
     exits: Exits,
+    shootdowns: u64,
     accesses: u64,
     block: Vec<Access>,
     misses: Vec<Miss>,
 }
 
+/// What each virtual CPU has of its own.
+#[derive(Clone, Debug)]
+struct Cpu {
+    front: Front,
+    walkers: Vec<Walker>,
+}
+
+impl Cpu {
+    fn flush(&mut self) {
+        self.front.flush();
+        self.walkers.iter_mut().for_each(Walker::flush);
+    }
+}
+
 impl Engine {
-    /// A cold machine.
+    /// A cold machine with one virtual CPU.
     pub fn new(setup: Setup, walkers: &[WalkerSpec]) -> Self {
-        Self {
+        let levels = walkers.first().map_or(4, |walker| walker.levels);
+        let cpu = Cpu {
             front: Front::new(&setup.arrays, setup.layout.clone()),
             walkers: walkers.iter().map(Walker::new).collect(),
+        };
+        Self {
+            cpus: vec![cpu],
             shadowed: Shadowed::default(),
+            agile: (setup.mode == Mode::Agile).then(|| Agile::new(levels, INTERVAL)),
             exits: Exits::default(),
+            shootdowns: 0,
             accesses: 0,
             block: Vec::with_capacity(BLOCK),
             misses: Vec::new(),
             setup,
         }
+    }
+
+    /// The machine with so many virtual CPUs, which share the page tables; at least one.
+    #[must_use]
+    pub fn with_vcpus(mut self, vcpus: usize) -> Self {
+        let cpu = self.cpus[0].clone();
+        self.cpus.resize(vcpus.max(1), cpu);
+        self
+    }
+
+    /// The machine with so many accesses in an interval of agile paging.
+    #[must_use]
+    pub fn with_interval(mut self, accesses: u64) -> Self {
+        let levels = self.agile.as_ref().map(Agile::levels);
+        self.agile = levels.map(|levels| Agile::new(levels, accesses));
+        self
     }
 
     /// Runs so many accesses, or all that there are; the last block is run whole.
@@ -144,89 +212,163 @@ impl Engine {
             block.clear();
             let event = accesses.fill(&mut block)?;
             block.truncate((end - self.accesses).try_into().unwrap_or(usize::MAX));
-            self.block = block;
-            if self.block.is_empty() && event.is_none() {
+            if block.is_empty() && event.is_none() {
+                self.block = block;
                 break;
             }
-            self.run_block()?;
+            let cpu = accesses.vcpu() % self.cpus.len();
+            self.run_block(cpu, &block)?;
+            self.block = block;
             if let Some(event) = event {
-                self.happens(event)?;
+                self.happens(cpu, event)?;
             }
         }
         Ok(())
     }
 
-    /// What was counted since the last call of [`Self::reset_counts`].
+    /// What was counted since the last call of [`Self::reset_counts`], of all virtual CPUs together.
     pub fn counts(&self) -> Counts {
-        Counts {
+        let mut counts = Counts {
             accesses: self.accesses,
-            levels: self.front.counts().to_vec(),
-            walkers: self.walkers.iter().map(|walker| walker.counts).collect(),
+            levels: self.cpus[0].front.counts().to_vec(),
+            walkers: self.cpus[0].walkers.iter().map(|walker| walker.counts).collect(),
             exits: self.exits,
+            shootdowns: self.shootdowns,
+        };
+        for cpu in &self.cpus[1..] {
+            counts.add_cpu(cpu.front.counts(), cpu.walkers.iter().map(|walker| walker.counts));
         }
+        counts
     }
 
     /// Begins to count anew; everything stays as warm as it is.
     pub fn reset_counts(&mut self) {
         self.accesses = 0;
-        self.front.reset_counts();
         self.exits = Exits::default();
-        self.walkers
-            .iter_mut()
-            .for_each(|walker| walker.counts = WalkCounts::default());
+        self.shootdowns = 0;
+        for cpu in &mut self.cpus {
+            cpu.front.reset_counts();
+            cpu.walkers
+                .iter_mut()
+                .for_each(|walker| walker.counts = WalkCounts::default());
+        }
     }
 
     /// Empties the TLBs and what walkers know of the guest's upper levels.
     pub fn flush(&mut self) {
-        self.front.flush();
-        self.walkers.iter_mut().for_each(Walker::flush);
+        self.cpus.iter_mut().for_each(Cpu::flush);
     }
 
-    fn run_block(&mut self) -> Result<(), TooSpread> {
-        self.accesses += self.block.len() as u64;
-        self.front.block(&self.block)?;
+    /// Runs a block; an interval of agile paging ends within it where it does.
+    fn run_block(&mut self, cpu: usize, mut block: &[Access]) -> Result<(), TooSpread> {
+        while !block.is_empty() {
+            let left = self.agile.as_ref().map_or(u64::MAX, Agile::left);
+            let (part, behind) = block.split_at(block.len().min(left.try_into().unwrap_or(usize::MAX)));
+            self.run_part(cpu, part)?;
+            if self.agile.as_mut().is_some_and(|agile| agile.pass(part.len() as u64)) {
+                self.flush();
+            }
+            block = behind;
+        }
+        Ok(())
+    }
+
+    fn run_part(&mut self, cpu: usize, part: &[Access]) -> Result<(), TooSpread> {
+        self.accesses += part.len() as u64;
+        self.cpus[cpu].front.block(part)?;
         if self.setup.mode == Mode::Shadow {
-            let shadowed = &mut self.shadowed;
-            self.exits.hidden_faults += self.front.walks().filter(|&(_, _, name)| shadowed.is_new(name)).count() as u64;
+            self.find_hidden_faults(cpu, part)?;
         }
-        if self.walkers.is_empty() {
-            return Ok(());
-        }
+        let nested_from = if self.setup.mode == Mode::Nested { ALL_LEVELS } else { 0 };
         let miss = |(place, class, _): (usize, u8, u32)| Miss {
             place: place as u32,
             class,
+            nested_from,
         };
+        let Cpu { front, walkers } = &mut self.cpus[cpu];
+        if walkers.is_empty() && self.agile.is_none() {
+            return Ok(());
+        }
         self.misses.clear();
-        self.misses.extend(self.front.walks().map(miss));
+        self.misses.extend(front.walks().map(miss));
+        let backings = self.setup.layout.backings();
+        if let Some(agile) = &mut self.agile {
+            for miss in &mut self.misses {
+                let (address, page) = (
+                    part[miss.place as usize].address(),
+                    backings[usize::from(miss.class)].entry(),
+                );
+                miss.nested_from = agile.nested_from(address);
+                let is_new = miss.nested_from == 0 && agile.is_new(address & !(page.0 - 1));
+                self.exits.hidden_faults += u64::from(is_new);
+            }
+        }
         let block = Block {
-            accesses: &self.block,
+            accesses: part,
             misses: &self.misses,
-            backings: self.setup.layout.backings(),
-            nested: self.setup.mode == Mode::Nested,
+            backings,
+            nested: matches!(self.setup.mode, Mode::Nested | Mode::Agile),
         };
-        self.walkers.iter_mut().try_for_each(|walker| walker.block(block))
+        walkers.iter_mut().try_for_each(|walker| walker.block(block))
     }
 
-    fn happens(&mut self, event: Event) -> Result<(), TooSpread> {
-        let shadow = self.setup.mode == Mode::Shadow;
+    /// Pages that are walked and that the shadow table does not have; they have their names by the first virtual CPU.
+    fn find_hidden_faults(&mut self, cpu: usize, part: &[Access]) -> Result<(), TooSpread> {
+        let (shadowed, faults) = (&mut self.shadowed, &mut self.exits.hidden_faults);
+        let (first, others) = self.cpus.split_at_mut(1);
+        let Some(other) = cpu.checked_sub(1) else {
+            let walks = first[0].front.walks();
+            *faults += walks.filter(|&(_, _, name)| shadowed.is_new(name)).count() as u64;
+            return Ok(());
+        };
+        for (place, ..) in others[other].front.walks() {
+            let name = first[0].front.name_at(part[place].address())?;
+            *faults += u64::from(shadowed.is_new(name));
+        }
+        Ok(())
+    }
+
+    fn happens(&mut self, cpu: usize, event: Event) -> Result<(), TooSpread> {
         match event {
-            Event::TableWrite(address) => {
-                if shadow {
-                    self.exits.table_writes += 1;
-                    let name = self.front.name_at(address)?;
-                    self.shadowed.zap(name);
-                }
-            }
+            Event::TableWrite { address, level } => self.write_table(address, level)?,
             Event::Invalidate(address) => {
-                self.exits.invalidations += u64::from(shadow);
-                self.front.invalidate(address)?;
+                let leaves = match &self.agile {
+                    Some(agile) => agile.nested_from(address) == 0,
+                    None => self.setup.mode == Mode::Shadow,
+                };
+                let others = self.cpus.len() as u64 - 1;
+                self.exits.invalidations += u64::from(leaves) * (1 + others);
+                self.shootdowns += others;
+                let mut fronts = self.cpus.iter_mut().map(|cpu| &mut cpu.front);
+                fronts.try_for_each(|front| front.invalidate(address))?;
             }
             Event::Gap => {}
             Event::Switch => {
-                self.exits.switches += u64::from(shadow);
+                self.exits.switches += u64::from(matches!(self.setup.mode, Mode::Shadow | Mode::Agile));
                 if !self.setup.tagged {
-                    self.flush();
+                    self.cpus[cpu].flush();
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_table(&mut self, address: u64, level: u8) -> Result<(), TooSpread> {
+        let layout = &self.setup.layout;
+        let backing = layout.backings()[usize::from(layout.class(address))];
+        let leaf = Walk::new(address, shift(backing.guest)).leaf;
+        let level = level.max(leaf);
+        if let Some(agile) = &mut self.agile {
+            let written = agile.write(address, level, leaf);
+            self.exits.table_writes += u64::from(written != Written::Freely);
+            if written == Written::Switched {
+                self.flush();
+            }
+        } else if self.setup.mode == Mode::Shadow {
+            self.exits.table_writes += 1;
+            if level == leaf {
+                let name = self.cpus[0].front.name_at(address)?;
+                self.shadowed.zap(name);
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
 
 mod arrays;
+mod surroundings;
 
 use model::Bytes;
 use model::tlb::Ways;
@@ -14,6 +15,7 @@ use super::measured::Value;
 use super::radix::WalkCaches;
 use crate::cpus::{self, Cpu, Latencies, PageSize, TlbRow};
 use arrays::arrays;
+pub use surroundings::{MOST_VCPUS, Surroundings};
 
 /// A machine as far as translation needs it. What is `None` has no public source, and is swept.
 #[derive(Clone, Debug)]
@@ -48,6 +50,8 @@ pub struct Machine {
     pub walk_reads: Option<f64>,
     /// Cycles of an exit with its handler under shadow paging.
     pub exit: Option<f64>,
+    /// Other CPUs and nodes.
+    pub surroundings: Surroundings,
     /// Where the numbers are published.
     pub source: Vec<String>,
     /// How rows of the table were read where they leave a choice.
@@ -105,6 +109,9 @@ pub enum MachineError {
     /// Page-table levels that no CPU has.
     #[error("{0}: page_levels is {1}, expected 4 or 5")]
     Levels(String, u8),
+    /// Other CPUs or nodes that cannot be.
+    #[error("{0}: {1}")]
+    Surroundings(String, &'static str),
 }
 
 /// A machine file: each field that is missing is that of `like`, or not known.
@@ -125,6 +132,12 @@ struct Typed {
     walk_caches: Option<WalkCaches>,
     nested_tlb: Option<u32>,
     nested_paging: Option<bool>,
+    vcpus: Option<u16>,
+    ipi_cycles: Option<f64>,
+    ipi_exits: Option<f64>,
+    remote_tables: Option<f64>,
+    remote_cost: Option<f64>,
+    agile_interval: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -230,6 +243,7 @@ impl Machine {
             walk: given.walk.or(self.walk),
             walk_reads: given.walk_reads.or(self.walk_reads),
             exit: given.exit.or(self.exit),
+            surroundings: given.surroundings.or(self.surroundings),
             values: self.values,
             source: self.source.into_iter().chain(given.source).collect(),
         }
@@ -268,11 +282,26 @@ impl FileLatencies {
 }
 
 impl Typed {
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            vcpus: self.vcpus,
+            ipi: self.ipi_cycles,
+            ipi_exits: self.ipi_exits,
+            remote_tables: self.remote_tables,
+            remote_cost: self.remote_cost,
+            agile_interval: self.agile_interval,
+        }
+    }
+
     fn machine(self, id: &str, source: Vec<String>) -> Result<Machine, MachineError> {
         let mut readings = Vec::new();
         let levels = self.page_levels.unwrap_or(if self.like.is_some() { 0 } else { 4 });
         if !matches!(levels, 0 | 4 | 5) {
             return Err(MachineError::Levels(id.to_owned(), levels));
+        }
+        let surroundings = self.surroundings();
+        if let Some(why) = surroundings.wrong() {
+            return Err(MachineError::Surroundings(id.to_owned(), why));
         }
         let arrays = arrays(id, &self.tlb.unwrap_or_default(), &mut readings)?;
         let mut pages: Vec<Bytes> = self
@@ -304,6 +333,7 @@ impl Typed {
             walk: self.walk_cycles,
             walk_reads: self.walk_reads,
             exit: self.exit_cycles,
+            surroundings,
             source,
             readings,
             values: Vec::new(),

@@ -96,3 +96,29 @@ fn what_is_wrong_is_named_with_its_line() {
     }
     assert!(matches!(Machine::by_id("neoverse-v1"), Err(MachineError::NoTlb(_))));
 }
+
+#[test]
+fn other_cpus_and_nodes_are_within_bounds() {
+    let parse = |line: &str| Machine::parse("a.toml", &format!("like = \"skylake-sp\"\n{line}"));
+    for (line, why) in [
+        ("vcpus = 0", "vcpus: expected 1 to 1024"),
+        ("vcpus = 1025", "vcpus: expected 1 to 1024"),
+        ("ipi_exits = 3", "ipi_exits: expected 0 to 2"),
+        ("ipi_cycles = -1", "ipi_cycles: expected a number from 0 on"),
+        (
+            "remote_tables = 1.5\nremote_cost = 2",
+            "remote_tables: expected a share, 0 to 1",
+        ),
+        ("remote_tables = 0.5", "remote_tables needs remote_cost"),
+        ("remote_cost = 0.5", "remote_cost: expected a factor from 1 on"),
+        ("agile_interval = 0", "agile_interval: expected at least one access"),
+    ] {
+        let error = parse(line).expect_err(line).to_string();
+        assert!(error.starts_with("a.toml: ") && error.contains(why), "{error}");
+    }
+    let machine = parse("vcpus = 4\nremote_tables = 0.25\nremote_cost = 2").expect("a machine");
+    assert_eq!(
+        (machine.surroundings.vcpus(), machine.surroundings.table_memory()),
+        (4, 1.25)
+    );
+}

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::access::Side;
 use super::caches::{Cache, PLACES};
 use super::level::{Array, Held};
-use super::machine::{Machine, MachineError};
+use super::machine::{Machine, MachineError, Surroundings};
 use super::study::{Range, Unknown, unknown};
 use crate::ways::Replacement;
 use curve::plateau;
@@ -146,6 +146,7 @@ impl Machine {
             walk: None,
             walk_reads: None,
             exit: None,
+            surroundings: Surroundings::default(),
             source: Vec::new(),
             readings: Vec::new(),
             values: Vec::new(),

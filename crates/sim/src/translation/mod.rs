@@ -4,6 +4,9 @@
 //! of it is exact for the geometry that it is given; nothing here reads a file or a clock.
 
 mod access;
+mod agile;
+#[cfg(test)]
+mod agile_tests;
 mod caches;
 mod engine;
 mod fit;
@@ -31,6 +34,8 @@ pub mod study;
 pub mod surface;
 pub mod sweep;
 pub mod trace;
+#[cfg(test)]
+mod vcpus_tests;
 #[cfg(test)]
 mod walk_tests;
 mod walker;

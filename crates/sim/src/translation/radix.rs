@@ -72,6 +72,16 @@ impl Radix {
         }
     }
 
+    /// Its levels.
+    pub(super) fn levels(&self) -> u8 {
+        self.levels
+    }
+
+    /// Does any cache keep upper levels?
+    pub(super) fn has_caches(&self) -> bool {
+        self.caches.iter().any(Option::is_some)
+    }
+
     /// Finds for each walk the level that it begins with: the top, or the lowest one whose table the caches know. Walks are made in
     /// their order, and all that they read is then known; caches do not influence each other, and are asked one after the other.
     pub(super) fn first_levels(&mut self, walks: &[Walk], first: &mut Vec<u8>) {

@@ -165,10 +165,18 @@ pub struct Range {
 }
 
 impl Range {
+    fn is_zero(&self) -> bool {
+        (self.low, self.high) == (0.0, 0.0)
+    }
+
     /// Is it one value?
     pub fn is_exact(self) -> bool {
         self.high - self.low <= 1e-9 * self.high.abs()
     }
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One case.
@@ -192,6 +200,9 @@ pub struct Case {
     pub references: Range,
     /// Exits of shadow paging.
     pub exits: Exits,
+    /// Interrupts of other virtual CPUs, for invalidations.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub shootdowns: u64,
     /// Cycles per access by cause.
     pub cycles: Cycles,
     /// Time relative to the baseline with the same working set.
@@ -211,6 +222,9 @@ pub struct Cycles {
     pub walks: Range,
     /// Exits of shadow paging.
     pub exits: Range,
+    /// Interrupts of other virtual CPUs, for invalidations.
+    #[serde(default, skip_serializing_if = "Range::is_zero")]
+    pub shootdowns: Range,
 }
 
 /// What one unknown alone does.

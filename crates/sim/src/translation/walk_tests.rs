@@ -33,6 +33,10 @@ impl Accesses for Given<'_> {
     }
 }
 
+fn write(address: u64) -> Event {
+    Event::TableWrite { address, level: 1 }
+}
+
 fn spec() -> WalkerSpec {
     WalkerSpec {
         levels: 4,
@@ -130,7 +134,7 @@ fn what_leaves_a_guest_under_shadow_paging_is_counted() {
         Ok(page(1)),
         Err(Event::Switch),
         Ok(page(1)),
-        Err(Event::TableWrite(page(1))),
+        Err(write(page(1))),
         Err(Event::Invalidate(page(1))),
         Ok(page(1)),
         Ok(page(2)),
@@ -169,10 +173,7 @@ fn small_blocks_and_large_ones_count_alike() {
     let steps: Vec<_> = (0..9000_u64)
         .map(|number| Ok(number.wrapping_mul(0x2545_f491_4f6c_dd1d) & 0x7f_f000))
         .collect();
-    let apart: Vec<_> = steps
-        .iter()
-        .flat_map(|step| [*step, Err(Event::TableWrite(0))])
-        .collect();
+    let apart: Vec<_> = steps.iter().flat_map(|step| [*step, Err(write(0))]).collect();
     let walker = WalkerSpec {
         caches: WalkCaches([4, 2, 2, 0]),
         data_caches: vec![Cache { sets: 8, ways: 4 }],

@@ -1,6 +1,7 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
 use super::access::Access;
+use super::agile::Level;
 use super::caches::{Cache, Caches, PLACES, Read, Shared};
 use super::layout::{Backing, shift};
 use super::names::{Names, TooSpread};
@@ -70,6 +71,12 @@ pub(super) const NEXT: u64 = (1 << 45) + 64 * 1021;
 /// Host page tables lie beyond the guest's memory.
 pub(super) const HOST: u64 = 1 << 56;
 
+/// The shadow table of agile paging lies beyond those.
+const SHADOW: u64 = 1 << 57;
+
+/// Of a walk in two dimensions: every level is nested, the root's table included.
+pub(super) const ALL_LEVELS: u8 = u8::MAX;
+
 /// Walks that are staged together: what they read stays in the caches of the machine that simulates.
 const PART: usize = 512;
 
@@ -102,6 +109,8 @@ struct Stage {
 pub(super) struct Miss {
     pub(super) place: u32,
     pub(super) class: u8,
+    /// From which level on it is walked in two dimensions: 0 not at all, [`ALL_LEVELS`] all the way.
+    pub(super) nested_from: u8,
 }
 
 /// A block of accesses, those of them that are walked, and what backs them.
@@ -110,6 +119,7 @@ pub(super) struct Block<'a> {
     pub(super) accesses: &'a [Access],
     pub(super) misses: &'a [Miss],
     pub(super) backings: &'a [Backing],
+    /// Is any of them walked in two dimensions?
     pub(super) nested: bool,
 }
 
@@ -120,7 +130,7 @@ enum Step {
     Data(u64),
     /// Reads an entry of a guest's table that the host translates by pages of so many bits.
     Entry(u64, Option<u32>),
-    /// The same, but the nested TLB knows where that table is.
+    /// The same, but the nested TLB or an entry of the shadow table knows where that table is.
     Known(u64),
     /// Translates the address itself.
     Page(u64, u32),
@@ -145,6 +155,10 @@ impl Walker {
     /// # Errors
     /// If more guest memory is touched than can be named.
     pub(super) fn block(&mut self, block: Block) -> Result<(), TooSpread> {
+        if self.caches.is_none() && !block.nested && !self.guest.has_caches() {
+            self.count_whole_walks(block);
+            return Ok(());
+        }
         let accesses = block.accesses;
         let mut rest = Rest { accesses, from: 0 };
         for misses in block.misses.chunks(PART) {
@@ -166,11 +180,24 @@ impl Walker {
         Ok(())
     }
 
+    /// Walks that read every level, whose lines go through no cache.
+    fn count_whole_walks(&mut self, block: Block) {
+        let levels = |backing: &Backing| {
+            let walk = Walk::new(0, shift(backing.entry()));
+            walk.levels(self.guest.levels()).len() as u64
+        };
+        let levels: Vec<u64> = block.backings.iter().map(levels).collect();
+        let read = block.misses.iter().map(|miss| levels[usize::from(miss.class)]);
+        self.counts.guest_references += read.sum::<u64>();
+        self.counts.walks += block.misses.len() as u64;
+    }
+
     /// Finds where the walks begin, in the guest's table or in the only one.
     fn begin(&mut self, part: Block) {
         let walk = |miss: &Miss| {
             let backing = part.backings[usize::from(miss.class)];
-            let page = if part.nested { backing.guest } else { backing.entry() };
+            let is_nested = miss.nested_from > 0;
+            let page = if is_nested { backing.guest } else { backing.entry() };
             Walk::new(part.accesses[miss.place as usize].address(), shift(page))
         };
         self.stage.walks.clear();
@@ -208,7 +235,15 @@ impl Walker {
                 steps.extend(rest.until(miss.place as usize).map(Step::Data));
             }
             let host = part.backings[usize::from(miss.class)].host.map(shift);
-            steps.extend(entries(TABLES, *walk, first).map(|entry| Step::Entry(entry, host)));
+            if miss.nested_from == ALL_LEVELS {
+                steps.extend(entries(TABLES, *walk, first).map(|entry| Step::Entry(entry, host)));
+            } else {
+                steps.extend(
+                    walk.levels(first)
+                        .map(|level| step(*walk, level, miss.nested_from, host)),
+                );
+            }
+            let host = host.filter(|_| miss.nested_from > 0);
             steps.extend(host.map(|host| Step::Page(walk.address, host)));
         }
     }
@@ -305,6 +340,16 @@ impl<'a> Rest<'a> {
         let accesses = &self.accesses[self.from..place];
         self.from = place;
         accesses.iter().map(|access| access.address())
+    }
+}
+
+/// How a walk of agile paging reads one level.
+fn step(walk: Walk, level: u8, nested_from: u8, host: Option<u32>) -> Step {
+    let offset = NEXT * u64::from(level) + walk.offset(level);
+    match Level::of(level, nested_from) {
+        Level::Shadow => Step::Entry(SHADOW + offset, None),
+        Level::Switch => Step::Known(TABLES + offset),
+        Level::Nested => Step::Entry(TABLES + offset, host),
     }
 }
 

@@ -76,7 +76,7 @@ pub struct Translation {
     ///
     /// Prints each published value beside the simulated one, and whether that was fitted or predicted. Machine, pattern, memory and pages
     /// are those of the publication.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "measured", "pattern", "working_sets", "mode", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["machine", "measured", "pattern", "working_sets", "mode", "vcpus", "pages", "guest_pages", "host_pages", "baseline", "warm_up", "trace"])]
     pub preset: Option<Preset>,
     /// Access memory so: random, chase, zipf, stream, stride, btree, gc, heap or churn
     ///
@@ -101,9 +101,16 @@ pub struct Translation {
     /// Access this much memory
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..", default_value = "64M,1G,16G")]
     pub working_sets: Vec<Bytes>,
-    /// Translate so: native, nested (EPT, NPT) or shadow [default: native, and nested or else shadow]
+    /// Translate so: native, nested (EPT, NPT), shadow or agile [default: native, and nested or else shadow]
+    ///
+    /// agile is agile paging (ISCA 2016), which no CPU has: shadow paging, but nested below page tables that are written often.
     #[arg(long, value_delimiter = ',', value_name = "MODE,..")]
     pub mode: Vec<Mode>,
+    /// Run this many threads of one process, each on a virtual CPU with TLBs of its own [default: 1]
+    ///
+    /// They share the page tables. An invalidation interrupts all other virtual CPUs (shootdown).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "trace")]
+    pub vcpus: Option<u16>,
     /// Use pages of these sizes, in the host the same as in the guest [default: all that the CPU has of 4K, 2M and 1G]
     #[arg(long, value_delimiter = ',', value_name = "SIZE,..")]
     pub pages: Vec<Bytes>,

@@ -94,7 +94,8 @@ fn with_progress(
     Ok(simulated?)
 }
 
-fn typed_study(typed: &Translation, machine: Machine, seed: u64) -> anyhow::Result<Study> {
+fn typed_study(typed: &Translation, mut machine: Machine, seed: u64) -> anyhow::Result<Study> {
+    machine.surroundings.vcpus = typed.vcpus.or(machine.surroundings.vcpus);
     let (settings, baseline) = settings_and_baseline(typed, &machine)?;
     let accesses = typed.accesses.unwrap_or(ACCESSES);
     Ok(Study {

@@ -5,6 +5,7 @@ mod programs;
 mod simple;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod zipf;
 
 use std::str::FromStr;
@@ -16,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::access::Access;
 use super::engine::{Accesses, Event};
 use super::names::TooSpread;
+
+pub use threads::Threads;
 
 /// A pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

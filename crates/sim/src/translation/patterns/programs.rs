@@ -126,6 +126,11 @@ pub(super) struct Churn {
     chance: Chance,
 }
 
+/// A write to the entry that maps a page.
+fn mapping(address: u64) -> Event {
+    Event::TableWrite { address, level: 1 }
+}
+
 impl Churn {
     pub(super) fn new(size: Bytes, seed: u64) -> Self {
         Self {
@@ -145,7 +150,7 @@ impl Churn {
         match step {
             _ if step < 2 * pages => {
                 if step.is_multiple_of(2) {
-                    return Some(Event::TableWrite(page(step / 2)));
+                    return Some(mapping(page(step / 2)));
                 }
                 let (first, mapped) = (page(step / 2), step / 2 + 1);
                 block.push(Access::new(first, Side::Store));
@@ -158,7 +163,7 @@ impl Churn {
             _ if step < 4 * pages => {
                 let address = page((step - 2 * pages) / 2);
                 Some(if step.is_multiple_of(2) {
-                    Event::TableWrite(address)
+                    mapping(address)
                 } else {
                     Event::Invalidate(address)
                 })

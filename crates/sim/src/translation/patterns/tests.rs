@@ -65,7 +65,7 @@ fn ranks_follow_zipf_s_law() {
 fn processes_write_tables_and_switch() {
     let (accesses, events) = some(Pattern::Churn, Bytes::mib(64), 1, 50_000);
     let count = |wanted: fn(&Event) -> bool| events.iter().filter(|event| wanted(event)).count();
-    let writes = count(|event| matches!(event, Event::TableWrite(_)));
+    let writes = count(|event| matches!(event, Event::TableWrite { .. }));
     let switches = count(|event| *event == Event::Switch);
     assert!(
         (10..16).contains(&switches),

@@ -31,6 +31,10 @@ pub enum Unknown {
     WalkReads,
     /// Cycles of an exit and its handler.
     Exit,
+    /// Cycles of an interrupt of another CPU and its handler, without exits.
+    Ipi,
+    /// Exits for each of them in a guest.
+    IpiExits,
     /// Cycles of an instruction that does not wait for memory (predictions).
     Instruction,
     /// Misses that are waited for at a time (predictions).
@@ -61,22 +65,45 @@ const EXIT: Range = Range {
     high: 16_500.0,
 };
 
+/// What an interrupt of another CPU may cost, on both sides: published round trips on current Xeons take 1 to 3 us, and 3 GHz are assumed.
+const IPI: Range = Range {
+    low: 1000.0,
+    middle: 3000.0,
+    high: 9000.0,
+};
+/// Exits for each: none with posted interrupts and virtualized sending, one with either, two without.
+const IPI_EXITS: Range = Range {
+    low: 0.0,
+    middle: 1.0,
+    high: 2.0,
+};
+
 /// All cycles that cases are weighed with: each a range, or one value where it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     places: [Range; PLACES],
     l2_tlb_hit: Range,
     exit: Range,
+    ipi: Range,
+    ipi_exits: Range,
+    /// A page-table read from memory, relative to one from this node's.
+    table_memory: f64,
     /// Cycles of a walk besides its reads.
     pub(super) walk: f64,
     /// A page-table read relative to a load.
     pub(super) walk_reads: f64,
-    /// Unknowns by number: caches in order, memory, TLB hit, exit.
+    /// Unknowns by number: caches in order, memory, TLB hit, exit, interrupt, its exits.
     known: [bool; DIMENSIONS],
 }
 
-/// Numbers that may be unknown: the latencies of all places, a TLB hit, an exit.
-pub(super) const DIMENSIONS: usize = PLACES + 2;
+/// Numbers that may be unknown: the latencies of all places, a TLB hit, an exit, an interrupt and its exits.
+pub(super) const DIMENSIONS: usize = PLACES + 4;
+/// Causes of cycles: data, TLB, walks, exits, shootdowns.
+pub(super) type Causes = [f64; 5];
+
+/// The places of exit and interrupt among them.
+const EXIT_PLACE: usize = PLACES + 1;
+const IPI_PLACE: usize = PLACES + 2;
 
 /// Where each dimension stands: 0 low, 1 middle, 2 high.
 pub(super) type Point = [u8; DIMENSIONS];
@@ -130,7 +157,7 @@ fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {
 
 impl Weights {
     pub(super) fn of(machine: &Machine) -> Self {
-        let known = machine.latencies;
+        let (known, around) = (machine.latencies, machine.surroundings);
         let table = [
             of_table(|latencies| latencies.l1),
             of_table(|latencies| latencies.l2),
@@ -149,6 +176,9 @@ impl Weights {
             places,
             l2_tlb_hit: machine.l2_tlb_hit.map_or(L2_TLB_HIT, Range::exactly),
             exit: machine.exit.map_or(EXIT, Range::exactly),
+            ipi: around.ipi.map_or(IPI, Range::exactly),
+            ipi_exits: around.ipi_exits.map_or(IPI_EXITS, Range::exactly),
+            table_memory: around.table_memory(),
             walk: machine.walk.unwrap_or(0.0),
             walk_reads: machine.walk_reads.unwrap_or(1.0),
             known: [
@@ -158,6 +188,8 @@ impl Weights {
                 is_known[3],
                 machine.l2_tlb_hit.is_some(),
                 machine.exit.is_some(),
+                around.ipi.is_some() || around.vcpus() == 1,
+                around.ipi_exits.is_some() || around.vcpus() == 1,
             ],
         }
     }
@@ -171,6 +203,8 @@ impl Weights {
             Unknown::MemoryLatency,
             Unknown::L2TlbHit,
             Unknown::Exit,
+            Unknown::Ipi,
+            Unknown::IpiExits,
         ];
         (!self.known[dimension]).then_some(NAMES[dimension])
     }
@@ -190,25 +224,35 @@ impl Weights {
         match dimension {
             place if place < PLACES => self.places[place],
             PLACES => self.l2_tlb_hit,
-            _ => self.exit,
+            EXIT_PLACE => self.exit,
+            IPI_PLACE => self.ipi,
+            _ => self.ipi_exits,
         }
     }
 
-    /// Cycles by cause at one point, for one walker: data, TLB, walks, exits.
-    pub(super) fn causes(&self, counts: &Counts, walker: usize, point: &Point) -> [f64; 4] {
+    /// Cycles by cause at one point, for one walker: data, TLB, walks, exits, shootdowns. A guest's interrupts cost exits as well.
+    pub(super) fn causes(&self, counts: &Counts, is_guest: bool, walker: usize, point: &Point) -> Causes {
         let accesses = counts.accesses.max(1) as f64;
         let latency = |place: usize| self.places[place].at(point[place]);
-        let lines = |lines: &[u64; PLACES]| {
+        let lines = |lines: &[u64; PLACES], memory: f64| {
+            let far = |place: usize| if place == PLACES - 1 { memory } else { 1.0 };
             (0..PLACES)
-                .map(|place| lines[place] as f64 * latency(place))
+                .map(|place| lines[place] as f64 * latency(place) * far(place))
                 .sum::<f64>()
         };
         let walks = counts.walkers.get(walker).copied().unwrap_or_default();
+        let exit = self.exit.at(point[EXIT_PLACE]);
+        let exits = if is_guest {
+            self.ipi_exits.at(point[IPI_PLACE + 1])
+        } else {
+            0.0
+        };
         let cycles = [
-            lines(&walks.data_lines),
+            lines(&walks.data_lines, 1.0),
             counts.second_level_hits() as f64 * self.l2_tlb_hit.at(point[PLACES]),
-            self.walk * walks.walks as f64 + self.walk_reads * lines(&walks.table_lines),
-            counts.exits.total() as f64 * self.exit.at(point[PLACES + 1]),
+            self.walk * walks.walks as f64 + self.walk_reads * lines(&walks.table_lines, self.table_memory),
+            counts.exits.total() as f64 * exit,
+            counts.shootdowns as f64 * (self.ipi.at(point[IPI_PLACE]) + exits * exit),
         ];
         cycles.map(|cycles| cycles / accesses)
     }
@@ -229,18 +273,19 @@ impl Weights {
 
 impl Cycles {
     /// From the causes at the middle and at all other points.
-    pub(super) fn of(middle: [f64; 4], all: &[[f64; 4]]) -> Self {
+    pub(super) fn of(middle: Causes, all: &[Causes]) -> Self {
         let range = |cause: usize| Range::of(middle[cause], all.iter().map(|causes| causes[cause]));
         Self {
             data: range(0),
             tlb: range(1),
             walks: range(2),
             exits: range(3),
+            shootdowns: range(4),
         }
     }
 
     /// All of them, in the middle of the sweep.
     pub fn middle(&self) -> f64 {
-        self.data.middle + self.tlb.middle + self.walks.middle + self.exits.middle
+        self.data.middle + self.tlb.middle + self.walks.middle + self.exits.middle + self.shootdowns.middle
     }
 }

@@ -135,6 +135,8 @@ struct Experiment {
     pattern: Pattern,
     working_sets: Vec<Bytes>,
     settings: Vec<Setting>,
+    /// Virtual CPUs, each with a thread of its own.
+    vcpus: u16,
     /// Was it measured long after all memory was touched first? Then exits for that are left out.
     is_steady: bool,
     compare: fn(Times<'_>) -> Vec<Compared>,
@@ -204,6 +206,23 @@ fn ept_loads(time: Times<'_>) -> Vec<Compared> {
     ]
 }
 
+/// Threads of one process that map, use and unmap memory on all virtual CPUs.
+fn ept_threads(vcpus: u16, compare: fn(Times<'_>) -> Vec<Compared>) -> Experiment {
+    Experiment {
+        pattern: Pattern::Churn,
+        working_sets: vec![Bytes::mib(256)],
+        settings: vec![guest(Mode::Shadow, BASE, BASE), guest(Mode::Nested, BASE, BASE)],
+        vcpus,
+        is_steady: false,
+        compare,
+    }
+}
+
+/// The publication has figures of one and more virtual CPUs, but of other programs.
+fn threads_gain(what: &'static str, time: Times<'_>) -> Vec<Compared> {
+    vec![predicted(what, "% more", &[], gain(time(0, 0), time(0, 1)))]
+}
+
 fn vcf_latency(time: Times<'_>) -> [Compared; 2] {
     [
         predicted(
@@ -248,6 +267,7 @@ impl Preset {
                 native(HUGE),
                 nested(HUGE),
             ],
+            vcpus: 1,
             is_steady: true,
             compare,
         };
@@ -256,6 +276,7 @@ impl Preset {
                 pattern: Pattern::Heap,
                 working_sets: [1, 2, 4, 8].map(Bytes::gib).to_vec(),
                 settings: vec![shadow(BASE), shadow(LARGE)],
+                vcpus: 1,
                 is_steady: true,
                 compare: esx35,
             }],
@@ -264,6 +285,7 @@ impl Preset {
                     pattern: Pattern::Churn,
                     working_sets: vec![Bytes::mib(256)],
                     settings: vec![shadow(BASE), nested(BASE)],
+                    vcpus: 1,
                     is_steady: false,
                     compare: ept_churn,
                 },
@@ -271,9 +293,15 @@ impl Preset {
                     pattern: Pattern::Chase,
                     working_sets: vec![Bytes::gib(1)],
                     settings: vec![shadow(BASE), nested(BASE), shadow(LARGE), nested(LARGE)],
+                    vcpus: 1,
                     is_steady: true,
                     compare: ept_loads,
                 },
+                ept_threads(2, |time| {
+                    threads_gain("threads that map and unmap, 2 vCPUs, nested over shadow", time)
+                }),
+                ept_threads(4, |time| threads_gain("the same, 4 vCPUs", time)),
+                ept_threads(8, |time| threads_gain("the same, 8 vCPUs", time)),
             ],
             Self::VcfSpr => vec![vcf(vcf_spr)],
             Self::VcfIcelake => vec![vcf(vcf_icelake)],
@@ -310,8 +338,12 @@ pub fn preset(
             .extend([BASE, LARGE, HUGE].map(|page| true_reach(&machine, page)));
     }
     for experiment in preset.experiments() {
+        let mut machine = machine.clone();
+        machine.surroundings.vcpus = Some(experiment.vcpus);
+        // No CPU of these publications takes or sends interrupts in a guest without an exit.
+        machine.surroundings.ipi_exits = Some(2.0);
         let study = Study {
-            machine: machine.clone(),
+            machine,
             pattern: experiment.pattern,
             working_sets: experiment.working_sets,
             baseline: experiment.settings[0],
@@ -349,7 +381,8 @@ fn published(
     let at = |walker: usize, point: &Point| {
         let time = |size: usize, setting: usize| {
             let counts = &counted[size * each + setting];
-            weights.causes(counts, walker, point).iter().sum::<f64>()
+            let is_guest = study.settings[setting].mode != Mode::Native;
+            weights.causes(counts, is_guest, walker, point).iter().sum::<f64>()
         };
         compare(&time)
     };

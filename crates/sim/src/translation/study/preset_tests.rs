@@ -39,6 +39,12 @@ fn signs_are_those_that_are_published() {
     };
     assert!(value("process churn alone").low > 48.0, "{rows:?}");
     assert!(value("TLB-bound loads on base pages").high < 0.0, "{rows:?}");
+    // Interrupts of other virtual CPUs cost the same under both.
+    let [two, eight] = ["2 vCPUs", "8 vCPUs"].map(|vcpus| value(vcpus).middle);
+    assert!(
+        eight > 0.0 && eight < two && two < value("process churn alone").middle,
+        "{rows:?}"
+    );
     let rows = preset(Preset::VcfSpr, 100_000, 1, &|_, _| {})
         .expect("possible")
         .published;

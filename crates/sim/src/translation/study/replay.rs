@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use std::thread;
 
 use super::cost::Sweep;
-use super::run::{StudyError, possible, unknown, walkers, weighed};
+use super::run::{StudyError, possible, unknown, weighed};
 use super::{MachineFacts, Setting, Simulation};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Counts, Engine, Event, Setup};
@@ -82,6 +82,7 @@ impl AddAssign<&Self> for Counts {
             walker.add(more);
         }
         self.exits.add(more.exits);
+        self.shootdowns += more.shootdowns;
     }
 }
 
@@ -97,84 +98,121 @@ impl Accesses for Stored<'_> {
     }
 }
 
-/// The next accesses, up to a gap: are there any behind them, and is there a gap before?
-fn next_chunk<R: Read>(trace: &mut Trace<R>, chunk: &mut Vec<Access>) -> Result<bool, TraceError> {
-    chunk.clear();
-    let has_windows = trace.head().is_some();
-    loop {
-        let before = chunk.len();
-        match trace.fill(chunk)? {
-            Some(_) if chunk.is_empty() => {}
-            Some(_) => return Ok(true),
-            None if chunk.len() == before => return Ok(!chunk.is_empty()),
-            None if chunk.len() >= CHUNK && !has_windows => return Ok(true),
-            None => {}
+/// Accesses up to a gap or a number of them, and what the trace said of them.
+#[derive(Default)]
+struct Stretch {
+    accesses: Vec<Access>,
+    /// Bytes of the trace up to its end.
+    offset: u64,
+    instructions: u64,
+    /// Processor time since the window before.
+    time: f64,
+}
+
+impl Stretch {
+    /// Takes the next accesses in place of its own; are there any?
+    fn read<R: Read>(&mut self, trace: &mut Trace<R>) -> Result<bool, TraceError> {
+        let before = trace.told().instructions;
+        let is_any = self.fill(trace)?;
+        let window = trace.finished_window();
+        self.offset = trace.offset();
+        self.instructions = if trace.head().is_some() {
+            window.instructions
+        } else {
+            trace.told().instructions - before
+        };
+        self.time = (window.at_us.saturating_sub(window.before_us) as f64).max(1.0);
+        Ok(is_any)
+    }
+
+    fn fill<R: Read>(&mut self, trace: &mut Trace<R>) -> Result<bool, TraceError> {
+        let all = &mut self.accesses;
+        all.clear();
+        let has_windows = trace.head().is_some();
+        loop {
+            let before = all.len();
+            match trace.fill(all)? {
+                Some(_) if all.is_empty() => {}
+                Some(_) => return Ok(true),
+                None if all.len() == before => return Ok(!all.is_empty()),
+                None if all.len() >= CHUNK && !has_windows => return Ok(true),
+                None => {}
+            }
+        }
+    }
+
+    /// Those that warm up, and those that count: at most so many of each, but half of a window always warms up.
+    fn split(&self, warm_up: u64, most: u64, has_windows: bool) -> (&[Access], &[Access]) {
+        let all = self.accesses.len() as u64;
+        let half = if has_windows { all / 2 } else { 0 };
+        let (before, counted) = self.accesses.split_at(half.max(warm_up).min(all) as usize);
+        (
+            before,
+            &counted[..counted.len().min(most.try_into().unwrap_or(usize::MAX))],
+        )
+    }
+
+    /// As a part of the run, of which so many accesses count.
+    fn part(&self, counted: usize, has_windows: bool, counts: Vec<Counts>, forgot: Vec<Counts>) -> Part {
+        Part {
+            // A window stands for the time since the one before; a trace whose windows have no times has them all alike.
+            weight: if has_windows { self.time } else { counted as f64 },
+            instructions: self.instructions as f64 * counted as f64 / self.accesses.len() as f64,
+            counts,
+            forgot,
         }
     }
 }
 
-/// Runs a trace; `progress` hears of the bytes that were read.
+/// Runs a trace; `progress` hears of the bytes that were read. What follows is decoded while a stretch is simulated.
 ///
 /// # Errors
 /// What is wrong with the trace, or that the machine cannot do what is asked.
 pub fn replay<R: Read>(replay: &Replay, trace: &mut Trace<R>, progress: &dyn Fn(u64)) -> Result<Replayed, StudyError> {
     let check = |&setting: &Setting| possible(&replay.machine, setting);
     replay.settings.iter().try_for_each(check)?;
+    if replay.machine.surroundings.vcpus() > 1 {
+        return Err(StudyError::VcpusOfTrace);
+    }
     let engines = || replay.settings.iter().map(|setting| engine(replay, *setting));
     let mut keeping: Vec<Engine> = engines().collect();
     let has_windows = trace.head().is_some();
     let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
-    run_all(&mut keeping, &replay.history, &[])?;
-    run_all(&mut forgetting, &replay.history, &[])?;
-    let (mut parts, mut chunk) = (Vec::<Part>::new(), Vec::with_capacity(CHUNK + BLOCK));
-    let (mut warm_up, mut left, mut told) = (replay.warm_up, replay.accesses, trace.told());
-    while left > 0 && next_chunk(trace, &mut chunk)? {
-        progress(trace.offset());
-        let instructions = if has_windows {
-            trace.finished_window().instructions
-        } else {
-            trace.told().instructions - told.instructions
-        };
-        told = trace.told();
-        let warming = (if has_windows { chunk.len() as u64 / 2 } else { 0 })
-            .max(warm_up)
-            .min(chunk.len() as u64);
-        warm_up = warm_up.saturating_sub(chunk.len() as u64);
-        let (before, counted) = chunk.split_at(warming as usize);
-        let counted = &counted[..counted.len().min(left.try_into().unwrap_or(usize::MAX))];
+    for engines in [&mut keeping, &mut forgetting] {
+        run_all(engines, &replay.history, &[], || ())?;
+    }
+    let mut parts = Vec::<Part>::new();
+    let (mut warm_up, mut left) = (replay.warm_up, replay.accesses);
+    let (mut stretch, mut next) = (Stretch::default(), Stretch::default());
+    let mut is_any = left > 0 && stretch.read(trace)?;
+    while is_any {
+        progress(stretch.offset);
+        let (before, counted) = stretch.split(warm_up, left, has_windows);
+        warm_up = warm_up.saturating_sub(stretch.accesses.len() as u64);
         left -= counted.len() as u64;
-        let counts = run_all(&mut keeping, before, counted)?;
+        // A pipe may have no more than what counts.
+        let mut read = Ok(false);
+        let counts = run_all(&mut keeping, before, counted, || {
+            if left > 0 {
+                read = next.read(trace);
+            }
+        })?;
         forgetting.iter_mut().for_each(Engine::flush);
-        let forgot = run_all(&mut forgetting, before, counted)?;
+        let forgot = run_all(&mut forgetting, before, counted, || ())?;
         if !counted.is_empty() {
-            let instructions = instructions as f64 * counted.len() as f64 / chunk.len() as f64;
-            let weight = if has_windows {
-                window_weight(trace)
-            } else {
-                counted.len() as f64
-            };
-            parts.push(Part {
-                weight,
-                instructions,
-                counts,
-                forgot,
-            });
+            parts.push(stretch.part(counted.len(), has_windows, counts, forgot));
         }
         if parts.len() > MOST_PARTS && !has_windows {
             parts = joined(&parts);
         }
+        is_any = read?;
+        std::mem::swap(&mut stretch, &mut next);
     }
     let windows = trace.told().windows;
     match parts.is_empty() {
         true => Err(StudyError::OnlyWarmUp),
         false => Ok(Replayed { parts, windows }),
     }
-}
-
-/// A window stands for the time since the one before; a trace whose windows have no times has them all alike.
-fn window_weight<R: Read>(trace: &Trace<R>) -> f64 {
-    let window = trace.finished_window();
-    (window.at_us.saturating_sub(window.before_us) as f64).max(1.0)
 }
 
 fn engine(replay: &Replay, setting: Setting) -> Engine {
@@ -184,7 +222,7 @@ fn engine(replay: &Replay, setting: Setting) -> Engine {
         mode: setting.mode,
         tagged: false,
     };
-    Engine::new(setup, &walkers(&replay.machine))
+    super::run::engine(&replay.machine, setup)
 }
 
 fn joined(parts: &[Part]) -> Vec<Part> {
@@ -196,8 +234,13 @@ fn joined(parts: &[Part]) -> Vec<Part> {
     parts.chunks(2).map(pair).collect()
 }
 
-/// Each engine over the same accesses, on all CPUs; gives what each counted.
-fn run_all(engines: &mut [Engine], before: &[Access], counted: &[Access]) -> Result<Vec<Counts>, TooSpread> {
+/// Each engine over the same accesses, on all CPUs; gives what each counted. This thread does something else meanwhile.
+fn run_all(
+    engines: &mut [Engine],
+    before: &[Access],
+    counted: &[Access],
+    meanwhile: impl FnOnce(),
+) -> Result<Vec<Counts>, TooSpread> {
     let run = |engine: &mut Engine| {
         engine.run(&mut Stored(before.chunks(BLOCK)), u64::MAX)?;
         engine.reset_counts();
@@ -209,6 +252,7 @@ fn run_all(engines: &mut [Engine], before: &[Access], counted: &[Access]) -> Res
     thread::scope(|scope| {
         let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Result<Vec<_>, _>>());
         let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
+        meanwhile();
         let mut all = Vec::new();
         for thread in threads {
             all.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
@@ -228,8 +272,8 @@ impl Replay {
         parts.for_each(|part| all.join(part));
         let base = self.settings.iter().position(|&setting| setting == self.baseline);
         let base = base.ok_or(StudyError::NoBaseline)?;
-        let case =
-            |(setting, counts): (&Setting, &Counts)| weighed(&self.machine, None, *setting, counts, &all.counts[base]);
+        let baseline = (&all.counts[base], self.baseline);
+        let case = |(setting, counts): (&Setting, &Counts)| weighed(&self.machine, None, *setting, counts, baseline);
         Ok(Simulation {
             machine: MachineFacts::of(&self.machine),
             input,

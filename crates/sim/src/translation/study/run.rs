@@ -6,7 +6,7 @@ use std::thread;
 
 use model::Bytes;
 
-use super::cost::{DIMENSIONS, MIDDLE, Point, Sweep, Unknown, Weights};
+use super::cost::{Causes, DIMENSIONS, MIDDLE, Point, Sweep, Unknown, Weights};
 use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study};
 use crate::translation::access::ADDRESS_BITS;
 use crate::translation::caches::Shared;
@@ -47,6 +47,9 @@ pub enum StudyError {
     /// The trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A trace does not say which of its accesses another CPU made.
+    #[error("a trace runs on one virtual CPU: simulate a pattern for vcpus above 1")]
+    VcpusOfTrace,
     /// Nothing is left to count.
     #[error("the trace has no accesses behind those of --warm-up")]
     OnlyWarmUp,
@@ -97,7 +100,9 @@ fn cases(study: &Study) -> Vec<(Bytes, Setting)> {
 pub(super) fn counted(study: &Study, progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Vec<Counts>, StudyError> {
     study.check()?;
     let counted = on_all_cpus(&cases(study), progress, |&(size, setting)| {
-        let mut accesses = study.pattern.over(size, study.seed);
+        let mut accesses = study
+            .pattern
+            .threads(size, study.seed, study.machine.surroundings.vcpus());
         count(&study.machine, setting, &mut accesses, study.warm_up, study.accesses)
     });
     Ok(counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>()?)
@@ -111,7 +116,7 @@ pub(super) fn result(study: &Study, counted: &[Counts]) -> Result<Simulation, St
     let base = base.ok_or(StudyError::NoBaseline)?;
     let case = |number: usize| {
         let (size, setting) = cases[number];
-        let baseline = &counted[number / each * each + base];
+        let baseline = (&counted[number / each * each + base], study.baseline);
         weighed(&study.machine, Some(size), setting, &counted[number], baseline)
     };
     Ok(Simulation {
@@ -155,7 +160,7 @@ pub(crate) fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyE
             });
         }
     }
-    if setting.mode == Mode::Nested && machine.nested_paging == Some(false) {
+    if matches!(setting.mode, Mode::Nested | Mode::Agile) && machine.nested_paging == Some(false) {
         return Err(StudyError::NotNested(machine.id.clone()));
     }
     Ok(())
@@ -175,11 +180,21 @@ pub(crate) fn count<A: Accesses>(
         mode: setting.mode,
         tagged: false,
     };
-    let mut engine = Engine::new(setup, &walkers(machine));
+    let mut engine = engine(machine, setup);
     engine.run(accesses, warm_up)?;
     engine.reset_counts();
     engine.run(accesses, most)?;
     Ok(engine.counts())
+}
+
+/// A cold machine with its virtual CPUs.
+pub(super) fn engine(machine: &Machine, setup: Setup) -> Engine {
+    let around = machine.surroundings;
+    let engine = Engine::new(setup, &walkers(machine)).with_vcpus(around.vcpus().into());
+    match around.agile_interval {
+        Some(accesses) => engine.with_interval(accesses),
+        None => engine,
+    }
 }
 
 /// Does something for every item on as many threads as there are CPUs; results keep their order.
@@ -211,13 +226,13 @@ pub(crate) fn on_all_cpus<T: Sync, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// A case with what its counts cost.
+/// A case with what its counts cost, beside those of the baseline.
 pub(crate) fn weighed(
     machine: &Machine,
     working_set: Option<Bytes>,
     setting: Setting,
     counts: &Counts,
-    baseline: &Counts,
+    baseline: (&Counts, Setting),
 ) -> Case {
     let weights = Weights::of(machine);
     let walkers = counts.walkers.len();
@@ -226,13 +241,16 @@ pub(crate) fn weighed(
         .into_iter()
         .flat_map(|point| (0..walkers).map(move |walker| (walker, point)))
         .collect();
-    let causes = |counts: &Counts, (walker, point): &(usize, Point)| weights.causes(counts, *walker, point);
+    let is_guest = setting.mode != Mode::Native;
+    let causes = |counts: &Counts, is_guest: bool, (walker, point): &(usize, Point)| {
+        weights.causes(counts, is_guest, *walker, point)
+    };
     let ratio = |at: &(usize, Point)| {
-        let total = |counts: &Counts| causes(counts, at).iter().sum::<f64>();
-        total(counts) / total(baseline)
+        let total = |counts: &Counts, is_guest: bool| causes(counts, is_guest, at).iter().sum::<f64>();
+        total(counts, is_guest) / total(baseline.0, baseline.1.mode != Mode::Native)
     };
     let middle = (0, MIDDLE);
-    let all: Vec<[f64; 4]> = points.iter().map(|at| causes(counts, at)).collect();
+    let all: Vec<Causes> = points.iter().map(|at| causes(counts, is_guest, at)).collect();
     let per = |walker: usize, of: u64| counts.walkers[walker].references() as f64 / of.max(1) as f64;
     let references = |of: u64| Range::of(per(0, of), (0..walkers).map(|walker| per(walker, of)));
     let accesses = counts.accesses;
@@ -251,16 +269,17 @@ pub(crate) fn weighed(
         references_per_walk: references(counts.walkers[0].walks),
         references: references(accesses),
         exits: counts.exits,
-        cycles: Cycles::of(causes(counts, &middle), &all),
+        shootdowns: counts.shootdowns,
+        cycles: Cycles::of(causes(counts, is_guest, &middle), &all),
         relative: Range::of(ratio(&middle), points.iter().map(ratio)),
         sensitivity: sensitivity(&weights, walkers, ratio),
     }
 }
 
 /// Cycles per access, all causes together, over everything that is not known.
-pub(crate) fn total(machine: &Machine, counts: &Counts) -> Range {
-    let weights = Weights::of(machine);
-    let sum = |walker: usize, point: &Point| weights.causes(counts, walker, point).iter().sum::<f64>();
+pub(crate) fn total(machine: &Machine, mode: Mode, counts: &Counts) -> Range {
+    let (weights, is_guest) = (Weights::of(machine), mode != Mode::Native);
+    let sum = |walker: usize, point: &Point| weights.causes(counts, is_guest, walker, point).iter().sum::<f64>();
     let walkers = counts.walkers.len();
     let corners = weights.corners().into_iter();
     let all = corners.flat_map(|point| (0..walkers).map(move |walker| (walker, point)));
@@ -306,8 +325,11 @@ pub(crate) fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
             },
         }
     });
+    let has = |is_one: &dyn Fn(Mode) -> bool| settings.iter().any(|setting| is_one(setting.mode));
     let is_used = |unknown: &Unknown| match unknown {
-        Unknown::Exit => settings.iter().any(|setting| setting.mode == Mode::Shadow),
+        Unknown::Exit if machine.surroundings.vcpus() > 1 => has(&|mode| mode != Mode::Native),
+        Unknown::Exit => has(&|mode| matches!(mode, Mode::Shadow | Mode::Agile)),
+        Unknown::IpiExits => has(&|mode| mode != Mode::Native),
         Unknown::L3Latency => machine.caches.len() > 2,
         Unknown::L2TlbHit => machine.arrays.iter().any(|array| array.level > 1),
         _ => true,

@@ -160,3 +160,104 @@ fn settings_are_written_as_they_are_read() {
         assert!(text.parse::<Setting>().is_err(), "{text}");
     }
 }
+
+/// A machine whose page tables are too large for its caches.
+const SMALL_CACHES: &str = r#"
+like = "skylake-sp"
+walk_caches = [32, 8, 4, 2]
+nested_tlb = 32
+l2_tlb_hit_cycles = 7
+exit_cycles = 1000
+cache = [{ level = 1, kind = "data", kib = 16, ways = 8 }]
+[latency_cycles]
+l1 = 4
+l2 = 14
+l3 = 75
+mem = 248
+"#;
+
+fn with(lines: &str, pattern: Pattern, mode: Mode) -> super::Case {
+    let setting = match mode {
+        Mode::Native => native(BASE),
+        _ => guest(mode, BASE, BASE),
+    };
+    let machine = Machine::parse("a.toml", &format!("{lines}\n{SMALL_CACHES}")).expect("a machine");
+    let study = Study {
+        machine,
+        ..study("skylake-sp", pattern, &[setting])
+    };
+    result(&study).cases.remove(0)
+}
+
+#[test]
+fn page_tables_on_another_node_cost_more_where_they_are_read_from_memory() {
+    for mode in [Mode::Native, Mode::Nested] {
+        let walks = |lines: &str| {
+            let case = with(lines, Pattern::Random, mode);
+            (case.cycles.walks.middle, case.cycles.data.middle)
+        };
+        let (local, data) = walks("");
+        let half = walks("remote_tables = 0.5\nremote_cost = 3.0");
+        let all = walks("remote_tables = 1\nremote_cost = 2.0");
+        assert_eq!(walks("remote_tables = 0\nremote_cost = 3.0"), (local, data));
+        assert_eq!((half.1, all.1), (data, data), "data stays on this node");
+        assert!(
+            (half.0 - all.0).abs() < 1e-9,
+            "{half:?} {all:?}: half of the reads, three times as long"
+        );
+        // All lines are at most from memory, and then twice as far.
+        assert!(all.0 > 1.3 * local && all.0 < 2.0 * local, "{local} {all:?}");
+    }
+}
+
+#[test]
+fn a_shootdown_costs_an_interrupt_of_each_other_cpu_and_its_exits_in_a_guest() {
+    let threads = |vcpus: u16, mode| {
+        let lines = format!("vcpus = {vcpus}\nipi_cycles = 3000\nipi_exits = 2");
+        with(&lines, Pattern::Churn, mode)
+    };
+    for (mode, each) in [(Mode::Native, 3000.0), (Mode::Nested, 5000.0), (Mode::Shadow, 5000.0)] {
+        let case = threads(4, mode);
+        let cycles = case.shootdowns as f64 * each / case.accesses as f64;
+        assert!(
+            case.shootdowns > 0 && (case.cycles.shootdowns.middle - cycles).abs() < 1e-9,
+            "{case:?}"
+        );
+        let alone = threads(1, mode);
+        assert_eq!((alone.shootdowns, alone.cycles.shootdowns.middle), (0, 0.0));
+    }
+    let (one, four) = (threads(1, Mode::Shadow).exits, threads(4, Mode::Shadow).exits);
+    let ratio = four.invalidations as f64 / one.invalidations as f64;
+    assert!(
+        (3.5..4.5).contains(&ratio),
+        "each CPU's INVLPG leaves the guest: {ratio}"
+    );
+}
+
+#[test]
+fn interrupts_of_unknown_cost_are_swept_only_where_there_are_any() {
+    let unknown = |vcpus: u16, mode| {
+        let machine = Machine::parse("a.toml", &format!("like = \"skylake-sp\"\nvcpus = {vcpus}")).expect("a machine");
+        super::unknown(&machine, &[guest(mode, BASE, BASE)])
+            .iter()
+            .map(|sweep| sweep.unknown)
+            .filter(|unknown| [Unknown::Ipi, Unknown::IpiExits, Unknown::Exit].contains(unknown))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(unknown(1, Mode::Nested), []);
+    assert_eq!(unknown(1, Mode::Agile), [Unknown::Exit]);
+    assert_eq!(
+        unknown(2, Mode::Nested),
+        [Unknown::Exit, Unknown::Ipi, Unknown::IpiExits]
+    );
+}
+
+#[test]
+fn agile_paging_spares_the_exits_of_processes_that_come_and_go() {
+    let [nested, shadow, agile] = [Mode::Nested, Mode::Shadow, Mode::Agile].map(|mode| with("", Pattern::Churn, mode));
+    assert_eq!(nested.exits.total(), 0);
+    assert!(agile.exits.total() * 10 < shadow.exits.total(), "{agile:?} {shadow:?}");
+    assert!(shadow.references_per_walk.middle < agile.references_per_walk.middle);
+    let [shadow, agile] = [Mode::Shadow, Mode::Agile].map(|mode| with("", Pattern::Random, mode));
+    assert_eq!(agile.references, shadow.references, "nothing is written");
+}

@@ -5,14 +5,13 @@ use std::str::FromStr;
 
 use model::Bytes;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use toml::Spanned;
 
+use super::axes::RawParameters;
 use super::parameters::Axes;
 use super::texts::{page, settings, working_set};
 use crate::translation::engine::Mode;
 use crate::translation::patterns::Pattern;
-use crate::translation::radix::WalkCaches;
 use crate::translation::study::Setting;
 
 /// A sweep as its file has it; machines and traces are names still.
@@ -83,7 +82,6 @@ pub enum SweepError {
 }
 
 type Texts = Spanned<Vec<Spanned<String>>>;
-type Numbers = Spanned<Vec<Spanned<f64>>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,28 +102,10 @@ struct Raw {
     parameters: RawParameters,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawParameters {
-    walk_caches: Option<Spanned<Vec<Spanned<[u32; 4]>>>>,
-    nested_tlb: Option<Spanned<Vec<Spanned<u32>>>>,
-    l2_tlb_size: Option<Numbers>,
-    l2_tlb_hit_cycles: Option<Numbers>,
-    exit_cycles: Option<Numbers>,
-    l1_cycles: Option<Numbers>,
-    l2_cycles: Option<Numbers>,
-    l3_cycles: Option<Numbers>,
-    mem_cycles: Option<Numbers>,
-}
-
 /// Accesses of a point where the file does not say.
 const ACCESSES: u64 = 1_000_000;
-/// Entries of the walker's caches: as many as a TLB may have.
-const MOST_ENTRIES: u32 = 65_536;
 /// Values of one axis.
 const MOST_VALUES: usize = 1000;
-/// Cycles and factors that make sense.
-const MOST_NUMBER: f64 = 1e9;
 
 impl Sweep {
     /// The text of a sweep, which errors call `file`.
@@ -152,7 +132,7 @@ impl Sweep {
 
 /// Turns places in the text into lines.
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
 }
@@ -251,55 +231,6 @@ impl Reader<'_> {
         }
     }
 
-    fn axes(self, raw: RawParameters) -> Result<Axes, SweepError> {
-        let entries = |entries: &u32| *entries <= MOST_ENTRIES;
-        let caches = self.axis(
-            "walk_caches",
-            raw.walk_caches,
-            &|caches: &[u32; 4]| caches.iter().all(entries),
-            "4 numbers of entries up to 65536 each",
-        )?;
-        let nested_tlb = self.axis("nested_tlb", raw.nested_tlb, &entries, "entries up to 65536")?;
-        let numbers = |name: &str, numbers: Option<Numbers>| {
-            let fits = |number: &f64| number.is_finite() && *number > 0.0 && *number <= MOST_NUMBER;
-            self.axis(name, numbers, &fits, "a number above 0")
-        };
-        Ok(Axes {
-            walk_caches: caches.into_iter().map(WalkCaches).collect(),
-            nested_tlb,
-            l2_tlb_size: numbers("l2_tlb_size", raw.l2_tlb_size)?,
-            l2_tlb_hit_cycles: numbers("l2_tlb_hit_cycles", raw.l2_tlb_hit_cycles)?,
-            exit_cycles: numbers("exit_cycles", raw.exit_cycles)?,
-            l1_cycles: numbers("l1_cycles", raw.l1_cycles)?,
-            l2_cycles: numbers("l2_cycles", raw.l2_cycles)?,
-            l3_cycles: numbers("l3_cycles", raw.l3_cycles)?,
-            mem_cycles: numbers("mem_cycles", raw.mem_cycles)?,
-        })
-    }
-
-    /// The values of a parameter, each once.
-    fn axis<T: PartialEq + std::fmt::Debug + DeserializeOwned>(
-        self,
-        name: &str,
-        typed: Option<Spanned<Vec<Spanned<T>>>>,
-        fits: &dyn Fn(&T) -> bool,
-        expected: &str,
-    ) -> Result<Vec<T>, SweepError> {
-        let mut all: Vec<T> = Vec::new();
-        for value in self.items(name, typed)? {
-            let at = value.span().start;
-            let value = value.into_inner();
-            if !fits(&value) {
-                return Err(self.wrong(at, format!("{name}: {value:?}: expected {expected}")));
-            }
-            if all.contains(&value) {
-                return Err(self.wrong(at, format!("{name}: {value:?} stands there twice")));
-            }
-            all.push(value);
-        }
-        Ok(all)
-    }
-
     fn names(self, name: &str, typed: Option<Texts>) -> Result<Vec<Typed<String>>, SweepError> {
         self.checked(name, typed, |text| match text.trim().is_empty() {
             true => Err("an empty name".to_owned()),
@@ -341,7 +272,7 @@ impl Reader<'_> {
     }
 
     /// An axis that is written down has at least one value.
-    fn items<T>(self, name: &str, typed: Option<Spanned<Vec<T>>>) -> Result<Vec<T>, SweepError> {
+    pub(super) fn items<T>(self, name: &str, typed: Option<Spanned<Vec<T>>>) -> Result<Vec<T>, SweepError> {
         match typed {
             Some(list) if list.get_ref().is_empty() => {
                 let why = format!("{name} is empty: expected at least one value, or no line `{name}`");
@@ -360,7 +291,7 @@ impl Reader<'_> {
         1 + before.filter(|&&byte| byte == b'\n').count()
     }
 
-    fn wrong(self, at: usize, why: impl Display) -> SweepError {
+    pub(super) fn wrong(self, at: usize, why: impl Display) -> SweepError {
         SweepError::Value {
             file: self.file.to_owned(),
             line: self.line(at),

@@ -3,6 +3,7 @@
 //! A sweep is a file (`file`), its points have numbers that never depend on who simulates them (`plan`), and each finished point
 //! is a line (`lines`). So one sweep can be killed and gone on with, or spread over machines in shards and merged.
 
+mod axes;
 mod file;
 mod lines;
 mod parameters;
@@ -61,6 +62,9 @@ pub struct Point {
     pub references: Range,
     /// Exits of shadow paging.
     pub exits: Exits,
+    /// Interrupts of other virtual CPUs, for invalidations.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub shootdowns: u64,
     /// Cycles per access by cause.
     pub cycles: Cycles,
     /// Cycles per access, all causes together; the range is over everything that is not known.
@@ -80,6 +84,10 @@ pub struct SweepResult {
     pub left_out: Vec<LeftOut>,
     /// The points, or those of a shard.
     pub points: Vec<Point>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A machine of a sweep.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::translation::machine::Machine;
+use crate::translation::machine::{Machine, Surroundings};
 use crate::translation::radix::WalkCaches;
 
 /// One value of each parameter that is swept.
@@ -36,6 +36,24 @@ pub struct Parameters {
     /// Latency of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mem_cycles: Option<f64>,
+    /// Virtual CPUs that share the page tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vcpus: Option<u16>,
+    /// Accesses of an interval of agile paging.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agile_interval: Option<u64>,
+    /// Cycles of an interrupt of another CPU and its handler, without exits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipi_cycles: Option<f64>,
+    /// Exits for each of them in a guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipi_exits: Option<f64>,
+    /// Share of the page-table reads from memory that go to another node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_tables: Option<f64>,
+    /// What such a read takes, relative to one from this node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_cost: Option<f64>,
 }
 
 /// The values of each parameter; an empty list leaves the machine's own.
@@ -68,6 +86,24 @@ pub struct Axes {
     /// Latency of memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mem_cycles: Vec<f64>,
+    /// Virtual CPUs that share the page tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vcpus: Vec<u16>,
+    /// Accesses of an interval of agile paging.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agile_interval: Vec<u64>,
+    /// Cycles of an interrupt of another CPU and its handler, without exits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ipi_cycles: Vec<f64>,
+    /// Exits for each of them in a guest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ipi_exits: Vec<f64>,
+    /// Share of the page-table reads from memory that go to another node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote_tables: Vec<f64>,
+    /// What such a read takes, relative to one from this node.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remote_cost: Vec<f64>,
 }
 
 impl Axes {
@@ -76,7 +112,11 @@ impl Axes {
         let all = vec![Parameters::default()];
         let all = crossed(all, &self.walk_caches, |point, value| point.walk_caches = Some(value));
         let all = crossed(all, &self.nested_tlb, |point, value| point.nested_tlb = Some(value));
-        crossed(all, &self.l2_tlb_size, |point, value| point.l2_tlb_size = Some(value))
+        let all = crossed(all, &self.l2_tlb_size, |point, value| point.l2_tlb_size = Some(value));
+        let all = crossed(all, &self.vcpus, |point, value| point.vcpus = Some(value));
+        crossed(all, &self.agile_interval, |point, value| {
+            point.agile_interval = Some(value);
+        })
     }
 
     /// With what only weighs counts.
@@ -89,7 +129,13 @@ impl Axes {
         let all = crossed(all, &self.l1_cycles, |point, value| point.l1_cycles = Some(value));
         let all = crossed(all, &self.l2_cycles, |point, value| point.l2_cycles = Some(value));
         let all = crossed(all, &self.l3_cycles, |point, value| point.l3_cycles = Some(value));
-        crossed(all, &self.mem_cycles, |point, value| point.mem_cycles = Some(value))
+        let all = crossed(all, &self.mem_cycles, |point, value| point.mem_cycles = Some(value));
+        let all = crossed(all, &self.ipi_cycles, |point, value| point.ipi_cycles = Some(value));
+        let all = crossed(all, &self.ipi_exits, |point, value| point.ipi_exits = Some(value));
+        let all = crossed(all, &self.remote_tables, |point, value| {
+            point.remote_tables = Some(value);
+        });
+        crossed(all, &self.remote_cost, |point, value| point.remote_cost = Some(value))
     }
 
     /// How many combinations there are; none if that is more than can be counted.
@@ -104,6 +150,12 @@ impl Axes {
             self.l2_cycles.len(),
             self.l3_cycles.len(),
             self.mem_cycles.len(),
+            self.vcpus.len(),
+            self.agile_interval.len(),
+            self.ipi_cycles.len(),
+            self.ipi_exits.len(),
+            self.remote_tables.len(),
+            self.remote_cost.len(),
         ];
         counts
             .iter()
@@ -141,10 +193,11 @@ impl Parameters {
             _ => false,
         };
         let are_close = self.numbers().iter().zip(&other.numbers()).all(close);
-        are_close && (self.walk_caches, self.nested_tlb) == (other.walk_caches, other.nested_tlb)
+        let counts = |of: &Self| (of.walk_caches, of.nested_tlb, of.vcpus, of.agile_interval);
+        are_close && counts(self) == counts(other)
     }
 
-    fn numbers(&self) -> [Option<f64>; 7] {
+    fn numbers(&self) -> [Option<f64>; 11] {
         [
             self.l2_tlb_size,
             self.l2_tlb_hit_cycles,
@@ -153,6 +206,10 @@ impl Parameters {
             self.l2_cycles,
             self.l3_cycles,
             self.mem_cycles,
+            self.ipi_cycles,
+            self.ipi_exits,
+            self.remote_tables,
+            self.remote_cost,
         ]
     }
 
@@ -163,6 +220,7 @@ impl Parameters {
         machine.nested_tlb = self.nested_tlb.or(machine.nested_tlb);
         machine.l2_tlb_hit = self.l2_tlb_hit_cycles.or(machine.l2_tlb_hit);
         machine.exit = self.exit_cycles.or(machine.exit);
+        machine.surroundings = self.surroundings().or(machine.surroundings);
         let latencies = [self.l1_cycles, self.l2_cycles, self.l3_cycles, self.mem_cycles];
         for (known, set) in machine.latencies.iter_mut().zip(latencies) {
             *known = set.or(*known);
@@ -173,14 +231,30 @@ impl Parameters {
         Some(machine)
     }
 
+    fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            vcpus: self.vcpus,
+            ipi: self.ipi_cycles,
+            ipi_exits: self.ipi_exits,
+            remote_tables: self.remote_tables,
+            remote_cost: self.remote_cost,
+            agile_interval: self.agile_interval,
+        }
+    }
+
     /// In words, such as `nested_tlb 16, mem_cycles 250`; nothing where all are the machine's own.
     pub fn words(&self) -> String {
         let caches = self.walk_caches.map(|caches| {
             let entries = caches.0.map(|entries| entries.to_string());
             ("walk_caches", entries.join("/"))
         });
-        let entries = self.nested_tlb.map(|entries| ("nested_tlb", entries.to_string()));
-        const NAMES: [&str; 7] = [
+        let counts = [
+            self.nested_tlb.map(|entries| ("nested_tlb", entries.to_string())),
+            self.vcpus.map(|vcpus| ("vcpus", vcpus.to_string())),
+            self.agile_interval
+                .map(|accesses| ("agile_interval", accesses.to_string())),
+        ];
+        const NAMES: [&str; 11] = [
             "l2_tlb_size",
             "l2_tlb_hit_cycles",
             "exit_cycles",
@@ -188,12 +262,16 @@ impl Parameters {
             "l2_cycles",
             "l3_cycles",
             "mem_cycles",
+            "ipi_cycles",
+            "ipi_exits",
+            "remote_tables",
+            "remote_cost",
         ];
         let numbers = NAMES.into_iter().zip(self.numbers());
         let numbers = numbers.filter_map(|(name, value)| Some((name, value?.to_string())));
         let all: Vec<String> = caches
             .into_iter()
-            .chain(entries)
+            .chain(counts.into_iter().flatten())
             .chain(numbers)
             .map(|(name, value)| format!("{name} {value}"))
             .collect();

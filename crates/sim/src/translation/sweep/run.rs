@@ -97,7 +97,8 @@ fn points<R: std::io::Read, E>(
     let counts = match input {
         Input::Pattern(pattern) => {
             let size = unit.working_set.unwrap_or_default();
-            let mut accesses = pattern.over(size, plan.head.seed);
+            let vcpus = machine.surroundings.vcpus();
+            let mut accesses = pattern.threads(size, plan.head.seed, vcpus);
             let counted = count(
                 &machine,
                 unit.setting,
@@ -141,7 +142,7 @@ fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read) -> Result<
 }
 
 fn point(plan: &Plan, unit: &Unit, machine: &Machine, number: u64, parameters: Parameters, counts: &Counts) -> Point {
-    let case = weighed(machine, unit.working_set, unit.setting, counts, counts);
+    let case = weighed(machine, unit.working_set, unit.setting, counts, (counts, unit.setting));
     Point {
         point: number,
         seed: plan.head.seed,
@@ -162,7 +163,8 @@ fn point(plan: &Plan, unit: &Unit, machine: &Machine, number: u64, parameters: P
         references_per_walk: case.references_per_walk,
         references: case.references,
         exits: case.exits,
+        shootdowns: case.shootdowns,
         cycles: case.cycles,
-        total: total(machine, counts),
+        total: total(machine, unit.setting.mode, counts),
     }
 }

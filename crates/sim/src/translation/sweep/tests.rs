@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use model::Bytes;
 use proptest::prelude::*;
 
 use super::{Found, LinesError, Plan, Point, Shard, Sweep, merged, read, run, text};
@@ -132,6 +133,42 @@ mem_cycles = [100, 400]
         "larger walk caches"
     );
     assert_eq!(point(0).reach.0 * 4, point(2).reach.0);
+}
+
+#[test]
+fn virtual_cpus_and_far_page_tables_are_axes() {
+    let text = "
+machines = ['skylake-sp']
+patterns = ['churn']
+working_sets = ['4M', '64M']
+modes = ['nested', 'agile']
+pages = ['4K']
+accesses = 20000
+[parameters]
+vcpus = [1, 4]
+agile_interval = [1000, 1000000]
+ipi_cycles = [3000]
+remote_tables = [0, 0.5]
+remote_cost = [2]
+";
+    let plan = plan(text);
+    let lines = simulated(&plan, None, 2, &Found::default());
+    let points = read("p", lines.as_bytes(), &plan, Some(None)).expect("points").points;
+    assert_eq!(points.len(), 32);
+    let found = |words: &str, mode: Mode| {
+        // Nested ones over all 64M; agile ones over two tables, so that each is used again.
+        let size = Bytes::mib(if mode == Mode::Agile { 4 } else { 64 });
+        let is_it = |point: &&Point| (point.working_set, point.setting.mode) == (Some(size), mode);
+        let mut all = points.values().map(|(point, _)| point).filter(is_it);
+        all.find(|point| point.parameters.words() == words).expect(words)
+    };
+    let near = "vcpus 4, agile_interval 1000, ipi_cycles 3000, remote_tables 0, remote_cost 2";
+    let far = "vcpus 4, agile_interval 1000, ipi_cycles 3000, remote_tables 0.5, remote_cost 2";
+    let one = "vcpus 1, agile_interval 1000, ipi_cycles 3000, remote_tables 0, remote_cost 2";
+    assert!(found(near, Mode::Nested).cycles.walks.middle < found(far, Mode::Nested).cycles.walks.middle);
+    assert!(found(near, Mode::Nested).shootdowns > 0 && found(one, Mode::Nested).shootdowns == 0);
+    let long = "vcpus 1, agile_interval 1000000, ipi_cycles 3000, remote_tables 0, remote_cost 2";
+    assert!(found(one, Mode::Agile).exits.total() > found(long, Mode::Agile).exits.total());
 }
 
 #[test]

@@ -50,6 +50,11 @@ impl<R: Read> Bytes<R> {
         Ok(&self.buffer[self.from..end])
     }
 
+    /// What is in memory, which may be nothing.
+    pub(super) fn at_hand(&self) -> &[u8] {
+        &self.buffer[self.from..self.to]
+    }
+
     /// Passes over bytes that were peeked at.
     pub(super) fn take(&mut self, bytes: usize) {
         self.from = (self.from + bytes).min(self.to);

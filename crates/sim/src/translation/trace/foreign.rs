@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::super::access::{Access, Side};
+use super::super::access::{ADDRESS_BITS, Access, Side};
 use super::bytes::Bytes;
 use super::{Next, Reason, Trace, TraceError, TraceFormat, own};
 
@@ -10,6 +10,8 @@ use super::{Next, Reason, Trace, TraceError, TraceFormat, own};
 const LINE: usize = 4096;
 /// Bytes of ChampSim's record of an instruction.
 const INSTRUCTION: usize = 64;
+/// Bytes of a record of drmemtrace.
+const SIZE: usize = 12;
 /// Records of drmemtrace by their type.
 mod record {
     pub(super) const READ: u16 = 0;
@@ -142,8 +144,26 @@ impl<R: Read> Trace<R> {
         Ok(Next::More)
     }
 
+    /// Loads and stores of drmemtrace up to any other record, a strange address, or the end of what is in memory.
+    pub(super) fn loads_and_stores(&mut self, block: &mut Vec<Access>, most: usize) {
+        let (records, _) = self.bytes.at_hand().as_chunks::<SIZE>();
+        let access = |&[a, b, _, _, ref address @ ..]: &[u8; SIZE]| {
+            let side = match u16::from_le_bytes([a, b]) {
+                record::READ => Side::Load,
+                record::WRITE => Side::Store,
+                _ => return None,
+            };
+            let address = u64::from_le_bytes(*address);
+            (address >> ADDRESS_BITS == 0).then(|| Access::new(address, side))
+        };
+        let begun = block.len();
+        block.extend(records.iter().take(most).map_while(access));
+        let added = block.len() - begun;
+        self.told.data += added as u64;
+        self.bytes.take(added * SIZE);
+    }
+
     pub(super) fn entry(&mut self, block: &mut Vec<Access>) -> Result<Next, TraceError> {
-        const SIZE: usize = 12;
         let record = self.bytes.record::<SIZE>();
         let record = record.map_err(|error| self.at(0, ended(error, "a record of 12 bytes")))?;
         let Some([a, b, c, d, address @ ..]) = record else {

@@ -270,6 +270,9 @@ impl<R: Read> Accesses for Trace<R> {
     fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TraceError> {
         let begun = block.len();
         while block.len() + MOST_OF_A_RECORD <= begun + BLOCK {
+            if self.format == TraceFormat::Drmemtrace {
+                self.loads_and_stores(block, begun + BLOCK - MOST_OF_A_RECORD - block.len());
+            }
             let next = match self.format {
                 TraceFormat::Lackey => self.line(block),
                 TraceFormat::Drmemtrace => self.entry(block),
