@@ -129,7 +129,7 @@ fn low(page: u64) -> u32 {
     page as u32 & ((1 << LOW) - 1)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use fearless_simd::{Level, Simd};
 
@@ -153,7 +153,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(target_arch = "x86_64")]
     fn vectors_of_every_width_find_what_is_found_one_by_one() {
         let mut chance = Chance::new(1);
         for length in [0, 1, 7, 8, 9, 100, 2048] {
