@@ -5,7 +5,7 @@
 //! they are published. Then whole curves of miss ratios, and the speed of a machine that runs the same trace again and again.
 //!
 //! `cargo bench -p hugewise-sim --bench translation -- long` instead runs 1,000 million accesses that are nowhere in memory, and prints what an access
-//! costs and how much memory the program has had after 1, 10, 100 and 1,000 million.
+//! costs and how much memory the program has had after 1, 10, 100 and 1,000 million. `-- only WORD` runs the rows whose names contain it.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
