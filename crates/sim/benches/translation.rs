@@ -5,7 +5,7 @@
 //! they are published. Then whole curves of miss ratios, and the speed of a machine that runs the same trace again and again.
 //!
 //! `cargo bench -p hugewise-sim --bench translation -- long` instead runs 1,000 million accesses that are nowhere in memory, and prints what an access
-//! costs and how much memory the program has had after 1, 10, 100 and 1,000 million.
+//! costs and how much memory the program has had after 1, 10, 100 and 1,000 million. `-- only WORD` runs the rows whose names contain it.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
@@ -69,7 +69,9 @@ fn main() {
     println!("| simulated | {} |", PATTERNS.map(Pattern::name).join(" | "));
     println!("|---|{}", "---|".repeat(PATTERNS.len()));
     let traces = PATTERNS.map(trace);
-    for (name, mode, walker) in kinds() {
+    let wanted = std::env::args().skip_while(|word| word != "only").nth(1);
+    let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| name.contains(wanted));
+    for (name, mode, walker) in kinds().into_iter().filter(|(name, ..)| is_wanted(name)) {
         let cells = traces.each_ref().map(|trace| {
             let passes: Vec<(f64, Counts)> = (0..PASSES).map(|_| pass(trace, mode, walker.as_ref())).collect();
             let best = passes.iter().map(|(speed, _)| *speed).fold(0.0, f64::max);
@@ -84,8 +86,10 @@ fn main() {
         println!("| {name} | {} |", cells.join(" | "));
     }
     println!("\nMillions of accesses a second (misses of L1 / L2; references per access).\n");
-    print_curves(&traces);
-    print_laps(&traces);
+    if wanted.is_none() {
+        print_curves(&traces);
+        print_laps(&traces);
+    }
 }
 
 /// A name, the passes, and how such a curve begins.

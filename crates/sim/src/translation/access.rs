@@ -23,7 +23,8 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access(u64);
 
-const SIDE: u32 = 62;
+/// The first bit of the side.
+pub(super) const SIDE: u32 = 62;
 
 impl Access {
     /// A load.
@@ -58,6 +59,11 @@ impl Access {
             1 => Side::Store,
             _ => Side::Fetch,
         }
+    }
+
+    /// The whole word.
+    pub(super) const fn word(self) -> u64 {
+        self.0
     }
 
     /// The same word for accesses of one side to one page.

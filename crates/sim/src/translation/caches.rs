@@ -1,7 +1,9 @@
 //! Data caches as far as translation needs them: where page-table lines, and if asked for data lines, are found.
 
+use fearless_simd::{Simd, dispatch};
+
 use super::access::ADDRESS_BITS;
-use super::keep::keep;
+use super::keep::{Kept, keep};
 use super::random::mixed;
 use super::sets::{Sets, Touch, with_sets};
 use crate::ways::Replacement;
@@ -67,8 +69,8 @@ pub(super) struct Found {
 pub(super) struct Caches {
     levels: Vec<(Cache, Sets)>,
     shared: Shared,
-    open: Vec<Read>,
-    missed: Vec<Read>,
+    open: Kept<Read>,
+    missed: Kept<Read>,
 }
 
 /// The place of the cache that many cores share.
@@ -107,22 +109,24 @@ impl Caches {
         Self {
             levels: caches.iter().enumerate().take(PLACES - 1).map(level).collect(),
             shared,
-            open: Vec::new(),
-            missed: Vec::new(),
+            open: Kept::default(),
+            missed: Kept::default(),
         }
     }
 
     /// Reads bytes in their order, level by level.
     pub(super) fn read(&mut self, reads: &[Read]) -> Found {
         let mut found = Found::default();
-        reads.clone_into(&mut self.open);
+        self.open.copy(reads);
         for (place, (cache, sets)) in self.levels.iter_mut().enumerate() {
             let is_hashed = place == SHARED && self.shared != Shared::InOrder;
             if is_hashed {
-                self.open.iter_mut().for_each(|read| *read = read.scattered());
+                self.open.as_mut().iter_mut().for_each(|read| *read = read.scattered());
             }
             let low = if is_hashed { cache.sets.trailing_zeros() } else { 0 };
-            with_sets!(sets, sets => look_up(*cache, low, sets, &self.open, &mut self.missed));
+            dispatch!(fearless_simd::Level::new(), simd => {
+                with_sets!(sets, sets => look_up(simd, *cache, low, sets, &self.open, &mut self.missed));
+            });
             let (before, after) = (count(&self.open), count(&self.missed));
             found.entries[place] = before.0 - after.0;
             found.data[place] = before.1 - after.1;
@@ -141,13 +145,14 @@ fn count(reads: &[Read]) -> (u64, u64) {
 
 /// Asks one level; `missed` are then the reads that it does not have. Of sets that are no power of two, `low` bits of the line choose within a
 /// slice, and a hash chooses the slice.
-fn look_up(cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Vec<Read>) {
+#[inline(always)]
+fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Kept<Read>) {
     let tag = |hash: u64| (hash as u32).max(1);
     if cache.sets.is_power_of_two() {
         let mask = u64::from(cache.sets - 1);
         keep(reads, missed, |read| {
             let line = read.line();
-            !sets.touch((line & mask) as usize, tag(mixed(line)))
+            !sets.touch(simd, (line & mask) as usize, tag(mixed(line)))
         });
     } else {
         let (slices, mask) = (u64::from(cache.sets >> low), (1_u64 << low) - 1);
@@ -155,7 +160,7 @@ fn look_up(cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed
             let line = read.line();
             let hash = mixed(line);
             let slice = ((hash >> 32) * slices) >> 32;
-            !sets.touch((slice << low | line & mask) as usize, tag(hash))
+            !sets.touch(simd, (slice << low | line & mask) as usize, tag(hash))
         });
     }
 }

@@ -3,6 +3,8 @@
 use model::Bytes;
 
 use super::access::Access;
+use super::fresh::Fresh;
+use super::keep::Kept;
 use super::layout::Layout;
 use super::level::{Array, Item, Level, shifts};
 use super::names::{Names, TooSpread};
@@ -27,22 +29,11 @@ pub struct Front {
     shifts: Vec<u32>,
     names: Names,
     levels: Vec<Level>,
-    /// The page and side of the access before, where a repetition is a hit that changes nothing.
-    last: u64,
     filtered: Vec<bool>,
-    fresh: Vec<Fresh>,
-    items: Vec<Item>,
-    missed: Vec<Item>,
+    fresh: Fresh,
+    items: Kept<Item>,
+    missed: Kept<Item>,
     counts: Vec<LevelCounts>,
-}
-
-const NO_PAGE: u64 = u64::MAX;
-
-/// An access that is not a repetition: its place in the block, and the class of its backing.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fresh {
-    place: u32,
-    class: u32,
 }
 
 impl Front {
@@ -66,10 +57,9 @@ impl Front {
             levels,
             layout,
             names: Names::default(),
-            last: NO_PAGE,
-            fresh: Vec::with_capacity(BLOCK),
-            items: Vec::with_capacity(BLOCK),
-            missed: Vec::with_capacity(BLOCK),
+            fresh: Fresh::default(),
+            items: Kept::default(),
+            missed: Kept::default(),
         }
     }
 
@@ -89,10 +79,10 @@ impl Front {
     /// If they touch more separate regions than can be named.
     pub fn block(&mut self, accesses: &[Access]) -> Result<(), TooSpread> {
         self.leave_out_repetitions(accesses);
-        let seen = self.name(accesses)?;
+        self.fresh.name(&mut self.names, &mut self.items)?;
         for (number, level) in self.levels.iter_mut().enumerate() {
             let asked = if number == 0 { accesses.len() } else { self.items.len() };
-            level.pass(&self.names, &self.items, seen, &mut self.missed);
+            level.pass(&self.names, &self.items, self.fresh.seen, &mut self.missed);
             std::mem::swap(&mut self.items, &mut self.missed);
             self.counts[number].lookups += asked as u64;
             self.counts[number].misses += self.items.len() as u64;
@@ -110,14 +100,10 @@ impl Front {
     /// such pages.
     fn leave_out_repetitions(&mut self, accesses: &[Access]) {
         let (layout, shifts, filtered) = (&self.layout, &self.shifts, &self.filtered);
-        let (last, fresh) = (&mut self.last, &mut self.fresh);
         if layout.is_uniform() {
-            let (shift, filtered) = (shifts[0], filtered[0]);
-            find_changes(accesses, last, fresh, |access| {
-                (access.page_and_side(shift), 0, filtered)
-            });
+            self.fresh.find(accesses, shifts[0], filtered[0]);
         } else {
-            find_changes(accesses, last, fresh, |access| {
+            self.fresh.find_each(accesses, shifts, |access| {
                 let class = usize::from(layout.class(access.address()));
                 // Pages of two classes never have the same numbers and addresses, so a class in free bits keeps them apart.
                 let page = access.page_and_side(shifts[class]) ^ (class as u64) << 52;
@@ -126,24 +112,10 @@ impl Front {
         }
     }
 
-    /// Makes items of them; returns a bit for each class and side that occurs.
-    fn name(&mut self, accesses: &[Access]) -> Result<u32, TooSpread> {
-        self.items.clear();
-        let mut seen = 0;
-        for fresh in &self.fresh {
-            let (access, class) = (accesses[fresh.place as usize], fresh.class as usize);
-            let page = access.address() >> self.shifts[class];
-            let name = self.names.of(class as u8, page)?;
-            seen |= 1 << (class * 3 + access.side() as usize);
-            self.items.push(Item::new(name, access.side(), fresh.place as usize));
-        }
-        Ok(seen)
-    }
-
     /// Drops everything, as a switch of address spaces without tags does.
     pub fn flush(&mut self) {
         self.levels.iter_mut().for_each(|level| level.drop_if(|_| true));
-        self.last = NO_PAGE;
+        self.fresh.forget();
     }
 
     /// Drops the page that holds an address, in every level.
@@ -155,7 +127,7 @@ impl Front {
         self.levels
             .iter_mut()
             .for_each(|level| level.drop_if(|name| name == gone));
-        self.last = NO_PAGE;
+        self.fresh.forget();
         Ok(())
     }
 
@@ -169,28 +141,4 @@ impl Front {
     pub fn entry(&self, class: u8) -> Bytes {
         self.layout.backings()[usize::from(class)].entry()
     }
-}
-
-/// Finds the accesses whose page is not that of the access before, or whose class is not `filtered`. `look` says of an access its page, its class, and whether that is filtered.
-#[inline(always)]
-fn find_changes(
-    accesses: &[Access],
-    last: &mut u64,
-    fresh: &mut Vec<Fresh>,
-    look: impl Fn(Access) -> (u64, usize, bool),
-) {
-    fresh.clear();
-    let mut before = *last;
-    for (place, &access) in accesses.iter().enumerate() {
-        let (page, class, filtered) = look(access);
-        if (page == before) & filtered {
-            continue;
-        }
-        before = page;
-        fresh.push(Fresh {
-            place: place as u32,
-            class: class as u32,
-        });
-    }
-    *last = before;
 }

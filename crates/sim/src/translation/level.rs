@@ -1,10 +1,11 @@
 //! One level of TLBs: its arrays, and which of them holds which pages for which side.
 
+use fearless_simd::{Simd, dispatch};
 use model::Bytes;
 use model::tlb::Hash;
 
 use super::access::Side;
-use super::keep::keep;
+use super::keep::{Kept, keep};
 use super::layout::{Backing, shift};
 use super::names::Names;
 use super::sets::{Sets, Touch, with_sets};
@@ -72,13 +73,28 @@ impl Array {
 }
 
 /// What passes from level to level: a page's name, the side, and the place of the access in its block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Item(u64);
+
+/// The first bit of an item's side.
+pub(super) const SIDE_OF_ITEM: u32 = 32;
+/// The first bit of its place.
+pub(super) const PLACE: u32 = 34;
 
 impl Item {
     #[inline]
     pub(super) fn new(name: u32, side: Side, place: usize) -> Self {
-        Self(u64::from(name) | (side as u64) << 32 | (place as u64) << 34)
+        Self(u64::from(name) | (side as u64) << SIDE_OF_ITEM | (place as u64) << PLACE)
+    }
+
+    #[inline]
+    pub(super) fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    #[inline]
+    pub(super) fn word(self) -> u64 {
+        self.0
     }
 
     #[inline]
@@ -88,13 +104,13 @@ impl Item {
 
     #[inline]
     fn side(self) -> usize {
-        (self.0 >> 32 & 3) as usize
+        (self.0 >> SIDE_OF_ITEM & 3) as usize
     }
 
     /// The place of the access in its block.
     #[inline]
     pub(super) fn place(self) -> usize {
-        (self.0 >> 34) as usize
+        (self.0 >> PLACE) as usize
     }
 }
 
@@ -133,14 +149,15 @@ impl Level {
 
     /// Looks items up in their order; those that are not held are brought in, and become `missed`. `seen` has a bit for each
     /// class and side that occurs.
-    pub(super) fn pass(&mut self, names: &Names, items: &[Item], seen: u32, missed: &mut Vec<Item>) {
-        match self.only_route(seen) {
+    pub(super) fn pass(&mut self, names: &Names, items: &[Item], seen: u32, missed: &mut Kept<Item>) {
+        let route = self.only_route(seen);
+        dispatch!(fearless_simd::Level::new(), simd => match route {
             Some(Some((store, held))) => {
-                with_sets!(&mut self.stores[store], sets => all(sets, held, names, items, missed));
+                with_sets!(&mut self.stores[store], sets => all(simd, sets, held, names, items, missed));
             }
-            Some(None) => items.clone_into(missed),
-            None => self.each(names, items, missed),
-        }
+            Some(None) => missed.copy(items),
+            None => self.each(simd, names, items, missed),
+        });
     }
 
     /// The route of all that occurs, if it is the same.
@@ -151,11 +168,12 @@ impl Level {
         seen.all(|route| route == first).then_some(first)
     }
 
-    fn each(&mut self, names: &Names, items: &[Item], missed: &mut Vec<Item>) {
+    #[inline(always)]
+    fn each<S: Simd>(&mut self, simd: S, names: &Names, items: &[Item], missed: &mut Kept<Item>) {
         keep(items, missed, |item| {
             let (class, page) = names.page(item.name());
             match self.routes[usize::from(class)][item.side()] {
-                Some((store, held)) => !self.stores[store].touch(set_of(held, page), item.name()),
+                Some((store, held)) => !self.stores[store].touch(simd, set_of(held, page), item.name()),
                 None => true,
             }
         });
@@ -178,16 +196,17 @@ fn set_of(held: Held, page: u64) -> usize {
 }
 
 /// All items in one array.
-fn all(sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Vec<Item>) {
+#[inline(always)]
+fn all<S: Simd>(simd: S, sets: &mut impl Touch, held: Held, names: &Names, items: &[Item], missed: &mut Kept<Item>) {
     // Names keep the low 16 bits of page numbers, which is all that linear sets need.
     if held.hash == Hash::Linear && held.sets.is_power_of_two() {
         let (first, mask) = (held.first as usize, held.sets as usize - 1);
         keep(items, missed, |item| {
-            !sets.touch(first + (item.name() as usize & mask), item.name())
+            !sets.touch(simd, first + (item.name() as usize & mask), item.name())
         });
     } else {
         keep(items, missed, |item| {
-            !sets.touch(set_of(held, names.page(item.name()).1), item.name())
+            !sets.touch(simd, set_of(held, names.page(item.name()).1), item.name())
         });
     }
 }

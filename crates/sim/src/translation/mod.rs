@@ -10,13 +10,13 @@ mod agile_tests;
 mod caches;
 mod engine;
 mod fit;
+mod fresh;
 mod front;
 #[cfg(test)]
 mod front_tests;
 mod keep;
 mod layout;
 mod level;
-mod linked;
 pub mod machine;
 pub mod measured;
 mod names;
@@ -24,6 +24,7 @@ pub mod patterns;
 mod radix;
 pub(crate) mod random;
 mod recency;
+mod recent;
 #[cfg(test)]
 mod reference;
 mod reuse;

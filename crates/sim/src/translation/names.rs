@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Bits of a page number that a name keeps; the others become the number of a region.
-const LOW: u32 = 16;
+pub(super) const LOW: u32 = 16;
 /// Regions looked up without a hash map.
 const RECENT: usize = 1024;
 
@@ -35,10 +35,15 @@ impl Default for Names {
 
 impl Names {
     /// The name of a page of a class (a small number, such as that of its size).
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&mut self, class: u8, page: u64) -> Result<u32, TooSpread> {
-        let region = page >> LOW | u64::from(class) << 56;
-        Ok(self.region(region)? | page as u32 & ((1 << LOW) - 1))
+        Ok(self.base(Self::region_of(class, page))? | page as u32 & ((1 << LOW) - 1))
+    }
+
+    /// The region of such a page.
+    #[inline]
+    pub(super) fn region_of(class: u8, page: u64) -> u64 {
+        page >> LOW | u64::from(class) << 56
     }
 
     /// Class and page of a name.
@@ -49,8 +54,9 @@ impl Names {
         ((region >> 56) as u8, page)
     }
 
-    #[inline]
-    fn region(&mut self, region: u64) -> Result<u32, TooSpread> {
+    /// What all names of a region begin with.
+    #[inline(always)]
+    pub(super) fn base(&mut self, region: u64) -> Result<u32, TooSpread> {
         let place = (region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
         let recent = self.recent[place];
         if recent.0 == region {

@@ -1,7 +1,9 @@
 //! One radix page table with its page-walk caches: which levels a walk reads.
 
-use super::keep::keep;
-use super::sets::{Sets, Touch, with_sets};
+use fearless_simd::{Simd, dispatch};
+
+use super::keep::{Kept, keep};
+use super::sets::{Sets, Touch, TouchSet, with_sets};
 use crate::ways::Replacement;
 
 /// Address bits of one level's index.
@@ -35,16 +37,18 @@ impl Walk {
         Self { address, leaf }
     }
 
-    /// The bytes from the first entry of a level to the one that this walk reads there.
-    #[inline]
-    pub(super) fn offset(self, level: u8) -> u64 {
-        (self.address >> (BASE + INDEX * u32::from(level - 1))) * 8
+    /// How many entries it reads, if it begins with that level.
+    #[inline(always)]
+    pub(super) fn reads(self, first: u8) -> u64 {
+        u64::from((first + 1).saturating_sub(self.leaf))
     }
 
-    /// The levels that it reads, if it begins with that one.
-    #[inline]
-    pub(super) fn levels(self, first: u8) -> impl DoubleEndedIterator<Item = u8> + ExactSizeIterator {
-        (self.leaf..first + 1).rev()
+    /// Calls with the level of each entry that it then reads, and the bytes from the first entry of that level to it.
+    #[inline(always)]
+    pub(super) fn each_read(self, first: u8, mut read: impl FnMut(u8, u64)) {
+        for level in (self.leaf..=first).rev() {
+            read(level, (self.address >> (BASE + INDEX * u32::from(level - 1))) * 8);
+        }
     }
 }
 
@@ -55,8 +59,8 @@ pub(super) struct Radix {
     /// By the level of the table that an entry leads to, from 1 on.
     caches: Vec<Option<Sets>>,
     /// Numbers of the walks whose first level is not known yet.
-    open: Vec<u32>,
-    missed: Vec<u32>,
+    open: Kept<u32>,
+    missed: Kept<u32>,
 }
 
 impl Radix {
@@ -67,8 +71,8 @@ impl Radix {
         Self {
             levels,
             caches: caches.map(cache).collect(),
-            open: Vec::new(),
-            missed: Vec::new(),
+            open: Kept::default(),
+            missed: Kept::default(),
         }
     }
 
@@ -84,17 +88,22 @@ impl Radix {
 
     /// Finds for each walk the level that it begins with: the top, or the lowest one whose table the caches know. Walks are made in
     /// their order, and all that they read is then known; caches do not influence each other, and are asked one after the other.
-    pub(super) fn first_levels(&mut self, walks: &[Walk], first: &mut Vec<u8>) {
+    /// Returns how many entries all of them read.
+    pub(super) fn first_levels(&mut self, walks: &[Walk], first: &mut Vec<u8>) -> u64 {
         first.clear();
         first.resize(walks.len(), self.levels);
-        self.open.clear();
-        self.open.extend(0..walks.len() as u32);
+        self.open.fill_with(0..walks.len() as u32);
         for (level, cache) in (1..).zip(&mut self.caches) {
             if let Some(cache) = cache {
-                with_sets!(cache, sets => ask(sets, level, walks, &self.open, &mut self.missed, first));
+                dispatch!(fearless_simd::Level::new(), simd => {
+                    with_sets!(cache, sets => sets.with_set(0, #[inline(always)] |set| {
+                        ask(simd, set, level, walks, &self.open, &mut self.missed, first);
+                    }));
+                });
                 std::mem::swap(&mut self.open, &mut self.missed);
             }
         }
+        walks.iter().zip(&*first).map(|(walk, &first)| walk.reads(first)).sum()
     }
 
     /// Drops what the caches hold.
@@ -107,7 +116,16 @@ impl Radix {
 }
 
 /// Asks the cache of entries that lead to tables of a level; `missed` are then the walks that it does not help.
-fn ask(sets: &mut impl Touch, level: u8, walks: &[Walk], open: &[u32], missed: &mut Vec<u32>, first: &mut [u8]) {
+#[inline(always)]
+fn ask<S: Simd>(
+    simd: S,
+    set: &mut impl TouchSet,
+    level: u8,
+    walks: &[Walk],
+    open: &[u32],
+    missed: &mut Kept<u32>,
+    first: &mut [u8],
+) {
     let shift = BASE + INDEX * u32::from(level);
     let mut latest = None;
     keep(open, missed, |number| {
@@ -117,7 +135,7 @@ fn ask(sets: &mut impl Touch, level: u8, walks: &[Walk], open: &[u32], missed: &
         }
         // The entry covers everything below it; the one that was used last stays so.
         let key = (walk.address >> shift) as u32;
-        let known = latest == Some(key) || sets.touch(0, key.wrapping_add(1));
+        let known = latest == Some(key) || set.touch(simd, key.wrapping_add(1));
         latest = Some(key);
         let at = &mut first[number as usize];
         *at = if known { level } else { *at };

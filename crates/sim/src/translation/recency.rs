@@ -1,141 +1,184 @@
-//! Exact LRU of small sets: a vector of tags in order of use, the latest first, compared and moved four tags at a time.
+//! Exact LRU of small sets: a vector of tags in order of use, the latest first, compared and moved all at once.
+//!
+//! One vector is as wide as the machine has them (AVX-512, AVX2, SSE2, NEON), which is looked up when the program runs.
 
-use wide::i32x4;
+use fearless_simd::{Simd, mask32x4, mask32x8, mask32x16, prelude::*, u32x4, u32x8, u32x16};
 
-/// Sets of `4 * V - 3` to `4 * V` ways. The tag 0 stands for an empty place.
-#[derive(Clone, Debug)]
-pub(super) struct Recency<const V: usize> {
-    /// The place of the least recently used tag of a full set.
-    last: usize,
-    sets: Vec<[i32x4; V]>,
+use super::sets::{Touch, TouchSet};
+
+/// One set. The tag 0 stands for an empty place.
+pub(super) trait Order: Copy {
+    /// Nothing is held.
+    const EMPTY: Self;
+
+    /// Looks a tag up and makes it the latest; was it held?
+    fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool;
+
+    /// The tags, the latest first.
+    fn tags(&mut self) -> &mut [u32];
 }
 
-/// The most ways of a set.
-pub(super) const MOST: usize = 32;
+/// The places of a set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places<O> {
+    /// A bit for the place of the least recently used tag of a full set.
+    last: u32,
+    /// All bits of each place that there is. Without this operand a compiler makes a masked store of what steps back and what stays; the next
+    /// load of the same set would then wait until that store has left the core.
+    all: O,
+}
 
-/// From this many vectors on, a miss has a branch of its own: it moves everything, and need not wait to learn where the tag was.
-const LONG: usize = 6;
-
-impl<const V: usize> Recency<V> {
-    /// By a place in a set: ones in all lanes behind it.
-    const BEHIND: [[i32x4; V]; MOST] = behind();
-
-    /// Empty sets.
-    pub(super) fn new(sets: u32, ways: u32) -> Self {
-        debug_assert_eq!(ways.div_ceil(4), V as u32);
-        Self {
-            last: ways as usize - 1,
-            sets: vec![[i32x4::ZERO; V]; sets as usize],
-        }
+impl<O: Order> Places<O> {
+    fn new(ways: u32) -> Self {
+        let mut all = O::EMPTY;
+        all.tags()[..ways as usize].fill(u32::MAX);
+        let last = 1 << (ways - 1);
+        Self { last, all }
     }
+}
 
-    /// Looks a tag up in a set and makes it the latest there; was it held?
-    #[inline(always)]
-    pub(super) fn touch(&mut self, set: usize, tag: u32) -> bool {
-        let (set, tag) = (&mut self.sets[set], i32x4::splat(tag as i32));
-        let old = *set;
-        if V == 1 {
-            // One vector finds the lanes behind the tag by itself, sooner than a table gives them.
-            let held = old[0].simd_eq(tag);
-            let behind = step(i32x4::ZERO, held);
-            let behind = behind | step(i32x4::ZERO, behind);
-            let behind = behind | step(i32x4::ZERO, behind);
-            *set = moved(&old, tag, &[behind; V]);
-            set[0] &= !Self::BEHIND[self.last % MOST][0];
-            return held.to_bitmask() != 0;
-        }
-        if V >= LONG && !is_held(&old, tag) {
-            let (pushed, none) = (pushed(&old, tag), &Self::BEHIND[self.last % MOST]);
-            for ((part, &lanes), &none) in set.iter_mut().zip(&pushed).zip(none) {
-                *part = lanes & !none;
+/// Ones in all places up to the first of `places`.
+#[inline(always)]
+fn up_to_first(places: u32) -> u32 {
+    places ^ places.wrapping_sub(1)
+}
+
+macro_rules! order {
+    ($name:ident, $tags:literal, $align:literal, $vector:ident, $mask:ident) => {
+        #[doc = concat!("A set of at most ", stringify!($tags), " ways in one vector.")]
+        #[derive(Clone, Copy, Debug)]
+        #[repr(align($align))]
+        pub(super) struct $name([u32; $tags]);
+
+        impl Order for $name {
+            const EMPTY: Self = Self([0; $tags]);
+
+            #[inline(always)]
+            fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool {
+                let (old, tag) = ($vector::load_array_ref(simd, &self.0), $vector::splat(simd, tag));
+                let all = $vector::load_array_ref(simd, &ways.all.0);
+                let held = old.simd_eq(tag).to_bitmask() as u32;
+                // What is not held goes in front of all ways, as if it had been in the last one: no branch on the outcome.
+                let steps_back = $mask::from_bitmask(simd, up_to_first(held | ways.last).into());
+                let pushed = tag.slide::<{ $tags - 1 }>(old);
+                steps_back.select(pushed, old & all).store_array(&mut self.0);
+                held != 0
             }
+
+            fn tags(&mut self) -> &mut [u32] {
+                &mut self.0
+            }
+        }
+    };
+}
+
+order!(Four, 4, 16, u32x4, mask32x4);
+order!(Eight, 8, 32, u32x8, mask32x8);
+order!(Sixteen, 16, 64, u32x16, mask32x16);
+
+/// A set of at most 32 ways.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct ThirtyTwo([[u32; 16]; 2]);
+
+impl Order for ThirtyTwo {
+    const EMPTY: Self = Self([[0; 16]; 2]);
+
+    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was.
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool {
+        let tag = u32x16::splat(simd, tag);
+        let [low, high] = self.0.each_ref().map(|part| u32x16::load_array_ref(simd, part));
+        let [all_low, all_high] = ways.all.0.each_ref().map(|part| u32x16::load_array_ref(simd, part));
+        let (held_low, held_high) = (low.simd_eq(tag), high.simd_eq(tag));
+        let (pushed_low, pushed_high) = (tag.slide::<15>(low), low.slide::<15>(high));
+        if !(held_low | held_high).any_true() {
+            pushed_low.store_array(&mut self.0[0]);
+            (pushed_high & all_high).store_array(&mut self.0[1]);
             return false;
         }
-        // What is not held goes in front of all ways, as if it had been in the last one: no branch on the outcome.
-        let held = lanes(&old, tag);
-        let at = (held | 1 << self.last).trailing_zeros() as usize;
-        *set = moved(&old, tag, &Self::BEHIND[at % MOST]);
-        held != 0
+        let places = up_to_first(held_low.to_bitmask() as u32 | (held_high.to_bitmask() as u32) << 16);
+        let steps_back = [places & 0xffff, places >> 16];
+        let steps_back = steps_back.map(|bits| mask32x16::from_bitmask(simd, bits.into()));
+        steps_back[0]
+            .select(pushed_low, low & all_low)
+            .store_array(&mut self.0[0]);
+        steps_back[1]
+            .select(pushed_high, high & all_high)
+            .store_array(&mut self.0[1]);
+        true
+    }
+
+    fn tags(&mut self) -> &mut [u32] {
+        self.0.as_flattened_mut()
+    }
+}
+
+/// Sets of one form.
+#[derive(Clone, Debug)]
+pub(super) struct Recency<O> {
+    ways: Places<O>,
+    sets: Vec<O>,
+}
+
+/// One set, with what it needs to know of its ways.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ordered<O> {
+    ways: Places<O>,
+    order: O,
+}
+
+impl<O: Order> TouchSet for Ordered<O> {
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, tag: u32) -> bool {
+        self.order.touch(simd, &self.ways, tag)
+    }
+}
+
+impl<O: Order> Touch for Recency<O> {
+    type Set = Ordered<O>;
+
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        self.sets[set].touch(simd, &self.ways, tag)
+    }
+
+    /// The set stays in registers meanwhile.
+    #[inline(always)]
+    fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut Ordered<O>) -> R) -> R {
+        let (ways, order) = (self.ways, self.sets[number]);
+        let mut set = Ordered { ways, order };
+        let result = run(&mut set);
+        self.sets[number] = set.order;
+        result
+    }
+}
+
+impl<O: Order> Recency<O> {
+    /// Empty sets.
+    pub(super) fn new(sets: u32, ways: u32) -> Self {
+        Self {
+            ways: Places::new(ways),
+            sets: vec![O::EMPTY; sets as usize],
+        }
     }
 
     /// Drops the tags that are to go; the others keep their order.
     pub(super) fn drop_if(&mut self, goes: impl Fn(u32) -> bool) {
-        let goes = |tag: i32| tag != 0 && goes(tag as u32);
+        let goes = |tag: u32| tag != 0 && goes(tag);
         for set in &mut self.sets {
-            let tags = set.iter().flat_map(|part| part.to_array());
-            if !tags.clone().any(goes) {
+            let tags = set.tags();
+            if !tags.iter().any(|&tag| goes(tag)) {
                 continue;
             }
-            let mut kept: Vec<i32> = tags.filter(|&tag| !goes(tag)).collect();
-            kept.resize(4 * V, 0);
-            for (part, tags) in set.iter_mut().zip(kept.chunks_exact(4)) {
-                *part = i32x4::new([tags[0], tags[1], tags[2], tags[3]]);
+            let mut kept = 0;
+            for place in 0..tags.len() {
+                if !goes(tags[place]) {
+                    tags[kept] = tags[place];
+                    kept += 1;
+                }
             }
+            tags[kept..].fill(0);
         }
     }
-}
-
-const fn behind<const V: usize>() -> [[i32x4; V]; MOST] {
-    let mut table = [[i32x4::new([0; 4]); V]; MOST];
-    let mut at = 0;
-    while at < MOST {
-        let mut part = 0;
-        while part < V {
-            let first = 4 * part;
-            table[at][part] = i32x4::new([
-                -((first > at) as i32),
-                -((first + 1 > at) as i32),
-                -((first + 2 > at) as i32),
-                -((first + 3 > at) as i32),
-            ]);
-            part += 1;
-        }
-        at += 1;
-    }
-    table
-}
-
-/// A bit for each lane that holds the tag.
-#[inline(always)]
-fn lanes<const V: usize>(set: &[i32x4; V], tag: i32x4) -> u32 {
-    let mut held = 0;
-    for (part, tags) in set.iter().enumerate() {
-        held |= tags.simd_eq(tag).to_bitmask() << (4 * part);
-    }
-    held
-}
-
-#[inline(always)]
-fn is_held<const V: usize>(set: &[i32x4; V], tag: i32x4) -> bool {
-    let equal = set.iter().fold(i32x4::ZERO, |equal, tags| equal | tags.simd_eq(tag));
-    equal.to_bitmask() != 0
-}
-
-/// The set with a tag in front, and all others one step back.
-#[inline(always)]
-fn pushed<const V: usize>(set: &[i32x4; V], tag: i32x4) -> [i32x4; V] {
-    let (mut pushed, mut before) = (*set, tag);
-    for part in &mut pushed {
-        let lanes = *part;
-        *part = step(before, lanes);
-        before = lanes;
-    }
-    pushed
-}
-
-/// The same, but tags `behind` the old place of that tag stay.
-#[inline(always)]
-fn moved<const V: usize>(set: &[i32x4; V], tag: i32x4, behind: &[i32x4; V]) -> [i32x4; V] {
-    let mut moved = pushed(set, tag);
-    for ((part, &lanes), &behind) in moved.iter_mut().zip(set).zip(behind) {
-        *part ^= (*part ^ lanes) & behind;
-    }
-    moved
-}
-
-/// The lanes one step back: the last one of the vector before comes first.
-#[inline(always)]
-fn step(before: i32x4, lanes: i32x4) -> i32x4 {
-    let (before, lanes) = (before.to_array(), lanes.to_array());
-    i32x4::new([before[3], lanes[0], lanes[1], lanes[2]])
 }

@@ -1,66 +1,76 @@
 //! The sets of one array, with the fastest exact form for their ways and replacement.
 
-use super::linked::{self, Linked};
-use super::recency::Recency;
+use fearless_simd::Simd;
+
+use super::recency::{Eight, Four, Recency, Sixteen, ThirtyTwo};
+use super::recent::{self, Recent};
 use crate::ways::{Replacement, Ways};
 
 /// What every form can do.
 pub(super) trait Touch {
+    /// One of the sets.
+    type Set: TouchSet;
+
     /// Looks a tag up in a set and brings it in if it is not there; was it?
-    fn touch(&mut self, set: usize, tag: u32) -> bool;
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool;
+
+    /// Lends one set for many lookups.
+    fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut Self::Set) -> R) -> R;
 }
 
-impl<const V: usize> Touch for Recency<V> {
+/// The same of one set.
+pub(super) trait TouchSet {
+    /// Looks a tag up and brings it in if it is not there; was it?
+    fn touch<S: Simd>(&mut self, simd: S, tag: u32) -> bool;
+}
+
+impl TouchSet for Recent {
     #[inline(always)]
-    fn touch(&mut self, set: usize, tag: u32) -> bool {
-        Self::touch(self, set, tag)
+    fn touch<S: Simd>(&mut self, _: S, tag: u32) -> bool {
+        self.touch(tag)
     }
 }
 
-impl Touch for Vec<Linked> {
+impl TouchSet for Ways<u32> {
+    fn touch<S: Simd>(&mut self, _: S, tag: u32) -> bool {
+        self.access(tag)
+    }
+}
+
+impl<T: TouchSet> Touch for Vec<T> {
+    type Set = T;
+
     #[inline(always)]
-    fn touch(&mut self, set: usize, tag: u32) -> bool {
-        self[set].touch(tag)
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        self[set].touch(simd, tag)
+    }
+
+    #[inline(always)]
+    fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut T) -> R) -> R {
+        run(&mut self[number])
     }
 }
 
-/// Sets of any policy and any number of ways.
-pub(super) type Listed = Vec<Ways<u32>>;
-
-impl Touch for Listed {
-    fn touch(&mut self, set: usize, tag: u32) -> bool {
-        self[set].access(tag)
-    }
-}
-
-/// The forms: LRU in vectors of four tags by the number of vectors, LRU of many ways, and all others.
+/// The forms: LRU in vectors by the number of tags, LRU of many ways, and all others.
 #[derive(Clone, Debug)]
 pub(super) enum Sets {
-    V1(Recency<1>),
-    V2(Recency<2>),
-    V3(Recency<3>),
-    V4(Recency<4>),
-    V5(Recency<5>),
-    V6(Recency<6>),
-    V7(Recency<7>),
-    V8(Recency<8>),
-    Linked(Vec<Linked>),
-    Listed(Listed),
+    Four(Recency<Four>),
+    Eight(Recency<Eight>),
+    Sixteen(Recency<Sixteen>),
+    ThirtyTwo(Recency<ThirtyTwo>),
+    Recent(Vec<Recent>),
+    Listed(Vec<Ways<u32>>),
 }
 
 /// Runs an expression with the form at hand.
 macro_rules! with_sets {
     ($sets:expr, $name:ident => $body:expr) => {
         match $sets {
-            $crate::translation::sets::Sets::V1($name) => $body,
-            $crate::translation::sets::Sets::V2($name) => $body,
-            $crate::translation::sets::Sets::V3($name) => $body,
-            $crate::translation::sets::Sets::V4($name) => $body,
-            $crate::translation::sets::Sets::V5($name) => $body,
-            $crate::translation::sets::Sets::V6($name) => $body,
-            $crate::translation::sets::Sets::V7($name) => $body,
-            $crate::translation::sets::Sets::V8($name) => $body,
-            $crate::translation::sets::Sets::Linked($name) => $body,
+            $crate::translation::sets::Sets::Four($name) => $body,
+            $crate::translation::sets::Sets::Eight($name) => $body,
+            $crate::translation::sets::Sets::Sixteen($name) => $body,
+            $crate::translation::sets::Sets::ThirtyTwo($name) => $body,
+            $crate::translation::sets::Sets::Recent($name) => $body,
             $crate::translation::sets::Sets::Listed($name) => $body,
         }
     };
@@ -71,15 +81,11 @@ impl Sets {
     /// Empty sets.
     pub(super) fn new(sets: u32, ways: u32, replacement: Replacement) -> Self {
         match (replacement, ways) {
-            (Replacement::Lru, 1..=4) => Self::V1(Recency::new(sets, ways)),
-            (Replacement::Lru, 5..=8) => Self::V2(Recency::new(sets, ways)),
-            (Replacement::Lru, 9..=12) => Self::V3(Recency::new(sets, ways)),
-            (Replacement::Lru, 13..=16) => Self::V4(Recency::new(sets, ways)),
-            (Replacement::Lru, 17..=20) => Self::V5(Recency::new(sets, ways)),
-            (Replacement::Lru, 21..=24) => Self::V6(Recency::new(sets, ways)),
-            (Replacement::Lru, 25..=28) => Self::V7(Recency::new(sets, ways)),
-            (Replacement::Lru, 29..=32) => Self::V8(Recency::new(sets, ways)),
-            (Replacement::Lru, 33..=linked::MOST) => Self::Linked((0..sets).map(|_| Linked::new(ways)).collect()),
+            (Replacement::Lru, 1..=4) => Self::Four(Recency::new(sets, ways)),
+            (Replacement::Lru, 5..=8) => Self::Eight(Recency::new(sets, ways)),
+            (Replacement::Lru, 9..=16) => Self::Sixteen(Recency::new(sets, ways)),
+            (Replacement::Lru, 17..=32) => Self::ThirtyTwo(Recency::new(sets, ways)),
+            (Replacement::Lru, 33..=recent::MOST) => Self::Recent((0..sets).map(|_| Recent::new(ways)).collect()),
             _ => {
                 let set = |number| Ways::new(ways, replacement, u64::from(number));
                 Self::Listed((0..sets).map(set).collect())
@@ -88,24 +94,20 @@ impl Sets {
     }
 
     /// Looks a tag up in a set and brings it in if it is not there; was it?
-    #[inline]
-    pub(super) fn touch(&mut self, set: usize, tag: u32) -> bool {
-        with_sets!(self, sets => Touch::touch(sets, set, tag))
+    #[inline(always)]
+    pub(super) fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        with_sets!(self, sets => sets.touch(simd, set, tag))
     }
 
     /// Drops the tags that are to go.
     pub(super) fn drop_if(&mut self, goes: impl Fn(u32) -> bool) {
         match self {
             Self::Listed(sets) => sets.iter_mut().for_each(|set| set.drop_if(&goes)),
-            Self::Linked(sets) => sets.iter_mut().for_each(|set| set.drop_if(&goes)),
-            Self::V1(sets) => sets.drop_if(goes),
-            Self::V2(sets) => sets.drop_if(goes),
-            Self::V3(sets) => sets.drop_if(goes),
-            Self::V4(sets) => sets.drop_if(goes),
-            Self::V5(sets) => sets.drop_if(goes),
-            Self::V6(sets) => sets.drop_if(goes),
-            Self::V7(sets) => sets.drop_if(goes),
-            Self::V8(sets) => sets.drop_if(goes),
+            Self::Recent(sets) => sets.iter_mut().for_each(|set| set.drop_if(&goes)),
+            Self::Four(sets) => sets.drop_if(goes),
+            Self::Eight(sets) => sets.drop_if(goes),
+            Self::Sixteen(sets) => sets.drop_if(goes),
+            Self::ThirtyTwo(sets) => sets.drop_if(goes),
         }
     }
 }
@@ -114,8 +116,47 @@ impl Sets {
 mod tests {
     use proptest::prelude::*;
 
+    use fearless_simd::{Level, dispatch};
+
     use super::Sets;
     use crate::ways::{Replacement, Ways};
+
+    /// One lookup with the widest vectors that a number allows.
+    #[cfg(target_arch = "x86_64")]
+    fn touch(most: u32, sets: &mut Sets, set: usize, tag: u32) -> Option<bool> {
+        use fearless_simd::Simd;
+        let level = Level::new();
+        match most {
+            128 => level
+                .as_sse2()
+                .map(|simd| simd.vectorize(|| sets.touch(simd, set, tag))),
+            256 => level
+                .as_avx2()
+                .map(|simd| simd.vectorize(|| sets.touch(simd, set, tag))),
+            _ => level
+                .as_avx512()
+                .map(|simd| simd.vectorize(|| sets.touch(simd, set, tag))),
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn vectors_of_every_width_hold_the_same() {
+        for ways in [1, 4, 7, 12, 16, 20, 32] {
+            for most in [128, 256, 512] {
+                let mut sets = Sets::new(1, ways, Replacement::Lru);
+                let mut list: Ways<u32> = Ways::new(ways, Replacement::Lru, 0);
+                let mut chance = crate::translation::random::Chance::new(u64::from(ways));
+                for _ in 0..20_000 {
+                    let tag = 1 + chance.below(u64::from(ways) * 2) as u32;
+                    let Some(is_held) = touch(most, &mut sets, 0, tag) else {
+                        break;
+                    };
+                    assert_eq!(is_held, list.access(tag), "{ways} ways, {most} bits");
+                }
+            }
+        }
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
@@ -131,7 +172,8 @@ mod tests {
             for (number, (tag, other, is_far)) in tags.into_iter().enumerate() {
                 let tag = if is_far { tag | 0x8000_0000 } else { tag % range + 1 };
                 let set = other as usize % 3;
-                prop_assert_eq!(sets.touch(set, tag), lists[set].access(tag), "{}", number);
+                let is_held = dispatch!(Level::new(), simd => sets.touch(simd, set, tag));
+                prop_assert_eq!(is_held, lists[set].access(tag), "{}", number);
                 if number % 500 == 499 {
                     let goes = |held: u32| held % 7 == other % 7;
                     sets.drop_if(goes);

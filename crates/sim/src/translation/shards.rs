@@ -6,16 +6,18 @@
 
 use std::collections::BinaryHeap;
 
+use fearless_simd::{Simd, dispatch, prelude::*, u64x8};
 use model::Bytes;
 
 use super::access::Access;
-use super::keep::keep;
 use super::layout::shift;
-use super::random::mixed;
+use super::random::{MIXING, mixed};
 use super::reuse::Reuse;
 
 /// Hashes are compared by so many bits: a rate is a multiple of 2^-24.
 const BITS: u32 = 24;
+/// Pages that are looked at together.
+const LANES: usize = 8;
 
 /// A curve that grows with the accesses it is given. Its memory grows with the sampled pages only.
 #[derive(Clone, Debug)]
@@ -27,7 +29,9 @@ pub struct Shards {
     most: Option<usize>,
     by_hash: BinaryHeap<(u32, u64)>,
     last: u64,
-    sampled: Vec<Access>,
+    /// The page before a block, then those of the block; and those of them that are sampled.
+    pages: Vec<u64>,
+    sampled: Vec<u64>,
     reuse: Reuse,
     distances: Distances,
     accesses: u64,
@@ -54,6 +58,7 @@ impl Shards {
             most,
             by_hash: BinaryHeap::new(),
             last: u64::MAX,
+            pages: Vec::new(),
             sampled: Vec::new(),
             reuse: Reuse::default(),
             distances: Distances::default(),
@@ -64,20 +69,37 @@ impl Shards {
 
     /// Counts accesses in their order.
     pub fn block(&mut self, accesses: &[Access]) {
-        let (shift, below, mut last, mut fresh) = (self.shift, self.below, self.last, 0);
-        keep(accesses, &mut self.sampled, |access| {
-            let page = access.address() >> shift;
-            // A repetition is a hit in any TLB; there is no need to estimate how many there are.
-            let is_fresh = page != last;
-            fresh += u64::from(is_fresh);
-            last = page;
-            is_fresh & (hash(page) < below)
-        });
-        self.last = last;
+        dispatch!(fearless_simd::Level::new(), simd => self.find_sampled(simd, accesses));
         self.accesses += accesses.len() as u64;
-        self.fresh += fresh;
         for number in 0..self.sampled.len() {
-            self.sample(self.sampled[number].address() >> shift);
+            self.sample(self.sampled[number]);
+        }
+    }
+
+    /// Finds the accesses to sampled pages that repeat nothing.
+    #[inline(always)]
+    fn find_sampled<S: Simd>(&mut self, simd: S, accesses: &[Access]) {
+        self.sampled.clear();
+        self.pages.clear();
+        self.pages.push(self.last);
+        let pages = accesses.iter().map(|access| access.address() >> self.shift);
+        self.pages.extend(pages);
+        self.last = self.pages[accesses.len()];
+        // At the end, repetitions.
+        self.pages.resize(accesses.len().next_multiple_of(LANES) + 1, self.last);
+        let below = u64x8::splat(simd, self.below.into());
+        for from in (0..accesses.len()).step_by(LANES) {
+            let before = u64x8::from_slice(simd, &self.pages[from..from + LANES]);
+            let pages = u64x8::from_slice(simd, &self.pages[from + 1..from + 1 + LANES]);
+            // A repetition is a hit in any TLB; there is no need to estimate how many there are.
+            let fresh = pages.simd_ne(before);
+            self.fresh += u64::from(fresh.to_bitmask().count_ones());
+            let mut sampled = (fresh & hashes(pages).simd_lt(below)).to_bitmask();
+            while sampled != 0 {
+                let lane = sampled.trailing_zeros() as usize;
+                self.sampled.push(self.pages[from + 1 + lane]);
+                sampled &= sampled - 1;
+            }
         }
     }
 
@@ -143,6 +165,14 @@ impl Shards {
 fn hash(page: u64) -> u32 {
     // Not the highest bits, in which sampled pages would then be alike: the table of pages uses those.
     (mixed(page) >> 24) as u32 & ((1 << BITS) - 1)
+}
+
+/// The same of several pages.
+#[inline(always)]
+fn hashes<S: Simd>(pages: u64x8<S>) -> u64x8<S> {
+    let word = (pages ^ (pages >> 30)) * MIXING[0];
+    let word = (word ^ (word >> 27)) * MIXING[1];
+    ((word ^ (word >> 31)) >> 24) & ((1 << BITS) - 1)
 }
 
 /// How many accesses had which reuse distance: the number of other pages since the access before to the same page.

@@ -1,12 +1,14 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
+use fearless_simd::{Simd, dispatch};
+
 use super::access::Access;
 use super::agile::Level;
 use super::caches::{Cache, Caches, PLACES, Read, Shared};
 use super::layout::{Backing, shift};
 use super::names::{Names, TooSpread};
 use super::radix::{Radix, Walk, WalkCaches};
-use super::sets::Sets;
+use super::sets::{Sets, Touch, TouchSet, with_sets};
 use crate::ways::Replacement;
 
 /// What a walker is made of.
@@ -71,8 +73,8 @@ pub(super) const NEXT: u64 = (1 << 45) + 64 * 1021;
 /// Host page tables lie beyond the guest's memory.
 pub(super) const HOST: u64 = 1 << 56;
 
-/// The shadow table of agile paging lies beyond those.
-const SHADOW: u64 = 1 << 57;
+/// The shadow table of agile paging lies between the guest's and the host's.
+const SHADOW: u64 = 1 << 54;
 
 /// Of a walk in two dimensions: every level is nested, the root's table included.
 pub(super) const ALL_LEVELS: u8 = u8::MAX;
@@ -85,7 +87,7 @@ const PART: usize = 512;
 pub(super) struct Walker {
     guest: Radix,
     host: Radix,
-    nested_tlb: Option<Sets>,
+    nested_tlb: Sets,
     names: Names,
     caches: Option<Caches>,
     with_data: bool,
@@ -123,17 +125,48 @@ pub(super) struct Block<'a> {
     pub(super) nested: bool,
 }
 
-/// What a walk in two dimensions does next.
+/// What a walk in two dimensions does next, in one word: an address, the address bits of the page of the host behind it, and how.
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    /// Reads data.
-    Data(u64),
-    /// Reads an entry of a guest's table that the host translates by pages of so many bits.
-    Entry(u64, Option<u32>),
-    /// The same, but the nested TLB or an entry of the shadow table knows where that table is.
-    Known(u64),
-    /// Translates the address itself.
-    Page(u64, u32),
+struct Step(u64);
+
+/// The first bit of the host's page size.
+const HOST_PAGE: u32 = 56;
+/// The first bit of the kind.
+const KIND: u32 = 62;
+
+/// What becomes of the address of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Data is read there.
+    Data,
+    /// An entry of a table is read there; where that table is, the nested TLB or an entry of the shadow table knows.
+    Known,
+    /// The same, but the host's table translates the address first.
+    Entry,
+    /// The host's table translates it.
+    Page,
+}
+
+impl Step {
+    #[inline(always)]
+    fn new(kind: Kind, address: u64, host: u32) -> Self {
+        Self(address | u64::from(host) << HOST_PAGE | (kind as u64) << KIND)
+    }
+
+    #[inline(always)]
+    fn address(self) -> u64 {
+        self.0 & ((1 << HOST_PAGE) - 1)
+    }
+
+    #[inline(always)]
+    fn host(self) -> u32 {
+        (self.0 >> HOST_PAGE) as u32 & 63
+    }
+
+    #[inline(always)]
+    fn kind(self) -> Kind {
+        [Kind::Data, Kind::Known, Kind::Entry, Kind::Page][(self.0 >> KIND) as usize]
+    }
 }
 
 impl Walker {
@@ -141,7 +174,7 @@ impl Walker {
         Self {
             guest: Radix::new(spec.levels, spec.caches),
             host: Radix::new(spec.host_levels, spec.host_caches),
-            nested_tlb: (spec.nested_tlb > 0).then(|| Sets::new(1, spec.nested_tlb, Replacement::Lru)),
+            nested_tlb: Sets::new(1, spec.nested_tlb, Replacement::Lru),
             names: Names::default(),
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
             with_data: spec.with_data && !spec.data_caches.is_empty(),
@@ -184,7 +217,7 @@ impl Walker {
     fn count_whole_walks(&mut self, block: Block) {
         let levels = |backing: &Backing| {
             let walk = Walk::new(0, shift(backing.entry()));
-            walk.levels(self.guest.levels()).len() as u64
+            walk.reads(self.guest.levels())
         };
         let levels: Vec<u64> = block.backings.iter().map(levels).collect();
         let read = block.misses.iter().map(|miss| levels[usize::from(miss.class)]);
@@ -202,10 +235,8 @@ impl Walker {
         };
         self.stage.walks.clear();
         self.stage.walks.extend(part.misses.iter().map(walk));
-        self.guest.first_levels(&self.stage.walks, &mut self.stage.first);
+        self.counts.guest_references += self.guest.first_levels(&self.stage.walks, &mut self.stage.first);
         self.counts.walks += part.misses.len() as u64;
-        let read = self.stage.walks.iter().zip(&self.stage.first);
-        self.counts.guest_references += read.map(|(walk, &first)| walk.levels(first).len() as u64).sum::<u64>();
     }
 
     /// Natively, or of a shadow page table.
@@ -220,7 +251,7 @@ impl Walker {
             if self.with_data {
                 reads.extend(rest.until(miss.place as usize).map(Read::data));
             }
-            reads.extend(entries(TABLES, *walk, first).map(Read::entry));
+            each_entry(TABLES, *walk, first, |entry| reads.push(Read::entry(entry)));
         }
     }
 
@@ -232,19 +263,22 @@ impl Walker {
         steps.clear();
         for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
             if self.with_data {
-                steps.extend(rest.until(miss.place as usize).map(Step::Data));
+                let data = |address| Step::new(Kind::Data, address, 0);
+                steps.extend(rest.until(miss.place as usize).map(data));
             }
             let host = part.backings[usize::from(miss.class)].host.map(shift);
+            let bits = host.unwrap_or(0);
+            let nested = if host.is_some() { Kind::Entry } else { Kind::Known };
             if miss.nested_from == ALL_LEVELS {
-                steps.extend(entries(TABLES, *walk, first).map(|entry| Step::Entry(entry, host)));
+                each_entry(TABLES, *walk, first, |entry| steps.push(Step::new(nested, entry, bits)));
             } else {
-                steps.extend(
-                    walk.levels(first)
-                        .map(|level| step(*walk, level, miss.nested_from, host)),
-                );
+                walk.each_read(first, |level, offset| {
+                    steps.push(step(level, offset, miss.nested_from, Step::new(nested, 0, bits)));
+                });
             }
-            let host = host.filter(|_| miss.nested_from > 0);
-            steps.extend(host.map(|host| Step::Page(walk.address, host)));
+            if host.is_some() && miss.nested_from > 0 {
+                steps.push(Step::new(Kind::Page, walk.address, bits));
+            }
         }
     }
 
@@ -256,27 +290,13 @@ impl Walker {
             host_first,
             ..
         } = &mut self.stage;
-        host_walks.clear();
-        for step in steps {
-            match *step {
-                Step::Entry(entry, Some(host)) => {
-                    let known = match &mut self.nested_tlb {
-                        Some(tlb) => tlb.touch(0, self.names.of(host as u8, entry >> host)?),
-                        None => false,
-                    };
-                    if known {
-                        *step = Step::Known(entry);
-                    } else {
-                        host_walks.push(Walk::new(entry, host));
-                    }
-                }
-                Step::Page(address, host) => host_walks.push(Walk::new(address, host)),
-                Step::Entry(_, None) | Step::Known(_) | Step::Data(_) => {}
-            }
-        }
-        self.host.first_levels(host_walks, host_first);
-        let read = host_walks.iter().zip(&*host_first);
-        self.counts.host_references += read.map(|(walk, &first)| walk.levels(first).len() as u64).sum::<u64>();
+        let names = &mut self.names;
+        dispatch!(fearless_simd::Level::new(), simd => {
+            with_sets!(&mut self.nested_tlb, sets => sets.with_set(0, #[inline(always)] |tlb| {
+                translate(simd, tlb, names, steps, host_walks)
+            }))
+        })?;
+        self.counts.host_references += self.host.first_levels(host_walks, host_first);
         Ok(())
     }
 
@@ -292,21 +312,19 @@ impl Walker {
             ..
         } = &mut self.stage;
         let mut host_walks = host_walks.iter().zip(&*host_first);
-        let mut host_entries = move || {
-            let walk = host_walks.next();
-            walk.into_iter()
-                .flat_map(|(walk, &first)| entries(HOST, *walk, first))
-                .map(Read::entry)
-        };
         for step in &*steps {
-            match *step {
-                Step::Data(address) => reads.push(Read::data(address)),
-                Step::Entry(entry, Some(_)) => {
-                    reads.extend(host_entries());
-                    reads.push(Read::entry(entry));
-                }
-                Step::Entry(entry, None) | Step::Known(entry) => reads.push(Read::entry(entry)),
-                Step::Page(..) => reads.extend(host_entries()),
+            let kind = step.kind();
+            if kind == Kind::Data {
+                reads.push(Read::data(step.address()));
+                continue;
+            }
+            if kind != Kind::Known
+                && let Some((walk, &first)) = host_walks.next()
+            {
+                each_entry(HOST, *walk, first, |entry| reads.push(Read::entry(entry)));
+            }
+            if kind != Kind::Page {
+                reads.push(Read::entry(step.address()));
             }
         }
     }
@@ -343,19 +361,39 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// How a walk of agile paging reads one level.
-fn step(walk: Walk, level: u8, nested_from: u8, host: Option<u32>) -> Step {
-    let offset = NEXT * u64::from(level) + walk.offset(level);
+/// How a walk of agile paging reads one level; `nested` is a step of a level that the host translates, without its address.
+fn step(level: u8, offset: u64, nested_from: u8, nested: Step) -> Step {
+    let offset = NEXT * u64::from(level) + offset;
     match Level::of(level, nested_from) {
-        Level::Shadow => Step::Entry(SHADOW + offset, None),
-        Level::Switch => Step::Known(TABLES + offset),
-        Level::Nested => Step::Entry(TABLES + offset, host),
+        Level::Shadow => Step::new(Kind::Known, SHADOW + offset, 0),
+        Level::Switch => Step::new(Kind::Known, TABLES + offset, 0),
+        Level::Nested => Step::new(nested.kind(), TABLES + offset, nested.host()),
     }
 }
 
-/// Addresses of the entries that a walk reads in tables from `tables` on, if it begins at a level.
-#[inline]
-fn entries(tables: u64, walk: Walk, first: u8) -> impl Iterator<Item = u64> {
-    walk.levels(first)
-        .map(move |level| tables + NEXT * u64::from(level) + walk.offset(level))
+/// Calls with the address of each entry that a walk reads in tables from `tables` on, if it begins at a level.
+#[inline(always)]
+fn each_entry(tables: u64, walk: Walk, first: u8, mut read: impl FnMut(u64)) {
+    walk.each_read(first, |level, offset| read(tables + NEXT * u64::from(level) + offset));
+}
+
+/// Asks the nested TLB for the tables that steps read, and lists the walks of the host's table.
+#[inline(always)]
+fn translate<S: Simd>(
+    simd: S,
+    tlb: &mut impl TouchSet,
+    names: &mut Names,
+    steps: &mut [Step],
+    host_walks: &mut Vec<Walk>,
+) -> Result<(), TooSpread> {
+    host_walks.clear();
+    for step in steps {
+        let (kind, address, host) = (step.kind(), step.address(), step.host());
+        if kind == Kind::Entry && tlb.touch(simd, names.of(host as u8, address >> host)?) {
+            *step = Step::new(Kind::Known, address, host);
+        } else if matches!(kind, Kind::Entry | Kind::Page) {
+            host_walks.push(Walk::new(address, host));
+        }
+    }
+    Ok(())
 }

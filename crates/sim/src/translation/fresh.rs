@@ -1,0 +1,181 @@
+//! The accesses of a block that do not repeat the one before, as items that lack the regions of their names.
+
+use fearless_simd::{Simd, dispatch, mask64x8, prelude::*, u64x8};
+
+use super::access::{ADDRESS_BITS, Access, SIDE};
+use super::keep::Kept;
+use super::level::{Item, PLACE, SIDE_OF_ITEM};
+use super::names::{LOW, Names, TooSpread};
+
+/// No access has this page.
+const NO_PAGE: u64 = u64::MAX;
+/// Accesses that are looked at together.
+const LANES: usize = 8;
+
+/// What is left of a block.
+#[derive(Clone, Debug)]
+pub(super) struct Fresh {
+    /// The page and side of the access before, where a repetition is a hit that changes nothing.
+    last: u64,
+    /// The word before the block, then the block.
+    words: Vec<u64>,
+    items: Vec<u64>,
+    regions: Vec<u64>,
+    count: usize,
+    /// A bit for each class and side that occurs.
+    pub(super) seen: u32,
+}
+
+impl Default for Fresh {
+    fn default() -> Self {
+        Self {
+            last: NO_PAGE,
+            words: Vec::new(),
+            items: Vec::new(),
+            regions: Vec::new(),
+            count: 0,
+            seen: 0,
+        }
+    }
+}
+
+impl Fresh {
+    /// The next access repeats nothing.
+    pub(super) fn forget(&mut self) {
+        self.last = NO_PAGE;
+    }
+
+    /// Finds accesses whose page or side is not that of the access before, or all if these are not to be left out. Pages have
+    /// `shift` bits.
+    pub(super) fn find(&mut self, accesses: &[Access], shift: u32, leaves_out: bool) {
+        self.make_room(accesses.len());
+        self.words[0] = self.last;
+        for (word, access) in self.words[1..].iter_mut().zip(accesses) {
+            *word = access.word();
+        }
+        dispatch!(fearless_simd::Level::new(), simd => self.compare(simd, accesses.len(), shift, leaves_out));
+        self.last = self.words[accesses.len()];
+    }
+
+    /// The same if `look` says of an access its page without `shift` bits, its class, and whether repetitions are left out there.
+    pub(super) fn find_each(
+        &mut self,
+        accesses: &[Access],
+        shifts: &[u32],
+        look: impl Fn(Access) -> (u64, usize, bool),
+    ) {
+        self.make_room(accesses.len());
+        let (mut count, mut seen) = (0, 0);
+        for (place, &access) in accesses.iter().enumerate() {
+            let (page_and_side, class, leaves_out) = look(access);
+            let (page, side) = (access.address() >> shifts[class], access.side());
+            self.items[count] = Item::new(low(page), side, place).word();
+            self.regions[count] = Names::region_of(class as u8, page);
+            let is_fresh = (page_and_side != self.last) | !leaves_out;
+            count += usize::from(is_fresh);
+            seen |= u32::from(is_fresh) << (class * 3 + side as usize);
+            self.last = page_and_side;
+        }
+        (self.count, self.seen) = (count, seen);
+    }
+
+    /// Gives them names.
+    pub(super) fn name(&self, names: &mut Names, items: &mut Kept<Item>) -> Result<(), TooSpread> {
+        items.refill(self.count, Item::default(), |items| {
+            for ((item, &word), &region) in items.iter_mut().zip(&self.items).zip(&self.regions[..self.count]) {
+                *item = Item::from_word(word | u64::from(names.base(region)?));
+            }
+            Ok(self.count)
+        })
+    }
+
+    fn make_room(&mut self, accesses: usize) {
+        let room = accesses.next_multiple_of(LANES) + LANES;
+        if self.items.len() < room {
+            self.items.resize(room, 0);
+            self.regions.resize(room, 0);
+            self.words.resize(room + 1, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn compare<S: Simd>(&mut self, simd: S, accesses: usize, shift: u32, leaves_out: bool) {
+        let (address, low) = ((1 << ADDRESS_BITS) - 1, (1 << LOW) - 1);
+        let mut places = u64x8::from_fn(simd, |lane| lane as u64) << PLACE;
+        let (mut count, mut seen) = (0, u64x8::splat(simd, 0));
+        for from in (0..accesses).step_by(LANES) {
+            let before = u64x8::from_slice(simd, &self.words[from..from + LANES]) >> shift;
+            let words = u64x8::from_slice(simd, &self.words[from + 1..from + 1 + LANES]);
+            let (pages, sides) = (words >> shift, words >> SIDE);
+            let valid = (1 << (accesses - from).min(LANES)) - 1;
+            let changed = pages.simd_ne(before).to_bitmask() | if leaves_out { 0 } else { valid };
+            let fresh = mask64x8::from_bitmask(simd, changed & valid);
+            let items = (pages & low) | (sides << SIDE_OF_ITEM) | places;
+            let regions = (words & address) >> (shift + LOW);
+            items.compress(fresh).store_slice(&mut self.items[count..count + LANES]);
+            regions
+                .compress(fresh)
+                .store_slice(&mut self.regions[count..count + LANES]);
+            seen |= fresh.select(u64x8::splat(simd, 1) << sides, u64x8::splat(simd, 0));
+            count += (changed & valid).count_ones() as usize;
+            places += (LANES as u64) << PLACE;
+        }
+        self.count = count;
+        self.seen = seen.to_array().into_iter().fold(0, |seen, bits| seen | bits as u32);
+    }
+}
+
+fn low(page: u64) -> u32 {
+    page as u32 & ((1 << LOW) - 1)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use fearless_simd::{Level, Simd};
+
+    use super::super::access::{Access, Side};
+    use super::super::random::Chance;
+    use super::Fresh;
+
+    /// Items, regions, and what was seen, by the vectors of a level.
+    fn found<S: Simd>(simd: S, accesses: &[Access], leaves_out: bool) -> (Vec<u64>, Vec<u64>, u32) {
+        let mut fresh = Fresh::default();
+        fresh.make_room(accesses.len());
+        fresh.words[0] = fresh.last;
+        (0..accesses.len()).for_each(|place| fresh.words[place + 1] = accesses[place].word());
+        simd.vectorize(|| fresh.compare(simd, accesses.len(), 12, leaves_out));
+        let count = fresh.count;
+        (
+            fresh.items[..count].to_vec(),
+            fresh.regions[..count].to_vec(),
+            fresh.seen,
+        )
+    }
+
+    #[test]
+    fn vectors_of_every_width_find_what_is_found_one_by_one() {
+        let mut chance = Chance::new(1);
+        for length in [0, 1, 7, 8, 9, 100, 2048] {
+            let access = |_| {
+                Access::new(
+                    chance.below(1 << 14) | chance.below(3) << 40,
+                    Side::ALL[chance.below(3) as usize],
+                )
+            };
+            let accesses: Vec<Access> = (0..length).map(access).collect();
+            for leaves_out in [false, true] {
+                let mut slow = Fresh::default();
+                slow.find_each(&accesses, &[12], |access| (access.page_and_side(12), 0, leaves_out));
+                let count = slow.count;
+                let slow = (slow.items[..count].to_vec(), slow.regions[..count].to_vec(), slow.seen);
+                let level = Level::new();
+                let narrow = level.as_sse2().map(|simd| found(simd, &accesses, leaves_out));
+                let wider = level.as_avx2().map(|simd| found(simd, &accesses, leaves_out));
+                let widest = level.as_avx512().map(|simd| found(simd, &accesses, leaves_out));
+                for fast in [narrow, wider, widest].into_iter().flatten() {
+                    assert_eq!(fast, slow, "{length} accesses");
+                }
+            }
+        }
+    }
+}
