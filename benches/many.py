@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What looking at a crowded host costs: wall time, CPU time and peak memory of `ps`, `ps PID --vmas`, `doctor` and `snapshot`.
+"""What looking at a crowded host costs: wall time, CPU time and peak memory of `ps`, `ps PID --vmas`, `doctor`, `placement
+check` and `snapshot`.
 
 usage: benches/many.py [--hugewise PATH] [--processes 3000] [--mappings 200000] [--runs 7] [--only NAME]
 
 Starts sleeping processes and one with many mappings, all of them resident, then runs the commands in turn and prints a table in
 Markdown. 200,000 mappings need root: vm.max_map_count is raised meanwhile and restored at the end. The processes end with this
-one. Promise: under 100 MB each, and under 2 s for `doctor` and `snapshot`, with 3,000 processes and one with 200,000 mappings.
+one. Promise: under 100 MB each, and under 2 s for `doctor`, `snapshot` and `placement check`, with 3,000 processes and one with
+200,000 mappings.
 """
 
 import argparse
@@ -81,6 +83,7 @@ def commands(program, pid, folder):
     for form in ["text", "json", "csv", "markdown", "html"]:
         yield f"ps PID --vmas, {form}", [program, "ps", str(pid), "--vmas", "--format", form]
     yield "doctor", [program, "doctor", "--json"]
+    yield "placement check (looks for a second)", [program, "placement", "check"]
     yield "snapshot", [program, "snapshot", "--yes", os.path.join(folder, "machine.tree")]
 
 

@@ -3,8 +3,8 @@
 
 usage: benches/placement.py [--hugewise PATH] [--rounds 7] [--turns 200000]
 
-Runs the same ping-pong alone, under `hugewise placement record`, under `--light` and (as root, where perf is installed) under
-`perf sched record`, in rounds of changing order, both processes on one CPU. Prints a table in Markdown: CPU time of both processes
+Runs the same ping-pong alone, under `hugewise placement record` by BPF (as root), by perf events and by `--light`, and (as root,
+where perf is installed) under `perf sched record`, in rounds of changing order, both processes on one CPU. Prints a table in Markdown: CPU time of both processes
 for each switch, what is added to that of the run alone in the same round, bytes on disk, and switches that the result holds. CPU
 time, as wall time on a busy machine is mostly that of others. Needs a C compiler.
 """
@@ -59,13 +59,16 @@ int main(int count, char **words) {
 """
 
 
+FLAGS = ["--collector=bpf", "--collector=perf", "--light"]
+
+
 def ways(hugewise, folder):
     """Names and the words before the program."""
     result, data = os.path.join(folder, "result.json"), os.path.join(folder, "perf.data")
-    found = {
-        "alone": [],
-        "hugewise placement record": [hugewise, "placement", "record", "--quiet", "--output", result, "--"],
-        "hugewise placement record --light": [hugewise, "placement", "record", "--light", "--quiet", "--output", result, "--"],
+    found = {"alone": []}
+    found |= {
+        f"hugewise placement record {flags}": [hugewise, "placement", "record", *flags.split("="), "--quiet", "--output", result, "--"]
+        for flags in FLAGS
     }
     if shutil.which("perf") and os.geteuid() == 0:
         found["perf sched record"] = ["perf", "sched", "record", "-o", data, "--"]
@@ -80,13 +83,13 @@ def run(words, program, turns, folder):
             os.remove(file)
     subprocess.run([*words, program, str(turns), time], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     size = sum(os.path.getsize(file) for file in kept if os.path.exists(file))
-    switches, lost = None, None
+    switches, lost, method = None, None, None
     if os.path.exists(kept[0]):
         with open(kept[0], encoding="utf-8") as file:
             recording = json.load(file)["data"]
-        switches, lost = recording["total"]["runs"], recording["missed"]["lost_records"]
+        switches, lost, method = recording["total"]["runs"], recording["missed"]["lost_records"], recording["method"]
     with open(time, encoding="utf-8") as file:
-        return float(file.read()), size, switches, lost
+        return float(file.read()), size, switches, lost, method
 
 
 def main():
@@ -106,16 +109,16 @@ def main():
             for name in order:
                 found[name].append(run(of[name], program, asked.turns, folder))
     print(f"Linux {platform.release()}, {os.cpu_count()} CPUs, {asked.rounds} rounds of {2 * asked.turns:,} switches\n")
-    print("| recorder | CPU ns a switch, median (least to most) | added, median (least to most) | bytes kept | switches in it | lost |")
-    print("|---|---|---|---|---|---|")
+    print("| recorder | method | CPU ns a switch, median (least to most) | added, median (least to most) | bytes kept | switches in it | lost |")
+    print("|---|---|---|---|---|---|---|")
     for name, runs in found.items():
         times = [time for time, *_ in runs]
         added = [time - alone for time, (alone, *_) in zip(times, found["alone"])]
         spread = lambda values: f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
-        size, switches, lost = runs[-1][1:]
+        size, switches, lost, method = runs[-1][1:]
         held = "-" if switches is None else f"{switches:,}"
         gone = "-" if lost is None else str(sum(run[3] or 0 for run in runs))
-        cells = [name, spread(times), spread(added), f"{size:,}", held, gone]
+        cells = [name, method or "-", spread(times), spread(added), f"{size:,}", held, gone]
         print(f"| {' | '.join(cells)} |")
 
 

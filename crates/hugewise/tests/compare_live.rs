@@ -129,6 +129,16 @@ fn slices(result: &Value, arm: usize) -> impl Iterator<Item = &Value> {
     result["data"]["arms"][arm]["runs"].as_array().expect("slices").iter()
 }
 
+/// Its time on all CPUs is about the CPU time by which its counter is judged.
+fn has_its_places(slice: &Value) {
+    let Some(cpus) = slice["ran"]["cpu_s"].as_object() else {
+        return skipped("the time of tasks on each CPU is not counted here");
+    };
+    let placed: f64 = cpus.values().filter_map(Value::as_f64).sum();
+    let used = slice["metrics"]["cpu"].as_f64().expect("a number");
+    assert!(placed > 0.5 * used && placed < 2.0 * used, "{slice}");
+}
+
 #[test]
 fn every_slice_has_the_pages_of_its_arm_and_the_process_has_its_own_again() {
     let Some(chase) = Chase::start(128, "") else { return };
@@ -159,6 +169,7 @@ fn every_slice_has_the_pages_of_its_arm_and_the_process_has_its_own_again() {
         }
         assert!(slice["metrics"]["steps"].as_f64() > Some(0.0), "{slice}");
     }
+    slices(&result, 0).chain(slices(&result, 1)).for_each(has_its_places);
     let flips = slices(&result, 0).chain(slices(&result, 1));
     for flip in flips.map(|slice| &slice["slice"]["flip"]) {
         let counted = flip["splits"].as_u64().max(flip["collapses"].as_u64());

@@ -2,6 +2,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod contend;
 pub mod cores;
 mod error;
 pub mod guest;

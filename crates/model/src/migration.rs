@@ -20,6 +20,9 @@ pub struct Migration {
     pub page: PageKind,
     /// One entry for each kind and footprint.
     pub points: Vec<Point>,
+    /// How much two CPUs slow each other down, by what both do; empty in older results.
+    #[serde(default)]
+    pub contention: Vec<Contention>,
     /// Rounds through all points.
     pub rounds: u32,
     /// Seconds from start to end.
@@ -60,4 +63,63 @@ pub struct Point {
     pub dropped: u64,
     /// What backs the memory, with the proof.
     pub backing: Backed,
+}
+
+/// What one CPU still does while another is at work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Contention {
+    /// How far apart they are, by the topology.
+    pub kind: Kind,
+    /// The one that is timed, and the one beside it.
+    pub cpus: [u32; 2],
+    /// What the first does.
+    pub mix: Mix,
+    /// What the second does.
+    pub beside: Mix,
+    /// Throughput of the first beside the second, as a share of that alone.
+    pub share: Option<Estimate>,
+    /// The A/A: throughput alone after that, as a share of that alone before.
+    pub again: Option<Estimate>,
+}
+
+/// What a CPU is kept busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mix {
+    /// Additions and shifts of integers.
+    Integer,
+    /// Multiplications of integers.
+    IntegerMultiply,
+    /// Multiplications of floating-point numbers.
+    FpMultiply,
+    /// Loads from memory that fits the L1 data cache.
+    L1Load,
+    /// Loads from memory that fits the L2 cache, and not L1.
+    L2Load,
+    /// Loads from memory that fits no cache.
+    MemoryLoad,
+}
+
+impl Mix {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Integer,
+        Self::IntegerMultiply,
+        Self::FpMultiply,
+        Self::L1Load,
+        Self::L2Load,
+        Self::MemoryLoad,
+    ];
+}
+
+impl Contention {
+    /// How much longer the first takes for the same work.
+    pub fn slowdown(&self) -> Option<Estimate> {
+        self.share.filter(|share| share.low > 0.0).map(|share| Estimate {
+            median: 1.0 / share.median,
+            low: 1.0 / share.high,
+            high: 1.0 / share.low,
+            samples: share.samples,
+        })
+    }
 }

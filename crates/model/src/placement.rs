@@ -23,11 +23,14 @@ pub struct Recording {
     pub target: Target,
     /// How.
     pub method: Method,
-    /// Was each move recorded? With switch records always, whatever this says.
+    /// Was each move recorded? With records of switches always, whatever this says.
     #[serde(default)]
     pub all_moves: bool,
     /// Why not by switch records, where it was another method.
     pub no_records: Option<NoRecords>,
+    /// Why not by BPF, where it was another method; unknown of older recordings.
+    #[serde(default)]
+    pub no_bpf: Option<NoBpf>,
     /// `kernel.perf_event_paranoid` then; unknown of older recordings, and where it could not be read.
     #[serde(default)]
     pub perf_event_paranoid: Option<i64>,
@@ -74,11 +77,20 @@ pub struct Target {
 pub enum Method {
     /// Every context switch, recorded by the kernel (`PERF_RECORD_SWITCH`).
     SwitchRecords,
+    /// Every context switch, recorded by BPF programs at the tracepoints of the scheduler.
+    Bpf,
     /// A clock of the kernel for each CPU (`TASK_CLOCK`) gives the time of all threads together. Their moves are recorded where that is
     /// permitted. Single threads are read from /proc at an interval.
     Clocks,
     /// /proc/PID/task/TID/stat and schedstat, read at an interval: moves are a lower bound.
     Procfs,
+}
+
+impl Method {
+    /// Is every context switch recorded?
+    pub fn has_switches(self) -> bool {
+        matches!(self, Self::SwitchRecords | Self::Bpf)
+    }
 }
 
 /// Why the kernel did not record switches.
@@ -96,6 +108,24 @@ pub enum NoRecords {
     /// There are fewer descriptors than threads times CPUs.
     NoDescriptors,
     /// This kernel is without perf events.
+    NotBuilt,
+    /// The kernel's error.
+    Failed(String),
+}
+
+/// Why no BPF programs recorded switches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NoBpf {
+    /// The user wanted another method.
+    NotWanted,
+    /// Only root may load such programs.
+    NotPermitted,
+    /// This process is in a PID namespace of its own, and the programs see the numbers that threads have outside.
+    PidNamespace,
+    /// The kernel does not publish its types (CONFIG_DEBUG_INFO_BTF), or not as expected.
+    NoTypes,
+    /// This kernel is without BPF.
     NotBuilt,
     /// The kernel's error.
     Failed(String),
@@ -203,6 +233,9 @@ pub struct Missed {
     pub migrations: Option<u64>,
     /// CPUs that came online during this, on which nothing was recorded.
     pub new_cpus: u64,
+    /// Threads that were not recorded, as there were too many.
+    #[serde(default)]
+    pub unfollowed: u64,
 }
 
 impl Migrations {
@@ -307,7 +340,7 @@ impl Tally {
 impl Recording {
     /// Is every move counted, and not only those that readings of /proc show?
     pub fn has_all_moves(&self) -> bool {
-        self.all_moves || self.method == Method::SwitchRecords
+        self.all_moves || self.method.has_switches()
     }
 
     /// CPU seconds in each second: 1 is one whole CPU.

@@ -5,6 +5,7 @@
 mod check;
 mod collector;
 mod diff;
+mod kernel;
 mod ledger;
 mod poll;
 mod published;
@@ -15,5 +16,6 @@ mod slices;
 pub use check::check;
 pub use collector::{Collector, MOST_CPUS};
 pub use diff::{Runs, diff};
+pub use kernel::Wanted;
 pub use published::ibm_2006;
 pub use record::{Error, Ordered, Spec, record};

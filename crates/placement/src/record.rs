@@ -6,16 +6,18 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use chase::counters::bpf::Traced;
 use chase::counters::switches::now;
 use host::processes::{Limits, Stat, ThpByStart, nodes};
 use host::{CpuList, Distances, Snapshot, Source};
 use model::placement::{Cpu, End, Method, Missed, NoRecords, Recording, Target};
-use process::{Attention, Bound, Order, Output, Process, ThpSwitch, WaitError, cpu_time, tree};
+use process::{Attention, Failure, Order, Output, Process, Step, WaitError, cpu_time, guarded, tree};
 
 use crate::collector::Collector;
+use crate::kernel::{Kernel, Wanted, refusal};
 use crate::ledger::Account;
 use crate::poll;
-use crate::recorder::{By, Given, Recorder, refusal};
+use crate::recorder::{By, Given, Recorder};
 
 /// Between two looks at what descends from the program and at its waits; a look takes a twentieth of the time at most.
 const LOOK: Duration = Duration::from_millis(200);
@@ -32,8 +34,8 @@ pub struct Spec<'a> {
     pub ordered: Ordered<'a>,
     /// For at most so long.
     pub time: Option<Duration>,
-    /// Read clocks now and then instead of recording each switch?
-    pub light: bool,
+    /// By which records.
+    pub wanted: Wanted,
 }
 
 /// Which program.
@@ -107,14 +109,14 @@ impl<'a> Session<'a> {
         let steal = poll::steal(&source);
         let (subject, recorder, command) = match spec.ordered {
             Ordered::Start(words) => {
-                let (process, recorder) = started(words, snapshot, spec.light)?;
+                let (process, recorder) = started(words, snapshot, spec.wanted)?;
                 let words = words.iter().map(|word| word.to_string_lossy().into_owned());
                 (Subject::Own(Box::new(process)), recorder, words.collect())
             }
             Ordered::Attach(pid) => {
                 let stat = Stat::of(&source, pid).into_result().ok().flatten();
                 let stat = stat.ok_or(Error::NoProcess(pid))?;
-                let recorder = Recorder::of_running(snapshot, pid, !spec.light);
+                let recorder = Recorder::of_running(snapshot, pid, spec.wanted);
                 (Subject::Foreign(pid, stat.started()), recorder, Vec::new())
             }
         };
@@ -243,7 +245,7 @@ impl<'a> Session<'a> {
         }
         let used = total.cpu();
         let (method, no_records) = match &self.recorder.by {
-            By::Records { .. } => (Method::SwitchRecords, None),
+            By::Records { kernel, .. } => (kernel.method(), None),
             By::Looks {
                 why, clocks: Some(_), ..
             } => (Method::Clocks, Some(why.clone())),
@@ -254,6 +256,7 @@ impl<'a> Session<'a> {
             method,
             all_moves,
             no_records,
+            no_bpf: self.recorder.no_bpf.clone(),
             perf_event_paranoid: self.snapshot.sysctls.number(PARANOID).known().copied(),
             seconds: at.saturating_sub(self.recorder.began) as f64 / 1e9,
             end,
@@ -290,16 +293,20 @@ impl<'a> Session<'a> {
             By::Looks { .. } if self.recorder.has_all_moves() => None,
             By::Looks { counted, .. } => counted.map(|counted| counted.saturating_sub(total.moves())),
         };
+        // Programs at tracepoints run on all CPUs.
+        let has_all_cpus = matches!(&self.recorder.by, By::Records { kernel, .. } if kernel.method() == Method::Bpf);
         let online = self.source.value::<CpuList>(ONLINE, "a list of CPUs");
         let known = |cpu: &u32| self.snapshot.topology.cpus.iter().any(|known| known.cpu == *cpu);
         let new_cpus = online
             .known()
+            .filter(|_| !has_all_cpus)
             .map_or(0, |online| online.iter().filter(|cpu| !known(cpu)).count());
         Missed {
             lost_records,
             unpaired: self.recorder.ledger.unpaired,
             migrations,
             new_cpus: new_cpus as u64,
+            unfollowed: self.recorder.unfollowed(),
         }
     }
 }
@@ -330,36 +337,54 @@ impl Subject {
 }
 
 /// Starts a program whose switches are recorded from before its first instruction.
-fn started(words: &[OsString], snapshot: &Snapshot, light: bool) -> Result<(Process, Recorder), Error> {
+fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(Process, Recorder), Error> {
     let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let order = Order {
-        words,
-        env: &[],
-        unset: &[],
-        thp: ThpSwitch::Left,
-        bound: &Bound::default(),
-        events: &[],
-        switches: if light { &[] } else { &cpus },
-        places: if light { &cpus } else { &[] },
-        output: Output::Passed,
-    };
-    let mut process = Process::start(&order, Attention::Free, false).map_err(|failure| Error::NotStarted {
-        program: words
+    let program = || {
+        words
             .first()
-            .map_or_else(String::new, |word| word.to_string_lossy().into_owned()),
+            .map_or_else(String::new, |word| word.to_string_lossy().into_owned())
+    };
+    let failed = |failure: Failure| Error::NotStarted {
+        program: program(),
         step: failure.step.title(),
         error: failure.error,
-    })?;
-    let records = process.switches();
-    let records = records.map(|records| records.map(|records| Given::Records(Box::new(records))));
-    let clocks = Collector::of(&mut process, &cpus, &Distances::of(&snapshot.topology));
-    let clocks = clocks.map(|clocks| clocks.map(|clocks| Given::Clocks(Box::new(clocks))));
-    let given = records.or(clocks);
-    let given = given.map_or(Given::Nothing(NoRecords::NotWanted), |given| {
-        given.unwrap_or_else(|error| Given::Nothing(refusal(&error, || false)))
-    });
-    let recorder = Recorder::of_started(snapshot, process.id(), given);
+    };
+    // It is a copy of this process, and is not to hold the programs in the kernel.
+    guarded().map_err(|error| failed(Step::Guard.failed(error)))?;
+    let (traced, no_bpf) = match wanted.traced() {
+        Ok(traced) => (Some(traced), None),
+        Err(why) => (None, Some(why)),
+    };
+    let order = Order {
+        switches: if wanted == Wanted::Clocks || traced.is_some() {
+            &[]
+        } else {
+            &cpus
+        },
+        traced: traced.as_ref(),
+        places: if wanted == Wanted::Clocks { &cpus } else { &[] },
+        output: Output::Passed,
+        ..Order::plain(words)
+    };
+    let mut process = Process::start(&order, Attention::Free, false).map_err(failed)?;
+    let given = given(&mut process, traced, &cpus, snapshot);
+    let recorder = Recorder::of_started(snapshot, process.id(), given, no_bpf);
     Ok((process, recorder))
+}
+
+/// What a program that was started is recorded by.
+fn given(process: &mut Process, traced: Option<Traced>, cpus: &[u32], snapshot: &Snapshot) -> Given {
+    let records = |kernel| Given::Records(Box::new(kernel));
+    let followed = traced.zip(process.followed());
+    let traced = followed.map(|(traced, followed)| followed.map(|followed| records(Kernel::Bpf(traced, followed))));
+    let switches = process.switches();
+    let switches = switches.map(|switches| switches.map(|switches| records(Kernel::Perf(switches))));
+    let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
+    let clocks = clocks.map(|clocks| clocks.map(|clocks| Given::Clocks(Box::new(clocks))));
+    let given = traced.or(switches).or(clocks);
+    given.map_or(Given::Nothing(NoRecords::NotWanted), |given| {
+        given.unwrap_or_else(|error| Given::Nothing(refusal(&error, || false)))
+    })
 }
 
 fn of_status(status: ExitStatus) -> End {

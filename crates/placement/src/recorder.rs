@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use chase::counters::switches::{Record, Recorded, Switches, What, now};
+use chase::counters::switches::{Record, now};
 use host::{Distances, Snapshot, Source};
 use model::compare::Ran;
-use model::placement::{Migrations, NoRecords};
+use model::placement::{Migrations, NoBpf, NoRecords};
 use process::{cpu_time, tree};
 
 use crate::collector::Collector;
+use crate::kernel::{Kernel, Wanted, may_record_own, refusal};
 use crate::ledger::Ledger;
 use crate::poll;
 
@@ -24,8 +25,6 @@ const LONGEST: Duration = Duration::from_millis(50);
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 /// Likewise, where clocks count the time.
 const LIGHT_LOOK: Duration = Duration::from_millis(100);
-/// Threads that start while others are attached to are found in so many passes.
-const PASSES: usize = 16;
 
 /// The recorder of one program.
 pub(crate) struct Recorder {
@@ -34,12 +33,14 @@ pub(crate) struct Recorder {
     pub(crate) by: By,
     /// When everything begins to count.
     pub(crate) began: u64,
+    /// Why it does not use BPF, if it does not.
+    pub(crate) no_bpf: Option<NoBpf>,
 }
 
 /// How it learns what threads do.
 pub(crate) enum By {
     Records {
-        switches: Box<Switches>,
+        kernel: Box<Kernel>,
         pending: Vec<Record>,
         period: Duration,
     },
@@ -63,7 +64,7 @@ pub(crate) struct Clocks {
 
 /// What there is for it to learn from.
 pub(crate) enum Given {
-    Records(Box<Switches>),
+    Records(Box<Kernel>),
     Clocks(Box<Collector>),
     Nothing(NoRecords),
 }
@@ -76,8 +77,8 @@ pub(crate) struct Look {
 
 impl Recorder {
     /// Of a program that was just started.
-    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, given: Given) -> Self {
-        let mut recorder = Self::new(snapshot, given);
+    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, given: Given, no_bpf: Option<NoBpf>) -> Self {
+        let mut recorder = Self::new(snapshot, given, no_bpf);
         let name = poll::thread(&recorder.source, pid, pid).map_or_else(String::new, |seen| seen.name);
         if matches!(recorder.by, By::Records { .. }) {
             recorder.ledger.add(pid, pid, &name);
@@ -86,21 +87,25 @@ impl Recorder {
     }
 
     /// Of a process that runs, with all that descends from it.
-    pub(crate) fn of_running(snapshot: &Snapshot, pid: u32, wants_records: bool) -> Self {
+    pub(crate) fn of_running(snapshot: &Snapshot, pid: u32, wanted: Wanted) -> Self {
         let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
         let source = Source::live();
         let refused = |error: io::Error| Given::Nothing(refusal(&error, || may_record_own(&cpus)));
-        let (given, threads) = if wants_records {
-            match attach(&source, pid, &cpus) {
-                Ok((switches, threads)) => (Given::Records(Box::new(switches)), threads),
-                Err(error) => (refused(error), BTreeSet::new()),
-            }
-        } else {
+        let (traced, no_bpf) = match wanted.traced() {
+            Ok(traced) => (Some(traced), None),
+            Err(why) => (None, Some(why)),
+        };
+        let (given, threads) = if wanted == Wanted::Clocks {
             let collector = Collector::of_running(pid, &cpus, &Distances::of(&snapshot.topology));
             let given = collector.map_or_else(refused, |collector| Given::Clocks(Box::new(collector)));
             (given, BTreeSet::new())
+        } else {
+            match Kernel::of_running(&source, pid, &cpus, traced) {
+                Ok((kernel, threads)) => (Given::Records(Box::new(kernel)), threads),
+                Err(error) => (refused(error), BTreeSet::new()),
+            }
         };
-        let mut recorder = Self::new(snapshot, given);
+        let mut recorder = Self::new(snapshot, given, no_bpf);
         for (pid, tid) in threads {
             let name = poll::thread(&source, pid, tid).map_or_else(String::new, |seen| seen.name);
             recorder.ledger.add(pid, tid, &name);
@@ -109,7 +114,7 @@ impl Recorder {
         recorder
     }
 
-    fn new(snapshot: &Snapshot, given: Given) -> Self {
+    fn new(snapshot: &Snapshot, given: Given, no_bpf: Option<NoBpf>) -> Self {
         let looks = |why, clocks| By::Looks {
             why,
             last: BTreeMap::new(),
@@ -117,11 +122,11 @@ impl Recorder {
             clocks,
         };
         let (began, by) = match given {
-            Given::Records(switches) => {
+            Given::Records(kernel) => {
                 let (pending, period) = (Vec::new(), SHORTEST);
-                let began = switches.began();
+                let began = kernel.began();
                 let by = By::Records {
-                    switches,
+                    kernel,
                     pending,
                     period,
                 };
@@ -143,13 +148,14 @@ impl Recorder {
             ledger: Ledger::new(began, Distances::of(&snapshot.topology)),
             by,
             began,
+            no_bpf,
         }
     }
 
     /// CPU time of the program before it was recorded.
     pub(crate) fn used_before(&self) -> Duration {
         match &self.by {
-            By::Records { switches, .. } => switches.used_before(),
+            By::Records { kernel, .. } => kernel.used_before(),
             By::Looks { clocks, .. } => clocks
                 .as_ref()
                 .map_or(Duration::ZERO, |clocks| clocks.collector.used_before()),
@@ -188,8 +194,16 @@ impl Recorder {
     /// Records that found no room so far.
     pub(crate) fn lost(&mut self) -> u64 {
         match &mut self.by {
-            By::Records { switches, .. } => switches.lost(),
+            By::Records { kernel, .. } => kernel.lost(),
             By::Looks { clocks, .. } => clocks.as_mut().map_or(0, |clocks| clocks.collector.lost()),
+        }
+    }
+
+    /// Threads that are not recorded, as there are too many.
+    pub(crate) fn unfollowed(&self) -> u64 {
+        match &self.by {
+            By::Records { kernel, .. } => kernel.unfollowed(),
+            By::Looks { .. } => 0,
         }
     }
 
@@ -219,14 +233,14 @@ impl Recorder {
 
     fn drain(&mut self, until: u64) -> Duration {
         let By::Records {
-            switches,
+            kernel,
             pending,
             period,
         } = &mut self.by
         else {
             return LOOK;
         };
-        let full = switches.drain(pending);
+        let full = kernel.drain(pending);
         *period = match full {
             full if full > 0.25 => (*period / 2).max(SHORTEST),
             full if full < 0.06 => (*period * 2).min(LONGEST),
@@ -321,61 +335,3 @@ impl Clocks {
         self.is_first = false;
     }
 }
-
-/// All threads of a process and of those that descend from it. Some start during this: those that a recorded thread started are
-/// recorded already, and their start is among the records.
-fn attach(source: &Source, pid: u32, cpus: &[u32]) -> io::Result<(Switches, BTreeSet<(u32, u32)>)> {
-    let list = || -> BTreeSet<(u32, u32)> {
-        let pids = tree::of(source, pid).pids.into_iter();
-        pids.flat_map(|pid| tree::tasks(source, pid).into_iter().map(move |tid| (pid, tid)))
-            .collect()
-    };
-    let number = |tid: u32| i32::try_from(tid).unwrap_or(i32::MAX);
-    let mut switches = Switches::of(number(pid), cpus, Recorded::Switches)?;
-    let mut known = BTreeSet::from([(pid, pid)]);
-    let mut records = Vec::new();
-    for _ in 0..PASSES {
-        let found = list();
-        // The record of a start comes after the thread can be seen.
-        std::thread::sleep(Duration::from_millis(1));
-        switches.drain(&mut records);
-        let started = records
-            .iter()
-            .filter(|record| record.what == What::Fork)
-            .map(|record| (record.pid, record.tid));
-        let inherited: BTreeSet<(u32, u32)> = started.collect();
-        let new: Vec<_> = found
-            .difference(&known)
-            .filter(|thread| !inherited.contains(thread))
-            .copied()
-            .collect();
-        for &(_, tid) in &new {
-            switches.add(number(tid))?;
-        }
-        known.extend(found);
-        if new.is_empty() {
-            break;
-        }
-    }
-    Ok((switches, known))
-}
-
-fn may_record_own(cpus: &[u32]) -> bool {
-    Switches::of(0, cpus.get(..1).unwrap_or_default(), Recorded::Switches).is_ok()
-}
-
-/// What an error of perf_event_open means to a user, who may record own processes or not even those.
-pub(crate) fn refusal(error: &io::Error, may_record_own: impl Fn() -> bool) -> NoRecords {
-    match rustix::io::Errno::from_io_error(error) {
-        Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) if may_record_own() => NoRecords::OtherUser,
-        Some(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM) => NoRecords::NotPermitted,
-        Some(rustix::io::Errno::NOMEM) => NoRecords::NoLockedMemory,
-        Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE) => NoRecords::NoDescriptors,
-        Some(rustix::io::Errno::NOSYS) => NoRecords::NotBuilt,
-        _ => NoRecords::Failed(error.to_string()),
-    }
-}
-
-#[cfg(test)]
-#[path = "recorder_tests.rs"]
-mod tests;

@@ -107,7 +107,10 @@ impl<'h> Drafts<'h> {
             known.why = format!("{}; {}", known.why, draft.why);
         }
         known.risk.reboot |= draft.risk.reboot;
-        known.risk.restart.extend(draft.risk.restart);
+        let restart = &mut known.risk.restart;
+        let new = draft.risk.restart.into_iter().filter(|what| !restart.contains(what));
+        let new: Vec<_> = new.collect();
+        restart.extend(new);
         known.also_written_by.extend(draft.also_written_by);
     }
 

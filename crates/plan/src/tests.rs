@@ -272,6 +272,11 @@ fn a_service_is_placed_by_lines_of_its_unit_on_cpus_and_nodes_that_are_there() {
         "[Service]\nCPUAffinity=0,2-3\nNUMAPolicy=bind\nNUMAMask=1\n"
     );
     assert_eq!(plan.applicable().count(), 1);
+    // Three lines, one restart.
+    assert_eq!(
+        plan.changes[0].risk.restart,
+        ["systemctl daemon-reload && systemctl restart app.service"]
+    );
     let node = planned(&source, &[wanted("placement:app,memory=1", &[])]);
     assert!(after(&node, drop_in).contains("CPUAffinity=2-3\n"));
     for (goal, part) in [

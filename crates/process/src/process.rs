@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chase::counters::bpf::Followed;
 use chase::counters::program::{Attached, Event};
 use chase::counters::switches::Switches;
 use host::Source;
@@ -44,6 +45,7 @@ pub struct Process {
     watch: Watch,
     attached: Option<Attached>,
     switches: Option<io::Result<Switches>>,
+    followed: Option<io::Result<Followed>>,
     places: Option<Places>,
     pause: Duration,
     may_leave_servers: bool,
@@ -112,6 +114,7 @@ impl Process {
             watch: Watch::new(attention),
             attached: started.counters,
             switches: started.switches,
+            followed: started.followed,
             places: started.places,
             pause: FIRST_PERIOD,
             may_leave_servers,
@@ -276,6 +279,11 @@ impl Process {
     /// The records of its context switches, if they were ordered and were not taken yet, or why there are none.
     pub fn switches(&mut self) -> Option<io::Result<Switches>> {
         self.switches.take()
+    }
+
+    /// From when on programs in the kernel record it, if that was ordered and not taken yet, or why they do not.
+    pub fn followed(&mut self) -> Option<io::Result<Followed>> {
+        self.followed.take()
     }
 
     /// Where it runs, if that was ordered and was not taken yet.

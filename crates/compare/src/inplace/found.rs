@@ -22,7 +22,7 @@ pub fn compare(
     log: &mut RunLog<'_>,
 ) -> Result<Outcome, Error> {
     let pair = Pair::new(request, Whose::Found, snapshot)?;
-    let mut process = pair.open(pid, stop)?;
+    let mut process = pair.open(pid, stop)?.placed(snapshot);
     let words = words(source, pid);
     let identity = identity(request.seed, pid, process.started(), &words);
     log.open(Head::new(identity, pair.names(), request, Method::Flip))?;

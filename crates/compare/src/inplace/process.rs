@@ -4,10 +4,11 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::Source;
 use host::processes::Stat;
+use host::{Snapshot, Source};
 use model::compare::{Flip, Restored};
 use model::{Backing, Unread};
+use placement::Collector;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -15,7 +16,7 @@ use super::own::Own;
 use super::{Sample, Subject, Whose};
 use crate::Error;
 use crate::flip::{self, Flipped, To};
-use crate::live::{Arm, server};
+use crate::live::{Arm, Counting, server};
 use crate::metric::From;
 use crate::score::{Counter, Mark};
 use crate::threads::{Threads, Times};
@@ -36,6 +37,8 @@ pub struct Process<'a> {
     handle: OwnedFd,
     /// The program that it is of, if the comparison started it. It ends before its pages would be given back.
     own: Option<Own<'a>>,
+    /// Where it runs, of one that was found running.
+    collector: Option<Collector>,
     flipped: Flipped,
     source: Source,
     threads: Threads,
@@ -62,6 +65,7 @@ impl<'a> Process<'a> {
             pid,
             handle,
             own: None,
+            collector: None,
             flipped: Flipped::open(spec)?,
             source: Source::live(),
             threads,
@@ -76,6 +80,13 @@ impl<'a> Process<'a> {
     #[must_use]
     pub fn of(self, own: Own<'a>) -> Self {
         Self { own: Some(own), ..self }
+    }
+
+    /// The same with where it runs from now on, if the kernel counts that for this user.
+    #[must_use]
+    pub fn placed(self, snapshot: &Snapshot) -> Self {
+        let collector = Counting::places(snapshot).collector_of_running(self.pid);
+        Self { collector, ..self }
     }
 
     /// Ends the program that it is of, if the comparison started it.
@@ -148,8 +159,13 @@ impl Subject for Process<'_> {
         let counts = counts.collect::<Result<Vec<f64>, Error>>()?;
         let counted = self.own.as_mut();
         let counted = counted.map_or_else(Vec::new, |own| own.worker.process.counted());
-        let own = self.own.as_mut();
-        let ran = own.and_then(|own| own.worker.process.ran());
+        let ran = match (&mut self.own, &mut self.collector) {
+            (Some(own), _) => own.worker.process.ran(),
+            (None, collector) => collector.as_mut().map(|collector| {
+                collector.look_now();
+                collector.take()
+            }),
+        };
         let times = self.times()?;
         Ok(Sample {
             at: self.elapsed().as_secs_f64(),

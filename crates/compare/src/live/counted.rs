@@ -37,9 +37,20 @@ pub struct Counting {
 }
 
 impl Counting {
+    /// Where a program runs, and no events.
+    pub(crate) fn places(snapshot: &Snapshot) -> Self {
+        let cpus = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu);
+        Self {
+            cpus: Some(cpus.collect())
+                .filter(|cpus: &Vec<u32>| cpus.len() <= MOST_CPUS)
+                .unwrap_or_default(),
+            distances: Distances::of(&snapshot.topology),
+            ..Self::default()
+        }
+    }
+
     /// Tries every event.
     pub fn here(snapshot: &Snapshot) -> Self {
-        let cpus = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu);
         let walks = walk_cycles(&snapshot.cpu)
             .map(Event::WalkCycles)
             .ok_or_else(|| "no event for the cycles of page walks is known for this CPU".to_owned());
@@ -49,12 +60,11 @@ impl Counting {
             (Metric::DtlbMisses, Ok(Event::DtlbMisses)),
             (Metric::WalkCycles, walks),
         ];
+        let Self { events, not, .. } = Self::of(wanted, Countable::probe);
         Self {
-            cpus: Some(cpus.collect())
-                .filter(|cpus: &Vec<u32>| cpus.len() <= MOST_CPUS)
-                .unwrap_or_default(),
-            distances: Distances::of(&snapshot.topology),
-            ..Self::of(wanted, Countable::probe)
+            events,
+            not,
+            ..Self::places(snapshot)
         }
     }
 
@@ -115,6 +125,12 @@ impl Counting {
     /// What collects where a program runs, if it opened its clocks.
     pub(super) fn collector(&self, process: &mut Process) -> Option<Collector> {
         Collector::of(process, &self.cpus, &self.distances)?.ok()
+    }
+
+    /// Likewise of a process that runs, from now on.
+    pub(crate) fn collector_of_running(&self, pid: u32) -> Option<Collector> {
+        let is_wanted = !self.cpus.is_empty();
+        is_wanted.then(|| Collector::of_running(pid, &self.cpus, &self.distances).ok())?
     }
 }
 

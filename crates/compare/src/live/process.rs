@@ -58,6 +58,7 @@ impl Process {
             bound: &arm.bound,
             events: counting.events(),
             switches: &[],
+            traced: None,
             places: counting.cpus(),
             output: Output::Kept,
         };
@@ -99,6 +100,7 @@ impl Process {
             bound: &Bound::default(),
             events: &[],
             switches: &[],
+            traced: None,
             places: &[],
             output: Output::Kept,
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use host::{Distances, Snapshot};
-use measure::migration::{Spec, pairs};
+use measure::migration::{Memory, Spec, pairs};
 use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
@@ -17,6 +17,9 @@ use crate::ui::Outcome;
 
 /// Where the size of the last-level cache is not known.
 const USUAL_LAST: Bytes = Bytes::mib(16);
+const USUAL_L2: Bytes = Bytes::kib(512);
+/// Memory for loads that miss all caches, at most: many caches are shared by CPUs that are not measured.
+const MOST_BEYOND: Bytes = Bytes::mib(256);
 /// Beyond that a pass takes milliseconds, and the cost of a move is lost in it.
 const LARGEST: Bytes = Bytes::mib(64);
 /// The same where seconds count.
@@ -57,10 +60,24 @@ fn spec(typed: &typed::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Res
         kinds: pairs(&cpus, &Distances::of(&snapshot.topology), seed),
         sizes: sizes(typed, snapshot)?,
         page: typed.pages,
+        memory: memory(snapshot)?,
+        is_quick: typed.quick,
         budget: typed.budget.unwrap_or(Duration::from_secs(usual)),
         seed,
         base_page,
         pmd_page,
+    })
+}
+
+/// Half of L2, as siblings share it; and four times the last-level cache, if that is little of what is available.
+fn memory(snapshot: &Snapshot) -> anyhow::Result<Memory> {
+    let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
+    let last = (3..=4).filter_map(level).max().unwrap_or(USUAL_LAST);
+    Ok(Memory {
+        l2: Bytes(level(2).unwrap_or(USUAL_L2).0 / 2),
+        beyond: Bytes(last.0 * 4)
+            .min(MOST_BEYOND)
+            .min(Bytes(available(snapshot)?.0 / 16)),
     })
 }
 

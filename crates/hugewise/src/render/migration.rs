@@ -1,4 +1,6 @@
-//! Costs of moves as a table, footprints down and kinds across, and as a chart.
+//! Costs of moves as a table, footprints down and kinds across, and as a chart; below, what CPUs at work leave of each other.
+
+mod contention;
 
 use model::Estimate;
 use model::migration::{Migration, Point};
@@ -37,7 +39,13 @@ impl Show for Migration {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        vec![costs(self), calls(self)]
+        let own = [costs(self), calls(self)].into_iter();
+        own.chain(contention::cases(self)).collect()
+    }
+
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        let own = [costs(self), calls(self)].into_iter();
+        own.chain(contention::matrices(self)).collect()
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -197,85 +205,4 @@ fn median(value: Option<Estimate>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::latency::{Backed, Bound};
-    use model::migration::{Migration, Moves, Point};
-    use model::placement::Kind;
-    use model::{Backing, Bytes, Estimate, PageKind};
-
-    use crate::render::look::Look;
-    use crate::show::Show;
-
-    fn migration() -> Migration {
-        let estimate = |median: f64| Estimate {
-            median,
-            low: median * 0.9,
-            high: median * 1.1,
-            samples: 7,
-        };
-        let point = |bytes, cost_ns, bound, not_measured| Point {
-            kind: Kind::SameLlc,
-            bytes,
-            stay_ns: Some(estimate(800.0)),
-            moved_ns: Some(estimate(9000.0)),
-            cost_ns,
-            bound,
-            not_measured,
-            moves: 70,
-            dropped: 1,
-            backing: Backed {
-                asked: PageKind::Base,
-                got: Backing::new(),
-                proof: "none".to_owned(),
-            },
-        };
-        let bound = Bound {
-            low: None,
-            high: Some(7000.0),
-        };
-        Migration {
-            cpus: vec![0, 1],
-            kinds: vec![Moves {
-                kind: Kind::SameLlc,
-                pairs: vec![[0, 1]],
-                call_ns: Some(estimate(4000.0)),
-            }],
-            absent: vec![Kind::SmtSibling, Kind::OtherNode],
-            page: PageKind::Base,
-            points: vec![
-                point(Bytes::kib(16), Some(estimate(8200.0)), None, None),
-                point(Bytes::kib(64), None, Some(bound), None),
-                point(Bytes::mib(1), None, None, Some("one visit".to_owned())),
-            ],
-            rounds: 7,
-            seconds: 1.0,
-        }
-    }
-
-    #[test]
-    fn costs_bounds_reasons_and_absent_kinds_are_all_said() {
-        let text = migration().text(Look {
-            width: 200,
-            color: false,
-            plot: false,
-        });
-        for part in [
-            "8.2",
-            "7.38 to 9.02",
-            "at most 7",
-            "1M to a core at the same last-level cache: one visit",
-            "no move to: the SMT sibling; another NUMA node",
-            "0 and 1",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-    }
-
-    #[test]
-    fn the_chart_has_the_points_with_a_number_and_csv_all() {
-        let migration = migration();
-        assert_eq!(migration.figures()[0].series[0].dots.len(), 1);
-        let (heads, rows) = migration.csv();
-        assert_eq!((heads.len(), rows.count()), (12, 3));
-    }
-}
+mod tests;

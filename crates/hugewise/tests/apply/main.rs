@@ -7,6 +7,7 @@ mod initramfs;
 mod kill;
 mod kills;
 mod machine;
+mod placement;
 mod restart;
 
 use std::fs;

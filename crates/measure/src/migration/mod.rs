@@ -1,5 +1,6 @@
 //! What a move to another CPU costs a thread: its first pass over its memory there, against a pass where it was.
 
+mod contention;
 mod live;
 mod outcome;
 mod pairs;
@@ -12,6 +13,7 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, PageKind, Progress, Warning};
 
+pub use contention::Memory;
 pub use pairs::pairs;
 
 use crate::Error;
@@ -28,6 +30,10 @@ pub struct Spec {
     pub sizes: Vec<Bytes>,
     /// What backs it.
     pub page: PageKind,
+    /// Memory for work on two CPUs at once.
+    pub memory: Memory,
+    /// Is each kind of work done beside its own kind only?
+    pub is_quick: bool,
     /// Time for all points.
     pub budget: Duration,
     /// Seed of every random choice.
@@ -68,24 +74,30 @@ pub fn run(
         let (backing, unproved) = sweep.bench.prove(size);
         taken.point(spec.kinds[kind].0, spec.sizes[size], backing, unproved)
     });
-    let points = points.collect();
     let kinds = (0..spec.kinds.len()).map(|kind| {
         let own = &sweep.taken[kind * spec.sizes.len()..][..spec.sizes.len()];
         outcome::moves(&spec.kinds[kind], own)
     });
+    let kinds = kinds.collect();
+    let points = points.collect();
+    // The threads at work have their own CPUs.
+    drop(sweep);
+    let contention = contention::run(spec, progress, stop)?;
     let migration = Migration {
         cpus: cpus(spec),
-        kinds: kinds.collect(),
+        kinds,
         absent: Kind::KNOWN
             .into_iter()
             .filter(|known| spec.kinds.iter().all(|(kind, _)| kind != known))
             .collect(),
         page: spec.page,
         points,
+        contention,
         rounds,
         seconds: begun.elapsed().as_secs_f64(),
     };
-    let warnings = outcome::warnings(&migration);
+    let mut warnings = outcome::warnings(&migration);
+    warnings.extend(contention::warnings(&migration.contention));
     Ok((migration, warnings))
 }
 

@@ -9,7 +9,7 @@ use model::{Backing, Bytes, PageKind};
 
 use super::live::{Moved, Visit};
 use super::outcome::{Taken, moves};
-use super::{Error, Spec, pairs, run};
+use super::{Error, Memory, Spec, pairs, run};
 
 fn backed() -> Backed {
     Backed {
@@ -92,6 +92,11 @@ fn spec(kinds: Vec<(Kind, Vec<[u32; 2]>)>) -> Spec {
         kinds,
         sizes: vec![Bytes::kib(16), Bytes::kib(256)],
         page: PageKind::Base,
+        memory: Memory {
+            l2: Bytes::kib(256),
+            beyond: Bytes::mib(8),
+        },
+        is_quick: true,
         budget: Duration::from_millis(200),
         seed: 7,
         base_page: Bytes::kib(4),
@@ -118,6 +123,13 @@ fn this_machine_answers_for_each_kind_and_footprint_and_names_the_kinds_that_it_
         assert_eq!(answers.iter().filter(|answer| **answer).count(), 1, "{point:?}");
         assert!(point.moves + point.dropped >= 24, "{point:?}");
         assert!(point.cost_ns.is_none_or(|cost| cost.low > 0.0), "{point:?}");
+    }
+    let of_pairs: usize = kinds.iter().map(|(_, pairs)| 6 + pairs.len() - 1).sum();
+    assert_eq!(found.contention.len(), of_pairs);
+    for case in &found.contention {
+        // Whatever the machine does, a CPU at work beside another is not stopped by it.
+        assert!(case.share.is_some_and(|share| share.median > 0.05), "{case:?}");
+        assert!(case.again.is_some() && case.mix == case.beside, "{case:?}");
     }
     let known = Kind::KNOWN.len() - found.absent.len();
     assert_eq!(known, kinds.iter().filter(|(kind, _)| *kind != Kind::Unknown).count());

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use chase::counters::bpf::{Followed, Traced};
 use chase::counters::program::{Attached, Countable, Held};
 use chase::counters::residency::Residency;
 use chase::counters::switches::{Recorded, Switches};
@@ -66,6 +67,8 @@ pub struct Order<'a> {
     pub events: &'a [Countable],
     /// The CPUs on which its context switches are recorded; empty for no recording.
     pub switches: &'a [u32],
+    /// The programs in the kernel that record its context switches, if they do.
+    pub traced: Option<&'a Traced>,
     /// The CPUs on which its time is counted and its moves are recorded; empty for neither.
     pub places: &'a [u32],
     /// Where its output goes.
@@ -90,6 +93,7 @@ impl<'a> Order<'a> {
             bound: &ANYWHERE,
             events: &[],
             switches: &[],
+            traced: None,
             places: &[],
             output: Output::Kept,
         }
@@ -118,6 +122,8 @@ pub(crate) struct Started {
     pub(crate) counters: Option<Attached>,
     /// Its context switches from here on, if they were to be recorded, or why they are not.
     pub(crate) switches: Option<io::Result<Switches>>,
+    /// From when on programs in the kernel record it, if they do, or why they do not.
+    pub(crate) followed: Option<io::Result<Followed>>,
     /// Where it runs, if that was to be counted.
     pub(crate) places: Option<Places>,
     /// What it was started in, if it was to be and could be.
@@ -194,6 +200,7 @@ impl Step {
 struct Left {
     counters: Option<Attached>,
     switches: Option<io::Result<Switches>>,
+    followed: Option<io::Result<Followed>>,
     places: Option<Places>,
     began: Option<Instant>,
     failure: Option<Failure>,
@@ -245,6 +252,7 @@ impl Order<'_> {
             place,
             counters: left.counters,
             switches: left.switches,
+            followed: left.followed,
             places: left.places,
             cgroup,
         })
@@ -271,6 +279,7 @@ impl Order<'_> {
             residency: Residency::from_exec(self.places),
             moves: Switches::of(0, self.places, Recorded::Moves),
         });
+        left.followed = self.traced.map(Traced::follow_own);
         take_files(files).map_err(|error| Step::Files.failed(error))
     }
 }

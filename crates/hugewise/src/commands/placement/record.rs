@@ -3,12 +3,12 @@
 use anyhow::bail;
 use host::Snapshot;
 use model::placement::{End, Recording};
-use placement::{Ordered, Spec};
+use placement::{Ordered, Spec, Wanted};
 
 use super::super::Desk;
 use super::super::stop::Stop;
-use crate::cli::typed::{self, Format};
-use crate::render::placement::warnings;
+use crate::cli::typed::{self, Collector, Format};
+use crate::render::placement::{not_by_bpf, warnings};
 use crate::ui::Outcome;
 
 /// Runs the command.
@@ -25,7 +25,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<
             None => Ordered::Start(&typed.command),
         },
         time: typed.time,
-        light: typed.light,
+        wanted: wanted(typed),
     };
     let stop = Stop::on_signals()?;
     desk.ui.note(match typed.pid {
@@ -39,13 +39,28 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<
     let mut so_far = |recording: Recording| kept.keep(desk, &snapshot, recording);
     let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
     let is_interrupted = recording.end == End::Interrupted && typed.pid.is_none();
-    let result = desk.about(&snapshot, warnings(&recording, &snapshot), recording);
+    let mut warned = warnings(&recording, &snapshot);
+    warned.extend(
+        (typed.collector == Collector::Bpf)
+            .then(|| not_by_bpf(&recording))
+            .flatten(),
+    );
+    let result = desk.about(&snapshot, warned, recording);
     let given = desk.give(&result, form);
     let given = given.map_err(|error| match kept.seconds {
         Some(seconds) => error.context(format!("the file holds the recording of the first {seconds:.1} s")),
         None => error,
     })?;
     Ok(if is_interrupted { Outcome::Interrupted } else { given })
+}
+
+fn wanted(typed: &typed::Record) -> Wanted {
+    match typed.collector {
+        _ if typed.light => Wanted::Clocks,
+        Collector::Auto => Wanted::Cheapest,
+        Collector::Bpf => Wanted::Bpf,
+        Collector::Perf => Wanted::Perf,
+    }
 }
 
 /// The recording so far in the output file, so that it is there if this program is killed or the disk is full at the end.

@@ -69,6 +69,7 @@ pub(super) fn shares(recording: &Recording) -> Sheet {
 /// CPU time that the kernel counts and no CPU was assigned.
 fn unassigned(method: Method, (usage, rest): (f64, f64)) -> String {
     let what = match method {
+        Method::Bpf => "switches themselves",
         Method::SwitchRecords => "switches themselves, and the ends of processes, which come after their last record",
         Method::Clocks => "the start of the program, and the end of its processes",
         Method::Procfs => "what ran after the last look at each thread",
@@ -213,6 +214,7 @@ pub(super) fn csv(recording: &Recording) -> Lines<'_> {
         Field::csv("method", |(recording, ..)| {
             match recording.method {
                 Method::SwitchRecords => "switch-records",
+                Method::Bpf => "bpf",
                 Method::Clocks => "clocks",
                 Method::Procfs => "procfs",
             }

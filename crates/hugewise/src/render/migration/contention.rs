@@ -1,0 +1,103 @@
+//! What CPUs at work leave of each other: a matrix of mixes for each pair of CPUs, and the same as a list with intervals.
+
+use model::Estimate;
+use model::migration::{Contention, Migration, Mix};
+
+use super::super::axis::number;
+use super::super::placement::kind_name;
+use super::super::sheet::Sheet;
+
+/// On a terminal: medians, one matrix for each pair of CPUs.
+pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {
+    pairs(migration).into_iter().map(|of| matrix(&of)).collect()
+}
+
+/// In reports: each case with its interval and its A/A.
+pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
+    if migration.contention.is_empty() {
+        return None;
+    }
+    let heads = ["CPUs", "to", "work", "beside", "#share", "#95 % CI", "#alone again"];
+    let mut sheet = Sheet::new(
+        "Throughput of a CPU beside another at work, as a share of that alone",
+        heads,
+    );
+    for case in &migration.contention {
+        let [one, two] = case.cpus;
+        sheet.row([
+            format!("{one} and {two}"),
+            kind_name(case.kind).to_owned(),
+            name(case.mix).to_owned(),
+            name(case.beside).to_owned(),
+            median(case.share),
+            case.share.map_or_else(unknown, |share| {
+                format!("{} to {}", number(share.low), number(share.high))
+            }),
+            median(case.again),
+        ]);
+    }
+    Some(sheet)
+}
+
+/// The cases of each pair of CPUs, in order.
+fn pairs(migration: &Migration) -> Vec<Vec<&Contention>> {
+    let mut pairs: Vec<Vec<&Contention>> = Vec::new();
+    for case in &migration.contention {
+        match pairs.iter_mut().find(|pair| pair[0].cpus == case.cpus) {
+            Some(pair) => pair.push(case),
+            None => pairs.push(vec![case]),
+        }
+    }
+    pairs
+}
+
+fn matrix(cases: &[&Contention]) -> Sheet {
+    let is_there = |mix: &Mix| cases.iter().any(|case| case.beside == *mix);
+    let beside: Vec<Mix> = Mix::ALL.into_iter().filter(is_there).collect();
+    let [one, two] = cases[0].cpus;
+    let title = format!(
+        "Throughput of CPU {one} beside CPU {two} at work ({}), as a share of that alone",
+        kind_name(cases[0].kind)
+    );
+    let heads = beside.iter().map(|mix| format!("#{}", name(*mix)));
+    let mut sheet = Sheet::new(&title, std::iter::once("work".to_owned()).chain(heads));
+    for mix in Mix::ALL {
+        let of = |beside: &Mix| cases.iter().find(|case| case.mix == mix && case.beside == *beside);
+        if beside.iter().all(|beside| of(beside).is_none()) {
+            continue;
+        }
+        let shares = beside
+            .iter()
+            .map(|beside| of(beside).map_or_else(unknown, |case| median(case.share)));
+        sheet.row(std::iter::once(name(mix).to_owned()).chain(shares));
+    }
+    let farthest = |share: Estimate| (share.median - share.low).max(share.high - share.median);
+    let widest = cases
+        .iter()
+        .filter_map(|case| case.share.map(farthest))
+        .fold(0.0, f64::max);
+    sheet.note(format!(
+        "each 95 % CI reaches up to {} from its median; the report and JSON have them",
+        number(widest)
+    ));
+    sheet
+}
+
+fn unknown() -> String {
+    "-".to_owned()
+}
+
+fn median(value: Option<Estimate>) -> String {
+    value.map_or_else(unknown, |value| number(value.median))
+}
+
+fn name(mix: Mix) -> &'static str {
+    match mix {
+        Mix::Integer => "integer",
+        Mix::IntegerMultiply => "multiply",
+        Mix::FpMultiply => "FP multiply",
+        Mix::L1Load => "L1 loads",
+        Mix::L2Load => "L2 loads",
+        Mix::MemoryLoad => "memory loads",
+    }
+}
