@@ -31,6 +31,9 @@ const SHARE: u64 = 4;
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Migration) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
         let spec = spec(typed, snapshot, desk.seed)?;
+        if spec.kinds.is_empty() {
+            return Err(measure::Error::OneCpu.into());
+        }
         desk.ui.note("measuring what a move to another CPU costs");
         let measured = measure::migration::run(&spec, &mut desk.ui.progress(), &|| stop.is_asked());
         let mut measured = unless_stopped(measured)?;

@@ -118,6 +118,14 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// With one of the walkers alone.
+    pub(super) fn with_walker(&self, place: usize) -> Self {
+        Self {
+            walkers: vec![self.walkers[place]],
+            ..self.clone()
+        }
+    }
+
     /// Those of another virtual CPU as well.
     fn add_cpu(&mut self, levels: &[LevelCounts], walkers: impl Iterator<Item = WalkCounts>) {
         for (level, more) in self.levels.iter_mut().zip(levels) {

@@ -128,13 +128,9 @@ impl Costs {
     }
 }
 
-/// The costs that explain times best. What no time depends on is as cheap as what is before it.
-pub(super) fn explain(timed: &[Timed], known: &Known) -> Costs {
-    explain_with(timed, &[], known)
-}
-
-/// Likewise, with the differences of some pairs of times counted as much as the times: what is small beside all of a time, but is what is asked for.
-pub(super) fn explain_with(timed: &[Timed], pairs: &[(usize, usize)], known: &Known) -> Costs {
+/// The costs that explain times best. What no time depends on is as cheap as what is before it. The differences of some `pairs` of times count as much as
+/// the times: they are small beside all of a time, but show what walks cost.
+pub(super) fn explain(timed: &[Timed], pairs: &[(usize, usize)], known: &Known) -> Costs {
     let at = |share: f64| {
         let differences = pairs
             .iter()

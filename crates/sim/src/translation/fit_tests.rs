@@ -60,7 +60,7 @@ fn close(one: f64, other: f64, share: f64) -> bool {
 
 #[test]
 fn the_costs_that_made_the_times_are_found() {
-    let found = explain(&timed(|_, cycles| cycles), &Known::default());
+    let found = explain(&timed(|_, cycles| cycles), &[], &Known::default());
     let both = found.latencies.into_iter().zip(TRUTH.latencies);
     assert!(
         both.clone().all(|(found, truth)| close(found, truth, 0.01)),
@@ -79,6 +79,7 @@ fn the_costs_that_made_the_times_are_found() {
 fn one_time_that_is_far_off_changes_little() {
     let found = explain(
         &timed(|number, cycles| if number == 5 { 1.5 * cycles } else { cycles }),
+        &[],
         &Known::default(),
     );
     let both = found.latencies.into_iter().zip(TRUTH.latencies);
@@ -94,7 +95,7 @@ fn what_is_known_stays() {
         walk_reads: Some(1.0),
         is_nested: false,
     };
-    let found = explain(&timed(|_, cycles| cycles), &known);
+    let found = explain(&timed(|_, cycles| cycles), &[], &known);
     assert_eq!((found.latencies[0], found.latencies[1]), (5.0, 14.0));
     assert_eq!((found.l2_tlb_hit, found.walk_reads), (8.0, 1.0));
     assert!(

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-/// A list that is filled again and again. Its memory stays as it is meanwhile.
+/// A list that is filled again and again. Its memory stays as it is.
 #[derive(Clone, Debug)]
 pub(super) struct Kept<T> {
     room: Vec<T>,

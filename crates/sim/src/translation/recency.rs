@@ -143,7 +143,7 @@ impl<O: Order> Touch for Recency<O> {
         self.sets[set].touch(simd, &self.ways, tag)
     }
 
-    /// The set stays in registers meanwhile.
+    /// The set stays in registers until then.
     #[inline(always)]
     fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut Ordered<O>) -> R) -> R {
         let (ways, order) = (self.ways, self.sets[number]);

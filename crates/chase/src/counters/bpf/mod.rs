@@ -49,7 +49,7 @@ pub struct Followed {
 }
 
 impl Traced {
-    /// Loads the programs. They record nobody yet.
+    /// Loads the programs. They record no thread yet.
     ///
     /// # Errors
     /// Why this machine has none.

@@ -19,7 +19,7 @@ const PROG_LOAD: libc::c_int = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 const TRACING: u32 = 26;
 const TRACE_RAW_TP: u32 = 23;
-/// What the kernel asks of programs that read its structures: one of these words. The programs are under this project's licenses.
+/// The kernel loads programs that read its structures only under one of these words. This project's MIT license permits both.
 const LICENSE: &std::ffi::CStr = c"Dual MIT/GPL";
 /// In the length of a record: it is still being written; it is none.
 const BUSY: u32 = 1 << 31;

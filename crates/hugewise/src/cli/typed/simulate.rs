@@ -106,9 +106,9 @@ pub struct Translation {
     /// agile is agile paging (ISCA 2016), which no CPU has: shadow paging, but nested below page tables that are written often.
     #[arg(long, value_delimiter = ',', value_name = "MODE,..")]
     pub mode: Vec<Mode>,
-    /// Run this many threads of one process, each on a virtual CPU with TLBs of its own [default: 1]
+    /// Run this many threads, each on a virtual CPU with TLBs of its own [default: 1]
     ///
-    /// They share the page tables. An invalidation interrupts all other virtual CPUs (shootdown).
+    /// They belong to one process and share its page tables. An invalidation interrupts all other virtual CPUs (shootdown).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), conflicts_with = "trace")]
     pub vcpus: Option<u16>,
     /// Use pages of these sizes, in the host the same as in the guest [default: all that the CPU has of 4K, 2M and 1G]

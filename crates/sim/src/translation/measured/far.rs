@@ -11,7 +11,7 @@ use super::curve::{is_chase, size};
 use super::{From, LINE, Measured, Unknown, Value, What, clock, exactly};
 use crate::translation::caches::{Cache, PLACES};
 use crate::translation::engine::{Counts, Engine, Mode, Setup};
-use crate::translation::fit::{Costs, Known, Timed, explain_with};
+use crate::translation::fit::{Costs, Known, Timed, explain};
 use crate::translation::layout::Layout;
 use crate::translation::machine::Machine;
 use crate::translation::names::TooSpread;
@@ -245,15 +245,12 @@ fn simplest(steps: &[Step], counted: &[Counts], known: &Known) -> (Costs, usize)
     let pairs = pairs(steps);
     let with = |walker: usize, walk: Option<f64>| {
         let of = |(step, counts): (&Step, &Counts)| Timed {
-            counts: Counts {
-                walkers: vec![counts.walkers[walker]],
-                ..counts.clone()
-            },
+            counts: counts.with_walker(walker),
             cycles: step.cycles,
         };
         let timed: Vec<Timed> = steps.iter().zip(counted).map(of).collect();
         let known = Known { walk, ..*known };
-        (explain_with(&timed, &pairs, &known), walker)
+        (explain(&timed, &pairs, &known), walker)
     };
     let usual = with(0, known.walk.or(Some(0.0)));
     if known.walk_reads.is_some() {

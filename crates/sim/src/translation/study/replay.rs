@@ -17,7 +17,7 @@ use crate::translation::trace::{Trace, TraceError};
 
 /// Accesses that are decoded at a time.
 const CHUNK: usize = 1 << 18;
-/// Parts of a run that are kept apart; of a longer trace without gaps neighbors are joined.
+/// Parts of a run that are kept apart; of a longer trace without gaps, those beside each other are joined.
 const MOST_PARTS: usize = 128;
 
 /// What is asked of a trace.
@@ -234,7 +234,7 @@ fn joined(parts: &[Part]) -> Vec<Part> {
     parts.chunks(2).map(pair).collect()
 }
 
-/// Each engine over the same accesses, on all CPUs; gives what each counted. This thread does something else meanwhile.
+/// Each engine over the same accesses, on all CPUs; gives what each counted. This thread does something else during that.
 fn run_all(
     engines: &mut [Engine],
     before: &[Access],
