@@ -32,10 +32,10 @@ def programs():
     socket = "{dir}/redis.sock"
     serve = f"redis-server --port 0 --unixsocket {socket} --save '' --appendonly no --disable-thp no"
     ready = f"redis-cli -s {socket} ping && redis-benchmark -s {socket} -q -t set -n 800000 -r 400000 -d 512 -P 32"
-    load = f"redis-benchmark -s {socket} -q -t get -n 6000000 -r 400000 -P 32"
+    load = f"redis-benchmark -s {socket} -q -t get -n 2000000 -r 400000 -P 32"
     stop = f"redis-cli -s {socket} shutdown nosave"
     return [
-        Program("chase", ["cc"], "{dir}/memtest 512 30", [f"cc -O2 -o memtest {work('memtest', 'memtest.c')}"]),
+        Program("chase", ["cc"], "{dir}/memtest 512 15", [f"cc -O2 -o memtest {work('memtest', 'memtest.c')}"]),
         Program("unordered_map", ["c++"], "{dir}/join 4000000 16000000", [f"c++ -O2 -o join {work('hash-join', 'join.cpp')}"]),
         Program("python dict", ["python3"], f"python3 {work('python', 'graph.py')}"),
         Program("sqlite", ["sqlite3"], f"sqlite3 -batch :memory: '.read {work('sqlite', 'join.sql')}'"),
@@ -130,7 +130,8 @@ def both(hugewise, program, folder, asked, measured, host):
         return f"| {program.name} | not compared: {why} |||||", None
     verdict = next(one for one in compared["data"]["verdicts"] if one["arm"] == "thp" and one["metric"] == "user")
     saves = {key: 100 * row["saves"][key] for key in ("low", "middle", "high")}
-    gain = [100 * (1 - verdict[key]) if verdict[key] is not None else None for key in ("high", "ratio", "low")]
+    # A ratio is how many times better; what is saved is a share of the time before.
+    gain = [100 * (1 - 1 / verdict[key]) if verdict[key] is not None else None for key in ("low", "ratio", "high")]
     shown = "unknown" if gain[1] is None else f"{gain[1]:+.1f} %"
     if None not in gain:
         shown += f" ({gain[0]:+.1f} to {gain[2]:+.1f})"

@@ -8,14 +8,15 @@ use crate::steps;
 use crate::{Attention, Order, Process};
 
 fn captured(words: &[&str], budget: Duration) -> (Captured, Process) {
+    captured_within(words, budget, Duration::from_secs(5))
+}
+
+fn captured_within(words: &[&str], budget: Duration, time: Duration) -> (Captured, Process) {
     let words: Vec<OsString> = words.iter().map(OsString::from).collect();
     let mut process = Process::start(&Order::plain(&words), Attention::Free, false).expect("starts");
     let limits = Limits {
         budget,
-        window: steps::Bound {
-            steps: 4000,
-            time: Duration::from_secs(5),
-        },
+        window: steps::Bound { steps: 4000, time },
     };
     let captured = capture(&mut process, limits, &|| false).expect("captured");
     (captured, process)
@@ -67,4 +68,58 @@ fn what_runs_longer_than_the_budget_is_let_go_and_goes_on() {
 fn a_program_that_waits_has_no_windows() {
     let (captured, _process) = captured(&["sleep", "30"], Duration::from_millis(400));
     assert!(captured.windows.is_empty() && !captured.has_ended);
+}
+
+/// A program in C, stepped in windows of at most so long, which has to end with success.
+fn run_stepped(source: &str, window: Duration) {
+    if std::process::Command::new("cc").arg("--version").output().is_err() {
+        testing::missing("cc");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, program) = (folder.path().join("program.c"), folder.path().join("program"));
+    std::fs::write(&code, source).expect("written");
+    let built = std::process::Command::new("cc")
+        .arg("-o")
+        .args([&program, &code])
+        .status();
+    assert!(built.expect("cc runs").success());
+    let (captured, process) = captured_within(&[&program.to_string_lossy()], Duration::from_secs(60), window);
+    assert!(captured.has_ended);
+    let done = process.end().expect("its end");
+    assert!(done.ended.status.success(), "{}", done.ended.status);
+}
+
+/// A loop that saves and restores the CPU's flags, as compiled Java code does. The stack pointer stays out of the red zone.
+const FLAGS: &str = r#"
+int main(void) {
+    volatile long count = 0;
+    for (long i = 0; i < 10000000; i++) {
+        __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; andq $0xffffffffffffff2b, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc");
+        count++;
+    }
+    return count != 10000000;
+}
+"#;
+
+#[test]
+fn a_program_that_pushes_its_flags_does_not_see_that_it_is_stepped() {
+    run_stepped(FLAGS, Duration::from_secs(5));
+}
+
+/// It works a little, then sleeps in the kernel for longer than a window may take.
+const SLEEPS: &str = r#"
+#include <unistd.h>
+int main(void) {
+    for (int turn = 0; turn < 8; turn++) {
+        for (volatile long i = 0; i < 10000000; i++);
+        usleep(250000);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn a_program_that_waits_in_the_kernel_at_the_end_of_a_window_is_not_ended_by_that() {
+    run_stepped(SLEEPS, Duration::from_millis(60));
 }

@@ -16,21 +16,20 @@ fn main() {
         .collect();
     println!("Fitted to half of the points, in core cycles:\n");
     println!(
-        "| CPU | points | L1 | L2 | L3 | memory | L2 TLB hit | walk | page-table read, of a load | page-walk caches | last cache | mean deviation |"
+        "| CPU | points | L1 | L2 | L3 | memory | L2 TLB hit | walk | page-table read, of a load | last cache | mean deviation |"
     );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---|---:|");
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|");
     for (surface, judged) in &judged {
         let costs = judged.costs;
         let cells = costs.latencies.map(|latency| format!("{latency:.1}"));
         println!(
-            "| {} | {} | {} | {:.1} | {:.1} | {:.2} | {} | {:?} | {:.1} % |",
+            "| {} | {} | {} | {:.1} | {:.1} | {:.2} | {:?} | {:.1} % |",
             surface.machine.name,
             judged.fitted,
             cells.join(" | "),
             costs.l2_tlb_hit,
             costs.walk,
             costs.walk_reads,
-            judged.walk_caches.0.map(|entries| entries.to_string()).join("/"),
             judged.replacement,
             100.0 * costs.error
         );
@@ -43,7 +42,7 @@ fn main() {
     for (surface, judged) in &judged {
         let [measured, simulated] = judged.extra;
         println!(
-            "| {} | {} | {:.3} | {:.3} | {:.1} % | {measured:.1} | {simulated:.1} | {:+.0} % | {} |",
+            "| {} | {} | {:.3} | {:.3} | {:.1} % | {measured:.1} | {simulated:.1} | {:+.1} % | {} |",
             surface.machine.name,
             judged.judged,
             judged.rank[0].1,

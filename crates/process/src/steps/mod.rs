@@ -10,6 +10,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use host::Source;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
@@ -99,6 +100,12 @@ impl Taken {
                 |bytes: &mut [u8; operands::LONGEST]| syscall::memory(self.thread, registers.rip, bytes).unwrap_or(0);
             let next = operands.next(&registers, code, &mut window.touched, &mut window.hidden);
             window.instructions += u64::from(!next.is_another);
+            if let Some(behind) = next.pops_flags
+                && self.signal == 0
+                && syscall::pop_flags(self.thread, &registers, behind)?
+            {
+                continue;
+            }
             syscall::step(self.thread, std::mem::take(&mut self.signal))?;
             self.is_stopped = false;
             let stopped = if next.is_call {
@@ -107,7 +114,12 @@ impl Taken {
                 syscall::stopped(self.thread, self.process, true)?
             };
             match stopped {
-                Some(Stop::Step) => self.is_stopped = true,
+                Some(Stop::Step) => {
+                    self.is_stopped = true;
+                    if next.pushes_flags {
+                        syscall::hide_trap_flag(self.thread)?;
+                    }
+                }
                 Some(Stop::Signal(signal)) => (self.is_stopped, self.signal) = (true, signal),
                 Some(Stop::Asked) => {
                     self.is_stopped = true;
@@ -146,8 +158,24 @@ impl Drop for Taken {
                 Ok(Some(Stop::Gone) | None) | Err(_) => return,
             }
         }
+        // Asked to stop within a call of the kernel, it stops before the trap of that step reaches it, which would end the program later.
+        if has_pending_trap(self.process, self.thread) && syscall::step(self.thread, 0).is_ok() {
+            let _ = syscall::stopped(self.thread, self.process, true);
+        }
+        let _ = syscall::clear_trap_flag(self.thread);
         let _ = syscall::let_go(self.thread, self.signal);
     }
+}
+
+/// Does a thread have a SIGTRAP that was not delivered yet?
+fn has_pending_trap(process: u32, thread: u32) -> bool {
+    const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
+    let status = Source::live().text(&format!("/proc/{process}/task/{thread}/status"));
+    let pending = status.known().and_then(|text| {
+        let mask = text.lines().find_map(|line| line.strip_prefix("SigPnd:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    pending.is_some_and(|pending| pending & TRAP != 0)
 }
 
 /// Both threads on one CPU: a step takes a quarter of the time. It is as before when this is dropped.

@@ -75,7 +75,12 @@ impl Operands {
         if !is_string {
             self.last_string = None;
         }
-        Next { is_call, is_another }
+        Next {
+            is_call,
+            is_another,
+            pushes_flags: instruction.mnemonic() == Mnemonic::Pushfq,
+            pops_flags: (instruction.mnemonic() == Mnemonic::Popfq).then(|| instruction.next_ip()),
+        }
     }
 
     /// Of a repeated instruction one access to each line counts.
@@ -93,10 +98,14 @@ impl Operands {
     }
 }
 
-/// What is to be known of an instruction before it runs.
+/// What is to be known of an instruction before it runs: does it call the kernel, is it another round of the one before, and does it push the CPU's
+/// flags?
 pub(super) struct Next {
     pub(super) is_call: bool,
     pub(super) is_another: bool,
+    pub(super) pushes_flags: bool,
+    /// The address of the next instruction, if it pops the CPU's flags.
+    pub(super) pops_flags: Option<u64>,
 }
 
 /// The value of a register of 64 or 32 bits, or the base of a segment.

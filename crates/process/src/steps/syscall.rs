@@ -83,6 +83,84 @@ pub(super) fn memory(thread: u32, at: u64, into: &mut [u8]) -> io::Result<usize>
     usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
+/// The trap flag, by which a CPU steps. The kernel hides it, but for what POPF and PUSHF do with it.
+const TRAP: u64 = 1 << 8;
+/// Flags that POPF sets and ptrace, too: CF, PF, AF, ZF, SF, DF, OF, AC.
+const POPPED: u64 = 0x4_0cd5;
+/// Flags that POPF of a program does not change: IF, IOPL, RF.
+const KEPT: u64 = 0x1_3200;
+
+/// Takes the trap flag out of the flags that a thread has just pushed: popped by the program, it would go on stepping by itself, and end by a signal.
+pub(super) fn hide_trap_flag(thread: u32) -> io::Result<()> {
+    let at = registers(thread)?.rsp;
+    let Some(pushed) = word(thread, at)? else {
+        return Ok(());
+    };
+    // SAFETY: one word of the other thread's stack is written, which its last instruction wrote.
+    let result = unsafe {
+        let at = ptr::without_provenance_mut::<c_void>(at as usize);
+        libc::ptrace(libc::PTRACE_POKEDATA, thread, at, (pushed & !TRAP) as usize)
+    };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Does in place of a thread what its next instruction does, a POPF of 8 bytes that is followed by `next`: of one that is stepped the kernel believes that
+/// the program itself had set the trap flag. Of flags that ptrace cannot set nothing is done, and the answer is no.
+pub(super) fn pop_flags(thread: u32, before: &Registers, next: u64) -> io::Result<bool> {
+    let Some(popped) = word(thread, before.rsp)? else {
+        return Ok(false);
+    };
+    if (popped ^ before.eflags) & !(POPPED | KEPT) != 0 {
+        return Ok(false);
+    }
+    let after = Registers {
+        eflags: before.eflags & !POPPED | popped & POPPED,
+        rsp: before.rsp + 8,
+        rip: next,
+        ..*before
+    };
+    set_registers(thread, &after).map(|()| true)
+}
+
+/// Clears the trap flag of a thread that is let go, if the kernel does not know that it is ours.
+pub(super) fn clear_trap_flag(thread: u32) -> io::Result<()> {
+    let seen = registers(thread)?;
+    if seen.eflags & TRAP == 0 {
+        return Ok(());
+    }
+    let cleared = Registers {
+        eflags: seen.eflags & !TRAP,
+        ..seen
+    };
+    set_registers(thread, &cleared)
+}
+
+fn set_registers(thread: u32, registers: &Registers) -> io::Result<()> {
+    // SAFETY: the kernel reads the structure, which is the one of this CPU.
+    let result = unsafe {
+        libc::ptrace(
+            libc::PTRACE_SETREGS,
+            thread,
+            ptr::null_mut::<c_void>(),
+            ptr::from_ref(registers),
+        )
+    };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Eight bytes of a thread's stack; none where it ends before.
+fn word(thread: u32, at: u64) -> io::Result<Option<u64>> {
+    let mut bytes = [0; 8];
+    let read = memory(thread, at, &mut bytes)?;
+    Ok((read == bytes.len()).then(|| u64::from_le_bytes(bytes)))
+}
+
 /// Waits until a thread stops, or looks whether it has: then there may be no answer. The end of a process is left to be waited for;
 /// that of one of its other threads is not.
 pub(super) fn stopped(thread: u32, leader: u32, waits: bool) -> io::Result<Option<Stop>> {

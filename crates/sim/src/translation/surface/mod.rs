@@ -17,7 +17,6 @@ use super::fit::{Costs, Known, Timed, explain};
 use super::layout::{Backing, Layout};
 use super::machine::{Machine, MachineError};
 use super::names::TooSpread;
-use super::radix::WalkCaches;
 use super::study::{on_all_cpus, walkers};
 use super::walker::WalkerSpec;
 use crate::ways::Replacement;
@@ -56,8 +55,6 @@ pub struct Judged {
     pub costs: Costs,
     /// The replacement of the last cache with which they fit better.
     pub replacement: Replacement,
-    /// The page-walk caches with which they fit best, of those that are swept for machines.
-    pub walk_caches: WalkCaches,
     /// Points that they were fitted to.
     pub fitted: usize,
     /// Other points, which all that follows is of.
@@ -75,7 +72,6 @@ pub struct Judged {
 /// One fit, with what was counted at all points.
 struct Fitted {
     replacement: Replacement,
-    walk_caches: WalkCaches,
     costs: Costs,
     points: usize,
     counted: Vec<Counts>,
@@ -169,30 +165,11 @@ impl Surface {
         Ok(self.judged(&best, &others.collect::<Vec<_>>()))
     }
 
-    /// Page-walk caches and costs for the half of the points that is fitted.
+    /// Costs for the half of the points that is fitted.
     fn fitted(&self, points: &[Point], replacement: Replacement) -> Result<Fitted, TooSpread> {
-        let walkers = self.walkers(replacement);
-        let counted = on_all_cpus(points, &|_, _| {}, |point| point.count(&self.machine, &walkers));
+        let walker = self.walker(replacement);
+        let counted = on_all_cpus(points, &|_, _| {}, |point| point.count(&self.machine, &walker));
         let counted = counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>()?;
-        let with = |(place, walker): (usize, &WalkerSpec)| {
-            let counted = counted.iter().map(|counts| counts.with_walker(place)).collect();
-            Fitted::of(points, counted, replacement, walker.caches)
-        };
-        let mut all = walkers.iter().enumerate().map(with);
-        // Of those that fit alike the first, which has the usual size.
-        let first = all.next().expect("at least one walker");
-        Ok(all.fold(first, |best, other| {
-            if other.costs.error < best.costs.error {
-                other
-            } else {
-                best
-            }
-        }))
-    }
-}
-
-impl Fitted {
-    fn of(points: &[Point], counted: Vec<Counts>, replacement: Replacement, walk_caches: WalkCaches) -> Self {
         let half = points.iter().zip(&counted).filter(|(point, _)| point.is_fitted);
         let (half, timed): (Vec<&Point>, Vec<Timed>) = half
             .map(|(point, counts)| {
@@ -203,17 +180,14 @@ impl Fitted {
                 (point, timed)
             })
             .unzip();
-        Self {
+        Ok(Fitted {
             replacement,
-            walk_caches,
             costs: explain(&timed, &both_orders(&half), &Known::default()),
             points: half.len(),
             counted,
-        }
+        })
     }
-}
 
-impl Surface {
     fn judged(&self, fitted: &Fitted, others: &[(Point, f64)]) -> Judged {
         let rank = |order: Order| {
             let of_order = others.iter().filter(|(point, _)| point.order == order);
@@ -227,7 +201,6 @@ impl Surface {
         Judged {
             costs: fitted.costs,
             replacement: fitted.replacement,
-            walk_caches: fitted.walk_caches,
             fitted: fitted.points,
             judged: others.len(),
             rank: [rank(Order::Windows), rank(Order::Random)],
@@ -277,13 +250,13 @@ impl Surface {
         self.points.iter().filter(chosen).copied().collect()
     }
 
-    /// With each of the page-walk caches that are swept for machines.
-    fn walkers(&self, replacement: Replacement) -> Vec<WalkerSpec> {
-        let with = |walker| WalkerSpec {
+    /// With walk caches in the middle of what is swept for machines.
+    fn walker(&self, replacement: Replacement) -> WalkerSpec {
+        let walker = walkers(&self.machine).swap_remove(0);
+        WalkerSpec {
             shared: Shared::Hashed(replacement),
             ..walker
-        };
-        walkers(&self.machine).into_iter().map(with).collect()
+        }
     }
 }
 
@@ -294,14 +267,14 @@ const LEAST: u64 = 1 << 16;
 
 impl Point {
     /// What is counted in the steady state of that order.
-    fn count(&self, machine: &Machine, walkers: &[WalkerSpec]) -> Result<Counts, TooSpread> {
+    fn count(&self, machine: &Machine, walker: &WalkerSpec) -> Result<Counts, TooSpread> {
         let setup = Setup {
             arrays: machine.arrays.clone(),
             layout: Layout::uniform(Backing::native(Bytes::kib(4))),
             mode: Mode::Native,
             tagged: false,
         };
-        let mut engine = Engine::new(setup, walkers);
+        let mut engine = Engine::new(setup, std::slice::from_ref(walker));
         let lines: u64 = machine
             .caches
             .iter()

@@ -147,18 +147,20 @@ impl<R: Read> Trace<R> {
     /// Loads and stores of drmemtrace up to any other record, a strange address, or the end of what is in memory.
     pub(super) fn loads_and_stores(&mut self, block: &mut Vec<Access>, most: usize) {
         let (records, _) = self.bytes.at_hand().as_chunks::<SIZE>();
-        let access = |&[a, b, _, _, ref address @ ..]: &[u8; SIZE]| {
-            let side = match u16::from_le_bytes([a, b]) {
-                record::READ => Side::Load,
-                record::WRITE => Side::Store,
-                _ => return None,
-            };
-            let address = u64::from_le_bytes(*address);
-            (address >> ADDRESS_BITS == 0).then(|| Access::new(address, side))
+        let records = &records[..records.len().min(most)];
+        let fields =
+            |&[a, b, _, _, ref address @ ..]: &[u8; SIZE]| (u16::from_le_bytes([a, b]), u64::from_le_bytes(*address));
+        let is_other = |record: &[u8; SIZE]| {
+            let (kind, address) = fields(record);
+            kind > record::WRITE || address >> ADDRESS_BITS != 0
         };
-        let begun = block.len();
-        block.extend(records.iter().take(most).map_while(access));
-        let added = block.len() - begun;
+        // Looked at first, so that a list of known length is added without a question in between.
+        let added = records.iter().position(is_other).unwrap_or(records.len());
+        block.extend(records[..added].iter().map(|record| {
+            let (kind, address) = fields(record);
+            let side = if kind == record::READ { Side::Load } else { Side::Store };
+            Access::new(address, side)
+        }));
         self.told.data += added as u64;
         self.bytes.take(added * SIZE);
     }
