@@ -47,7 +47,7 @@ fn kinds() -> [(&'static str, Mode, Option<WalkerSpec>); 4] {
         shared: Shared::InOrder,
     };
     let caches = WalkerSpec {
-        data_caches: vec![Cache { sets: 64, ways: 12 }, Cache { sets: 2048, ways: 16 }],
+        data_caches: vec![Cache::lru(64, 12), Cache::lru(2048, 16)],
         ..walker.clone()
     };
     [

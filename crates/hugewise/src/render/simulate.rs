@@ -200,7 +200,7 @@ pub(super) fn machine(facts: &MachineFacts) -> Sheet {
     for reading in &facts.readings {
         sheet.note(format!("assumed: {}", assumption(*reading)));
     }
-    sheet.note("assumed: LRU replacement, linear indexes, page tables and data in address order, no prefetching");
+    sheet.note("assumed: LRU replacement where nothing else is said, linear indexes, page tables and data in address order, no prefetching");
     sheet.note(format!("source: {}", facts.source.join("; ")));
     sheet
 }
@@ -212,6 +212,9 @@ fn assumption(reading: RowReading) -> &'static str {
         }
         RowReading::Halves => "base pages are spread over both second-level arrays by one bit of their number",
         RowReading::OddSets => "sets that are no power of two are chosen by the remainder",
+        RowReading::RandomReplacement => {
+            "data caches behind the first one replace lines at random, which explains the measured latencies better than LRU"
+        }
     }
 }
 

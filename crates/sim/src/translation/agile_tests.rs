@@ -261,7 +261,7 @@ proptest! {
         let steps: Vec<Step> = steps.into_iter().filter(|step| !matches!(step, Err(Event::TableWrite { .. }))).collect();
         let walker = WalkerSpec {
             caches: WalkCaches(entries),
-            data_caches: vec![Cache { sets: 4, ways: 4 }, Cache { sets: 64, ways: 8 }],
+            data_caches: vec![Cache::lru(4, 4), Cache::lru(64, 8)],
             with_data: true,
             ..spec(4)
         };

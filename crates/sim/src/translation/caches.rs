@@ -8,13 +8,27 @@ use super::random::mixed;
 use super::sets::{Sets, Touch, with_sets};
 use crate::ways::Replacement;
 
-/// One cache, of 64-byte lines under LRU.
+/// One cache, of 64-byte lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cache {
     /// Sets: a power of two is indexed by the line's low bits, others by a hash, as sliced caches are.
     pub sets: u32,
     /// Ways.
     pub ways: u32,
+    /// Which line of a full set goes.
+    pub replacement: Replacement,
+}
+
+impl Cache {
+    /// One under LRU.
+    pub fn lru(sets: u32, ways: u32) -> Self {
+        let replacement = Replacement::Lru;
+        Self {
+            sets,
+            ways,
+            replacement,
+        }
+    }
 }
 
 /// Cache levels that a result distinguishes: first to third, and memory behind them.
@@ -79,35 +93,19 @@ pub(super) const SHARED: usize = 2;
 /// How the third cache is filled, which many cores share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shared {
-    /// By address, as if memory lay in address order, under LRU.
+    /// By address, as if memory lay in address order.
     #[default]
     InOrder,
-    /// As if base pages lay anywhere: by a hash of the page and the line's low bits within it, with that replacement.
-    Hashed(Replacement),
-}
-
-impl Shared {
-    fn replacement(self) -> Replacement {
-        match self {
-            Self::InOrder => Replacement::Lru,
-            Self::Hashed(replacement) => replacement,
-        }
-    }
+    /// As if base pages lay anywhere: by a hash of the page and the line's low bits within it.
+    Hashed,
 }
 
 impl Caches {
     /// Empty caches, at most three of them; the first one is asked first.
     pub(super) fn new(caches: &[Cache], shared: Shared) -> Self {
-        let level = |(place, cache): (usize, &Cache)| {
-            let replacement = if place == SHARED {
-                shared.replacement()
-            } else {
-                Replacement::Lru
-            };
-            (*cache, Sets::new(cache.sets, cache.ways, replacement))
-        };
+        let level = |cache: &Cache| (*cache, Sets::new(cache.sets, cache.ways, cache.replacement));
         Self {
-            levels: caches.iter().enumerate().take(PLACES - 1).map(level).collect(),
+            levels: caches.iter().take(PLACES - 1).map(level).collect(),
             shared,
             open: Kept::default(),
             missed: Kept::default(),
@@ -177,10 +175,7 @@ mod tests {
 
     #[test]
     fn a_line_is_found_where_it_still_fits() {
-        let mut caches = Caches::new(
-            &[Cache { sets: 64, ways: 8 }, Cache { sets: 1536, ways: 12 }],
-            Shared::InOrder,
-        );
+        let mut caches = Caches::new(&[Cache::lru(64, 8), Cache::lru(1536, 12)], Shared::InOrder);
         assert_eq!(found(&mut caches, [4096]), [0, 0, 0, 1]);
         assert_eq!(found(&mut caches, [4096, 4097, 4159]), [3, 0, 0, 0]);
         // 32 KiB and more push it out of the first level, not out of the second.
@@ -193,7 +188,7 @@ mod tests {
 
     #[test]
     fn data_and_entries_share_lines_and_are_counted_apart() {
-        let mut caches = Caches::new(&[Cache { sets: 64, ways: 8 }], Shared::InOrder);
+        let mut caches = Caches::new(&[Cache::lru(64, 8)], Shared::InOrder);
         let reads = [Read::data(64), Read::entry(64), Read::data(65), Read::entry(128)];
         let expected = Found {
             entries: [1, 0, 0, 1],

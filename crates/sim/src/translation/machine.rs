@@ -54,13 +54,13 @@ pub struct Machine {
     pub surroundings: Surroundings,
     /// Where the numbers are published.
     pub source: Vec<String>,
-    /// How rows of the table were read where they leave a choice.
+    /// How rows of the table and measured curves were read where they leave a choice.
     pub readings: Vec<RowReading>,
     /// Where each value comes from, of the machine at hand; empty of others.
     pub values: Vec<Value>,
 }
 
-/// How a row of the table was read where it leaves a choice.
+/// How a row of the table, or a measured curve, was read where it leaves a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowReading {
@@ -70,6 +70,8 @@ pub enum RowReading {
     Halves,
     /// Sets that are no power of two are indexed by the remainder.
     OddSets,
+    /// Caches behind the first one replace at random: that explains the measured latencies clearly better than LRU.
+    RandomReplacement,
 }
 
 /// Why there is no such machine.
@@ -351,7 +353,7 @@ fn cache(row: &cpus::Cache) -> Option<Cache> {
         Ways::Full => u32::try_from(lines).ok()?,
     };
     let sets = u32::try_from(lines / u64::from(ways.max(1))).ok()?;
-    (sets > 0 && ways > 0).then_some(Cache { sets, ways })
+    (sets > 0 && ways > 0).then(|| Cache::lru(sets, ways))
 }
 
 #[cfg(test)]

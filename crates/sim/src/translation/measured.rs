@@ -197,7 +197,7 @@ fn caches(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, val
 fn cache(size: Bytes, ways: u32) -> Option<Cache> {
     let lines = size.0 / LINE;
     let sets = u32::try_from(lines.checked_div(u64::from(ways))?).ok()?;
-    (sets > 0).then_some(Cache { sets, ways })
+    (sets > 0).then(|| Cache::lru(sets, ways))
 }
 
 /// Exact levels from timing take the place of the table's.

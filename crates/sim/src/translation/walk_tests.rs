@@ -176,7 +176,7 @@ fn small_blocks_and_large_ones_count_alike() {
     let apart: Vec<_> = steps.iter().flat_map(|step| [*step, Err(write(0))]).collect();
     let walker = WalkerSpec {
         caches: WalkCaches([4, 2, 2, 0]),
-        data_caches: vec![Cache { sets: 8, ways: 4 }],
+        data_caches: vec![Cache::lru(8, 4)],
         with_data: true,
         ..spec()
     };
@@ -251,7 +251,7 @@ proptest! {
             levels,
             caches: WalkCaches(caches),
             nested_tlb: tlb,
-            data_caches: vec![Cache { sets: 4, ways: 4 }, Cache { sets: 24, ways: 12 }],
+            data_caches: vec![Cache::lru(4, 4), Cache::lru(24, 12)],
             with_data: true,
             ..spec()
         };
@@ -272,7 +272,7 @@ proptest! {
             caches: WalkCaches(caches),
             host_caches: WalkCaches(host_caches),
             nested_tlb: tlb,
-            data_caches: vec![Cache { sets: 16, ways: 8 }],
+            data_caches: vec![Cache::lru(16, 8)],
             ..spec()
         };
         let with = counted(&[], backing, Mode::Nested, &walker, &steps).walkers[0];

@@ -1,15 +1,12 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
-use fearless_simd::{Simd, dispatch};
-
 use super::access::Access;
 use super::agile::Level;
 use super::caches::{Cache, Caches, PLACES, Read, Shared};
 use super::layout::{Backing, shift};
+use super::named::Named;
 use super::names::{Names, TooSpread};
 use super::radix::{Radix, Walk, WalkCaches};
-use super::sets::{Sets, Touch, TouchSet, with_sets};
-use crate::ways::Replacement;
 
 /// What a walker is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +84,7 @@ const PART: usize = 512;
 pub(super) struct Walker {
     guest: Radix,
     host: Radix,
-    nested_tlb: Sets,
+    nested_tlb: Named,
     names: Names,
     caches: Option<Caches>,
     with_data: bool,
@@ -174,7 +171,7 @@ impl Walker {
         Self {
             guest: Radix::new(spec.levels, spec.caches),
             host: Radix::new(spec.host_levels, spec.host_caches),
-            nested_tlb: Sets::new(1, spec.nested_tlb, Replacement::Lru),
+            nested_tlb: Named::new(spec.nested_tlb),
             names: Names::default(),
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
             with_data: spec.with_data && !spec.data_caches.is_empty(),
@@ -290,12 +287,7 @@ impl Walker {
             host_first,
             ..
         } = &mut self.stage;
-        let names = &mut self.names;
-        dispatch!(fearless_simd::Level::new(), simd => {
-            with_sets!(&mut self.nested_tlb, sets => sets.with_set(0, #[inline(always)] |tlb| {
-                translate(simd, tlb, names, steps, host_walks)
-            }))
-        })?;
+        translate(&mut self.nested_tlb, &mut self.names, steps, host_walks)?;
         self.counts.host_references += self.host.first_levels(host_walks, host_first);
         Ok(())
     }
@@ -378,10 +370,8 @@ fn each_entry(tables: u64, walk: Walk, first: u8, mut read: impl FnMut(u64)) {
 }
 
 /// Asks the nested TLB for the tables that steps read, and lists the walks of the host's table.
-#[inline(always)]
-fn translate<S: Simd>(
-    simd: S,
-    tlb: &mut impl TouchSet,
+fn translate(
+    tlb: &mut Named,
     names: &mut Names,
     steps: &mut [Step],
     host_walks: &mut Vec<Walk>,
@@ -389,7 +379,7 @@ fn translate<S: Simd>(
     host_walks.clear();
     for step in steps {
         let (kind, address, host) = (step.kind(), step.address(), step.host());
-        if kind == Kind::Entry && tlb.touch(simd, names.of(host as u8, address >> host)?) {
+        if kind == Kind::Entry && tlb.touch(names.of(host as u8, address >> host)?) {
             *step = Step::new(Kind::Known, address, host);
         } else if matches!(kind, Kind::Entry | Kind::Page) {
             host_walks.push(Walk::new(address, host));

@@ -163,7 +163,7 @@ fn walk_caches() -> impl Strategy<Value = WalkCaches> {
 fn spec() -> impl Strategy<Value = WalkerSpec> {
     let cache = || {
         let sets = prop_oneof![Just(1_u32), Just(4), Just(16), Just(12)];
-        (sets, 1_u32..=40).prop_map(|(sets, ways)| Cache { sets, ways })
+        (sets, 1_u32..=40).prop_map(|(sets, ways)| Cache::lru(sets, ways))
     };
     let levels = 4_u8..=5;
     let tlb = prop_oneof![Just(0_u32), 1..12_u32, 30..140_u32];
@@ -185,11 +185,7 @@ fn spec() -> impl Strategy<Value = WalkerSpec> {
                 host_caches,
                 nested_tlb,
                 with_data: with_data && !data_caches.is_empty(),
-                shared: if scattered {
-                    Shared::Hashed(Replacement::Lru)
-                } else {
-                    Shared::InOrder
-                },
+                shared: if scattered { Shared::Hashed } else { Shared::InOrder },
                 data_caches,
             },
         )

@@ -13,11 +13,12 @@ use crate::translation::caches::{Cache, PLACES};
 use crate::translation::engine::{Counts, Engine, Mode, Setup};
 use crate::translation::fit::{Costs, Known, Timed, explain};
 use crate::translation::layout::Layout;
-use crate::translation::machine::Machine;
+use crate::translation::machine::{Machine, RowReading};
 use crate::translation::names::TooSpread;
 use crate::translation::patterns::Pattern;
 use crate::translation::study::{L2_TLB_HIT, Setting, on_all_cpus, possible, walkers};
 use crate::translation::walker::WalkerSpec;
+use crate::ways::Replacement;
 
 /// One point of the curve.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +56,8 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
     if steps.is_empty() || known.latencies[..last].iter().any(Option::is_none) {
         return;
     }
-    let whole = machine.caches[last];
-    let Some(found) = best(machine, &steps, &known, last) else {
+    let whole = size(&machine.caches[last]);
+    let Some(found) = best(machine, &steps, &known) else {
         return;
     };
     let mut set = |what: What, value: f64| {
@@ -71,10 +72,14 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
             None => values.push(new),
         }
     };
-    if found.cache != whole {
-        machine.caches[last] = found.cache;
-        set(What::CacheBytes { level: last as u8 + 1 }, size(&found.cache) as f64);
+    let part = size(&found.caches[last]);
+    if part != whole {
+        set(What::CacheBytes { level: last as u8 + 1 }, part as f64);
     }
+    if found.caches[last].replacement == OTHER {
+        machine.readings.push(RowReading::RandomReplacement);
+    }
+    machine.caches = found.caches;
     let names = [
         Unknown::L1Latency,
         Unknown::L2Latency,
@@ -177,9 +182,9 @@ fn setting(kind: PageKind, machine: &Machine, measured: &Measured<'_>) -> Option
     possible(machine, setting).is_ok().then_some(setting)
 }
 
-/// The costs that fit best, for the size of the last cache that fits best.
+/// The costs that fit best, for the caches that fit best.
 struct Found {
-    cache: Cache,
+    caches: Vec<Cache>,
     costs: Costs,
     /// Places in which some point finds more than a few of its lines.
     is_seen: [bool; PLACES],
@@ -187,43 +192,51 @@ struct Found {
     walker: Option<WalkerSpec>,
 }
 
-fn best(machine: &Machine, steps: &[Step], known: &Known, last: usize) -> Option<Found> {
-    let whole = machine.caches[last];
-    let least = size(&machine.caches[last - 1]);
-    let part = |share: f64| {
-        let sets = (f64::from(whole.sets) * share) as u32;
-        Cache { sets, ..whole }
-    };
-    let tried = |share: f64| -> Option<(f64, Found)> {
-        let cache = part(share);
-        if cache.sets == 0 || (share < 1.0 && size(&cache) <= least) {
-            return None;
-        }
-        found(machine, steps, known, last, cache).map(|found| (share, found))
-    };
-    let better = |one: &(f64, Found), other: &(f64, Found)| one.1.costs.error.total_cmp(&other.1.costs.error);
-    let octaves = if steps.len() < ENOUGH { 1 } else { OCTAVES };
-    let coarse = (0..octaves)
-        .filter_map(|octave| tried(0.5_f64.powi(octave as i32)))
-        .min_by(better)?;
-    if octaves == 1 {
-        return Some(coarse.1);
-    }
-    let share = coarse.0;
-    let between = [0.75, 1.5]
-        .into_iter()
-        .map(|factor| share * factor)
-        .filter(|&share| share < 1.0);
-    let finer = between.filter_map(tried);
-    std::iter::once(coarse)
-        .chain(finer)
-        .min_by(better)
-        .map(|(_, found)| found)
+/// What caches behind the first one may do in place of LRU. No maker publishes it; random replacement keeps a part of a ring that is too large.
+const OTHER: Replacement = Replacement::Random;
+
+/// The machine's caches, with a share of the sets of the last one, and another replacement behind the first one.
+fn caches(machine: &Machine, share: f64, replacement: Replacement) -> Option<Vec<Cache>> {
+    let mut caches = machine.caches.clone();
+    caches[1..].iter_mut().for_each(|cache| cache.replacement = replacement);
+    let (last, nearer) = caches.split_last_mut()?;
+    last.sets = (f64::from(last.sets) * share) as u32;
+    let is_smaller = share < 1.0 && nearer.last().is_some_and(|nearer| size(last) <= size(nearer));
+    (last.sets > 0 && !is_smaller).then_some(caches)
 }
 
-fn found(machine: &Machine, steps: &[Step], known: &Known, last: usize, cache: Cache) -> Option<Found> {
-    let mut machine = machine.clone();
-    machine.caches[last] = cache;
+fn best(machine: &Machine, steps: &[Step], known: &Known) -> Option<Found> {
+    let tried = |(share, replacement): (f64, Replacement)| {
+        let caches = caches(machine, share, replacement)?;
+        found(machine, steps, known, caches).map(|found| (share, found))
+    };
+    let octaves = if steps.len() < ENOUGH { 1 } else { OCTAVES };
+    let best_of = |replacement: Replacement| {
+        let better = |one: &(f64, Found), other: &(f64, Found)| one.1.costs.error.total_cmp(&other.1.costs.error);
+        let shares = (0..octaves).map(|octave| 0.5_f64.powi(octave as i32));
+        let coarse = shares.filter_map(|share| tried((share, replacement))).min_by(better)?;
+        if octaves == 1 {
+            return Some(coarse.1);
+        }
+        let between = [0.75, 1.5].map(|factor| coarse.0 * factor);
+        let between = between.into_iter().filter(|&share| share < 1.0);
+        let finer = between.filter_map(|share| tried((share, replacement)));
+        let best = std::iter::once(coarse).chain(finer).min_by(better);
+        best.map(|(_, found)| found)
+    };
+    let usual = best_of(Replacement::Lru)?;
+    let other = (octaves > 1).then(|| best_of(OTHER)).flatten();
+    Some(match other {
+        Some(other) if other.costs.error < CLEARLY * usual.costs.error => other,
+        _ => usual,
+    })
+}
+
+fn found(machine: &Machine, steps: &[Step], known: &Known, caches: Vec<Cache>) -> Option<Found> {
+    let machine = Machine {
+        caches,
+        ..machine.clone()
+    };
     let counted = on_all_cpus(steps, &|_, _| {}, |step| count(&machine, step));
     let counted = counted.into_iter().collect::<Result<Vec<Counts>, TooSpread>>().ok()?;
     let is_seen = std::array::from_fn(|place| {
@@ -232,10 +245,10 @@ fn found(machine: &Machine, steps: &[Step], known: &Known, last: usize, cache: C
     });
     let (costs, walker) = simplest(steps, &counted, known);
     Some(Found {
-        cache,
         costs,
         is_seen,
         walker: (walker > 0).then(|| walkers(&machine).swap_remove(walker)),
+        caches: machine.caches,
     })
 }
 

@@ -14,7 +14,7 @@ use crate::translation::trace::own::{Head, Window, write};
 /// One cache of 16 MiB, and TLBs that reach over 16 MiB and 384 KiB of base pages.
 fn machine() -> Machine {
     Machine {
-        caches: vec![Cache { sets: 16384, ways: 16 }],
+        caches: vec![Cache::lru(16384, 16)],
         ..Machine::by_id("epyc-9655").expect("known")
     }
 }

@@ -252,11 +252,12 @@ impl Surface {
 
     /// With walk caches in the middle of what is swept for machines.
     fn walker(&self, replacement: Replacement) -> WalkerSpec {
-        let walker = walkers(&self.machine).swap_remove(0);
-        WalkerSpec {
-            shared: Shared::Hashed(replacement),
-            ..walker
+        let mut walker = walkers(&self.machine).swap_remove(0);
+        walker.shared = Shared::Hashed;
+        if let Some(cache) = walker.data_caches.get_mut(SHARED) {
+            cache.replacement = replacement;
         }
+        walker
     }
 }
 
