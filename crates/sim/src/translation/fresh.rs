@@ -45,33 +45,27 @@ impl Fresh {
         self.last = NO_PAGE;
     }
 
-    /// Finds accesses whose page or side is not that of the access before, or all if these are not to be left out. Pages have
-    /// `shift` bits.
-    pub(super) fn find(&mut self, accesses: &[Access], shift: u32, leaves_out: bool) {
+    /// Finds accesses whose page or side is not that of the access before; of sides that have no bit in `left_out`, all. Pages have `shift` bits.
+    pub(super) fn find(&mut self, accesses: &[Access], shift: u32, left_out: u8) {
         self.make_room(accesses.len());
         self.words[0] = self.last;
         for (word, access) in self.words[1..].iter_mut().zip(accesses) {
             *word = access.word();
         }
-        dispatch!(fearless_simd::Level::new(), simd => self.compare(simd, accesses.len(), shift, leaves_out));
+        dispatch!(fearless_simd::Level::new(), simd => self.compare(simd, accesses.len(), shift, left_out));
         self.last = self.words[accesses.len()];
     }
 
-    /// The same if `look` says of an access its page without `shift` bits, its class, and whether repetitions are left out there.
-    pub(super) fn find_each(
-        &mut self,
-        accesses: &[Access],
-        shifts: &[u32],
-        look: impl Fn(Access) -> (u64, usize, bool),
-    ) {
+    /// The same if `look` says of an access its page without `shift` bits, its class, and of which sides repetitions are left out there.
+    pub(super) fn find_each(&mut self, accesses: &[Access], shifts: &[u32], look: impl Fn(Access) -> (u64, usize, u8)) {
         self.make_room(accesses.len());
         let (mut count, mut seen) = (0, 0);
         for (place, &access) in accesses.iter().enumerate() {
-            let (page_and_side, class, leaves_out) = look(access);
+            let (page_and_side, class, left_out) = look(access);
             let (page, side) = (access.address() >> shifts[class], access.side());
             self.items[count] = Item::new(low(page), side, place).word();
             self.regions[count] = Names::region_of(class as u8, page);
-            let is_fresh = (page_and_side != self.last) | !leaves_out;
+            let is_fresh = (page_and_side != self.last) | (left_out >> side as u8 & 1 == 0);
             count += usize::from(is_fresh);
             seen |= u32::from(is_fresh) << (class * 3 + side as usize);
             self.last = page_and_side;
@@ -99,7 +93,7 @@ impl Fresh {
     }
 
     #[inline(always)]
-    fn compare<S: Simd>(&mut self, simd: S, accesses: usize, shift: u32, leaves_out: bool) {
+    fn compare<S: Simd>(&mut self, simd: S, accesses: usize, shift: u32, left_out: u8) {
         let (address, low) = ((1 << ADDRESS_BITS) - 1, (1 << LOW) - 1);
         let mut places = u64x8::from_fn(simd, |lane| lane as u64) << PLACE;
         let (mut count, mut seen) = (0, u64x8::splat(simd, 0));
@@ -108,7 +102,8 @@ impl Fresh {
             let words = u64x8::from_slice(simd, &self.words[from + 1..from + 1 + LANES]);
             let (pages, sides) = (words >> shift, words >> SIDE);
             let valid = (1 << (accesses - from).min(LANES)) - 1;
-            let changed = pages.simd_ne(before).to_bitmask() | if leaves_out { 0 } else { valid };
+            let never = (u64x8::splat(simd, u64::from(!left_out)) >> sides) & 1;
+            let changed = pages.simd_ne(before).to_bitmask() | never.simd_ne(0).to_bitmask();
             let fresh = mask64x8::from_bitmask(simd, changed & valid);
             let items = (pages & low) | (sides << SIDE_OF_ITEM) | places;
             let regions = (words & address) >> (shift + LOW);
@@ -138,12 +133,12 @@ mod tests {
     use super::Fresh;
 
     /// Items, regions, and what was seen, by the vectors of a level.
-    fn found<S: Simd>(simd: S, accesses: &[Access], leaves_out: bool) -> (Vec<u64>, Vec<u64>, u32) {
+    fn found<S: Simd>(simd: S, accesses: &[Access], left_out: u8) -> (Vec<u64>, Vec<u64>, u32) {
         let mut fresh = Fresh::default();
         fresh.make_room(accesses.len());
         fresh.words[0] = fresh.last;
         (0..accesses.len()).for_each(|place| fresh.words[place + 1] = accesses[place].word());
-        simd.vectorize(|| fresh.compare(simd, accesses.len(), 12, leaves_out));
+        simd.vectorize(|| fresh.compare(simd, accesses.len(), 12, left_out));
         let count = fresh.count;
         (
             fresh.items[..count].to_vec(),
@@ -163,15 +158,15 @@ mod tests {
                 )
             };
             let accesses: Vec<Access> = (0..length).map(access).collect();
-            for leaves_out in [false, true] {
+            for left_out in 0..8 {
                 let mut slow = Fresh::default();
-                slow.find_each(&accesses, &[12], |access| (access.page_and_side(12), 0, leaves_out));
+                slow.find_each(&accesses, &[12], |access| (access.page_and_side(12), 0, left_out));
                 let count = slow.count;
                 let slow = (slow.items[..count].to_vec(), slow.regions[..count].to_vec(), slow.seen);
                 let level = Level::new();
-                let narrow = level.as_sse2().map(|simd| found(simd, &accesses, leaves_out));
-                let wider = level.as_avx2().map(|simd| found(simd, &accesses, leaves_out));
-                let widest = level.as_avx512().map(|simd| found(simd, &accesses, leaves_out));
+                let narrow = level.as_sse2().map(|simd| found(simd, &accesses, left_out));
+                let wider = level.as_avx2().map(|simd| found(simd, &accesses, left_out));
+                let widest = level.as_avx512().map(|simd| found(simd, &accesses, left_out));
                 for fast in [narrow, wider, widest].into_iter().flatten() {
                     assert_eq!(fast, slow, "{length} accesses");
                 }

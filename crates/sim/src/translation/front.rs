@@ -29,7 +29,8 @@ pub struct Front {
     shifts: Vec<u32>,
     names: Names,
     levels: Vec<Level>,
-    filtered: Vec<bool>,
+    /// By class: a bit for each side whose repetitions are left out.
+    left_out: Vec<u8>,
     fresh: Fresh,
     items: Kept<Item>,
     missed: Kept<Item>,
@@ -48,11 +49,13 @@ impl Front {
         // What came in as the next to go is not so any more once it is used again.
         let is_changed = |array: &Array| array.level == 1 && array.replacement == Replacement::Bimodal;
         let no_change = !arrays.iter().any(is_changed);
-        let filtered = (0..layout.backings().len())
-            .map(|class| no_change && levels.first().is_some_and(|level| level.serves(class)));
+        let left_out = (0..layout.backings().len()).map(|class| match levels.first() {
+            Some(level) if no_change => level.served(class),
+            _ => 0,
+        });
         Self {
             shifts: shifts(layout.backings()),
-            filtered: filtered.collect(),
+            left_out: left_out.collect(),
             counts: vec![LevelCounts::default(); levels.len()],
             levels,
             layout,
@@ -92,22 +95,24 @@ impl Front {
 
     /// The accesses of the last block that missed in every level: place in the block, class of backing, and name of the page.
     pub(super) fn walks(&self) -> impl Iterator<Item = (usize, u8, u32)> {
-        let class = |item: &Item| (item.place(), self.names.page(item.name()).0, item.name());
-        self.items.iter().map(class)
+        let is_uniform = self.layout.is_uniform();
+        let class = move |name: u32| if is_uniform { 0 } else { self.names.page(name).0 };
+        let miss = move |item: &Item| (item.place(), class(item.name()), item.name());
+        self.items.iter().map(miss)
     }
 
     /// Finds the accesses whose page or side is not that of the access before: a repetition is a hit where the first level holds
     /// such pages.
     fn leave_out_repetitions(&mut self, accesses: &[Access]) {
-        let (layout, shifts, filtered) = (&self.layout, &self.shifts, &self.filtered);
+        let (layout, shifts, left_out) = (&self.layout, &self.shifts, &self.left_out);
         if layout.is_uniform() {
-            self.fresh.find(accesses, shifts[0], filtered[0]);
+            self.fresh.find(accesses, shifts[0], left_out[0]);
         } else {
             self.fresh.find_each(accesses, shifts, |access| {
                 let class = usize::from(layout.class(access.address()));
                 // Pages of two classes never have the same numbers and addresses, so a class in free bits keeps them apart.
                 let page = access.page_and_side(shifts[class]) ^ (class as u64) << 52;
-                (page, class, filtered[class])
+                (page, class, left_out[class])
             });
         }
     }

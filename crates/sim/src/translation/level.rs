@@ -142,9 +142,10 @@ impl Level {
         }
     }
 
-    /// Does it hold pages of that class for all sides?
-    pub(super) fn serves(&self, class: usize) -> bool {
-        self.routes[class].iter().all(Option::is_some)
+    /// A bit for each side for which it holds pages of that class.
+    pub(super) fn served(&self, class: usize) -> u8 {
+        let sides = self.routes[class].iter().enumerate();
+        sides.map(|(side, route)| u8::from(route.is_some()) << side).sum()
     }
 
     /// Looks items up in their order; those that are not held are brought in, and become `missed`. `seen` has a bit for each

@@ -53,10 +53,7 @@ impl Named {
         let word = self.word(before);
         self.is_last[word] &= !(u64::from(is_held) << (before % 64));
         self.record(name);
-        self.count += u32::from(!is_held);
-        if self.count > self.ways {
-            self.drop_oldest();
-        }
+        self.make_room(!is_held);
         is_held
     }
 
@@ -70,10 +67,12 @@ impl Named {
         self.now += 1;
     }
 
-    /// The least recently used name goes.
+    /// If there is one name more, and it is one too many, the least recently used one goes. No branch could learn whether.
     #[inline(always)]
-    fn drop_oldest(&mut self) {
-        self.count -= 1;
+    fn make_room(&mut self, is_more: bool) {
+        self.count += u32::from(is_more);
+        let goes = self.count > self.ways;
+        self.count -= u32::from(goes);
         let mut moment = self.oldest;
         let mut bits = self.is_last[self.word(moment)] >> (moment % 64);
         while bits == 0 {
@@ -82,8 +81,8 @@ impl Named {
         }
         moment += bits.trailing_zeros();
         let word = self.word(moment);
-        self.is_last[word] &= !(1 << (moment % 64));
-        self.oldest = moment + 1;
+        self.is_last[word] &= !(u64::from(goes) << (moment % 64));
+        self.oldest = moment + u32::from(goes);
     }
 
     /// The word that has a moment's bit.

@@ -6,6 +6,7 @@ pub mod predict;
 pub mod preset;
 mod replay;
 mod run;
+mod stretch;
 #[cfg(test)]
 mod tests;
 

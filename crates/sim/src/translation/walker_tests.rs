@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::random::mixed;
 use super::walker::{HOST, NEXT, TABLES};
 use super::{
-    Access, Accesses, BLOCK, Backing, Cache, Engine, Event, Layout, Mode, PLACES, Replacement, Setup, Shared,
-    TooSpread, WalkCaches, WalkCounts, WalkerSpec,
+    Access, Accesses, BLOCK, Backing, Cache, Engine, Event, Layout, Mode, PLACES, Setup, Shared, TooSpread, WalkCaches,
+    WalkCounts, WalkerSpec,
 };
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];

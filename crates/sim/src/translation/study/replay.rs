@@ -6,6 +6,7 @@ use std::thread;
 
 use super::cost::Sweep;
 use super::run::{StudyError, possible, unknown, weighed};
+use super::stretch::each_stretch;
 use super::{MachineFacts, Setting, Simulation};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Counts, Engine, Event, Setup};
@@ -13,10 +14,13 @@ use crate::translation::front::BLOCK;
 use crate::translation::layout::Layout;
 use crate::translation::machine::Machine;
 use crate::translation::names::TooSpread;
-use crate::translation::trace::{Trace, TraceError};
+use crate::translation::trace::Trace;
 
-/// Accesses that are decoded at a time.
-const CHUNK: usize = 1 << 18;
+/// Accesses that are decoded at a time for each setting: they stay in a cache until they are simulated. Threads for many settings are worth their
+/// start.
+const STRETCH: usize = 1 << 16;
+/// The same for many settings.
+const LONGEST: usize = 1 << 18;
 /// Parts of a run that are kept apart; of a longer trace without gaps, those beside each other are joined.
 const MOST_PARTS: usize = 128;
 
@@ -98,77 +102,15 @@ impl Accesses for Stored<'_> {
     }
 }
 
-/// Accesses up to a gap or a number of them, and what the trace said of them.
-#[derive(Default)]
-struct Stretch {
-    accesses: Vec<Access>,
-    /// Bytes of the trace up to its end.
-    offset: u64,
-    instructions: u64,
-    /// Processor time since the window before.
-    time: f64,
-}
-
-impl Stretch {
-    /// Takes the next accesses in place of its own; are there any?
-    fn read<R: Read>(&mut self, trace: &mut Trace<R>) -> Result<bool, TraceError> {
-        let before = trace.told().instructions;
-        let is_any = self.fill(trace)?;
-        let window = trace.finished_window();
-        self.offset = trace.offset();
-        self.instructions = if trace.head().is_some() {
-            window.instructions
-        } else {
-            trace.told().instructions - before
-        };
-        self.time = (window.at_us.saturating_sub(window.before_us) as f64).max(1.0);
-        Ok(is_any)
-    }
-
-    fn fill<R: Read>(&mut self, trace: &mut Trace<R>) -> Result<bool, TraceError> {
-        let all = &mut self.accesses;
-        all.clear();
-        let has_windows = trace.head().is_some();
-        loop {
-            let before = all.len();
-            match trace.fill(all)? {
-                Some(_) if all.is_empty() => {}
-                Some(_) => return Ok(true),
-                None if all.len() == before => return Ok(!all.is_empty()),
-                None if all.len() >= CHUNK && !has_windows => return Ok(true),
-                None => {}
-            }
-        }
-    }
-
-    /// Those that warm up, and those that count: at most so many of each, but half of a window always warms up.
-    fn split(&self, warm_up: u64, most: u64, has_windows: bool) -> (&[Access], &[Access]) {
-        let all = self.accesses.len() as u64;
-        let half = if has_windows { all / 2 } else { 0 };
-        let (before, counted) = self.accesses.split_at(half.max(warm_up).min(all) as usize);
-        (
-            before,
-            &counted[..counted.len().min(most.try_into().unwrap_or(usize::MAX))],
-        )
-    }
-
-    /// As a part of the run, of which so many accesses count.
-    fn part(&self, counted: usize, has_windows: bool, counts: Vec<Counts>, forgot: Vec<Counts>) -> Part {
-        Part {
-            // A window stands for the time since the one before; a trace whose windows have no times has them all alike.
-            weight: if has_windows { self.time } else { counted as f64 },
-            instructions: self.instructions as f64 * counted as f64 / self.accesses.len() as f64,
-            counts,
-            forgot,
-        }
-    }
-}
-
 /// Runs a trace; `progress` hears of the bytes that were read. What follows is decoded while a stretch is simulated.
 ///
 /// # Errors
 /// What is wrong with the trace, or that the machine cannot do what is asked.
-pub fn replay<R: Read>(replay: &Replay, trace: &mut Trace<R>, progress: &dyn Fn(u64)) -> Result<Replayed, StudyError> {
+pub fn replay<R: Read + Send>(
+    replay: &Replay,
+    trace: &mut Trace<R>,
+    progress: &dyn Fn(u64),
+) -> Result<Replayed, StudyError> {
     let check = |&setting: &Setting| possible(&replay.machine, setting);
     replay.settings.iter().try_for_each(check)?;
     if replay.machine.surroundings.vcpus() > 1 {
@@ -179,35 +121,34 @@ pub fn replay<R: Read>(replay: &Replay, trace: &mut Trace<R>, progress: &dyn Fn(
     let has_windows = trace.head().is_some();
     let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
     for engines in [&mut keeping, &mut forgetting] {
-        run_all(engines, &replay.history, &[], || ())?;
+        run_all(engines, &replay.history, &[])?;
     }
     let mut parts = Vec::<Part>::new();
-    let (mut warm_up, mut left) = (replay.warm_up, replay.accesses);
-    let (mut stretch, mut next) = (Stretch::default(), Stretch::default());
-    let mut is_any = left > 0 && stretch.read(trace)?;
-    while is_any {
+    let long = (STRETCH * replay.settings.len()).min(LONGEST);
+    each_stretch(trace, (replay.warm_up, replay.accesses), long, |stretch| {
         progress(stretch.offset);
-        let (before, counted) = stretch.split(warm_up, left, has_windows);
-        warm_up = warm_up.saturating_sub(stretch.accesses.len() as u64);
-        left -= counted.len() as u64;
-        // A pipe may have no more than what counts.
-        let mut read = Ok(false);
-        let counts = run_all(&mut keeping, before, counted, || {
-            if left > 0 {
-                read = next.read(trace);
-            }
-        })?;
+        let (before, counted) = (stretch.before(), stretch.counted());
+        let counts = run_all(&mut keeping, before, counted)?;
         forgetting.iter_mut().for_each(Engine::flush);
-        let forgot = run_all(&mut forgetting, before, counted, || ())?;
+        let forgot = run_all(&mut forgetting, before, counted)?;
         if !counted.is_empty() {
-            parts.push(stretch.part(counted.len(), has_windows, counts, forgot));
+            parts.push(Part {
+                // A window stands for the time since the one before; a trace whose windows have no times has them all alike.
+                weight: if has_windows {
+                    stretch.time
+                } else {
+                    counted.len() as f64
+                },
+                instructions: stretch.instructions(),
+                counts,
+                forgot,
+            });
         }
         if parts.len() > MOST_PARTS && !has_windows {
             parts = joined(&parts);
         }
-        is_any = read?;
-        std::mem::swap(&mut stretch, &mut next);
-    }
+        Ok(())
+    })?;
     let windows = trace.told().windows;
     match parts.is_empty() {
         true => Err(StudyError::OnlyWarmUp),
@@ -234,25 +175,23 @@ fn joined(parts: &[Part]) -> Vec<Part> {
     parts.chunks(2).map(pair).collect()
 }
 
-/// Each engine over the same accesses, on all CPUs; gives what each counted. This thread does something else during that.
-fn run_all(
-    engines: &mut [Engine],
-    before: &[Access],
-    counted: &[Access],
-    meanwhile: impl FnOnce(),
-) -> Result<Vec<Counts>, TooSpread> {
+/// Each engine over the same accesses, on all CPUs; gives what each counted.
+fn run_all(engines: &mut [Engine], before: &[Access], counted: &[Access]) -> Result<Vec<Counts>, TooSpread> {
     let run = |engine: &mut Engine| {
         engine.run(&mut Stored(before.chunks(BLOCK)), u64::MAX)?;
         engine.reset_counts();
         engine.run(&mut Stored(counted.chunks(BLOCK)), u64::MAX)?;
         Ok(engine.counts())
     };
+    // A thread takes longer to start than a short stretch to simulate.
+    if let [engine] = engines {
+        return Ok(vec![run(engine)?]);
+    }
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let each = engines.len().div_ceil(cpus).max(1);
     thread::scope(|scope| {
         let work = |engines| scope.spawn(move || <[Engine]>::iter_mut(engines).map(run).collect::<Result<Vec<_>, _>>());
         let threads: Vec<_> = engines.chunks_mut(each).map(work).collect();
-        meanwhile();
         let mut all = Vec::new();
         for thread in threads {
             all.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);

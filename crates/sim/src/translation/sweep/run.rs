@@ -43,7 +43,7 @@ pub struct PointError {
 ///
 /// # Errors
 /// Of one of the first points that fail; points that were done before are kept.
-pub fn run<R: std::io::Read, E: Send>(
+pub fn run<R: std::io::Read + Send, E: Send>(
     plan: &Plan,
     shard: Option<Shard>,
     done: &BTreeMap<u64, (Point, String)>,
@@ -75,7 +75,7 @@ pub fn run<R: std::io::Read, E: Send>(
 }
 
 /// All points of a unit: one simulation, weighed with each of their parameters.
-fn points<R: std::io::Read, E>(
+fn points<R: std::io::Read + Send, E>(
     plan: &Plan,
     unit: &Unit,
     open: &(dyn Fn(&str) -> Result<R, E> + Sync),
@@ -121,7 +121,7 @@ fn points<R: std::io::Read, E>(
 }
 
 /// The counts of a whole trace.
-fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read) -> Result<Counts, StudyError> {
+fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read + Send) -> Result<Counts, StudyError> {
     let mut trace = Trace::open(file, None, false).map_err(|why: TraceError| StudyError::from(why))?;
     let asked = Replay {
         machine: machine.clone(),
