@@ -15,9 +15,6 @@ pub enum Replacement {
     NearLru,
     /// Any, by a fixed generator.
     Random,
-    /// The least recently used one; but what takes its place is the next to go, all but one in 32, unless it is used again (BIP: Qureshi and others,
-    /// ISCA 2007). Last-level caches do something like it, so that what is larger than the cache does not push all of itself out.
-    Bimodal,
 }
 
 impl Replacement {
@@ -58,20 +55,15 @@ impl<T: Copy + PartialEq> Ways<T> {
             return false;
         }
         let hit = self.tags.iter().position(|&held| held == Some(tag));
-        let is_next_to_go = self.replacement == Replacement::Bimodal
-            && hit.is_none()
-            && self.tags.iter().all(Option::is_some)
-            && self.below(32) > 0;
         let way = hit.unwrap_or_else(|| self.victim());
         self.tags[way] = Some(tag);
         match self.replacement {
             // In order of use, the latest first.
             Replacement::Lru | Replacement::NearLru => self.tags[..=way].rotate_right(1),
-            Replacement::Bimodal if !is_next_to_go => self.tags[..=way].rotate_right(1),
             Replacement::Fifo if hit.is_none() => self.tags[..=way].rotate_right(1),
             Replacement::TreePlru => self.point_away_from(way),
             Replacement::NotRecentlyUsed => self.mark(way),
-            Replacement::Fifo | Replacement::Random | Replacement::Bimodal => {}
+            Replacement::Fifo | Replacement::Random => {}
         }
         hit.is_some()
     }
@@ -91,7 +83,7 @@ impl<T: Copy + PartialEq> Ways<T> {
             return empty;
         }
         match self.replacement {
-            Replacement::Lru | Replacement::Fifo | Replacement::Bimodal => ways - 1,
+            Replacement::Lru | Replacement::Fifo => ways - 1,
             Replacement::NearLru => ways - 1 - self.below(ways.div_ceil(4)),
             Replacement::TreePlru => self.pointed_at(),
             Replacement::NotRecentlyUsed => self.bits[..ways].iter().position(|used| !used).unwrap_or(0),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::compare::Verdict;
+use model::compare::{Judged, Verdict};
 use model::gc::GcLog;
 use model::suite::{Experiment, Lack, Listed, Outcome, Page, Published, Suite, SuiteList};
 use model::tlb::{HostBacking, Verdict as Host};
@@ -55,6 +55,14 @@ fn compared() -> Outcome {
         }
     }
     compare.verdicts[0].metric = "work".to_owned();
+    let mutator = Judged {
+        metric: "mutator".to_owned(),
+        ratio: Some(1.1),
+        low: Some(1.05),
+        high: Some(1.16),
+        ..compare.verdicts[0].clone()
+    };
+    compare.verdicts.push(mutator);
     Outcome::Compared {
         compare: Box::new(compare),
         warnings: Vec::new(),
@@ -136,7 +144,14 @@ fn heaps_stand_beside_pages_with_their_collections() {
     assert_eq!(thp[1..3], ["G1".to_owned(), "8".to_owned()]);
     assert_eq!(
         thp[4..],
-        ["+34.0 % (+31.0 % to +36.0 %)", "2.50", "10.0", "?"].map(str::to_owned)
+        [
+            "+34.0 % (+31.0 % to +36.0 %)",
+            "+10.0 % (+5.0 % to +16.0 %)",
+            "2.50",
+            "10.0",
+            "?"
+        ]
+        .map(str::to_owned)
     );
     assert!(text(two).contains("Heaps by pages"));
 }

@@ -4,7 +4,7 @@ use fearless_simd::{Simd, dispatch};
 
 use super::access::ADDRESS_BITS;
 use super::keep::{Kept, keep};
-use super::random::{MIXING, mixed};
+use super::random::mixed;
 use super::sets::{Sets, Touch, with_sets};
 use crate::ways::Replacement;
 
@@ -145,26 +145,22 @@ fn count(reads: &[Read]) -> (u64, u64) {
 /// slice, and a hash chooses the slice.
 #[inline(always)]
 fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Kept<Read>) {
+    let tag = |hash: u64| (hash as u32).max(1);
     if cache.sets.is_power_of_two() {
         let mask = u64::from(cache.sets - 1);
         keep(reads, missed, |read| {
             let line = read.line();
-            !sets.touch(simd, (line & mask) as usize, tag(line))
+            !sets.touch(simd, (line & mask) as usize, tag(mixed(line)))
         });
     } else {
         let (slices, mask) = (u64::from(cache.sets >> low), (1_u64 << low) - 1);
         keep(reads, missed, |read| {
             let line = read.line();
-            let slice = ((mixed(line) >> 32) * slices) >> 32;
-            !sets.touch(simd, (slice << low | line & mask) as usize, tag(line))
+            let hash = mixed(line);
+            let slice = ((hash >> 32) * slices) >> 32;
+            !sets.touch(simd, (slice << low | line & mask) as usize, tag(hash))
         });
     }
-}
-
-/// What a set knows a line by.
-#[inline(always)]
-fn tag(line: u64) -> u32 {
-    ((line.wrapping_mul(MIXING[0]) >> 32) as u32).max(1)
 }
 
 #[cfg(test)]

@@ -364,7 +364,7 @@ impl Engine {
     fn write_table(&mut self, address: u64, level: u8) -> Result<(), TooSpread> {
         let layout = &self.setup.layout;
         let backing = layout.backings()[usize::from(layout.class(address))];
-        let leaf = Walk::new(address, shift(backing.guest)).leaf();
+        let leaf = Walk::new(address, shift(backing.guest)).leaf;
         let level = level.max(leaf);
         if let Some(agile) = &mut self.agile {
             let written = agile.write(address, level, leaf);

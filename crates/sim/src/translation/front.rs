@@ -8,7 +8,6 @@ use super::keep::Kept;
 use super::layout::Layout;
 use super::level::{Array, Item, Level, shifts};
 use super::names::{Names, TooSpread};
-use crate::ways::Replacement;
 
 /// Accesses that are simulated level by level before the next ones: all data of a block stays in the first-level cache.
 pub const BLOCK: usize = 2048;
@@ -46,13 +45,8 @@ impl Front {
             Level::new(&arrays, layout.backings())
         };
         let levels: Vec<Level> = (1..=deepest).map(level).collect();
-        // What came in as the next to go is not so any more once it is used again.
-        let is_changed = |array: &Array| array.level == 1 && array.replacement == Replacement::Bimodal;
-        let no_change = !arrays.iter().any(is_changed);
-        let left_out = (0..layout.backings().len()).map(|class| match levels.first() {
-            Some(level) if no_change => level.served(class),
-            _ => 0,
-        });
+        let left_out = |class| levels.first().map_or(0, |level| level.served(class));
+        let left_out = (0..layout.backings().len()).map(left_out);
         Self {
             shifts: shifts(layout.backings()),
             left_out: left_out.collect(),

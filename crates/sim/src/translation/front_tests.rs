@@ -8,14 +8,13 @@ use super::reference::{Reference, side};
 use super::{Access, Array, BLOCK, Backing, Front, Held, Layout, Replacement, Side};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
-const POLICIES: [Replacement; 7] = [
+const POLICIES: [Replacement; 6] = [
     Replacement::Lru,
     Replacement::Fifo,
     Replacement::TreePlru,
     Replacement::NotRecentlyUsed,
     Replacement::NearLru,
     Replacement::Random,
-    Replacement::Bimodal,
 ];
 
 /// What a test does to both models.
@@ -31,7 +30,7 @@ fn arrays() -> impl Strategy<Value = Vec<Array>> {
     let geometry = (
         1_u32..=12,
         prop_oneof![Just(1_u32), Just(2), Just(3), Just(4), Just(16)],
-        0..7_usize,
+        0..6_usize,
         any::<bool>(),
     );
     let first = (geometry.clone(), any::<bool>());

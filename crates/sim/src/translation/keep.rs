@@ -38,11 +38,6 @@ impl<T: Copy> Kept<T> {
         self.count = items.len();
     }
 
-    /// Becomes empty.
-    pub(super) fn clear(&mut self) {
-        self.count = 0;
-    }
-
     /// Becomes these.
     pub(super) fn fill_with(&mut self, items: impl Iterator<Item = T>) {
         self.room.clear();
@@ -64,50 +59,6 @@ impl<T: Copy> Kept<T> {
         }
         self.count = fill(&mut self.room[..most])?;
         Ok(())
-    }
-}
-
-/// A list that is filled anew, with room for all that may come.
-pub(super) struct Filling<'a, T> {
-    room: &'a mut [T],
-    count: &'a mut usize,
-}
-
-impl<T: Copy> Kept<T> {
-    /// Becomes empty, with room for so many items.
-    pub(super) fn filling(&mut self, most: usize, any: T) -> Filling<'_, T> {
-        // What is written besides what is kept needs a place, too.
-        let room = most + 2;
-        if self.room.len() < room {
-            self.room.resize(room, any);
-        }
-        self.count = 0;
-        Filling {
-            room: &mut self.room,
-            count: &mut self.count,
-        }
-    }
-}
-
-impl<T> Filling<'_, T> {
-    #[inline(always)]
-    pub(super) fn push(&mut self, item: T) {
-        self.push_if(true, item);
-    }
-
-    /// Without a branch on whether it is kept.
-    #[inline(always)]
-    pub(super) fn push_if(&mut self, is_kept: bool, item: T) {
-        self.room[*self.count] = item;
-        *self.count += usize::from(is_kept);
-    }
-
-    /// The first so many of two, both of which are written.
-    #[inline(always)]
-    pub(super) fn push_some(&mut self, many: usize, [first, second]: [T; 2]) {
-        self.room[*self.count] = first;
-        self.room[*self.count + 1] = second;
-        *self.count += many;
     }
 }
 

@@ -19,7 +19,6 @@ mod layout;
 mod level;
 pub mod machine;
 pub mod measured;
-mod named;
 mod names;
 pub mod patterns;
 mod radix;

@@ -2,7 +2,7 @@
 
 use fearless_simd::{Simd, dispatch};
 
-use super::keep::{Filling, Kept, keep};
+use super::keep::{Kept, keep};
 use super::sets::{Sets, Touch, TouchSet, with_sets};
 use crate::ways::Replacement;
 
@@ -21,54 +21,33 @@ impl WalkCaches {
     pub const NONE: Self = Self([0; 4]);
 }
 
-/// A walk, in one word: for which address, and the level of the entry that maps its page: 1 for base pages. A page larger than the whole table
-/// has no entry.
+/// A walk: for which address, and the level of the entry that maps its page: 1 for base pages. A page larger than the whole table has
+/// no entry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walk(u64);
-
-/// The first bit of the level of a walk's page; no address has it.
-const LEAF: u32 = 56;
+pub(super) struct Walk {
+    pub(super) address: u64,
+    pub(super) leaf: u8,
+}
 
 impl Walk {
     /// For a page with that many address bits.
     #[inline]
     pub(super) fn new(address: u64, bits: u32) -> Self {
-        let leaf = 1 + u64::from(bits.saturating_sub(BASE) / INDEX);
-        Self(address | leaf << LEAF)
-    }
-
-    #[inline(always)]
-    pub(super) fn address(self) -> u64 {
-        self.0 & ((1 << LEAF) - 1)
-    }
-
-    /// The level of the entry that maps the page.
-    #[inline(always)]
-    pub(super) fn leaf(self) -> u8 {
-        (self.0 >> LEAF) as u8
+        let leaf = 1 + (bits.saturating_sub(BASE) / INDEX) as u8;
+        Self { address, leaf }
     }
 
     /// How many entries it reads, if it begins with that level.
     #[inline(always)]
     pub(super) fn reads(self, first: u8) -> u64 {
-        u64::from((first + 1).saturating_sub(self.leaf()))
+        u64::from((first + 1).saturating_sub(self.leaf))
     }
 
-    /// The bytes from the first entry of a level to the one that it reads there.
+    /// Calls with the level of each entry that it then reads, and the bytes from the first entry of that level to it.
     #[inline(always)]
-    pub(super) fn offset(self, level: u8) -> u64 {
-        (self.address() >> (BASE + INDEX * u32::from(level - 1))) * 8
-    }
-
-    /// Adds what is made of each level that it then reads.
-    #[inline(always)]
-    pub(super) fn list<T: Copy>(self, first: u8, items: &mut Filling<'_, T>, make: impl Fn(u8) -> T) {
-        let (leaf, count) = (self.leaf(), self.reads(first) as usize);
-        if count > 2 {
-            (leaf..=first).rev().for_each(|level| items.push(make(level)));
-        } else {
-            // Most walks read one entry or two, without a pattern that a branch could learn.
-            items.push_some(count, [make(first.max(leaf)), make(leaf)]);
+    pub(super) fn each_read(self, first: u8, mut read: impl FnMut(u8, u64)) {
+        for level in (self.leaf..=first).rev() {
+            read(level, (self.address >> (BASE + INDEX * u32::from(level - 1))) * 8);
         }
     }
 }
@@ -151,11 +130,11 @@ fn ask<S: Simd>(
     let mut latest = None;
     keep(open, missed, |number| {
         let walk = walks[number as usize];
-        if walk.leaf() > level {
+        if walk.leaf > level {
             return true;
         }
         // The entry covers everything below it; the one that was used last stays so.
-        let key = (walk.address() >> shift) as u32;
+        let key = (walk.address >> shift) as u32;
         let known = latest == Some(key) || set.touch(simd, key.wrapping_add(1));
         latest = Some(key);
         let at = &mut first[number as usize];

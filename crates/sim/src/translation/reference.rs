@@ -36,20 +36,13 @@ impl Set {
 
     fn access(&mut self, page: (Bytes, u64), now: i64) -> bool {
         let held = (0..self.ways.len()).find(|&way| self.ways[way].is_some_and(|held| held.page == page));
-        let is_full = self.ways.iter().all(Option::is_some);
-        let is_oldest = self.replacement == Replacement::Bimodal
-            && held.is_none()
-            && is_full
-            && !self.next_random().is_multiple_of(32);
-        let least = self.ways.iter().flatten().map(|way| way.used).min().unwrap_or(0);
         let way = held.unwrap_or_else(|| self.victim());
         let came = if held.is_some() {
             self.ways[way].map_or(now, |way| way.came)
         } else {
             now
         };
-        let used = if is_oldest { least - 1 } else { now };
-        self.ways[way] = Some(Way { page, used, came });
+        self.ways[way] = Some(Way { page, used: now, came });
         self.lean_away(way);
         self.used[way] = true;
         if self.used.iter().all(|&used| used) {
@@ -74,7 +67,7 @@ impl Set {
             ways[nth].1
         };
         match self.replacement {
-            Replacement::Lru | Replacement::Bimodal => oldest(|way| way.used, 0),
+            Replacement::Lru => oldest(|way| way.used, 0),
             Replacement::Fifo => oldest(|way| way.came, 0),
             Replacement::NearLru => {
                 let nth = self.next_random() as usize % self.ways.len().div_ceil(4);

@@ -1,13 +1,15 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
+use fearless_simd::{Simd, dispatch};
+
 use super::access::Access;
 use super::agile::Level;
 use super::caches::{Cache, Caches, PLACES, Read, Shared};
-use super::keep::Kept;
 use super::layout::{Backing, shift};
-use super::named::Named;
 use super::names::{Names, TooSpread};
 use super::radix::{Radix, Walk, WalkCaches};
+use super::sets::{Sets, Touch, TouchSet, with_sets};
+use crate::ways::Replacement;
 
 /// What a walker is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +87,7 @@ const PART: usize = 512;
 pub(super) struct Walker {
     guest: Radix,
     host: Radix,
-    nested_tlb: Named,
+    nested_tlb: Sets,
     names: Names,
     caches: Option<Caches>,
     with_data: bool,
@@ -98,10 +100,10 @@ pub(super) struct Walker {
 struct Stage {
     walks: Vec<Walk>,
     first: Vec<u8>,
-    steps: Kept<Step>,
-    host_walks: Kept<Walk>,
+    steps: Vec<Step>,
+    host_walks: Vec<Walk>,
     host_first: Vec<u8>,
-    reads: Kept<Read>,
+    reads: Vec<Read>,
 }
 
 /// An access that no TLB level holds: its place in the block, and the number of what backs it.
@@ -123,10 +125,12 @@ pub(super) struct Block<'a> {
     pub(super) nested: bool,
 }
 
-/// What a walk in two dimensions does next, in one word: an address, and how.
+/// What a walk in two dimensions does next, in one word: an address, the address bits of the page of the host behind it, and how.
 #[derive(Clone, Copy, Debug)]
 struct Step(u64);
 
+/// The first bit of the host's page size.
+const HOST_PAGE: u32 = 56;
 /// The first bit of the kind.
 const KIND: u32 = 62;
 
@@ -144,16 +148,19 @@ enum Kind {
 }
 
 impl Step {
-    const ANY: Self = Self(0);
-
     #[inline(always)]
-    fn new(kind: Kind, address: u64) -> Self {
-        Self(address | (kind as u64) << KIND)
+    fn new(kind: Kind, address: u64, host: u32) -> Self {
+        Self(address | u64::from(host) << HOST_PAGE | (kind as u64) << KIND)
     }
 
     #[inline(always)]
     fn address(self) -> u64 {
-        self.0 & ((1 << KIND) - 1)
+        self.0 & ((1 << HOST_PAGE) - 1)
+    }
+
+    #[inline(always)]
+    fn host(self) -> u32 {
+        (self.0 >> HOST_PAGE) as u32 & 63
     }
 
     #[inline(always)]
@@ -167,7 +174,7 @@ impl Walker {
         Self {
             guest: Radix::new(spec.levels, spec.caches),
             host: Radix::new(spec.host_levels, spec.host_caches),
-            nested_tlb: Named::new(spec.nested_tlb),
+            nested_tlb: Sets::new(1, spec.nested_tlb, Replacement::Lru),
             names: Names::default(),
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
             with_data: spec.with_data && !spec.data_caches.is_empty(),
@@ -191,7 +198,8 @@ impl Walker {
             let part = Block { misses, ..block };
             self.begin(part);
             if block.nested {
-                self.steps_in_two_dimensions(part, &mut rest)?;
+                self.steps_in_two_dimensions(part, &mut rest);
+                self.translate_tables()?;
                 self.read_both_tables();
             } else {
                 self.read_one_table(part, &mut rest);
@@ -199,7 +207,7 @@ impl Walker {
             self.read();
         }
         if self.with_data {
-            self.stage.reads.fill_with(rest.until(accesses.len()).map(Read::data));
+            self.stage.reads.extend(rest.until(accesses.len()).map(Read::data));
             self.read();
         }
         Ok(())
@@ -239,56 +247,55 @@ impl Walker {
         let Stage {
             walks, first, reads, ..
         } = &mut self.stage;
-        let most = rest.most(part.misses, self.guest.levels());
-        let mut reads = reads.filling(most, Read::entry(0));
         for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
             if self.with_data {
-                rest.until(miss.place as usize)
-                    .for_each(|address| reads.push(Read::data(address)));
+                reads.extend(rest.until(miss.place as usize).map(Read::data));
             }
-            walk.list(first, &mut reads, |level| Read::entry(entry(TABLES, *walk, level)));
+            each_entry(TABLES, *walk, first, |entry| reads.push(Read::entry(entry)));
         }
     }
 
-    /// Each entry of the guest's table lies at a guest-physical address. The nested TLB knows where that is, or the host's table is walked, as it is for
-    /// the page itself.
-    fn steps_in_two_dimensions(&mut self, part: Block, rest: &mut Rest) -> Result<(), TooSpread> {
+    /// Each entry of the guest's table lies at a guest-physical address, which the host's table translates.
+    fn steps_in_two_dimensions(&mut self, part: Block, rest: &mut Rest) {
         let Stage {
-            walks,
-            first,
+            walks, first, steps, ..
+        } = &mut self.stage;
+        steps.clear();
+        for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
+            if self.with_data {
+                let data = |address| Step::new(Kind::Data, address, 0);
+                steps.extend(rest.until(miss.place as usize).map(data));
+            }
+            let host = part.backings[usize::from(miss.class)].host.map(shift);
+            let bits = host.unwrap_or(0);
+            let nested = if host.is_some() { Kind::Entry } else { Kind::Known };
+            if miss.nested_from == ALL_LEVELS {
+                each_entry(TABLES, *walk, first, |entry| steps.push(Step::new(nested, entry, bits)));
+            } else {
+                walk.each_read(first, |level, offset| {
+                    steps.push(step(level, offset, miss.nested_from, Step::new(nested, 0, bits)));
+                });
+            }
+            if host.is_some() && miss.nested_from > 0 {
+                steps.push(Step::new(Kind::Page, walk.address, bits));
+            }
+        }
+    }
+
+    /// Asks the nested TLB for the guest's tables, and finds where walks of the host's table begin for all others.
+    fn translate_tables(&mut self) -> Result<(), TooSpread> {
+        let Stage {
             steps,
             host_walks,
             host_first,
             ..
         } = &mut self.stage;
-        // Behind a walk's entries is its page.
-        let most = rest.most(part.misses, self.guest.levels() + 1);
-        let (mut step, mut host_walk) = (
-            steps.filling(most, Step::ANY),
-            host_walks.filling(most, Walk::new(0, 0)),
-        );
-        for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
-            if self.with_data {
-                rest.until(miss.place as usize)
-                    .for_each(|address| step.push(Step::new(Kind::Data, address)));
-            }
-            let host = part.backings[usize::from(miss.class)].host.map(shift);
-            for level in (walk.leaf()..=first).rev() {
-                let (table, is_nested) = table(level, miss.nested_from);
-                let address = entry(table, *walk, level);
-                let is_known = match host.filter(|_| is_nested) {
-                    Some(bits) => self.nested_tlb.touch(self.names.of(bits as u8, address >> bits)?),
-                    None => true,
-                };
-                // Written in any case: which tables are known has no pattern that a branch could learn.
-                step.push(Step::new([Kind::Entry, Kind::Known][usize::from(is_known)], address));
-                host_walk.push_if(!is_known, Walk::new(address, host.unwrap_or(0)));
-            }
-            if let Some(bits) = host.filter(|_| miss.nested_from > 0) {
-                step.push(Step::new(Kind::Page, walk.address()));
-                host_walk.push(Walk::new(walk.address(), bits));
-            }
-        }
+        let names = &mut self.names;
+        dispatch!(fearless_simd::Level::new(), simd => {
+            with_sets!(&mut self.nested_tlb, sets => sets.with_set(0, #[inline(always)] |tlb| {
+                translate(simd, tlb, names, steps, host_walks)
+            }))
+        })?;
         self.counts.host_references += self.host.first_levels(host_walks, host_first);
         Ok(())
     }
@@ -304,24 +311,21 @@ impl Walker {
             reads,
             ..
         } = &mut self.stage;
-        let most = steps.len() * usize::from(1 + self.host.levels());
-        let mut reads = reads.filling(most, Read::entry(0));
-        let mut number = 0;
-        for step in &**steps {
+        let mut host_walks = host_walks.iter().zip(&*host_first);
+        for step in &*steps {
             let kind = step.kind();
             if kind == Kind::Data {
                 reads.push(Read::data(step.address()));
                 continue;
             }
-            // Whose table is known has no walk; it is looked at like one that reads nothing, without a branch that has nothing to learn.
-            let is_walked = kind != Kind::Known;
-            let (walk, first) = match host_walks.get(number).zip(host_first.get(number)) {
-                Some((&walk, &first)) => (walk, if is_walked { first } else { 0 }),
-                None => (Walk::new(0, 0), 0),
-            };
-            walk.list(first, &mut reads, |level| Read::entry(entry(HOST, walk, level)));
-            number += usize::from(is_walked);
-            reads.push_if(kind != Kind::Page, Read::entry(step.address()));
+            if kind != Kind::Known
+                && let Some((walk, &first)) = host_walks.next()
+            {
+                each_entry(HOST, *walk, first, |entry| reads.push(Read::entry(entry)));
+            }
+            if kind != Kind::Page {
+                reads.push(Read::entry(step.address()));
+            }
         }
     }
 
@@ -355,29 +359,41 @@ impl<'a> Rest<'a> {
         self.from = place;
         accesses.iter().map(|access| access.address())
     }
-
-    /// The room that they need up to the last one of some misses, with so many things for each miss.
-    fn most(&self, misses: &[Miss], each: u8) -> usize {
-        let last = misses.last().map_or(self.from, |miss| miss.place as usize);
-        last - self.from.min(last) + misses.len() * usize::from(each)
-    }
 }
 
-/// Which tables a walk reads at a level, if it is walked in two dimensions from another one on; and does the host translate where they are?
-#[inline(always)]
-fn table(level: u8, nested_from: u8) -> (u64, bool) {
-    if nested_from == ALL_LEVELS {
-        return (TABLES, true);
-    }
+/// How a walk of agile paging reads one level; `nested` is a step of a level that the host translates, without its address.
+fn step(level: u8, offset: u64, nested_from: u8, nested: Step) -> Step {
+    let offset = NEXT * u64::from(level) + offset;
     match Level::of(level, nested_from) {
-        Level::Shadow => (SHADOW, false),
-        Level::Switch => (TABLES, false),
-        Level::Nested => (TABLES, true),
+        Level::Shadow => Step::new(Kind::Known, SHADOW + offset, 0),
+        Level::Switch => Step::new(Kind::Known, TABLES + offset, 0),
+        Level::Nested => Step::new(nested.kind(), TABLES + offset, nested.host()),
     }
 }
 
-/// The address of the entry that a walk reads at a level, in tables from `tables` on.
+/// Calls with the address of each entry that a walk reads in tables from `tables` on, if it begins at a level.
 #[inline(always)]
-fn entry(tables: u64, walk: Walk, level: u8) -> u64 {
-    tables + NEXT * u64::from(level) + walk.offset(level)
+fn each_entry(tables: u64, walk: Walk, first: u8, mut read: impl FnMut(u64)) {
+    walk.each_read(first, |level, offset| read(tables + NEXT * u64::from(level) + offset));
+}
+
+/// Asks the nested TLB for the tables that steps read, and lists the walks of the host's table.
+#[inline(always)]
+fn translate<S: Simd>(
+    simd: S,
+    tlb: &mut impl TouchSet,
+    names: &mut Names,
+    steps: &mut [Step],
+    host_walks: &mut Vec<Walk>,
+) -> Result<(), TooSpread> {
+    host_walks.clear();
+    for step in steps {
+        let (kind, address, host) = (step.kind(), step.address(), step.host());
+        if kind == Kind::Entry && tlb.touch(simd, names.of(host as u8, address >> host)?) {
+            *step = Step::new(Kind::Known, address, host);
+        } else if matches!(kind, Kind::Entry | Kind::Page) {
+            host_walks.push(Walk::new(address, host));
+        }
+    }
+    Ok(())
 }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use model::compare::Arm;
+use model::compare::{Arm, Judged};
 use model::gc::GcLog;
 use model::suite::{Page, Suite};
 
 use crate::render::compare::gain;
 use crate::render::sheet::Sheet;
 
-/// The metric of work done, and that of collections for so much work.
+/// The metrics of work done, of the program's own CPU time for it, and of collections for so much work.
 const WORK: &str = "work";
+const MUTATOR: &str = "mutator";
 const COLLECTIONS: &str = "collections";
 
 /// Sums of the logs of some runs.
@@ -48,6 +49,7 @@ pub(super) fn sheet(suite: &Suite) -> Option<Sheet> {
         "#warehouses",
         "pages",
         "#gain in work per CPU second",
+        "#gain without the collector",
         "#collections per million operations",
         "#pause, ms",
         "#GC CPU, ms",
@@ -58,19 +60,29 @@ pub(super) fn sheet(suite: &Suite) -> Option<Sheet> {
             sheet.row(row(page, heap, arm));
         }
     }
+    sheet.note("without the collector: CPU time of the threads that work, for an operation");
     sheet.note("pause and GC CPU are of a collection, from the JVM's log");
     (heaps.len() > 1).then_some(sheet)
 }
 
-fn row(page: &Page, heap: &Heap, arm: &Arm) -> [String; 8] {
-    let judged = page.compare().and_then(|compare| {
-        let mut verdicts = compare.verdicts.iter();
-        verdicts.find(|judged| judged.arm == arm.name && judged.metric == WORK)
-    });
-    let gain = judged.map_or_else(
+/// What the arm gains in a metric; the first arm is what gains are against.
+fn gained(page: &Page, arm: &Arm, metric: &str) -> Option<String> {
+    let compare = page.compare()?;
+    let of_metric = |judged: &&Judged| judged.metric == metric;
+    compare.verdicts.iter().find(of_metric)?;
+    let judged = compare
+        .verdicts
+        .iter()
+        .filter(of_metric)
+        .find(|judged| judged.arm == arm.name);
+    Some(judged.map_or_else(
         || "1, by definition".to_owned(),
         |judged| gain(judged.ratio, judged.low, judged.high),
-    );
+    ))
+}
+
+fn row(page: &Page, heap: &Heap, arm: &Arm) -> [String; 9] {
+    let not_asked = || "-".to_owned();
     let collections = stats::median(&arm.values(COLLECTIONS));
     let logged = page.gc.get(&arm.name).map(|logs| Collections::of(logs));
     let unknown = || "?".to_owned();
@@ -79,8 +91,9 @@ fn row(page: &Page, heap: &Heap, arm: &Arm) -> [String; 8] {
         heap.collector.clone(),
         heap.warehouses.clone(),
         arm.name.clone(),
-        gain,
-        collections.map_or_else(|| "-".to_owned(), |number| format!("{number:.2}")),
+        gained(page, arm, WORK).unwrap_or_else(not_asked),
+        gained(page, arm, MUTATOR).unwrap_or_else(not_asked),
+        collections.map_or_else(not_asked, |number| format!("{number:.2}")),
         logged.map_or_else(unknown, |logged| format!("{:.1}", logged.pause_ms)),
         logged
             .and_then(|logged| logged.cpu_ms)

@@ -155,7 +155,7 @@ impl Surface {
         let points = self.some(each);
         let mut best = self.fitted(&points, Replacement::Lru)?;
         if self.machine.caches.len() > SHARED {
-            let other = self.fitted(&points, Replacement::Bimodal)?;
+            let other = self.fitted(&points, Replacement::Random)?;
             if other.costs.error < best.costs.error {
                 best = other;
             }
