@@ -6,8 +6,9 @@ use serde_json::{Value as Json, json};
 
 use super::{Step, count, setting};
 use crate::translation::fit::Costs;
-use crate::translation::machine::Machine;
+use crate::translation::machine::{Machine, RowReading};
 use crate::translation::measured::{Measured, here};
+use crate::ways::Replacement;
 
 const GHZ: f64 = 4.0;
 const CACHES: [(Bytes, u32); 3] = [(Bytes::kib(32), 8), (Bytes::mib(1), 16), (Bytes::mib(16), 16)];
@@ -101,6 +102,26 @@ fn a_machine_is_found_again_from_its_curves_whatever_pages_its_host_has() {
         assert!(close(reads, walk_reads, 0.15), "{host_page:?}: {reads}");
         let sets = f64::from(found.caches[2].sets) / f64::from(truth.0.caches[2].sets);
         assert!((0.6..1.6).contains(&sets), "{host_page:?}: {sets} of the last cache");
+    }
+}
+
+#[test]
+fn caches_that_replace_at_random_are_told_from_caches_under_lru() {
+    for replacement in [Replacement::Lru, Replacement::Random] {
+        let (mut machine, costs) = truth(1.0);
+        machine.caches[1..]
+            .iter_mut()
+            .for_each(|cache| cache.replacement = replacement);
+        let latency = curves(&(machine, costs), None, Bytes::mib(32));
+        let table = Machine::by_id("epyc-9655").expect("known");
+        let found = here(Some(table), &measured(&latency, None)).expect("a machine");
+        assert!(
+            found.caches[1..].iter().all(|cache| cache.replacement == replacement),
+            "{replacement:?}: {:?}",
+            found.caches
+        );
+        let says = found.readings.contains(&RowReading::RandomReplacement);
+        assert_eq!(says, replacement == Replacement::Random);
     }
 }
 
