@@ -3,36 +3,11 @@
 use model::Bytes;
 use proptest::prelude::*;
 
+use super::given::{Given, Step};
 use super::shadow::Exits;
-use super::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shared, TooSpread,
-    WalkCaches, WalkerSpec,
-};
+use super::{Array, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shared, WalkCaches, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
-
-/// Accesses and events.
-type Step = Result<u64, Event>;
-
-struct Given<'a>(&'a [Step]);
-
-impl Accesses for Given<'_> {
-    type Error = TooSpread;
-
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
-        while let Some((first, rest)) = self.0.split_first() {
-            self.0 = rest;
-            match first {
-                Ok(address) => block.push(Access::load(*address)),
-                Err(event) => return Ok(Some(*event)),
-            }
-            if block.len() == BLOCK {
-                break;
-            }
-        }
-        Ok(None)
-    }
-}
 
 fn spec(levels: u8) -> WalkerSpec {
     WalkerSpec {

@@ -14,6 +14,8 @@ mod fresh;
 mod front;
 #[cfg(test)]
 mod front_tests;
+#[cfg(test)]
+mod given;
 mod keep;
 mod layout;
 mod level;

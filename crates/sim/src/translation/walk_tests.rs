@@ -3,35 +3,12 @@
 use model::Bytes;
 use proptest::prelude::*;
 
-use super::{
-    Access, Accesses, Array, BLOCK, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shared, TooSpread,
-    WalkCaches, WalkerSpec,
-};
+use super::given::{Given, Step};
+use super::{Array, Backing, Cache, Counts, Engine, Event, Layout, Mode, Setup, Shared, WalkCaches, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 /// A page that covers every address there is.
 const ALL: Bytes = Bytes(1 << 58);
-
-/// A list of accesses and events.
-struct Given<'a>(&'a [Result<u64, Event>]);
-
-impl Accesses for Given<'_> {
-    type Error = TooSpread;
-
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
-        while let Some((first, rest)) = self.0.split_first() {
-            self.0 = rest;
-            match first {
-                Ok(address) => block.push(Access::load(*address)),
-                Err(event) => return Ok(Some(*event)),
-            }
-            if block.len() == BLOCK {
-                break;
-            }
-        }
-        Ok(None)
-    }
-}
 
 fn write(address: u64) -> Event {
     Event::TableWrite { address, level: 1 }
@@ -51,13 +28,7 @@ fn spec() -> WalkerSpec {
 }
 
 /// Everything that is counted where every access is walked, or those that a small TLB misses.
-fn counted(
-    arrays: &[Array],
-    backing: Backing,
-    mode: Mode,
-    walker: &WalkerSpec,
-    steps: &[Result<u64, Event>],
-) -> Counts {
+fn counted(arrays: &[Array], backing: Backing, mode: Mode, walker: &WalkerSpec, steps: &[Step]) -> Counts {
     let setup = Setup {
         arrays: arrays.to_vec(),
         layout: Layout::uniform(backing),
@@ -181,7 +152,7 @@ fn small_blocks_and_large_ones_count_alike() {
         ..spec()
     };
     let arrays = [Array::new(1, SIZES[0], 4, 4), Array::new(2, SIZES[0], 16, 8)];
-    let run = |steps: &[Result<u64, Event>]| counted(&arrays, Backing::native(SIZES[0]), Mode::Native, &walker, steps);
+    let run = |steps: &[Step]| counted(&arrays, Backing::native(SIZES[0]), Mode::Native, &walker, steps);
     assert_eq!(run(&steps), run(&apart));
 }
 

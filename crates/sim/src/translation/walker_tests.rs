@@ -3,12 +3,10 @@
 use model::Bytes;
 use proptest::prelude::*;
 
+use super::given::{Given, Step};
 use super::random::mixed;
 use super::walker::{HOST, NEXT, TABLES};
-use super::{
-    Access, Accesses, BLOCK, Backing, Cache, Engine, Event, Layout, Mode, PLACES, Setup, Shared, TooSpread, WalkCaches,
-    WalkCounts, WalkerSpec,
-};
+use super::{Backing, Cache, Engine, Event, Layout, Mode, PLACES, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 
@@ -122,28 +120,7 @@ fn entries(
     (leaf..=first).rev().map(offset).collect()
 }
 
-/// Accesses, or switches to another address space.
-struct Given<'a>(&'a [Option<u64>]);
-
-impl Accesses for Given<'_> {
-    type Error = TooSpread;
-
-    fn fill(&mut self, block: &mut Vec<Access>) -> Result<Option<Event>, TooSpread> {
-        while let Some((first, rest)) = self.0.split_first() {
-            self.0 = rest;
-            match first {
-                Some(address) => block.push(Access::load(*address)),
-                None => return Ok(Some(Event::Switch)),
-            }
-            if block.len() == BLOCK {
-                break;
-            }
-        }
-        Ok(None)
-    }
-}
-
-fn steps() -> impl Strategy<Value = Vec<Option<u64>>> {
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let address = prop_oneof![
         0_u64..(1 << 22),
         (0_u64..400).prop_map(|page| page << 12 | 1 << 33),
@@ -151,7 +128,8 @@ fn steps() -> impl Strategy<Value = Vec<Option<u64>>> {
         (0_u64..50).prop_map(|table| table << 30 | 0x1234_5000),
         (0_u64..20).prop_map(|table| table << 39),
     ];
-    let step = (address, 0..200_u32).prop_map(|(address, what)| (what > 0).then_some(address));
+    let step =
+        (address, 0..200_u32).prop_map(|(address, what)| if what > 0 { Ok(address) } else { Err(Event::Switch) });
     prop::collection::vec(step, 1..2500)
 }
 
@@ -217,8 +195,8 @@ proptest! {
         let mut slow = Slow::new(&spec, mode == Mode::Nested);
         for step in &steps {
             match step {
-                Some(address) => slow.access(*address, if *address < 1 << 30 { low } else { high }),
-                None => slow.guest = Default::default(),
+                Ok(address) => slow.access(*address, if *address < 1 << 30 { low } else { high }),
+                Err(_) => slow.guest = Default::default(),
             }
         }
         prop_assert_eq!(engine.counts().walkers[0], slow.counts);
