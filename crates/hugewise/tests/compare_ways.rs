@@ -113,7 +113,7 @@ fn assert_covered(arms: &Value, by: &str) {
     assert_eq!(arms[1]["took_effect"], true, "{technique}");
 }
 
-/// The share of memory, in percent, that a technique had on large pages when it was tried.
+/// The share of memory, in percent, that huge pages backed when a technique was tried.
 #[track_caller]
 fn share_tried(technique: &str, said: &str) -> f64 {
     let (_, after) = said
