@@ -31,7 +31,7 @@ fn an_entry_stands_for_each_combination_of_its_rows() {
     assert_eq!(named(&["jbb-g1"]), heaps("jbb-g1", &[1, 2, 4, 8]));
     assert_eq!(named(&["jboss"]), heaps("jboss", &[1, 2, 4]));
     let one = experiment("jbb-z-2g");
-    assert_eq!(one.workload, "jbb:heap=2g,gc=Z,warehouses=24,warm_up=3,seconds=5");
+    assert_eq!(one.workload, "jbb:heap=2g,gc=Z,warehouses=24,warm_up=3,seconds=8");
     assert_eq!(one.arms.join(","), "base,thp,hugetlb-2M,hugetlb-1G");
     assert!(one.differs.iter().any(|why| why.starts_with("ZGC")), "{one:?}");
     let other = experiment("jbb-g1-2g").differs;

@@ -213,7 +213,7 @@ fn assumption(reading: RowReading) -> &'static str {
         RowReading::Halves => "base pages are spread over both second-level arrays by one bit of their number",
         RowReading::OddSets => "sets that are no power of two are chosen by the remainder",
         RowReading::RandomReplacement => {
-            "data caches behind the first one replace lines at random, which explains the measured latencies better than LRU"
+            "data caches behind the first one replace lines at random where that explains the measured latencies better than LRU"
         }
     }
 }

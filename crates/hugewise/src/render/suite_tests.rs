@@ -203,7 +203,7 @@ fn every_page_has_a_chart_of_its_own_name_and_every_verdict_a_line() {
     assert_eq!(ids, ["a-gains", "b-gains"]);
     let (head, rows) = suite.csv();
     let rows: Vec<Vec<String>> = rows.collect();
-    assert_eq!((rows.len(), rows[0].len()), (2, head.len()));
+    assert_eq!((rows.len(), rows[0].len()), (4, head.len()));
     let html = String::from_utf8(show(&envelope(suite), Format::Html, LOOK).expect("a page")).expect("text");
     assert!(html.contains("a: What is a") && html.contains("b: What is b"));
 }

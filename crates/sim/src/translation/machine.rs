@@ -70,7 +70,7 @@ pub enum RowReading {
     Halves,
     /// Sets that are no power of two are indexed by the remainder.
     OddSets,
-    /// Caches behind the first one replace at random: that explains the measured latencies clearly better than LRU.
+    /// Caches behind the first one replace at random where that explains the measured latencies better than LRU.
     RandomReplacement,
 }
 

@@ -76,7 +76,7 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
     if part != whole {
         set(What::CacheBytes { level: last as u8 + 1 }, part as f64);
     }
-    if found.caches[last].replacement == OTHER {
+    if found.caches.iter().any(|cache| cache.replacement == OTHER) {
         machine.readings.push(RowReading::RandomReplacement);
     }
     machine.caches = found.caches;
@@ -186,6 +186,8 @@ fn setting(kind: PageKind, machine: &Machine, measured: &Measured<'_>) -> Option
 struct Found {
     caches: Vec<Cache>,
     costs: Costs,
+    /// How far times are off, on average, whose working sets are little larger than the caches before the last one: what these keep shows there alone.
+    near_error: f64,
     /// Places in which some point finds more than a few of its lines.
     is_seen: [bool; PLACES],
     /// The sizes of the page-walk caches, if they explain the times clearly better than the usual ones.
@@ -195,41 +197,58 @@ struct Found {
 /// What caches behind the first one may do in place of LRU. No maker publishes it; random replacement keeps a part of a ring that is too large.
 const OTHER: Replacement = Replacement::Random;
 
-/// The machine's caches, with a share of the sets of the last one, and another replacement behind the first one.
+/// The machine's caches, with a share of the sets of the last one, and its replacement.
 fn caches(machine: &Machine, share: f64, replacement: Replacement) -> Option<Vec<Cache>> {
     let mut caches = machine.caches.clone();
-    caches[1..].iter_mut().for_each(|cache| cache.replacement = replacement);
     let (last, nearer) = caches.split_last_mut()?;
+    last.replacement = replacement;
     last.sets = (f64::from(last.sets) * share) as u32;
     let is_smaller = share < 1.0 && nearer.last().is_some_and(|nearer| size(last) <= size(nearer));
     (last.sets > 0 && !is_smaller).then_some(caches)
 }
 
 fn best(machine: &Machine, steps: &[Step], known: &Known) -> Option<Found> {
-    let tried = |(share, replacement): (f64, Replacement)| {
+    let tried = |share: f64, replacement: Replacement| -> Option<(f64, Found)> {
         let caches = caches(machine, share, replacement)?;
         found(machine, steps, known, caches).map(|found| (share, found))
     };
+    let better = |one: &(f64, Found), other: &(f64, Found)| one.1.costs.error.total_cmp(&other.1.costs.error);
     let octaves = if steps.len() < ENOUGH { 1 } else { OCTAVES };
-    let best_of = |replacement: Replacement| {
-        let better = |one: &(f64, Found), other: &(f64, Found)| one.1.costs.error.total_cmp(&other.1.costs.error);
-        let shares = (0..octaves).map(|octave| 0.5_f64.powi(octave as i32));
-        let coarse = shares.filter_map(|share| tried((share, replacement))).min_by(better)?;
-        if octaves == 1 {
-            return Some(coarse.1);
+    let shares = (0..octaves).map(|octave| 0.5_f64.powi(octave as i32));
+    let coarse = shares
+        .filter_map(|share| tried(share, Replacement::Lru))
+        .min_by(better)?;
+    if octaves == 1 {
+        return Some(coarse.1);
+    }
+    let between = [0.75, 1.5].map(|factor| coarse.0 * factor);
+    let between = between.into_iter().filter(|&share| share < 1.0);
+    let finer = between.filter_map(|share| tried(share, Replacement::Lru));
+    let (share, usual) = std::iter::once(coarse).chain(finer).min_by(better)?;
+    // What is replaced at random looks like a larger cache under LRU.
+    let others = [1.0, 0.75, 0.5]
+        .into_iter()
+        .filter_map(|part| tried(share * part, OTHER));
+    let other = others.min_by(better).map(|(_, found)| found);
+    let best = usual.or(other, |found| found.costs.error);
+    let mut caches = best.caches.clone();
+    let behind = 1..caches.len() - 1;
+    if behind.is_empty() {
+        return Some(best);
+    }
+    caches[behind].iter_mut().for_each(|cache| cache.replacement = OTHER);
+    let other = found(machine, steps, known, caches);
+    Some(best.or(other, |found| found.near_error))
+}
+
+impl Found {
+    /// Another one, if it is less far off.
+    fn or(self, other: Option<Self>, error: impl Fn(&Self) -> f64) -> Self {
+        match other {
+            Some(other) if error(&other) < error(&self) => other,
+            _ => self,
         }
-        let between = [0.75, 1.5].map(|factor| coarse.0 * factor);
-        let between = between.into_iter().filter(|&share| share < 1.0);
-        let finer = between.filter_map(|share| tried((share, replacement)));
-        let best = std::iter::once(coarse).chain(finer).min_by(better);
-        best.map(|(_, found)| found)
-    };
-    let usual = best_of(Replacement::Lru)?;
-    let other = (octaves > 1).then(|| best_of(OTHER)).flatten();
-    Some(match other {
-        Some(other) if other.costs.error < CLEARLY * usual.costs.error => other,
-        _ => usual,
-    })
+    }
 }
 
 fn found(machine: &Machine, steps: &[Step], known: &Known, caches: Vec<Cache>) -> Option<Found> {
@@ -244,8 +263,15 @@ fn found(machine: &Machine, steps: &[Step], known: &Known, caches: Vec<Cache>) -
         counted.iter().any(|counts| share(counts) > 0.05)
     });
     let (costs, walker) = simplest(steps, &counted, known);
+    let near = 4 * machine.caches.iter().rev().nth(1).map_or(0, size);
+    let off = |(step, counts): (&Step, &Counts)| {
+        let is_near = step.working_set <= near;
+        is_near.then(|| (costs.cycles(&counts.with_walker(walker)) / step.cycles - 1.0).abs())
+    };
+    let off: Vec<f64> = steps.iter().zip(&counted).filter_map(off).collect();
     Some(Found {
         costs,
+        near_error: off.iter().sum::<f64>() / off.len().max(1) as f64,
         is_seen,
         walker: (walker > 0).then(|| walkers(&machine).swap_remove(walker)),
         caches: machine.caches,
