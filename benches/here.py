@@ -85,15 +85,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = lambda name: os.path.join(folder, name)
         tlb = result(arguments.binary, ["measure", "tlb"] + (["--quick"] if arguments.quick else []), file("tlb.json"))
-        result(arguments.binary, [*latency, ",".join(map(lambda one: f"{one}B", small + sets))], file("known.json"))
+        known = result(arguments.binary, [*latency, ",".join(map(lambda one: f"{one}B", small + sets))], file("known.json"))
         held = result(arguments.binary, [*latency, ",".join(map(lambda one: f"{one}B", sets))], file("held.json"))
         words = ["simulate", "translation", "--machine", "here", "--measured", file("tlb.json"), "--measured", file("known.json")]
         words += ["--pattern", "chase", "--accesses", "2000000", "--seed", "1", "--working-sets", ",".join(f"{one}B" for one in sets)]
         simulated = result(arguments.binary, words + settings(tlb["data"]["host_backing"]["verdict"]), file("simulated.json"))
-    report(held, simulated, tlb, arguments)
+    report(known, held, simulated, tlb, arguments)
 
 
-def report(held, simulated, tlb, arguments):
+def report(known, held, simulated, tlb, arguments):
     machine, data = held["machine"], simulated["data"]
     clock = [value for value in data["machine"]["values"] if value["what"] == "core-clock"]
     ghz = clock[0]["value"]["middle"] if clock else sys.exit("no core clock was measured: times cannot be predicted")
@@ -105,10 +105,11 @@ def report(held, simulated, tlb, arguments):
         f"Command: `benches/here.py {' '.join(sys.argv[1:])}`, {held['started']}. Hypervisor {machine['hypervisor']}, host pages by timing: "
         f"{tlb['data']['host_backing']['verdict']}.",
         "",
-        "| pages | working set | measured, ns | predicted, ns | range | error |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| pages | working set | first run, ns | second run, ns | predicted from the first, ns | range | off the second |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    errors = []
+    first = {(point["kind"], point["bytes"]): point["ns"]["median"] for point in known["data"]["points"] if point["ns"]}
+    errors, repeats = [], []
     for point in held["data"]["points"]:
         case = cases.get((point["kind"], point["bytes"]))
         if case is None:
@@ -120,11 +121,14 @@ def report(held, simulated, tlb, arguments):
             ns = point["ns"]["median"]
             errors.append(predicted / ns - 1)
             measured, error = f"{ns:.1f}", f"{100 * errors[-1]:+.0f} %"
+            repeats += [first[key] / ns - 1] if (key := (point["kind"], point["bytes"])) in first else []
+        before = first.get((point["kind"], point["bytes"]))
+        before = "not converged" if before is None else f"{before:.1f}"
         lines.append(
-            f"| {point['kind']} | {shown(point['bytes'])} | {measured} | {predicted:.1f} | {low:.1f} to {high:.1f} | {error} |"
+            f"| {point['kind']} | {shown(point['bytes'])} | {before} | {measured} | {predicted:.1f} | {low:.1f} to {high:.1f} | {error} |"
         )
-    within = sum(abs(error) <= 0.15 for error in errors)
-    lines += ["", f"Within 15 %: {within} of {len(errors)} working sets.", "", "| value | | from |", "|---|---:|---|"]
+    within = lambda errors: f"{sum(abs(error) <= 0.15 for error in errors)} of {len(errors)}"
+    lines += ["", f"Within 15 %: {within(errors)} working sets. Of the first run itself {within(repeats)} points are within 15 % of the second.", "", "| value | | from |", "|---|---:|---|"]
     for value in data["machine"]["values"]:
         of = value["value"]
         number = f"{of['middle']:g}" if of["low"] == of["high"] else f"{of['low']:g} to {of['high']:g}"

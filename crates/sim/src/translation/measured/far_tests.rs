@@ -201,9 +201,11 @@ fn the_curves_of_a_guest_on_small_host_pages_are_predicted_from_half_of_their_po
     );
 }
 
+type TwoRuns = (u64, [f64; 2], [f64; 2]);
+
 /// Two runs on another Zen 5 guest, minutes apart: MiB, then ns on base pages and on 2 MiB pages of the first run and of the second one. From
 /// benches/results/here-zen5-guest.md; points that did not converge have no time.
-const TWO_RUNS: [(u64, [f64; 2], [f64; 2]); 19] = [
+const TWO_RUNS: [TwoRuns; 19] = [
     (2, [10.1, 10.7], [10.3, 9.2]),
     (3, [12.3, 11.2], [10.7, 11.2]),
     (4, [12.4, 12.6], [11.4, 11.4]),
@@ -227,7 +229,7 @@ const TWO_RUNS: [(u64, [f64; 2], [f64; 2]); 19] = [
 
 #[test]
 fn a_second_run_is_predicted_from_the_first_one() {
-    let points = |of: fn(&(u64, [f64; 2], [f64; 2])) -> [f64; 2]| {
+    let points = |of: fn(&TwoRuns) -> [f64; 2]| {
         let each = TWO_RUNS.iter().flat_map(move |row| {
             let [base, thp] = of(row);
             [
