@@ -137,7 +137,8 @@ fn malloc_is_reached_by_tunables_and_mmap_by_the_library_in_front() {
     assert!(said.contains("arm thp: glibc's tunables"), "{said}");
     let (arms, said) = compared(&["--arms", "base,thp"], &program, &["mmap", "96", "0.6"]);
     assert_covered(&arms, "an LD_PRELOAD library");
-    assert!(share_tried("glibc's tunables", &said) < 10.0, "{said}");
+    // Of some 96 MiB: what malloc itself holds is two huge pages at most.
+    assert!(share_tried("glibc's tunables", &said) < 5.0, "{said}");
     let (arms, _) = compared(
         &["--arms", "base,thp", "--technique", "preload"],
         &program,

@@ -56,10 +56,15 @@ pub(super) fn far(machine: &mut Machine, measured: &Measured<'_>, values: &mut V
     if steps.is_empty() || known.latencies[..last].iter().any(Option::is_none) {
         return;
     }
+    if let Some(found) = best(machine, &steps, &known) {
+        take(machine, found, &known, source, values);
+    }
+}
+
+/// The machine becomes what was found, and each value says where it comes from.
+fn take(machine: &mut Machine, found: Found, known: &Known, source: &str, values: &mut Vec<Value>) {
+    let last = machine.caches.len() - 1;
     let whole = size(&machine.caches[last]);
-    let Some(found) = best(machine, &steps, &known) else {
-        return;
-    };
     let mut set = |what: What, value: f64| {
         let new = Value {
             what,
