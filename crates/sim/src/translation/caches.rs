@@ -112,10 +112,10 @@ impl Caches {
         }
     }
 
-    /// Reads bytes in their order, level by level.
-    pub(super) fn read(&mut self, reads: &[Read]) -> Found {
+    /// Reads bytes in their order, level by level. The list is used up.
+    pub(super) fn read(&mut self, reads: &mut Kept<Read>) -> Found {
         let mut found = Found::default();
-        self.open.copy(reads);
+        std::mem::swap(&mut self.open, reads);
         for (place, (cache, sets)) in self.levels.iter_mut().enumerate() {
             let is_hashed = place == SHARED && self.shared != Shared::InOrder;
             if is_hashed {
@@ -165,12 +165,13 @@ fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, read
 
 #[cfg(test)]
 mod tests {
-    use super::{Cache, Caches, Found, PLACES, Read, Shared};
+    use super::{Cache, Caches, Found, Kept, PLACES, Read, Shared};
 
     /// The places where the lines of some bytes are found.
     fn found(caches: &mut Caches, bytes: impl IntoIterator<Item = u64>) -> [u64; PLACES] {
-        let reads: Vec<Read> = bytes.into_iter().map(Read::entry).collect();
-        caches.read(&reads).entries
+        let mut reads = Kept::default();
+        reads.fill_with(bytes.into_iter().map(Read::entry));
+        caches.read(&mut reads).entries
     }
 
     #[test]
@@ -194,6 +195,8 @@ mod tests {
             entries: [1, 0, 0, 1],
             data: [1, 0, 0, 1],
         };
-        assert_eq!(caches.read(&reads), expected);
+        let mut list = Kept::default();
+        list.copy(&reads);
+        assert_eq!(caches.read(&mut list), expected);
     }
 }

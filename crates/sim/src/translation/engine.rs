@@ -317,7 +317,8 @@ impl Engine {
             backings,
             nested: matches!(self.setup.mode, Mode::Nested | Mode::Agile),
         };
-        walkers.iter_mut().try_for_each(|walker| walker.block(block))
+        walkers.iter_mut().for_each(|walker| walker.block(block));
+        Ok(())
     }
 
     /// Pages that are walked and that the shadow table does not have; they have their names by the first virtual CPU.

@@ -22,6 +22,7 @@ mod level;
 pub mod machine;
 pub mod measured;
 mod names;
+mod nested;
 pub mod patterns;
 mod radix;
 pub(crate) mod random;

@@ -10,6 +10,11 @@ use crate::ways::Replacement;
 const INDEX: u32 = 9;
 /// Address bits within a base page.
 const BASE: u32 = 12;
+/// Bytes of an entry.
+const ENTRY: u64 = 8;
+/// From one level's tables to the next: more than a level can fill, and an odd number of lines, so that levels do not all begin
+/// in the first set of a cache.
+pub(super) const NEXT: u64 = (1 << 45) + 64 * 1021;
 
 /// Entries of the page-walk caches, each fully associative under LRU. `[0]` holds entries that lead to page tables (PDE), `[1]` those that
 /// lead to page directories (PDPTE), `[2]` PML4E, `[3]` PML5E.
@@ -43,12 +48,16 @@ impl Walk {
         u64::from((first + 1).saturating_sub(self.leaf))
     }
 
-    /// Calls with the level of each entry that it then reads, and the bytes from the first entry of that level to it.
+    /// The levels whose entries it reads then, from the top.
     #[inline(always)]
-    pub(super) fn each_read(self, first: u8, mut read: impl FnMut(u8, u64)) {
-        for level in (self.leaf..=first).rev() {
-            read(level, (self.address >> (BASE + INDEX * u32::from(level - 1))) * 8);
-        }
+    pub(super) fn levels(self, first: u8) -> impl Iterator<Item = u8> {
+        (self.leaf..=first).rev()
+    }
+
+    /// The bytes from the beginning of all tables to the entry of a level.
+    #[inline(always)]
+    pub(super) fn offset(self, level: u8) -> u64 {
+        NEXT * u64::from(level) + (self.address >> (BASE - INDEX + INDEX * u32::from(level))) * ENTRY
     }
 }
 

@@ -1,118 +1,202 @@
-//! Exact LRU of one set with many ways: what was looked up last, in order, and a hash table that finds it there.
+//! Exact LRU of many ways. The tags used last are compared one by one; behind them is a ring in order of use, with hash chains that
+//! find a tag in it.
+//!
+//! Upper levels of page tables are used again and again between others that are not, so that most of what is held is in front.
 
-/// A set. The tag 0 stands for an empty place.
-#[derive(Clone, Debug)]
-pub(super) struct Recent {
-    ways: u32,
-    /// Tags that are held.
-    count: u32,
-    /// Tags by the moment of their last lookup; 0 where a tag was looked up again since, or went.
-    log: Vec<u32>,
-    /// The moment of the least recently used tag, if the set is full, or one before it.
-    oldest: u32,
-    /// The next moment. At the end of the log, tags get new moments in the same order.
-    now: u32,
-    /// Moments, by the hash of their tags, in the next free slot. A slot whose moment has no tag any more stays until then.
-    slots: Vec<u32>,
-}
+use fearless_simd::Simd;
 
-const FREE: u32 = u32::MAX;
+use super::sets::TouchSet;
+
+/// Tags in front of the ring.
+const FRONT: usize = 4;
+/// The fewest ways of a set.
+pub(super) const FEWEST: u32 = FRONT as u32 + 1;
 /// The most ways of a set.
 pub(super) const MOST: u32 = 1 << 14;
-/// Moments per way.
-const MOMENTS: u32 = 8;
-/// Slots per moment: most lookups end at the first slot.
-const SLOTS: u32 = 2;
 
-impl Recent {
-    /// An empty set of 1 to [`MOST`] ways.
+/// A set. The tag 0 stands for an empty place; where one is in front, the ring is empty.
+#[derive(Clone, Debug)]
+pub(super) struct Recent<T> {
+    front: [T; FRONT],
+    ring: Ring<T>,
+}
+
+/// What a tag can be.
+pub(super) trait Tag: Copy + Default + PartialEq + Into<u64> {}
+
+impl<T: Copy + Default + PartialEq + Into<u64>> Tag for T {}
+
+impl<T: Tag> Recent<T> {
+    /// An empty set of [`FEWEST`] to [`MOST`] ways.
     pub(super) fn new(ways: u32) -> Self {
-        debug_assert!((1..=MOST).contains(&ways));
-        let moments = (MOMENTS * ways).next_power_of_two();
+        debug_assert!((FEWEST..=MOST).contains(&ways));
         Self {
-            ways,
-            count: 0,
-            log: vec![0; moments as usize],
-            oldest: 0,
-            now: 0,
-            slots: vec![FREE; (SLOTS * moments) as usize],
+            front: [T::default(); FRONT],
+            ring: Ring::new(ways - FRONT as u32),
         }
-    }
-
-    /// Looks a tag up and makes it the latest; was it held?
-    #[inline(always)]
-    pub(super) fn touch(&mut self, tag: u32) -> bool {
-        if self.now as usize == self.log.len() {
-            self.renumber();
-        }
-        let mut slot = self.home(tag);
-        let is_held = loop {
-            let moment = self.slots[slot];
-            if moment == FREE {
-                break false;
-            }
-            if self.log[moment as usize] == tag {
-                self.log[moment as usize] = 0;
-                break true;
-            }
-            slot = (slot + 1) & (self.slots.len() - 1);
-        };
-        self.slots[slot] = self.now;
-        self.log[self.now as usize] = tag;
-        self.now += 1;
-        if !is_held {
-            self.make_room();
-        }
-        is_held
     }
 
     /// Drops the tags that are to go; the others keep their order.
-    pub(super) fn drop_if(&mut self, goes: impl Fn(u32) -> bool) {
-        for tag in &mut self.log {
-            if *tag != 0 && goes(*tag) {
-                *tag = 0;
-                self.count -= 1;
+    pub(super) fn drop_if(&mut self, goes: impl Fn(T) -> bool) {
+        self.ring.drop_if(&goes);
+        let stays = |tag: &T| *tag != T::default() && !goes(*tag);
+        let mut kept: Vec<T> = self.front.into_iter().filter(stays).collect();
+        kept.resize_with(FRONT, || self.ring.take_latest());
+        self.front.copy_from_slice(&kept);
+    }
+}
+
+impl<T: Tag> TouchSet<T> for Recent<T> {
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, _: S, tag: T) -> bool {
+        let [first, second, third, fourth] = self.front;
+        let first_holds = tag == first;
+        let two_hold = first_holds | (tag == second);
+        let three_hold = two_hold | (tag == third);
+        self.front = [
+            tag,
+            if first_holds { second } else { first },
+            if two_hold { third } else { second },
+            if three_hold { fourth } else { third },
+        ];
+        three_hold | (tag == fourth) || self.ring.exchange(tag, fourth)
+    }
+}
+
+/// The ways behind.
+#[derive(Clone, Debug)]
+struct Ring<T> {
+    /// By place. Behind the places is the end of the ring: what follows it was used last, and what stands before it goes next.
+    tags: Vec<T>,
+    newer: Vec<u16>,
+    older: Vec<u16>,
+    /// The next place whose tag has the same hash.
+    chained: Vec<u16>,
+    /// By hash of a tag: the first place of its chain.
+    chains: Vec<u16>,
+}
+
+/// The end of a chain.
+const NONE: u16 = u16::MAX;
+/// Chains per way: few have more than one place.
+const CHAINS: u32 = 8;
+
+impl<T: Tag> Ring<T> {
+    fn new(ways: u32) -> Self {
+        let end = ways as u16;
+        let places = ways as usize + 1;
+        Self {
+            tags: vec![T::default(); places],
+            newer: std::iter::once(end).chain(0..end).collect(),
+            older: (1..=end).chain([0]).collect(),
+            chained: vec![NONE; places],
+            chains: vec![NONE; (CHAINS * ways).next_power_of_two() as usize],
+        }
+    }
+
+    /// Takes a tag out, if it is held, and makes another one the latest, unless that stands for an empty place; was it held?
+    #[inline(always)]
+    fn exchange(&mut self, out: T, into: T) -> bool {
+        let held = self.find(out);
+        if into == T::default() {
+            return held != NONE;
+        }
+        let place = if held == NONE {
+            self.newer[usize::from(self.end())]
+        } else {
+            held
+        };
+        if self.tags[usize::from(place)] != T::default() {
+            self.unchain(place);
+        }
+        self.fill(place, into);
+        held != NONE
+    }
+
+    /// Takes the latest tag out; an empty place has none.
+    fn take_latest(&mut self) -> T {
+        let latest = self.older[usize::from(self.end())];
+        let tag = self.tags[usize::from(latest)];
+        if tag != T::default() {
+            self.empty(latest);
+        }
+        tag
+    }
+
+    fn drop_if(&mut self, goes: impl Fn(T) -> bool) {
+        for place in 0..self.end() {
+            let tag = self.tags[usize::from(place)];
+            if tag != T::default() && goes(tag) {
+                self.empty(place);
             }
         }
     }
 
-    /// One tag more is held, and the least recently used one goes if they are too many.
+    fn end(&self) -> u16 {
+        self.tags.len() as u16 - 1
+    }
+
+    /// The place of a tag, or [`NONE`].
     #[inline(always)]
-    fn make_room(&mut self) {
-        self.count += 1;
-        if self.count <= self.ways {
+    fn find(&self, tag: T) -> u16 {
+        let mut place = self.chains[self.chain_of(tag)];
+        while place != NONE && self.tags[usize::from(place)] != tag {
+            place = self.chained[usize::from(place)];
+        }
+        place
+    }
+
+    /// Puts a tag that is not held into a place, and makes it the latest.
+    #[inline(always)]
+    fn fill(&mut self, place: u16, tag: T) {
+        let chain = self.chain_of(tag);
+        self.tags[usize::from(place)] = tag;
+        self.chained[usize::from(place)] = self.chains[chain];
+        self.chains[chain] = place;
+        self.put_behind(self.end(), place);
+    }
+
+    /// Empties a place, which is filled before anything goes.
+    fn empty(&mut self, place: u16) {
+        self.unchain(place);
+        self.tags[usize::from(place)] = T::default();
+        self.put_behind(self.newer[usize::from(self.end())], place);
+    }
+
+    /// Moves a place to behind another one, as the next older one.
+    #[inline(always)]
+    fn put_behind(&mut self, newer: u16, place: u16) {
+        if newer == place {
             return;
         }
-        self.count = self.ways;
-        while self.log[self.oldest as usize] == 0 {
-            self.oldest += 1;
+        let (before, behind) = (self.newer[usize::from(place)], self.older[usize::from(place)]);
+        self.older[usize::from(before)] = behind;
+        self.newer[usize::from(behind)] = before;
+        let older = self.older[usize::from(newer)];
+        self.older[usize::from(newer)] = place;
+        self.newer[usize::from(older)] = place;
+        (self.newer[usize::from(place)], self.older[usize::from(place)]) = (newer, older);
+    }
+
+    /// Takes a place out of its chain.
+    #[inline(always)]
+    fn unchain(&mut self, place: u16) {
+        let chain = self.chain_of(self.tags[usize::from(place)]);
+        let chained = self.chained[usize::from(place)];
+        let mut before = self.chains[chain];
+        if before == place {
+            self.chains[chain] = chained;
+            return;
         }
-        self.log[self.oldest as usize] = 0;
+        while self.chained[usize::from(before)] != place {
+            before = self.chained[usize::from(before)];
+        }
+        self.chained[usize::from(before)] = chained;
     }
 
     #[inline(always)]
-    fn home(&self, tag: u32) -> usize {
-        let bits = self.slots.len().trailing_zeros();
-        (tag.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize & (self.slots.len() - 1)
-    }
-
-    #[cold]
-    fn renumber(&mut self) {
-        self.slots.fill(FREE);
-        let mut count = 0;
-        for moment in 0..self.log.len() {
-            let tag = std::mem::take(&mut self.log[moment]);
-            if tag == 0 {
-                continue;
-            }
-            let mut slot = self.home(tag);
-            while self.slots[slot] != FREE {
-                slot = (slot + 1) & (self.slots.len() - 1);
-            }
-            self.slots[slot] = count;
-            self.log[count as usize] = tag;
-            count += 1;
-        }
-        (self.oldest, self.now) = (0, count);
+    fn chain_of(&self, tag: T) -> usize {
+        let bits = self.chains.len().trailing_zeros();
+        (tag.into().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize & (self.chains.len() - 1)
     }
 }

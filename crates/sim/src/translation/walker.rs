@@ -1,15 +1,13 @@
 //! The walker: references and where they were found, natively or in two dimensions.
 
-use fearless_simd::{Simd, dispatch};
+use std::convert::Infallible;
 
 use super::access::Access;
-use super::agile::Level;
 use super::caches::{Cache, Caches, PLACES, Read, Shared};
+use super::keep::Kept;
 use super::layout::{Backing, shift};
-use super::names::{Names, TooSpread};
+use super::nested::Nested;
 use super::radix::{Radix, Walk, WalkCaches};
-use super::sets::{Sets, Touch, TouchSet, with_sets};
-use crate::ways::Replacement;
 
 /// What a walker is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,14 +65,6 @@ impl WalkCounts {
 
 /// Guest page tables lie here in guest-physical memory, one level after the other, beyond all data.
 pub(super) const TABLES: u64 = 1 << 52;
-/// From one level's tables to the next: more than a level can fill, and an odd number of lines, so that levels do not all begin
-/// in the first set of a cache.
-pub(super) const NEXT: u64 = (1 << 45) + 64 * 1021;
-/// Host page tables lie beyond the guest's memory.
-pub(super) const HOST: u64 = 1 << 56;
-
-/// The shadow table of agile paging lies between the guest's and the host's.
-const SHADOW: u64 = 1 << 54;
 
 /// Of a walk in two dimensions: every level is nested, the root's table included.
 pub(super) const ALL_LEVELS: u8 = u8::MAX;
@@ -86,9 +76,7 @@ const PART: usize = 512;
 #[derive(Clone, Debug)]
 pub(super) struct Walker {
     guest: Radix,
-    host: Radix,
-    nested_tlb: Sets,
-    names: Names,
+    nested: Nested,
     caches: Option<Caches>,
     with_data: bool,
     pub(super) counts: WalkCounts,
@@ -100,10 +88,7 @@ pub(super) struct Walker {
 struct Stage {
     walks: Vec<Walk>,
     first: Vec<u8>,
-    steps: Vec<Step>,
-    host_walks: Vec<Walk>,
-    host_first: Vec<u8>,
-    reads: Vec<Read>,
+    reads: Kept<Read>,
 }
 
 /// An access that no TLB level holds: its place in the block, and the number of what backs it.
@@ -125,57 +110,11 @@ pub(super) struct Block<'a> {
     pub(super) nested: bool,
 }
 
-/// What a walk in two dimensions does next, in one word: an address, the address bits of the page of the host behind it, and how.
-#[derive(Clone, Copy, Debug)]
-struct Step(u64);
-
-/// The first bit of the host's page size.
-const HOST_PAGE: u32 = 56;
-/// The first bit of the kind.
-const KIND: u32 = 62;
-
-/// What becomes of the address of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Data is read there.
-    Data,
-    /// An entry of a table is read there; where that table is, the nested TLB or an entry of the shadow table knows.
-    Known,
-    /// The same, but the host's table translates the address first.
-    Entry,
-    /// The host's table translates it.
-    Page,
-}
-
-impl Step {
-    #[inline(always)]
-    fn new(kind: Kind, address: u64, host: u32) -> Self {
-        Self(address | u64::from(host) << HOST_PAGE | (kind as u64) << KIND)
-    }
-
-    #[inline(always)]
-    fn address(self) -> u64 {
-        self.0 & ((1 << HOST_PAGE) - 1)
-    }
-
-    #[inline(always)]
-    fn host(self) -> u32 {
-        (self.0 >> HOST_PAGE) as u32 & 63
-    }
-
-    #[inline(always)]
-    fn kind(self) -> Kind {
-        [Kind::Data, Kind::Known, Kind::Entry, Kind::Page][(self.0 >> KIND) as usize]
-    }
-}
-
 impl Walker {
     pub(super) fn new(spec: &WalkerSpec) -> Self {
         Self {
             guest: Radix::new(spec.levels, spec.caches),
-            host: Radix::new(spec.host_levels, spec.host_caches),
-            nested_tlb: Sets::new(1, spec.nested_tlb, Replacement::Lru),
-            names: Names::default(),
+            nested: Nested::new(spec),
             caches: (!spec.data_caches.is_empty()).then(|| Caches::new(&spec.data_caches, spec.shared)),
             with_data: spec.with_data && !spec.data_caches.is_empty(),
             counts: WalkCounts::default(),
@@ -184,13 +123,10 @@ impl Walker {
     }
 
     /// Makes the walks of a block, and reads its data where data goes through the caches, all in the order of the accesses.
-    ///
-    /// # Errors
-    /// If more guest memory is touched than can be named.
-    pub(super) fn block(&mut self, block: Block) -> Result<(), TooSpread> {
+    pub(super) fn block(&mut self, block: Block) {
         if self.caches.is_none() && !block.nested && !self.guest.has_caches() {
             self.count_whole_walks(block);
-            return Ok(());
+            return;
         }
         let accesses = block.accesses;
         let mut rest = Rest { accesses, from: 0 };
@@ -198,19 +134,19 @@ impl Walker {
             let part = Block { misses, ..block };
             self.begin(part);
             if block.nested {
-                self.steps_in_two_dimensions(part, &mut rest);
-                self.translate_tables()?;
-                self.read_both_tables();
-            } else {
-                self.read_one_table(part, &mut rest);
+                let (walks, first) = (&self.stage.walks, &self.stage.first);
+                self.counts.host_references += self.nested.translate(part, walks, first);
             }
-            self.read();
+            if self.caches.is_some() {
+                self.list_reads(part, &mut rest);
+                self.read();
+            }
         }
         if self.with_data {
-            self.stage.reads.extend(rest.until(accesses.len()).map(Read::data));
+            let rest = rest.until(accesses.len()).map(Read::data);
+            self.stage.reads.fill_with(rest);
             self.read();
         }
-        Ok(())
     }
 
     /// Walks that read every level, whose lines go through no cache.
@@ -239,104 +175,43 @@ impl Walker {
         self.counts.walks += part.misses.len() as u64;
     }
 
-    /// Natively, or of a shadow page table.
-    fn read_one_table(&mut self, part: Block, rest: &mut Rest) {
-        if self.caches.is_none() {
-            return;
-        }
-        let Stage {
-            walks, first, reads, ..
-        } = &mut self.stage;
-        for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
-            if self.with_data {
-                reads.extend(rest.until(miss.place as usize).map(Read::data));
+    /// Lists what the walks read, and the data between them where it goes through the caches.
+    fn list_reads(&mut self, part: Block, rest: &mut Rest) {
+        let (nested, with_data) = (&self.nested, self.with_data);
+        let Stage { walks, first, reads } = &mut self.stage;
+        let data = if with_data { rest.left() } else { 0 };
+        let each = if part.nested {
+            nested.most_reads()
+        } else {
+            usize::from(self.guest.levels())
+        };
+        let filled = reads.refill(data + walks.len() * each + Reads::SLACK, Read::entry(0), |room| {
+            let mut reads = Reads { room, count: 0 };
+            let mut host = 0;
+            for (number, miss) in part.misses.iter().enumerate() {
+                if with_data {
+                    rest.until(miss.place as usize)
+                        .for_each(|address| reads.push(Read::data(address)));
+                }
+                let (walk, first) = (walks[number], first[number]);
+                if part.nested {
+                    nested.list(&mut reads, (walk, first), miss.nested_from, number, &mut host);
+                } else {
+                    reads.entries(TABLES, walk, first);
+                }
             }
-            each_entry(TABLES, *walk, first, |entry| reads.push(Read::entry(entry)));
-        }
-    }
-
-    /// Each entry of the guest's table lies at a guest-physical address, which the host's table translates.
-    fn steps_in_two_dimensions(&mut self, part: Block, rest: &mut Rest) {
-        let Stage {
-            walks, first, steps, ..
-        } = &mut self.stage;
-        steps.clear();
-        for ((walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
-            if self.with_data {
-                let data = |address| Step::new(Kind::Data, address, 0);
-                steps.extend(rest.until(miss.place as usize).map(data));
-            }
-            let host = part.backings[usize::from(miss.class)].host.map(shift);
-            let bits = host.unwrap_or(0);
-            let nested = if host.is_some() { Kind::Entry } else { Kind::Known };
-            if miss.nested_from == ALL_LEVELS {
-                each_entry(TABLES, *walk, first, |entry| steps.push(Step::new(nested, entry, bits)));
-            } else {
-                walk.each_read(first, |level, offset| {
-                    steps.push(step(level, offset, miss.nested_from, Step::new(nested, 0, bits)));
-                });
-            }
-            if host.is_some() && miss.nested_from > 0 {
-                steps.push(Step::new(Kind::Page, walk.address, bits));
-            }
-        }
-    }
-
-    /// Asks the nested TLB for the guest's tables, and finds where walks of the host's table begin for all others.
-    fn translate_tables(&mut self) -> Result<(), TooSpread> {
-        let Stage {
-            steps,
-            host_walks,
-            host_first,
-            ..
-        } = &mut self.stage;
-        let names = &mut self.names;
-        dispatch!(fearless_simd::Level::new(), simd => {
-            with_sets!(&mut self.nested_tlb, sets => sets.with_set(0, #[inline(always)] |tlb| {
-                translate(simd, tlb, names, steps, host_walks)
-            }))
-        })?;
-        self.counts.host_references += self.host.first_levels(host_walks, host_first);
-        Ok(())
-    }
-
-    fn read_both_tables(&mut self) {
-        if self.caches.is_none() {
-            return;
-        }
-        let Stage {
-            steps,
-            host_walks,
-            host_first,
-            reads,
-            ..
-        } = &mut self.stage;
-        let mut host_walks = host_walks.iter().zip(&*host_first);
-        for step in &*steps {
-            let kind = step.kind();
-            if kind == Kind::Data {
-                reads.push(Read::data(step.address()));
-                continue;
-            }
-            if kind != Kind::Known
-                && let Some((walk, &first)) = host_walks.next()
-            {
-                each_entry(HOST, *walk, first, |entry| reads.push(Read::entry(entry)));
-            }
-            if kind != Kind::Page {
-                reads.push(Read::entry(step.address()));
-            }
-        }
+            Ok::<_, Infallible>(reads.count)
+        });
+        let Ok(()) = filled;
     }
 
     fn read(&mut self) {
         if let Some(caches) = &mut self.caches {
-            let found = caches.read(&self.stage.reads);
+            let found = caches.read(&mut self.stage.reads);
             for place in 0..PLACES {
                 self.counts.table_lines[place] += found.entries[place];
                 self.counts.data_lines[place] += found.data[place];
             }
-            self.stage.reads.clear();
         }
     }
 
@@ -353,6 +228,10 @@ struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
+    fn left(&self) -> usize {
+        self.accesses.len() - self.from
+    }
+
     /// The addresses of those before a place, which stand for physical ones.
     fn until(&mut self, place: usize) -> impl Iterator<Item = u64> + use<'a> {
         let accesses = &self.accesses[self.from..place];
@@ -361,39 +240,33 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// How a walk of agile paging reads one level; `nested` is a step of a level that the host translates, without its address.
-fn step(level: u8, offset: u64, nested_from: u8, nested: Step) -> Step {
-    let offset = NEXT * u64::from(level) + offset;
-    match Level::of(level, nested_from) {
-        Level::Shadow => Step::new(Kind::Known, SHADOW + offset, 0),
-        Level::Switch => Step::new(Kind::Known, TABLES + offset, 0),
-        Level::Nested => Step::new(nested.kind(), TABLES + offset, nested.host()),
+/// Reads as they are listed.
+pub(super) struct Reads<'a> {
+    room: &'a mut [Read],
+    count: usize,
+}
+
+impl Reads<'_> {
+    /// Room behind the last read.
+    const SLACK: usize = 2;
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, read: Read) {
+        self.room[self.count] = read;
+        self.count += 1;
     }
-}
 
-/// Calls with the address of each entry that a walk reads in tables from `tables` on, if it begins at a level.
-#[inline(always)]
-fn each_entry(tables: u64, walk: Walk, first: u8, mut read: impl FnMut(u64)) {
-    walk.each_read(first, |level, offset| read(tables + NEXT * u64::from(level) + offset));
-}
-
-/// Asks the nested TLB for the tables that steps read, and lists the walks of the host's table.
-#[inline(always)]
-fn translate<S: Simd>(
-    simd: S,
-    tlb: &mut impl TouchSet,
-    names: &mut Names,
-    steps: &mut [Step],
-    host_walks: &mut Vec<Walk>,
-) -> Result<(), TooSpread> {
-    host_walks.clear();
-    for step in steps {
-        let (kind, address, host) = (step.kind(), step.address(), step.host());
-        if kind == Kind::Entry && tlb.touch(simd, names.of(host as u8, address >> host)?) {
-            *step = Step::new(Kind::Known, address, host);
-        } else if matches!(kind, Kind::Entry | Kind::Page) {
-            host_walks.push(Walk::new(address, host));
+    /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
+    #[inline(always)]
+    pub(super) fn entries(&mut self, tables: u64, walk: Walk, first: u8) {
+        let count = walk.reads(first) as usize;
+        let entry = |level: u8| Read::entry(tables + walk.offset(level));
+        // Most walks read one entry or two: both are written without a branch, and the next ones overwrite what is too much.
+        self.room[self.count] = entry(first);
+        self.room[self.count + 1] = entry(first.saturating_sub(1));
+        for more in 2..count {
+            self.room[self.count + more] = entry(first - more as u8);
         }
+        self.count += count;
     }
-    Ok(())
 }

@@ -1,9 +1,11 @@
 //! A trace gives what the same accesses give that never were one; windows are counted in their second half.
 
+use std::io::{self, Read};
+
 use model::Bytes;
 
 use super::super::{Setting, Study, run};
-use super::{MOST_PARTS, Replay, replay};
+use super::{BLOCK, MOST_PARTS, Replay, replay};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Mode};
 use crate::translation::machine::Machine;
@@ -88,6 +90,39 @@ fn memory_is_bounded_by_parts_and_nothing_is_lost() {
     assert_eq!(counted(&all), count as u64);
     asked.accesses = 1_000_001;
     assert_eq!(counted(&run(&asked)), 1_000_001);
+}
+
+/// A pipe whose program still lives: who reads more than it wrote waits.
+struct Alive;
+
+impl Read for Alive {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("read beyond what was asked for"))
+    }
+}
+
+#[test]
+fn no_more_is_read_than_what_counts_and_its_block() {
+    let bytes = words(&accesses(Pattern::Random, 10_000 + BLOCK));
+    let asked = Replay {
+        accesses: 6000,
+        ..asked(&[Bytes::kib(4), Bytes::mib(2)], 4000)
+    };
+    let mut trace = Trace::open(bytes[..].chain(Alive), Some(TraceFormat::U64), false).expect("a trace");
+    let replayed = replay(&asked, &mut trace, &|_| {}).expect("what was written is enough");
+    assert_eq!(
+        replayed.parts.iter().map(|part| part.counts[0].accesses).sum::<u64>(),
+        6000
+    );
+    let more = Replay {
+        accesses: 10_000,
+        ..asked
+    };
+    let mut trace = Trace::open(bytes[..].chain(Alive), Some(TraceFormat::U64), false).expect("a trace");
+    let why = replay(&more, &mut trace, &|_| {})
+        .map(|_| ())
+        .expect_err("it was not written");
+    assert!(why.to_string().contains("read beyond"), "{why}");
 }
 
 #[test]

@@ -68,10 +68,11 @@ struct Wanted<'a, R> {
 }
 
 impl<R: Read> Wanted<'_, R> {
-    /// The next stretch takes the place of an old one; is there any? Nothing is read beyond what counts: a pipe may have no more.
+    /// The next stretch takes the place of an old one; is there any? Not a block is read beyond what counts: a pipe may have no more.
     fn next(&mut self, stretch: &mut Stretch) -> Result<bool, TraceError> {
         let before = self.trace.told().instructions;
-        if self.left == 0 || !stretch.fill(self.trace, self.long)? {
+        let wanted = self.warm_up.saturating_add(self.left).try_into().unwrap_or(usize::MAX);
+        if self.left == 0 || !stretch.fill(self.trace, self.long.min(wanted))? {
             return Ok(false);
         }
         let window = self.trace.finished_window();
