@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use compare::Task;
+use compare::metric::Asked;
 
 use self::build::{CarriedFile, build};
 use self::own::Own;
@@ -181,13 +182,12 @@ impl Chosen {
         self.recipe.notice.as_deref()
     }
 
-    /// The names of its metrics.
+    /// Its metrics, by name: where they read from is settled only once it is set up.
     ///
     /// # Errors
     /// If a metric is none.
-    fn metric_names(&self) -> anyhow::Result<Vec<String>> {
-        let task = self.recipe.task(Path::new(""), Path::new(""), None)?;
-        Ok(task.asked.into_iter().map(|asked| asked.wanted.name).collect())
+    pub(crate) fn metrics(&self) -> anyhow::Result<Vec<Asked>> {
+        Ok(self.recipe.task(Path::new(""), Path::new(""), None)?.asked)
     }
 
     /// The programs that it needs and that are not here.

@@ -84,6 +84,10 @@ fn what_makes_no_comparison_is_refused_with_what_to_write() {
         (vec!["--smallest-effect", "1", "--", "/bin/true"], "percent sign"),
         (vec!["--metric", "speed", "--", "/bin/true"], "wall, cpu"),
         (vec!["--workload", "oracle"], "memtest, redis"),
+        (
+            vec!["--workload", "jbb", "--metric", "speed"],
+            "the recipe has work, mutator",
+        ),
         (vec!["true", "x"], "hugewise compare -- true x"),
         (vec!["--ready", "true", "--load", "true"], "write --stop COMMAND"),
         (

@@ -256,7 +256,7 @@ impl Reader<'_> {
     }
 
     fn metrics(&self, metrics: &[Text], chosen: &Chosen) -> anyhow::Result<Vec<String>> {
-        let known = chosen.metric_names()?;
+        let known: Vec<String> = chosen.metrics()?.into_iter().map(|asked| asked.wanted.name).collect();
         let checked = metrics.iter().map(|metric| {
             self.parsed(metric, |name| match known.iter().any(|known| known == name) {
                 true => Ok(name.to_owned()),

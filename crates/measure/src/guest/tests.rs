@@ -45,9 +45,10 @@ fn the_matrix_has_every_combination_and_the_counters_agree() {
     assert_eq!(guest.points.len(), 2 * 3 * 2);
     let emulated = guest.sanity.is_some_and(|sanity| sanity.emulated);
     for point in &guest.points {
-        let measured = point.point.ns.is_some();
+        // A side that did not come to rest, as on a busy machine, has a bound and no ratio.
+        let measured = point.point.ns.is_some() || point.point.bound.is_some();
         assert_eq!(measured, point.point.not_measured.is_none(), "{point:?}");
-        assert!(!measured || point.ratio.is_some() == point.guest_page.is_some());
+        assert!(point.ratio.is_none() || point.point.ns.is_some() && point.guest_page.is_some());
         if emulated && point.guest_page.is_some() {
             assert!(!measured, "no latency of an emulated guest: {point:?}");
             continue;

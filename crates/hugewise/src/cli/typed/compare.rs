@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use compare::flip::Span;
-use compare::metric::Asked;
 use compare::place::Place;
 use compare::technique::Technique;
 use compare::threads::Threads;
@@ -40,9 +39,10 @@ pub struct Compare {
     ///
     /// One of wall, cpu, user, system, memory, faults, dtlb-misses, dtlb-mpki, walk-cycles, instructions. Or a number that
     /// the program or the load prints: NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND]. In slices what a program
-    /// prints or has `from=` is a counter, compared as its rate per CPU second. A command must answer within 10 s.
+    /// prints or has `from=` is a counter, compared as its rate per CPU second. A command must answer within 10 s. Or, beside
+    /// --workload, one of the recipe's metrics by name; without this option all of them are compared.
     #[arg(long, value_name = "METRIC")]
-    pub metric: Vec<Asked>,
+    pub metric: Vec<String>,
     /// Choose how arms take turns
     ///
     /// `runs` starts the program anew each time. `flip` starts it once and changes its memory between base pages and THP, as

@@ -8,7 +8,7 @@ use host::Snapshot;
 use model::Reading;
 use model::compare::{Because, Ended, Method};
 
-use super::request;
+use super::{asked, request};
 use crate::cli::typed;
 
 /// `compare` alone.
@@ -165,4 +165,25 @@ fn too_few_slices_and_a_program_that_does_not_suit_are_unfit_and_a_wish_to_stop_
     assert!(has_ended(&gone) && !has_ended(&Error::InPlace("x".to_owned())));
     assert!(is_unfit(Err(gone)) && is_unfit(Err(Error::InPlace("x".to_owned()))));
     assert!(made(Err(Error::Interrupted)).is_err() && made(Err(Error::Keep("full".to_owned()))).is_err());
+}
+
+#[test]
+fn a_metric_of_the_recipe_is_asked_for_by_its_name() {
+    let own = crate::recipes::choose("jbb", std::path::Path::new("")).and_then(|chosen| chosen.metrics());
+    let own = own.expect("metrics");
+    let words = ["mutator", "cpu", "lines=([0-9]+)"].map(str::to_owned);
+    let found = asked(&words, &own).expect("all three");
+    let names: Vec<&str> = found.iter().map(|asked| asked.wanted.name.as_str()).collect();
+    assert_eq!(names, ["mutator", "cpu", "lines"]);
+    assert_eq!(
+        found[0].pattern.as_ref().map(|pattern| pattern.as_str()),
+        Some("mutator: ([0-9.]+) us")
+    );
+    let why = asked(&["speed".to_owned()], &own)
+        .expect_err("no such metric")
+        .to_string();
+    assert!(
+        why.starts_with("--metric speed: ") && why.ends_with("the recipe has work, mutator, collections"),
+        "{why}"
+    );
 }

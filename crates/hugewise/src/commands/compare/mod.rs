@@ -7,8 +7,9 @@ pub(super) mod store;
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use compare::live::Server;
+use compare::metric::Asked;
 use compare::{Comparison, Error, Request, RunLog, START_TIMEOUT, Task, inplace};
 use host::Snapshot;
 use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
@@ -84,7 +85,8 @@ fn outcome(typed: &typed::Compare, compared: &Compare) -> Outcome {
 
 /// Arguments as a request, and the recipe that it is for.
 fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Request, Option<Workload>)> {
-    let workload = typed.workload.as_ref().map(|name| workload(name, ui)).transpose()?;
+    let workload = typed.workload.as_ref().map(|name| workload(name, &typed.metric, ui));
+    let workload = workload.transpose()?;
     let request = Request {
         task: task(typed, workload.as_ref())?,
         arms: typed.arms.clone(),
@@ -117,8 +119,10 @@ fn request(typed: &typed::Compare, seed: u64, ui: &Ui) -> anyhow::Result<(Reques
     Ok((request, workload))
 }
 
-fn workload(name: &str, ui: &Ui) -> anyhow::Result<Workload> {
+fn workload(name: &str, metrics: &[String], ui: &Ui) -> anyhow::Result<Workload> {
     let chosen = recipes::choose(name, Path::new(""))?;
+    // Before minutes of building.
+    asked(metrics, &chosen.metrics()?)?;
     ui.note(&format!("{name}: {}", chosen.about()));
     let built = chosen.build()?;
     // From here on there is a directory to remove.
@@ -144,7 +148,7 @@ fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<T
         (server.warm_up, server.loads) = (typed.load_warm_up, typed.loads);
     }
     if !typed.metric.is_empty() {
-        task.asked.clone_from(&typed.metric);
+        task.asked = asked(&typed.metric, &task.asked)?;
     }
     // A process that runs already has no wall time but that of a load.
     let has_wall = typed.live.is_none() || typed.load.is_some();
@@ -152,6 +156,21 @@ fn task(typed: &typed::Compare, workload: Option<&Workload>) -> anyhow::Result<T
         task.asked = vec![Metric::Wall.name().parse().map_err(anyhow::Error::msg)?];
     }
     Ok(task)
+}
+
+/// The metrics typed: one of the recipe's by its name, or any other.
+fn asked(typed: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
+    let find = |word: &String| match of_recipe.iter().find(|asked| asked.wanted.name == *word) {
+        Some(asked) => Ok(asked.clone()),
+        None => word.parse().map_err(|why: String| match of_recipe {
+            [] => anyhow!("--metric {word}: {why}"),
+            _ => {
+                let names: Vec<&str> = of_recipe.iter().map(|asked| asked.wanted.name.as_str()).collect();
+                anyhow!("--metric {word}: {why}; the recipe has {}", names.join(", "))
+            }
+        }),
+    };
+    typed.iter().map(find).collect()
 }
 
 /// Without a program after `--` the command of `--ready` starts the server.
