@@ -18,6 +18,8 @@ use crate::ways::{Replacement, Ways};
 pub(super) const HOST: u64 = 1 << 56;
 /// The shadow table of agile paging lies between the guest's and the host's.
 const SHADOW: u64 = 1 << 54;
+/// The first bit of a page's size in its tag.
+const PAGE_BITS: u32 = 58;
 /// Of [`Nested::untranslated`]: the guest's page.
 const PAGE: u8 = 0;
 
@@ -108,10 +110,10 @@ fn translate<S: Simd>(
     count
 }
 
-/// The page of an address, with its size: never 0.
+/// The number of an address's page, with its size: never 0.
 #[inline(always)]
 fn page_tag(address: u64, bits: u32) -> u64 {
-    address >> bits << bits | u64::from(bits)
+    address >> bits | u64::from(bits) << PAGE_BITS
 }
 
 impl Nested {

@@ -1,5 +1,5 @@
-//! Exact LRU of many ways. The tags used last are compared one by one; behind them is a ring in order of use, with hash chains that
-//! find a tag in it.
+//! Exact LRU of many ways. The tags used last are compared one by one; behind them is a ring in order of use, with chains by low
+//! bits that find a tag in it.
 //!
 //! Upper levels of page tables are used again and again between others that are not, so that most of what is held is in front.
 
@@ -66,31 +66,31 @@ impl<T: Tag> TouchSet<T> for Recent<T> {
 /// The ways behind.
 #[derive(Clone, Debug)]
 struct Ring<T> {
-    /// By place. Behind the places is the end of the ring: what follows it was used last, and what stands before it goes next.
+    /// By place; two more stand behind the places. [`Self::end`] is the end of the ring: what follows it was used last, and what
+    /// stands before it goes next. [`Self::nothing`] ends chains.
     tags: Vec<T>,
     newer: Vec<u16>,
     older: Vec<u16>,
-    /// The next place whose tag has the same hash.
+    /// The next place whose tag has the same chain.
     chained: Vec<u16>,
-    /// By hash of a tag: the first place of its chain.
+    /// By the low bits of a tag: the first place of its chain. Most have one at most, and so no branch that a CPU cannot predict.
     chains: Vec<u16>,
 }
 
-/// The end of a chain.
-const NONE: u16 = u16::MAX;
-/// Chains per way: few have more than one place.
-const CHAINS: u32 = 8;
+/// Chains per way.
+const CHAINS: u32 = 16;
 
 impl<T: Tag> Ring<T> {
     fn new(ways: u32) -> Self {
         let end = ways as u16;
-        let places = ways as usize + 1;
+        let nothing = end + 1;
+        let places = usize::from(nothing) + 1;
         Self {
             tags: vec![T::default(); places],
-            newer: std::iter::once(end).chain(0..end).collect(),
-            older: (1..=end).chain([0]).collect(),
-            chained: vec![NONE; places],
-            chains: vec![NONE; (CHAINS * ways).next_power_of_two() as usize],
+            newer: std::iter::once(end).chain(0..=end).collect(),
+            older: (1..=end).chain([0, 0]).collect(),
+            chained: vec![nothing; places],
+            chains: vec![nothing; (CHAINS * ways).next_power_of_two() as usize],
         }
     }
 
@@ -98,19 +98,17 @@ impl<T: Tag> Ring<T> {
     #[inline(always)]
     fn exchange(&mut self, out: T, into: T) -> bool {
         let held = self.find(out);
+        let is_held = held != self.nothing();
         if into == T::default() {
-            return held != NONE;
+            return is_held;
         }
-        let place = if held == NONE {
-            self.newer[usize::from(self.end())]
-        } else {
-            held
-        };
+        let oldest = self.newer[usize::from(self.end())];
+        let place = if is_held { held } else { oldest };
         if self.tags[usize::from(place)] != T::default() {
             self.unchain(place);
         }
         self.fill(place, into);
-        held != NONE
+        is_held
     }
 
     /// Takes the latest tag out; an empty place has none.
@@ -133,14 +131,24 @@ impl<T: Tag> Ring<T> {
     }
 
     fn end(&self) -> u16 {
+        self.tags.len() as u16 - 2
+    }
+
+    fn nothing(&self) -> u16 {
         self.tags.len() as u16 - 1
     }
 
-    /// The place of a tag, or [`NONE`].
+    /// The place of a tag, or [`Self::nothing`].
     #[inline(always)]
     fn find(&self, tag: T) -> u16 {
-        let mut place = self.chains[self.chain_of(tag)];
-        while place != NONE && self.tags[usize::from(place)] != tag {
+        let nothing = self.nothing();
+        let first = self.chains[self.chain_of(tag)];
+        let (is_first, next) = (self.tags[usize::from(first)] == tag, self.chained[usize::from(first)]);
+        if next == nothing {
+            return if is_first { first } else { nothing };
+        }
+        let mut place = first;
+        while place != nothing && self.tags[usize::from(place)] != tag {
             place = self.chained[usize::from(place)];
         }
         place
@@ -160,15 +168,15 @@ impl<T: Tag> Ring<T> {
     fn empty(&mut self, place: u16) {
         self.unchain(place);
         self.tags[usize::from(place)] = T::default();
-        self.put_behind(self.newer[usize::from(self.end())], place);
+        let oldest = self.newer[usize::from(self.end())];
+        if oldest != place {
+            self.put_behind(oldest, place);
+        }
     }
 
     /// Moves a place to behind another one, as the next older one.
     #[inline(always)]
     fn put_behind(&mut self, newer: u16, place: u16) {
-        if newer == place {
-            return;
-        }
         let (before, behind) = (self.newer[usize::from(place)], self.older[usize::from(place)]);
         self.older[usize::from(before)] = behind;
         self.newer[usize::from(behind)] = before;
@@ -194,9 +202,10 @@ impl<T: Tag> Ring<T> {
         self.chained[usize::from(before)] = chained;
     }
 
+    /// Tags that follow each other have chains of their own; higher bits are folded in, for those a power of two apart.
     #[inline(always)]
     fn chain_of(&self, tag: T) -> usize {
-        let bits = self.chains.len().trailing_zeros();
-        (tag.into().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize & (self.chains.len() - 1)
+        let tag: u64 = tag.into();
+        (tag ^ tag >> 11 ^ tag >> 22) as usize & (self.chains.len() - 1)
     }
 }
