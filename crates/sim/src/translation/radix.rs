@@ -2,7 +2,6 @@
 
 use fearless_simd::{Simd, dispatch};
 
-use super::keep::{Kept, keep};
 use super::sets::{Sets, Touch, TouchSet, with_sets};
 use crate::ways::Replacement;
 
@@ -42,6 +41,12 @@ impl Walk {
         Self { address, leaf }
     }
 
+    /// What a cache of entries that lead to tables of a level knows it by: the entry covers everything below it.
+    #[inline(always)]
+    fn key(self, level: u8) -> u32 {
+        (self.address >> (BASE + INDEX * u32::from(level))) as u32
+    }
+
     /// How many entries it reads, if it begins with that level.
     #[inline(always)]
     pub(super) fn reads(self, first: u8) -> u64 {
@@ -65,23 +70,40 @@ impl Walk {
 #[derive(Clone, Debug)]
 pub(super) struct Radix {
     levels: u8,
-    /// By the level of the table that an entry leads to, from 1 on.
-    caches: Vec<Option<Sets>>,
-    /// Numbers of the walks whose first level is not known yet.
-    open: Kept<u32>,
-    missed: Kept<u32>,
+    /// The cache of entries that lead to the lowest tables, if there is one. Most lookups of base pages miss it.
+    lowest: Sets,
+    has_lowest: bool,
+    upper: Upper,
+}
+
+/// The caches above that there are, the lowest first.
+#[derive(Clone, Debug)]
+struct Upper(Vec<UpperCache>);
+
+#[derive(Clone, Debug)]
+struct UpperCache {
+    /// The level of the tables that its entries lead to.
+    level: u8,
+    tags: Sets,
+    /// The tag that was used last, which stays so if it is used again.
+    latest: Option<u32>,
 }
 
 impl Radix {
     /// A table with 4 or 5 levels.
-    pub(super) fn new(levels: u8, caches: WalkCaches) -> Self {
-        let cache = |&entries: &u32| (entries > 0).then(|| Sets::new(1, entries, Replacement::Lru));
-        let caches = caches.0.iter().take(levels.saturating_sub(1).into());
+    pub(super) fn new(levels: u8, WalkCaches(entries): WalkCaches) -> Self {
+        let tags = |entries: u32| Sets::new(1, entries, Replacement::Lru);
+        let upper = (2..levels).zip(&entries[1..]).filter(|(_, entries)| **entries > 0);
+        let upper = upper.map(|(level, &entries)| UpperCache {
+            level,
+            tags: tags(entries),
+            latest: None,
+        });
         Self {
             levels,
-            caches: caches.map(cache).collect(),
-            open: Kept::default(),
-            missed: Kept::default(),
+            lowest: tags(entries[0]),
+            has_lowest: entries[0] > 0,
+            upper: Upper(upper.collect()),
         }
     }
 
@@ -92,62 +114,54 @@ impl Radix {
 
     /// Does any cache keep upper levels?
     pub(super) fn has_caches(&self) -> bool {
-        self.caches.iter().any(Option::is_some)
+        self.has_lowest || !self.upper.0.is_empty()
     }
 
     /// Finds for each walk the level that it begins with: the top, or the lowest one whose table the caches know. Walks are made in
-    /// their order, and all that they read is then known; caches do not influence each other, and are asked one after the other.
-    /// Returns how many entries all of them read.
+    /// their order, and all that they read is then known. Returns how many entries all of them read.
     pub(super) fn first_levels(&mut self, walks: &[Walk], first: &mut Vec<u8>) -> u64 {
         first.clear();
         first.resize(walks.len(), self.levels);
-        self.open.fill_with(0..walks.len() as u32);
-        for (level, cache) in (1..).zip(&mut self.caches) {
-            if let Some(cache) = cache {
-                dispatch!(fearless_simd::Level::new(), simd => {
-                    with_sets!(cache, sets => sets.with_set(0, #[inline(always)] |set| {
-                        ask(simd, set, level, walks, &self.open, &mut self.missed, first);
-                    }));
-                });
-                std::mem::swap(&mut self.open, &mut self.missed);
+        let (levels, has_lowest, upper) = (self.levels, self.has_lowest, &mut self.upper);
+        dispatch!(fearless_simd::Level::new(), simd => with_sets!(&mut self.lowest, sets => sets.with_set(0, #[inline(always)] |lowest| {
+            let (mut references, mut latest) = (0, None);
+            for (walk, first) in walks.iter().zip(first) {
+                let is_known = has_lowest && walk.leaf == 1 && {
+                    let key = walk.key(1);
+                    // What was used last stays so.
+                    let is_known = latest == Some(key) || lowest.touch(simd, key.wrapping_add(1));
+                    latest = Some(key);
+                    is_known
+                };
+                *first = if is_known { 1 } else { upper.first_level(simd, *walk).unwrap_or(levels) };
+                references += walk.reads(*first);
             }
-        }
-        walks.iter().zip(&*first).map(|(walk, &first)| walk.reads(first)).sum()
+            references
+        })))
     }
 
     /// Drops what the caches hold.
     pub(super) fn flush(&mut self) {
-        self.caches
-            .iter_mut()
-            .flatten()
-            .for_each(|cache| cache.drop_if(|_| true));
+        self.lowest.drop_if(|_| true);
+        for cache in &mut self.upper.0 {
+            cache.tags.drop_if(|_| true);
+            cache.latest = None;
+        }
     }
 }
 
-/// Asks the cache of entries that lead to tables of a level; `missed` are then the walks that it does not help.
-#[inline(always)]
-fn ask<S: Simd>(
-    simd: S,
-    set: &mut impl TouchSet,
-    level: u8,
-    walks: &[Walk],
-    open: &[u32],
-    missed: &mut Kept<u32>,
-    first: &mut [u8],
-) {
-    let shift = BASE + INDEX * u32::from(level);
-    let mut latest = None;
-    keep(open, missed, |number| {
-        let walk = walks[number as usize];
-        if walk.leaf > level {
-            return true;
+impl Upper {
+    /// The lowest level whose table is known; caches do not influence each other, and are asked one after the other.
+    #[inline(always)]
+    fn first_level<S: Simd>(&mut self, simd: S, walk: Walk) -> Option<u8> {
+        for cache in &mut self.0 {
+            let key = walk.key(cache.level);
+            if walk.leaf <= cache.level
+                && (cache.latest.replace(key) == Some(key) || cache.tags.touch(simd, 0, key.wrapping_add(1)))
+            {
+                return Some(cache.level);
+            }
         }
-        // The entry covers everything below it; the one that was used last stays so.
-        let key = (walk.address >> shift) as u32;
-        let known = latest == Some(key) || set.touch(simd, key.wrapping_add(1));
-        latest = Some(key);
-        let at = &mut first[number as usize];
-        *at = if known { level } else { *at };
-        !known
-    });
+        None
+    }
 }
