@@ -191,6 +191,27 @@ fn a_server_that_its_command_leaves_behind_has_its_accounts_and_its_pages() {
     assert!(!Path::new(place).join("pid").exists(), "it was stopped");
 }
 
+/// A Java client that waits for a Java server, as of the recipe `ejb`, took the huge pages that the server's heap needed.
+#[test]
+fn the_arm_does_nothing_to_what_waits_for_a_server() {
+    if !Path::new("/proc/self/status").exists()
+        || !std::fs::read_to_string("/proc/self/status").is_ok_and(|status| status.contains("THP_enabled"))
+    {
+        return skipped("this kernel does not say whether THP is switched off for a process");
+    }
+    let folder = Folder::new();
+    let seen = folder.path("seen");
+    // A word that is known as a program whose options an arm sets.
+    let ready = format!("grep THP_enabled /proc/self/status >> {}; true || java", seen.display());
+    let server = ["--ready", &ready, "--load", "true", "--", "sleep", "3"];
+    one_run(&words("--technique switch", &server));
+    let seen = std::fs::read_to_string(&seen).expect("it was asked");
+    assert!(
+        seen.lines().count() >= 2 && seen.lines().all(|line| line.ends_with('1')),
+        "{seen}"
+    );
+}
+
 #[test]
 fn a_load_that_another_program_serves_has_no_accounts_instead_of_zeros() {
     let result = one_run(&words(

@@ -14,7 +14,6 @@ use super::family::MARK;
 use super::squeeze::Squeeze;
 use super::{Arm, said};
 use crate::preload::{self, Armed, Layout, Preload, Report};
-use crate::technique::Setup;
 use crate::{Error, switches};
 
 /// Of a program whose memory is not known.
@@ -75,28 +74,21 @@ impl Process {
 
     /// Starts a command of the shell, without what the arm does to its program. Servers that it starts may outlive it.
     pub(crate) fn shell(arm: &Arm, line: &str) -> Result<Self, Error> {
-        Self::line(arm, &line.replace("{arm}", &arm.name), &[], ThpSwitch::Left)
+        Self::line(arm, &line.replace("{arm}", &arm.name), &[])
     }
 
-    /// Starts the one that waits for a server. If it is what starts the server, by a name that is known, the arm does to it what
-    /// it does to its program.
+    /// Starts the one that waits for a server. The arm does nothing to it, but what it may start is known by its mark.
     pub(crate) fn ready(arm: &Arm, line: &str) -> Result<Self, Error> {
-        let line = line.replace("{arm}", &arm.name);
-        let Setup { env, thp, own, .. } = &arm.setup;
-        if switches::known_in_line(&line).is_none() {
-            let mark: Vec<_> = env.iter().filter(|(name, _)| name == MARK).cloned().collect();
-            return Self::line(arm, &line, &mark, ThpSwitch::Left);
-        }
-        let line = own.map_or(line.clone(), |own| switches::set_in_line(&line, own));
-        Self::line(arm, &line, env, *thp)
+        let mark: Vec<_> = arm.setup.env.iter().filter(|(name, _)| name == MARK).cloned().collect();
+        Self::line(arm, &line.replace("{arm}", &arm.name), &mark)
     }
 
-    fn line(arm: &Arm, line: &str, env: &[(OsString, OsString)], thp: ThpSwitch) -> Result<Self, Error> {
+    fn line(arm: &Arm, line: &str, env: &[(OsString, OsString)]) -> Result<Self, Error> {
         let order = Order {
             words: &["/bin/sh", "-c", line].map(OsString::from),
             env,
             unset: &arm.unset,
-            thp,
+            thp: ThpSwitch::Left,
             bound: &Bound::default(),
             events: &[],
             switches: &[],
