@@ -36,7 +36,7 @@ def programs():
     stop = f"redis-cli -s {socket} shutdown nosave"
     return [
         Program("chase", ["cc"], "{dir}/memtest 512 15", [f"cc -O2 -o memtest {work('memtest', 'memtest.c')}"]),
-        Program("unordered_map", ["c++"], "{dir}/join 4000000 64000000", [f"c++ -O2 -o join {work('hash-join', 'join.cpp')}"]),
+        Program("unordered_map", ["c++"], "{dir}/join 4000000 16000000", [f"c++ -O2 -o join {work('hash-join', 'join.cpp')}"]),
         Program("python dict", ["python3"], f"python3 {work('python', 'graph.py')}"),
         Program("sqlite", ["sqlite3"], f"sqlite3 -batch :memory: '.read {work('sqlite', 'join.sql')}'"),
         Program("redis", ["redis-server", "redis-benchmark"], serve, server=(ready, load, stop)),
