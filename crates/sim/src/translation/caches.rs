@@ -4,7 +4,7 @@ use fearless_simd::{Simd, dispatch};
 
 use super::access::ADDRESS_BITS;
 use super::keep::{Kept, keep};
-use super::random::mixed;
+use super::random::{golden, mixed};
 use super::sets::{Sets, Touch, with_sets};
 use crate::ways::Replacement;
 
@@ -112,8 +112,8 @@ impl Caches {
         }
     }
 
-    /// Reads bytes in their order, level by level. The list is used up.
-    pub(super) fn read(&mut self, reads: &mut Kept<Read>) -> Found {
+    /// Reads bytes in their order, level by level; is any of them data? The list is used up.
+    pub(super) fn read(&mut self, reads: &mut Kept<Read>, has_data: bool) -> Found {
         let mut found = Found::default();
         std::mem::swap(&mut self.open, reads);
         for (place, (cache, sets)) in self.levels.iter_mut().enumerate() {
@@ -125,19 +125,24 @@ impl Caches {
             dispatch!(fearless_simd::Level::new(), simd => {
                 with_sets!(sets, sets => look_up(simd, *cache, low, sets, &self.open, &mut self.missed));
             });
+            let count = |reads: &[Read]| count(reads, has_data);
             let (before, after) = (count(&self.open), count(&self.missed));
             found.entries[place] = before.0 - after.0;
             found.data[place] = before.1 - after.1;
             std::mem::swap(&mut self.open, &mut self.missed);
         }
-        (found.entries[PLACES - 1], found.data[PLACES - 1]) = count(&self.open);
+        (found.entries[PLACES - 1], found.data[PLACES - 1]) = count(&self.open, has_data);
         found
     }
 }
 
-/// Entries and data.
-fn count(reads: &[Read]) -> (u64, u64) {
-    let data: u64 = reads.iter().map(|read| u64::from(read.is_data())).sum();
+/// Entries and data, of which there may be none.
+fn count(reads: &[Read], has_data: bool) -> (u64, u64) {
+    let data = if has_data {
+        reads.iter().map(|read| u64::from(read.is_data())).sum()
+    } else {
+        0
+    };
     (reads.len() as u64 - data, data)
 }
 
@@ -145,12 +150,13 @@ fn count(reads: &[Read]) -> (u64, u64) {
 /// slice, and a hash chooses the slice.
 #[inline(always)]
 fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, reads: &[Read], missed: &mut Kept<Read>) {
-    let tag = |hash: u64| (hash as u32).max(1);
     if cache.sets.is_power_of_two() {
         let mask = u64::from(cache.sets - 1);
         keep(reads, missed, |read| {
             let line = read.line();
-            !sets.touch(simd, (line & mask) as usize, tag(mixed(line)))
+            // Different for lines less than 100 GiB apart.
+            let tag = (golden(line) >> 32) as u32;
+            !sets.touch(simd, (line & mask) as usize, tag.max(1))
         });
     } else {
         let (slices, mask) = (u64::from(cache.sets >> low), (1_u64 << low) - 1);
@@ -158,7 +164,7 @@ fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, read
             let line = read.line();
             let hash = mixed(line);
             let slice = ((hash >> 32) * slices) >> 32;
-            !sets.touch(simd, (slice << low | line & mask) as usize, tag(hash))
+            !sets.touch(simd, (slice << low | line & mask) as usize, (hash as u32).max(1))
         });
     }
 }
@@ -171,7 +177,7 @@ mod tests {
     fn found(caches: &mut Caches, bytes: impl IntoIterator<Item = u64>) -> [u64; PLACES] {
         let mut reads = Kept::default();
         reads.fill_with(bytes.into_iter().map(Read::entry));
-        caches.read(&mut reads).entries
+        caches.read(&mut reads, false).entries
     }
 
     #[test]
@@ -197,6 +203,6 @@ mod tests {
         };
         let mut list = Kept::default();
         list.copy(&reads);
-        assert_eq!(caches.read(&mut list), expected);
+        assert_eq!(caches.read(&mut list, true), expected);
     }
 }

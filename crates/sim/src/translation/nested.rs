@@ -11,7 +11,7 @@ use super::layout::shift;
 use super::radix::{Radix, Walk};
 use super::recent::{self, Recent};
 use super::sets::TouchSet;
-use super::walker::{ALL_LEVELS, Block, Reads, TABLES, WalkerSpec};
+use super::walker::{ALL_LEVELS, Block, Reads, Rest, TABLES, WalkerSpec};
 use crate::ways::{Replacement, Ways};
 
 /// Host page tables lie beyond the guest's memory.
@@ -20,20 +20,18 @@ pub(super) const HOST: u64 = 1 << 56;
 const SHADOW: u64 = 1 << 54;
 /// The first bit of a page's size in its tag.
 const PAGE_BITS: u32 = 58;
-/// Of [`Nested::untranslated`]: the guest's page.
-const PAGE: u8 = 0;
-
 /// The host's dimension of a walker.
 #[derive(Clone, Debug)]
 pub(super) struct Nested {
     host: Radix,
     guest_levels: u8,
     tlb: Tlb,
-    /// The walks of the host's table, in their order, and where each begins.
+    /// What is read but for the host's table; [`Reads::SLACK`] more stand behind.
+    reads: Kept<Read>,
+    /// The walks of the host's table in their order, how many of the reads come before each, and where it begins.
     walks: Kept<Walk>,
+    behind: Vec<u32>,
     first: Vec<u8>,
-    /// By walk of the guest's table: a bit for each level whose table the nested TLB does not know, and one for the page.
-    untranslated: Vec<u8>,
 }
 
 /// The nested TLB: host pages by [`page_tag`], under LRU.
@@ -51,63 +49,77 @@ impl Tlb {
         }
     }
 
-    /// See [`translate`].
+    /// Lets it translate as one of its forms.
     #[inline(always)]
-    fn translate<S: Simd>(
-        self,
-        simd: S,
-        part: Block,
-        walks: &[Walk],
-        first: &[u8],
-        listed: (&mut [Walk], &mut [u8]),
-    ) -> (Self, usize) {
+    fn translate<S: Simd>(self, simd: S, walks: GuestWalks, listed: &mut Listed) -> Self {
         match self {
             Self::Listed(mut tlb) => {
-                let count = translate(simd, &mut tlb, part, walks, first, listed);
-                (Self::Listed(tlb), count)
+                walks.translate(simd, &mut tlb, listed);
+                Self::Listed(tlb)
             }
             Self::Recent(mut tlb) => {
-                let count = translate(simd, &mut tlb, part, walks, first, listed);
-                (Self::Recent(tlb), count)
+                walks.translate(simd, &mut tlb, listed);
+                Self::Recent(tlb)
             }
         }
     }
 }
 
-/// Lists the walks of the host's table for all that the nested TLB does not know, and for each walk of the guest's table what that is.
-/// Returns the number of the former.
-#[inline(always)]
-fn translate<S: Simd>(
-    simd: S,
-    tlb: &mut impl TouchSet<u64>,
-    part: Block,
-    walks: &[Walk],
-    first: &[u8],
-    (host_walks, untranslated): (&mut [Walk], &mut [u8]),
-) -> usize {
-    let mut count = 0;
-    let walks = walks.iter().zip(first).zip(part.misses).zip(untranslated);
-    for (((&walk, &first), miss), untranslated) in walks {
-        let Some(host) = part.backings[usize::from(miss.class)].host.map(shift) else {
-            continue;
-        };
-        for level in walk.levels(first) {
-            let (tables, is_nested) = tables(level, miss.nested_from);
-            let address = tables + walk.offset(level);
-            if is_nested {
-                let is_known = tlb.touch(simd, page_tag(address, host));
-                host_walks[count] = Walk::new(address, host);
-                count += usize::from(!is_known);
-                *untranslated |= u8::from(!is_known) << level;
+/// Walks of the guest's table, where each begins, and data that is read between them.
+pub(super) struct GuestWalks<'a, 'b> {
+    pub(super) part: Block<'a>,
+    pub(super) walks: &'a [Walk],
+    pub(super) first: &'a [u8],
+    pub(super) data: Option<&'a mut Rest<'b>>,
+}
+
+/// What becomes of them: walks of the host's table, and all other reads.
+struct Listed<'a> {
+    reads: Reads<'a>,
+    walks: &'a mut [Walk],
+    behind: &'a mut [u32],
+    count: usize,
+}
+
+impl GuestWalks<'_, '_> {
+    /// Lists what they read, and a walk of the host's table for each address that the nested TLB does not know.
+    #[inline(always)]
+    fn translate<S: Simd>(self, simd: S, tlb: &mut impl TouchSet<u64>, listed: &mut Listed) {
+        let Self {
+            part,
+            walks,
+            first,
+            mut data,
+        } = self;
+        for ((&walk, &first), miss) in walks.iter().zip(first).zip(part.misses) {
+            if let Some(rest) = &mut data {
+                listed.reads.data(rest.until(miss.place as usize));
+            }
+            let host = part.backings[usize::from(miss.class)].host.map(shift);
+            for level in walk.levels(first) {
+                let (tables, is_nested) = tables(level, miss.nested_from);
+                let address = tables + walk.offset(level);
+                if let Some(host) = host.filter(|_| is_nested) {
+                    let is_known = tlb.touch(simd, page_tag(address, host));
+                    listed.walk(Walk::new(address, host), !is_known);
+                }
+                listed.reads.push(Read::entry(address));
+            }
+            if let Some(host) = host.filter(|_| miss.nested_from > 0) {
+                listed.walk(Walk::new(walk.address, host), true);
             }
         }
-        if miss.nested_from > 0 {
-            host_walks[count] = Walk::new(walk.address, host);
-            count += 1;
-            *untranslated |= 1 << PAGE;
-        }
     }
-    count
+}
+
+impl Listed<'_> {
+    /// Without a branch: what is not wanted is overwritten by the next one.
+    #[inline(always)]
+    fn walk(&mut self, walk: Walk, is_wanted: bool) {
+        self.walks[self.count] = walk;
+        self.behind[self.count] = self.reads.count as u32;
+        self.count += usize::from(is_wanted);
+    }
 }
 
 /// The number of an address's page, with its size: never 0.
@@ -122,62 +134,63 @@ impl Nested {
             host: Radix::new(spec.host_levels, spec.host_caches),
             guest_levels: spec.levels,
             tlb: Tlb::new(spec.nested_tlb),
+            reads: Kept::default(),
             walks: Kept::default(),
+            behind: Vec::new(),
             first: Vec::new(),
-            untranslated: Vec::new(),
         }
-    }
-
-    /// The most entries that a walk reads in both tables.
-    pub(super) fn most_reads(&self) -> usize {
-        let (guest, host) = (usize::from(self.guest_levels), usize::from(self.host.levels()));
-        guest * (host + 1) + host
     }
 
     /// Asks the nested TLB for the guest's tables, and finds where walks of the host's table begin for all others. Returns how
     /// many entries those read.
-    pub(super) fn translate(&mut self, part: Block, walks: &[Walk], first: &[u8]) -> u64 {
-        self.untranslated.clear();
-        self.untranslated.resize(walks.len(), 0);
-        let most = walks.len() * (usize::from(self.guest_levels) + 1);
-        let (tlb, untranslated) = (&mut self.tlb, &mut self.untranslated);
-        let filled = self.walks.refill(most, Walk::new(0, 0), |room| {
-            // By value, so that what of it fits stays in registers.
-            let lent = std::mem::replace(tlb, Tlb::new(0));
-            let (lent, count) = dispatch!(fearless_simd::Level::new(), simd => lent.translate(simd, part, walks, first, (&mut *room, &mut *untranslated)));
-            *tlb = lent;
+    pub(super) fn translate(&mut self, walks: GuestWalks) -> u64 {
+        let count = walks.walks.len();
+        let data = walks.data.as_ref().map_or(0, |rest| rest.left());
+        let most_reads = data + count * usize::from(self.guest_levels) + Reads::SLACK;
+        let most_walks = count * (usize::from(self.guest_levels) + 1) + 1;
+        self.behind.resize(most_walks.max(self.behind.len()), 0);
+        let Self {
+            tlb,
+            reads,
+            walks: host_walks,
+            behind,
+            ..
+        } = self;
+        let filled = host_walks.refill(most_walks, Walk::new(0, 0), |host_walks| {
+            let mut count = 0;
+            reads.refill(most_reads, Read::entry(0), |room| {
+                let mut listed = Listed {
+                    reads: Reads { room, count: 0 },
+                    walks: host_walks,
+                    behind,
+                    count: 0,
+                };
+                // By value, so that what of it fits stays in registers.
+                let lent = std::mem::replace(tlb, Tlb::new(0));
+                *tlb = dispatch!(fearless_simd::Level::new(), simd => lent.translate(simd, walks, &mut listed));
+                count = listed.count;
+                Ok::<_, Infallible>(listed.reads.count + Reads::SLACK)
+            })?;
             Ok::<_, Infallible>(count)
         });
         let Ok(()) = filled;
         self.host.first_levels(&self.walks, &mut self.first)
     }
 
-    /// Lists what one of the walks reads in both tables; `host` is the number of the next walk of the host's table.
-    #[inline(always)]
-    pub(super) fn list(
-        &self,
-        reads: &mut Reads,
-        (walk, first): (Walk, u8),
-        nested_from: u8,
-        number: usize,
-        host: &mut usize,
-    ) {
-        let untranslated = self.untranslated[number];
-        for level in walk.levels(first) {
-            if untranslated >> level & 1 == 1 {
-                self.list_host(reads, host);
+    /// Lists what the walks read in both tables, and the data between them.
+    pub(super) fn list(&self, reads: &mut Kept<Read>) {
+        let most = self.reads.len() + self.walks.len() * usize::from(self.host.levels()) + Reads::SLACK;
+        let filled = reads.refill(most, Read::entry(0), |room| {
+            let (mut reads, mut listed) = (Reads { room, count: 0 }, 0);
+            for ((&walk, &first), &behind) in self.walks.iter().zip(&self.first).zip(&self.behind) {
+                reads.copy(&self.reads[listed..], behind as usize - listed);
+                listed = behind as usize;
+                reads.entries(HOST, walk, first);
             }
-            reads.push(Read::entry(tables(level, nested_from).0 + walk.offset(level)));
-        }
-        if untranslated >> PAGE & 1 == 1 {
-            self.list_host(reads, host);
-        }
-    }
-
-    #[inline(always)]
-    fn list_host(&self, reads: &mut Reads, host: &mut usize) {
-        reads.entries(HOST, self.walks[*host], self.first[*host]);
-        *host += 1;
+            reads.copy(&self.reads[listed..], self.reads.len() - Reads::SLACK - listed);
+            Ok::<_, Infallible>(reads.count)
+        });
+        let Ok(()) = filled;
     }
 }
 

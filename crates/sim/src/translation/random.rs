@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance(u64);
 
+/// 2^64 divided by the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Chance {
@@ -39,6 +40,13 @@ pub(crate) fn mixed(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(MIXING[0]);
     let word = (word ^ (word >> 27)).wrapping_mul(MIXING[1]);
     word ^ (word >> 31)
+}
+
+/// A hash in the upper bits: numbers that follow each other lie as far apart as so many can. The upper halves for any two of them
+/// that are less than 1,700 million apart differ.
+#[inline]
+pub(crate) fn golden(word: u64) -> u64 {
+    word.wrapping_mul(STEP)
 }
 
 /// A fixed order of the numbers below `count` that looks random and needs no memory.
@@ -88,7 +96,20 @@ impl Permutation {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chance, Permutation};
+    use super::{Chance, Permutation, golden};
+
+    #[test]
+    fn upper_halves_of_the_hash_differ_for_numbers_less_than_1700_million_apart() {
+        let far = |apart: u64| golden(apart).min(golden(apart).wrapping_neg()) >> 32 > 0;
+        // The multiples of the golden ratio that come closest to whole numbers are those by Fibonacci's.
+        let (mut one, mut next) = (1, 2);
+        while one < 1_700_000_000 {
+            assert!(far(one), "{one}");
+            (one, next) = (next, one + next);
+        }
+        let mut chance = Chance::new(1);
+        assert!((0..1_000_000).all(|_| far(1 + chance.below(1_700_000_000))));
+    }
 
     #[test]
     fn a_permutation_has_every_number_once() {

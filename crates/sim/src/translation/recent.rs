@@ -1,10 +1,11 @@
-//! Exact LRU of many ways. The tags used last are compared one by one; behind them is a ring in order of use, with chains by low
-//! bits that find a tag in it.
+//! Exact LRU of many ways. The tags used last are compared one by one; behind them is a ring in order of use, with chains that
+//! find a tag in it.
 //!
 //! Upper levels of page tables are used again and again between others that are not, so that most of what is held is in front.
 
 use fearless_simd::Simd;
 
+use super::random::golden;
 use super::sets::TouchSet;
 
 /// Tags in front of the ring.
@@ -68,13 +69,20 @@ impl<T: Tag> TouchSet<T> for Recent<T> {
 struct Ring<T> {
     /// By place; two more stand behind the places. [`Self::end`] is the end of the ring: what follows it was used last, and what
     /// stands before it goes next. [`Self::nothing`] ends chains.
-    tags: Vec<T>,
-    newer: Vec<u16>,
-    older: Vec<u16>,
-    /// The next place whose tag has the same chain.
-    chained: Vec<u16>,
-    /// By the low bits of a tag: the first place of its chain. Most have one at most, and so no branch that a CPU cannot predict.
+    places: Vec<Place<T>>,
+    /// By a hash of a tag: the first place of its chain. Most have one at most, and so no branch that a CPU cannot predict.
     chains: Vec<u16>,
+    /// Bits of a hash that do not choose a chain.
+    rest: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Place<T> {
+    tag: T,
+    newer: u16,
+    older: u16,
+    /// The next place whose tag has the same chain.
+    chained: u16,
 }
 
 /// Chains per way.
@@ -84,13 +92,17 @@ impl<T: Tag> Ring<T> {
     fn new(ways: u32) -> Self {
         let end = ways as u16;
         let nothing = end + 1;
-        let places = usize::from(nothing) + 1;
+        let place = |number: u16| Place {
+            tag: T::default(),
+            newer: number.checked_sub(1).unwrap_or(end),
+            older: if number < end { number + 1 } else { 0 },
+            chained: nothing,
+        };
+        let chains = (CHAINS * ways).next_power_of_two();
         Self {
-            tags: vec![T::default(); places],
-            newer: std::iter::once(end).chain(0..=end).collect(),
-            older: (1..=end).chain([0, 0]).collect(),
-            chained: vec![nothing; places],
-            chains: vec![nothing; (CHAINS * ways).next_power_of_two() as usize],
+            places: (0..=nothing).map(place).collect(),
+            chains: vec![nothing; chains as usize],
+            rest: u64::BITS - chains.trailing_zeros(),
         }
     }
 
@@ -102,9 +114,10 @@ impl<T: Tag> Ring<T> {
         if into == T::default() {
             return is_held;
         }
-        let oldest = self.newer[usize::from(self.end())];
-        let place = if is_held { held } else { oldest };
-        if self.tags[usize::from(place)] != T::default() {
+        let oldest = self.places[usize::from(self.end())].newer;
+        // Which of the two is not to be predicted.
+        let place = std::hint::select_unpredictable(is_held, held, oldest);
+        if self.places[usize::from(place)].tag != T::default() {
             self.unchain(place);
         }
         self.fill(place, into);
@@ -113,8 +126,8 @@ impl<T: Tag> Ring<T> {
 
     /// Takes the latest tag out; an empty place has none.
     fn take_latest(&mut self) -> T {
-        let latest = self.older[usize::from(self.end())];
-        let tag = self.tags[usize::from(latest)];
+        let latest = self.places[usize::from(self.end())].older;
+        let tag = self.places[usize::from(latest)].tag;
         if tag != T::default() {
             self.empty(latest);
         }
@@ -123,7 +136,7 @@ impl<T: Tag> Ring<T> {
 
     fn drop_if(&mut self, goes: impl Fn(T) -> bool) {
         for place in 0..self.end() {
-            let tag = self.tags[usize::from(place)];
+            let tag = self.places[usize::from(place)].tag;
             if tag != T::default() && goes(tag) {
                 self.empty(place);
             }
@@ -131,11 +144,11 @@ impl<T: Tag> Ring<T> {
     }
 
     fn end(&self) -> u16 {
-        self.tags.len() as u16 - 2
+        self.places.len() as u16 - 2
     }
 
     fn nothing(&self) -> u16 {
-        self.tags.len() as u16 - 1
+        self.places.len() as u16 - 1
     }
 
     /// The place of a tag, or [`Self::nothing`].
@@ -143,13 +156,16 @@ impl<T: Tag> Ring<T> {
     fn find(&self, tag: T) -> u16 {
         let nothing = self.nothing();
         let first = self.chains[self.chain_of(tag)];
-        let (is_first, next) = (self.tags[usize::from(first)] == tag, self.chained[usize::from(first)]);
+        let (is_first, next) = (
+            self.places[usize::from(first)].tag == tag,
+            self.places[usize::from(first)].chained,
+        );
         if next == nothing {
-            return if is_first { first } else { nothing };
+            return std::hint::select_unpredictable(is_first, first, nothing);
         }
         let mut place = first;
-        while place != nothing && self.tags[usize::from(place)] != tag {
-            place = self.chained[usize::from(place)];
+        while place != nothing && self.places[usize::from(place)].tag != tag {
+            place = self.places[usize::from(place)].chained;
         }
         place
     }
@@ -158,8 +174,8 @@ impl<T: Tag> Ring<T> {
     #[inline(always)]
     fn fill(&mut self, place: u16, tag: T) {
         let chain = self.chain_of(tag);
-        self.tags[usize::from(place)] = tag;
-        self.chained[usize::from(place)] = self.chains[chain];
+        self.places[usize::from(place)].tag = tag;
+        self.places[usize::from(place)].chained = self.chains[chain];
         self.chains[chain] = place;
         self.put_behind(self.end(), place);
     }
@@ -167,8 +183,8 @@ impl<T: Tag> Ring<T> {
     /// Empties a place, which is filled before anything goes.
     fn empty(&mut self, place: u16) {
         self.unchain(place);
-        self.tags[usize::from(place)] = T::default();
-        let oldest = self.newer[usize::from(self.end())];
+        self.places[usize::from(place)].tag = T::default();
+        let oldest = self.places[usize::from(self.end())].newer;
         if oldest != place {
             self.put_behind(oldest, place);
         }
@@ -177,35 +193,40 @@ impl<T: Tag> Ring<T> {
     /// Moves a place to behind another one, as the next older one.
     #[inline(always)]
     fn put_behind(&mut self, newer: u16, place: u16) {
-        let (before, behind) = (self.newer[usize::from(place)], self.older[usize::from(place)]);
-        self.older[usize::from(before)] = behind;
-        self.newer[usize::from(behind)] = before;
-        let older = self.older[usize::from(newer)];
-        self.older[usize::from(newer)] = place;
-        self.newer[usize::from(older)] = place;
-        (self.newer[usize::from(place)], self.older[usize::from(place)]) = (newer, older);
+        let (before, behind) = (
+            self.places[usize::from(place)].newer,
+            self.places[usize::from(place)].older,
+        );
+        self.places[usize::from(before)].older = behind;
+        self.places[usize::from(behind)].newer = before;
+        let older = self.places[usize::from(newer)].older;
+        self.places[usize::from(newer)].older = place;
+        self.places[usize::from(older)].newer = place;
+        (
+            self.places[usize::from(place)].newer,
+            self.places[usize::from(place)].older,
+        ) = (newer, older);
     }
 
     /// Takes a place out of its chain.
     #[inline(always)]
     fn unchain(&mut self, place: u16) {
-        let chain = self.chain_of(self.tags[usize::from(place)]);
-        let chained = self.chained[usize::from(place)];
+        let chain = self.chain_of(self.places[usize::from(place)].tag);
+        let chained = self.places[usize::from(place)].chained;
         let mut before = self.chains[chain];
         if before == place {
             self.chains[chain] = chained;
             return;
         }
-        while self.chained[usize::from(before)] != place {
-            before = self.chained[usize::from(before)];
+        while self.places[usize::from(before)].chained != place {
+            before = self.places[usize::from(before)].chained;
         }
-        self.chained[usize::from(before)] = chained;
+        self.places[usize::from(before)].chained = chained;
     }
 
-    /// Tags that follow each other have chains of their own; higher bits are folded in, for those a power of two apart.
+    /// Tags that follow each other have chains of their own.
     #[inline(always)]
     fn chain_of(&self, tag: T) -> usize {
-        let tag: u64 = tag.into();
-        (tag ^ tag >> 11 ^ tag >> 22) as usize & (self.chains.len() - 1)
+        (golden(tag.into()) >> self.rest) as usize
     }
 }

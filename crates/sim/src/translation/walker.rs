@@ -6,7 +6,7 @@ use super::access::Access;
 use super::caches::{Cache, Caches, PLACES, Read, Shared};
 use super::keep::Kept;
 use super::layout::{Backing, shift};
-use super::nested::Nested;
+use super::nested::{GuestWalks, Nested};
 use super::radix::{Radix, Walk, WalkCaches};
 
 /// What a walker is made of.
@@ -134,13 +134,11 @@ impl Walker {
             let part = Block { misses, ..block };
             self.begin(part);
             if block.nested {
-                let (walks, first) = (&self.stage.walks, &self.stage.first);
-                self.counts.host_references += self.nested.translate(part, walks, first);
-            }
-            if self.caches.is_some() {
+                self.nest(part, &mut rest);
+            } else if self.caches.is_some() {
                 self.list_reads(part, &mut rest);
-                self.read();
             }
+            self.read();
         }
         if self.with_data {
             let rest = rest.until(accesses.len()).map(Read::data);
@@ -175,30 +173,35 @@ impl Walker {
         self.counts.walks += part.misses.len() as u64;
     }
 
+    /// The walks of the host's table for those of the guest's, and what both read, if that goes through the caches.
+    fn nest(&mut self, part: Block, rest: &mut Rest) {
+        let Stage { walks, first, reads } = &mut self.stage;
+        let data = self.with_data.then_some(rest);
+        let walks = GuestWalks {
+            part,
+            walks,
+            first,
+            data,
+        };
+        self.counts.host_references += self.nested.translate(walks);
+        if self.caches.is_some() {
+            self.nested.list(reads);
+        }
+    }
+
     /// Lists what the walks read, and the data between them where it goes through the caches.
     fn list_reads(&mut self, part: Block, rest: &mut Rest) {
-        let (nested, with_data) = (&self.nested, self.with_data);
+        let with_data = self.with_data;
         let Stage { walks, first, reads } = &mut self.stage;
         let data = if with_data { rest.left() } else { 0 };
-        let each = if part.nested {
-            nested.most_reads()
-        } else {
-            usize::from(self.guest.levels())
-        };
-        let filled = reads.refill(data + walks.len() * each + Reads::SLACK, Read::entry(0), |room| {
+        let most = data + walks.len() * usize::from(self.guest.levels()) + Reads::SLACK;
+        let filled = reads.refill(most, Read::entry(0), |room| {
             let mut reads = Reads { room, count: 0 };
-            let mut host = 0;
-            for (number, miss) in part.misses.iter().enumerate() {
+            for ((&walk, &first), miss) in walks.iter().zip(&*first).zip(part.misses) {
                 if with_data {
-                    rest.until(miss.place as usize)
-                        .for_each(|address| reads.push(Read::data(address)));
+                    reads.data(rest.until(miss.place as usize));
                 }
-                let (walk, first) = (walks[number], first[number]);
-                if part.nested {
-                    nested.list(&mut reads, (walk, first), miss.nested_from, number, &mut host);
-                } else {
-                    reads.entries(TABLES, walk, first);
-                }
+                reads.entries(TABLES, walk, first);
             }
             Ok::<_, Infallible>(reads.count)
         });
@@ -207,7 +210,7 @@ impl Walker {
 
     fn read(&mut self) {
         if let Some(caches) = &mut self.caches {
-            let found = caches.read(&mut self.stage.reads);
+            let found = caches.read(&mut self.stage.reads, self.with_data);
             for place in 0..PLACES {
                 self.counts.table_lines[place] += found.entries[place];
                 self.counts.data_lines[place] += found.data[place];
@@ -222,18 +225,18 @@ impl Walker {
 }
 
 /// The accesses of a block whose data was not read yet.
-struct Rest<'a> {
+pub(super) struct Rest<'a> {
     accesses: &'a [Access],
     from: usize,
 }
 
 impl<'a> Rest<'a> {
-    fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         self.accesses.len() - self.from
     }
 
     /// The addresses of those before a place, which stand for physical ones.
-    fn until(&mut self, place: usize) -> impl Iterator<Item = u64> + use<'a> {
+    pub(super) fn until(&mut self, place: usize) -> impl Iterator<Item = u64> + use<'a> {
         let accesses = &self.accesses[self.from..place];
         self.from = place;
         accesses.iter().map(|access| access.address())
@@ -242,18 +245,34 @@ impl<'a> Rest<'a> {
 
 /// Reads as they are listed.
 pub(super) struct Reads<'a> {
-    room: &'a mut [Read],
-    count: usize,
+    pub(super) room: &'a mut [Read],
+    pub(super) count: usize,
 }
 
 impl Reads<'_> {
     /// Room behind the last read.
-    const SLACK: usize = 2;
+    pub(super) const SLACK: usize = 2;
 
     #[inline(always)]
     pub(super) fn push(&mut self, read: Read) {
         self.room[self.count] = read;
         self.count += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn data(&mut self, addresses: impl Iterator<Item = u64>) {
+        addresses.for_each(|address| self.push(Read::data(address)));
+    }
+
+    /// So many others; most often two at most, as in [`Self::entries`], and so [`Self::SLACK`] more must stand behind them.
+    #[inline(always)]
+    pub(super) fn copy(&mut self, reads: &[Read], count: usize) {
+        let room = &mut self.room[self.count..];
+        (room[0], room[1]) = (reads[0], reads[1]);
+        if count > 2 {
+            room[2..count].copy_from_slice(&reads[2..count]);
+        }
+        self.count += count;
     }
 
     /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
