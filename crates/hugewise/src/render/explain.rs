@@ -336,7 +336,7 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
             "sudo hugewise apply plan.json".to_owned(),
         ],
         Step::Set { setting, place } if place.starts_with("/proc/") => {
-            vec![format!("add {setting} to the command line of {}", usage.name)]
+            vec![format!("set {setting} where {} gets its options", usage.name)]
         }
         Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
