@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{compiled, hugewise, sent, skipped};
+use common::{compiled, hugewise, sent, skipped, told};
 
 /// The ordinary user's id, the same on all distributions.
 const ORDINARY: u32 = 65534;
@@ -171,6 +171,34 @@ fn a_file_that_its_user_could_not_read_is_not_read_for_him() {
     assert!(said.contains("huge_pages = seen"), "{said}");
     let said = stage.captured(&stage.serves(&linked, 0), &linked);
     assert!(said.contains("leaked1"), "root may read it: {said}");
+}
+
+/// A server in a mount namespace of its own, as in a container: its file is another than the host's of the same path.
+#[test]
+fn a_plan_does_not_take_the_host_s_file_for_that_of_a_server_in_a_container() {
+    let Some(stage) = Stage::set() else { return };
+    let data = stage.data("data");
+    fs::write(data.join("postgresql.conf"), "shared_buffers = 16MB\n").expect("the host's file");
+    let script = format!(
+        "mount -t tmpfs none {0} && echo 'shared_buffers = 1GB' >{0}/postgresql.conf && \
+         exec {1} -c 'echo up; read nothing' postgres -D {0}",
+        data.display(),
+        stage.program.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "/bin/sh", "-c", &script]);
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut server = Server(started.expect("unshare starts"));
+    let mut line = String::new();
+    let out = server.0.stdout.take().expect("its output");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    if line != "up\n" {
+        return skipped("nothing can be mounted here");
+    }
+    let goal = format!("postgres:pid={}", server.0.id());
+    let run = told(hugewise(&["plan", "--for", &goal]).output().expect("starts"));
+    let is_named = run.err.contains("runs in a container") && run.err.contains("--for pool:2M=");
+    assert!(run.code == Some(2) && is_named, "{}{}", run.out, run.err);
 }
 
 /// A mount that is taken away again.

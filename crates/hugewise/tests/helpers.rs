@@ -87,6 +87,15 @@ fn a_server_is_asked_once_as_its_owner_and_away_from_every_terminal() {
     assert_eq!((uid, group, session, terminal), ("65534", pid, pid, "0"), "{runs}");
 }
 
+/// Debian's key is readable by root and a group alone, and a helper has no supplementary groups.
+#[test]
+fn a_server_is_asked_without_its_tls_key() {
+    let script = "case \"$*\" in *' -c ssl=off'*) echo 777;; *) echo 'FATAL: could not access private key file' >&2; exit 1;; esac";
+    let Some(stage) = Stage::set(script) else { return };
+    let (out, err) = stage.size();
+    assert!(out.contains("777") && err.is_empty(), "{out}{err}");
+}
+
 #[test]
 fn two_goals_about_one_server_ask_it_once() {
     let Some(stage) = Stage::set("echo 777") else { return };

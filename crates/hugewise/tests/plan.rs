@@ -142,6 +142,7 @@ fn sizes_are_those_of_the_published_studies() {
             &["esx-cpu", "--cores", "48", "--ghz", "2.99", "--reserved-mhz", "10386"],
             "131560",
         ),
+        (&["esx-cpu", "--vcpus", "20", "--ghz", "2.0"], "40   GHz"),
         (&["esx-memory", "--total", "2048", "--reserved", "39"], "2008"),
         (&["esx-memory", "--total", "2048", "--reserved", "39"], "1998"),
         (

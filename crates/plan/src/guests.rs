@@ -97,8 +97,8 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
          \"TRUE\"\n{large}sched.cpu.latencySensitivity = \"high\""
     );
     let vmx = format!("the .vmx file of {}, while it is powered off", vm.name);
-    let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs and does not enable large pages. \
-               Remove monitor_control.disable_mmu_largepages if it is there";
+    let why = "1 GB pages need the whole memory reserved; latency sensitivity pins vCPUs, needs a full CPU reservation \
+               (sched.cpu.min) and does not enable large pages. Remove monitor_control.disable_mmu_largepages if it is there";
     let study = "VMware's study of memory latency for EDA on VMware Cloud Foundation; vSphere Resource Management";
     hypervisor(drafts, "vmx", &vmx, text, why, study);
     let text = "esxcli system settings advanced set -o /Mem/AllocGuestLargePage -i 1\n\
@@ -112,7 +112,7 @@ fn esx(drafts: &mut Drafts<'_>, vm: &VmGoal) {
         why,
         "VMware, Large Page Performance (ESX 3.5)",
     );
-    let text = "memstats -r buddy-stats\nvsish -e cat /memory/lpage/vmLpage/WORLD\nsched-stats -t groups";
+    let text = "memstats -r buddy-stats\nvsish -e get /memory/lpage/vmLPage/WORLD\nsched-stats -t groups";
     let why = "before the start: free 1 GB pages; after it: what backs the machine. `hugewise size \
                esx-memory` and `size esx-cpu` do the arithmetic";
     hypervisor(drafts, "esx-verify", "the ESX shell", text.to_owned(), why, study);

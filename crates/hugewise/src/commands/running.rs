@@ -126,13 +126,15 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
     let none = |what: &str| anyhow!("{what} of process {pid} is not known (write --for {})", kind.written());
     let goal = match kind {
         Kind::Postgres => {
-            let file = target.configuration().ok_or_else(|| none("the configuration file"))?;
-            format!("postgres:{file}")
+            let file = target.configuration();
+            must_be_of_the_host(source, target, kind, file.as_deref())?;
+            format!("postgres:{}", file.ok_or_else(|| none("the configuration file"))?)
         }
         Kind::Jvm => jvm(target).ok_or_else(|| none("the heap"))?,
         Kind::Mysql => {
-            let file = my_cnf(source, target).ok_or_else(|| none("the configuration file"))?;
-            format!("mysql:{file}")
+            let file = my_cnf(source, target);
+            must_be_of_the_host(source, target, kind, file.as_deref())?;
+            format!("mysql:{}", file.ok_or_else(|| none("the configuration file"))?)
         }
         Kind::Vm => vm(target)?,
     };
@@ -142,6 +144,37 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
         (Some(service), _) => format!("{goal},service={service}"),
         (None, Kind::Postgres | Kind::Mysql) => format!("{goal},service=none"),
     })
+}
+
+/// A file in a container has the path of another file here, which a plan must not change. A capture keeps parts of files, so there
+/// the control group alone decides.
+fn must_be_of_the_host(source: &Source, target: &Target, kind: Kind, file: Option<&str>) -> anyhow::Result<()> {
+    let is_container = target
+        .main
+        .cgroup()
+        .ok()
+        .flatten()
+        .is_some_and(|groups| groups.is_container);
+    let is_other = |file: &str| {
+        let inside = source.bytes(&target.main.file(&format!("root{file}")));
+        source.is_live()
+            && inside
+                .known()
+                .is_some_and(|inside| source.bytes(file).known() != Some(inside))
+    };
+    if !is_container && !file.is_some_and(is_other) {
+        return Ok(());
+    }
+    let (count, setting) = match (kind, target.shared.first()) {
+        (Kind::Postgres, Some(segment)) => (segment.pages(Bytes::mib(2)).to_string(), "huge_pages = on"),
+        (Kind::Postgres, None) => ("COUNT".to_owned(), "huge_pages = on"),
+        _ => ("COUNT".to_owned(), "large-pages"),
+    };
+    bail!(
+        "process {} runs in a container, which has a configuration file of its own: plan the pages alone \
+         (--for pool:2M={count}), set `{setting}` in the container, and restart it",
+        target.main.pid()
+    )
 }
 
 fn jvm(target: &Target) -> Option<String> {

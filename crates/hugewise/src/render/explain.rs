@@ -335,6 +335,9 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
             format!("hugewise plan --for {goal} --output plan.json"),
             "sudo hugewise apply plan.json".to_owned(),
         ],
+        Step::Set { setting, place } if place.starts_with("/proc/") => {
+            vec![format!("set {setting} where {} gets its options", usage.name)]
+        }
         Step::Set { setting, place } => vec![format!("set {setting} ({place})")],
         Step::Restart { unit: Some(unit) } => vec![format!("sudo systemctl restart {unit}")],
         Step::Restart { unit: None } => vec![format!("restart {} ({})", usage.name, usage.pid)],

@@ -27,7 +27,7 @@ impl Show for Undone {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheet = table::sheet("Walked back", &fields(), self.steps.iter());
+        let mut sheet = table::sheet("Reverted", &fields(), self.steps.iter());
         for step in self.steps.iter().filter(|step| !step.note.is_empty()) {
             sheet.note(format!("{}: {}", step.place, step.note));
         }

@@ -196,7 +196,7 @@ pub fn backing(memory_gb: u64, pages_1g: u64, pages_2m: u64) -> Sizing {
         backing.percent_1g,
         "%",
     )
-    .trap("the counts are in `vsish`, /memory/lpage/vmLpage/WORLD, while the machine runs")
+    .trap("the counts are in `vsish`, /memory/lpage/vmLPage/WORLD, while the machine runs")
     .trap("1 GB pages are given as far as they are there: a machine that powers on may still be on smaller ones")
 }
 

@@ -222,16 +222,16 @@ pub struct Dpdk {
 #[derive(Args, Debug)]
 pub struct EsxCpu {
     /// Set the physical cores of the host
-    #[arg(long, value_name = "N")]
-    pub cores: u64,
+    #[arg(long, value_name = "N", required_unless_present = "vcpus")]
+    pub cores: Option<u64>,
     /// Set the base frequency
     #[arg(long, value_name = "GHZ")]
     pub ghz: f64,
     /// Set resvMHz of the host's top group in `sched-stats -t groups`
-    #[arg(long, value_name = "MHZ")]
-    pub reserved_mhz: f64,
+    #[arg(long, value_name = "MHZ", required_unless_present = "vcpus")]
+    pub reserved_mhz: Option<f64>,
     /// Calculate the least reservation for this many vCPUs at latency sensitivity high instead
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["cores", "reserved_mhz"])]
     pub vcpus: Option<u64>,
     /// Set the virtual hyper-threads of a core
     #[arg(long, value_name = "N", default_value_t = 1, requires = "vcpus")]

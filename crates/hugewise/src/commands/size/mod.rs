@@ -59,7 +59,12 @@ fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
         Size::Dpdk(typed) => machine::dpdk(&typed.socket_mem, typed.mbufs, typed.pages)?,
         Size::EsxCpu(typed) => match typed.vcpus {
             Some(vcpus) => esx::latency_sensitive(vcpus, typed.smt, typed.ghz),
-            None => esx::cpu(typed.cores, typed.ghz, typed.reserved_mhz)?,
+            // Both are required then.
+            None => esx::cpu(
+                typed.cores.unwrap_or_default(),
+                typed.ghz,
+                typed.reserved_mhz.unwrap_or_default(),
+            )?,
         },
         Size::EsxMemory(typed) => esx::memory(typed.total, typed.reserved, typed.step)?,
         Size::EsxBacking(typed) => esx::backing(typed.memory, typed.pages_1g, typed.pages_2m),

@@ -119,6 +119,9 @@ impl Server {
             SETTING.into(),
             "-c".into(),
             file,
+            // Shares no memory; its key may be readable by a group that this process does not have (Debian's ssl-cert).
+            "-c".into(),
+            "ssl=off".into(),
         ];
         let place = Place {
             directory: Path::new("/"),
