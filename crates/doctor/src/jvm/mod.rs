@@ -12,7 +12,8 @@ use host::programs::Jvm;
 use model::Bytes;
 use sim::size::jvm;
 
-use super::rule::Rule;
+use super::catalogue::Topic;
+use super::rule::Checks;
 
 /// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
 pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
@@ -21,13 +22,16 @@ pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
     counted.unwrap_or_else(|| heap.0.div_ceil(page.0.max(1)))
 }
 
-pub(super) const RULES: &[Rule] = &[
-    explicit::E01,
-    explicit::E02,
-    options::E03,
-    transparent::E05,
-    transparent::E06,
-    transparent::E07,
-    transparent::E08,
-    options::E13,
-];
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_both("E01", explicit::fallback, files::OF, files::too_small),
+        Checks::of_machine("E02", explicit::step_down),
+        Checks::of_both("E03", options::sizes, files::OF, files::sizes),
+        Checks::of_both("E05", transparent::disabled, files::OF, files::policy),
+        Checks::of_machine("E06", transparent::zgc),
+        Checks::of_machine("E07", transparent::stacks),
+        Checks::of_machine("E08", transparent::pretouch),
+        Checks::of_both("E13", options::old, files::OF, files::old_options),
+    ],
+};

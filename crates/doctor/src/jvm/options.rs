@@ -3,38 +3,11 @@
 use host::Evidence;
 use host::programs::JvmKind;
 use model::Bytes;
-use model::findings::Severity;
 
 use crate::facts::{each, known, pools, programs};
-use crate::rule::{Answer, Case, Checks, Rule};
+use crate::rule::{Answer, Case};
 
-const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
-
-pub(super) const E03: Rule = Rule {
-    id: "E03",
-    name: "jvm-invalid-size",
-    severity: Severity::Warning,
-    holds: "HotSpot of every version",
-    text: "-XX:LargePageSizeInBytes names a size that the kernel does not have. HotSpot then uses the default size and reports it \
-           only with -Xlog:pagesize. Sizes are 2M and 1G on x86-64; on arm64 with pages of 4K also 64K and 32M. A missing unit is \
-           a common reason.",
-    link: JAVA,
-    checks: Checks::of_both(sizes, super::files::OF, super::files::sizes),
-};
-
-pub(super) const E13: Rule = Rule {
-    id: "E13",
-    name: "obsolete-flags",
-    severity: Severity::Info,
-    holds: "HotSpot: UseSHM and UseHugeTLBFS went with JDK 22 (deprecated since 21); -XlargePages was JRockit's; OpenJ9: -Xlp since Java 8",
-    text: "The JVM is started with an option for huge pages that its version does not know, or that belongs to another JVM. The \
-           option is ignored with a warning, or the JVM does not start. For HotSpot -XX:+UseLargePages replaces all of them; for \
-           OpenJ9 -Xlp:objectheap:pagesize= and -Xlp:codecache:pagesize= replace a bare -Xlp.",
-    link: JAVA,
-    checks: Checks::of_both(old, super::files::OF, super::files::old_options),
-};
-
-fn sizes(evidence: &Evidence) -> Answer {
+pub(super) fn sizes(evidence: &Evidence) -> Answer {
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
     each(programs(evidence)?, |program| {
         let asked = program
@@ -56,7 +29,7 @@ pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
     .fix("-XX:LargePageSizeInBytes=2m (or 1g), or leave the option out")
 }
 
-fn old(evidence: &Evidence) -> Answer {
+pub(super) fn old(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
         let Some(jvm) = program.jvm()? else { return Ok(None) };
         Ok(obsolete(&program.file("cmdline"), known(&program.arguments)?, jvm.kind))

@@ -3,57 +3,17 @@
 use std::collections::BTreeMap;
 
 use host::Evidence;
-use host::config::given::FileKind;
 use host::programs::{Kind, Program};
 use model::findings::Severity;
 use model::{Bytes, Reading};
 
-use super::TRANSHUGE;
 use crate::facts::{any_size, count, counted_areas, each, kernel, known, looked_into, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Rule};
-
-pub(super) const D01: Rule = Rule {
-    id: "D01",
-    name: "thp-never-but-requested",
-    severity: Severity::Warning,
-    holds: "every kernel with transparent huge pages; sizes below the PMD since Linux 6.8",
-    text: "A program requested huge pages with madvise(MADV_HUGEPAGE) and gets none, because the machine's THP policy is `never` \
-           for every size. The policy `madvise` serves such programs and changes nothing for all others. A policy of `never` is \
-           often left over from the advice of a database that no longer runs here. Kernels built without THP do not have the \
-           directory at all.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(never_but_requested),
-};
-
-pub(super) const D11: Rule = Rule {
-    id: "D11",
-    name: "prctl-inherited",
-    severity: Severity::Warning,
-    holds: "Linux 5.1 and later, which show THP_enabled in /proc/PID/status",
-    text: "THP is switched off for a process with prctl(PR_SET_THP_DISABLE). Children inherit that through fork and execve, so \
-           one launcher, container runtime or batch system can take huge pages from a whole tree of processes, whatever the \
-           machine's policy is. If the parent has the flag too, it was inherited; if not, the program or its launcher set it, \
-           which some (Redis, services with MemoryTHP=disable) do on purpose. Start the program from a parent without the flag.",
-    link: "https://man7.org/linux/man-pages/man2/pr_set_thp_disable.2const.html",
-    checks: Checks::of_machine(inherited),
-};
-
-pub(super) const D12: Rule = Rule {
-    id: "D12",
-    name: "except-advised-invisible",
-    severity: Severity::Info,
-    holds: "Linux 6.18 and later with a systemd that knows MemoryTHP=",
-    text: "The service's unit sets MemoryTHP=madvise (PR_THP_DISABLE_EXCEPT_ADVISED). It gets THP only for memory that it \
-           advises, even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 all the same, so only the \
-           unit shows it.",
-    link: "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html",
-    checks: Checks::of_both(except_advised, &[FileKind::Unit], super::files::except_advised),
-};
+use crate::rule::{Answer, Case};
 
 /// Advice on less memory decides nothing.
 const WORTH: Bytes = Bytes::mib(16);
 
-fn never_but_requested(evidence: &Evidence) -> Answer {
+pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
     if any_size(evidence)? {
         return Ok(Vec::new());
     }
@@ -85,7 +45,7 @@ fn never_but_requested(evidence: &Evidence) -> Answer {
     })
 }
 
-fn inherited(evidence: &Evidence) -> Answer {
+pub(super) fn inherited(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     let off: BTreeMap<u32, &Program> = all
         .iter()
@@ -161,7 +121,7 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     )
 }
 
-fn except_advised(evidence: &Evidence) -> Answer {
+pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     if kernel(evidence)? < (6, 18) {
         return Ok(Vec::new());
     }
