@@ -1,7 +1,7 @@
 //! Facts that several rules need.
 
 use host::config::Distribution;
-use host::programs::{Area, Program};
+use host::programs::{Area, Details, Program};
 use host::snapshot::{Pool, Thp};
 use host::{Evidence, snapshot};
 use model::{Bytes, Reading};
@@ -66,15 +66,34 @@ pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
     }
 }
 
+/// A process that was examined.
+type Examined<'e> = (&'e Program, &'e Details);
+
 /// The processes that were examined. One whose kind is unknown could have been among them.
-pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<&Program, Reason>>, Reason> {
+pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<Examined<'_>, Reason>>, Reason> {
     Ok(programs(evidence)?
         .iter()
         .filter_map(|program| match (&program.details, &program.kind) {
-            (Some(_), Reading::Known(_)) => Some(Ok(program)),
+            (Some(details), Reading::Known(_)) => Some(Ok((program, details))),
             (_, Reading::Unread(why)) => Some(Err(why.clone().into())),
             (None, _) => None,
         }))
+}
+
+/// Checks the processes that were examined.
+pub(super) fn each_looked_into(
+    evidence: &Evidence,
+    look: impl Fn(&Program, &Details) -> Result<Option<Case>, Reason>,
+) -> Answer {
+    each(looked_into(evidence)?, |examined| {
+        let (program, details) = examined?;
+        look(program, details)
+    })
+}
+
+/// What is mapped and not resident yet.
+pub(super) fn absent(area: &Area) -> Bytes {
+    Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
 }
 
 /// MemTotal.

@@ -8,6 +8,8 @@ use model::Unread;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
 use serde::{Deserialize, Deserializer};
 
+use crate::facts::pool_file;
+
 /// One rule of the catalogue.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -276,6 +278,22 @@ impl Case {
     pub(super) fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
         self
+    }
+
+    /// No more than worth knowing, if that is so.
+    pub(super) fn info_if(self, is_so: bool) -> Self {
+        match is_so {
+            true => self.severity(Severity::Info),
+            false => self,
+        }
+    }
+
+    /// With the free pages of each pool.
+    pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
+        let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        pools.fold(self, |case, pool| {
+            case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+        })
     }
 }
 

@@ -1,16 +1,15 @@
 //! Control groups that limit hugetlb pages.
 
 use host::Evidence;
-use host::programs::{Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
+use host::programs::{Area, Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
 use model::{Bytes, Cause};
 
-use crate::facts::{each, known, looked_into, persistent, pools, programs};
+use crate::facts::{each_looked_into, known, persistent, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn limit(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
         };
@@ -36,7 +35,7 @@ fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
         return Ok(heap);
     }
     let of_page = program.areas()?.iter().filter(|area| area.hugetlb_page() == Some(page));
-    Ok(Bytes(of_page.map(|area| area.size().0).fold(0, u64::saturating_add)))
+    Ok(of_page.map(Area::size).sum())
 }
 
 fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Option<Case>, Reason> {
@@ -90,8 +89,7 @@ pub(super) fn reservation(evidence: &Evidence) -> Answer {
     if filled.is_empty() {
         return Ok(Vec::new());
     }
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container) else {
             return Ok(None);
         };

@@ -3,7 +3,6 @@
 use host::Evidence;
 use host::programs::Limit;
 use model::Bytes;
-use model::findings::Severity;
 
 use crate::facts::programs;
 use crate::rule::{Answer, Case};
@@ -31,11 +30,7 @@ pub(super) fn blocked(evidence: &Evidence) -> Answer {
     let case = confidence(format!(
         "{refused} page faults since boot got base pages because a memory limit had no room for a huge page"
     ))
-    .severity(if full.is_empty() {
-        Severity::Info
-    } else {
-        Severity::Warning
-    })
+    .info_if(full.is_empty())
     .seen("/proc/vmstat", "thp_fault_fallback_charge", refused)
     .seen("/proc/vmstat", "thp_fault_alloc", given);
     let case = full.iter().take(4).fold(case, |case, (directory, now, max)| {

@@ -4,10 +4,9 @@ use host::Evidence;
 use host::config::given::FileKind;
 use host::programs::{Area, Kind, Program, Setting};
 use model::Bytes;
-use model::findings::Severity;
 
 use super::catalogue::Topic;
-use super::facts::{each, known, persistent, pool_file, pools, programs};
+use super::facts::{each, known, persistent, pools, programs};
 use super::rule::{Answer, Case, Checks, Reason};
 
 mod files;
@@ -77,7 +76,7 @@ fn fell_back_case(
         "{size} of shared memory of {} is backed by base pages, which every session maps with page tables of its own",
         program.title()
     ))
-    .severity(if expected { Severity::Warning } else { Severity::Info })
+    .info_if(!expected)
     .seen(
         program.file("maps"),
         format!("{:x}-{:x} {}", segment.range.start, segment.range.end, segment.name),
@@ -88,11 +87,8 @@ fn fell_back_case(
         "huge_pages",
         setting.map_or("try (default)", |setting| &setting.value),
     );
-    let pools = evidence.snapshot.pools.known().into_iter().flatten();
-    let case = pools.fold(case, |case, pool| {
-        case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-    });
-    case.plan(format!("postgres:pid={}", program.pid()))
+    case.seen_free(evidence)
+        .plan(format!("postgres:pid={}", program.pid()))
         .fix(format!(
             "sysctl -w vm.nr_hugepages={} or more, and the same in /etc/sysctl.d",
             size.0.div_ceil(page.0.max(1))
@@ -113,7 +109,7 @@ fn oracle_amm(evidence: &Evidence) -> Answer {
             .areas()?
             .iter()
             .filter(|area| area.name.starts_with("/dev/shm/ora_"));
-        let size = Bytes(in_files.map(|area| area.size().0).fold(0, u64::saturating_add));
+        let size: Bytes = in_files.map(Area::size).sum();
         if size.0 == 0 {
             return Ok(None);
         }

@@ -4,18 +4,15 @@ use host::Evidence;
 use host::programs::{Jvm, Program};
 use model::{Bytes, PageKind};
 
-use super::pool_pages;
-use crate::facts::{each, known, pool_file, programs};
+use super::{each_jvm, pool_pages};
+use crate::facts::{known, pool_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// A smaller mapping cannot be recognized as the heap.
 const WORTH: Bytes = Bytes::mib(64);
 
 pub(super) fn fallback(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
-            return Ok(None);
-        };
+    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
         let has = program.hugetlb()?;
         let base = if has.0 == 0 {
             Some(*known(&program.pages.rss)?)
@@ -76,10 +73,7 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, 
 }
 
 pub(super) fn step_down(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
-            return Ok(None);
-        };
+    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
         let Some(asked) = jvm.page_size else { return Ok(None) };
         if program.hugetlb()?.0 == 0 {
             return Ok(None);

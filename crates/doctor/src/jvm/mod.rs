@@ -8,12 +8,28 @@ mod transparent;
 #[cfg(test)]
 mod tests;
 
-use host::programs::Jvm;
+use host::Evidence;
+use host::programs::{Jvm, Program};
 use model::Bytes;
 use sim::size::jvm;
 
 use super::catalogue::Topic;
-use super::rule::Checks;
+use super::facts::{each, programs};
+use super::rule::{Answer, Case, Checks, Reason};
+
+/// Checks the JVMs that are of this sort.
+fn each_jvm(
+    evidence: &Evidence,
+    is_it: impl Fn(&Jvm) -> bool,
+    look: impl Fn(&Program, &Jvm) -> Result<Option<Case>, Reason>,
+) -> Answer {
+    each(programs(evidence)?, |program| {
+        match program.jvm()?.filter(|jvm| is_it(jvm)) {
+            Some(jvm) => look(program, jvm),
+            None => Ok(None),
+        }
+    })
+}
 
 /// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
 pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {

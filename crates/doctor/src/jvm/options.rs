@@ -1,20 +1,17 @@
 //! Options of JVMs that do not do what they seem to.
 
 use host::Evidence;
-use host::programs::JvmKind;
+use host::programs::{Jvm, JvmKind};
 use model::Bytes;
 
-use crate::facts::{each, known, pools, programs};
+use super::each_jvm;
+use crate::facts::{known, pools};
 use crate::rule::{Answer, Case};
 
 pub(super) fn sizes(evidence: &Evidence) -> Answer {
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
-    each(programs(evidence)?, |program| {
-        let asked = program
-            .jvm()?
-            .filter(|jvm| jvm.wants_hugetlb())
-            .and_then(|jvm| jvm.page_size);
-        let wrong = asked.filter(|size| !sizes.contains(size));
+    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
+        let wrong = jvm.page_size.filter(|size| !sizes.contains(size));
         Ok(wrong.map(|size| invalid_size(&program.file("cmdline"), size, "this kernel and CPU have no such pages")))
     })
 }
@@ -30,8 +27,8 @@ pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
 }
 
 pub(super) fn old(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()? else { return Ok(None) };
+    let any = |_: &Jvm| true;
+    each_jvm(evidence, any, |program, jvm| {
         Ok(obsolete(&program.file("cmdline"), known(&program.arguments)?, jvm.kind))
     })
 }

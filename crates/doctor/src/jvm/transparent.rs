@@ -1,19 +1,18 @@
 //! JVMs and transparent huge pages.
 
 use host::Evidence;
-use host::programs::JvmKind;
+use host::programs::{Jvm, JvmKind, Program};
 use model::Bytes;
 
-use crate::facts::{each, kernel, known, policy, programs, thp, thp_file};
-use crate::rule::{Answer, Case};
+use super::each_jvm;
+use crate::facts::{kernel, known, policy, thp, thp_file};
+use crate::rule::{Answer, Case, Reason};
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
 pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.transparent) else {
-            return Ok(None);
-        };
+    let is_transparent = |jvm: &Jvm| jvm.transparent;
+    each_jvm(evidence, is_transparent, |program, jvm| {
         if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
             return Ok(None);
         }
@@ -32,11 +31,9 @@ pub(super) fn disabled(evidence: &Evidence) -> Answer {
 
 pub(super) fn zgc(evidence: &Evidence) -> Answer {
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    each(programs(evidence)?, |program| {
-        let zgc = program
-            .jvm()?
-            .is_some_and(|jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z));
-        if !zgc || !matches!(shmem.as_str(), "never" | "deny") {
+    let is_zgc = |jvm: &Jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z);
+    each_jvm(evidence, is_zgc, |program, _| {
+        if !matches!(shmem.as_str(), "never" | "deny") {
             return Ok(None);
         }
         let case = Case::sure(format!(
@@ -58,20 +55,21 @@ pub(super) fn zgc(evidence: &Evidence) -> Answer {
     })
 }
 
+fn version(program: &Program, jvm: &Jvm) -> Result<u32, Reason> {
+    let unknown = || format!("{}: the JVM's version could not be read", program.file("maps"));
+    Ok(jvm.version.ok_or_else(unknown)?)
+}
+
 pub(super) fn stacks(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     let kernel = kernel(evidence)?;
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.kind == JvmKind::HotSpot) else {
-            return Ok(None);
-        };
+    let is_hotspot = |jvm: &Jvm| jvm.kind == JvmKind::HotSpot;
+    each_jvm(evidence, is_hotspot, |program, jvm| {
         if policy != "always" || kernel >= (6, 8) {
             return Ok(None);
         }
         let threads = *known(&program.threads)?;
-        let version = jvm
-            .version
-            .ok_or_else(|| format!("{}: the JVM's version could not be read", program.file("maps")))?;
+        let version = version(program, jvm)?;
         if threads < 50 || version >= 21 {
             return Ok(None);
         }
@@ -92,17 +90,13 @@ pub(super) fn stacks(evidence: &Evidence) -> Answer {
 
 pub(super) fn pretouch(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.pretouch && jvm.transparent) else {
-            return Ok(None);
-        };
+    let pretouches = |jvm: &Jvm| jvm.pretouch && jvm.transparent;
+    each_jvm(evidence, pretouches, |program, jvm| {
         if policy == "never" {
             return Ok(None);
         }
         let (huge, rss) = (program.thp()?, *known(&program.pages.rss)?);
-        let version = jvm
-            .version
-            .ok_or_else(|| format!("{}: the JVM's version could not be read", program.file("maps")))?;
+        let version = version(program, jvm)?;
         if !(17..=21).contains(&version) || rss < Bytes::mib(128) || huge.0 >= rss.0 / 2 {
             return Ok(None);
         }

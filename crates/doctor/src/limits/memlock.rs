@@ -6,7 +6,7 @@ use host::programs::{Details, Kind, Limit, Program};
 use model::Bytes;
 
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{each, kernel, known, looked_into, programs};
+use crate::facts::{each, each_looked_into, kernel, known, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn too_low(evidence: &Evidence) -> Answer {
@@ -87,11 +87,7 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let accounts = known(&evidence.config.accounts)?;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
-        let Some(details) = &program.details else {
-            return Ok(None);
-        };
+    each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
         let Some(user) = accounts.users.get(known(&program.pages.uid)?) else {
             return Ok(None);
@@ -121,11 +117,7 @@ pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
 }
 
 pub(super) fn changed_after_start(evidence: &Evidence) -> Answer {
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
-        let Some(details) = &program.details else {
-            return Ok(None);
-        };
+    each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
         let Some((wanted, place)) = &unit.memlock else {
             return Ok(None);

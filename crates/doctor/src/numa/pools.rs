@@ -5,7 +5,7 @@ use host::programs::{Area, Kind, Program};
 use host::snapshot::{NodePool, Pool};
 use model::Bytes;
 
-use crate::facts::{each, is_own, known, node_file, pool_file, pools, programs};
+use crate::facts::{absent, each, is_own, known, node_file, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn imbalance(evidence: &Evidence) -> Answer {
@@ -116,13 +116,5 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
 fn missing(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     let alone = known(&program.kind)?.is_some_and(Kind::is_hypervisor);
     let of_page = |area: &&Area| (alone || area.is_private_data()) && area.hugetlb_page() == Some(page);
-    let absent = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
-    Ok(Bytes(
-        program
-            .areas()?
-            .iter()
-            .filter(of_page)
-            .map(absent)
-            .fold(0, u64::saturating_add),
-    ))
+    Ok(program.areas()?.iter().filter(of_page).map(absent).sum())
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use host::Evidence;
 use host::programs::{Area, Kind};
 use model::Bytes;
-use model::findings::Severity;
 
 use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
 use crate::rule::{Answer, Case, Reason};
@@ -33,17 +32,12 @@ pub(super) fn no_mount(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let size = pool.size.exact();
-        let severity = if needs_path.is_some() {
-            Severity::Error
-        } else {
-            Severity::Info
-        };
         let who = needs_path.map_or(String::new(), |program| format!(" such as {}", program.title()));
         let case = Case::likely(format!(
             "programs that reach pages through a file{who} cannot use the pool of {} (pages of {size}): no hugetlbfs of that size is mounted",
             bytes(pool, nr)
         ))
-        .severity(severity)
+        .info_if(needs_path.is_none())
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix(format!("mkdir -p /dev/hugepages-{size} && mount -t hugetlbfs -o pagesize={size} none /dev/hugepages-{size}"))

@@ -3,7 +3,7 @@
 use host::Evidence;
 use host::programs::{Area, Details, Program};
 use host::snapshot::Pool;
-use model::findings::{Confidence, Severity};
+use model::findings::Confidence;
 use model::{Bytes, PageKind};
 
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
@@ -30,7 +30,7 @@ pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
             confidence,
             format!("{memory} in a hugetlb pool is idle: no program uses it, and it cannot serve as other memory"),
         )
-        .severity(if small { Severity::Info } else { Severity::Warning })
+        .info_if(small)
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use host::Evidence;
-use host::programs::{Kind, Program};
+use host::programs::{Area, Kind, Program};
 use model::findings::Severity;
 use model::{Bytes, Reading};
 
-use crate::facts::{any_size, count, counted_areas, each, kernel, known, looked_into, programs, thp, thp_file};
+use crate::facts::{any_size, count, counted_areas, each_looked_into, kernel, known, programs, thp, thp_file};
 use crate::rule::{Answer, Case};
 
 /// Advice on less memory decides nothing.
@@ -18,12 +18,11 @@ pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let enabled = &known(&thp(evidence)?.enabled)?.chosen;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let advised = counted_areas(program)?
             .iter()
             .filter(|area| area.has("hg") == Some(true));
-        let bytes = Bytes(advised.map(|area| area.size().0).fold(0, u64::saturating_add));
+        let bytes: Bytes = advised.map(Area::size).sum();
         if bytes < WORTH {
             return Ok(None);
         }
@@ -88,17 +87,12 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
             .and_then(|details| details.unit.as_ref()?.known());
         program.kind.known() == Some(&Some(Kind::Redis)) || unit.is_some_and(|unit| unit.thp.is_some())
     };
-    let resident = |program: &&&Program| program.pages.rss.known().map_or(0, |rss| rss.0);
-    let bytes = Bytes(
-        members
-            .iter()
-            .map(|program| resident(&program))
-            .fold(0, u64::saturating_add),
-    );
+    let resident = |program: &&Program| program.pages.rss.known().copied().unwrap_or_default();
+    let bytes: Bytes = members.iter().map(resident).sum();
     if on_purpose(root) || bytes < WORTH {
         return None;
     }
-    let largest = members.iter().max_by_key(resident)?;
+    let largest = members.iter().max_by_key(|program| resident(program))?;
     let many = count(members.len() as u64, "process", "processes");
     let what = format!(
         "THP is switched off for {many} with {bytes}, whatever the machine's policy; the largest is {}",
@@ -125,11 +119,8 @@ pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     if kernel(evidence)? < (6, 18) {
         return Ok(Vec::new());
     }
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
-        let Some(unit) = program.details.as_ref().and_then(|details| details.unit.as_ref()) else {
-            return Ok(None);
-        };
+    each_looked_into(evidence, |program, details| {
+        let Some(unit) = &details.unit else { return Ok(None) };
         let unit = known(unit)?;
         let Some((value, place)) = unit.thp.as_ref().filter(|(value, _)| value == "madvise") else {
             return Ok(None);

@@ -22,7 +22,7 @@ pub(super) fn defrag_stalls(evidence: &Evidence) -> Answer {
     let case = Case::likely(format!(
         "page faults wait for compaction: {stalls} waited since boot, {failed} of them without success, each for up to many milliseconds"
     ))
-    .severity(if stalls >= 1000 { Severity::Warning } else { Severity::Info })
+    .info_if(stalls < 1000)
     .seen(thp_file("defrag"), "", defrag)
     .seen("/proc/vmstat", "compact_stall", stalls)
     .seen("/proc/vmstat", "compact_fail", failed)
@@ -71,15 +71,12 @@ pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
         vmstat(evidence, "thp_fault_alloc")?,
         vmstat(evidence, "thp_fault_fallback")?,
     );
-    let mut cases = Vec::new();
-    if let Some(share) = ratio(given, refused) {
-        cases.push(fallback(
-            "/proc/vmstat",
-            ("thp_fault_alloc", given),
-            ("thp_fault_fallback", refused),
-            share,
-        ));
-    }
+    let whole = fallback(
+        "/proc/vmstat",
+        ("thp_fault_alloc", given),
+        ("thp_fault_fallback", refused),
+    );
+    let mut cases = Vec::from_iter(whole);
     let thp = thp(evidence)?;
     let smaller = |size: &&ThpSize| thp.pmd_size.known().is_none_or(|pmd| size.size < *pmd);
     for size in thp.sizes.iter().filter(smaller) {
@@ -88,15 +85,12 @@ pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
         let (Some(given), Some(refused)) = (number("anon_fault_alloc"), number("anon_fault_fallback")) else {
             continue;
         };
-        if let Some(share) = ratio(given, refused) {
-            let place = thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10));
-            cases.push(fallback(
-                &place,
-                ("anon_fault_alloc", given),
-                ("anon_fault_fallback", refused),
-                share,
-            ));
-        }
+        let place = thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10));
+        cases.extend(fallback(
+            &place,
+            ("anon_fault_alloc", given),
+            ("anon_fault_fallback", refused),
+        ));
     }
     Ok(cases)
 }
@@ -107,15 +101,17 @@ fn ratio(given: u64, refused: u64) -> Option<f64> {
     (all >= ENOUGH && share > 0.1).then_some(share * 100.0)
 }
 
-fn fallback(place: &str, given: (&str, u64), refused: (&str, u64), share: f64) -> Case {
-    Case::hint(format!(
+fn fallback(place: &str, given: (&str, u64), refused: (&str, u64)) -> Option<Case> {
+    let share = ratio(given.1, refused.1)?;
+    let case = Case::hint(format!(
         "since boot, {share:.0} % of the page faults that were eligible for a huge page got base pages"
     ))
     .seen(place, given.0, given.1)
     .seen(place, refused.0, refused.1)
     .fix("echo 1 > /proc/sys/vm/compact_memory")
     .fix("sysctl -w vm.compaction_proactiveness=40")
-    .fix("for programs that need them: hugewise collapse PID, or a hugetlb pool")
+    .fix("for programs that need them: hugewise collapse PID, or a hugetlb pool");
+    Some(case)
 }
 
 pub(super) fn fragmented(evidence: &Evidence) -> Answer {

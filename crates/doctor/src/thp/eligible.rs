@@ -4,9 +4,8 @@ use host::Evidence;
 use host::processes::{Reason as Why, why_base};
 use host::programs::{Area, Program};
 use model::Bytes;
-use model::findings::Severity;
 
-use crate::facts::{any_size, counted_areas, each, known, looked_into, thp, thp_file};
+use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// Smaller mappings do not decide the speed of a program.
@@ -15,8 +14,7 @@ const LARGE: Bytes = Bytes::mib(64);
 pub(super) fn not_eligible(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     known(&thp.enabled)?;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let areas = counted_areas(program)?;
         let refused = areas
             .iter()
@@ -36,7 +34,7 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let base = area.base().unwrap_or_default();
     let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
     let case = Case::sure(format!("{base} of {} cannot be backed by THP: {why}", program.title()))
-        .severity(if own_choice { Severity::Info } else { Severity::Warning })
+        .info_if(own_choice)
         .seen(
             program.file("smaps"),
             format!("{:x}-{:x} VmFlags", area.range.start, area.range.end),
@@ -65,8 +63,8 @@ pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     let rate = pages * base / sleep.max(0.001);
     let mut waiting = Bytes(0);
     let mut unknown = None;
-    for program in looked_into(evidence)? {
-        match program.and_then(counted_areas) {
+    for examined in looked_into(evidence)? {
+        match examined.and_then(|(program, _)| counted_areas(program)) {
             Ok(areas) => waiting.0 = areas.iter().map(eligible).fold(waiting.0, u64::saturating_add),
             Err(reason) => unknown = unknown.or(Some(reason)),
         }
@@ -101,8 +99,7 @@ const MUCH_TEXT: Bytes = Bytes::mib(16);
 
 pub(super) fn text_not_alignable(evidence: &Evidence) -> Answer {
     let pmd = *known(&thp(evidence)?.pmd_size)?;
-    let answer = each(looked_into(evidence)?, |program| {
-        let program = program?;
+    let answer = each_looked_into(evidence, |program, _| {
         let is_text = |area: &&Area| area.perms.starts_with("r-x") && area.name.starts_with('/');
         let odd = |area: &&Area| !area.range.start.wrapping_sub(area.offset).is_multiple_of(pmd.0);
         let there = |area: &&Area| {

@@ -4,7 +4,7 @@ use host::Evidence;
 use host::programs::Program;
 use model::{Bytes, PageKind};
 
-use crate::facts::{available, count, each_that_can, known, policy, pool_file, pools, programs, thp_file};
+use crate::facts::{available, count, each_that_can, known, policy, pools, programs, thp_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
@@ -48,13 +48,7 @@ pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
             Err("the glibc version of no process could be read".into())
         };
     };
-    let bytes = Bytes(
-        grown
-            .iter()
-            .filter_map(|program| program.thp().ok())
-            .map(|thp| thp.0)
-            .fold(0, u64::saturating_add),
-    );
+    let bytes: Bytes = grown.iter().filter_map(|program| program.thp().ok()).sum();
     let case = Case::likely(format!(
         "{} have {bytes} backed by THP, which malloc requests by default",
         count(grown.len() as u64, "small process", "small processes")
@@ -86,20 +80,11 @@ pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
             program.title()
         ))
         .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", value)
-        .seen(program.file("status"), "HugetlbPages", "0B");
-        let case = evidence
-            .snapshot
-            .pools
-            .known()
-            .into_iter()
-            .flatten()
-            .fold(case, |case, pool| {
-                case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-            });
-        Ok(Some(
-            case.fix("fill the pool, then restart it")
-                .fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
-        ))
+        .seen(program.file("status"), "HugetlbPages", "0B")
+        .seen_free(evidence)
+        .fix("fill the pool, then restart it")
+        .fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
+        Ok(Some(case))
     })
 }
 

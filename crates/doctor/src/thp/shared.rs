@@ -2,7 +2,6 @@
 
 use host::Evidence;
 use host::programs::{Kind, Program};
-use model::findings::Severity;
 use model::{Bytes, Reading};
 
 use crate::facts::{known, programs, thp, thp_file, total};
@@ -28,11 +27,7 @@ pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
     let case = Case::sure(format!(
         "{shmem} of shared memory is backed by base pages{who}: its THP policy is `{policy}`"
     ))
-    .severity(if user.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    })
+    .info_if(user.is_none())
     .seen(thp_file("shmem_enabled"), "", policy)
     .seen("/proc/meminfo", "Shmem", shmem)
     .seen("/proc/meminfo", "ShmemHugePages", huge)
@@ -59,8 +54,8 @@ fn has_much(program: &Program) -> Result<bool, Reason> {
         .iter()
         .filter(|area| area.is_shared_data() && !area.is_hugetlb());
     // Without bytes the size of the mapping has to do.
-    let bytes = shared.map(|area| area.resident().unwrap_or(area.size()).0);
-    Ok(bytes.fold(0, u64::saturating_add) >= Bytes::gib(1).0)
+    let bytes: Bytes = shared.map(|area| area.resident().unwrap_or(area.size())).sum();
+    Ok(bytes >= Bytes::gib(1))
 }
 
 pub(super) fn granule(evidence: &Evidence) -> Answer {

@@ -55,10 +55,7 @@ pub(super) fn no_room(evidence: &Evidence) -> Answer {
     {
         return Ok(Vec::new());
     }
-    let case = |short: Shortage| {
-        let text = format!("{} does not start: it {}", short.demand.who, short.text());
-        short.case(Case::likely(text))
-    };
+    let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
     Ok(shortages(evidence, FileKind::Libvirt)?.into_iter().map(case).collect())
 }
 

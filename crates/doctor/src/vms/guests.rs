@@ -4,7 +4,9 @@ use host::Evidence;
 use host::programs::{Area, Kind, Program};
 use model::{Bytes, PageKind};
 
-use crate::facts::{any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file};
+use crate::facts::{
+    absent, any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file,
+};
 use crate::rule::{Answer, Case, Reason};
 
 pub(super) fn guest_without(evidence: &Evidence) -> Answer {
@@ -102,12 +104,5 @@ fn unreserved(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
         let size = area.counted.as_ref().and_then(|counted| counted.kernel_page);
         area.has("ht") == Some(true) && area.has("nr") == Some(true) && size == Some(page)
     };
-    let open = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
-    Ok(Bytes(
-        counted_areas(program)?
-            .iter()
-            .filter(of_page)
-            .map(open)
-            .fold(0, u64::saturating_add),
-    ))
+    Ok(counted_areas(program)?.iter().filter(of_page).map(absent).sum())
 }
