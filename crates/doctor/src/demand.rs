@@ -40,16 +40,17 @@ pub(super) struct Shortage {
 
 impl Shortage {
     /// A case with what both sides say.
-    pub(super) fn case(&self, case: Case) -> Case {
+    pub(super) fn case(&self, consequence: String) -> Case {
         let (place, field, value) = &self.demand.seen;
         let size = self.page.exact();
-        let case = case.seen(place, field, value);
-        let case = case.seen(&self.pool.1, format!("pages of {size}"), self.pool.0);
         let asked = self.pool.0.saturating_sub(self.left).saturating_add(self.need);
-        case.fix(format!(
-            "request {asked} pages of {size} or more: {}",
-            ask(self.page, asked)
-        ))
+        Case::likely(consequence)
+            .seen(place, field, value)
+            .seen(&self.pool.1, format!("pages of {size}"), self.pool.0)
+            .fix(format!(
+                "request {asked} pages of {size} or more: {}",
+                ask(self.page, asked)
+            ))
     }
 
     /// `needs 2048 pages of 2M, and the pool has 100 (40 left beside the others)`.

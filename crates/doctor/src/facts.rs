@@ -1,7 +1,7 @@
 //! Facts that several rules need.
 
 use host::config::Distribution;
-use host::programs::{Area, Program};
+use host::programs::{Area, Details, Program};
 use host::snapshot::{Pool, Thp};
 use host::{Evidence, snapshot};
 use model::{Bytes, Reading};
@@ -66,15 +66,34 @@ pub(super) fn counted_areas(program: &Program) -> Result<&[Area], Reason> {
     }
 }
 
+/// A process that was examined.
+type Examined<'e> = (&'e Program, &'e Details);
+
 /// The processes that were examined. One whose kind is unknown could have been among them.
-pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<&Program, Reason>>, Reason> {
+pub(super) fn looked_into(evidence: &Evidence) -> Result<impl Iterator<Item = Result<Examined<'_>, Reason>>, Reason> {
     Ok(programs(evidence)?
         .iter()
         .filter_map(|program| match (&program.details, &program.kind) {
-            (Some(_), Reading::Known(_)) => Some(Ok(program)),
+            (Some(details), Reading::Known(_)) => Some(Ok((program, details))),
             (_, Reading::Unread(why)) => Some(Err(why.clone().into())),
             (None, _) => None,
         }))
+}
+
+/// Checks the processes that were examined.
+pub(super) fn each_looked_into(
+    evidence: &Evidence,
+    look: impl Fn(&Program, &Details) -> Result<Option<Case>, Reason>,
+) -> Answer {
+    each(looked_into(evidence)?, |examined| {
+        let (program, details) = examined?;
+        look(program, details)
+    })
+}
+
+/// What is mapped and not resident yet.
+pub(super) fn absent(area: &Area) -> Bytes {
+    Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
 }
 
 /// MemTotal.
@@ -155,25 +174,32 @@ pub(super) fn percent(part: Bytes, whole: Bytes) -> f64 {
 /// Cases that a rule reports at most, the first ones: twenty processes with one fault have one cause.
 const MOST_CASES: usize = 8;
 
-/// Checks items one by one. An item that could not be read leaves the rule without an answer only if no other has a finding.
-pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
-    let mut cases = Vec::new();
-    let mut reasons: Vec<Reason> = Vec::new();
+/// What checking items one by one comes to: cases, reasons why some could not be read, and the number of all.
+fn sort_out<T>(
+    items: impl IntoIterator<Item = T>,
+    look: impl Fn(T) -> Result<Option<Case>, Reason>,
+) -> (Vec<Case>, Vec<Reason>, usize) {
+    let (mut cases, mut reasons, mut all) = (Vec::new(), Vec::new(), 0);
     for item in items {
+        all += 1;
         match look(item) {
             Ok(case) => cases.extend(case),
             Err(reason) => reasons.push(reason),
         }
     }
+    cases.truncate(MOST_CASES);
+    (cases, reasons, all)
+}
+
+/// Checks items one by one. An item that could not be read leaves the rule without an answer only if no other has a finding.
+pub(super) fn each<T>(items: impl IntoIterator<Item = T>, look: impl Fn(T) -> Result<Option<Case>, Reason>) -> Answer {
+    let (cases, reasons, _) = sort_out(items, look);
     match reasons.first() {
         Some(first) if cases.is_empty() => Err(match reasons.len() {
             1 => first.clone(),
             many => format!("{}, and {} more like it", first.text, many - 1).into(),
         }),
-        _ => {
-            cases.truncate(MOST_CASES);
-            Ok(cases)
-        }
+        _ => Ok(cases),
     }
 }
 
@@ -183,15 +209,7 @@ pub(super) fn each_that_can<T>(
     items: impl IntoIterator<Item = T>,
     look: impl Fn(T) -> Result<Option<Case>, Reason>,
 ) -> Answer {
-    let (mut cases, mut reasons, mut all) = (Vec::new(), Vec::<Reason>::new(), 0);
-    for item in items {
-        all += 1;
-        match look(item) {
-            Ok(case) => cases.extend(case),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    cases.truncate(MOST_CASES);
+    let (cases, reasons, all) = sort_out(items, look);
     let Some(first) = reasons.first() else { return Ok(cases) };
     if reasons.len() == all {
         return Err(first.clone());

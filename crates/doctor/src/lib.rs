@@ -5,6 +5,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+mod catalogue;
 mod cgroups;
 mod databases;
 mod demand;
@@ -28,35 +29,12 @@ mod machines;
 mod tests;
 
 use std::cmp::Reverse;
-use std::sync::LazyLock;
 
 use host::Evidence;
 use model::findings::Diagnosis;
 
+pub use catalogue::rules;
 pub use rule::{Rule, Verdict};
-
-/// The rules by topic.
-const RULES: [&[Rule]; 9] = [
-    pools::RULES,
-    numa::RULES,
-    limits::RULES,
-    cgroups::RULES,
-    thp::RULES,
-    jvm::RULES,
-    databases::RULES,
-    vms::RULES,
-    tools::RULES,
-];
-
-/// Every rule, in order of id, whatever its topic: results are in this order.
-pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    static BY_ID: LazyLock<Vec<&Rule>> = LazyLock::new(|| {
-        let mut rules: Vec<&Rule> = RULES.into_iter().flatten().collect();
-        rules.sort_unstable_by_key(|rule| rule.id);
-        rules
-    });
-    BY_ID.iter().copied()
-}
 
 /// Applies every rule to a machine, to files that are to hold on it, or to files alone. Findings are ordered by severity, then by id.
 pub fn judge(evidence: &Evidence) -> Diagnosis {

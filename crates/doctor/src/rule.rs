@@ -6,11 +6,16 @@ use host::Evidence;
 use host::config::given::FileKind;
 use model::Unread;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
+use serde::{Deserialize, Deserializer};
+
+use crate::facts::pool_file;
 
 /// One rule of the catalogue.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Rule {
     /// Stable id: `A01`.
+    #[serde(skip)]
     pub id: &'static str,
     /// Stable name: `pool-short`.
     pub name: &'static str,
@@ -19,18 +24,28 @@ pub struct Rule {
     /// The versions it holds for, in words: `Linux 5.16 and later`.
     pub holds: &'static str,
     /// What goes wrong, how it is detected, what helps: for `--explain`, offline.
+    #[serde(deserialize_with = "paragraph")]
     pub text: &'static str,
     /// Where to read more.
     pub link: &'static str,
     /// The rule itself.
+    #[serde(skip)]
     pub(super) checks: Checks,
+}
+
+/// Lines of text as one, for as long as the program runs.
+fn paragraph<'de, D: Deserializer<'de>>(lines: D) -> Result<&'static str, D::Error> {
+    let lines = String::deserialize(lines)?;
+    Ok(lines.trim_end().replace('\n', " ").leak())
 }
 
 type Check = fn(&Evidence) -> Answer;
 
 /// What a rule examines: the machine, files that were given, or both.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Checks {
+    /// The rule's id.
+    pub(super) id: &'static str,
     machine: Option<Check>,
     /// It needs a file of one of these kinds.
     files: Option<(&'static [FileKind], Check)>,
@@ -38,24 +53,27 @@ pub(super) struct Checks {
 
 impl Checks {
     /// Only a machine can break it.
-    pub(super) const fn of_machine(check: Check) -> Self {
+    pub(super) const fn of_machine(id: &'static str, check: Check) -> Self {
         Self {
+            id,
             machine: Some(check),
             files: None,
         }
     }
 
     /// Only files can break it.
-    pub(super) const fn of_files(kinds: &'static [FileKind], check: Check) -> Self {
+    pub(super) const fn of_files(id: &'static str, kinds: &'static [FileKind], check: Check) -> Self {
         Self {
+            id,
             machine: None,
             files: Some((kinds, check)),
         }
     }
 
     /// Both can.
-    pub(super) const fn of_both(machine: Check, kinds: &'static [FileKind], files: Check) -> Self {
+    pub(super) const fn of_both(id: &'static str, machine: Check, kinds: &'static [FileKind], files: Check) -> Self {
         Self {
+            id,
             machine: Some(machine),
             files: Some((kinds, files)),
         }
@@ -260,6 +278,22 @@ impl Case {
     pub(super) fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
         self
+    }
+
+    /// No more than worth knowing, if that is so.
+    pub(super) fn info_if(self, is_so: bool) -> Self {
+        match is_so {
+            true => self.severity(Severity::Info),
+            false => self,
+        }
+    }
+
+    /// With the free pages of each pool.
+    pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
+        let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        pools.fold(self, |case, pool| {
+            case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+        })
     }
 }
 

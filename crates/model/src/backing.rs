@@ -34,17 +34,13 @@ impl Backing {
 
     /// Bytes of all kinds.
     pub fn total(&self) -> Bytes {
-        Bytes(self.0.values().map(|bytes| bytes.0).fold(0, u64::saturating_add))
+        self.0.values().copied().sum()
     }
 
     /// Bytes on anything larger than base pages.
     pub fn large(&self) -> Bytes {
-        Bytes(
-            self.iter()
-                .filter(|(kind, _)| kind.is_large())
-                .map(|(_, bytes)| bytes.0)
-                .fold(0, u64::saturating_add),
-        )
+        let large = self.iter().filter(|(kind, _)| kind.is_large());
+        large.map(|(_, bytes)| bytes).sum()
     }
 
     /// The share of one kind, from 0 to 1; `None` if nothing is backed.

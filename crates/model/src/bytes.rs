@@ -1,6 +1,7 @@
 //! Sizes in bytes, as users type them (`16K`, `2M`, `3.5g`) and as tables print them.
 
 use std::fmt;
+use std::iter::Sum;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -55,6 +56,13 @@ impl Bytes {
             }
         }
         "0B".to_owned()
+    }
+}
+
+/// Of sums that no machine has, the largest number stands for all.
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        Self(all.map(|bytes| bytes.0).fold(0, u64::saturating_add))
     }
 }
 

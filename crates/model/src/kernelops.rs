@@ -78,41 +78,30 @@ pub enum Cores {
 impl Op {
     /// The name in results and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Segv => "segv",
-            Self::Pcd { .. } => "pcd",
-            Self::Nps { .. } => "nps",
-            Self::Fw => "fw",
-            Self::FwResident { .. } => "fw-resident",
-            Self::Vfork => "vfork",
-            Self::Exec => "exec",
-            Self::AnonWrite { .. } => "anon-write",
-            Self::ZeroRead { .. } => "zero-read",
-            Self::Cow => "cow",
-            Self::FileRead => "file-read",
-            Self::Mmap => "mmap",
-            Self::MmapTouch { .. } => "mmap-touch",
-            Self::Migrate => "migrate",
-        }
+        self.words().0
     }
 
     /// What one operation is, in words.
     pub fn what(self) -> &'static str {
+        self.words().1
+    }
+
+    fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Segv => "fault, signal handler, return",
-            Self::Pcd { .. } => "create and destroy a process",
-            Self::Nps { .. } => "pipe round trip: two process switches",
-            Self::Fw => "fork and wait, small parent",
-            Self::FwResident { .. } => "fork and wait, parent with memory",
-            Self::Vfork => "vfork and wait",
-            Self::Exec => "vfork, exec of a tiny program, wait",
-            Self::AnonWrite { .. } => "first write to an anonymous page",
-            Self::ZeroRead { .. } => "first read of an anonymous page (page of zeros)",
-            Self::Cow => "first write after a fork (copy)",
-            Self::FileRead => "first read of a cached file's pages (one fault)",
-            Self::Mmap => "map and unmap 64K, untouched",
-            Self::MmapTouch { .. } => "map, write every page, unmap",
-            Self::Migrate => "move to another CPU",
+            Self::Segv => ("segv", "fault, signal handler, return"),
+            Self::Pcd { .. } => ("pcd", "create and destroy a process"),
+            Self::Nps { .. } => ("nps", "pipe round trip: two process switches"),
+            Self::Fw => ("fw", "fork and wait, small parent"),
+            Self::FwResident { .. } => ("fw-resident", "fork and wait, parent with memory"),
+            Self::Vfork => ("vfork", "vfork and wait"),
+            Self::Exec => ("exec", "vfork, exec of a tiny program, wait"),
+            Self::AnonWrite { .. } => ("anon-write", "first write to an anonymous page"),
+            Self::ZeroRead { .. } => ("zero-read", "first read of an anonymous page (page of zeros)"),
+            Self::Cow => ("cow", "first write after a fork (copy)"),
+            Self::FileRead => ("file-read", "first read of a cached file's pages (one fault)"),
+            Self::Mmap => ("mmap", "map and unmap 64K, untouched"),
+            Self::MmapTouch { .. } => ("mmap-touch", "map, write every page, unmap"),
+            Self::Migrate => ("migrate", "move to another CPU"),
         }
     }
 

@@ -188,6 +188,14 @@ impl Plan {
     }
 }
 
+/// The value of a setting by the text of its file: of a list such as `always [madvise] never` the chosen word, of others the words
+/// apart by one blank.
+pub fn chosen(text: &str) -> String {
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let words = chosen.map_or(text, |(word, _)| word).split_whitespace();
+    words.collect::<Vec<_>>().join(" ")
+}
+
 impl Change {
     /// Is everything as wanted already?
     pub fn is_there(&self) -> bool {

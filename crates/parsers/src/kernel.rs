@@ -38,18 +38,6 @@ pub(crate) fn smaps(bytes: &[u8]) {
     let _ = line.parse::<host::CpuList>();
 }
 
-pub(crate) fn accounts() -> Vec<Vec<u8>> {
-    let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nSize: 4096 kB\nKernelPageSize: 4 kB\nMMUPageSize: 4 kB\n\
-                 Rss: 4096 kB\nPss: 4096 kB\nAnonymous: 4096 kB\nAnonHugePages: 2048 kB\nShared_Hugetlb: 0 kB\n\
-                 Private_Hugetlb: 0 kB\nTHPeligible: 1\nVmFlags: rd wr mr mw me ac sd hg\n";
-    let status =
-        "Name:\tcat\nState:\tR (running)\nTgid:\t7\nVmSize:\t 100 kB\nVmRSS:\t 50 kB\nThreads:\t1\nTHP_enabled:\t1\n";
-    let stat = "71 (a) b (c) S 1 71 71 0 -1 4194560 1234 0 56 0 10 20 0 0 20 0 1 0 987654 4096 100";
-    [smaps, status, stat, "0-3,8-11:2/4\n"]
-        .map(|text| text.as_bytes().to_vec())
-        .into()
-}
-
 /// Statistics of KVM, in the kernel's binary form: numbers or an error.
 pub(crate) fn kvm_stats(bytes: &[u8]) {
     let _ = vm::stats::parse(bytes);

@@ -1,7 +1,7 @@
 //! Every parser that meets bytes from outside of hugewise, and what must hold of it whatever the bytes are.
 //!
-//! `fuzz/` feeds these targets with made-up inputs; the inputs that were worth keeping are in `fuzz/corpus`, and a test of this
-//! crate runs every target over its corpus.
+//! `fuzz/` feeds these targets with made-up inputs, from seeds on: those that are texts are files in `seeds/`, the others are made
+//! here. The inputs that were worth keeping are in `fuzz/corpus`, and a test of this crate runs every target over its corpus.
 
 mod kernel;
 mod machine;
@@ -16,6 +16,9 @@ mod traces;
 mod plans_tests;
 #[cfg(test)]
 mod tests;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// A parser with what must hold of it: a panic is a defect.
 #[derive(Clone, Copy)]
@@ -34,25 +37,25 @@ pub const TARGETS: [Target; 23] = [
     target("snapshot", machine::snapshot, machine::snapshots),
     target("machine", machine::machine, machine::files),
     target("cpuid", kernel::cpuid, machine::leaves),
-    target("smaps", kernel::smaps, kernel::accounts),
+    target("smaps", kernel::smaps, || files("smaps")),
     target("kvm-stats", kernel::kvm_stats, kernel::statistics),
     target("given", programs::given, programs::configurations),
-    target("server", programs::server, programs::servers),
-    target("output", programs::output, programs::outputs),
+    target("server", programs::server, || files("server")),
+    target("output", programs::output, || files("output")),
     target("elf", programs::elf, programs::elves),
-    target("gc-log", programs::gc_log, programs::gc_logs),
-    target("arms", programs::arms, programs::arms_files),
+    target("gc-log", programs::gc_log, || files("gc-log")),
+    target("arms", programs::arms, || files("arms")),
     target("goals", plans::goals, plans::all_goals),
     target("plan", plans::plan, plans::made),
     target("plan-file", plans::plan_file, plans::contents),
     target("journal", plans::journal, plans::journals),
     target("result", results::result, results::made),
-    target("runs", results::runs, results::logs),
+    target("runs", results::runs, || files("runs")),
     target("trace", traces::trace, traces::traces),
-    target("sweep", sweeps::sweep, sweeps::sweeps),
+    target("sweep", sweeps::sweep, || files("sweep")),
     target("points", sweeps::points, sweeps::files),
-    target("scenario", scenarios::scenario, scenarios::scenarios),
-    target("host-memory", scenarios::memory, scenarios::memories),
+    target("scenario", scenarios::scenario, || files("scenario")),
+    target("host-memory", scenarios::memory, || files("host-memory")),
 ];
 
 /// The target of that name.
@@ -62,6 +65,26 @@ pub fn find(name: &str) -> Option<Target> {
 
 const fn target(name: &'static str, check: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Target {
     Target { name, check, seeds }
+}
+
+/// Where seeds are that are files, in a folder for each target.
+fn folder(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
+}
+
+/// One of them.
+fn seed(target: &str, name: &str) -> Vec<u8> {
+    let path = folder(target).join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All of a target, by name.
+fn files(target: &str) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(folder(target)).expect("a folder of seeds");
+    let mut names: Vec<OsString> = entries.map(|entry| entry.expect("a seed").file_name()).collect();
+    names.sort();
+    let read = |name: OsString| seed(target, &name.to_string_lossy());
+    names.into_iter().map(read).collect()
 }
 
 /// The first byte chooses one of a list, the rest is its content.

@@ -36,9 +36,3 @@ pub(crate) fn made() -> Vec<Vec<u8>> {
 pub(crate) fn runs(bytes: &[u8]) {
     compare::foreign::runs(&String::from_utf8_lossy(bytes));
 }
-
-pub(crate) fn logs() -> Vec<Vec<u8>> {
-    let head = "{\"schema\":\"hugewise/compare-runs/2\",\"seed\":1,\"program\":[\"a\"],\"arms\":[\"base\",\"thp\"],\"design\":\"runs\"}\n";
-    let run = "{\"arm\":\"base\",\"run\":{\"arm\":\"base\",\"block\":0,\"again\":false,\"metrics\":{\"wall\":1.5}}}\n";
-    vec![format!("{head}{run}").into_bytes()]
-}

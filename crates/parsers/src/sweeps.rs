@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use sim::translation::sweep::{self, MOST_POINTS, Plan, Sweep};
 
-const SWEEP: &str = "machines = ['8452y', 'opteron-885']\npatterns = ['chase']\nworking_sets = ['1M', '64M']\nmodes = ['native', 'shadow']\npages = ['4K', '2M']\nseed = 7\naccesses = 100\n[parameters]\nmem_cycles = [200, 300]\n";
+const SWEEP: &str = include_str!("../seeds/sweep/modes.toml");
 
 static PLAN: LazyLock<Plan> = LazyLock::new(|| plan(SWEEP).expect("a plan"));
 
@@ -24,11 +24,6 @@ pub(crate) fn sweep(bytes: &[u8]) {
         }
         Err(error) => assert!(error.to_string().starts_with("sweep.toml: "), "{error}"),
     }
-}
-
-pub(crate) fn sweeps() -> Vec<Vec<u8>> {
-    let pairs = "machines = ['epyc-9654']\npatterns = ['zipf', 'gc']\nworking_sets = ['3.5G']\nguest_pages = ['4K']\nhost_pages = ['4K', '1G']\nbaseline = 'nested:4K/1G'\nwarm_up = 0\n[parameters]\nwalk_caches = [[1, 2, 3, 4]]\nnested_tlb = [1]\nl2_tlb_size = [0.5]\nl2_tlb_hit_cycles = [7]\nexit_cycles = [1e3]\nl1_cycles = [4]\nl2_cycles = [14]\nl3_cycles = [50]\n";
-    [SWEEP, pairs].map(|text| text.as_bytes().to_vec()).into()
 }
 
 /// Any bytes are points of a sweep, of which whole lines are kept, or an error that names the file.

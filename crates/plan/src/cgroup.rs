@@ -18,7 +18,7 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, service: &str, needs: &[Need]) {
     let file = if is_v2 { "max" } else { "limit_in_bytes" };
     for need in needs {
         let path = format!("{root}/system.slice/{service}/hugetlb.{}B.{file}", need.page.exact());
-        let bytes = need.page.0.saturating_mul(need.pages);
+        let bytes = need.bytes().0;
         let line = drafts.host.line(&path);
         // Not there: the service does not run, and starts without a limit. `max`: there is none.
         let Some(limit) = line

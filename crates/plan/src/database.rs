@@ -1,7 +1,7 @@
 //! PostgreSQL, InnoDB, Oracle and Redis: their own settings, and what they ask of the system.
 
+use model::Reading;
 use model::plan::{Layer, Value};
-use model::{Bytes, Reading};
 
 use super::draft::{Draft, Drafts};
 use super::files::{sets, with_line, with_line_in};
@@ -121,15 +121,11 @@ pub(super) fn redis(drafts: &mut Drafts<'_>) -> Result<(), String> {
 }
 
 fn sharer<'g>(user: &'g str, service: Option<&'g str>, needs: &[Need]) -> Shared<'g> {
-    let bytes = needs
-        .iter()
-        .map(|need| need.page.0.saturating_mul(need.pages))
-        .fold(0, u64::saturating_add);
     Shared {
         user: Some(user),
         group: None,
         service,
-        bytes: Bytes(bytes),
+        bytes: needs.iter().map(Need::bytes).sum(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::Reading;
-use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Target, Value};
+use model::plan::{Change, Layer, Mode, Owner, Plan, Risk, Taken, Target, Value};
 
 use super::Host;
 
@@ -64,8 +64,8 @@ impl Draft {
         self
     }
 
-    pub(super) fn risk(mut self, risk: Risk) -> Self {
-        self.0.risk = risk;
+    pub(super) fn takes(mut self, takes: Option<Taken>) -> Self {
+        self.0.risk.takes = takes;
         self
     }
 

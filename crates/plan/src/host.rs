@@ -3,7 +3,7 @@
 use host::config::{Config, Distribution};
 use host::snapshot::Pool;
 use host::{Snapshot, Source};
-use model::plan::{Target, Value};
+use model::plan::{Target, Value, chosen};
 use model::{Bytes, Cause, Reading, Unread};
 
 /// Everything that a plan is made from. The same source gives the same plan.
@@ -189,13 +189,6 @@ impl<'a> Host<'a> {
             .known()
             .map(|total| total.round_up_to(Bytes::gib(1)))
     }
-}
-
-/// Of a list such as `always [madvise] never` the chosen word; numbers apart by one blank.
-fn chosen(line: &str) -> String {
-    let chosen = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    let words = chosen.map_or(line, |(word, _)| word).split_whitespace();
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Options of a hugetlbfs mount in one order, with those that the kernel leaves out.

@@ -1,7 +1,7 @@
 //! A Java virtual machine: what its pages ask of the system, by implementation, and the options it takes.
 
-use model::Bytes;
 use model::plan::Layer;
+use model::{Bytes, Collector};
 
 use super::draft::{Draft, Drafts};
 use super::goal::{JvmGoal, JvmKind, JvmPages};
@@ -59,15 +59,11 @@ pub(super) fn draft(drafts: &mut Drafts<'_>, jvm: &JvmGoal, needs: &[Need]) -> R
     if jvm.pages == JvmPages::Thp {
         return transparent(drafts, jvm, kind);
     }
-    let bytes = needs
-        .iter()
-        .map(|need| need.page.0.saturating_mul(need.pages))
-        .fold(0, u64::saturating_add);
     let user = Shared {
         user: jvm.user.as_deref(),
         group: jvm.group.as_deref(),
         service: jvm.service.as_deref(),
-        bytes: Bytes(bytes),
+        bytes: needs.iter().map(Need::bytes).sum(),
     };
     match kind {
         JvmKind::JRockit => {
@@ -125,7 +121,7 @@ fn transparent(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind) -> Result<
             "the JVM advises its memory with madvise; no other memory gets huge pages",
         )?,
     }
-    if jvm.collector.as_deref() == Some("zgc") {
+    if jvm.collector == Some(Collector::Z) {
         thp::set(drafts, "shmem_enabled", "advise", "ZGC's heap is shared memory")?;
     }
     instruct(drafts, jvm, kind, "-XX:+UseTransparentHugePages");
@@ -138,14 +134,10 @@ fn options(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, page: Bytes) {
 
 fn instruct(drafts: &mut Drafts<'_>, jvm: &JvmGoal, kind: JvmKind, options: &str) {
     let heap = size(jvm.heap);
-    let collector = jvm.collector.as_deref().map(|name| match name {
-        "serial" => " -XX:+UseSerialGC",
-        "parallel" => " -XX:+UseParallelGC",
-        "zgc" => " -XX:+UseZGC",
-        "shenandoah" => " -XX:+UseShenandoahGC",
-        _ => " -XX:+UseG1GC",
-    });
-    let text = format!("{options} -Xms{heap} -Xmx{heap}{}", collector.unwrap_or_default());
+    let mut text = format!("{options} -Xms{heap} -Xmx{heap}");
+    if let Some(collector) = jvm.collector {
+        text += &format!(" {}", collector.option());
+    }
     let who = jvm.service.as_deref().or(jvm.user.as_deref());
     let restart = who.map_or_else(|| "the JVM".to_owned(), |who| format!("the JVM of {who}"));
     let draft = Draft::instruction(Layer::Application, "jvm-options", "the JVM's options", text);

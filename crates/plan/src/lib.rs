@@ -58,6 +58,13 @@ pub struct Need {
     pub how: String,
 }
 
+impl Need {
+    /// What these pages hold.
+    fn bytes(&self) -> Bytes {
+        Bytes(self.page.0.saturating_mul(self.pages))
+    }
+}
+
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanningError {

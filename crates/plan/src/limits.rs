@@ -164,24 +164,20 @@ fn login(drafts: &mut Drafts<'_>, user: &str, bytes: Bytes) {
     let has_directory = drafts.host.has_directory("/etc/security/limits.d") || drafts.host.has_systemd();
     let path = if has_directory { LIMITS_D } else { LIMITS_CONF };
     let others = promised.map(|(_, line)| format!("{}: memlock {}", line.place, line.value));
-    let mut draft = None;
-    for kind in ["soft", "hard"] {
-        let line = format!("{user} {kind} memlock {kib}");
+    let with_limit = |text: &str, kind: &str| {
         let is_it = |found: &str| found.split_whitespace().take(3).eq([user, kind, "memlock"]);
-        draft = Some(drafts.edit(Layer::Limits, &format!("memlock-{user}"), path, |text| {
-            with_line(text, &line, is_it)
-        }));
-    }
-    let why = format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0);
-    if let Some(draft) = draft {
-        drafts.add(
-            draft
-                .why(why)
-                .source("limits.conf(5)")
-                .restart(format!("sessions of {user}"))
-                .also(others),
-        );
-    }
+        with_line(text, &format!("{user} {kind} memlock {kib}"), is_it)
+    };
+    let draft = drafts.edit(Layer::Limits, &format!("memlock-{user}"), path, |text| {
+        with_limit(&with_limit(text, "soft"), "hard")
+    });
+    drafts.add(
+        draft
+            .why(format!("{} B / 1024: the unit of limits.conf is KiB", bytes.0))
+            .source("limits.conf(5)")
+            .restart(format!("sessions of {user}"))
+            .also(others),
+    );
 }
 
 /// One line of `[Service]` in a drop-in of ours.

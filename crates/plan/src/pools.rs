@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::snapshot::Pool;
-use model::plan::{Layer, Risk, Taken, Value};
+use model::plan::{Layer, Taken, Value};
 use model::{Bytes, Reading, Unread};
 
 use super::draft::{Draft, Drafts};
@@ -211,10 +211,7 @@ fn runtime(pool: &Pool, node: Option<u32>, pages: u64, why: &str) -> Draft {
     Draft::setting(Layer::Runtime, &id, path, Value::Pages(pages))
         .why(why)
         .source(HUGETLB)
-        .risk(Risk {
-            takes,
-            ..Risk::default()
-        })
+        .takes(takes)
 }
 
 fn setting(page: Bytes, node: Option<u32>) -> String {
@@ -279,10 +276,7 @@ fn without_directory(
         )
         .why(why.clone())
         .source(HUGETLB)
-        .risk(Risk {
-            takes,
-            ..Risk::default()
-        })
+        .takes(takes)
         .also(others),
     );
     sysctl(drafts, "vm.nr_hugepages", &pages.to_string(), &why);

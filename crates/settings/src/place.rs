@@ -3,7 +3,7 @@
 use std::fmt;
 
 use model::Bytes;
-use model::plan::{Target, Value};
+use model::plan::{Target, Value, chosen};
 use serde::{Deserialize, Serialize};
 
 /// A place on the machine that hugewise may change, by its absolute path.
@@ -89,9 +89,7 @@ impl Place {
 impl State {
     /// A setting's value from the text of its file.
     pub(crate) fn setting(text: &str) -> Self {
-        let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-        let words = chosen.map_or(text, |(word, _)| word).split_whitespace();
-        Self::Text(words.collect::<Vec<_>>().join(" "))
+        Self::Text(chosen(text))
     }
 
     /// Is this the same as `other`, as far as the kernel keeps what was written?

@@ -1,10 +1,11 @@
 //! The settings that a lease may change: named by type, so that no other path can ever be written back from a journal.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use model::{Bytes, Unread};
 
+use crate::error::WriterError;
 use crate::sink::{self, Sink};
 
 /// One setting of the hugetlb pool of one page size.
@@ -127,9 +128,11 @@ impl PoolSetting {
         format!("{home}/hugepages/hugepages-{kib}kB/{file}")
     }
 
-    /// The path as the sink takes it.
-    pub(crate) fn file(self) -> PathBuf {
-        PathBuf::from(self.path())
+    /// Writes it.
+    pub(crate) fn write(self, sink: &dyn Sink, value: u64) -> Result<(), WriterError> {
+        let path = self.path();
+        let written = sink.write(Path::new(&path), &value.to_string());
+        written.map_err(|source| WriterError::Write { path, value, source })
     }
 }
 

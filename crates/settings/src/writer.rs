@@ -158,15 +158,8 @@ impl Writer {
             return work(OnLoan { pages, bases });
         }
         let _lock = state.lock()?;
-        // `recover` has reported a journal that cannot be read.
-        let journals = state
-            .journals()?
-            .into_iter()
-            .filter_map(|path| Journal::open(&path).ok());
-        for share in journals
-            .map(|(journal, _)| journal.ledger.share(setting))
-            .filter(|share| share.pages > 0)
-        {
+        let shares = self.inner.journals()?.map(|journal| journal.ledger.share(setting));
+        for share in shares.filter(|share| share.pages > 0) {
             pages = pages.saturating_add(share.pages);
             bases.push(share.base);
         }
@@ -176,6 +169,12 @@ impl Writer {
 
 // Everything below is called with the lock held.
 impl Inner {
+    /// The journals of all runs; `recover` has reported one that cannot be read.
+    fn journals(&self) -> Result<impl Iterator<Item = Journal>, WriterError> {
+        let paths = self.state.journals()?.into_iter();
+        Ok(paths.filter_map(|path| Some(Journal::open(&path).ok()?.0)))
+    }
+
     /// Works with this run's journal, which is there only while it holds something.
     fn with_own<T, E: From<WriterError>>(&self, work: impl FnOnce(&mut Journal) -> Result<T, E>) -> Result<T, E> {
         let mut slot = self.own.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,52 +4,11 @@ use host::Evidence;
 use host::programs::{GroupLevel, Kind, Limit};
 use host::snapshot::Pool;
 use model::Bytes;
-use model::findings::Severity;
 
 use crate::facts::{bytes, each, known, persistent, pool_file, pools, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::rule::{Answer, Case, Reason};
 
-const TASK: &str = "https://kubernetes.io/docs/tasks/manage-hugepages/scheduling-hugepages/";
-
-pub(super) const C04: Rule = Rule {
-    id: "C04",
-    name: "container-has-no-mount",
-    severity: Severity::Warning,
-    holds: "containers of every run-time",
-    text: "A program in a container reaches hugetlb pages through a file, and its mount namespace has no hugetlbfs. The host's \
-           /dev/hugepages is not visible inside. Kubernetes mounts one for an emptyDir volume with medium HugePages-2Mi (or \
-           HugePages-1Gi); Docker and Podman with -v /dev/hugepages:/dev/hugepages.",
-    link: TASK,
-    checks: Checks::of_both(no_mount, super::pods::OF, super::pods::no_volume),
-};
-
-pub(super) const C05: Rule = Rule {
-    id: "C05",
-    name: "kubelet-stale",
-    severity: Severity::Error,
-    holds: "every kubelet: it counts the pools once, when it starts",
-    text: "The kubelet reads the size of the pools when it starts and limits all pods together to that. Here the limit of \
-           kubepods differs from the pool: pods with a promise of pages die of SIGBUS or stay Pending. Change pools at boot, or \
-           restart the kubelet after each change.",
-    link: "https://github.com/kubernetes/kubernetes/issues/99483",
-    checks: Checks::of_machine(stale),
-};
-
-pub(super) const C06: Rule = Rule {
-    id: "C06",
-    name: "pod-spec-lint",
-    severity: Severity::Error,
-    holds: "Kubernetes with hugepages as a resource (1.14 and later); several sizes in one pod since 1.18",
-    text: "A pod requests hugetlb pages in a way that Kubernetes does not accept. Requests and limits of hugepages-SIZE must \
-           be equal and whole pages, and cpu or memory must be requested too. A volume with medium HugePages-SIZE needs that \
-           size among the resources. The medium HugePages without a size only works with one size. The API server rejects the \
-           first kinds; the last leaves the pod in FailedMount. Detected from YAML; a sysctl file or a machine given with it \
-           also shows whether a node has as many pages.",
-    link: TASK,
-    checks: Checks::of_files(super::pods::OF, super::pods::specification),
-};
-
-fn no_mount(evidence: &Evidence) -> Answer {
+pub(super) fn no_mount(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
         let by_path = match known(&program.kind)? {
             Some(Kind::Dpdk) => program.argument("--in-memory").is_none(),
@@ -79,7 +38,7 @@ fn no_mount(evidence: &Evidence) -> Answer {
     })
 }
 
-fn stale(evidence: &Evidence) -> Answer {
+pub(super) fn stale(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     let mut kubelet = None;
     for program in all {

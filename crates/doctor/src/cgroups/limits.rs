@@ -1,55 +1,15 @@
 //! Control groups that limit hugetlb pages.
 
 use host::Evidence;
-use host::programs::{Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
-use model::findings::Severity;
+use host::programs::{Area, Details, HugetlbLimit, JvmKind, Kind, Limit, Program};
 use model::{Bytes, Cause};
 
-use super::CGROUP;
-use crate::facts::{each, known, looked_into, persistent, pools, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::facts::{each_looked_into, known, persistent, pools, programs};
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const C01: Rule = Rule {
-    id: "C01",
-    name: "hugetlb-cgroup-limit",
-    severity: Severity::Error,
-    holds: "kernels with the hugetlb controller, cgroup v1 and v2",
-    text: "A control group limits a program to less hugetlb memory than it maps. The mapping itself succeeds (unless the \
-           reservation limit is set too); the first touch above the limit ends in SIGBUS, however many pages the pool has. \
-           Kubernetes sets a pod's limit to 0 unless it requests hugepages-2Mi or hugepages-1Gi. hugetlb.SIZE.events counts the \
-           refusals.",
-    link: CGROUP,
-    checks: Checks::of_machine(limit),
-};
-
-pub(super) const C02: Rule = Rule {
-    id: "C02",
-    name: "rsvd-unlimited",
-    severity: Severity::Error,
-    holds: "Linux 5.7 and later, which have reservation limits; container run-times that do not set them",
-    text: "The container's hugetlb memory is limited, but its reservations are not (rsvd.max is `max`). Programs that try huge \
-           pages and fall back, as PostgreSQL with huge_pages=try and JVMs do, see their mapping succeed and die of SIGBUS at the \
-           first touch above the limit. Newer container run-times set both limits. Otherwise configure the program not to try.",
-    link: "https://github.com/opencontainers/runc/pull/4073",
-    checks: Checks::of_machine(reservation),
-};
-
-pub(super) const C03: Rule = Rule {
-    id: "C03",
-    name: "no-hugetlb-controller",
-    severity: Severity::Info,
-    holds: "every kernel with control groups",
-    text: "Containers run on a machine with a hugetlb pool, and the hugetlb controller is missing or not enabled: any container \
-           can take all pages of the pool. Most distributions build kernels with CONFIG_CGROUP_HUGETLB; with cgroup v2 the \
-           controller must be in cgroup.subtree_control too.",
-    link: CGROUP,
-    checks: Checks::of_machine(no_controller),
-};
-
-fn limit(evidence: &Evidence) -> Answer {
+pub(super) fn limit(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()? else {
             return Ok(None);
         };
@@ -75,7 +35,7 @@ fn need(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
         return Ok(heap);
     }
     let of_page = program.areas()?.iter().filter(|area| area.hugetlb_page() == Some(page));
-    Ok(Bytes(of_page.map(|area| area.size().0).fold(0, u64::saturating_add)))
+    Ok(of_page.map(Area::size).sum())
 }
 
 fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Option<Case>, Reason> {
@@ -119,7 +79,7 @@ fn too_low(program: &Program, limit: &HugetlbLimit, need: Bytes) -> Result<Optio
     ))
 }
 
-fn reservation(evidence: &Evidence) -> Answer {
+pub(super) fn reservation(evidence: &Evidence) -> Answer {
     let mut filled = Vec::new();
     for pool in pools(evidence)? {
         if persistent(pool)? > 0 {
@@ -129,8 +89,7 @@ fn reservation(evidence: &Evidence) -> Answer {
     if filled.is_empty() {
         return Ok(Vec::new());
     }
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let Some(groups) = program.cgroup()?.filter(|groups| groups.is_container) else {
             return Ok(None);
         };
@@ -194,7 +153,7 @@ fn open_case(program: &Program, limit: &HugetlbLimit) -> Result<Case, Reason> {
     .fix("or configure the program not to try (PostgreSQL huge_pages=off)"))
 }
 
-fn no_controller(evidence: &Evidence) -> Answer {
+pub(super) fn no_controller(evidence: &Evidence) -> Answer {
     if *known(&evidence.snapshot.cgroup.hugetlb)? {
         return Ok(Vec::new());
     }

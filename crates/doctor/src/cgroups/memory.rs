@@ -3,25 +3,11 @@
 use host::Evidence;
 use host::programs::Limit;
 use model::Bytes;
-use model::findings::Severity;
 
 use crate::facts::programs;
-use crate::rule::{Answer, Case, Checks, Rule};
+use crate::rule::{Answer, Case};
 
-pub(super) const C09: Rule = Rule {
-    id: "C09",
-    name: "memcg-blocks-thp",
-    severity: Severity::Warning,
-    holds: "Linux 5.8 and later, which count charges that fail",
-    text: "Page faults that were eligible for a huge page got base pages, because 2 MiB at once did not fit into the control \
-           group's memory limit. That happens in containers that run close to memory.max: outside of them the same program gets \
-           its huge pages. The counter covers the whole machine since boot; groups near their limit are listed as possible \
-           causes. Leave some headroom in memory.max.",
-    link: "https://docs.kernel.org/admin-guide/mm/transhuge.html",
-    checks: Checks::of_machine(blocked),
-};
-
-fn blocked(evidence: &Evidence) -> Answer {
+pub(super) fn blocked(evidence: &Evidence) -> Answer {
     let memory = &evidence.snapshot.memory;
     let refused = memory.count("thp_fault_fallback_charge").into_result()?;
     let given = memory.count("thp_fault_alloc").into_result()?;
@@ -44,11 +30,7 @@ fn blocked(evidence: &Evidence) -> Answer {
     let case = confidence(format!(
         "{refused} page faults since boot got base pages because a memory limit had no room for a huge page"
     ))
-    .severity(if full.is_empty() {
-        Severity::Info
-    } else {
-        Severity::Warning
-    })
+    .info_if(full.is_empty())
     .seen("/proc/vmstat", "thp_fault_fallback_charge", refused)
     .seen("/proc/vmstat", "thp_fault_alloc", given);
     let case = full.iter().take(4).fold(case, |case, (directory, now, max)| {

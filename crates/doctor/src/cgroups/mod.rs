@@ -8,16 +8,18 @@ mod pods;
 #[cfg(test)]
 mod tests;
 
-use super::rule::Rule;
+use super::catalogue::Topic;
+use super::rule::Checks;
 
-pub(super) const CGROUP: &str = "https://docs.kernel.org/admin-guide/cgroup-v2.html";
-
-pub(super) const RULES: &[Rule] = &[
-    limits::C01,
-    limits::C02,
-    limits::C03,
-    kubernetes::C04,
-    kubernetes::C05,
-    kubernetes::C06,
-    memory::C09,
-];
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_machine("C01", limits::limit),
+        Checks::of_machine("C02", limits::reservation),
+        Checks::of_machine("C03", limits::no_controller),
+        Checks::of_both("C04", kubernetes::no_mount, pods::OF, pods::no_volume),
+        Checks::of_machine("C05", kubernetes::stale),
+        Checks::of_files("C06", pods::OF, pods::specification),
+        Checks::of_machine("C09", memory::blocked),
+    ],
+};

@@ -51,7 +51,7 @@ pub(super) fn specification(evidence: &Evidence) -> Answer {
                 short.demand.who,
                 short.text()
             );
-            cases.push(short.case(Case::likely(text).severity(Severity::Warning)));
+            cases.push(short.case(text).severity(Severity::Warning));
         }
     }
     Ok(cases)

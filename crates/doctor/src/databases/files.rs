@@ -3,10 +3,9 @@
 use host::Evidence;
 use host::config::given::FileKind;
 use model::Bytes;
-use model::findings::Severity;
 
 use crate::demand::{Room, Shortage, shortages};
-use crate::rule::{Answer, Case, Reason};
+use crate::rule::{Answer, Reason};
 
 /// Shortages of the servers that fail without their pages, or of those that fall back.
 fn postgres(evidence: &Evidence, strict: bool) -> Result<Vec<Shortage>, Reason> {
@@ -32,29 +31,25 @@ pub(super) fn falls_back(evidence: &Evidence) -> Answer {
         .any(|server| server.settings.last("huge_pages").is_some());
     let case = |short: Shortage| {
         let large = short.demand.bytes.as_ref().is_ok_and(|bytes| *bytes >= Bytes::gib(1));
-        let severity = if set_up || explicit || large {
-            Severity::Warning
-        } else {
-            Severity::Info
-        };
-        let case = Case::likely(format!(
+        let text = format!(
             "{} will silently fall back to base pages: shared_buffers {}",
             short.demand.who,
             short.text()
-        ));
-        short.case(case.severity(severity)).fix(MARGIN)
+        );
+        let expected = set_up || explicit || large;
+        short.case(text).info_if(!expected).fix(MARGIN)
     };
     Ok(short.into_iter().map(case).collect())
 }
 
 pub(super) fn does_not_start(evidence: &Evidence) -> Answer {
     let case = |short: Shortage| {
-        let case = Case::likely(format!(
+        let text = format!(
             "{} will not start: huge_pages is on, and shared_buffers {}",
             short.demand.who,
             short.text()
-        ));
-        short.case(case).fix(MARGIN)
+        );
+        short.case(text).fix(MARGIN)
     };
     Ok(postgres(evidence, true)?.into_iter().map(case).collect())
 }
@@ -69,12 +64,11 @@ pub(super) fn mysql(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
-        let case = Case::likely(format!(
+        short.case(format!(
             "{} will use base pages for its buffer pool, with a warning in its log: it {}",
             short.demand.who,
             short.text()
-        ));
-        short.case(case)
+        ))
     };
     Ok(shortages(evidence, FileKind::Mysql)?.into_iter().map(case).collect())
 }

@@ -2,49 +2,17 @@
 
 use host::Evidence;
 use host::programs::{Jvm, Program};
-use model::findings::Severity;
 use model::{Bytes, PageKind};
 
-use super::pool_pages;
-use crate::facts::{each, known, pool_file, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
-
-pub(super) const E01: Rule = Rule {
-    id: "E01",
-    name: "jvm-silent-fallback",
-    severity: Severity::Error,
-    holds: "HotSpot and OpenJ9 of every version",
-    text: "The JVM is configured to use huge pages and its heap is backed by base pages. HotSpot reserves the whole heap at \
-           start. If the pool cannot hold it, the JVM prints one warning at most (`Failed to reserve and commit memory using \
-           large pages`, or `UseLargePages disabled, no large pages configured and available on the system`) and goes on with \
-           base pages. The options are read from the command line and from JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS and _JAVA_OPTIONS. \
-           Size the pool for the heap, the code cache and the collector's tables (`hugewise size jvm`), then restart the JVM.",
-    link: JAVA,
-    checks: Checks::of_both(fallback, super::files::OF, super::files::too_small),
-};
-
-pub(super) const E02: Rule = Rule {
-    id: "E02",
-    name: "jvm-step-down",
-    severity: Severity::Warning,
-    holds: "HotSpot since JDK 17, which tries smaller sizes in turn",
-    text: "The JVM is configured to use pages of one size (-XX:LargePageSizeInBytes) and uses smaller ones. It tries each smaller \
-           size in turn and reports it only with -Xlog:pagesize. The pool of the requested size must hold the whole heap, and the \
-           heap must be a multiple of that size.",
-    link: JAVA,
-    checks: Checks::of_machine(step_down),
-};
+use super::{each_jvm, pool_pages};
+use crate::facts::{known, pool_file};
+use crate::rule::{Answer, Case, Reason};
 
 /// A smaller mapping cannot be recognized as the heap.
 const WORTH: Bytes = Bytes::mib(64);
 
-fn fallback(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
-            return Ok(None);
-        };
+pub(super) fn fallback(evidence: &Evidence) -> Answer {
+    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
         let has = program.hugetlb()?;
         let base = if has.0 == 0 {
             Some(*known(&program.pages.rss)?)
@@ -104,11 +72,8 @@ fn fallback_case(evidence: &Evidence, program: &Program, jvm: &Jvm, has: Bytes, 
         .fix("or use THP: -XX:+UseTransparentHugePages with the policy `madvise`")
 }
 
-fn step_down(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.wants_hugetlb()) else {
-            return Ok(None);
-        };
+pub(super) fn step_down(evidence: &Evidence) -> Answer {
+    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
         let Some(asked) = jvm.page_size else { return Ok(None) };
         if program.hugetlb()?.0 == 0 {
             return Ok(None);

@@ -14,12 +14,12 @@ pub(super) fn too_small(evidence: &Evidence) -> Answer {
         return Ok(Vec::new());
     }
     let case = |short: Shortage| {
-        let case = Case::likely(format!(
+        let text = format!(
             "{} is configured to use huge pages and will use base pages: its heap with code cache and collector tables {}",
             short.demand.who,
             short.text()
-        ));
-        short.case(case).fix("-Xlog:pagesize shows the page sizes it got")
+        );
+        short.case(text).fix("-Xlog:pagesize shows the page sizes it got")
     };
     Ok(shortages(evidence, FileKind::Java)?.into_iter().map(case).collect())
 }

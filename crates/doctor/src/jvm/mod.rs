@@ -8,11 +8,28 @@ mod transparent;
 #[cfg(test)]
 mod tests;
 
-use host::programs::Jvm;
+use host::Evidence;
+use host::programs::{Jvm, Program};
 use model::Bytes;
 use sim::size::jvm;
 
-use super::rule::Rule;
+use super::catalogue::Topic;
+use super::facts::{each, programs};
+use super::rule::{Answer, Case, Checks, Reason};
+
+/// Checks the JVMs that are of this sort.
+fn each_jvm(
+    evidence: &Evidence,
+    is_it: impl Fn(&Jvm) -> bool,
+    look: impl Fn(&Program, &Jvm) -> Result<Option<Case>, Reason>,
+) -> Answer {
+    each(programs(evidence)?, |program| {
+        match program.jvm()?.filter(|jvm| is_it(jvm)) {
+            Some(jvm) => look(program, jvm),
+            None => Ok(None),
+        }
+    })
+}
 
 /// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
 pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
@@ -21,13 +38,16 @@ pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
     counted.unwrap_or_else(|| heap.0.div_ceil(page.0.max(1)))
 }
 
-pub(super) const RULES: &[Rule] = &[
-    explicit::E01,
-    explicit::E02,
-    options::E03,
-    transparent::E05,
-    transparent::E06,
-    transparent::E07,
-    transparent::E08,
-    options::E13,
-];
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_both("E01", explicit::fallback, files::OF, files::too_small),
+        Checks::of_machine("E02", explicit::step_down),
+        Checks::of_both("E03", options::sizes, files::OF, files::sizes),
+        Checks::of_both("E05", transparent::disabled, files::OF, files::policy),
+        Checks::of_machine("E06", transparent::zgc),
+        Checks::of_machine("E07", transparent::stacks),
+        Checks::of_machine("E08", transparent::pretouch),
+        Checks::of_both("E13", options::old, files::OF, files::old_options),
+    ],
+};

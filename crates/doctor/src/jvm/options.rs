@@ -1,47 +1,17 @@
 //! Options of JVMs that do not do what they seem to.
 
 use host::Evidence;
-use host::programs::JvmKind;
+use host::programs::{Jvm, JvmKind};
 use model::Bytes;
-use model::findings::Severity;
 
-use crate::facts::{each, known, pools, programs};
-use crate::rule::{Answer, Case, Checks, Rule};
+use super::each_jvm;
+use crate::facts::{known, pools};
+use crate::rule::{Answer, Case};
 
-const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
-
-pub(super) const E03: Rule = Rule {
-    id: "E03",
-    name: "jvm-invalid-size",
-    severity: Severity::Warning,
-    holds: "HotSpot of every version",
-    text: "-XX:LargePageSizeInBytes names a size that the kernel does not have. HotSpot then uses the default size and reports it \
-           only with -Xlog:pagesize. Sizes are 2M and 1G on x86-64; on arm64 with pages of 4K also 64K and 32M. A missing unit is \
-           a common reason.",
-    link: JAVA,
-    checks: Checks::of_both(sizes, super::files::OF, super::files::sizes),
-};
-
-pub(super) const E13: Rule = Rule {
-    id: "E13",
-    name: "obsolete-flags",
-    severity: Severity::Info,
-    holds: "HotSpot: UseSHM and UseHugeTLBFS went with JDK 22 (deprecated since 21); -XlargePages was JRockit's; OpenJ9: -Xlp since Java 8",
-    text: "The JVM is started with an option for huge pages that its version does not know, or that belongs to another JVM. The \
-           option is ignored with a warning, or the JVM does not start. For HotSpot -XX:+UseLargePages replaces all of them; for \
-           OpenJ9 -Xlp:objectheap:pagesize= and -Xlp:codecache:pagesize= replace a bare -Xlp.",
-    link: JAVA,
-    checks: Checks::of_both(old, super::files::OF, super::files::old_options),
-};
-
-fn sizes(evidence: &Evidence) -> Answer {
+pub(super) fn sizes(evidence: &Evidence) -> Answer {
     let sizes: Vec<Bytes> = pools(evidence)?.iter().map(|pool| pool.size).collect();
-    each(programs(evidence)?, |program| {
-        let asked = program
-            .jvm()?
-            .filter(|jvm| jvm.wants_hugetlb())
-            .and_then(|jvm| jvm.page_size);
-        let wrong = asked.filter(|size| !sizes.contains(size));
+    each_jvm(evidence, Jvm::wants_hugetlb, |program, jvm| {
+        let wrong = jvm.page_size.filter(|size| !sizes.contains(size));
         Ok(wrong.map(|size| invalid_size(&program.file("cmdline"), size, "this kernel and CPU have no such pages")))
     })
 }
@@ -56,9 +26,9 @@ pub(crate) fn invalid_size(place: &str, size: Bytes, why: &str) -> Case {
     .fix("-XX:LargePageSizeInBytes=2m (or 1g), or leave the option out")
 }
 
-fn old(evidence: &Evidence) -> Answer {
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()? else { return Ok(None) };
+pub(super) fn old(evidence: &Evidence) -> Answer {
+    let any = |_: &Jvm| true;
+    each_jvm(evidence, any, |program, jvm| {
         Ok(obsolete(&program.file("cmdline"), known(&program.arguments)?, jvm.kind))
     })
 }

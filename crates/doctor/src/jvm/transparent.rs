@@ -1,71 +1,18 @@
 //! JVMs and transparent huge pages.
 
 use host::Evidence;
-use host::programs::JvmKind;
+use host::programs::{Jvm, JvmKind, Program};
 use model::Bytes;
-use model::findings::Severity;
 
-use crate::facts::{each, kernel, known, policy, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Rule};
-
-const JAVA: &str = "https://docs.oracle.com/en/java/javase/21/docs/specs/man/java.html";
+use super::each_jvm;
+use crate::facts::{kernel, known, policy, thp, thp_file};
+use crate::rule::{Answer, Case, Reason};
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 
-pub(super) const E05: Rule = Rule {
-    id: "E05",
-    name: "jvm-thp-disabled-by-os",
-    severity: Severity::Warning,
-    holds: "HotSpot of every version",
-    text: "The JVM is configured to use THP (-XX:+UseTransparentHugePages) and the machine's policy is `never`. The JVM reads the \
-           policy once, at start, prints a warning and goes on without THP; changing the policy later does not help. The policy \
-           `madvise` serves exactly such JVMs.",
-    link: JAVA,
-    checks: Checks::of_both(disabled, super::files::OF, super::files::policy),
-};
-
-pub(super) const E06: Rule = Rule {
-    id: "E06",
-    name: "zgc-shmem",
-    severity: Severity::Warning,
-    holds: "ZGC of every version: its heap is shared memory",
-    text: "The JVM runs ZGC with -XX:+UseTransparentHugePages. ZGC keeps its heap in a memfd, so the policy for shared memory \
-           decides, not the one for anonymous memory, and that is `never` or `deny` here. The JVM warns once (`Shared memory \
-           transparent huge pages are not enabled in the OS`). Set shmem_enabled to `advise`.",
-    link: "https://wiki.openjdk.org/display/zgc/Main",
-    checks: Checks::of_machine(zgc),
-};
-
-pub(super) const E07: Rule = Rule {
-    id: "E07",
-    name: "jvm-stack-thp-bloat",
-    severity: Severity::Warning,
-    holds: "JDK before 21 (JDK-8303215, JDK-8312182), Linux before 6.8, which takes MAP_STACK for VM_NOHUGEPAGE (c4608d1bf7c6; the later stable releases of 6.7 do too)",
-    text: "With the policy `always`, huge pages back thread stacks that are adjacent or whose size is a multiple of a huge page. \
-           Each thread then takes up to 2 MiB instead of some 100 KiB. JDK 21 and later keep stacks unaligned, and so do \
-           backports; Linux 6.8 and later do not use huge pages for stacks that are mapped with MAP_STACK, as glibc's are. Use \
-           `madvise`, or -Xss2040k.",
-    link: "https://bugs.openjdk.org/browse/JDK-8303215",
-    checks: Checks::of_machine(stacks),
-};
-
-pub(super) const E08: Rule = Rule {
-    id: "E08",
-    name: "pretouch-fragments",
-    severity: Severity::Warning,
-    holds: "JDK 17 to 21 without JDK-8315923",
-    text: "The JVM runs with -XX:+AlwaysPreTouch and -XX:+UseTransparentHugePages, and most of its heap is backed by base pages. \
-           Several threads touch the heap page by page before it can be backed by huge pages, which leaves about a tenth with \
-           huge pages. JDK 22 and later populate the heap at once (MADV_POPULATE_WRITE). Upgrade, or drop one of the two options.",
-    link: "https://bugs.openjdk.org/browse/JDK-8315923",
-    checks: Checks::of_machine(pretouch),
-};
-
-fn disabled(evidence: &Evidence) -> Answer {
+pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.transparent) else {
-            return Ok(None);
-        };
+    let is_transparent = |jvm: &Jvm| jvm.transparent;
+    each_jvm(evidence, is_transparent, |program, jvm| {
         if policy != "never" || (jvm.collector == Some(model::Collector::Z) && jvm.kind == JvmKind::HotSpot) {
             return Ok(None);
         }
@@ -82,13 +29,11 @@ fn disabled(evidence: &Evidence) -> Answer {
     })
 }
 
-fn zgc(evidence: &Evidence) -> Answer {
+pub(super) fn zgc(evidence: &Evidence) -> Answer {
     let shmem = &known(&thp(evidence)?.shmem_enabled)?.chosen;
-    each(programs(evidence)?, |program| {
-        let zgc = program
-            .jvm()?
-            .is_some_and(|jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z));
-        if !zgc || !matches!(shmem.as_str(), "never" | "deny") {
+    let is_zgc = |jvm: &Jvm| jvm.transparent && jvm.collector == Some(model::Collector::Z);
+    each_jvm(evidence, is_zgc, |program, _| {
+        if !matches!(shmem.as_str(), "never" | "deny") {
             return Ok(None);
         }
         let case = Case::sure(format!(
@@ -110,20 +55,21 @@ fn zgc(evidence: &Evidence) -> Answer {
     })
 }
 
-fn stacks(evidence: &Evidence) -> Answer {
+fn version(program: &Program, jvm: &Jvm) -> Result<u32, Reason> {
+    let unknown = || format!("{}: the JVM's version could not be read", program.file("maps"));
+    Ok(jvm.version.ok_or_else(unknown)?)
+}
+
+pub(super) fn stacks(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     let kernel = kernel(evidence)?;
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.kind == JvmKind::HotSpot) else {
-            return Ok(None);
-        };
+    let is_hotspot = |jvm: &Jvm| jvm.kind == JvmKind::HotSpot;
+    each_jvm(evidence, is_hotspot, |program, jvm| {
         if policy != "always" || kernel >= (6, 8) {
             return Ok(None);
         }
         let threads = *known(&program.threads)?;
-        let version = jvm
-            .version
-            .ok_or_else(|| format!("{}: the JVM's version could not be read", program.file("maps")))?;
+        let version = version(program, jvm)?;
         if threads < 50 || version >= 21 {
             return Ok(None);
         }
@@ -142,19 +88,15 @@ fn stacks(evidence: &Evidence) -> Answer {
     })
 }
 
-fn pretouch(evidence: &Evidence) -> Answer {
+pub(super) fn pretouch(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
-    each(programs(evidence)?, |program| {
-        let Some(jvm) = program.jvm()?.filter(|jvm| jvm.pretouch && jvm.transparent) else {
-            return Ok(None);
-        };
+    let pretouches = |jvm: &Jvm| jvm.pretouch && jvm.transparent;
+    each_jvm(evidence, pretouches, |program, jvm| {
         if policy == "never" {
             return Ok(None);
         }
         let (huge, rss) = (program.thp()?, *known(&program.pages.rss)?);
-        let version = jvm
-            .version
-            .ok_or_else(|| format!("{}: the JVM's version could not be read", program.file("maps")))?;
+        let version = version(program, jvm)?;
         if !(17..=21).contains(&version) || rss < Bytes::mib(128) || huge.0 >= rss.0 / 2 {
             return Ok(None);
         }

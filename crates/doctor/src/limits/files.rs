@@ -21,13 +21,12 @@ pub(super) fn not_for_services(evidence: &Evidence) -> Answer {
     let cases = services.filter_map(|service| {
         let user = service.user.as_ref()?;
         let (promised, line) = memlock_for(&evidence.files.limits, &user.value, &[])?;
-        let severity = if line.domain == "*" { Severity::Info } else { Severity::Warning };
         Some(
             Case::sure(format!(
                 "{} does not get the {promised} of locked memory that limits.conf sets for {}: that file applies to logins, not to services",
                 service.name, user.value
             ))
-            .severity(severity)
+            .info_if(line.domain == "*")
             .seen(&line.place, format!("{} {} memlock", line.domain, line.kind), &line.value)
             .seen(&user.place, "User", &user.value)
             .seen(&service.path, "LimitMEMLOCK", "not set")

@@ -1,55 +1,15 @@
 //! The limit of locked memory: where it matters, and where it comes from.
 
 use host::Evidence;
-use host::config::given::FileKind;
 use host::config::{Unit, memlock_for};
 use host::programs::{Details, Kind, Limit, Program};
 use model::Bytes;
-use model::findings::Severity;
 
 use super::shm::{has_pool, shm_user, user_name};
-use crate::facts::{each, kernel, known, looked_into, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::facts::{each, each_looked_into, kernel, known, programs};
+use crate::rule::{Answer, Case, Reason};
 
-const EXEC: &str = "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html";
-
-pub(super) const B02: Rule = Rule {
-    id: "B02",
-    name: "memlock-too-low",
-    severity: Severity::Error,
-    holds: "shared memory backed by huge pages before Linux 5.16; guests with VFIO devices on every kernel",
-    text: "The limit of locked memory is lower than the memory that the program has to lock. It matters in two cases. One is \
-           System V shared memory on hugetlb pages before Linux 5.16; later kernels require a group or a capability instead \
-           (B01). The other is a hypervisor that pins its guest's memory for VFIO devices. It does not matter for mmap with \
-           MAP_HUGETLB on any kernel.",
-    link: "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html",
-    checks: Checks::of_machine(too_low),
-};
-
-pub(super) const B03: Rule = Rule {
-    id: "B03",
-    name: "systemd-ignores-limits-conf",
-    severity: Severity::Warning,
-    holds: "services of systemd",
-    text: "limits.conf raises the memlock limit for the user that a service runs as, but the service does not get it: \
-           pam_limits applies to logins only. Services use LimitMEMLOCK= of their unit. In a shell `ulimit -l` shows the \
-           raised value, which makes this hard to see. Set the limit in the unit.",
-    link: EXEC,
-    checks: Checks::of_both(unlike_limits_conf, &[FileKind::Limits], super::files::not_for_services),
-};
-
-pub(super) const B04: Rule = Rule {
-    id: "B04",
-    name: "limit-changed-after-start",
-    severity: Severity::Warning,
-    holds: "services of systemd",
-    text: "The unit's LimitMEMLOCK= differs from the limit that the running service has. The file was changed after the service \
-           started, systemd has not reloaded it, or the program lowered its own limit. Limits take effect at start only.",
-    link: EXEC,
-    checks: Checks::of_machine(changed_after_start),
-};
-
-fn too_low(evidence: &Evidence) -> Answer {
+pub(super) fn too_low(evidence: &Evidence) -> Answer {
     let by_memlock = kernel(evidence)? < (5, 16) && has_pool(evidence)?;
     each(programs(evidence)?, |program| {
         let shm = if by_memlock { shm_user(program)? } else { None };
@@ -121,17 +81,13 @@ fn unit(details: &Details) -> Result<Option<&Unit>, Reason> {
     details.unit.as_ref().map(known).transpose()
 }
 
-fn unlike_limits_conf(evidence: &Evidence) -> Answer {
+pub(super) fn unlike_limits_conf(evidence: &Evidence) -> Answer {
     let lines = known(&evidence.config.limits)?;
     if lines.iter().all(|line| line.item != "memlock") {
         return Ok(Vec::new());
     }
     let accounts = known(&evidence.config.accounts)?;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
-        let Some(details) = &program.details else {
-            return Ok(None);
-        };
+    each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
         let Some(user) = accounts.users.get(known(&program.pages.uid)?) else {
             return Ok(None);
@@ -160,12 +116,8 @@ fn unlike_limits_conf(evidence: &Evidence) -> Answer {
     })
 }
 
-fn changed_after_start(evidence: &Evidence) -> Answer {
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
-        let Some(details) = &program.details else {
-            return Ok(None);
-        };
+pub(super) fn changed_after_start(evidence: &Evidence) -> Answer {
+    each_looked_into(evidence, |program, details| {
         let Some(unit) = unit(details)? else { return Ok(None) };
         let Some((wanted, place)) = &unit.memlock else {
             return Ok(None);

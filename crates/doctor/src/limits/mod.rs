@@ -7,6 +7,24 @@ mod shm;
 #[cfg(test)]
 mod tests;
 
-use super::rule::Rule;
+use host::config::given::FileKind;
 
-pub(super) const RULES: &[Rule] = &[shm::B01, memlock::B02, memlock::B03, memlock::B04, shm::B05, shm::B06];
+use super::catalogue::Topic;
+use super::rule::Checks;
+
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_machine("B01", shm::eperm),
+        Checks::of_machine("B02", memlock::too_low),
+        Checks::of_both(
+            "B03",
+            memlock::unlike_limits_conf,
+            &[FileKind::Limits],
+            files::not_for_services,
+        ),
+        Checks::of_machine("B04", memlock::changed_after_start),
+        Checks::of_both("B05", shm::too_small, &[FileKind::Sysctl], files::shm_limits),
+        Checks::of_machine("B06", shm::group_invalid),
+    ],
+};

@@ -1,51 +1,12 @@
 //! System V shared memory on hugetlb pages: which programs may use it, and how much.
 
 use host::Evidence;
-use host::config::given::FileKind;
 use host::programs::{Kind, Program};
 use model::Bytes;
 use model::findings::Severity;
 
 use crate::facts::{bytes, each_that_can, kernel, known, persistent, pools, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-pub(super) const B01: Rule = Rule {
-    id: "B01",
-    name: "shm-hugetlb-eperm",
-    severity: Severity::Error,
-    holds: "Linux 5.16 and later (83c1fd763b32); before, RLIMIT_MEMLOCK decided, see B02",
-    text: "The program requests huge pages through System V shared memory (shmget with SHM_HUGETLB). Since Linux 5.16 that needs \
-           CAP_IPC_LOCK or membership of the group in vm.hugetlb_shm_group: an unlimited memlock no longer suffices, although \
-           most guides still say so. The call fails with EPERM, and the program falls back or stops. mmap with MAP_HUGETLB and \
-           memfd_create with MFD_HUGETLB need neither.",
-    link: "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html",
-    checks: Checks::of_machine(eperm),
-};
-
-pub(super) const B05: Rule = Rule {
-    id: "B05",
-    name: "shmmax-shmall-too-small",
-    severity: Severity::Error,
-    holds: "every kernel; the defaults have been practically unlimited since Linux 3.16",
-    text: "A limit of System V shared memory is smaller than the hugetlb pool: kernel.shmmax bounds one segment in bytes, \
-           kernel.shmall all segments together in base pages. A segment for the pool then fails with EINVAL or ENOSPC, and the \
-           program falls back. Old tuning guides lowered these values on machines whose default was fine; removing the lines is \
-           the best fix. It is an error where such a program runs.",
-    link: "https://docs.kernel.org/admin-guide/sysctl/kernel.html",
-    checks: Checks::of_both(too_small, &[FileKind::Sysctl], super::files::shm_limits),
-};
-
-pub(super) const B06: Rule = Rule {
-    id: "B06",
-    name: "shm-group-invalid",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "vm.hugetlb_shm_group names a group id that does not exist on this machine, so no user is a member. The setting is a \
-           number and survives the group's removal or a copy to another machine. Groups of a directory service are not in \
-           /etc/group; with one of those this is not a fault.",
-    link: "https://docs.kernel.org/admin-guide/sysctl/vm.html",
-    checks: Checks::of_machine(group_invalid),
-};
+use crate::rule::{Answer, Case, Reason};
 
 /// Why a program is known to use System V segments backed by huge pages; `None` if it does not.
 pub(super) fn shm_user(program: &Program) -> Result<Option<&'static str>, Reason> {
@@ -70,7 +31,7 @@ pub(super) fn has_pool(evidence: &Evidence) -> Result<bool, Reason> {
     Ok(false)
 }
 
-fn eperm(evidence: &Evidence) -> Answer {
+pub(super) fn eperm(evidence: &Evidence) -> Answer {
     if kernel(evidence)? < (5, 16) || !has_pool(evidence)? {
         return Ok(Vec::new());
     }
@@ -114,7 +75,7 @@ pub(super) fn user_name(evidence: &Evidence, program: &Program) -> String {
         .unwrap_or_else(|| "USER".to_owned())
 }
 
-fn too_small(evidence: &Evidence) -> Answer {
+pub(super) fn too_small(evidence: &Evidence) -> Answer {
     let sysctls = &evidence.snapshot.sysctls;
     let one: u64 = sysctls.number("kernel.shmmax").into_result()?;
     let all: u64 = sysctls.number("kernel.shmall").into_result()?;
@@ -141,7 +102,7 @@ fn too_small(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-fn group_invalid(evidence: &Evidence) -> Answer {
+pub(super) fn group_invalid(evidence: &Evidence) -> Answer {
     let group: u32 = evidence.snapshot.sysctls.number("vm.hugetlb_shm_group").into_result()?;
     // 0 is the default: root's group only.
     if group == 0 || known(&evidence.config.accounts)?.groups.contains_key(&group) {

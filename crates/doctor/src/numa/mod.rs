@@ -5,6 +5,13 @@ mod pools;
 #[cfg(test)]
 mod tests;
 
-use super::rule::Rule;
+use super::catalogue::Topic;
+use super::rule::Checks;
 
-pub(super) const RULES: &[Rule] = &[pools::A09, pools::A10];
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_machine("A09", pools::imbalance),
+        Checks::of_machine("A10", pools::mismatch),
+    ],
+};

@@ -4,38 +4,11 @@ use host::Evidence;
 use host::programs::{Area, Kind, Program};
 use host::snapshot::{NodePool, Pool};
 use model::Bytes;
-use model::findings::Severity;
 
-use crate::facts::{each, is_own, known, node_file, pool_file, pools, programs};
-use crate::pools::HUGETLBPAGE;
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::facts::{absent, each, is_own, known, node_file, pool_file, pools, programs};
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const A09: Rule = Rule {
-    id: "A09",
-    name: "numa-imbalance",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb and several NUMA nodes",
-    text: "The pool is spread unevenly over the NUMA nodes although no node was named. When a node has no contiguous memory \
-           left, the kernel silently takes the pages from another node. A program on the short node then uses remote memory \
-           or, if it is bound to that node, gets no pages. Reported where the counts differ by more than a fifth, unless the \
-           boot command line requests pages node by node. Set each node's share separately, early after boot.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(imbalance),
-};
-
-pub(super) const A10: Rule = Rule {
-    id: "A10",
-    name: "numa-mismatch",
-    severity: Severity::Error,
-    holds: "every kernel with hugetlb and several NUMA nodes",
-    text: "A process that is bound to some nodes has not touched all of its hugetlb memory yet, and those nodes have no free \
-           pages while others do. Reservations are counted for the whole machine, so the mapping succeeded; the first touch ends \
-           in SIGBUS. Add pages on its nodes, or let it use other nodes.",
-    link: "https://docs.kernel.org/admin-guide/mm/numa_memory_policy.html",
-    checks: Checks::of_machine(mismatch),
-};
-
-fn imbalance(evidence: &Evidence) -> Answer {
+pub(super) fn imbalance(evidence: &Evidence) -> Answer {
     let by_node = known(&evidence.config.boot)?.is_by_node();
     each(pools(evidence)?, |pool| {
         if by_node || *known(&pool.nr)? == 0 {
@@ -75,7 +48,7 @@ fn lopsided(pool: &Pool, counts: &[(u32, u64)], poor: (u32, u64), rich: (u32, u6
     .fix("if the node stays short, request pages at boot: hugepages=NODE:PAGES,NODE:PAGES")
 }
 
-fn mismatch(evidence: &Evidence) -> Answer {
+pub(super) fn mismatch(evidence: &Evidence) -> Answer {
     let pools: Vec<&Pool> = pools(evidence)?
         .iter()
         .filter(|pool| pool.nodes.known().is_some_and(|nodes| nodes.len() > 1))
@@ -143,13 +116,5 @@ fn starved(program: &Program, pool: &Pool) -> Result<Option<Case>, Reason> {
 fn missing(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
     let alone = known(&program.kind)?.is_some_and(Kind::is_hypervisor);
     let of_page = |area: &&Area| (alone || area.is_private_data()) && area.hugetlb_page() == Some(page);
-    let absent = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
-    Ok(Bytes(
-        program
-            .areas()?
-            .iter()
-            .filter(of_page)
-            .map(absent)
-            .fold(0, u64::saturating_add),
-    ))
+    Ok(program.areas()?.iter().filter(of_page).map(absent).sum())
 }

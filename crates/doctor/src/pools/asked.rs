@@ -5,38 +5,8 @@ use host::snapshot::Pool;
 use model::Bytes;
 use model::findings::Severity;
 
-use super::HUGETLBPAGE;
 use crate::facts::{boot_fix, bytes, default_size, known, node_file, persistent, pool_file, pools};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-pub(super) const A01: Rule = Rule {
-    id: "A01",
-    name: "pool-short",
-    severity: Severity::Error,
-    holds: "every kernel with hugetlb",
-    text: "The pool has fewer pages than were requested. The kernel takes as many as it finds in contiguous memory and does not \
-           keep the requested number; `sysctl -w` still exits with 0. The program that starts last then falls back to base pages \
-           or fails. The request is read from the boot command line and the sysctl.d files, and compared with nr_hugepages \
-           without surplus pages. Memory fragments with uptime: request pages at boot, or compact memory and request them again. \
-           The counter htlb_buddy_alloc_fail in /proc/vmstat (Linux 3.7 and later) shows that some request since boot was not \
-           met, but not which one.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(pool_short),
-};
-
-pub(super) const A12: Rule = Rule {
-    id: "A12",
-    name: "pool-clobbered",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "Several places set the size of one pool to different values. The last writer wins, and any update or restart can \
-           change which one that is. Checked: every vm.nr_hugepages line in the sysctl.d directories in the order of \
-           systemd-sysctl, the boot command line, and values that hugewise itself applied. Other known writers are \
-           dpdk-hugepages.py, xmrig, OpenEBS Mayastor, tuned profiles and start scripts of databases. Set the value in one place \
-           only.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_both(pool_clobbered, super::files::BOTH, super::files::several_writers),
-};
+use crate::rule::{Answer, Case, Reason};
 
 /// A request for pages of a pool, and where it is written.
 struct Request {
@@ -45,7 +15,7 @@ struct Request {
     field: String,
 }
 
-fn pool_short(evidence: &Evidence) -> Answer {
+pub(super) fn pool_short(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
     let mut cases = Vec::new();
     for pool in pools {
@@ -126,7 +96,7 @@ fn failed_since_boot(evidence: &Evidence) -> Option<Case> {
     )
 }
 
-fn pool_clobbered(evidence: &Evidence) -> Answer {
+pub(super) fn pool_clobbered(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
     let files = known(&evidence.config.sysctl)?;
     let mut writers: Vec<(String, String)> = files

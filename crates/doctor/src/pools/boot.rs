@@ -1,57 +1,19 @@
 //! Boot parameters that have no effect, and page sizes that the CPU lacks.
 
 use host::Evidence;
-use host::config::given::FileKind;
 use host::config::{Boot, Ignored, IgnoredWhy};
 use host::programs::Program;
 use model::Bytes;
-use model::findings::Severity;
 
-use super::HUGETLBPAGE;
 use crate::facts::{boot_fix, each, known, pools, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-pub(super) const A13: Rule = Rule {
-    id: "A13",
-    name: "cmdline-size-unsupported",
-    severity: Severity::Error,
-    holds: "every kernel with hugetlb",
-    text: "The boot command line names a page size that this kernel and CPU do not have. The kernel ignores it together with \
-           the hugepages= that follows, and logs one line (`HugeTLB: unsupported hugepagesz=`). Sizes depend on the CPU and on the base page. On x86-64 they are 2M and 1G. On arm64 they are 64K, 2M, 32M and 1G with base pages of 4K, and 2M, 512M and 16G with 64K.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_both(unsupported, &[FileKind::Cmdline], super::files::unsupported),
-};
-
-pub(super) const A14: Rule = Rule {
-    id: "A14",
-    name: "cmdline-order",
-    severity: Severity::Warning,
-    holds: "Linux 5.8 and later, which read the parameters in this way",
-    text: "A hugetlb boot parameter has no effect. The kernel reads these parameters from left to right: hugepages= counts \
-           pages of the size before it. Without a size before it, it counts the default size, and no later pair can change \
-           that. A size given twice and a count that is not a number are ignored; each leaves one line in the kernel log.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_both(order, &[FileKind::Cmdline], super::files::order),
-};
-
-pub(super) const A15: Rule = Rule {
-    id: "A15",
-    name: "no-1g-cpu",
-    severity: Severity::Error,
-    holds: "x86-64",
-    text: "Pages of 1 GiB are requested on a CPU that does not offer them. Every server CPU of the last ten years does, but in a \
-           virtual machine the CPU model often hides the flag pdpe1gb. Then there is no such pool, and programs fall back or \
-           fail. Expose the flag: -cpu host or +pdpe1gb in QEMU, <feature policy='require' name='pdpe1gb'/> in libvirt.",
-    link: "https://www.qemu.org/docs/master/system/qemu-cpu-models.html",
-    checks: Checks::of_machine(no_1g),
-};
+use crate::rule::{Answer, Case, Reason};
 
 fn boot(evidence: &Evidence) -> Result<&Boot, Reason> {
     pools(evidence)?;
     known(&evidence.config.boot)
 }
 
-fn unsupported(evidence: &Evidence) -> Answer {
+pub(super) fn unsupported(evidence: &Evidence) -> Answer {
     let sizes: Vec<String> = pools(evidence)?.iter().map(|pool| pool.size.exact()).collect();
     let boot = boot(evidence)?;
     let ignored = boot
@@ -86,7 +48,7 @@ pub(crate) fn no_effect(place: &str, ignored: &Ignored) -> Case {
         .fix("write each pool once as a pair, the size first: hugepagesz=2M hugepages=512 hugepagesz=1G hugepages=4")
 }
 
-fn order(evidence: &Evidence) -> Answer {
+pub(super) fn order(evidence: &Evidence) -> Answer {
     let boot = boot(evidence)?;
     Ok(boot
         .ignored
@@ -96,7 +58,7 @@ fn order(evidence: &Evidence) -> Answer {
         .collect())
 }
 
-fn no_1g(evidence: &Evidence) -> Answer {
+pub(super) fn no_1g(evidence: &Evidence) -> Answer {
     let offered = pools(evidence)?.iter().find(|pool| pool.size == Bytes::gib(1));
     let offered = offered.map(|pool| known(&pool.nr)).transpose()?;
     if offered.is_some() || *known(&evidence.snapshot.cpu.has("pdpe1gb"))? {

@@ -3,38 +3,11 @@
 use host::Evidence;
 use host::snapshot::Pool;
 use model::Bytes;
-use model::findings::Severity;
 
-use super::HUGETLBPAGE;
 use crate::facts::{available, bytes, known, percent, pool_file, pools, total};
-use crate::rule::{Answer, Case, Checks, Rule};
+use crate::rule::{Answer, Case};
 
-pub(super) const A03: Rule = Rule {
-    id: "A03",
-    name: "pool-starves-host",
-    severity: Severity::Error,
-    holds: "every kernel with hugetlb",
-    text: "The machine has hardly any memory left for programs while pages in pools are free. The kernel never takes pages back \
-           from a pool, so it swaps or kills processes instead. Reported when MemAvailable is below 5 % of memory and the unused \
-           pages of all pools are more than that. Shrink the pool to the pages in use.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(pool_starves),
-};
-
-pub(super) const A23: Rule = Rule {
-    id: "A23",
-    name: "page-table-overhead",
-    severity: Severity::Warning,
-    holds: "every kernel",
-    text: "Page tables take more than 2 % of memory. Each process needs 2 MiB of page tables per GiB that it maps with base \
-           pages. Every process that maps shared memory has page tables of its own for it. For example, 500 database sessions on 8 GiB of \
-           shared buffers have up to 8 GiB of page tables. Huge pages need one entry per 2 MiB, and processes share the page \
-           tables of hugetlb segments.",
-    link: "https://docs.kernel.org/filesystems/proc.html",
-    checks: Checks::of_machine(page_tables),
-};
-
-fn pool_starves(evidence: &Evidence) -> Answer {
+pub(super) fn pool_starves(evidence: &Evidence) -> Answer {
     let total = total(evidence)?;
     let left = evidence.snapshot.memory.get("MemAvailable").into_result()?;
     let mut worst: Option<(&Pool, Bytes)> = None;
@@ -66,7 +39,7 @@ fn pool_starves(evidence: &Evidence) -> Answer {
     ])
 }
 
-fn page_tables(evidence: &Evidence) -> Answer {
+pub(super) fn page_tables(evidence: &Evidence) -> Answer {
     let total = total(evidence)?;
     let tables = evidence.snapshot.memory.get("PageTables").into_result()?;
     let share = percent(tables, total);

@@ -11,25 +11,34 @@ mod used;
 #[cfg(test)]
 mod tests;
 
-use super::rule::Rule;
+use host::config::given::FileKind;
 
-pub(super) const HUGETLBPAGE: &str = "https://docs.kernel.org/admin-guide/mm/hugetlbpage.html";
+use super::catalogue::Topic;
+use super::rule::Checks;
 
-pub(super) const RULES: &[Rule] = &[
-    asked::A01,
-    used::A02,
-    memory::A03,
-    used::A04,
-    size::A05,
-    size::A06,
-    size::A07,
-    size::A08,
-    asked::A12,
-    boot::A13,
-    boot::A14,
-    boot::A15,
-    path::A18,
-    path::A20,
-    memory::A23,
-    used::A24,
-];
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_machine("A01", asked::pool_short),
+        Checks::of_machine("A02", used::pool_idle),
+        Checks::of_machine("A03", memory::pool_starves),
+        Checks::of_machine("A04", used::consumer_bigger),
+        Checks::of_both("A05", size::wrong_default, files::BOTH, files::wrong_default),
+        Checks::of_machine("A06", size::all_reserved),
+        Checks::of_machine("A07", size::surplus),
+        Checks::of_both(
+            "A08",
+            size::overcommit_only,
+            &[FileKind::Sysctl],
+            files::overcommit_only,
+        ),
+        Checks::of_both("A12", asked::pool_clobbered, files::BOTH, files::several_writers),
+        Checks::of_both("A13", boot::unsupported, &[FileKind::Cmdline], files::unsupported),
+        Checks::of_both("A14", boot::order, &[FileKind::Cmdline], files::order),
+        Checks::of_machine("A15", boot::no_1g),
+        Checks::of_machine("A18", path::no_mount),
+        Checks::of_machine("A20", path::orphans),
+        Checks::of_machine("A23", memory::page_tables),
+        Checks::of_machine("A24", used::program_beside),
+    ],
+};

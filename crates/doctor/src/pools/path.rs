@@ -5,39 +5,11 @@ use std::collections::BTreeMap;
 use host::Evidence;
 use host::programs::{Area, Kind};
 use model::Bytes;
-use model::findings::Severity;
 
-use super::HUGETLBPAGE;
 use crate::facts::{available, bytes, count, default_size, each, known, pool_file, pools, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const A18: Rule = Rule {
-    id: "A18",
-    name: "no-mount-for-size",
-    severity: Severity::Error,
-    holds: "every kernel with hugetlb",
-    text: "A pool has unused pages, and no hugetlbfs of that page size is mounted. DPDK, SPDK and QEMU's memory-backend-file \
-           reach pages through a file (`no mounted hugetlbfs found for that size`); programs that use mmap or memfd need no \
-           mount. systemd mounts /dev/hugepages for the default size only. It is an error where a program runs that needs a path, \
-           and info elsewhere.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(no_mount),
-};
-
-pub(super) const A20: Rule = Rule {
-    id: "A20",
-    name: "orphan-holders",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "More pages are in use than all processes map. They belong to files in a hugetlbfs, to System V segments without an \
-           attached process, or to memfds that are open but not mapped. All of these keep their pages until they are removed or \
-           closed. DPDK leaves its rtemap_* files behind on purpose; a database that was killed leaves its segment. Before you \
-           remove any, make sure that no program will attach to them again.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(orphans),
-};
-
-fn no_mount(evidence: &Evidence) -> Answer {
+pub(super) fn no_mount(evidence: &Evidence) -> Answer {
     let mounts = known(&evidence.snapshot.mounts)?;
     let default = default_size(evidence)?;
     let mounted = |size: Bytes| {
@@ -60,17 +32,12 @@ fn no_mount(evidence: &Evidence) -> Answer {
             return Ok(None);
         }
         let size = pool.size.exact();
-        let severity = if needs_path.is_some() {
-            Severity::Error
-        } else {
-            Severity::Info
-        };
         let who = needs_path.map_or(String::new(), |program| format!(" such as {}", program.title()));
         let case = Case::likely(format!(
             "programs that reach pages through a file{who} cannot use the pool of {} (pages of {size}): no hugetlbfs of that size is mounted",
             bytes(pool, nr)
         ))
-        .severity(severity)
+        .info_if(needs_path.is_none())
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen("/proc/self/mounts", "hugetlbfs", mounted_sizes(evidence))
         .fix(format!("mkdir -p /dev/hugepages-{size} && mount -t hugetlbfs -o pagesize={size} none /dev/hugepages-{size}"))
@@ -103,7 +70,7 @@ fn mounted_sizes(evidence: &Evidence) -> String {
     }
 }
 
-fn orphans(evidence: &Evidence) -> Answer {
+pub(super) fn orphans(evidence: &Evidence) -> Answer {
     let mut used = Bytes(0);
     for pool in pools(evidence)? {
         let pages = known(&pool.nr)?.saturating_sub(*known(&pool.free)?);

@@ -1,63 +1,11 @@
 //! The default size, and what free, reserved and surplus pages mean.
 
 use host::Evidence;
-use host::config::given::FileKind;
-use model::findings::Severity;
 
-use super::HUGETLBPAGE;
 use crate::facts::{available, boot_fix, bytes, default_size, each, known, persistent, pool_file, pools};
-use crate::rule::{Answer, Case, Checks, Rule};
+use crate::rule::{Answer, Case};
 
-pub(super) const A05: Rule = Rule {
-    id: "A05",
-    name: "wrong-default-size",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "A program that requests huge pages without naming a size (plain MAP_HUGETLB or SHM_HUGETLB) gets pages of the \
-           machine's default size only. That pool is empty here while a pool of another size has free pages, so such a program \
-           fails or falls back. Name the size (PostgreSQL huge_page_size, -XX:LargePageSizeInBytes, MAP_HUGE_2MB), or change \
-           default_hugepagesz. A pool of another size that is in use is not reported: its programs name the size.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_both(wrong_default, super::files::BOTH, super::files::wrong_default),
-};
-
-pub(super) const A06: Rule = Rule {
-    id: "A06",
-    name: "available-is-not-free",
-    severity: Severity::Info,
-    holds: "every kernel with hugetlb",
-    text: "All free pages are reserved for mappings that have not touched them yet: HugePages_Free shows free pages, and a new \
-           mapping fails all the same. The available number is free minus reserved. Watch that difference instead of \
-           HugePages_Free, and size the pool for reservations.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(all_reserved),
-};
-
-pub(super) const A07: Rule = Rule {
-    id: "A07",
-    name: "surplus-will-vanish",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "More surplus pages are in use than nr_overcommit_hugepages now allows. They stay as long as their mapping does; after \
-           a restart of the program there are fewer pages than before. This happens when nr_hugepages or nr_overcommit_hugepages \
-           is lowered while a program runs.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(surplus),
-};
-
-pub(super) const A08: Rule = Rule {
-    id: "A08",
-    name: "overcommit-only",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "The pool has no persistent pages and only grows on demand. Whether pages can be allocated then depends on the \
-           fragmentation of memory at that moment, and each page is zeroed at the fault. That suits short-lived tools; a program \
-           that must have its pages at start needs a persistent pool.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_both(overcommit_only, &[FileKind::Sysctl], super::files::overcommit_only),
-};
-
-fn wrong_default(evidence: &Evidence) -> Answer {
+pub(super) fn wrong_default(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
     let default = default_size(evidence)?;
     let Some(own) = pools.iter().find(|pool| pool.size == default) else {
@@ -88,7 +36,7 @@ fn wrong_default(evidence: &Evidence) -> Answer {
     })
 }
 
-fn all_reserved(evidence: &Evidence) -> Answer {
+pub(super) fn all_reserved(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let (free, reserved) = (*known(&pool.free)?, *known(&pool.reserved)?);
         if free == 0 || reserved < free {
@@ -108,7 +56,7 @@ fn all_reserved(evidence: &Evidence) -> Answer {
     })
 }
 
-fn surplus(evidence: &Evidence) -> Answer {
+pub(super) fn surplus(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let (surplus, allowed) = (*known(&pool.surplus)?, *known(&pool.overcommit)?);
         if surplus == 0 || surplus <= allowed {
@@ -125,7 +73,7 @@ fn surplus(evidence: &Evidence) -> Answer {
     })
 }
 
-fn overcommit_only(evidence: &Evidence) -> Answer {
+pub(super) fn overcommit_only(evidence: &Evidence) -> Answer {
     each(pools(evidence)?, |pool| {
         let allowed = *known(&pool.overcommit)?;
         if persistent(pool)? > 0 || allowed == 0 {

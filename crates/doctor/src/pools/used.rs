@@ -3,52 +3,11 @@
 use host::Evidence;
 use host::programs::{Area, Details, Program};
 use host::snapshot::Pool;
-use model::findings::{Confidence, Severity};
+use model::findings::Confidence;
 use model::{Bytes, PageKind};
 
-use super::HUGETLBPAGE;
 use crate::facts::{available, bytes, each, is_own, known, persistent, policy, pool_file, pools, programs};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-pub(super) const A02: Rule = Rule {
-    id: "A02",
-    name: "pool-idle",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "A pool has pages, and none is in use or reserved. Memory in a pool serves nothing else: programs that do not \
-           request it cannot use it, it holds no page cache, and it cannot be swapped. `free` counts it as used, and no \
-           process shows it. Either the program it is meant for is not running, or that program fell back (see the JVM and \
-           database rules), or the pool is no longer needed. One snapshot cannot show for how long the pool has been idle; \
-           within ten minutes of boot the finding is only a hint.",
-    link: HUGETLBPAGE,
-    checks: Checks::of_machine(pool_idle),
-};
-
-pub(super) const A04: Rule = Rule {
-    id: "A04",
-    name: "consumer-bigger-than-pool",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "A large shared segment is backed by base pages although a pool has free pages: the segment does not fit into them. \
-           A segment is taken from the pool as a whole or not at all. The free pages then serve neither the segment nor any \
-           other program. Oracle can mix both kinds and reports it in its alert log (`Large Pages` below 100 %); \
-           use_large_pages=ONLY makes it fail instead. Size the pool for the segment plus one page per segment.",
-    link: "https://tanelpoder.com/2013/07/22/oracle-hugepages-and-use_large_pages/",
-    checks: Checks::of_machine(consumer_bigger),
-};
-
-pub(super) const A24: Rule = Rule {
-    id: "A24",
-    name: "program-beside-pool",
-    severity: Severity::Warning,
-    holds: "every kernel with hugetlb",
-    text: "A pool is idle while a large program runs that allocates with malloc or plain mmap, which never use a pool. Reported \
-           where a process has at least half as much memory backed by base pages as the pool has; the largest process is named. \
-           Either make the program request hugetlb pages (its own option, or GLIBC_TUNABLES=glibc.malloc.hugetlb=2 with glibc \
-           2.35 and later), or free the pool and use THP.",
-    link: "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html",
-    checks: Checks::of_machine(program_beside),
-};
+use crate::rule::{Answer, Case, Reason};
 
 /// A smaller pool is most likely a test.
 const WORTH: Bytes = Bytes::mib(64);
@@ -58,7 +17,7 @@ fn is_idle(pool: &Pool) -> Result<bool, Reason> {
     Ok(persistent(pool)? > 0 && free == nr && reserved == 0)
 }
 
-fn pool_idle(evidence: &Evidence) -> Answer {
+pub(super) fn pool_idle(evidence: &Evidence) -> Answer {
     let just_booted = evidence.uptime.known().is_some_and(|&seconds| seconds < 600.0);
     each(pools(evidence)?, |pool| {
         if !is_idle(pool)? {
@@ -71,7 +30,7 @@ fn pool_idle(evidence: &Evidence) -> Answer {
             confidence,
             format!("{memory} in a hugetlb pool is idle: no program uses it, and it cannot serve as other memory"),
         )
-        .severity(if small { Severity::Info } else { Severity::Warning })
+        .info_if(small)
         .seen(pool_file(pool, "nr_hugepages"), "", nr)
         .seen(pool_file(pool, "free_hugepages"), "", nr)
         .seen(pool_file(pool, "resv_hugepages"), "", 0)
@@ -82,7 +41,7 @@ fn pool_idle(evidence: &Evidence) -> Answer {
     })
 }
 
-fn consumer_bigger(evidence: &Evidence) -> Answer {
+pub(super) fn consumer_bigger(evidence: &Evidence) -> Answer {
     let pools = pools(evidence)?;
     let mut free = Vec::new();
     for pool in pools {
@@ -146,7 +105,7 @@ fn bigger(program: &Program, segment: &Area, pool: &Pool, room: Bytes) -> Case {
     .fix(format!("restart {}", program.pages.name))
 }
 
-fn program_beside(evidence: &Evidence) -> Answer {
+pub(super) fn program_beside(evidence: &Evidence) -> Answer {
     let mut idle = None;
     for pool in pools(evidence)? {
         if is_idle(pool)? && bytes(pool, persistent(pool)?) >= WORTH {

@@ -3,67 +3,26 @@
 use std::collections::BTreeMap;
 
 use host::Evidence;
-use host::config::given::FileKind;
-use host::programs::{Kind, Program};
+use host::programs::{Area, Kind, Program};
 use model::findings::Severity;
 use model::{Bytes, Reading};
 
-use super::TRANSHUGE;
-use crate::facts::{any_size, count, counted_areas, each, kernel, known, looked_into, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Rule};
-
-pub(super) const D01: Rule = Rule {
-    id: "D01",
-    name: "thp-never-but-requested",
-    severity: Severity::Warning,
-    holds: "every kernel with transparent huge pages; sizes below the PMD since Linux 6.8",
-    text: "A program requested huge pages with madvise(MADV_HUGEPAGE) and gets none, because the machine's THP policy is `never` \
-           for every size. The policy `madvise` serves such programs and changes nothing for all others. A policy of `never` is \
-           often left over from the advice of a database that no longer runs here. Kernels built without THP do not have the \
-           directory at all.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(never_but_requested),
-};
-
-pub(super) const D11: Rule = Rule {
-    id: "D11",
-    name: "prctl-inherited",
-    severity: Severity::Warning,
-    holds: "Linux 5.1 and later, which show THP_enabled in /proc/PID/status",
-    text: "THP is switched off for a process with prctl(PR_SET_THP_DISABLE). Children inherit that through fork and execve, so \
-           one launcher, container runtime or batch system can take huge pages from a whole tree of processes, whatever the \
-           machine's policy is. If the parent has the flag too, it was inherited; if not, the program or its launcher set it, \
-           which some (Redis, services with MemoryTHP=disable) do on purpose. Start the program from a parent without the flag.",
-    link: "https://man7.org/linux/man-pages/man2/pr_set_thp_disable.2const.html",
-    checks: Checks::of_machine(inherited),
-};
-
-pub(super) const D12: Rule = Rule {
-    id: "D12",
-    name: "except-advised-invisible",
-    severity: Severity::Info,
-    holds: "Linux 6.18 and later with a systemd that knows MemoryTHP=",
-    text: "The service's unit sets MemoryTHP=madvise (PR_THP_DISABLE_EXCEPT_ADVISED). It gets THP only for memory that it \
-           advises, even if the machine's policy is `always`. /proc/PID/status shows THP_enabled: 1 all the same, so only the \
-           unit shows it.",
-    link: "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html",
-    checks: Checks::of_both(except_advised, &[FileKind::Unit], super::files::except_advised),
-};
+use crate::facts::{any_size, count, counted_areas, each_looked_into, kernel, known, programs, thp, thp_file};
+use crate::rule::{Answer, Case};
 
 /// Advice on less memory decides nothing.
 const WORTH: Bytes = Bytes::mib(16);
 
-fn never_but_requested(evidence: &Evidence) -> Answer {
+pub(super) fn never_but_requested(evidence: &Evidence) -> Answer {
     if any_size(evidence)? {
         return Ok(Vec::new());
     }
     let enabled = &known(&thp(evidence)?.enabled)?.chosen;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let advised = counted_areas(program)?
             .iter()
             .filter(|area| area.has("hg") == Some(true));
-        let bytes = Bytes(advised.map(|area| area.size().0).fold(0, u64::saturating_add));
+        let bytes: Bytes = advised.map(Area::size).sum();
         if bytes < WORTH {
             return Ok(None);
         }
@@ -85,7 +44,7 @@ fn never_but_requested(evidence: &Evidence) -> Answer {
     })
 }
 
-fn inherited(evidence: &Evidence) -> Answer {
+pub(super) fn inherited(evidence: &Evidence) -> Answer {
     let all = programs(evidence)?;
     let off: BTreeMap<u32, &Program> = all
         .iter()
@@ -128,17 +87,12 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
             .and_then(|details| details.unit.as_ref()?.known());
         program.kind.known() == Some(&Some(Kind::Redis)) || unit.is_some_and(|unit| unit.thp.is_some())
     };
-    let resident = |program: &&&Program| program.pages.rss.known().map_or(0, |rss| rss.0);
-    let bytes = Bytes(
-        members
-            .iter()
-            .map(|program| resident(&program))
-            .fold(0, u64::saturating_add),
-    );
+    let resident = |program: &&Program| program.pages.rss.known().copied().unwrap_or_default();
+    let bytes: Bytes = members.iter().map(resident).sum();
     if on_purpose(root) || bytes < WORTH {
         return None;
     }
-    let largest = members.iter().max_by_key(resident)?;
+    let largest = members.iter().max_by_key(|program| resident(program))?;
     let many = count(members.len() as u64, "process", "processes");
     let what = format!(
         "THP is switched off for {many} with {bytes}, whatever the machine's policy; the largest is {}",
@@ -161,15 +115,12 @@ fn tree_case(root: &Program, members: &[&Program]) -> Option<Case> {
     )
 }
 
-fn except_advised(evidence: &Evidence) -> Answer {
+pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     if kernel(evidence)? < (6, 18) {
         return Ok(Vec::new());
     }
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
-        let Some(unit) = program.details.as_ref().and_then(|details| details.unit.as_ref()) else {
-            return Ok(None);
-        };
+    each_looked_into(evidence, |program, details| {
+        let Some(unit) = &details.unit else { return Ok(None) };
         let unit = known(unit)?;
         let Some((value, place)) = unit.thp.as_ref().filter(|(value, _)| value == "madvise") else {
             return Ok(None);

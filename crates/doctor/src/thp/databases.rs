@@ -2,38 +2,11 @@
 
 use host::Evidence;
 use host::programs::{Kind, Program};
-use model::findings::Severity;
 
 use crate::facts::{each, known, policy, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const D02: Rule = Rule {
-    id: "D02",
-    name: "thp-always-fork-database",
-    severity: Severity::Warning,
-    holds: "Redis, Valkey and KeyDB that leave THP on for themselves; quiet on `madvise` and where THP_enabled is 0",
-    text: "Redis saves by fork: the child's snapshot shares memory with the parent until one of them writes. With huge pages \
-           the first write to any byte copies 2 MiB (about a quarter of a millisecond) instead of 4 KiB, and memory grows by \
-           as much. Latency then spikes during BGSAVE and AOF rewrites. Since 6.2 Redis switches THP off for itself \
-           (disable-thp yes), and then the policy does not matter. The policy `madvise` is fine, whatever the warning of old \
-           versions says.",
-    link: "https://redis.io/docs/latest/operate/oss_and_stack/management/optimization/latency/",
-    checks: Checks::of_machine(redis),
-};
-
-pub(super) const D03: Rule = Rule {
-    id: "D03",
-    name: "mongod-version-policy",
-    severity: Severity::Warning,
-    holds: "MongoDB on x86-64: since 8.0 its vendor recommends THP, until 7.0 it advised against it",
-    text: "MongoDB reversed its advice with version 8.0, which uses another allocator. Until 7.0 THP should be off; from 8.0 \
-           on it should be `always` with defrag `defer+madvise` and khugepaged/max_ptes_none 0. The version is read from the \
-           package or from the official image's MONGO_VERSION.",
-    link: "https://www.mongodb.com/docs/manual/administration/tcmalloc-performance/",
-    checks: Checks::of_machine(mongo),
-};
-
-fn redis(evidence: &Evidence) -> Answer {
+pub(super) fn redis(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     each(programs(evidence)?, |program| {
         if !program.is(Kind::Redis)? || policy != "always" || !*known(&program.pages.thp_enabled)? {
@@ -57,7 +30,7 @@ fn redis(evidence: &Evidence) -> Answer {
     })
 }
 
-fn mongo(evidence: &Evidence) -> Answer {
+pub(super) fn mongo(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     let is_arm = evidence
         .snapshot

@@ -2,54 +2,14 @@
 
 use host::Evidence;
 use host::config::PolicyLine;
-use host::config::given::FileKind;
 use host::snapshot::Pool;
 use model::findings::Severity;
 use model::{Bytes, PageKind};
 
-use super::TRANSHUGE;
 use crate::facts::{boot_fix, bytes, default_size, each, known, persistent, pool_file, pools, programs, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const D22: Rule = Rule {
-    id: "D22",
-    name: "thp-conflict-writers",
-    severity: Severity::Warning,
-    holds: "every kernel with transparent huge pages",
-    text: "Several places set the THP policy to different values, so that it depends on their order at boot, or changes when \
-           one of them restarts. Checked: the boot command line, tmpfiles.d, sysfsutils, units named after huge pages, and the active tuned profile with those it includes. The tuned daemon leaves the policy alone if the command line sets it. Set it in \
-           one place only.",
-    link: TRANSHUGE,
-    checks: Checks::of_both(conflict, &[FileKind::Cmdline, FileKind::Unit], |evidence| {
-        Ok(conflicting(&evidence.files.policies))
-    }),
-};
-
-pub(super) const D23: Rule = Rule {
-    id: "D23",
-    name: "drift",
-    severity: Severity::Warning,
-    holds: "every kernel",
-    text: "The running kernel differs from the configuration for the next boot. Either a setting was changed by hand and a \
-           reboot will revert it, or the configuration does not take effect. A pool that no file requests is reported as info: \
-           a unit or an agent may fill it at boot.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(drift),
-};
-
-pub(super) const D24: Rule = Rule {
-    id: "D24",
-    name: "policy-newer-than-process",
-    severity: Severity::Warning,
-    holds: "every kernel",
-    text: "hugewise changed the THP policy after a program had started. Memory that it had touched before stays as it was until \
-           khugepaged scans it, and programs that read the policy once, as JVMs do, never notice. Restart the program, or \
-           collapse its memory.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(newer),
-};
-
-fn conflict(evidence: &Evidence) -> Answer {
+pub(super) fn conflict(evidence: &Evidence) -> Answer {
     Ok(conflicting(known(&evidence.config.thp_policy)?))
 }
 
@@ -71,7 +31,7 @@ pub(crate) fn conflicting(lines: &[PolicyLine]) -> Vec<Case> {
     vec![case.fix("keep one of them, best the boot command line, and remove the others")]
 }
 
-fn drift(evidence: &Evidence) -> Answer {
+pub(super) fn drift(evidence: &Evidence) -> Answer {
     let mut cases = Vec::new();
     cases.extend(policy_drift(evidence)?);
     for pool in pools(evidence)? {
@@ -144,7 +104,7 @@ fn pool_drift(evidence: &Evidence, pool: &Pool) -> Result<Option<Case>, Reason> 
     })
 }
 
-fn newer(evidence: &Evidence) -> Answer {
+pub(super) fn newer(evidence: &Evidence) -> Answer {
     let policy = thp_file("enabled");
     let applied = known(&evidence.applied)?.iter().rfind(|applied| applied.path == policy);
     let Some(applied) = applied.filter(|applied| applied.value != "never") else {

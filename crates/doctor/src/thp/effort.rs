@@ -5,66 +5,14 @@ use host::snapshot::ThpSize;
 use model::Bytes;
 use model::findings::Severity;
 
-use super::TRANSHUGE;
 use crate::facts::{known, percent, policy, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-pub(super) const D05: Rule = Rule {
-    id: "D05",
-    name: "defrag-stalls",
-    severity: Severity::Warning,
-    holds: "Linux 4.6 and later, which have `defer` and `defer+madvise`",
-    text: "With defrag set to `always`, every page fault that is eligible for a huge page waits until memory is reclaimed and \
-           compacted for it, up to seconds under pressure. `madvise` (the default) does so only for memory that was advised; \
-           `defer+madvise` lets kswapd and kcompactd work in the background for all other memory. The counters run since boot: \
-           they show that faults did wait, not that they wait now.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(defrag_stalls),
-};
-
-pub(super) const D06: Rule = Rule {
-    id: "D06",
-    name: "khugepaged-bloat",
-    severity: Severity::Info,
-    holds: "every kernel with khugepaged; shrink_underused since Linux 6.12",
-    text: "khugepaged may collapse a range in which a single base page is in use: max_ptes_none is one below the number of base \
-           pages in a huge page, the default. With the policy `always` it does so everywhere: memory that a program freed comes \
-           back as zeros, and its resident size grows while it idles. Linux 6.12 and later split such pages again under memory \
-           pressure (thp_underused_split_page counts them). It is a warning where that counter or the number of collapses shows \
-           that it matters here.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(bloat),
-};
-
-pub(super) const D08: Rule = Rule {
-    id: "D08",
-    name: "fallback-ratio",
-    severity: Severity::Warning,
-    holds: "every kernel with transparent huge pages; by size since Linux 6.10",
-    text: "Page faults that were eligible for a huge page often got base pages instead, because no contiguous memory was free at \
-           that moment. Reported where that happened to more than a tenth of at least a thousand faults. The counters run since \
-           boot and cover all programs: compare two snapshots taken some minutes apart before you act.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(fallback_ratio),
-};
-
-pub(super) const D09: Rule = Rule {
-    id: "D09",
-    name: "fragmented",
-    severity: Severity::Warning,
-    holds: "every kernel with transparent huge pages or hugetlb",
-    text: "Memory is free but fragmented: less than a tenth of it is in blocks of the size of a huge page. New huge pages then \
-           cost compaction at the fault or cannot be allocated. Compact now, let the kernel compact more in the background \
-           (vm.compaction_proactiveness, Linux 5.9 and later), or keep more memory free (vm.min_free_kbytes).",
-    link: "https://docs.kernel.org/admin-guide/sysctl/vm.html",
-    checks: Checks::of_machine(fragmented),
-};
+use crate::rule::{Answer, Case, Reason};
 
 fn vmstat(evidence: &Evidence, name: &str) -> Result<u64, Reason> {
     Ok(evidence.snapshot.memory.count(name).into_result()?)
 }
 
-fn defrag_stalls(evidence: &Evidence) -> Answer {
+pub(super) fn defrag_stalls(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let defrag = &known(&thp.defrag)?.chosen;
     if defrag != "always" || policy(evidence)? == "never" {
@@ -74,7 +22,7 @@ fn defrag_stalls(evidence: &Evidence) -> Answer {
     let case = Case::likely(format!(
         "page faults wait for compaction: {stalls} waited since boot, {failed} of them without success, each for up to many milliseconds"
     ))
-    .severity(if stalls >= 1000 { Severity::Warning } else { Severity::Info })
+    .info_if(stalls < 1000)
     .seen(thp_file("defrag"), "", defrag)
     .seen("/proc/vmstat", "compact_stall", stalls)
     .seen("/proc/vmstat", "compact_fail", failed)
@@ -82,7 +30,7 @@ fn defrag_stalls(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-fn bloat(evidence: &Evidence) -> Answer {
+pub(super) fn bloat(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     let (pmd, base) = (known(&thp.pmd_size)?, known(&evidence.snapshot.kernel.base_page)?);
     let most = i64::try_from(pmd.0 / base.0).unwrap_or(i64::MAX) - 1;
@@ -118,20 +66,17 @@ fn bloat(evidence: &Evidence) -> Answer {
 /// Fewer attempts show nothing.
 const ENOUGH: u64 = 1000;
 
-fn fallback_ratio(evidence: &Evidence) -> Answer {
+pub(super) fn fallback_ratio(evidence: &Evidence) -> Answer {
     let (given, refused) = (
         vmstat(evidence, "thp_fault_alloc")?,
         vmstat(evidence, "thp_fault_fallback")?,
     );
-    let mut cases = Vec::new();
-    if let Some(share) = ratio(given, refused) {
-        cases.push(fallback(
-            "/proc/vmstat",
-            ("thp_fault_alloc", given),
-            ("thp_fault_fallback", refused),
-            share,
-        ));
-    }
+    let whole = fallback(
+        "/proc/vmstat",
+        ("thp_fault_alloc", given),
+        ("thp_fault_fallback", refused),
+    );
+    let mut cases = Vec::from_iter(whole);
     let thp = thp(evidence)?;
     let smaller = |size: &&ThpSize| thp.pmd_size.known().is_none_or(|pmd| size.size < *pmd);
     for size in thp.sizes.iter().filter(smaller) {
@@ -140,15 +85,12 @@ fn fallback_ratio(evidence: &Evidence) -> Answer {
         let (Some(given), Some(refused)) = (number("anon_fault_alloc"), number("anon_fault_fallback")) else {
             continue;
         };
-        if let Some(share) = ratio(given, refused) {
-            let place = thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10));
-            cases.push(fallback(
-                &place,
-                ("anon_fault_alloc", given),
-                ("anon_fault_fallback", refused),
-                share,
-            ));
-        }
+        let place = thp_file(&format!("hugepages-{}kB/stats", size.size.0 >> 10));
+        cases.extend(fallback(
+            &place,
+            ("anon_fault_alloc", given),
+            ("anon_fault_fallback", refused),
+        ));
     }
     Ok(cases)
 }
@@ -159,18 +101,20 @@ fn ratio(given: u64, refused: u64) -> Option<f64> {
     (all >= ENOUGH && share > 0.1).then_some(share * 100.0)
 }
 
-fn fallback(place: &str, given: (&str, u64), refused: (&str, u64), share: f64) -> Case {
-    Case::hint(format!(
+fn fallback(place: &str, given: (&str, u64), refused: (&str, u64)) -> Option<Case> {
+    let share = ratio(given.1, refused.1)?;
+    let case = Case::hint(format!(
         "since boot, {share:.0} % of the page faults that were eligible for a huge page got base pages"
     ))
     .seen(place, given.0, given.1)
     .seen(place, refused.0, refused.1)
     .fix("echo 1 > /proc/sys/vm/compact_memory")
     .fix("sysctl -w vm.compaction_proactiveness=40")
-    .fix("for programs that need them: hugewise collapse PID, or a hugetlb pool")
+    .fix("for programs that need them: hugewise collapse PID, or a hugetlb pool");
+    Some(case)
 }
 
-fn fragmented(evidence: &Evidence) -> Answer {
+pub(super) fn fragmented(evidence: &Evidence) -> Answer {
     let memory = &evidence.snapshot.memory;
     let (pmd, base) = (
         known(&thp(evidence)?.pmd_size)?.0,

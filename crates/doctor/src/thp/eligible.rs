@@ -4,59 +4,17 @@ use host::Evidence;
 use host::processes::{Reason as Why, why_base};
 use host::programs::{Area, Program};
 use model::Bytes;
-use model::findings::Severity;
 
-use super::TRANSHUGE;
-use crate::facts::{any_size, counted_areas, each, known, looked_into, thp, thp_file};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-pub(super) const D10: Rule = Rule {
-    id: "D10",
-    name: "vma-not-eligible",
-    severity: Severity::Warning,
-    holds: "Linux 5.3 and later, which show THPeligible in smaps",
-    text: "A large anonymous mapping may not use THP although the machine's policy would allow it. Either the program advised \
-           against it (MADV_NOHUGEPAGE, flag nh), or the kernel reports the mapping as not eligible for a reason of its own, \
-           as for a process under PR_THP_DISABLE_EXCEPT_ADVISED. Memory that the policy or a prctl excludes has findings of \
-           its own.",
-    link: "https://docs.kernel.org/filesystems/proc.html",
-    checks: Checks::of_machine(not_eligible),
-};
-
-pub(super) const D25: Rule = Rule {
-    id: "D25",
-    name: "khugepaged-too-slow",
-    severity: Severity::Info,
-    holds: "every kernel with khugepaged",
-    text: "khugepaged scans pages_to_scan base pages, then sleeps for scan_sleep_millisecs: 4096 pages every 10 s by default, \
-           which is 1.6 MiB a second, or 17 hours for 100 GiB. Memory that was touched before the policy allowed huge pages, or \
-           that got base pages at the fault, waits that long. Let khugepaged run faster for a while, or collapse the memory of \
-           the program that matters (process_madvise MADV_COLLAPSE, Linux 6.1 and later).",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(too_slow),
-};
-
-pub(super) const D32: Rule = Rule {
-    id: "D32",
-    name: "text-not-alignable",
-    severity: Severity::Info,
-    holds: "programs linked with segments aligned to less than a huge page",
-    text: "The code of a large program is mapped so that its file offset and its address differ within a huge page. Huge pages \
-           can then never back it, and each 4 KiB of code takes a TLB entry of its own. Programs with much hot code \
-           (compilers, databases, browsers) gain. Link with -Wl,-z,max-page-size=2097152 on a file system that has large \
-           folios or CONFIG_READ_ONLY_THP_FOR_FS, use BOLT's -hugify, or remap the text at start.",
-    link: "https://easyperf.net/blog/2022/09/01/Utilizing-Huge-Pages-For-Code",
-    checks: Checks::of_machine(text_not_alignable),
-};
+use crate::facts::{any_size, counted_areas, each_looked_into, known, looked_into, thp, thp_file};
+use crate::rule::{Answer, Case, Reason};
 
 /// Smaller mappings do not decide the speed of a program.
 const LARGE: Bytes = Bytes::mib(64);
 
-fn not_eligible(evidence: &Evidence) -> Answer {
+pub(super) fn not_eligible(evidence: &Evidence) -> Answer {
     let thp = thp(evidence)?;
     known(&thp.enabled)?;
-    each(looked_into(evidence)?, |program| {
-        let program = program?;
+    each_looked_into(evidence, |program, _| {
         let areas = counted_areas(program)?;
         let refused = areas
             .iter()
@@ -76,7 +34,7 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     let base = area.base().unwrap_or_default();
     let flags = area.counted.as_ref().map_or("", |counted| &*counted.flags);
     let case = Case::sure(format!("{base} of {} cannot be backed by THP: {why}", program.title()))
-        .severity(if own_choice { Severity::Info } else { Severity::Warning })
+        .info_if(own_choice)
         .seen(
             program.file("smaps"),
             format!("{:x}-{:x} VmFlags", area.range.start, area.range.end),
@@ -94,7 +52,7 @@ fn refused_case(program: &Program, area: &Area, why: Why) -> Case {
     }
 }
 
-fn too_slow(evidence: &Evidence) -> Answer {
+pub(super) fn too_slow(evidence: &Evidence) -> Answer {
     if !any_size(evidence)? {
         return Ok(Vec::new());
     }
@@ -105,8 +63,8 @@ fn too_slow(evidence: &Evidence) -> Answer {
     let rate = pages * base / sleep.max(0.001);
     let mut waiting = Bytes(0);
     let mut unknown = None;
-    for program in looked_into(evidence)? {
-        match program.and_then(counted_areas) {
+    for examined in looked_into(evidence)? {
+        match examined.and_then(|(program, _)| counted_areas(program)) {
             Ok(areas) => waiting.0 = areas.iter().map(eligible).fold(waiting.0, u64::saturating_add),
             Err(reason) => unknown = unknown.or(Some(reason)),
         }
@@ -139,10 +97,9 @@ fn eligible(area: &Area) -> u64 {
 /// Smaller code fits into the TLBs.
 const MUCH_TEXT: Bytes = Bytes::mib(16);
 
-fn text_not_alignable(evidence: &Evidence) -> Answer {
+pub(super) fn text_not_alignable(evidence: &Evidence) -> Answer {
     let pmd = *known(&thp(evidence)?.pmd_size)?;
-    let answer = each(looked_into(evidence)?, |program| {
-        let program = program?;
+    let answer = each_looked_into(evidence, |program, _| {
         let is_text = |area: &&Area| area.perms.starts_with("r-x") && area.name.starts_with('/');
         let odd = |area: &&Area| !area.range.start.wrapping_sub(area.offset).is_multiple_of(pmd.0);
         let there = |area: &&Area| {

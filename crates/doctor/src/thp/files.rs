@@ -5,11 +5,16 @@ use host::config::Setting;
 use host::config::given::FileKind;
 use model::findings::Severity;
 
+use super::drift::conflicting;
 use super::glibc::in_list;
 use crate::demand::Room;
 use crate::rule::{Answer, Case};
 
 pub(super) const STARTERS: &[FileKind] = &[FileKind::Unit, FileKind::Pod];
+
+pub(super) fn conflict(evidence: &Evidence) -> Answer {
+    Ok(conflicting(&evidence.files.policies))
+}
 
 pub(super) fn except_advised(evidence: &Evidence) -> Answer {
     let cases = evidence.files.services.iter().filter_map(|service| {

@@ -2,63 +2,10 @@
 
 use host::Evidence;
 use host::programs::Program;
-use model::findings::Severity;
 use model::{Bytes, PageKind};
 
-use crate::facts::{available, count, each_that_can, known, policy, pool_file, pools, programs, thp_file};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-const MANUAL: &str = "https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html";
-
-pub(super) const D14: Rule = Rule {
-    id: "D14",
-    name: "glibc-2.43-aarch64-auto-thp",
-    severity: Severity::Warning,
-    holds: "glibc 2.43 and later on aarch64",
-    text: "On aarch64 glibc 2.43 and later request THP for malloc by default (glibc.malloc.hugetlb=1). Where the policy is \
-           `madvise` or `always`, each small daemon's heap grows to whole huge pages, some 20 MB each. Switch it off for small \
-           programs, or machine-wide in /etc/environment; programs with raised privileges ignore tunables.",
-    link: MANUAL,
-    checks: Checks::of_machine(auto_thp),
-};
-
-pub(super) const D15: Rule = Rule {
-    id: "D15",
-    name: "tunable-2-with-empty-pool",
-    severity: Severity::Warning,
-    holds: "glibc 2.35 and later",
-    text: "The program runs with GLIBC_TUNABLES=glibc.malloc.hugetlb=2, which makes malloc map hugetlb pages. It has none, and no \
-           pool has a free page: malloc silently uses base pages. Fill the pool before the program starts, or use hugetlb=1 for \
-           THP, which needs no pool.",
-    link: MANUAL,
-    checks: Checks::of_both(empty_pool, super::files::STARTERS, super::files::empty_pool),
-};
-
-pub(super) const D16: Rule = Rule {
-    id: "D16",
-    name: "tunable-1-mid-size-gap",
-    severity: Severity::Warning,
-    holds: "glibc 2.35 and later",
-    text: "GLIBC_TUNABLES=glibc.malloc.hugetlb=1 alone leaves a gap: each block between 128 KiB and 2 MiB gets a mapping of its \
-           own, too small for a huge page. Measured on Linux 6.18: blocks of 512 KiB had no huge pages at all, while 90 % of \
-           blocks of 64 KiB and 32 MiB were backed by them. With glibc.malloc.mmap_threshold and glibc.malloc.top_pad of several \
-           huge pages it was 95 %. Reported where the tunable is set alone and less than half of the program's memory is backed \
-           by huge pages.",
-    link: MANUAL,
-    checks: Checks::of_both(mid_size_gap, super::files::STARTERS, super::files::mid_size_gap),
-};
-
-pub(super) const D18: Rule = Rule {
-    id: "D18",
-    name: "morecore-dead",
-    severity: Severity::Error,
-    holds: "glibc 2.34 and later, which have no __morecore",
-    text: "HUGETLB_MORECORE and libhugetlbfs hooked malloc through __morecore, which glibc 2.34 removed. `hugectl --heap` prints \
-           a loader error at most, the program uses base pages, and the exit code is 0. Use the tunables of glibc 2.35 and later \
-           instead.",
-    link: "https://github.com/libhugetlbfs/libhugetlbfs/issues/52",
-    checks: Checks::of_both(morecore, super::files::STARTERS, super::files::morecore),
-};
+use crate::facts::{available, count, each_that_can, known, policy, pools, programs, thp_file};
+use crate::rule::{Answer, Case, Reason};
 
 /// The value of a tunable in a list such as `glibc.malloc.hugetlb=2:glibc.malloc.top_pad=0`.
 pub(crate) fn in_list<'a>(list: &'a str, name: &str) -> Option<&'a str> {
@@ -76,7 +23,7 @@ fn glibc(program: &Program) -> Option<(u32, u32)> {
     program.details.as_ref()?.glibc.known().copied()
 }
 
-fn auto_thp(evidence: &Evidence) -> Answer {
+pub(super) fn auto_thp(evidence: &Evidence) -> Answer {
     let is_arm = known(&evidence.snapshot.cpu.vendor)?.starts_with("0x");
     let policy = policy(evidence)?;
     if !is_arm || policy == "never" {
@@ -101,13 +48,7 @@ fn auto_thp(evidence: &Evidence) -> Answer {
             Err("the glibc version of no process could be read".into())
         };
     };
-    let bytes = Bytes(
-        grown
-            .iter()
-            .filter_map(|program| program.thp().ok())
-            .map(|thp| thp.0)
-            .fold(0, u64::saturating_add),
-    );
+    let bytes: Bytes = grown.iter().filter_map(|program| program.thp().ok()).sum();
     let case = Case::likely(format!(
         "{} have {bytes} backed by THP, which malloc requests by default",
         count(grown.len() as u64, "small process", "small processes")
@@ -119,7 +60,7 @@ fn auto_thp(evidence: &Evidence) -> Answer {
     Ok(vec![case])
 }
 
-fn empty_pool(evidence: &Evidence) -> Answer {
+pub(super) fn empty_pool(evidence: &Evidence) -> Answer {
     let mut room = 0_u64;
     for pool in pools(evidence)? {
         let growth = known(&pool.overcommit)?.saturating_sub(*known(&pool.surplus)?);
@@ -139,24 +80,15 @@ fn empty_pool(evidence: &Evidence) -> Answer {
             program.title()
         ))
         .seen(program.file("environ"), "GLIBC_TUNABLES: glibc.malloc.hugetlb", value)
-        .seen(program.file("status"), "HugetlbPages", "0B");
-        let case = evidence
-            .snapshot
-            .pools
-            .known()
-            .into_iter()
-            .flatten()
-            .fold(case, |case, pool| {
-                case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-            });
-        Ok(Some(
-            case.fix("fill the pool, then restart it")
-                .fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1"),
-        ))
+        .seen(program.file("status"), "HugetlbPages", "0B")
+        .seen_free(evidence)
+        .fix("fill the pool, then restart it")
+        .fix("or use THP: GLIBC_TUNABLES=glibc.malloc.hugetlb=1");
+        Ok(Some(case))
     })
 }
 
-fn mid_size_gap(evidence: &Evidence) -> Answer {
+pub(super) fn mid_size_gap(evidence: &Evidence) -> Answer {
     let policy = policy(evidence)?;
     each_that_can(programs(evidence)?, |program| {
         let alone = tunable(program, "glibc.malloc.hugetlb")? == Some("1")
@@ -180,7 +112,7 @@ fn mid_size_gap(evidence: &Evidence) -> Answer {
     })
 }
 
-fn morecore(evidence: &Evidence) -> Answer {
+pub(super) fn morecore(evidence: &Evidence) -> Answer {
     each_that_can(programs(evidence)?, |program| {
         let variable = program
             .tunable("HUGETLB_MORECORE")?

@@ -12,30 +12,39 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-use super::rule::Rule;
+use host::config::given::FileKind;
 
-pub(super) const TRANSHUGE: &str = "https://docs.kernel.org/admin-guide/mm/transhuge.html";
+use super::catalogue::Topic;
+use super::rule::Checks;
 
-pub(super) const RULES: &[Rule] = &[
-    advice::D01,
-    databases::D02,
-    databases::D03,
-    effort::D05,
-    effort::D06,
-    effort::D08,
-    effort::D09,
-    eligible::D10,
-    advice::D11,
-    advice::D12,
-    glibc::D14,
-    glibc::D15,
-    glibc::D16,
-    glibc::D18,
-    shared::D21,
-    drift::D22,
-    drift::D23,
-    drift::D24,
-    eligible::D25,
-    shared::D27,
-    eligible::D32,
-];
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_machine("D01", advice::never_but_requested),
+        Checks::of_machine("D02", databases::redis),
+        Checks::of_machine("D03", databases::mongo),
+        Checks::of_machine("D05", effort::defrag_stalls),
+        Checks::of_machine("D06", effort::bloat),
+        Checks::of_machine("D08", effort::fallback_ratio),
+        Checks::of_machine("D09", effort::fragmented),
+        Checks::of_machine("D10", eligible::not_eligible),
+        Checks::of_machine("D11", advice::inherited),
+        Checks::of_both("D12", advice::except_advised, &[FileKind::Unit], files::except_advised),
+        Checks::of_machine("D14", glibc::auto_thp),
+        Checks::of_both("D15", glibc::empty_pool, files::STARTERS, files::empty_pool),
+        Checks::of_both("D16", glibc::mid_size_gap, files::STARTERS, files::mid_size_gap),
+        Checks::of_both("D18", glibc::morecore, files::STARTERS, files::morecore),
+        Checks::of_machine("D21", shared::shmem_off),
+        Checks::of_both(
+            "D22",
+            drift::conflict,
+            &[FileKind::Cmdline, FileKind::Unit],
+            files::conflict,
+        ),
+        Checks::of_machine("D23", drift::drift),
+        Checks::of_machine("D24", drift::newer),
+        Checks::of_machine("D25", eligible::too_slow),
+        Checks::of_machine("D27", shared::granule),
+        Checks::of_machine("D32", eligible::text_not_alignable),
+    ],
+};

@@ -2,40 +2,12 @@
 
 use host::Evidence;
 use host::programs::{Kind, Program};
-use model::findings::Severity;
 use model::{Bytes, Reading};
 
-use super::TRANSHUGE;
 use crate::facts::{known, programs, thp, thp_file, total};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const D21: Rule = Rule {
-    id: "D21",
-    name: "shmem-thp-off",
-    severity: Severity::Warning,
-    holds: "Linux 4.8 and later",
-    text: "Shared memory has a policy of its own, shmem_enabled, which is `never` by default. Then tmpfs, memfds and anonymous \
-           shared mappings are backed by base pages even where the general policy is `always`. That concerns ZGC's heap, guest \
-           memory in memfds, and databases' shared buffers. `advise` allows huge pages for memory that was advised; a tmpfs is \
-           mounted with huge=within_size. It is a warning where such a program has at least 1 GiB of shared memory, and info \
-           elsewhere.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(shmem_off),
-};
-
-pub(super) const D27: Rule = Rule {
-    id: "D27",
-    name: "64k-granule",
-    severity: Severity::Warning,
-    holds: "arm64 and other machines with base pages of 64 KiB; Linux 6.8 and later for the remedy",
-    text: "With base pages of 64 KiB a PMD maps 512 MiB, and PMD-mapped THP has that size. Hardly any mapping is large enough, \
-           and contiguous memory of that size is rarely found. THP of 2 MiB (contiguous entries) does what 2 MiB pages do \
-           elsewhere, but it is off by default.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(granule),
-};
-
-fn shmem_off(evidence: &Evidence) -> Answer {
+pub(super) fn shmem_off(evidence: &Evidence) -> Answer {
     let policy = &known(&thp(evidence)?.shmem_enabled)?.chosen;
     if policy != "never" && policy != "deny" {
         return Ok(Vec::new());
@@ -55,11 +27,7 @@ fn shmem_off(evidence: &Evidence) -> Answer {
     let case = Case::sure(format!(
         "{shmem} of shared memory is backed by base pages{who}: its THP policy is `{policy}`"
     ))
-    .severity(if user.is_some() {
-        Severity::Warning
-    } else {
-        Severity::Info
-    })
+    .info_if(user.is_none())
     .seen(thp_file("shmem_enabled"), "", policy)
     .seen("/proc/meminfo", "Shmem", shmem)
     .seen("/proc/meminfo", "ShmemHugePages", huge)
@@ -86,11 +54,11 @@ fn has_much(program: &Program) -> Result<bool, Reason> {
         .iter()
         .filter(|area| area.is_shared_data() && !area.is_hugetlb());
     // Without bytes the size of the mapping has to do.
-    let bytes = shared.map(|area| area.resident().unwrap_or(area.size()).0);
-    Ok(bytes.fold(0, u64::saturating_add) >= Bytes::gib(1).0)
+    let bytes: Bytes = shared.map(|area| area.resident().unwrap_or(area.size())).sum();
+    Ok(bytes >= Bytes::gib(1))
 }
 
-fn granule(evidence: &Evidence) -> Answer {
+pub(super) fn granule(evidence: &Evidence) -> Answer {
     let base = *known(&evidence.snapshot.kernel.base_page)?;
     let thp = thp(evidence)?;
     let pmd = *known(&thp.pmd_size)?;

@@ -2,25 +2,17 @@
 
 use host::Evidence;
 use model::Bytes;
-use model::findings::Severity;
 
+use super::catalogue::Topic;
 use super::facts::programs;
-use super::rule::{Answer, Case, Checks, Rule};
+use super::rule::{Answer, Case, Checks};
 
 #[cfg(test)]
 mod tests;
 
-pub(super) const RULES: &[Rule] = &[H01];
-
-const H01: Rule = Rule {
-    id: "H01",
-    name: "rss-excludes-hugetlb",
-    severity: Severity::Info,
-    holds: "every kernel with hugetlb",
-    text: "Resident size (RSS, and PSS before Linux 4.4's Hugetlb lines) excludes hugetlb pages. The tools ps and top and most agents show a process with many of them as small. The tool free counts their memory as used without an owner. Add Private_Hugetlb and \
-           Shared_Hugetlb of smaps, or HugetlbPages of /proc/PID/status; `hugewise ps` does.",
-    link: "https://docs.kernel.org/filesystems/proc.html",
-    checks: Checks::of_machine(not_in_rss),
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[Checks::of_machine("H01", not_in_rss)],
 };
 
 fn not_in_rss(evidence: &Evidence) -> Answer {

@@ -28,26 +28,25 @@ pub(super) fn asked(evidence: &Evidence, target: &Target, kind: Option<Kind>) ->
             .iter()
             .any(|known| name.starts_with(known))
     });
-    asked.extend(paging.map(|(name, value)| Asked {
-        setting: name.clone(),
-        value: Reading::Known(Some(value.clone())),
-        place: target.main.file("environ"),
-    }));
+    asked.extend(paging.map(|(name, value)| Asked::set(name, value.clone(), target.main.file("environ"))));
     let thp = evidence.snapshot.thp.known();
     let policy = thp.and_then(|thp| thp.policy(*thp.pmd_size.known()?).known().cloned());
-    asked.extend(policy.map(|policy| Asked {
-        setting: "THP policy of anonymous memory".to_owned(),
-        value: Reading::Known(Some(policy)),
-        place: POLICY.to_owned(),
-    }));
+    asked.extend(policy.map(|policy| Asked::set("THP policy of anonymous memory", policy, POLICY)));
     if target.main.pages.thp_enabled.known() == Some(&false) {
-        asked.push(Asked {
-            setting: "PR_SET_THP_DISABLE".to_owned(),
-            value: Reading::Known(Some("1".to_owned())),
-            place: target.main.file("status"),
-        });
+        asked.push(Asked::set("PR_SET_THP_DISABLE", "1", target.main.file("status")));
     }
     asked
+}
+
+impl Asked {
+    /// It is set to this.
+    fn set(setting: &str, value: impl Into<String>, place: impl Into<String>) -> Self {
+        Self {
+            setting: setting.to_owned(),
+            value: Reading::Known(Some(value.into())),
+            place: place.into(),
+        }
+    }
 }
 
 fn huge_pages(target: &Target) -> Asked {
@@ -87,14 +86,9 @@ fn flags(target: &Target, jvm: &Jvm) -> Vec<Asked> {
         flag("-XX:+UseLargePages", jvm.large_pages),
         flag("-XX:+UseTransparentHugePages", jvm.transparent),
     ];
-    flags.extend(jvm.page_size.map(|size| Asked {
-        value: Reading::Known(Some(size.to_string())),
-        ..flag("-XX:LargePageSizeInBytes", true)
-    }));
-    flags.extend(jvm.heap_max.map(|size| Asked {
-        value: Reading::Known(Some(size.to_string())),
-        ..flag("-Xmx", true)
-    }));
+    let sizes = [("-XX:LargePageSizeInBytes", jvm.page_size), ("-Xmx", jvm.heap_max)];
+    let sizes = sizes.into_iter().filter_map(|(setting, size)| Some((setting, size?)));
+    flags.extend(sizes.map(|(setting, size)| Asked::set(setting, size.to_string(), target.main.file("cmdline"))));
     flags
 }
 

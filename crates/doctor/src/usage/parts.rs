@@ -94,6 +94,12 @@ fn shared_memory(segment: &SharedMemory, default_page: Option<Bytes>) -> Part {
     }
 }
 
+/// The pages that hold so much.
+fn needs(page: Bytes, whole: Bytes) -> Needs {
+    let pages = whole.0.div_ceil(page.0.max(1));
+    Needs { page, pages }
+}
+
 fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
     let total = vm.configured.known().map_or(vm.mapped, |asked| asked.total());
     let kind = vm
@@ -110,10 +116,7 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
             total: total.0.div_ceil(page.0.max(1)),
             touched: touched.known().map(|bytes| bytes.0 / page.0.max(1)),
         }),
-        needs: default_page.filter(|_| kind.is_none()).map(|page| Needs {
-            page,
-            pages: total.0.div_ceil(page.0.max(1)),
-        }),
+        needs: default_page.filter(|_| kind.is_none()).map(|page| needs(page, total)),
         backing: vm.backing.clone(),
         touched,
     }
@@ -174,10 +177,9 @@ fn of_areas<A: std::borrow::Borrow<Area>>(what: PartKind, areas: &[A], default_p
         range: span.map(|(start, end)| range(start, end)),
         size,
         touched: backing.clone().map(|backing| backing.total()),
-        needs: default_page.filter(|_| hugetlb.is_none()).map(|page| Needs {
-            page,
-            pages: reserved.0.div_ceil(page.0.max(1)),
-        }),
+        needs: default_page
+            .filter(|_| hugetlb.is_none())
+            .map(|page| needs(page, reserved)),
         hugetlb,
         backing,
     }

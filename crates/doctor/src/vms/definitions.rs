@@ -6,33 +6,9 @@ use model::Bytes;
 use model::findings::Severity;
 
 use crate::demand::{Shortage, shortages};
-use crate::rule::{Answer, Case, Checks, Rule};
+use crate::rule::{Answer, Case};
 
 pub(super) const OF: &[FileKind] = &[FileKind::Libvirt, FileKind::Qemu];
-
-pub(super) const G04: Rule = Rule {
-    id: "G04",
-    name: "libvirt-mount-nodeset",
-    severity: Severity::Error,
-    holds: "libvirt and QEMU of every version",
-    text: "A virtual machine is configured to be backed by hugetlb pages. The pool of that size has fewer pages than its memory needs. It is not started by libvirt, nor by QEMU with prealloc=on or reserve=on. Pages of each NUMA cell are \
-           taken from the host nodes that the cell is bound to. Detected from the domain XML or the QEMU command line, \
-           together with a sysctl file, a kernel command line, or a machine (--root).",
-    link: "https://libvirt.org/formatdomain.html#memory-backing",
-    checks: Checks::of_files(OF, no_room),
-};
-
-pub(super) const G05: Rule = Rule {
-    id: "G05",
-    name: "ram-not-multiple",
-    severity: Severity::Warning,
-    holds: "libvirt and QEMU of every version",
-    text: "The memory of a virtual machine is not a multiple of the page size that is configured to back it. QEMU rounds up or \
-           fails, depending on the backend and its version, and a part of the last page is lost. Make the memory of each NUMA \
-           cell a multiple of its page size.",
-    link: "https://libvirt.org/formatdomain.html#memory-backing",
-    checks: Checks::of_files(OF, no_multiple),
-};
 
 /// A guest smaller than this gains little.
 const WORTH: Bytes = Bytes::gib(4);
@@ -70,7 +46,7 @@ pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
     Ok(cases.collect())
 }
 
-fn no_room(evidence: &Evidence) -> Answer {
+pub(super) fn no_room(evidence: &Evidence) -> Answer {
     if evidence
         .files
         .guests
@@ -79,14 +55,11 @@ fn no_room(evidence: &Evidence) -> Answer {
     {
         return Ok(Vec::new());
     }
-    let case = |short: Shortage| {
-        let text = format!("{} does not start: it {}", short.demand.who, short.text());
-        short.case(Case::likely(text))
-    };
+    let case = |short: Shortage| short.case(format!("{} does not start: it {}", short.demand.who, short.text()));
     Ok(shortages(evidence, FileKind::Libvirt)?.into_iter().map(case).collect())
 }
 
-fn no_multiple(evidence: &Evidence) -> Answer {
+pub(super) fn no_multiple(evidence: &Evidence) -> Answer {
     let guests = evidence.files.guests.iter();
     let parts = guests.flat_map(|guest| guest.hugetlb().map(move |(size, page)| (guest, size, page)));
     let odd = parts.filter_map(|(guest, size, page)| {

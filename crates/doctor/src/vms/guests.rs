@@ -2,52 +2,14 @@
 
 use host::Evidence;
 use host::programs::{Area, Kind, Program};
-use model::findings::Severity;
 use model::{Bytes, PageKind};
 
-use crate::facts::{any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file};
-use crate::rule::{Answer, Case, Checks, Reason, Rule};
-
-const TRANSHUGE: &str = "https://docs.kernel.org/admin-guide/mm/transhuge.html";
-
-pub(super) const G01: Rule = Rule {
-    id: "G01",
-    name: "guest-has-no-large-pages",
-    severity: Severity::Warning,
-    holds: "Linux guests of every hypervisor",
-    text: "This is a virtual machine, and no program in it can use huge pages: the pools are empty and THP is off. A page walk in \
-           a guest goes through both the guest's and the host's page tables, up to 24 loads. Huge pages on the host alone save \
-           only part of that, because TLBs cache the smaller of the two sizes. Allow huge pages in the guest too.",
-    link: TRANSHUGE,
-    checks: Checks::of_machine(guest_without),
+use crate::facts::{
+    absent, any_size, available, bytes, counted_areas, each, known, pool_file, pools, programs, thp_file,
 };
+use crate::rule::{Answer, Case, Reason};
 
-pub(super) const G02: Rule = Rule {
-    id: "G02",
-    name: "guest-memory-on-base-pages",
-    severity: Severity::Warning,
-    holds: "QEMU, Cloud Hypervisor, Firecracker on Linux hosts",
-    text: "The memory of a running guest is mostly backed by base pages of the host. TLBs then cache the guest's huge pages as \
-           small ones (splintering), whatever the guest does. Use memory-backend-memfd with hugetlb=on and a pool, \
-           <memoryBacking><hugepages/> in libvirt, or THP with the policy `madvise` (QEMU advises its memory; with share=on \
-           shmem_enabled decides).",
-    link: TRANSHUGE,
-    checks: Checks::of_both(on_base, super::definitions::OF, super::definitions::on_base),
-};
-
-pub(super) const G03: Rule = Rule {
-    id: "G03",
-    name: "noreserve-vm",
-    severity: Severity::Error,
-    holds: "hypervisors that map hugetlb pages without reserving them (MAP_NORESERVE)",
-    text: "A guest's memory is mapped from the pool without a reservation, and the pool has fewer pages left than the guest can \
-           still touch. The guest starts, and dies of SIGBUS at its first touch beyond the last page. Reserve at start (QEMU \
-           reserve=on or prealloc=on, Cloud Hypervisor prefault=on), or make the pool large enough.",
-    link: "https://www.qemu.org/docs/master/system/invocation.html",
-    checks: Checks::of_both(no_reserve, super::definitions::OF, super::definitions::no_reserve),
-};
-
-fn guest_without(evidence: &Evidence) -> Answer {
+pub(super) fn guest_without(evidence: &Evidence) -> Answer {
     let hypervisor = known(&evidence.snapshot.cpu.hypervisor)?;
     if hypervisor == "none" || any_size(evidence)? {
         return Ok(Vec::new());
@@ -88,7 +50,7 @@ fn guest_without(evidence: &Evidence) -> Answer {
 /// A guest smaller than this has hardly started.
 const WORTH: Bytes = Bytes::mib(512);
 
-fn on_base(evidence: &Evidence) -> Answer {
+pub(super) fn on_base(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
         if !known(&program.kind)?.is_some_and(Kind::is_hypervisor) || program.hugetlb()?.0 > 0 {
             return Ok(None);
@@ -110,7 +72,7 @@ fn on_base(evidence: &Evidence) -> Answer {
     })
 }
 
-fn no_reserve(evidence: &Evidence) -> Answer {
+pub(super) fn no_reserve(evidence: &Evidence) -> Answer {
     each(programs(evidence)?, |program| {
         if !known(&program.kind)?.is_some_and(Kind::is_hypervisor) {
             return Ok(None);
@@ -142,12 +104,5 @@ fn unreserved(program: &Program, page: Bytes) -> Result<Bytes, Reason> {
         let size = area.counted.as_ref().and_then(|counted| counted.kernel_page);
         area.has("ht") == Some(true) && area.has("nr") == Some(true) && size == Some(page)
     };
-    let open = |area: &Area| area.size().0.saturating_sub(area.resident().unwrap_or_default().0);
-    Ok(Bytes(
-        counted_areas(program)?
-            .iter()
-            .filter(of_page)
-            .map(open)
-            .fold(0, u64::saturating_add),
-    ))
+    Ok(counted_areas(program)?.iter().filter(of_page).map(absent).sum())
 }

@@ -7,14 +7,20 @@ mod vmware;
 #[cfg(test)]
 mod tests;
 
-use super::rule::Rule;
+use host::config::given::FileKind;
 
-pub(super) const RULES: &[Rule] = &[
-    guests::G01,
-    guests::G02,
-    guests::G03,
-    definitions::G04,
-    definitions::G05,
-    vmware::G06,
-    vmware::G07,
-];
+use super::catalogue::Topic;
+use super::rule::Checks;
+
+pub(super) const TOPIC: Topic = Topic {
+    words: include_str!("rules.toml"),
+    checks: &[
+        Checks::of_machine("G01", guests::guest_without),
+        Checks::of_both("G02", guests::on_base, definitions::OF, definitions::on_base),
+        Checks::of_both("G03", guests::no_reserve, definitions::OF, definitions::no_reserve),
+        Checks::of_files("G04", definitions::OF, definitions::no_room),
+        Checks::of_files("G05", definitions::OF, definitions::no_multiple),
+        Checks::of_files("G06", &[FileKind::Vmware], vmware::one_g),
+        Checks::of_files("G07", &[FileKind::Vmware], vmware::disabled),
+    ],
+};

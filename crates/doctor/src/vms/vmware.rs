@@ -1,39 +1,13 @@
 //! VMware ESX: settings of a virtual machine and of the host.
 
 use host::Evidence;
-use host::config::given::FileKind;
-use model::findings::{Confidence, Severity};
+use model::findings::Confidence;
 
 use crate::facts::each;
-use crate::rule::{Answer, Case, Checks, Rule};
-
-pub(super) const G06: Rule = Rule {
-    id: "G06",
-    name: "vmx-1g-without-reservation",
-    severity: Severity::Error,
-    holds: "vSphere 7.0 and later",
-    text: "The virtual machine is configured to be backed by 1 GiB pages (sched.mem.lpage.enable1GPage), which ESX does only if \
-           all its memory is reserved: sched.mem.min must be memSize, or sched.mem.pin TRUE. Otherwise it does not power on. Its \
-           memory should also be a multiple of 1 GiB.",
-    link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
-    checks: Checks::of_files(&[FileKind::Vmware], one_g),
-};
-
-pub(super) const G07: Rule = Rule {
-    id: "G07",
-    name: "vmx-lpage-disabled",
-    severity: Severity::Warning,
-    holds: "ESX of every version",
-    text: "A setting keeps ESX from backing guests with large pages. On the host it is Mem.AllocGuestLargePage=0 or \
-           LPage.LPageAlwaysTryForNPT=0; in the machine's file it is monitor_control.disable_mmu_largepages, a name from \
-           practice, not from a manual. They are set so that page sharing saves memory; the guest's TLB misses then cost page \
-           walks through small pages of the host.",
-    link: "https://techdocs.broadcom.com/us/en/vmware-cis/vsphere.html",
-    checks: Checks::of_files(&[FileKind::Vmware], disabled),
-};
+use crate::rule::{Answer, Case};
 
 /// Machines that cannot get their 1 GiB pages.
-fn one_g(evidence: &Evidence) -> Answer {
+pub(super) fn one_g(evidence: &Evidence) -> Answer {
     each(&evidence.files.vmware, |file| {
         if file.is_on("sched.mem.lpage.enable1GPage") != Some(true) || file.is_on("sched.mem.pin") == Some(true) {
             return Ok(None);
@@ -59,7 +33,7 @@ fn one_g(evidence: &Evidence) -> Answer {
 }
 
 /// Settings that keep ESX from backing guests with huge pages.
-fn disabled(evidence: &Evidence) -> Answer {
+pub(super) fn disabled(evidence: &Evidence) -> Answer {
     let host = [("Mem.AllocGuestLargePage", "0"), ("LPage.LPageAlwaysTryForNPT", "0")];
     each(&evidence.files.vmware, |file| {
         let off = host.into_iter().find(|(name, off)| file.get(name) == Some(off));

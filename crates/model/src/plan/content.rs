@@ -95,7 +95,7 @@ pub(super) fn check(sort: Sort, path: &str, before: Option<&str>, after: &str) -
         return words::check(path, before, after);
     }
     let [old, new] = [before, after].map(|text| lines::parse(sort, path, text));
-    added_lines_are_plain(path, sort, before, &new)?;
+    added_lines_are_plain(path, sort, &old, &new)?;
     known_lines_are_right(path, &old, &new)?;
     other_lines_stay(path, &old, &new)?;
     nothing_is_taken_away(path, &old, &new)
@@ -108,26 +108,22 @@ fn flaw(path: &str, nth: usize, text: &str, why: &str) -> Flaw {
 
 /// Lines that were not there hold no control characters and do not go on in the next one; neither does any line of a unit or a
 /// script, where a known line behind it would be another's.
-fn added_lines_are_plain(path: &str, sort: Sort, before: &str, new: &[Parsed<'_>]) -> Result<(), Flaw> {
-    let known: BTreeSet<&str> = before.lines().collect();
-    let goes_on = |text: &str| text.ends_with('\\');
+fn added_lines_are_plain(path: &str, sort: Sort, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
+    let goes_on = |line: &Parsed<'_>| line.text.ends_with('\\');
     let is_joined = matches!(
         sort,
         Sort::Grub | Sort::Service | Sort::Wants | Sort::Mount | Sort::Pools
     );
-    if is_joined && let Some((nth, line)) = before.lines().enumerate().find(|(_, line)| goes_on(line)) {
-        return Err(flaw(
-            path,
-            nth,
-            line,
-            "it goes on in the next line, so hugewise leaves this file alone",
-        ));
+    if is_joined && let Some(line) = old.iter().find(|line| goes_on(line)) {
+        let why = "it goes on in the next line, so hugewise leaves this file alone";
+        return Err(line.flaw(path, why));
     }
-    for (nth, line) in new.iter().enumerate().filter(|(_, line)| !known.contains(line.text)) {
+    let known: BTreeSet<&str> = old.iter().map(|line| line.text).collect();
+    for line in new.iter().filter(|line| !known.contains(line.text)) {
         let is_plain = !line.text.chars().any(|c| c.is_control() && c != '\t');
-        if !is_plain || goes_on(line.text) || line.text.len() > LONGEST_LINE {
+        if !is_plain || goes_on(line) || line.text.len() > LONGEST_LINE {
             let why = "a line of a plan has no control characters, no `\\` at its end, and at most 4096 bytes";
-            return Err(flaw(path, nth, line.text, why));
+            return Err(line.flaw(path, why));
         }
     }
     Ok(())
@@ -136,11 +132,11 @@ fn added_lines_are_plain(path: &str, sort: Sort, before: &str, new: &[Parsed<'_>
 /// Lines with known keys have a value in its range, or stood there before.
 fn known_lines_are_right(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
     let stood: BTreeSet<(&str, &str)> = old.iter().map(|line| (line.section, line.text)).collect();
-    for (nth, line) in new.iter().enumerate() {
+    for line in new {
         if let Line::Known(Known { wrong: Some(why), .. }) = &line.what
             && !stood.contains(&(line.section, line.text))
         {
-            return Err(flaw(path, nth, line.text, why));
+            return Err(line.flaw(path, why));
         }
     }
     Ok(())
@@ -148,22 +144,15 @@ fn known_lines_are_right(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> 
 
 /// All other lines stay, in their order and sections; comments may be added.
 fn other_lines_stay(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
-    let mut left = old.iter().enumerate().filter(|(_, line)| line.is_other()).peekable();
-    for (nth, line) in new.iter().enumerate().filter(|(_, line)| line.is_other()) {
-        let expected = left.peek().map(|(_, line)| *line);
-        if expected.is_some_and(|stood| (stood.section, stood.text) == (line.section, line.text)) {
-            left.next();
-        } else if line.what != Line::Comment {
-            return Err(flaw(path, nth, line.text, lines::ALLOWED));
+    let mut left = old.iter().filter(|line| line.is_other()).peekable();
+    for line in new.iter().filter(|line| line.is_other()) {
+        let stood = left.next_if(|stood| (stood.section, stood.text) == (line.section, line.text));
+        if stood.is_none() && line.what != Line::Comment {
+            return Err(line.flaw(path, lines::ALLOWED));
         }
     }
-    match left.find(|(_, line)| !line.text.trim().is_empty()) {
-        Some((nth, line)) => Err(flaw(
-            path,
-            nth,
-            line.text,
-            "it stands there now, and a plan does not take it away",
-        )),
+    match left.find(|line| !line.text.trim().is_empty()) {
+        Some(line) => Err(line.flaw(path, "it stands there now, and a plan does not take it away")),
         None => Ok(()),
     }
 }
@@ -171,17 +160,11 @@ fn other_lines_stay(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Resul
 /// What was set is still set, if to another value.
 fn nothing_is_taken_away(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> Result<(), Flaw> {
     let keys: BTreeSet<(&str, &str)> = new.iter().filter_map(Parsed::key).collect();
-    for (nth, line) in old.iter().enumerate() {
-        if line.key().is_some_and(|key| !keys.contains(&key)) {
-            return Err(flaw(
-                path,
-                nth,
-                line.text,
-                "it is set now, and a plan gives it another value or leaves it",
-            ));
-        }
-    }
-    Ok(())
+    let gone = old
+        .iter()
+        .find(|line| line.key().is_some_and(|key| !keys.contains(&key)));
+    let why = "it is set now, and a plan gives it another value or leaves it";
+    gone.map_or(Ok(()), |line| Err(line.flaw(path, why)))
 }
 
 /// A file of hugewise's own, so that it hides none that the system or an administrator brought: `60-hugewise.conf`.

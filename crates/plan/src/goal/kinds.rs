@@ -1,6 +1,6 @@
 //! The kinds of goals: which keys each has, and what their values must be.
 
-use model::Bytes;
+use model::{Bytes, Collector};
 
 use super::words::Words;
 use super::{
@@ -17,38 +17,32 @@ const PAGE: &str = "a page size such as 2M or 1G";
 const CPUS: &str = "CPUs such as 0-3 or 0+2+8-11";
 const SIZE: &str = "a size with a unit, such as 6g";
 
-/// What the words want.
-pub(super) fn want(words: &mut Words) -> Result<Want, GoalError> {
+/// What the words want, and the keys of their kind, for the message about an unknown one.
+pub(super) fn want(words: &mut Words) -> Result<(Want, &'static str), GoalError> {
+    const POOL: &str = "SIZE=PAGES, node, group, mount";
+    const THP: &str = "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service";
+    const JVM: &str = "heap, user, group, service, kind, pages, collector, jdk";
+    let user = |words: &mut Words| needed(words, "user", names::account, ACCOUNT);
     Ok(match words.kind() {
-        "pool" => Want::Pool(pool(words)?),
-        "thp" => Want::Thp(thp(words)?),
-        "jvm" => Want::Jvm(jvm(words)?),
-        "postgres" => Want::Postgres(database(words, "postgres", "postgresql.service")?),
-        "innodb" | "mysql" => Want::Innodb(database(words, "mysql", "mysql.service")?),
-        "oracle" => Want::Oracle(oracle(words)?),
-        "redis" => Want::Redis,
-        "vm" => Want::Vm(vm(words)?),
-        "kubernetes" => Want::Kubernetes(pool(words)?),
-        "windows" => Want::Windows(needed(words, "user", names::account, ACCOUNT)?),
-        "placement" => Want::Placement(placement(words)?),
+        "pool" => (Want::Pool(pool(words)?), POOL),
+        "thp" => (Want::Thp(thp(words)?), THP),
+        "jvm" => (Want::Jvm(jvm(words)?), JVM),
+        "postgres" => {
+            let database = database(words, "postgres", "postgresql.service")?;
+            (Want::Postgres(database), "file, pages, user, service")
+        }
+        "innodb" | "mysql" => {
+            let database = database(words, "mysql", "mysql.service")?;
+            (Want::Innodb(database), "file, pages, user, service, buffer-pool")
+        }
+        "oracle" => (Want::Oracle(oracle(words)?), "sga, user, instances"),
+        "redis" => (Want::Redis, "no keys"),
+        "vm" => (Want::Vm(vm(words)?), "memory, pages, hypervisor, node, count, name"),
+        "kubernetes" => (Want::Kubernetes(pool(words)?), POOL),
+        "windows" => (Want::Windows(user(words)?), "user"),
+        "placement" => (Want::Placement(placement(words)?), "service, cpus, memory, by"),
         kind => return Err(words.fail("", kind, KINDS)),
     })
-}
-
-/// The keys of a kind, for the message about an unknown one.
-pub(super) fn keys(want: &Want) -> &'static str {
-    match want {
-        Want::Pool(_) | Want::Kubernetes(_) => "SIZE=PAGES, node, group, mount",
-        Want::Thp(_) => "enabled, defrag, shmem_enabled, khugepaged.NAME, mthp-SIZE, service",
-        Want::Jvm(_) => "heap, user, group, service, kind, pages, collector, jdk",
-        Want::Postgres(_) => "file, pages, user, service",
-        Want::Innodb(_) => "file, pages, user, service, buffer-pool",
-        Want::Oracle(_) => "sga, user, instances",
-        Want::Redis => "no keys",
-        Want::Vm(_) => "memory, pages, hypervisor, node, count, name",
-        Want::Windows(_) => "user",
-        Want::Placement(_) => "service, cpus, memory, by",
-    }
 }
 
 fn needed<T>(words: &mut Words, key: &str, check: fn(&str) -> Option<T>, wanted: &str) -> Result<T, GoalError> {
@@ -134,8 +128,6 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
         "thp" => Some(JvmPages::Thp),
         text => names::page(text).map(JvmPages::Pool),
     };
-    let collector =
-        |text: &str| matches!(text, "serial" | "parallel" | "g1" | "zgc" | "shenandoah").then(|| text.to_owned());
     Ok(JvmGoal {
         heap: needed(words, "heap", names::size, SIZE)?,
         user: words.checked("user", names::account, ACCOUNT)?,
@@ -145,7 +137,7 @@ fn jvm(words: &mut Words) -> Result<JvmGoal, GoalError> {
         pages: words
             .checked("pages", pages, "thp, or a page size such as 2M")?
             .unwrap_or(JvmPages::Default),
-        collector: words.checked("collector", collector, "serial, parallel, g1, zgc or shenandoah")?,
+        collector: words.checked("collector", Collector::named, "serial, parallel, g1, zgc or shenandoah")?,
         jdk: words.checked(
             "jdk",
             |text| text.parse().ok().filter(|jdk| (1..100).contains(jdk)),

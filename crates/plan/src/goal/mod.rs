@@ -10,7 +10,7 @@ mod tests;
 use std::str::FromStr;
 
 use host::CpuList;
-use model::Bytes;
+use model::{Bytes, Collector};
 
 use words::Words;
 
@@ -109,8 +109,8 @@ pub struct JvmGoal {
     pub kind: Option<JvmKind>,
     /// Which pages; without, a pool of the default size.
     pub pages: JvmPages,
-    /// `g1`, `parallel`, ...
-    pub collector: Option<String>,
+    /// Its garbage collector; without, the JVM's own choice.
+    pub collector: Option<Collector>,
     /// Major version of the JDK.
     pub jdk: Option<u32>,
 }
@@ -275,8 +275,8 @@ impl Goal {
             words.name_first(first);
         }
         let text = words.text();
-        let want = kinds::want(&mut words)?;
-        words.finish(kinds::keys(&want))?;
+        let (want, keys) = kinds::want(&mut words)?;
+        words.finish(keys)?;
         Ok(Self {
             text: text.replacen(&format!(":{first}="), ":", 1),
             want,

@@ -1,6 +1,6 @@
 //! Reads and changes one place; pools are changed beside the leases of measurements.
 
-use model::Bytes;
+use model::{Bytes, Cause, Reading, Unread};
 
 use super::error::SetupError;
 use super::grow;
@@ -37,6 +37,12 @@ impl<'a> Access<'a> {
         }
     }
 
+    /// The same for a reader: what stands there, or why that is not known.
+    pub(super) fn reading(&self, place: &Place) -> Reading<State> {
+        let failed = |error: WriterError| Unread::new(Cause::Failed, place.path(), error.to_string());
+        self.look(place).map_err(failed).into()
+    }
+
     /// Makes a place be `to`. A pool may come out smaller: the caller reads it back.
     pub(super) fn put(&self, place: &Place, to: &State) -> Result<(), SetupError> {
         let fail = |source| SetupError::Put {
@@ -49,17 +55,14 @@ impl<'a> Access<'a> {
         };
         self.writer.beside_loans(setting, |on_loan| {
             self.check_loans(place, &on_loan, pages)?;
-            match setting.which {
-                Which::Overcommit => {
-                    let value = pages.saturating_add(on_loan.pages).to_string();
-                    self.sink().write(&setting.file(), &value).map_err(fail)
-                }
-                Which::Pages | Which::NodePages(_) => grow::to(self.sink(), setting, pages, on_loan.pages, self.leave)
-                    .map_err(|error| match error {
-                        WriterError::Write { source, .. } => fail(source),
-                        other => other.into(),
-                    }),
-            }
+            let put = match setting.which {
+                Which::Overcommit => setting.write(self.sink(), pages.saturating_add(on_loan.pages)),
+                Which::Pages | Which::NodePages(_) => grow::to(self.sink(), setting, pages, on_loan.pages, self.leave),
+            };
+            put.map_err(|error| match error {
+                WriterError::Write { source, .. } => fail(source),
+                other => other.into(),
+            })
         })
     }
 

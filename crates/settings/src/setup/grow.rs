@@ -24,7 +24,7 @@ pub(super) fn to(
     let own = || Ok::<u64, WriterError>(setting.read(sink)?.saturating_sub(on_loan));
     let mut now = own()?;
     if wanted <= now {
-        return write(sink, setting, wanted.saturating_add(on_loan));
+        return setting.write(sink, wanted.saturating_add(on_loan));
     }
     let mut compacted = false;
     loop {
@@ -32,7 +32,7 @@ pub(super) fn to(
         if aim <= now {
             return Ok(());
         }
-        write(sink, setting, aim.saturating_add(on_loan))?;
+        setting.write(sink, aim.saturating_add(on_loan))?;
         let got = own()?;
         if got >= wanted || (got <= now && compacted) {
             return Ok(());
@@ -43,15 +43,6 @@ pub(super) fn to(
         }
         now = got;
     }
-}
-
-fn write(sink: &dyn Sink, setting: PoolSetting, value: u64) -> Result<(), WriterError> {
-    sink.write(&setting.file(), &value.to_string())
-        .map_err(|source| WriterError::Write {
-            path: setting.path(),
-            value,
-            source,
-        })
 }
 
 /// Asks the kernel to move pages together. This is no setting: it leaves no state behind, so no journal knows of it, and

@@ -33,6 +33,7 @@ use crate::state_dir::StateDir;
 use crate::writer::Writer;
 use access::Access;
 use change_log::{ChangeLog, Record};
+use survey::told;
 
 pub use error::{Drift, SetupError};
 pub use verify::{Programs, users};
@@ -134,7 +135,7 @@ fn change(
     let found = access.look(place)?;
     if !found.is(from) {
         read_back(log, from)?;
-        return Err(SetupError::Drift(vec![survey::differs(place, from, &found, to)]));
+        return Err(SetupError::Drift(vec![survey::differs(place, told(from), &found, to)]));
     }
     let put = access.put(place, to);
     let now = access.look(place)?;

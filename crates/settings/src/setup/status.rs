@@ -1,7 +1,6 @@
 //! What hugewise has changed and when, from its journals.
 
 use model::setup::{Held, Run, Status};
-use model::{Cause, Reading, Unread};
 
 use super::Setup;
 use super::access::Access;
@@ -36,14 +35,10 @@ impl Setup {
 }
 
 fn held(access: &Access<'_>, entry: &Entry) -> Held {
-    let now = match access.look(&entry.place) {
-        Ok(now) => Reading::Known(now.to_string()),
-        Err(error) => Reading::Unread(Unread::new(Cause::Failed, entry.place.path(), error.to_string())),
-    };
     Held {
         place: entry.place.to_string(),
         before: entry.before.to_string(),
         put: entry.pending.as_ref().unwrap_or(&entry.ours).to_string(),
-        now,
+        now: access.reading(&entry.place).map(|now| now.to_string()),
     }
 }

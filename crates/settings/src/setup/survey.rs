@@ -49,12 +49,7 @@ fn task(access: &Access<'_>, change: &Change, place: Place) -> Result<Task, Drif
     let to = wanted(&change.target, &change.after, &from);
     match &change.before {
         Reading::Known(planned) if from.holds(planned) => Ok(Task { place, from, to }),
-        Reading::Known(planned) => Err(Drift::Differs {
-            place: place.to_string(),
-            planned: planned.to_string(),
-            found: told(&from),
-            already: from.is(&to),
-        }),
+        Reading::Known(planned) => Err(differs(&place, planned.to_string(), &from, &to)),
         Reading::Unread(why) => Err(Drift::NotPlanned {
             place: place.to_string(),
             why: why.clone(),
@@ -63,17 +58,17 @@ fn task(access: &Access<'_>, change: &Change, place: Place) -> Result<Task, Drif
 }
 
 /// The drift at a place where something else was expected.
-pub(super) fn differs(place: &Place, expected: &State, found: &State, to: &State) -> Drift {
+pub(super) fn differs(place: &Place, planned: String, found: &State, to: &State) -> Drift {
     Drift::Differs {
         place: place.to_string(),
-        planned: told(expected),
+        planned,
         found: told(found),
         already: found.is(to),
     }
 }
 
 /// A file by its content, since that is what a plan says of it.
-fn told(state: &State) -> String {
+pub(super) fn told(state: &State) -> String {
     match state {
         State::File(file) => file.text.clone(),
         other => other.to_string(),

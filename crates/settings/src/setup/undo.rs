@@ -126,14 +126,12 @@ impl Walk<'_> {
         if got.is(&entry.before) {
             return Ok((BackCame::Restored, found, String::new()));
         }
-        let note = match to.is(&entry.before) {
-            true => format!("reads `{got}` after the write"),
-            false => format!("{to} pages are in use: run `hugewise undo` again when they are not"),
-        };
-        let came = if to.is(&entry.before) {
-            BackCame::Failed
-        } else {
-            BackCame::InUse
+        let (came, note) = match to.is(&entry.before) {
+            true => (BackCame::Failed, format!("reads `{got}` after the write")),
+            false => {
+                let note = format!("{to} pages are in use: run `hugewise undo` again when they are not");
+                (BackCame::InUse, note)
+            }
         };
         Ok((came, found, note))
     }

@@ -95,55 +95,35 @@ fn verified(
 }
 
 fn check(access: &Access<'_>, change: &Change, left: String) -> Check {
-    let (found, asked, verdict, note) = match Place::of(&change.target) {
-        None => {
-            let place = change.target.to_string();
-            (
-                Reading::absent(place),
-                change.after.to_string(),
-                Verdict::NotSeen,
-                String::new(),
-            )
-        }
-        Some(place) => held_against(access, change, &place, left),
-    };
-    Check {
+    let mut check = Check {
         id: change.id.clone(),
         layer: change.layer,
         place: change.target.to_string(),
-        asked,
-        found,
-        verdict,
-        note,
+        asked: change.after.to_string(),
+        found: Reading::absent(change.target.to_string()),
+        verdict: Verdict::NotSeen,
+        note: String::new(),
+    };
+    if let Some(place) = Place::of(&change.target) {
+        let now = access.reading(&place);
+        check.found = now.as_ref().map(State::to_string);
+        check.verdict = Verdict::Unread;
+        if let Reading::Known(now) = now {
+            let to = wanted(&change.target, &change.after, &now);
+            check.asked = to.to_string();
+            check.verdict = verdict(access, &place, &now, &to);
+            check.note = note(change, check.verdict, left);
+        }
     }
+    check
 }
 
-fn held_against(
-    access: &Access<'_>,
-    change: &Change,
-    place: &Place,
-    left: String,
-) -> (Reading<String>, String, Verdict, String) {
-    let now = match access.look(place) {
-        Ok(now) => now,
-        Err(error) => {
-            let why = model::Unread::new(model::Cause::Failed, place.path(), error.to_string());
-            return (
-                Reading::Unread(why),
-                change.after.to_string(),
-                Verdict::Unread,
-                String::new(),
-            );
-        }
-    };
-    let to = wanted(&change.target, &change.after, &now);
-    let verdict = verdict(access, place, &now, &to);
-    let note = match verdict {
+fn note(change: &Change, verdict: Verdict, left: String) -> String {
+    match verdict {
         Verdict::Obtained => left,
         _ if change.also_written_by.is_empty() => String::new(),
         _ => format!("also written by {}", change.also_written_by.join(", ")),
-    };
-    (Reading::Known(now.to_string()), to.to_string(), verdict, note)
+    }
 }
 
 fn verdict(access: &Access<'_>, place: &Place, now: &State, to: &State) -> Verdict {

@@ -88,7 +88,7 @@ impl Inner {
     ) -> Result<(u64, u64), WriterError> {
         let sink = &*self.sink;
         let (before, after) = self.announce(journal, setting, base, aim)?;
-        let written = sink.write(&setting.file(), &after.to_string());
+        let written = setting.write(sink, after);
         // If this fails, the journal holds the write as unfinished, for `recover` to decide.
         let read = setting.read(sink)?;
         let now = match &written {
@@ -100,18 +100,8 @@ impl Inner {
         let share = journal.ledger.share(setting).pages;
         let share = share.saturating_add(now).saturating_sub(before);
         let path = setting.path();
-        journal.append(&Record::Done {
-            path: path.clone(),
-            share,
-        })?;
-        match written {
-            Ok(()) => Ok((before, now)),
-            Err(source) => Err(WriterError::Write {
-                path,
-                value: after,
-                source,
-            }),
-        }
+        journal.append(&Record::Done { path, share })?;
+        written.map(|()| (before, now))
     }
 
     /// Journals a write. Syncing takes a while, so the value is read again after it, and announced anew if it changed.

@@ -1,7 +1,7 @@
 //! The pages that runs hold as leases now, for commands that read the machine at the same time.
 
 use crate::error::WriterError;
-use crate::journal::Journal;
+use crate::pool_setting::PoolSetting;
 use crate::writer::Writer;
 
 /// Pages that a run of hugewise has borrowed: they are in a setting's value, and go when that run ends.
@@ -25,14 +25,9 @@ impl Writer {
             return Ok(Vec::new());
         }
         let _lock = state.lock()?;
-        // `recover` has reported a journal that cannot be read.
-        let journals = state
-            .journals()?
-            .into_iter()
-            .filter_map(|path| Journal::open(&path).ok());
-        let loans = journals.flat_map(|(journal, _)| {
+        let loans = self.inner.journals()?.flat_map(|journal| {
             let loan = |setting| Loan {
-                path: crate::pool_setting::PoolSetting::path(setting),
+                path: PoolSetting::path(setting),
                 pages: journal.ledger.share(setting).pages,
             };
             journal.ledger.settings().into_iter().map(loan).collect::<Vec<_>>()

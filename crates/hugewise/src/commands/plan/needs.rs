@@ -80,9 +80,7 @@ fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
             how,
         }]);
     }
-    let collector = goal.collector.as_deref().map(str::parse).transpose();
-    let collector = collector.map_err(anyhow::Error::msg)?;
-    let jvm = Jvm::known(goal.heap, page, collector, goal.jdk, None);
+    let jvm = Jvm::known(goal.heap, page, goal.collector, goal.jdk, None);
     let sizing = jvm::jvm(&jvm)?;
     let heap = need(&sizing, "pages", page, None);
     Ok(heap

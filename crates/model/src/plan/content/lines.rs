@@ -2,7 +2,7 @@
 
 use super::super::check::{is_account, is_size};
 use super::super::settings;
-use super::{Sort, server, units};
+use super::{Flaw, Sort, flaw, server, units};
 
 /// What may be written, for the error about a line that may not.
 pub(super) const ALLOWED: &str = "a plan adds only lines that set what hugewise knows: settings of its list, memlock, \
@@ -11,6 +11,8 @@ pub(super) const ALLOWED: &str = "a plan adds only lines that set what hugewise 
 /// A line with what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parsed<'a> {
+    /// Its number in the file, from 0.
+    pub(super) nth: usize,
     /// The section that it stands in, such as `[Service]`.
     pub(super) section: &'a str,
     pub(super) text: &'a str,
@@ -45,6 +47,11 @@ impl Parsed<'_> {
         matches!(self.what, Line::Comment | Line::Other)
     }
 
+    /// What is wrong with it in the file at this path.
+    pub(super) fn flaw(&self, path: &str, why: &str) -> Flaw {
+        flaw(path, self.nth, self.text, why)
+    }
+
     /// What it sets, and in which section.
     pub(super) fn key(&self) -> Option<(&str, &str)> {
         match &self.what {
@@ -70,7 +77,7 @@ pub(super) fn must(is_so: bool, why: &str) -> Result<(), String> {
 /// The lines of a file.
 pub(super) fn parse<'a>(sort: Sort, path: &str, text: &'a str) -> Vec<Parsed<'a>> {
     let mut section = "";
-    let line = |text: &'a str| {
+    let line = |(nth, text): (usize, &'a str)| {
         let trimmed = text.trim();
         if trimmed.starts_with('[') && has_sections(sort) {
             section = trimmed;
@@ -79,15 +86,25 @@ pub(super) fn parse<'a>(sort: Sort, path: &str, text: &'a str) -> Vec<Parsed<'a>
             } else {
                 Line::Other
             };
-            return Parsed { section, text, what };
+            return Parsed {
+                nth,
+                section,
+                text,
+                what,
+            };
         }
         let what = match is_comment(sort, trimmed) {
             true => Line::Comment,
             false => what(sort, path, section, trimmed),
         };
-        Parsed { section, text, what }
+        Parsed {
+            nth,
+            section,
+            text,
+            what,
+        }
     };
-    text.lines().map(line).collect()
+    text.lines().enumerate().map(line).collect()
 }
 
 fn has_sections(sort: Sort) -> bool {
