@@ -214,7 +214,7 @@ impl Source {
 
     /// A whole file as text; bytes that are not UTF-8 make it garbled.
     pub fn text(&self, path: &str) -> Reading<String> {
-        let text = self.bytes(path).into_result().and_then(|bytes| {
+        self.bytes(path).and_then(|bytes| {
             String::from_utf8(bytes).map_err(|error| {
                 let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
                     .iter()
@@ -222,8 +222,7 @@ impl Source {
                     .count();
                 Unread::new(Cause::Garbled, format!("{path}:{line}"), "it is not UTF-8 text")
             })
-        });
-        text.into()
+        })
     }
 
     /// A file of one line, without the white space around it.
@@ -233,13 +232,12 @@ impl Source {
 
     /// A file that holds one value; `wanted` says in words what it should be.
     pub fn value<T: FromStr>(&self, path: &str, wanted: &str) -> Reading<T> {
-        let value = self.line(path).into_result().and_then(|line| {
+        self.line(path).and_then(|line| {
             line.parse().map_err(|_| {
                 let seen: String = line.chars().take(40).collect();
                 Unread::new(Cause::Garbled, format!("{path}:1"), format!("`{seen}` is not {wanted}"))
             })
-        });
-        value.into()
+        })
     }
 
     /// A file that holds one whole number.
@@ -249,7 +247,7 @@ impl Source {
 
     /// A file that holds 0 or 1 (or N or Y, as module parameters write it).
     pub fn switch(&self, path: &str) -> Reading<bool> {
-        let value = self.line(path).into_result().and_then(|line| match line.as_str() {
+        self.line(path).and_then(|line| match line.as_str() {
             "0" | "N" => Ok(false),
             "1" | "Y" => Ok(true),
             other => {
@@ -257,8 +255,7 @@ impl Source {
                 let why = format!("`{seen}` is neither 0, 1, N nor Y");
                 Err(Unread::new(Cause::Garbled, format!("{path}:1"), why))
             }
-        });
-        value.into()
+        })
     }
 
     /// The names in a directory, in order; of one with more than a million of them none, and the reason.

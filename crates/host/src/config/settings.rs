@@ -1,18 +1,15 @@
 //! Lines of the form `name = value`, in the order in which they hold, each with the place where it stands.
 
 use model::Unread;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::parse;
 
 /// Every setting, in the order in which they are applied: the last one of a name holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(Vec<Setting>);
 
 /// One setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// `FILE:LINE`.
     pub place: String,

@@ -1,13 +1,9 @@
 //! Allocators that stand in for glibc's own, by the files that a process mapped.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::Area;
 
 /// An allocator with settings of its own for huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Allocator {
     /// jemalloc: `MALLOC_CONF=thp:always,metadata_thp:auto`.
     Jemalloc,

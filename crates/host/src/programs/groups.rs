@@ -132,23 +132,21 @@ impl HugetlbLimit {
 
 /// `max`, or bytes. v1 writes a number near 2^63 for no limit.
 fn limit(source: &Source, path: &str) -> Reading<Limit> {
-    let limit = source.line(path).into_result().and_then(|line| match line.as_str() {
+    source.line(path).and_then(|line| match line.as_str() {
         "max" => Ok(Limit::Unlimited),
         bytes => parse::value::<u64>(path, 0, "", "bytes or `max`", bytes).map(|bytes| match bytes {
             0..0x7fff_ffff_0000_0000 => Limit::Bytes(bytes),
             _ => Limit::Unlimited,
         }),
-    });
-    limit.into()
+    })
 }
 
 /// The count in a line `max 7`.
 fn events(source: &Source, path: &str) -> Reading<u64> {
-    let count = source.text(path).into_result().and_then(|text| {
+    source.text(path).and_then(|text| {
         let mut lines = text.lines().enumerate();
         let found = lines.find_map(|(index, line)| Some((index, line.strip_prefix("max ")?.to_owned())));
         let (index, seen) = found.ok_or_else(|| Unread::new(Cause::Absent, path, "no `max` line"))?;
         parse::value(path, index, "max", "a whole number", &seen)
-    });
-    count.into()
+    })
 }

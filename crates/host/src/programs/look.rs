@@ -277,7 +277,7 @@ fn version(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<(u
 /// The version of a package in dpkg's status file.
 fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
     let status = "/var/lib/dpkg/status";
-    let version = source.bytes(status).into_result().and_then(|bytes| {
+    source.bytes(status).and_then(|bytes| {
         let text = String::from_utf8_lossy(&bytes);
         let header = format!("Package: {package}\n");
         let after = text
@@ -286,6 +286,5 @@ fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
         let line = after.and_then(|block| block.lines().find_map(|line| line.strip_prefix("Version: ")));
         let absent = || Unread::new(Cause::Absent, status, format!("the package {package} is not in it"));
         line.and_then(glibc::pair).ok_or_else(absent)
-    });
-    version.into()
+    })
 }

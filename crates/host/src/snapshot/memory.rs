@@ -96,13 +96,12 @@ impl Memory {
 
     /// A line of `/proc/meminfo`, in bytes.
     pub fn get(&self, name: &str) -> Reading<Bytes> {
-        let bytes = self.meminfo.as_ref().into_result().and_then(|meminfo| {
+        self.meminfo.as_ref().and_then(|meminfo| {
             meminfo.get(name).into_result().map_err(|mut why| {
                 why.place = format!("/proc/meminfo: {}", why.place);
                 why
             })
-        });
-        bytes.into()
+        })
     }
 
     /// A counter of `/proc/vmstat`.
@@ -158,11 +157,7 @@ impl FreeBlocks {
 type Parser<T> = fn(&str, &str) -> Result<T, Unread>;
 
 fn parsed<T>(source: &Source, path: &str, parser: Parser<T>) -> Reading<T> {
-    source
-        .text(path)
-        .into_result()
-        .and_then(|text| parser(path, &text))
-        .into()
+    source.text(path).and_then(|text| parser(path, &text))
 }
 
 /// Lines such as `MemTotal:  24684092 kB`, or `Node 0 MemTotal: 24684092 kB`.

@@ -157,11 +157,10 @@ fn llc(source: &Source, cpu: u32) -> Reading<CpuList> {
 }
 
 fn distances(source: &Source, path: &str) -> Reading<Vec<u32>> {
-    let list = source.line(path).into_result().and_then(|line| {
+    source.line(path).and_then(|line| {
         let distance = |word| crate::parse::value(path, 0, "", "a distance", word);
         line.split_whitespace().map(distance).collect()
-    });
-    list.into()
+    })
 }
 
 fn distinct<'a>(lists: impl Iterator<Item = &'a Reading<CpuList>>) -> Vec<CpuList> {

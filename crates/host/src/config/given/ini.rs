@@ -2,8 +2,9 @@
 
 use model::{Bytes, Unread};
 
-use super::{Server, garbled};
-use crate::config::{Setting, Settings, memparse, said};
+use super::Server;
+use crate::config::files::{Line, said};
+use crate::config::{Setting, Settings, memparse};
 
 impl Server {
     /// A size of PostgreSQL: `1GB`, `512 MB`, or a number of `blocks` (config-setting: memory units are kB, MB, GB, TB).
@@ -54,18 +55,14 @@ impl Server {
 
 /// postgresql.conf: `name = value` or `name value`, quotes and `# comments` taken off, names in small letters.
 pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
-    let setting = |(number, line): (usize, &str)| {
-        let found = postgres_pair(line);
+    let setting = |line: Line<'_>| {
+        let found = postgres_pair(line.text);
         if found.is_none() {
-            bad.push(garbled(path, number, line, "`name = value`"));
+            bad.push(line.garbled("`name = value`"));
         }
-        found.map(|(name, value)| Setting {
-            place: format!("{path}:{number}"),
-            name: name.to_ascii_lowercase(),
-            value,
-        })
+        found.map(|(name, value)| line.setting(name.to_ascii_lowercase(), value))
     };
-    said(text, &['#']).filter_map(setting).collect()
+    said(path, text, &['#']).filter_map(setting).collect()
 }
 
 fn postgres_pair(line: &str) -> Option<(&str, String)> {
@@ -85,20 +82,16 @@ fn postgres_pair(line: &str) -> Option<(&str, String)> {
 pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
     let mut ours = false;
     let mut settings = Vec::new();
-    for (number, line) in said(text, &['#', ';', '!']) {
-        if let Some(group) = line.strip_prefix('[') {
+    for line in said(path, text, &['#', ';', '!']) {
+        if let Some(group) = line.text.strip_prefix('[') {
             ours = server_group(group);
             if !group.contains(']') {
-                bad.push(garbled(path, number, line, "`[group]`"));
+                bad.push(line.garbled("`[group]`"));
             }
         } else if ours {
-            match mysql_pair(line) {
-                Some((name, value)) => settings.push(Setting {
-                    place: format!("{path}:{number}"),
-                    name,
-                    value,
-                }),
-                None => bad.push(garbled(path, number, line, "`name` or `name = value`")),
+            match mysql_pair(line.text) {
+                Some((name, value)) => settings.push(line.setting(name, value)),
+                None => bad.push(line.garbled("`name` or `name = value`")),
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What kind of configuration file a file is, from its name or, failing that, from its content.
 
 use super::{GivenError, shell};
+use crate::config::vmware;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -152,11 +153,7 @@ fn vmware_name(line: &str) -> Option<()> {
         "monitor_control.disable_mmu_largepages",
     ];
     let (name, _) = line.split_once('=')?;
-    let name = name
-        .trim()
-        .trim_start_matches('/')
-        .replace('/', ".")
-        .to_ascii_lowercase();
+    let name = vmware::plain(name);
     let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.lpage");
     known.then_some(())
 }
