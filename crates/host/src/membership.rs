@@ -31,8 +31,7 @@ impl Membership {
     /// The groups of a process; absent in a capture without processes.
     pub fn read(source: &Source, pid: u32) -> Reading<Self> {
         let path = format!("/proc/{pid}/cgroup");
-        let text = source.text(&path).into_result();
-        text.and_then(|text| Self::parse(&path, &text)).into()
+        source.text(&path).and_then(|text| Self::parse(&path, &text))
     }
 
     /// Lines `N:CONTROLLERS:PATH`; `path` is named in the reasons only.

@@ -1,6 +1,6 @@
 //! Allocators that stand in for glibc's own, by the files that a process mapped.
 
-use super::Area;
+use super::{Area, areas};
 
 /// An allocator with settings of its own for huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +33,7 @@ const FILES: [(&str, Allocator); 7] = [
 impl Allocator {
     /// All that are mapped, each once.
     pub(super) fn all_in(areas: &[Area]) -> Vec<Self> {
-        let files = areas
-            .iter()
-            .filter_map(|area| area.name.rsplit_once('/').map(|(_, file)| file));
-        let known = files.filter_map(|file| FILES.iter().find(|(beginning, _)| file.starts_with(beginning)));
-        let mut found: Vec<Self> = known.map(|(_, allocator)| *allocator).collect();
+        let mut found: Vec<Self> = areas::known_files(areas, &FILES).collect();
         found.sort_unstable();
         found.dedup();
         found

@@ -99,43 +99,32 @@ impl HugetlbLimit {
     /// `None` if the group has no such file: the controller is not switched on there.
     fn read(source: &Source, directory: &str, page: Bytes, v1: bool) -> Option<Self> {
         let of_size = format!("{directory}/hugetlb.{}B", page.exact());
-        let (max, reserved, refused) = if v1 {
-            (
-                format!("{of_size}.limit_in_bytes"),
-                format!("{of_size}.rsvd.limit_in_bytes"),
-                None,
-            )
-        } else {
-            (
-                format!("{of_size}.max"),
-                format!("{of_size}.rsvd.max"),
-                Some(format!("{of_size}.events")),
-            )
-        };
-        let value = limit(source, &max);
-        if value.unread().is_some_and(|why| why.unread == Cause::Absent) {
-            return None;
-        }
-        let refused = match refused {
-            Some(events) => self::events(source, &events),
-            None => source.number(&format!("{of_size}.failcnt")),
-        };
-        Some(Self {
+        let limit_file = if v1 { "limit_in_bytes" } else { "max" };
+        let file = format!("{of_size}.{limit_file}");
+        let max = limit(source, &file);
+        (!max.is_absent()).then(|| Self {
             page,
-            max: value,
-            reserved_max: limit(source, &reserved),
-            refused,
-            file: max,
+            max,
+            reserved_max: limit(source, &format!("{of_size}.rsvd.{limit_file}")),
+            refused: match v1 {
+                true => source.number(&format!("{of_size}.failcnt")),
+                false => events(source, &format!("{of_size}.events")),
+            },
+            file,
         })
     }
 }
 
-/// `max`, or bytes. v1 writes a number near 2^63 for no limit.
-fn limit(source: &Source, path: &str) -> Reading<Limit> {
+/// v1 writes the largest number of whole pages for no limit.
+pub(crate) const NO_LIMIT: u64 = 0x7fff_ffff_0000_0000;
+
+/// `max`, or bytes.
+
+pub(crate) fn limit(source: &Source, path: &str) -> Reading<Limit> {
     source.line(path).and_then(|line| match line.as_str() {
         "max" => Ok(Limit::Unlimited),
         bytes => parse::value::<u64>(path, 0, "", "bytes or `max`", bytes).map(|bytes| match bytes {
-            0..0x7fff_ffff_0000_0000 => Limit::Bytes(bytes),
+            0..NO_LIMIT => Limit::Bytes(bytes),
             _ => Limit::Unlimited,
         }),
     })

@@ -119,7 +119,7 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
 }
 
 /// The size in a name such as `hugepages-2048kB`.
-pub(super) fn size_in_name(name: &str) -> Option<Bytes> {
+pub(crate) fn size_in_name(name: &str) -> Option<Bytes> {
     let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
     kib.checked_mul(1024).map(Bytes)
 }

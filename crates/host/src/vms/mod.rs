@@ -13,13 +13,14 @@ use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::processes::smaps;
-use crate::snapshot::mounts;
+use crate::snapshot::{Meminfo, mounts};
 use crate::{Source, spread};
 use configured::{Asked, HugeMounts};
 
 /// Command lines that no process runs yet.
 pub(crate) mod asked {
-    pub(crate) use super::configured::{Asked, From, options, parts};
+    pub use super::configured::Backing;
+    pub(crate) use super::configured::{Asked, options, parts};
     pub(crate) use super::qemu::parse as qemu;
 }
 
@@ -126,35 +127,28 @@ fn words(cmdline: &[u8]) -> Vec<String> {
 }
 
 fn asked(source: &Source, pid: u32, program: Option<Program>, argv: &[String]) -> Reading<Asked> {
-    let place = format!("/proc/{pid}/cmdline");
+    let absent = |why| Reading::Unread(Unread::new(Cause::Absent, format!("/proc/{pid}/cmdline"), why));
     if argv.len() == 1 && !source.is_live() {
-        let why = "the capture has only the name of the program";
-        return Reading::Unread(Unread::new(Cause::Absent, place, why));
+        return absent("the capture has only the name of the program");
     }
     match program {
         Some(Program::Qemu) => Reading::Known(qemu::parse(argv)),
         Some(Program::CloudHypervisor) => Reading::Known(cloud_hypervisor::parse(argv)),
         Some(Program::Firecracker) => firecracker::read(source, pid, argv),
-        None => Reading::Unread(Unread::new(
-            Cause::Absent,
-            place,
-            "this program's options are not known",
-        )),
+        None => absent("this program's options are not known"),
     }
 }
 
 /// A descriptor of a KVM machine among the open files. A program opens its machine early, so it has one of the lower numbers.
 fn holds_kvm(source: &Source, pid: u32) -> Reading<bool> {
-    let found = kvm_descriptors(source, pid).into_result();
-    let holds = found.and_then(|found| match found {
+    kvm_descriptors(source, pid).and_then(|found| match found {
         Descriptors { kvm, .. } if !kvm.is_empty() => Ok(true),
         Descriptors { left_out: 0, .. } => Ok(false),
         Descriptors { left_out, .. } => {
             let why = format!("{left_out} of its open files were not read");
             Err(Unread::new(Cause::Failed, format!("/proc/{pid}/fd"), why))
         }
-    });
-    holds.into()
+    })
 }
 
 /// The paths of a process's descriptors that are machines of KVM, and how many were not read.
@@ -186,19 +180,13 @@ fn memory(source: &Source, pid: u32, configured: Option<&Configured>) -> Result<
     let path = format!("/proc/{pid}/smaps");
     let bytes = source.bytes_within(&path, LONGEST_SMAPS).into_result()?;
     let mappings = smaps::parse(&path, &bytes)?;
-    ram::find(&mappings, configured).ok_or_else(|| {
-        Unread::new(
-            Cause::Absent,
-            path.clone(),
-            "no mapping that could hold a guest's memory",
-        )
-    })
+    let why = "no mapping that could hold a guest's memory";
+    ram::find(&mappings, configured).ok_or_else(|| Unread::new(Cause::Absent, &path, why))
 }
 
 fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
     let mine = |name: &&String| name.split('-').next() == Some(&pid.to_string());
-    let pages = || -> Result<KvmPages, Unread> {
-        let names = source.list(DEBUGFS).into_result()?;
+    source.list(DEBUGFS).and_then(|names| {
         let absent = || Unread::new(Cause::Absent, DEBUGFS, format!("no machine of process {pid} there"));
         let name = names.iter().find(mine).ok_or_else(absent)?;
         let count = |size: &str| source.number(&format!("{DEBUGFS}/{name}/pages_{size}")).into_result();
@@ -207,17 +195,11 @@ fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
             pages_2m: count("2m")?,
             pages_1g: count("1g")?,
         })
-    };
-    pages().into()
+    })
 }
 
 /// The size of a hugetlb page where none is named.
 fn default_huge_page(source: &Source) -> Option<Bytes> {
-    let text = source.text("/proc/meminfo");
-    let line = text
-        .known()?
-        .lines()
-        .find_map(|line| line.strip_prefix("Hugepagesize:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(Bytes::kib(kib))
+    let meminfo = Meminfo::read(source, "/proc/meminfo");
+    meminfo.known()?.get("Hugepagesize").known().copied()
 }

@@ -3,7 +3,7 @@
 use model::Bytes;
 use serde_json::Value;
 
-use super::configured::{Asked, From, is_on, options, parts, size, value};
+use super::configured::{Asked, Backing, is_on, options, parts, size, value};
 
 /// QEMU's memory without `-m`.
 const DEFAULT: Bytes = Bytes::mib(128);
@@ -18,8 +18,8 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
             .unwrap_or(DEFAULT);
         let path = options(argv, "mem-path")
             .last()
-            .map(|path| From::Path((*path).to_owned()));
-        vec![(bytes, path.unwrap_or(From::Any))]
+            .map(|path| Backing::Path((*path).to_owned()));
+        vec![(bytes, path.unwrap_or(Backing::Any))]
     };
     let backends: Vec<_> = objects
         .iter()
@@ -55,7 +55,7 @@ fn main_memory(text: &str) -> Option<Bytes> {
 /// A memory backend.
 struct Object {
     size: Bytes,
-    from: From,
+    from: Backing,
     prealloc: bool,
     shared: bool,
 }
@@ -74,9 +74,9 @@ impl Object {
         let kind = value(&parts, "qom-type").or(bare)?.strip_prefix("memory-backend-")?;
         let page = value(&parts, "hugetlbsize").and_then(|text| size(text, 1));
         let from = match kind {
-            "file" => From::Path(value(&parts, "mem-path")?.to_owned()),
-            "memfd" if is_on(&parts, "hugetlb") => From::Hugetlb(page),
-            _ => From::Any,
+            "file" => Backing::Path(value(&parts, "mem-path")?.to_owned()),
+            "memfd" if is_on(&parts, "hugetlb") => Backing::Hugetlb(page),
+            _ => Backing::Any,
         };
         Some(Self {
             size: size(value(&parts, "size")?, 1)?,

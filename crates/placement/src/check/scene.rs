@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use host::processes::{Limits, ThpByStart, nodes};
 use host::snapshot::Topology;
-use host::threads::{Look, Seen};
+use host::threads::{Look, Seen, times};
 use host::{CpuList, Membership, Snapshot, Source};
 use process::tree;
 
@@ -251,7 +251,7 @@ impl Thread {
             cpu: Some(seen.cpu),
             runnable: seen.state == 'R',
             busy: (!source.is_live()).then_some(seen.state == 'R'),
-            ran: poll::times(source, pid, tid).map(|[ran, _]| ran),
+            ran: times(source, pid, tid).map(|[ran, _]| ran),
         })
     }
 
@@ -262,7 +262,7 @@ impl Thread {
     }
 
     fn look_again(&mut self, source: &Source, pid: u32, passed: f64) {
-        let ran = poll::times(source, pid, self.tid).map(|[ran, _]| ran);
+        let ran = times(source, pid, self.tid).map(|[ran, _]| ran);
         let share = ran
             .zip(self.ran)
             .map_or(0.0, |(now, before)| now.saturating_sub(before) as f64 / passed);

@@ -95,12 +95,10 @@ impl CpuInfo {
     }
 
     fn either<T>(&self, x86: &str, arm: &str, get: fn(&Self, &str) -> Reading<T>) -> Reading<T> {
-        match get(self, x86) {
-            Reading::Unread(why) if why.unread == Cause::Absent => match get(self, arm) {
-                Reading::Unread(_) => Reading::Unread(why),
-                known => known,
-            },
-            other => other,
+        let own = get(self, x86);
+        match get(self, arm) {
+            known @ Reading::Known(_) if own.is_absent() => known,
+            _ => own,
         }
     }
 
