@@ -192,12 +192,8 @@ impl<'a> Session<'a> {
         if self.target.name.is_empty() || self.target.name == "hugewise" {
             self.target.name = poll::name(&self.source, self.target.pid, self.target.pid);
         }
-        let has_nodes = self
-            .snapshot
-            .topology
-            .nodes
-            .known()
-            .is_some_and(|nodes| nodes.len() > 1);
+        let nodes_here = self.snapshot.topology.nodes.known();
+        let has_nodes = nodes_here.is_some_and(|nodes| nodes.len() > 1);
         if has_nodes && elapsed >= self.memory_due {
             self.memory_due = elapsed * 2;
             let read = nodes(&self.source, self.target.pid, &ThpByStart::default(), Limits::default());

@@ -73,11 +73,8 @@ impl HolderKind {
 impl Held {
     /// Bytes of all holders.
     pub fn total(&self) -> Bytes {
-        Bytes(
-            self.holders
-                .iter()
-                .fold(0, |sum, holder| sum.saturating_add(holder.bytes.0)),
-        )
+        let bytes = self.holders.iter().map(|holder| holder.bytes.0);
+        Bytes(bytes.fold(0, u64::saturating_add))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Allocators that stand in for glibc's own, by the files that a process mapped.
 
+use std::collections::BTreeSet;
+
 use super::{Area, areas};
 
 /// An allocator with settings of its own for huge pages.
@@ -33,10 +35,8 @@ const FILES: [(&str, Allocator); 7] = [
 impl Allocator {
     /// All that are mapped, each once.
     pub(super) fn all_in(areas: &[Area]) -> Vec<Self> {
-        let mut found: Vec<Self> = areas::known_files(areas, &FILES).collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+        let found: BTreeSet<Self> = areas::known_files(areas, &FILES).collect();
+        found.into_iter().collect()
     }
 
     /// Its name for users.

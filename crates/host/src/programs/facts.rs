@@ -133,11 +133,11 @@ const TICKS: f64 = 100.0;
 
 /// Seconds from boot to its start.
 pub(super) fn started(source: &Source, pid: u32) -> Reading<f64> {
-    let ticks = Stat::of(source, pid).into_result().and_then(|stat| {
+    let ticks = Stat::of(source, pid).and_then(|stat| {
         stat.and_then(|stat| stat.started()).ok_or_else(|| {
             let place = format!("/proc/{pid}/stat:1");
             Unread::new(Cause::Garbled, place, "field 22 is not clock ticks since boot")
         })
     });
-    Reading::from(ticks).map(|ticks| ticks as f64 / TICKS)
+    ticks.map(|ticks| ticks as f64 / TICKS)
 }

@@ -3,6 +3,7 @@
 use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::Limit;
+use crate::membership::with_ancestors;
 use crate::snapshot::{Cgroup, CgroupVersion};
 use crate::{Membership, Source, parse};
 
@@ -72,13 +73,10 @@ fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<
     };
     let v1 = cgroup.version.known() == Some(&CgroupVersion::V1)
         || (cgroup.version.known() == Some(&CgroupVersion::Hybrid) && cgroup.hugetlb.known() == Some(&true));
-    let mut levels = Vec::new();
-    let mut rest = path.trim_end_matches('/');
-    while !rest.is_empty() {
-        levels.push(GroupLevel::read(source, &format!("{root}{rest}"), sizes, v1));
-        rest = rest.rsplit_once('/').map_or("", |(above, _)| above);
-    }
-    levels
+    with_ancestors(path)
+        .filter(|path| !path.is_empty())
+        .map(|path| GroupLevel::read(source, &format!("{root}{path}"), sizes, v1))
+        .collect()
 }
 
 impl GroupLevel {

@@ -143,7 +143,10 @@ impl<'a> Looker<'a> {
             sizes: snapshot
                 .pools
                 .known()
-                .map_or_else(Vec::new, |pools| pools.iter().map(|pool| pool.size).collect()),
+                .into_iter()
+                .flatten()
+                .map(|pool| pool.size)
+                .collect(),
             units: BTreeMap::new(),
             glibc: BTreeMap::new(),
             began: Instant::now(),
@@ -215,12 +218,8 @@ impl<'a> Looker<'a> {
     /// Needed for tunables, which came and went with versions, and on arm64, where the default changed.
     fn glibc(&mut self, program: &Program, areas: &Reading<Vec<Area>>) -> Reading<(u32, u32)> {
         let has_tunables = program.tunables.known().is_some_and(|tunables| !tunables.is_empty());
-        let is_arm = self
-            .snapshot
-            .cpu
-            .vendor
-            .known()
-            .is_some_and(|vendor| vendor.starts_with("0x"));
+        let vendor = self.snapshot.cpu.vendor.known();
+        let is_arm = vendor.is_some_and(|vendor| vendor.starts_with("0x"));
         if !has_tunables && !is_arm {
             return Reading::absent("the version of glibc decides nothing here");
         }

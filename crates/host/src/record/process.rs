@@ -42,7 +42,8 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
         record_sum(recorder, program);
     });
     for &at in &candidates.closer {
-        Closer::new(recorder, &candidates.programs[at]).record();
+        let program = &candidates.programs[at];
+        Closer { recorder, program }.record();
     }
     record_groups(recorder, &candidates.programs);
     accounts::record(recorder, &candidates.programs);
@@ -162,11 +163,7 @@ struct Closer<'r, 'a> {
     program: &'r Program,
 }
 
-impl<'r, 'a> Closer<'r, 'a> {
-    fn new(recorder: &'r mut Recorder<'a>, program: &'r Program) -> Self {
-        Self { recorder, program }
-    }
-
+impl Closer<'_, '_> {
     fn record(mut self) {
         let areas = self.mappings();
         self.file("mounts", memory_mounts);

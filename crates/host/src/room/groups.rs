@@ -4,7 +4,9 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use super::Left;
 use crate::Source;
+use crate::membership::{group_of, with_ancestors};
 use crate::programs::{self, Limit, NO_LIMIT};
+use crate::snapshot::mounts::unescape;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 const GROUPS: &str = "/proc/self/cgroup";
@@ -35,7 +37,7 @@ impl Hierarchy {
             .lines()
             .filter_map(|line| mount(line, controller))
             .filter_map(|mount| {
-                let path = path(&groups, mount.is_v1.then_some(controller))?;
+                let path = group_of(&groups, if mount.is_v1 { controller } else { "" })?;
                 let rest = path.strip_prefix(mount.top.trim_end_matches('/'));
                 // A group outside of the mount: only the mount's own top is known to hold for it.
                 let group = rest
@@ -52,15 +54,8 @@ impl Hierarchy {
 
     /// The group's directory and those of all groups above it.
     pub(super) fn directories(&self) -> Vec<String> {
-        let mut directories = Vec::new();
-        let mut rest = self.group.as_str();
-        loop {
-            directories.push(format!("{}{rest}", self.mount));
-            match rest.rsplit_once('/') {
-                Some((above, _)) => rest = above,
-                None => return directories,
-            }
-        }
+        let groups = with_ancestors(&self.group);
+        groups.map(|group| format!("{}{group}", self.mount)).collect()
     }
 
     /// What a group leaves of memory, if it has a limit: the limit less what is in use, but for file pages that make way.
@@ -161,33 +156,4 @@ fn mount(line: &str, controller: &str) -> Option<Mount> {
         top: unescape(top),
         target: unescape(target),
     })
-}
-
-/// The path in a line `N:CONTROLLERS:PATH`; v2 has no controllers there.
-fn path<'a>(groups: &'a str, controller: Option<&str>) -> Option<&'a str> {
-    groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        let is_it = match controller {
-            Some(controller) => controllers.split(',').any(|name| name == controller),
-            None => controllers.is_empty(),
-        };
-        is_it.then_some(path)
-    })
-}
-
-/// Spaces and the like in paths are written in octal: `\040`.
-fn unescape(path: &str) -> String {
-    let mut pieces = path.split('\\');
-    let mut plain = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        match piece.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                plain.push(char::from(byte));
-                plain += &piece[3..];
-            }
-            None => plain = format!("{plain}\\{piece}"),
-        }
-    }
-    plain
 }

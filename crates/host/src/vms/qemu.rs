@@ -9,6 +9,11 @@ use super::configured::{Asked, Backing, is_on, options, parts, size, value};
 const DEFAULT: Bytes = Bytes::mib(128);
 const MIB: u64 = 1 << 20;
 
+/// Is a file of this name QEMU?
+pub(crate) fn is_program(name: &str) -> bool {
+    name.starts_with("qemu-system-") || name == "qemu-kvm" || name == "kvm"
+}
+
 pub(crate) fn parse(argv: &[String]) -> Asked {
     let objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
     let main = || {

@@ -219,11 +219,9 @@ impl Cpuset {
     /// The innermost group that names its CPUs.
     fn read(source: &Source, group: &str) -> Option<Self> {
         let path = format!("/sys/fs/cgroup{}", group.trim_end_matches('/'));
-        let list = |file: &str| {
-            source
-                .value::<CpuList>(&format!("{path}/{file}"), "a list of CPUs")
-                .into_result()
-                .ok()
+        let list = |file: &str| -> Option<CpuList> {
+            let list = source.value(&format!("{path}/{file}"), "a list of CPUs");
+            list.into_result().ok()
         };
         let wanted = list("cpuset.cpus").filter(|list| !list.is_empty())?;
         Some(Self {

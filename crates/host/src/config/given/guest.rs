@@ -2,10 +2,9 @@
 
 use model::{Bytes, Unread};
 
-use super::kind::is_qemu;
 use super::{empty, shell};
 pub use crate::vms::asked::Backing;
-use crate::vms::asked::{Asked, options, parts, qemu as parse_command};
+use crate::vms::asked::{Asked, is_qemu, options, parts, qemu as parse_command};
 
 /// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,10 @@ use crate::config::files::{Line, said};
 use crate::config::{Setting, Settings, memparse};
 
 impl Server {
+    fn new(path: &str, settings: Settings) -> Self {
+        let path = path.to_owned();
+        Self { path, settings }
+    }
     /// A size of PostgreSQL: `1GB`, `512 MB`, or a number of `blocks` (config-setting: memory units are kB, MB, GB, TB).
     ///
     /// # Errors
@@ -54,7 +58,7 @@ impl Server {
 }
 
 /// postgresql.conf: `name = value` or `name value`, quotes and `# comments` taken off, names in small letters.
-pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
+pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
     let setting = |line: Line<'_>| {
         let found = postgres_pair(line.text);
         if found.is_none() {
@@ -62,7 +66,7 @@ pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Setting
         }
         found.map(|(name, value)| line.setting(name.to_ascii_lowercase(), value))
     };
-    said(path, text, &['#']).filter_map(setting).collect()
+    Server::new(path, said(path, text, &['#']).filter_map(setting).collect())
 }
 
 fn postgres_pair(line: &str) -> Option<(&str, String)> {
@@ -79,7 +83,7 @@ fn postgres_pair(line: &str) -> Option<(&str, String)> {
 }
 
 /// my.cnf: what the server's groups say, dashes in names as underscores; `name` alone is `ON`.
-pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
+pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
     let mut ours = false;
     let mut settings = Vec::new();
     for line in said(path, text, &['#', ';', '!']) {
@@ -95,7 +99,7 @@ pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
             }
         }
     }
-    settings.into_iter().collect()
+    Server::new(path, settings.into_iter().collect())
 }
 
 /// `mysqld]`, `mysqld-8.0]`, `mariadb]`, `server]`.

@@ -2,6 +2,7 @@
 
 use super::{GivenError, shell};
 use crate::config::vmware;
+use crate::vms::asked::is_qemu;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -137,10 +138,6 @@ fn named(line: &str, name: &str) -> bool {
 
 pub(super) fn is_java(program: &str) -> bool {
     program == "java"
-}
-
-pub(super) fn is_qemu(program: &str) -> bool {
-    program.starts_with("qemu-system-") || program == "qemu-kvm" || program == "kvm"
 }
 
 /// Names that only VMware's files have.

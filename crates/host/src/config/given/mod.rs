@@ -134,14 +134,8 @@ impl Given {
             FileKind::Limits => self.limits(path, text),
             FileKind::Unit => self.service(path, text),
             FileKind::Java => self.java.push(java::parse(path, text)?),
-            FileKind::Postgres => {
-                let settings = ini::postgres(path, text, &mut self.garbled);
-                self.postgres.push(server(path, settings));
-            }
-            FileKind::Mysql => {
-                let settings = ini::mysql(path, text, &mut self.garbled);
-                self.mysql.push(server(path, settings));
-            }
+            FileKind::Postgres => self.postgres.push(ini::postgres(path, text, &mut self.garbled)),
+            FileKind::Mysql => self.mysql.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Pod => self.pods.extend(pod::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
@@ -189,13 +183,6 @@ impl Given {
         });
         self.services[at].take(path, text, &mut self.garbled);
         self.policies.extend(super::policy::in_unit(path, text));
-    }
-}
-
-fn server(path: &str, settings: Settings) -> Server {
-    Server {
-        path: path.to_owned(),
-        settings,
     }
 }
 
