@@ -39,3 +39,10 @@ pub(crate) fn utf8(bytes: Vec<u8>) -> Result<String, usize> {
         1 + valid.iter().filter(|&&byte| byte == b'\n').count()
     })
 }
+
+/// A number that is finite and not negative.
+pub(crate) fn amount(text: &str) -> Option<f64> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}

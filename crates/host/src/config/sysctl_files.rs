@@ -19,9 +19,7 @@ const SYSCTL_CONF: &str = "/etc/sysctl.conf";
 
 pub(super) fn read(source: &Source) -> Result<Settings, Unread> {
     has_configuration(source)?;
-    Ok(taken(source, files(source)?, &['#', ';'], setting)?
-        .into_iter()
-        .collect())
+    taken(source, files(source)?, &['#', ';'], setting).map(Settings)
 }
 
 /// The files in the order of application: by name, whatever the directory.

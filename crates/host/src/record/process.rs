@@ -222,10 +222,7 @@ impl Closer<'_, '_> {
                 settings::record_postgres(self.recorder, &format!("/proc/{pid}/root{path}"));
             }
         }
-        for path in jvm::release_files(self.recorder.source, pid, areas)
-            .into_iter()
-            .flatten()
-        {
+        for path in jvm::release_files(self.recorder.source, pid, areas).unwrap_or_default() {
             self.recorder.file(&path, LARGEST_FILE, settings::java_version);
         }
         if let Some(path) = glibc::library(areas) {

@@ -75,12 +75,8 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
 /// The names of files in hugetlbfs mounts; their content is memory of programs.
 fn hugetlb_names(recorder: &mut Recorder<'_>) {
     let mounts = crate::snapshot::mounts::all(recorder.source);
-    for mount in mounts
-        .known()
-        .into_iter()
-        .flatten()
-        .filter(|mount| mount.kind == "hugetlbfs")
-    {
+    let mounts = mounts.known().into_iter().flatten();
+    for mount in mounts.filter(|mount| mount.kind == "hugetlbfs") {
         recorder.directory(&mount.target);
         for pattern in ["/*", "/*/*"] {
             for path in expand(recorder.source, &format!("{}{pattern}", mount.target)).paths {

@@ -50,11 +50,13 @@ fn name(text: &str) -> String {
 /// `SIZE` or `size=SIZE,slots=..`, in MiB where no unit is written.
 fn main_memory(text: &str) -> Option<Bytes> {
     let parts = parts(text);
-    let bare = parts
-        .first()
-        .filter(|(_, value)| value.is_empty())
-        .map(|(key, _)| key.as_str());
-    size(value(&parts, "size").or(bare)?, MIB)
+    size(value(&parts, "size").or_else(|| bare(&parts))?, MIB)
+}
+
+/// What the first part says, if that is no pair.
+fn bare(parts: &[(String, String)]) -> Option<&str> {
+    let (key, value) = parts.first()?;
+    value.is_empty().then_some(key)
 }
 
 /// A memory backend.
@@ -72,11 +74,8 @@ impl Object {
         } else {
             parts(text)
         };
-        let bare = parts
-            .first()
-            .filter(|(_, value)| value.is_empty())
-            .map(|(key, _)| key.as_str());
-        let kind = value(&parts, "qom-type").or(bare)?.strip_prefix("memory-backend-")?;
+        let kind = value(&parts, "qom-type").or_else(|| bare(&parts))?;
+        let kind = kind.strip_prefix("memory-backend-")?;
         let page = value(&parts, "hugetlbsize").and_then(|text| size(text, 1));
         let from = match kind {
             "file" => Backing::Path(value(&parts, "mem-path")?.to_owned()),

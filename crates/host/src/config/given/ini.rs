@@ -5,11 +5,14 @@ use model::{Bytes, Unread};
 use super::Server;
 use crate::config::files::{Line, said};
 use crate::config::{Setting, Settings, memparse};
+use crate::parse::amount;
 
 impl Server {
-    fn new(path: &str, settings: Settings) -> Self {
-        let path = path.to_owned();
-        Self { path, settings }
+    fn new(path: &str, settings: Vec<Setting>) -> Self {
+        Self {
+            path: path.to_owned(),
+            settings: Settings(settings),
+        }
     }
     /// A size of PostgreSQL: `1GB`, `512 MB`, or a number of `blocks` (config-setting: memory units are kB, MB, GB, TB).
     ///
@@ -29,12 +32,7 @@ impl Server {
             "TB" => Some(1 << 40),
             _ => None,
         };
-        let number = digits
-            .trim()
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        let bytes = number
+        let bytes = amount(digits.trim())
             .zip(unit)
             .map(|(number, unit)| Bytes((number * unit as f64) as u64));
         bytes.map(Some).ok_or_else(|| line.garbled("a size such as 8GB"))
@@ -99,7 +97,7 @@ pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
             }
         }
     }
-    Server::new(path, settings.into_iter().collect())
+    Server::new(path, settings)
 }
 
 /// `mysqld]`, `mysqld-8.0]`, `mariadb]`, `server]`.

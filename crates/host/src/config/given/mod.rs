@@ -147,7 +147,7 @@ impl Given {
     fn sysctl(&mut self, path: &str, text: &str) {
         for line in said(path, text, &['#', ';']) {
             match sysctl_files::setting(&line) {
-                Some(setting) => self.sysctl.extend([setting]),
+                Some(setting) => self.sysctl.0.push(setting),
                 // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
                 None if line.text.starts_with('-') => {}
                 None => self.garbled.push(line.garbled("`name = value`")),
