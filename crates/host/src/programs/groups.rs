@@ -117,7 +117,6 @@ impl HugetlbLimit {
 pub(crate) const NO_LIMIT: u64 = 0x7fff_ffff_0000_0000;
 
 /// `max`, or bytes.
-
 pub(crate) fn limit(source: &Source, path: &str) -> Reading<Limit> {
     source.line(path).and_then(|line| match line.as_str() {
         "max" => Ok(Limit::Unlimited),
