@@ -2,48 +2,36 @@
 
 use std::collections::BTreeMap;
 
+use model::Reading;
 use model::placement::Kind;
 
 use crate::CpuList;
-use crate::snapshot::Topology;
+use crate::snapshot::{LogicalCpu, Topology};
 
 /// What is known of each CPU.
 #[derive(Clone, Debug, Default)]
-pub struct Distances(BTreeMap<u32, Place>);
-
-#[derive(Clone, Debug, Default)]
-struct Place {
-    siblings: Option<CpuList>,
-    llc: Option<CpuList>,
-    package: Option<i64>,
-    node: Option<u32>,
-}
+pub struct Distances(BTreeMap<u32, (LogicalCpu, Option<u32>)>);
 
 impl Distances {
     /// From the machine's topology.
     pub fn of(topology: &Topology) -> Self {
-        let place = |cpu: &crate::snapshot::LogicalCpu| Place {
-            siblings: cpu.twins.known().cloned(),
-            llc: cpu.llc.known().cloned(),
-            package: cpu.package.known().copied(),
-            node: topology.node_of(cpu.cpu),
-        };
-        Self(topology.cpus.iter().map(|cpu| (cpu.cpu, place(cpu))).collect())
+        let place = |cpu: &LogicalCpu| (cpu.cpu, (cpu.clone(), topology.node_of(cpu.cpu)));
+        Self(topology.cpus.iter().map(place).collect())
     }
 
     /// What a move from one to the other is: the farthest class that it fits.
     pub fn kind(&self, from: u32, to: u32) -> Kind {
-        let (Some(one), Some(other)) = (self.0.get(&from), self.0.get(&to)) else {
+        let (Some((one, node)), Some((other, other_node))) = (self.0.get(&from), self.0.get(&to)) else {
             return Kind::Unknown;
         };
-        let holds = |list: &Option<CpuList>| list.as_ref().is_some_and(|list| list.contains(to));
-        if one.node != other.node {
+        let holds = |list: &Reading<CpuList>| list.known().is_some_and(|list| list.contains(to));
+        if node != other_node {
             Kind::OtherNode
-        } else if one.package != other.package {
+        } else if one.package.known() != other.package.known() {
             Kind::OtherSocket
-        } else if one.siblings.is_none() {
+        } else if one.twins.known().is_none() {
             Kind::Unknown
-        } else if holds(&one.siblings) {
+        } else if holds(&one.twins) {
             Kind::SmtSibling
         } else if holds(&one.llc) {
             Kind::SameLlc

@@ -79,12 +79,10 @@ impl Evidence {
 
 pub(crate) fn uptime(source: &Source) -> Reading<f64> {
     let path = "/proc/uptime";
-    let line = source.line(path).into_result();
-    let seconds = line.and_then(|line| {
+    source.line(path).and_then(|line| {
         let seen = line.split(' ').next().unwrap_or_default();
         crate::parse::value(path, 0, "uptime", "seconds", seen)
-    });
-    seconds.into()
+    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, fstat, fstatfs, openat};
 use rustix::io::Errno;
 
+use crate::parse;
+
 /// How long a named pipe may stay silent. Pipes of a shell (`<(...)`, `/dev/stdin`) have no such limit: their writer runs.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(10);
 /// A wait for a pipe is looked at this often.
@@ -88,43 +90,37 @@ pub enum InputError {
 }
 
 impl Input {
+    /// What it is, with its article; the largest file of that kind that is read; and whether it may come through a pipe: what is
+    /// written to or started cannot.
+    fn kind(self) -> (&'static str, Bytes, bool) {
+        match self {
+            Self::Result => ("a result", Bytes::mib(256), true),
+            Self::Plan => ("a plan", Bytes::mib(16), true),
+            Self::Archive => ("a .tree archive", Bytes::mib(256), true),
+            Self::Arms => ("a file of arms", Bytes::mib(1), true),
+            Self::FinishedRuns => ("a file of finished runs", Bytes::mib(256), false),
+            Self::Goals => ("a file of goals", Bytes::mib(1), true),
+            Self::Sweep => ("a file of a sweep", Bytes::mib(1), true),
+            Self::Points => ("a file of points", Bytes::mib(256), false),
+            Self::Configuration => ("a configuration file", Bytes::mib(4), true),
+            Self::Metrics => ("a text with metrics", Bytes::mib(16), true),
+            Self::Program => ("a program", Bytes::gib(2), false),
+            Self::Recipe => ("a file of recipes or experiments", Bytes::mib(1), false),
+            Self::RecipeFile => ("a file of a recipe", Bytes::mib(64), false),
+        }
+    }
+
     /// The largest file of that kind that is read.
     pub fn most(self) -> Bytes {
-        match self {
-            Self::Arms | Self::Goals | Self::Sweep | Self::Recipe => Bytes::mib(1),
-            Self::Configuration => Bytes::mib(4),
-            Self::Plan | Self::Metrics => Bytes::mib(16),
-            Self::Result | Self::Archive | Self::FinishedRuns | Self::Points => Bytes::mib(256),
-            Self::RecipeFile => Bytes::mib(64),
-            Self::Program => Bytes::gib(2),
-        }
+        self.kind().1
     }
 
-    /// With its article.
     fn what(self) -> &'static str {
-        match self {
-            Self::Result => "a result",
-            Self::Plan => "a plan",
-            Self::Archive => "a .tree archive",
-            Self::Arms => "a file of arms",
-            Self::FinishedRuns => "a file of finished runs",
-            Self::Goals => "a file of goals",
-            Self::Sweep => "a file of a sweep",
-            Self::Points => "a file of points",
-            Self::Configuration => "a configuration file",
-            Self::Metrics => "a text with metrics",
-            Self::Program => "a program",
-            Self::Recipe => "a file of recipes or experiments",
-            Self::RecipeFile => "a file of a recipe",
-        }
+        self.kind().0
     }
 
-    /// May it come through a pipe? What is written to or started cannot.
     fn may_be_piped(self) -> bool {
-        !matches!(
-            self,
-            Self::FinishedRuns | Self::Points | Self::Program | Self::Recipe | Self::RecipeFile
-        )
+        self.kind().2
     }
 
     fn expected(self) -> &'static str {
@@ -149,17 +145,13 @@ impl Input {
     /// # Errors
     /// See [`InputError`].
     pub fn text(self, path: &Path) -> Result<String, InputError> {
-        String::from_utf8(self.read(path)?).map_err(|error| {
-            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            InputError::NotText(1 + valid.iter().filter(|&&byte| byte == b'\n').count())
-        })
+        parse::utf8(self.read(path)?).map_err(InputError::NotText)
     }
 
     fn read_within(self, path: &Path, timeout: Duration) -> Result<Vec<u8>, InputError> {
         let (file, kind) = self.open(path)?;
         let bytes = if kind == FileType::Fifo {
-            let is_named = u64::try_from(fstatfs(&file).map_err(io::Error::from)?.f_type) != Ok(PIPEFS);
-            self.piped(&file, is_named.then_some(timeout))?
+            self.piped(&file, is_named(&file)?.then_some(timeout))?
         } else {
             let size = file.metadata()?.len();
             self.check(size)?;
@@ -233,7 +225,7 @@ pub fn stream(path: &Path) -> Result<(File, Option<u64>), InputError> {
         let length = file.metadata()?.len();
         return Ok((file, Some(length)));
     }
-    let is_named = u64::try_from(fstatfs(&file).map_err(io::Error::from)?.f_type) != Ok(PIPEFS);
+    let is_named = is_named(&file)?;
     let begun = Instant::now();
     // Before there is a writer a pipe seems to be at its end.
     while !is_ready(&file)? {
@@ -246,6 +238,10 @@ pub fn stream(path: &Path) -> Result<(File, Option<u64>), InputError> {
 }
 
 /// Is there something to read, or its end?
+fn is_named(pipe: &File) -> io::Result<bool> {
+    Ok(u64::try_from(fstatfs(pipe)?.f_type) != Ok(PIPEFS))
+}
+
 fn is_ready(pipe: &File) -> Result<bool, InputError> {
     let period = Timespec {
         tv_sec: 0,

@@ -31,30 +31,19 @@ impl Membership {
     /// The groups of a process; absent in a capture without processes.
     pub fn read(source: &Source, pid: u32) -> Reading<Self> {
         let path = format!("/proc/{pid}/cgroup");
-        let text = source.text(&path).into_result();
-        text.and_then(|text| Self::parse(&path, &text)).into()
+        source.text(&path).and_then(|text| Self::parse(&path, &text))
     }
 
     /// Lines `N:CONTROLLERS:PATH`; `path` is named in the reasons only.
     pub(crate) fn parse(path: &str, text: &str) -> Result<Self, Unread> {
-        let lines = text.lines().filter_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            Some((fields.next()?, fields.next()?))
-        });
-        let of = |wanted: &str| {
-            lines
-                .clone()
-                .find(|(controllers, _)| controllers.split(',').any(|name| name == wanted))
-        };
+        let of = |controller: &str| group_of(text, controller);
         let (unified, systemd) = (of(""), of("name=systemd"));
-        let any = of("hugetlb").or(unified).or(systemd).or_else(|| lines.clone().next());
-        let (_, limits) = any.ok_or_else(|| Unread::new(Cause::Absent, path, "no line of a known hierarchy"))?;
-        let named = systemd
-            .filter(|(_, path)| *path != "/")
-            .map_or(limits, |(_, path)| path);
+        let any = of("hugetlb").or(unified).or(systemd);
+        let any = any.or_else(|| lines(text).next().map(|(_, group)| group));
+        let limits = any.ok_or_else(|| Unread::new(Cause::Absent, path, "no line of a known hierarchy"))?;
         Ok(Self {
             limits: limits.to_owned(),
-            named: named.to_owned(),
+            named: systemd.filter(|group| *group != "/").unwrap_or(limits).to_owned(),
         })
     }
 
@@ -88,12 +77,35 @@ impl Membership {
 
     /// The paths of the group and of all above it, from the root `/` down.
     pub fn with_parents(&self) -> Vec<String> {
-        let path = self.limits.trim_end_matches('/');
-        let slashes = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
-        let above = slashes.map(|at| path[..at].to_owned());
-        let own = Some(path.to_owned()).filter(|path| !path.is_empty());
-        ["/".to_owned()].into_iter().chain(above).chain(own).collect()
+        let named = |path: &str| match path {
+            "" => "/".to_owned(),
+            path => path.to_owned(),
+        };
+        let mut all: Vec<String> = with_ancestors(&self.limits).map(named).collect();
+        all.reverse();
+        all
     }
+}
+
+/// Lines `N:CONTROLLERS:PATH`.
+fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        Some((fields.next()?, fields.next()?))
+    })
+}
+
+/// The group in the hierarchy of a controller; v2 has none there.
+pub(crate) fn group_of<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
+    let mut lines = lines(text);
+    let (_, group) = lines.find(|(names, _)| names.split(',').any(|name| name == controller))?;
+    Some(group)
+}
+
+/// A group and all above it; the topmost one is empty.
+pub(crate) fn with_ancestors<'a>(path: &'a str) -> impl Iterator<Item = &'a str> {
+    let above = |path: &&'a str| path.rsplit_once('/').map(|(above, _)| above);
+    std::iter::successors(Some(path.trim_end_matches('/')), above)
 }
 
 /// `docker-ID.scope`, `kubepods/burstable/podX/ID`, `lxc.payload.NAME`, `machine-NAME.scope`: the innermost that fits.

@@ -31,3 +31,18 @@ pub(crate) fn kib(path: &str, index: usize, item: &str, seen: &str) -> Result<By
         .map(Bytes)
         .ok_or_else(|| garbled(path, index, item, "a number of kB that fits", seen))
 }
+
+/// Text, or the line (counted from 1) that is none.
+pub(crate) fn utf8(bytes: Vec<u8>) -> Result<String, usize> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        1 + valid.iter().filter(|&&byte| byte == b'\n').count()
+    })
+}
+
+/// A number that is finite and not negative.
+pub(crate) fn amount(text: &str) -> Option<f64> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}

@@ -53,8 +53,8 @@ const LARGEST_CAPTURE: Bytes = Bytes::mib(64);
 pub fn capture(source: &Source, options: CaptureOptions) -> Capture {
     let mut recorder = Recorder::new(source);
     recorder.reads(source.recorded(|source| drop(Snapshot::take(source))));
-    for entry in table::BESIDE_SNAPSHOT {
-        recorder.pattern(entry.pattern, LARGEST_FILE, entry.keep);
+    for (pattern, keep) in table::BESIDE_SNAPSHOT {
+        recorder.pattern(pattern, LARGEST_FILE, keep);
     }
     settings::record(&mut recorder);
     if options.processes {

@@ -34,34 +34,38 @@ impl Room {
 
 /// What limits leave to this process.
 pub fn own(source: &Source) -> Reading<Room> {
-    room(source).into()
+    let groups = all(source, "memory", |groups, directory| {
+        groups.memory_left(source, directory)
+    });
+    let room = groups.and_then(|mut lefts| {
+        lefts.extend(rlimits(source)?);
+        let least = lefts.into_iter().min_by_key(|left| left.left);
+        Ok(Room { least })
+    });
+    room.into()
 }
 
 /// What control groups leave to this process of a size of hugetlb pages; `None` without a limit.
 pub fn own_hugetlb(source: &Source, page: Bytes) -> Reading<Option<Left>> {
-    hugetlb(source, page).into()
+    let groups = all(source, "hugetlb", |groups, directory| {
+        groups.hugetlb_left(source, directory, page)
+    });
+    Reading::from(groups).map(|lefts| lefts.into_iter().min_by_key(|left| left.left))
 }
 
-fn room(source: &Source) -> Result<Room, Unread> {
+/// What each control group above this process leaves.
+fn all(
+    source: &Source,
+    controller: &str,
+    left: impl Fn(&Hierarchy, &str) -> Result<Option<Left>, Unread>,
+) -> Result<Vec<Left>, Unread> {
     let mut lefts = Vec::new();
-    for hierarchy in Hierarchy::all(source, "memory")? {
+    for hierarchy in Hierarchy::all(source, controller)? {
         for directory in hierarchy.directories() {
-            lefts.extend(hierarchy.memory_left(source, &directory)?);
+            lefts.extend(left(&hierarchy, &directory)?);
         }
     }
-    lefts.extend(rlimits(source)?);
-    let least = lefts.into_iter().min_by_key(|left| left.left);
-    Ok(Room { least })
-}
-
-fn hugetlb(source: &Source, page: Bytes) -> Result<Option<Left>, Unread> {
-    let mut lefts = Vec::new();
-    for hierarchy in Hierarchy::all(source, "hugetlb")? {
-        for directory in hierarchy.directories() {
-            lefts.extend(hierarchy.hugetlb_left(source, &directory, page)?);
-        }
-    }
-    Ok(lefts.into_iter().min_by_key(|left| left.left))
+    Ok(lefts)
 }
 
 /// The limits of this process's address space and of its private memory, each with its use.
@@ -72,9 +76,7 @@ const RLIMITS: [(&str, &str, &str); 2] = [
 
 fn rlimits(source: &Source) -> Result<Vec<Left>, Unread> {
     let (limits, status) = ("/proc/self/limits", "/proc/self/status");
-    let Some(text) = optional(source.text(limits))? else {
-        return Ok(Vec::new());
-    };
+    let text = source.text(limits).or_if_absent(String::new())?;
     let mut lefts = Vec::new();
     for (name, used, set_by) in RLIMITS {
         let soft = text
@@ -94,13 +96,4 @@ fn rlimits(source: &Source) -> Result<Vec<Left>, Unread> {
         });
     }
     Ok(lefts)
-}
-
-/// What is not there is no limit; what cannot be read is not known.
-fn optional<T>(reading: Reading<T>) -> Result<Option<T>, Unread> {
-    match reading {
-        Reading::Known(value) => Ok(Some(value)),
-        Reading::Unread(why) if why.unread == Cause::Absent => Ok(None),
-        Reading::Unread(why) => Err(why),
-    }
 }

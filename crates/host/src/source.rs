@@ -22,6 +22,7 @@ use std::sync::Arc;
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::input::{Input, InputError};
+use crate::parse;
 use crate::tree::{Tree, TreeError};
 use directory::Directory;
 use foreign::Foreign;
@@ -88,9 +89,13 @@ pub enum SourceError {
 impl Source {
     /// The machine that runs this program.
     pub fn live() -> Self {
+        Self::new("this machine", Root::Live)
+    }
+
+    fn new(name: &str, root: Root) -> Self {
         Self {
-            name: "this machine".to_owned(),
-            root: Arc::new(Root::Live),
+            name: name.to_owned(),
+            root: Arc::new(root),
             log: None,
         }
     }
@@ -104,40 +109,25 @@ impl Source {
             path: path.to_owned(),
             why,
         };
+        let name = path.display().to_string();
         if fs::metadata(path).map_err(io_error)?.is_dir() {
-            return Self::open_directory(path);
+            if !path.join("proc").is_dir() && !path.join("sys").is_dir() {
+                return Err(SourceError::NotAMachine { path: path.to_owned() });
+            }
+            let directory = Directory::open(path).map_err(io_error)?;
+            return Ok(Self::new(&name, Root::Directory(directory)));
         }
         let text = Input::Archive.read(path).map_err(|why| SourceError::Archive {
             path: path.to_owned(),
             why,
         })?;
-        let name = path.display().to_string();
         let tree = Tree::parse(&name, &text)?;
         Ok(Self::from_tree(&name, tree))
     }
 
-    fn open_directory(path: &Path) -> Result<Self, SourceError> {
-        if !path.join("proc").is_dir() && !path.join("sys").is_dir() {
-            return Err(SourceError::NotAMachine { path: path.to_owned() });
-        }
-        let directory = Directory::open(path).map_err(|why| SourceError::Io {
-            path: path.to_owned(),
-            why,
-        })?;
-        Ok(Self {
-            name: path.display().to_string(),
-            root: Arc::new(Root::Directory(directory)),
-            log: None,
-        })
-    }
-
     /// A machine from a tree in memory.
     pub fn from_tree(name: &str, tree: Tree) -> Self {
-        Self {
-            name: name.to_owned(),
-            root: Arc::new(Root::Tree(tree)),
-            log: None,
-        }
+        Self::new(name, Root::Tree(tree))
     }
 
     /// Is this the machine that runs the program?
@@ -175,14 +165,9 @@ impl Source {
         let end = match &*self.root {
             Root::Live => match Foreign::parse(path) {
                 Some(foreign) => foreign.end(limit),
-                None => open::own_file(path)
-                    .and_then(|file| file.end(limit))
-                    .map_err(|error| unread(path, &error)),
+                None => from_io(path, open::own_file(path).and_then(|file| file.end(limit))),
             },
-            Root::Directory(root) => {
-                let end = root.file(path).and_then(|file| file.end(limit));
-                end.map_err(|error| unread(path, &error))
-            }
+            Root::Directory(root) => from_io(path, root.file(path).and_then(|file| file.end(limit))),
             Root::Tree(tree) => tree.bytes(path).map(|bytes| {
                 let before = bytes.len().saturating_sub(limit.as_usize());
                 End {
@@ -214,16 +199,10 @@ impl Source {
 
     /// A whole file as text; bytes that are not UTF-8 make it garbled.
     pub fn text(&self, path: &str) -> Reading<String> {
-        let text = self.bytes(path).into_result().and_then(|bytes| {
-            String::from_utf8(bytes).map_err(|error| {
-                let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-                    .iter()
-                    .filter(|&&byte| byte == b'\n')
-                    .count();
-                Unread::new(Cause::Garbled, format!("{path}:{line}"), "it is not UTF-8 text")
-            })
-        });
-        text.into()
+        self.bytes(path).and_then(|bytes| {
+            parse::utf8(bytes)
+                .map_err(|line| Unread::new(Cause::Garbled, format!("{path}:{line}"), "it is not UTF-8 text"))
+        })
     }
 
     /// A file of one line, without the white space around it.
@@ -233,13 +212,8 @@ impl Source {
 
     /// A file that holds one value; `wanted` says in words what it should be.
     pub fn value<T: FromStr>(&self, path: &str, wanted: &str) -> Reading<T> {
-        let value = self.line(path).into_result().and_then(|line| {
-            line.parse().map_err(|_| {
-                let seen: String = line.chars().take(40).collect();
-                Unread::new(Cause::Garbled, format!("{path}:1"), format!("`{seen}` is not {wanted}"))
-            })
-        });
-        value.into()
+        self.line(path)
+            .and_then(|line| parse::value(path, 0, "", wanted, &line))
     }
 
     /// A file that holds one whole number.
@@ -249,7 +223,7 @@ impl Source {
 
     /// A file that holds 0 or 1 (or N or Y, as module parameters write it).
     pub fn switch(&self, path: &str) -> Reading<bool> {
-        let value = self.line(path).into_result().and_then(|line| match line.as_str() {
+        self.line(path).and_then(|line| match line.as_str() {
             "0" | "N" => Ok(false),
             "1" | "Y" => Ok(true),
             other => {
@@ -257,8 +231,7 @@ impl Source {
                 let why = format!("`{seen}` is neither 0, 1, N nor Y");
                 Err(Unread::new(Cause::Garbled, format!("{path}:1"), why))
             }
-        });
-        value.into()
+        })
     }
 
     /// The names in a directory, in order; of one with more than a million of them none, and the reason.

@@ -8,6 +8,13 @@ use crate::Source;
 pub(crate) const THREADS: &str = "/hugewise/threads";
 const LOOKED: &str = "looked";
 
+/// Nanoseconds of a thread on a CPU and on run queues; `None` once it has ended, or without CONFIG_SCHED_INFO.
+pub fn times(source: &Source, pid: u32, tid: u32) -> Option<[u64; 2]> {
+    let line = source.line(&format!("/proc/{pid}/task/{tid}/schedstat"));
+    let mut numbers = line.known()?.split_whitespace().map(|number| number.parse().ok());
+    Some([numbers.next()??, numbers.next()??])
+}
+
 /// Some looks at threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {

@@ -91,11 +91,24 @@ impl<T> Reading<T> {
     where
         T: Clone,
     {
+        self.clone().if_present().map(|value| value.unwrap_or(none))
+    }
+
+    /// The value, or `None` where this kernel or machine has no such thing; any other reason stays one.
+    ///
+    /// # Errors
+    /// The reason, if it is another than that there is no such thing.
+    pub fn if_present(self) -> Result<Option<T>, Unread> {
         match self {
-            Self::Known(value) => Ok(value.clone()),
-            Self::Unread(why) if why.unread == Cause::Absent => Ok(none),
-            Self::Unread(why) => Err(why.clone()),
+            Self::Known(value) => Ok(Some(value)),
+            Self::Unread(why) if why.unread == Cause::Absent => Ok(None),
+            Self::Unread(why) => Err(why),
         }
+    }
+
+    /// Is there no such thing?
+    pub fn is_absent(&self) -> bool {
+        self.unread().is_some_and(|why| why.unread == Cause::Absent)
     }
 
     /// The reason, if it was not read.
@@ -112,6 +125,11 @@ impl<T> Reading<T> {
             Self::Known(value) => Reading::Known(f(value)),
             Self::Unread(unread) => Reading::Unread(unread),
         }
+    }
+
+    /// What follows from the value, which can fail in turn.
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Result<U, Unread>) -> Reading<U> {
+        self.into_result().and_then(f).into()
     }
 
     /// The same reading, borrowed.

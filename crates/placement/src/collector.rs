@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use chase::counters::residency::Residency;
 use chase::counters::switches::{Record, Recorded, Switches, What, now};
+use host::threads::times;
 use host::{Distances, Source};
 use model::compare::Ran;
 use model::placement::{Kind, Migrations};
 use process::{Process, cpu_time, tree};
 
-use crate::poll;
 use crate::recorder::LAG;
 
 /// Each thread that a program starts takes two events for each CPU, about a microsecond each: beyond so many CPUs starting threads
@@ -126,7 +126,7 @@ impl Collector {
         let pids = tree::of(&self.source, self.pid).pids.into_iter();
         let threads = pids.flat_map(|pid| tree::tasks(&self.source, pid).into_iter().map(move |tid| (pid, tid)));
         for (pid, tid) in threads.take(MOST_THREADS) {
-            if let Some([_, queued]) = poll::times(&self.source, pid, tid) {
+            if let Some([_, queued]) = times(&self.source, pid, tid) {
                 self.queued.insert(tid, queued);
             }
         }

@@ -35,10 +35,14 @@ pub(crate) enum Kernel {
 
 impl Wanted {
     /// The programs, if they are wanted and this machine has them.
-    pub(crate) fn traced(self) -> Result<Traced, NoBpf> {
-        match self {
+    pub(crate) fn traced(self) -> (Option<Traced>, Option<NoBpf>) {
+        let traced = match self {
             Self::Cheapest | Self::Bpf => Traced::new(),
             Self::Perf | Self::Clocks => Err(NoBpf::NotWanted),
+        };
+        match traced {
+            Ok(traced) => (Some(traced), None),
+            Err(why) => (None, Some(why)),
         }
     }
 }

@@ -20,11 +20,7 @@ pub(crate) struct Seen {
 
 /// `None` of a thread that has ended.
 pub(crate) fn thread(source: &Source, pid: u32, tid: u32) -> Option<Seen> {
-    let line = source
-        .bytes(&format!("/proc/{pid}/task/{tid}/stat"))
-        .into_result()
-        .ok()?;
-    let stat = Stat::parse(&String::from_utf8_lossy(&line))?;
+    let stat = Stat::of_thread(source, pid, tid)?;
     Some(Seen {
         name: stat.name().to_owned(),
         state: stat.state()?,
@@ -32,23 +28,18 @@ pub(crate) fn thread(source: &Source, pid: u32, tid: u32) -> Option<Seen> {
     })
 }
 
-/// Nanoseconds on a CPU and on run queues; `None` of a thread that has ended, or without CONFIG_SCHED_INFO.
-pub(crate) fn times(source: &Source, pid: u32, tid: u32) -> Option<[u64; 2]> {
-    let line = source
-        .line(&format!("/proc/{pid}/task/{tid}/schedstat"))
-        .into_result()
-        .ok()?;
-    let mut numbers = line.split_whitespace().map(|number| number.parse().ok());
-    Some([numbers.next()??, numbers.next()??])
+/// The name of a thread; empty once it has ended.
+pub(crate) fn name(source: &Source, pid: u32, tid: u32) -> String {
+    thread(source, pid, tid).map_or_else(String::new, |seen| seen.name)
 }
 
 /// How often the kernel moved a thread; `None` without CONFIG_SCHED_DEBUG.
 pub(crate) fn migrations(source: &Source, pid: u32, tid: u32) -> Option<u64> {
-    let text = source
-        .text(&format!("/proc/{pid}/task/{tid}/sched"))
-        .into_result()
-        .ok()?;
-    let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+    let text = source.text(&format!("/proc/{pid}/task/{tid}/sched"));
+    let line = text
+        .known()?
+        .lines()
+        .find(|line| line.starts_with("se.nr_migrations"))?;
     line.rsplit(':').next()?.trim().parse().ok()
 }
 
@@ -74,19 +65,17 @@ pub(crate) fn stolen(
         let none = || Unread::new(Cause::Absent, STAT, format!("no line of cpu{cpu}"));
         ticks.get(&cpu).copied().ok_or_else(none)
     };
-    let between = || -> Result<f64, Unread> {
-        let ticks = of(after)?.saturating_sub(of(before)?);
-        Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
-    };
-    between().into()
+    let ticks = of(after).and_then(|after| Ok(after.saturating_sub(of(before)?)));
+    Reading::from(ticks).map(|ticks| ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
 #[cfg(test)]
 mod tests {
+    use host::threads::times;
     use host::{Source, Tree};
     use model::Reading;
 
-    use super::{migrations, steal, stolen, thread, times};
+    use super::{migrations, steal, stolen, thread};
 
     #[test]
     fn a_thread_and_the_steal_of_each_cpu_are_read() {

@@ -17,7 +17,7 @@ use crate::collector::Collector;
 use crate::kernel::{Kernel, Wanted, refusal};
 use crate::ledger::Account;
 use crate::poll;
-use crate::recorder::{By, Given, Recorder};
+use crate::recorder::{By, Recorder};
 
 /// Between two looks at what descends from the program and at its waits; a look takes a twentieth of the time at most.
 const LOOK: Duration = Duration::from_millis(200);
@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
             snapshot,
             target: Target {
                 pid,
-                name: poll::thread(&source, pid, pid).map_or_else(String::new, |seen| seen.name),
+                name: poll::name(&source, pid, pid),
                 command,
             },
             source,
@@ -190,15 +190,10 @@ impl<'a> Session<'a> {
             self.recorder.read_queues(&self.queued_before);
         }
         if self.target.name.is_empty() || self.target.name == "hugewise" {
-            let seen = poll::thread(&self.source, self.target.pid, self.target.pid);
-            self.target.name = seen.map_or_else(String::new, |seen| seen.name);
+            self.target.name = poll::name(&self.source, self.target.pid, self.target.pid);
         }
-        let has_nodes = self
-            .snapshot
-            .topology
-            .nodes
-            .known()
-            .is_some_and(|nodes| nodes.len() > 1);
+        let nodes_here = self.snapshot.topology.nodes.known();
+        let has_nodes = nodes_here.is_some_and(|nodes| nodes.len() > 1);
         if has_nodes && elapsed >= self.memory_due {
             self.memory_due = elapsed * 2;
             let read = nodes(&self.source, self.target.pid, &ThpByStart::default(), Limits::default());
@@ -351,10 +346,7 @@ fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(P
     };
     // It is a copy of this process, and is not to hold the programs in the kernel.
     guarded().map_err(|error| failed(Step::Guard.failed(error)))?;
-    let (traced, no_bpf) = match wanted.traced() {
-        Ok(traced) => (Some(traced), None),
-        Err(why) => (None, Some(why)),
-    };
+    let (traced, no_bpf) = wanted.traced();
     let order = Order {
         switches: if wanted == Wanted::Clocks || traced.is_some() {
             &[]
@@ -367,23 +359,21 @@ fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(P
         ..Order::plain(words)
     };
     let mut process = Process::start(&order, Attention::Free, false).map_err(failed)?;
-    let given = given(&mut process, traced, &cpus, snapshot);
-    let recorder = Recorder::of_started(snapshot, process.id(), given, no_bpf);
+    let by = recorded_by(&mut process, traced, &cpus, snapshot);
+    let recorder = Recorder::of_started(snapshot, process.id(), by, no_bpf);
     Ok((process, recorder))
 }
 
 /// What a program that was started is recorded by.
-fn given(process: &mut Process, traced: Option<Traced>, cpus: &[u32], snapshot: &Snapshot) -> Given {
-    let records = |kernel| Given::Records(Box::new(kernel));
+fn recorded_by(process: &mut Process, traced: Option<Traced>, cpus: &[u32], snapshot: &Snapshot) -> By {
     let followed = traced.zip(process.followed());
-    let traced = followed.map(|(traced, followed)| followed.map(|followed| records(Kernel::Bpf(traced, followed))));
-    let switches = process.switches();
-    let switches = switches.map(|switches| switches.map(|switches| records(Kernel::Perf(switches))));
+    let traced = followed.map(|(traced, followed)| followed.map(|followed| Kernel::Bpf(traced, followed)));
+    let switches = process.switches().map(|switches| switches.map(Kernel::Perf));
+    let records = traced.or(switches).map(|kernel| kernel.map(By::records));
     let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
-    let clocks = clocks.map(|clocks| clocks.map(|clocks| Given::Clocks(Box::new(clocks))));
-    let given = traced.or(switches).or(clocks);
-    given.map_or(Given::Nothing(NoRecords::NotWanted), |given| {
-        given.unwrap_or_else(|error| Given::Nothing(refusal(&error, || false)))
+    let by = records.or(clocks.map(|clocks| clocks.map(By::clocks)));
+    by.map_or(By::looks(NoRecords::NotWanted, None), |by| {
+        by.unwrap_or_else(|error| By::looks(refusal(&error, || false), None))
     })
 }
 

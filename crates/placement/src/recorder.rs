@@ -5,6 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use chase::counters::switches::{Record, now};
+use host::threads::times;
 use host::{Distances, Snapshot, Source};
 use model::compare::Ran;
 use model::placement::{Migrations, NoBpf, NoRecords};
@@ -55,18 +56,11 @@ pub(crate) enum By {
 
 /// Clocks of all threads together, and what they counted so far.
 pub(crate) struct Clocks {
-    collector: Box<Collector>,
+    collector: Collector,
     pub(crate) cpu_s: BTreeMap<u32, f64>,
     /// Where all moves are recorded.
     pub(crate) migrations: Option<Migrations>,
     is_first: bool,
-}
-
-/// What there is for it to learn from.
-pub(crate) enum Given {
-    Records(Box<Kernel>),
-    Clocks(Box<Collector>),
-    Nothing(NoRecords),
 }
 
 /// A thread as it was looked at last.
@@ -75,11 +69,41 @@ pub(crate) struct Look {
     migrations: Option<u64>,
 }
 
+impl By {
+    pub(crate) fn records(kernel: Kernel) -> Self {
+        Self::Records {
+            kernel: Box::new(kernel),
+            pending: Vec::new(),
+            period: SHORTEST,
+        }
+    }
+
+    /// Looks at threads, with clocks as they were wanted instead of records.
+    pub(crate) fn clocks(collector: Collector) -> Self {
+        let clocks = Clocks {
+            collector,
+            cpu_s: BTreeMap::new(),
+            migrations: None,
+            is_first: true,
+        };
+        Self::looks(NoRecords::NotWanted, Some(Box::new(clocks)))
+    }
+
+    pub(crate) fn looks(why: NoRecords, clocks: Option<Box<Clocks>>) -> Self {
+        Self::Looks {
+            why,
+            last: BTreeMap::new(),
+            counted: None,
+            clocks,
+        }
+    }
+}
+
 impl Recorder {
     /// Of a program that was just started.
-    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, given: Given, no_bpf: Option<NoBpf>) -> Self {
-        let mut recorder = Self::new(snapshot, given, no_bpf);
-        let name = poll::thread(&recorder.source, pid, pid).map_or_else(String::new, |seen| seen.name);
+    pub(crate) fn of_started(snapshot: &Snapshot, pid: u32, by: By, no_bpf: Option<NoBpf>) -> Self {
+        let mut recorder = Self::new(snapshot, by, no_bpf);
+        let name = poll::name(&recorder.source, pid, pid);
         if matches!(recorder.by, By::Records { .. }) {
             recorder.ledger.add(pid, pid, &name);
         }
@@ -90,58 +114,30 @@ impl Recorder {
     pub(crate) fn of_running(snapshot: &Snapshot, pid: u32, wanted: Wanted) -> Self {
         let cpus: Vec<u32> = snapshot.topology.cpus.iter().map(|cpu| cpu.cpu).collect();
         let source = Source::live();
-        let refused = |error: io::Error| Given::Nothing(refusal(&error, || may_record_own(&cpus)));
-        let (traced, no_bpf) = match wanted.traced() {
-            Ok(traced) => (Some(traced), None),
-            Err(why) => (None, Some(why)),
-        };
-        let (given, threads) = if wanted == Wanted::Clocks {
+        let refused = |error: io::Error| By::looks(refusal(&error, || may_record_own(&cpus)), None);
+        let (traced, no_bpf) = wanted.traced();
+        let (by, threads) = if wanted == Wanted::Clocks {
             let collector = Collector::of_running(pid, &cpus, &Distances::of(&snapshot.topology));
-            let given = collector.map_or_else(refused, |collector| Given::Clocks(Box::new(collector)));
-            (given, BTreeSet::new())
+            (collector.map_or_else(refused, By::clocks), BTreeSet::new())
         } else {
             match Kernel::of_running(&source, pid, &cpus, traced) {
-                Ok((kernel, threads)) => (Given::Records(Box::new(kernel)), threads),
+                Ok((kernel, threads)) => (By::records(kernel), threads),
                 Err(error) => (refused(error), BTreeSet::new()),
             }
         };
-        let mut recorder = Self::new(snapshot, given, no_bpf);
+        let mut recorder = Self::new(snapshot, by, no_bpf);
         for (pid, tid) in threads {
-            let name = poll::thread(&source, pid, tid).map_or_else(String::new, |seen| seen.name);
+            let name = poll::name(&source, pid, tid);
             recorder.ledger.add(pid, tid, &name);
         }
         recorder.look(pid, true);
         recorder
     }
 
-    fn new(snapshot: &Snapshot, given: Given, no_bpf: Option<NoBpf>) -> Self {
-        let looks = |why, clocks| By::Looks {
-            why,
-            last: BTreeMap::new(),
-            counted: None,
-            clocks,
-        };
-        let (began, by) = match given {
-            Given::Records(kernel) => {
-                let (pending, period) = (Vec::new(), SHORTEST);
-                let began = kernel.began();
-                let by = By::Records {
-                    kernel,
-                    pending,
-                    period,
-                };
-                (began, by)
-            }
-            Given::Clocks(collector) => {
-                let clocks = Clocks {
-                    collector,
-                    cpu_s: BTreeMap::new(),
-                    migrations: None,
-                    is_first: true,
-                };
-                (now(), looks(NoRecords::NotWanted, Some(Box::new(clocks))))
-            }
-            Given::Nothing(why) => (now(), looks(why, None)),
+    fn new(snapshot: &Snapshot, by: By, no_bpf: Option<NoBpf>) -> Self {
+        let began = match &by {
+            By::Records { kernel, .. } => kernel.began(),
+            By::Looks { .. } => now(),
         };
         Self {
             source: Source::live(),
@@ -269,7 +265,7 @@ impl Recorder {
                 let Some(seen) = poll::thread(&self.source, pid, tid) else {
                     continue;
                 };
-                let Some([ran, queued]) = poll::times(&self.source, pid, tid) else {
+                let Some([ran, queued]) = times(&self.source, pid, tid) else {
                     continue;
                 };
                 there.insert(tid);
@@ -304,7 +300,7 @@ impl Recorder {
     /// Reads how long each thread waited on run queues; those that end before are not known.
     pub(crate) fn read_queues(&mut self, before: &BTreeMap<u32, u64>) {
         for (pid, tid) in self.ledger.alive() {
-            if let (Some([_, queued]), Some(account)) = (poll::times(&self.source, pid, tid), self.ledger.of(tid)) {
+            if let (Some([_, queued]), Some(account)) = (times(&self.source, pid, tid), self.ledger.of(tid)) {
                 account.queued = Some(queued.saturating_sub(before.get(&tid).copied().unwrap_or(0)));
             }
         }
@@ -313,7 +309,7 @@ impl Recorder {
     /// Time on run queues so far, of those that are there.
     pub(crate) fn queues(&self) -> BTreeMap<u32, u64> {
         let alive = self.ledger.alive().into_iter();
-        let of = |(pid, tid)| Some((tid, poll::times(&self.source, pid, tid)?[1]));
+        let of = |(pid, tid)| Some((tid, times(&self.source, pid, tid)?[1]));
         alive.filter_map(of).collect()
     }
 }

@@ -7,7 +7,7 @@
 use crate::boot::Ring;
 use crate::layout;
 use crate::pagetable::Levels;
-use crate::payload::between;
+use crate::payload::{between, name};
 
 /// One kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,9 +108,7 @@ macro_rules! clear {
 core::arch::global_asm!(
     // Kernels: rdi = address in the work area, rsi = turns.
     ".p2align 6",
-    ".global hugewise_vm_remap",
-    ".hidden hugewise_vm_remap",
-    "hugewise_vm_remap:",
+    name!("hugewise_vm_remap"),
     "mov r8d, {leaves}",
     "2:",
     "mov rax, [r8]",
@@ -122,13 +120,9 @@ core::arch::global_asm!(
     "jnz 2b",
     "mov rax, rdi",
     "ret",
-    ".global hugewise_vm_remap_end",
-    ".hidden hugewise_vm_remap_end",
-    "hugewise_vm_remap_end:",
+    name!("hugewise_vm_remap_end"),
     ".p2align 6",
-    ".global hugewise_vm_switch",
-    ".hidden hugewise_vm_switch",
-    "hugewise_vm_switch:",
+    name!("hugewise_vm_switch"),
     "mov r8, cr3",
     "mov r9d, {second}",
     "3:",
@@ -140,37 +134,25 @@ core::arch::global_asm!(
     "jnz 3b",
     "mov rax, rdi",
     "ret",
-    ".global hugewise_vm_switch_end",
-    ".hidden hugewise_vm_switch_end",
-    "hugewise_vm_switch_end:",
+    name!("hugewise_vm_switch_end"),
     ".p2align 6",
-    ".global hugewise_vm_fault",
-    ".hidden hugewise_vm_fault",
-    "hugewise_vm_fault:",
+    name!("hugewise_vm_fault"),
     "4:",
     ".byte 0x48, 0x8b, 0x07", // mov rax, [rdi], in the 3 bytes that the handler skips
     "dec rsi",
     "jnz 4b",
     "mov rax, rdi",
     "ret",
-    ".global hugewise_vm_fault_end",
-    ".hidden hugewise_vm_fault_end",
-    "hugewise_vm_fault_end:",
+    name!("hugewise_vm_fault_end"),
     // Its handler: drop the error code, step over the load.
     ".p2align 6",
-    ".global hugewise_vm_skip",
-    ".hidden hugewise_vm_skip",
-    "hugewise_vm_skip:",
+    name!("hugewise_vm_skip"),
     "add rsp, 8",
     "add qword ptr [rsp], 3",
     "iretq",
-    ".global hugewise_vm_skip_end",
-    ".hidden hugewise_vm_skip_end",
-    "hugewise_vm_skip_end:",
+    name!("hugewise_vm_skip_end"),
     ".p2align 6",
-    ".global hugewise_vm_create",
-    ".hidden hugewise_vm_create",
-    "hugewise_vm_create:",
+    name!("hugewise_vm_create"),
     "mov r8, cr3",
     "mov r9, rdi",
     "mov r10, rsi",
@@ -198,32 +180,14 @@ core::arch::global_asm!(
     "jnz 5b",
     "mov rax, r9",
     "ret",
-    ".global hugewise_vm_create_end",
-    ".hidden hugewise_vm_create_end",
-    "hugewise_vm_create_end:",
+    name!("hugewise_vm_create_end"),
     ".p2align 6",
-    ".global hugewise_vm_duplicate",
-    ".hidden hugewise_vm_duplicate",
-    "hugewise_vm_duplicate:",
+    name!("hugewise_vm_duplicate"),
     "mov r8, cr3",
     "mov r9, rdi",
     "mov r10, rsi",
     "8:",
-    "mov esi, {second}",
-    "mov edi, {root}",
-    "mov ecx, 512",
-    "rep movsq",
-    "mov eax, {upper}",
-    "mov edx, {directories}",
-    "bt r9, 48",
-    "cmovnc eax, edx",
-    "mov [{root} + 8], rax",
-    "mov eax, {directories}",
-    "mov [{upper} - {open}], rax",
-    "mov eax, {directory}",
-    "mov [{directories} - {open}], rax",
-    "mov eax, {leaf}",
-    "mov [{directory} - {open}], rax",
+    build!(),
     "mov edx, {leaves}",
     "xor ecx, ecx",
     "9:", // every leaf: protected in the original, copied
@@ -249,14 +213,10 @@ core::arch::global_asm!(
     "jnz 8b",
     "mov rax, r9",
     "ret",
-    ".global hugewise_vm_duplicate_end",
-    ".hidden hugewise_vm_duplicate_end",
-    "hugewise_vm_duplicate_end:",
+    name!("hugewise_vm_duplicate_end"),
     // Its handler: the page gets a frame of its own, writable.
     ".p2align 6",
-    ".global hugewise_vm_copy",
-    ".hidden hugewise_vm_copy",
-    "hugewise_vm_copy:",
+    name!("hugewise_vm_copy"),
     "push rax",
     "mov eax, {frames}",
     "mov [{leaf} - {open}], rax",
@@ -264,9 +224,7 @@ core::arch::global_asm!(
     "pop rax",
     "add rsp, 8",
     "iretq",
-    ".global hugewise_vm_copy_end",
-    ".hidden hugewise_vm_copy_end",
-    "hugewise_vm_copy_end:",
+    name!("hugewise_vm_copy_end"),
     leaves = const layout::LEAVES,
     second = const layout::SECOND_ROOT,
     root = const layout::NEW_ROOT,
@@ -277,20 +235,3 @@ core::arch::global_asm!(
     frames = const layout::COPY_FRAMES + OPEN,
     open = const OPEN,
 );
-
-unsafe extern "C" {
-    static hugewise_vm_remap: u8;
-    static hugewise_vm_remap_end: u8;
-    static hugewise_vm_switch: u8;
-    static hugewise_vm_switch_end: u8;
-    static hugewise_vm_fault: u8;
-    static hugewise_vm_fault_end: u8;
-    static hugewise_vm_skip: u8;
-    static hugewise_vm_skip_end: u8;
-    static hugewise_vm_create: u8;
-    static hugewise_vm_create_end: u8;
-    static hugewise_vm_duplicate: u8;
-    static hugewise_vm_duplicate_end: u8;
-    static hugewise_vm_copy: u8;
-    static hugewise_vm_copy_end: u8;
-}

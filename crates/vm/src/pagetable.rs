@@ -18,17 +18,14 @@ const ENTRIES: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Levels {
     /// 48-bit addresses.
-    Four,
+    Four = 4,
     /// 57-bit addresses (LA57).
-    Five,
+    Five = 5,
 }
 
 impl Levels {
     fn count(self) -> u32 {
-        match self {
-            Self::Four => 4,
-            Self::Five => 5,
-        }
+        self as u32
     }
 
     /// One past the last address of the lower canonical half, the only one used here.

@@ -5,12 +5,32 @@
 
 use crate::layout;
 
+/// A label of machine code that this program alone sees.
+macro_rules! name {
+    ($name:literal) => {
+        concat!(".global ", $name, "\n.hidden ", $name, "\n", $name, ":")
+    };
+}
+pub(crate) use name;
+
+/// The bytes between two labels of one assembly block.
+macro_rules! between {
+    ($start:ident, $end:ident) => {{
+        unsafe extern "C" {
+            static $start: u8;
+            static $end: u8;
+        }
+        let (start, end) = (&raw const $start, &raw const $end);
+        // SAFETY: both labels stand in one assembly block, the second after the first; code stays mapped and readable.
+        unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
+    }};
+}
+pub(crate) use between;
+
 core::arch::global_asm!(
     // The wrapper. rdi = first node, rsi = turns per block, rdx = blocks, rcx = results, r8 = kernel, r9 = exit word.
     ".p2align 6",
-    ".global hugewise_vm_wrapper",
-    ".hidden hugewise_vm_wrapper",
-    "hugewise_vm_wrapper:",
+    name!("hugewise_vm_wrapper"),
     "mov rbx, rsi",
     "mov r12, rdx",
     "mov r13, rcx",
@@ -37,24 +57,16 @@ core::arch::global_asm!(
     "jnz 2b",
     "mov dword ptr [r15], 0", // there is nothing: out
     "ud2",
-    ".global hugewise_vm_wrapper_end",
-    ".hidden hugewise_vm_wrapper_end",
-    "hugewise_vm_wrapper_end:",
+    name!("hugewise_vm_wrapper_end"),
     // Nothing at all: what the wrapper itself takes.
     ".p2align 6",
-    ".global hugewise_vm_idle",
-    ".hidden hugewise_vm_idle",
-    "hugewise_vm_idle:",
+    name!("hugewise_vm_idle"),
     "mov rax, rdi",
     "ret",
-    ".global hugewise_vm_idle_end",
-    ".hidden hugewise_vm_idle_end",
-    "hugewise_vm_idle_end:",
+    name!("hugewise_vm_idle_end"),
     // One load in each of `rsi` small pages from `rdi` on.
     ".p2align 6",
-    ".global hugewise_vm_touch",
-    ".hidden hugewise_vm_touch",
-    "hugewise_vm_touch:",
+    name!("hugewise_vm_touch"),
     "3:",
     "mov rax, [rdi]",
     "add rdi, 4096",
@@ -62,14 +74,10 @@ core::arch::global_asm!(
     "jnz 3b",
     "mov rax, rdi",
     "ret",
-    ".global hugewise_vm_touch_end",
-    ".hidden hugewise_vm_touch_end",
-    "hugewise_vm_touch_end:",
+    name!("hugewise_vm_touch_end"),
     // `rsi` round trips to this program: a store to the page that is not there.
     ".p2align 6",
-    ".global hugewise_vm_ping",
-    ".hidden hugewise_vm_ping",
-    "hugewise_vm_ping:",
+    name!("hugewise_vm_ping"),
     "mov r8d, {ping}",
     "4:",
     "mov dword ptr [r8], 1",
@@ -77,14 +85,10 @@ core::arch::global_asm!(
     "jnz 4b",
     "mov rax, rdi",
     "ret",
-    ".global hugewise_vm_ping_end",
-    ".hidden hugewise_vm_ping_end",
-    "hugewise_vm_ping_end:",
+    name!("hugewise_vm_ping_end"),
     // `rsi` times CPUID leaf 0: a round trip to the hypervisor in the kernel where it must intercept it.
     ".p2align 6",
-    ".global hugewise_vm_cpuid",
-    ".hidden hugewise_vm_cpuid",
-    "hugewise_vm_cpuid:",
+    name!("hugewise_vm_cpuid"),
     "mov r8, rdi",
     "mov r11, rbx", // CPUID overwrites it, the caller wants it back
     "5:",
@@ -96,34 +100,9 @@ core::arch::global_asm!(
     "mov rbx, r11",
     "mov rax, r8",
     "ret",
-    ".global hugewise_vm_cpuid_end",
-    ".hidden hugewise_vm_cpuid_end",
-    "hugewise_vm_cpuid_end:",
+    name!("hugewise_vm_cpuid_end"),
     ping = const layout::PING,
 );
-
-unsafe extern "C" {
-    static hugewise_vm_wrapper: u8;
-    static hugewise_vm_wrapper_end: u8;
-    static hugewise_vm_idle: u8;
-    static hugewise_vm_idle_end: u8;
-    static hugewise_vm_touch: u8;
-    static hugewise_vm_touch_end: u8;
-    static hugewise_vm_ping: u8;
-    static hugewise_vm_ping_end: u8;
-    static hugewise_vm_cpuid: u8;
-    static hugewise_vm_cpuid_end: u8;
-}
-
-/// The bytes between two labels of one assembly block.
-macro_rules! between {
-    ($start:ident, $end:ident) => {{
-        let (start, end) = (&raw const $start, &raw const $end);
-        // SAFETY: both labels stand in one assembly block, the second after the first; code stays mapped and readable.
-        unsafe { std::slice::from_raw_parts(start, end.offset_from_unsigned(start)) }
-    }};
-}
-pub(crate) use between;
 
 /// The wrapper that times kernels and leaves.
 pub(crate) fn wrapper() -> &'static [u8] {

@@ -108,24 +108,17 @@ impl Header {
 }
 
 fn take<const N: usize>(bytes: &[u8], at: usize, what: &str) -> Result<[u8; N], Error> {
-    at.checked_add(N)
-        .and_then(|end| bytes.get(at..end))
-        .and_then(|slice| slice.try_into().ok())
-        .ok_or_else(|| {
-            Error::Stats(format!(
-                "{what} at byte {at} is cut off, the file has {} bytes",
-                bytes.len()
-            ))
-        })
+    let found = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    found.copied().ok_or_else(|| cut_off(bytes, at, what))
+}
+
+fn cut_off(bytes: &[u8], at: usize, what: &str) -> Error {
+    let len = bytes.len();
+    Error::Stats(format!("{what} at byte {at} is cut off, the file has {len} bytes"))
 }
 
 fn name(bytes: &[u8], at: usize, size: usize) -> Result<String, Error> {
-    let raw = bytes.get(at..at + size).ok_or_else(|| {
-        Error::Stats(format!(
-            "a name at byte {at} is cut off, the file has {} bytes",
-            bytes.len()
-        ))
-    })?;
+    let raw = bytes.get(at..at + size).ok_or_else(|| cut_off(bytes, at, "a name"))?;
     let text = raw.split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
 }

@@ -46,17 +46,15 @@ pub struct Visits<'m> {
 impl<'m> Visits<'m> {
     /// A guest that sees `memory` through `windows` (and at its host addresses through small pages).
     pub fn new(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Self, Error> {
-        let mut guest = Guest::new(
-            hypervisor,
-            &Config {
-                memory: Some(memory),
-                page: GuestPage::Size4K,
-                levels: hypervisor.levels(),
-                fresh: 0,
-                tables: None,
-                windows,
-            },
-        )?;
+        let config = Config {
+            memory: Some(memory),
+            page: GuestPage::Size4K,
+            levels: hypervisor.levels(),
+            fresh: 0,
+            tables: None,
+            windows,
+        };
+        let mut guest = Guest::new(hypervisor, &config)?;
         let idle = guest.load(payload::idle())?;
         let mut visits = Self {
             ring: guest.load(ring_bytes())?,

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{Reading, Unread};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use model::Reading;
 
 use crate::Source;
 
 /// `/etc/passwd` and `/etc/group`. Accounts of a directory service are not in them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
     /// User names by id.
     pub users: BTreeMap<u32, String>,
@@ -18,7 +16,7 @@ pub struct Accounts {
 }
 
 /// One group.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     /// Its name.
     pub name: String,
@@ -29,15 +27,13 @@ pub struct Group {
 impl Accounts {
     /// Reads both files.
     pub fn read(source: &Source) -> Reading<Self> {
-        let read = || -> Result<Self, Unread> {
-            let passwd = source.text("/etc/passwd").into_result()?;
-            let group = source.text("/etc/group").into_result()?;
+        source.text("/etc/passwd").and_then(|passwd| {
+            let groups = source.text("/etc/group").into_result()?;
             Ok(Self {
                 users: passwd.lines().filter_map(user).collect(),
-                groups: group.lines().filter_map(self::group).collect(),
+                groups: groups.lines().filter_map(group).collect(),
             })
-        };
-        read().into()
+        })
     }
 
     /// The names of the groups that list this user.

@@ -1,11 +1,9 @@
 //! The hugetlb parameters of the boot command line, taken in order as the kernel does (hugetlbpage.rst, mm/hugetlb.c).
 
 use model::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What the command line asks of the pools.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Boot {
     /// The page size of `default_hugepagesz=`, if one was given that the kernel has.
     pub default_size: Option<Bytes>,
@@ -20,7 +18,7 @@ pub struct Boot {
 }
 
 /// One pool asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BootPool {
     /// Page size; `None` is the default size.
     pub size: Option<Bytes>,
@@ -29,7 +27,7 @@ pub struct BootPool {
 }
 
 /// The value of `hugepages=`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PoolRequest {
     /// So many pages, spread over the nodes.
     Total(u64),
@@ -38,7 +36,7 @@ pub enum PoolRequest {
 }
 
 /// A parameter without effect.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
     /// As written, such as `hugepagesz=3M`.
     pub parameter: String,
@@ -47,8 +45,7 @@ pub struct Ignored {
 }
 
 /// Why a parameter has no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IgnoredWhy {
     /// This kernel and CPU have no pages of that size.
     UnsupportedSize,

@@ -1,14 +1,11 @@
 //! Which family of distributions this is, as far as commands differ (os-release(5)).
 
 use model::Reading;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::Source;
 
 /// Families by their tool for boot parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// Debian, Ubuntu and their kin: `update-grub`.
     Debian,

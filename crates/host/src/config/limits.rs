@@ -1,10 +1,8 @@
 //! pam_limits: `/etc/security/limits.conf` and `limits.d` (limits.conf(5)), which login sessions get and services do not.
 
 use model::Unread;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::{content, has_configuration, listed, said};
+use super::files::{Line, drop_ins, has_configuration, taken};
 use crate::Source;
 use crate::programs::Limit;
 
@@ -12,7 +10,7 @@ const LIMITS_CONF: &str = "/etc/security/limits.conf";
 const LIMITS_D: &str = "/etc/security/limits.d";
 
 /// One line: `DOMAIN TYPE ITEM VALUE`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitLine {
     /// `FILE:LINE`.
     pub place: String,
@@ -29,18 +27,9 @@ pub struct LimitLine {
 /// All lines: limits.conf first, then limits.d in order of name, so that later ones hold.
 pub(super) fn read(source: &Source) -> Result<Vec<LimitLine>, Unread> {
     has_configuration(source)?;
-    let drop_ins = listed(source, LIMITS_D)?;
-    let drop_ins = drop_ins
-        .iter()
-        .filter(|name| name.ends_with(".conf"))
-        .map(|name| format!("{LIMITS_D}/{name}"));
-    let mut lines = Vec::new();
-    for path in [LIMITS_CONF.to_owned()].into_iter().chain(drop_ins) {
-        if let Some(text) = content(source, &path)? {
-            lines.extend(said(&text, &['#']).filter_map(|(number, line)| limit_line(&path, number, line)));
-        }
-    }
-    Ok(lines)
+    let drop_ins = drop_ins(source, &[LIMITS_D])?.into_iter().map(|(_, path)| path);
+    let paths = [LIMITS_CONF.to_owned()].into_iter().chain(drop_ins);
+    taken(source, paths, &['#'], limit_line)
 }
 
 /// The soft memlock limit that a login of this user would get, and the line that says so.
@@ -73,10 +62,10 @@ pub(super) fn is_known(line: &LimitLine) -> bool {
     kind && (line.item != "memlock" || memlock(&line.value).is_some())
 }
 
-pub(super) fn limit_line(path: &str, number: usize, line: &str) -> Option<LimitLine> {
-    let mut words = line.split_whitespace().map(str::to_owned);
+pub(super) fn limit_line(line: &Line<'_>) -> Option<LimitLine> {
+    let mut words = line.text.split_whitespace().map(str::to_owned);
     Some(LimitLine {
-        place: format!("{path}:{number}"),
+        place: line.place(),
         domain: words.next()?,
         kind: words.next()?,
         item: words.next()?,

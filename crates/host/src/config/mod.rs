@@ -3,6 +3,7 @@
 mod accounts;
 mod boot;
 mod distribution;
+mod files;
 pub mod given;
 mod limits;
 mod policy;
@@ -15,9 +16,7 @@ mod vmware;
 #[cfg(test)]
 mod tests;
 
-use model::{Bytes, Cause, Reading, Unread};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use model::{Bytes, Reading};
 
 use crate::{Snapshot, Source};
 
@@ -33,9 +32,10 @@ pub use unit::Unit;
 pub use vmware::Vmware;
 
 pub(crate) use boot::memparse;
+use files::listed;
 
 /// Files and boot parameters. Each is there or says why not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The hugetlb part of the boot command line, as the kernel takes it.
     pub boot: Reading<Boot>,
@@ -77,50 +77,17 @@ impl Config {
 
 /// The files below every hugetlbfs mount, one level of directories deep.
 fn hugetlb_files(source: &Source) -> Reading<Vec<String>> {
-    crate::snapshot::mounts::all(source)
-        .into_result()
-        .and_then(|mounts| {
-            let mut files = Vec::new();
-            for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {
-                for name in listed(source, &mount.target)? {
-                    let path = format!("{}/{name}", mount.target);
-                    match source.list(&path) {
-                        Reading::Known(inner) => files.extend(inner.iter().map(|name| format!("{path}/{name}"))),
-                        Reading::Unread(_) => files.push(path),
-                    }
+    crate::snapshot::mounts::all(source).and_then(|mounts| {
+        let mut files = Vec::new();
+        for mount in mounts.iter().filter(|mount| mount.kind == "hugetlbfs") {
+            for name in listed(source, &mount.target)? {
+                let path = format!("{}/{name}", mount.target);
+                match source.list(&path) {
+                    Reading::Known(inner) => files.extend(inner.iter().map(|name| format!("{path}/{name}"))),
+                    Reading::Unread(_) => files.push(path),
                 }
             }
-            Ok(files)
-        })
-        .into()
-}
-
-/// The names in a directory of configuration; one that is not there holds none.
-fn listed(source: &Source, directory: &str) -> Result<Vec<String>, Unread> {
-    match source.list(directory) {
-        Reading::Known(names) => Ok(names),
-        Reading::Unread(why) if why.unread == Cause::Absent => Ok(Vec::new()),
-        Reading::Unread(why) => Err(why),
-    }
-}
-
-/// A file of configuration; one that is not there says nothing. Bytes that are not UTF-8 are in comments, if anywhere.
-fn content(source: &Source, path: &str) -> Result<Option<String>, Unread> {
-    match source.bytes(path) {
-        Reading::Known(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
-        Reading::Unread(why) if why.unread == Cause::Absent => Ok(None),
-        Reading::Unread(why) => Err(why),
-    }
-}
-
-/// A machine without `/etc` is a capture without its configuration: then nothing can be said about it.
-fn has_configuration(source: &Source) -> Result<(), Unread> {
-    source.list("/etc").into_result().map(drop)
-}
-
-/// Lines that say something, with their number, counted from 1.
-fn said<'a>(text: &'a str, comment: &'static [char]) -> impl Iterator<Item = (usize, &'a str)> + Clone {
-    (1..)
-        .zip(text.lines().map(str::trim))
-        .filter(move |(_, line)| !line.is_empty() && !line.starts_with(comment))
+        }
+        Ok(files)
+    })
 }

@@ -1,18 +1,15 @@
 //! Lines of the form `name = value`, in the order in which they hold, each with the place where it stands.
 
 use model::Unread;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::parse;
 
 /// Every setting, in the order in which they are applied: the last one of a name holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct Settings(Vec<Setting>);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings(pub(super) Vec<Setting>);
 
 /// One setting.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// `FILE:LINE`.
     pub place: String,
@@ -57,17 +54,5 @@ impl Setting {
         let (path, line) = self.place.rsplit_once(':').unwrap_or((&self.place, "1"));
         let index = line.parse::<usize>().unwrap_or(1).saturating_sub(1);
         parse::garbled(path, index, &self.name, wanted, &self.value)
-    }
-}
-
-impl FromIterator<Setting> for Settings {
-    fn from_iter<I: IntoIterator<Item = Setting>>(settings: I) -> Self {
-        Self(settings.into_iter().collect())
-    }
-}
-
-impl Extend<Setting> for Settings {
-    fn extend<I: IntoIterator<Item = Setting>>(&mut self, settings: I) {
-        self.0.extend(settings);
     }
 }

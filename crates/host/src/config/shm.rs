@@ -1,15 +1,13 @@
 //! `/proc/sysvipc/shm`: System V shared memory segments.
 
 use model::{Bytes, Reading, Unread};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::{Source, parse};
 
 const SHM: &str = "/proc/sysvipc/shm";
 
 /// One segment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Its id, for `ipcrm -m`.
     pub id: u64,
@@ -26,7 +24,7 @@ pub struct Segment {
 }
 
 pub(crate) fn read(source: &Source) -> Reading<Vec<Segment>> {
-    source.text(SHM).into_result().and_then(|text| parse(&text)).into()
+    source.text(SHM).and_then(|text| parse(&text))
 }
 
 /// Columns: key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap.

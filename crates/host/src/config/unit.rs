@@ -1,10 +1,8 @@
 //! The limits and the THP setting of a systemd service's unit file (systemd.exec(5)).
 
 use model::{Reading, Unread};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::{content, has_configuration, listed, said};
+use super::files::{content, drop_ins, has_configuration, said};
 use crate::Source;
 use crate::programs::Limit;
 
@@ -17,7 +15,7 @@ const DIRECTORIES: [&str; 4] = [
 ];
 
 /// The settings that matter here; the last one that was written holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unit {
     /// `postgresql.service`.
     pub name: String,
@@ -52,9 +50,9 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
     };
     for path in files(source, name)? {
         let text = content(source, &path)?.unwrap_or_default();
-        for (number, line) in said(&text, &['#', ';']) {
-            if let Some((key, value)) = line.split_once('=') {
-                unit.take(key.trim(), value.trim(), &format!("{path}:{number}"));
+        for line in said(&path, &text, &['#', ';']) {
+            if let Some((key, value)) = line.pair() {
+                unit.take(key, value, &line.place());
             }
         }
     }
@@ -64,30 +62,23 @@ fn read_unit(source: &Source, name: &str) -> Result<Unit, Unread> {
 /// The unit's own file, then its drop-ins by name. `a@b.service` is of the template `a@.service`.
 fn files(source: &Source, name: &str) -> Result<Vec<String>, Unread> {
     let template = name.split_once('@').map(|(first, _)| format!("{first}@.service"));
-    let names: Vec<&str> = [Some(name), template.as_deref()].into_iter().flatten().collect();
-    let mut own = None;
-    let mut drop_ins: Vec<(String, String)> = Vec::new();
-    for directory in DIRECTORIES {
-        for name in &names {
-            let path = format!("{directory}/{name}");
-            if own.is_none() && content(source, &path)?.is_some() {
-                own = Some(path.clone());
-            }
-            for file in listed(source, &format!("{path}.d"))?
-                .into_iter()
-                .filter(|file| file.ends_with(".conf"))
-            {
-                if drop_ins.iter().all(|(known, _)| *known != file) {
-                    drop_ins.push((file.clone(), format!("{path}.d/{file}")));
-                }
-            }
+    let names = [Some(name), template.as_deref()].into_iter().flatten();
+    let paths: Vec<String> = DIRECTORIES
+        .into_iter()
+        .flat_map(|directory| names.clone().map(move |name| format!("{directory}/{name}")))
+        .collect();
+    let mut files = Vec::new();
+    for path in &paths {
+        if content(source, path)?.is_some() {
+            files.push(path.clone());
+            break;
         }
     }
+    let directories: Vec<String> = paths.iter().map(|path| format!("{path}.d")).collect();
+    let mut drop_ins = drop_ins(source, &directories)?;
     drop_ins.sort();
-    Ok(own
-        .into_iter()
-        .chain(drop_ins.into_iter().map(|(_, path)| path))
-        .collect())
+    files.extend(drop_ins.into_iter().map(|(_, path)| path));
+    Ok(files)
 }
 
 /// `infinity`, or a number with an optional unit; `soft:hard` has two.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::files::said;
+
 /// `name = value` settings; names without regard to case, quotes taken off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vmware {
@@ -13,18 +15,12 @@ pub struct Vmware {
 impl Vmware {
     /// Reads a `.vmx` file, or lines such as `Mem.AllocGuestLargePage = 1` of an ESX host; `path` is for messages.
     pub fn parse(path: &str, text: &str) -> Self {
-        let pair = |line: &str| {
-            let (name, value) = line.split_once('=')?;
-            let name = name
-                .trim()
-                .trim_start_matches('/')
-                .replace('/', ".")
-                .to_ascii_lowercase();
-            Some((name, value.trim().trim_matches('"').to_owned()))
-        };
+        let pairs = said(path, text, &['#']).filter_map(|line| line.pair());
         Self {
             path: path.to_owned(),
-            settings: super::said(text, &['#']).filter_map(|(_, line)| pair(line)).collect(),
+            settings: pairs
+                .map(|(name, value)| (plain(name), value.trim_matches('"').to_owned()))
+                .collect(),
         }
     }
 
@@ -43,4 +39,10 @@ impl Vmware {
         self.get(name)
             .map(|value| value.eq_ignore_ascii_case("true") || value == "1")
     }
+}
+
+/// A name without regard to case, and with dots for slashes.
+pub(super) fn plain(name: &str) -> String {
+    let name = name.trim().trim_start_matches('/');
+    name.replace('/', ".").to_ascii_lowercase()
 }

@@ -73,11 +73,8 @@ impl HolderKind {
 impl Held {
     /// Bytes of all holders.
     pub fn total(&self) -> Bytes {
-        Bytes(
-            self.holders
-                .iter()
-                .fold(0, |sum, holder| sum.saturating_add(holder.bytes.0)),
-        )
+        let bytes = self.holders.iter().map(|holder| holder.bytes.0);
+        Bytes(bytes.fold(0, u64::saturating_add))
     }
 }
 
@@ -85,8 +82,7 @@ impl Held {
 ///
 /// Unread if the pools are, or if a capture has no list of the files.
 pub fn held_by_nobody(source: &Source, snapshot: &Snapshot, processes: &[ProcessPages]) -> Reading<Held> {
-    let pools = snapshot.pools.as_ref().into_result();
-    pools.and_then(|pools| look(source, pools, processes)).into()
+    snapshot.pools.as_ref().and_then(|pools| look(source, pools, processes))
 }
 
 fn look(source: &Source, pools: &[Pool], processes: &[ProcessPages]) -> Result<Held, Unread> {
@@ -203,11 +199,7 @@ fn file(line: &str) -> Option<(Inode, Holder)> {
 /// Segments without a mapping. The kernel does not show which are backed by huge pages: they have whole pages of a pool, and
 /// they are sure if the pools' accounts have room for all of them beside what processes map and files hold.
 fn segments(source: &Source, used: &[(Bytes, u64)], held: &Held) -> Result<Vec<Holder>, Unread> {
-    let segments = match shm::read(source) {
-        Reading::Known(segments) => segments,
-        Reading::Unread(why) if why.unread == Cause::Absent => return Ok(Vec::new()),
-        Reading::Unread(why) => return Err(why),
-    };
+    let segments = shm::read(source).or_if_absent(Vec::new())?;
     let in_whole_pages = |segment: &&Segment| {
         let pages = used.iter().map(|(page, _)| page.0);
         segment.attached == 0

@@ -4,6 +4,7 @@ use model::{Bytes, Reading};
 
 use super::status::Status;
 use crate::Source;
+use crate::snapshot::hugetlb::{POOLS, size_in_name};
 
 /// Which sorts of memory have PMD-mapped pages anywhere on the machine. Where one has none, no process needs to be
 /// asked for it.
@@ -70,10 +71,9 @@ pub(super) fn pmd_size(source: &Source) -> Bytes {
 
 /// The page size of the one hugetlb pool with pages in use; `None` if there are several or if a pool cannot be read.
 pub(super) fn only_pool_in_use(source: &Source) -> Option<Bytes> {
-    const POOLS: &str = "/sys/kernel/mm/hugepages";
     let mut only = None;
     for name in source.list(POOLS).known()? {
-        let Some(size) = pool_size(name) else { continue };
+        let Some(size) = size_in_name(name) else { continue };
         let pages = *source.number(&format!("{POOLS}/{name}/nr_hugepages")).known()?;
         let free = *source.number(&format!("{POOLS}/{name}/free_hugepages")).known()?;
         if pages > free && only.replace(size).is_some() {
@@ -81,10 +81,4 @@ pub(super) fn only_pool_in_use(source: &Source) -> Option<Bytes> {
         }
     }
     only
-}
-
-/// `hugepages-2048kB` as a size.
-fn pool_size(name: &str) -> Option<Bytes> {
-    let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-    kib.checked_mul(1024).map(Bytes)
 }

@@ -65,16 +65,14 @@ impl ThpByStart {
 /// Absent without NUMA; left out with the reason where the walk would hold up a large process.
 pub fn nodes(source: &Source, pid: u32, thp: &ThpByStart, limits: Limits) -> Reading<Vec<NodePages>> {
     let path = format!("/proc/{pid}/numa_maps");
-    let read = || -> Result<Vec<NodePages>, Unread> {
-        let status = status(source, pid)?;
+    Reading::from(status(source, pid)).and_then(|status| {
         limits.allow_whole(source, pid, &status)?;
         let mut sums = Sums::default();
         source.pieces(&path, LARGEST, whole_lines, |before, piece| {
             each_area(&path, before, piece, |area| sums.add(&area, thp.of(&area)))
         })?;
         Ok(sums.0.into_values().collect())
-    };
-    read().into()
+    })
 }
 
 /// What lies on each node.

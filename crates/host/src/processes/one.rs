@@ -20,19 +20,16 @@ pub fn one(source: &Source, pid: u32) -> Reading<ProcessPages> {
 
 /// The same within other limits.
 pub fn one_within(source: &Source, pid: u32, limits: Limits) -> Reading<ProcessPages> {
-    read_one(source, pid, limits).into()
-}
-
-fn read_one(source: &Source, pid: u32, limits: Limits) -> Result<ProcessPages, Unread> {
-    let status = status(source, pid)?;
-    let counts = limits.counts(source, pid, &status);
-    let hugetlb = match status.hugetlb.known() {
-        Some(Bytes(0)) => Ok(Hugetlb::none()),
-        _ => limits
-            .allow_whole(source, pid, &status)
-            .and_then(|()| Hugetlb::read(source, pid)),
-    };
-    Ok(row(pid, status, counts, hugetlb))
+    Reading::from(status(source, pid)).map(|status| {
+        let counts = limits.counts(source, pid, &status);
+        let hugetlb = match status.hugetlb.known() {
+            Some(Bytes(0)) => Ok(Hugetlb::none()),
+            _ => limits
+                .allow_whole(source, pid, &status)
+                .and_then(|()| Hugetlb::read(source, pid)),
+        };
+        row(pid, status, counts, hugetlb)
+    })
 }
 
 pub(super) fn status(source: &Source, pid: u32) -> Result<Status, Unread> {

@@ -33,6 +33,12 @@ impl Stat {
         line.map(|line| Self::parse(&String::from_utf8_lossy(&line)))
     }
 
+    /// That of a thread; `None` once it has ended.
+    pub fn of_thread(source: &Source, pid: u32, tid: u32) -> Option<Self> {
+        let line = source.bytes(&format!("/proc/{pid}/task/{tid}/stat"));
+        Self::parse(&String::from_utf8_lossy(line.known()?))
+    }
+
     /// Process id.
     pub fn pid(&self) -> Option<u32> {
         self.pid

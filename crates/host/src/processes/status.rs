@@ -78,8 +78,7 @@ impl Status {
 
     /// Has it memory of its own? Threads of the kernel and zombies have none: their status ends without the Vm lines.
     pub fn has_memory(&self) -> bool {
-        let absent = |size: &Reading<Bytes>| size.unread().is_some_and(|why| why.unread == Cause::Absent);
-        self.kernel_thread.known() != Some(&true) && !(absent(&self.rss) && absent(&self.page_tables))
+        self.kernel_thread.known() != Some(&true) && !(self.rss.is_absent() && self.page_tables.is_absent())
     }
 }
 

@@ -1,13 +1,11 @@
 //! Allocators that stand in for glibc's own, by the files that a process mapped.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
-use super::Area;
+use super::{Area, areas};
 
 /// An allocator with settings of its own for huge pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Allocator {
     /// jemalloc: `MALLOC_CONF=thp:always,metadata_thp:auto`.
     Jemalloc,
@@ -37,14 +35,8 @@ const FILES: [(&str, Allocator); 7] = [
 impl Allocator {
     /// All that are mapped, each once.
     pub(super) fn all_in(areas: &[Area]) -> Vec<Self> {
-        let files = areas
-            .iter()
-            .filter_map(|area| area.name.rsplit_once('/').map(|(_, file)| file));
-        let known = files.filter_map(|file| FILES.iter().find(|(beginning, _)| file.starts_with(beginning)));
-        let mut found: Vec<Self> = known.map(|(_, allocator)| *allocator).collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+        let found: BTreeSet<Self> = areas::known_files(areas, &FILES).collect();
+        found.into_iter().collect()
     }
 
     /// Its name for users.

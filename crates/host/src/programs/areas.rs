@@ -38,7 +38,7 @@ fn named_where(source: &Source, pid: u32, keeps: impl Fn(&Mapping<&[u8]>) -> boo
 pub(crate) fn of_files(source: &Source, pid: u32) -> Reading<Vec<Area>> {
     let named = named_where(source, pid, |mapping| mapping.name.starts_with(b"/"));
     let areas = match named {
-        Reading::Unread(why) if why.unread == Cause::Absent => counted(source, pid),
+        absent if absent.is_absent() => counted(source, pid),
         named => named,
     };
     areas.map(|mut areas| {
@@ -58,6 +58,12 @@ pub fn parse_maps(path: &str, bytes: &[u8]) -> Result<Vec<Area>, Unread> {
 }
 
 /// Mappings that share their texts.
+/// What mapped files stand for, by the beginnings of their names.
+pub(super) fn known_files<T: Copy>(areas: &[Area], known: &[(&str, T)]) -> impl Iterator<Item = T> {
+    let files = areas.iter().filter_map(|area| Some(area.name.rsplit_once('/')?.1));
+    files.filter_map(|file| Some(known.iter().find(|(beginning, _)| file.starts_with(beginning))?.1))
+}
+
 struct Areas<'a> {
     path: &'a str,
     texts: Texts,

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use model::{Cause, Reading, Unread};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::is_tunable;
 use crate::processes::Stat;
 use crate::{CpuList, Source, parse};
 
 /// A limit of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Limit {
     /// So many.
     Bytes(u64),
@@ -87,7 +84,7 @@ fn groups(gid: Result<(usize, String), Unread>, more: Result<(usize, String), Un
 /// The soft limit of locked memory, from /proc/PID/limits.
 pub(super) fn memlock(source: &Source, pid: u32) -> Reading<Limit> {
     let path = format!("/proc/{pid}/limits");
-    let limit = source.text(&path).into_result().and_then(|text| {
+    source.text(&path).and_then(|text| {
         let absent = || Unread::new(Cause::Absent, path.clone(), "no `Max locked memory` line");
         let mut lines = text.lines().enumerate();
         let (index, line) = lines
@@ -98,8 +95,7 @@ pub(super) fn memlock(source: &Source, pid: u32) -> Reading<Limit> {
             "unlimited" => Ok(Limit::Unlimited),
             bytes => parse::value(&path, index, "Max locked memory", "bytes or `unlimited`", bytes).map(Limit::Bytes),
         }
-    });
-    limit.into()
+    })
 }
 
 /// The arguments, as the process shows them.
@@ -137,11 +133,11 @@ const TICKS: f64 = 100.0;
 
 /// Seconds from boot to its start.
 pub(super) fn started(source: &Source, pid: u32) -> Reading<f64> {
-    let ticks = Stat::of(source, pid).into_result().and_then(|stat| {
+    let ticks = Stat::of(source, pid).and_then(|stat| {
         stat.and_then(|stat| stat.started()).ok_or_else(|| {
             let place = format!("/proc/{pid}/stat:1");
             Unread::new(Cause::Garbled, place, "field 22 is not clock ticks since boot")
         })
     });
-    Reading::from(ticks).map(|ticks| ticks as f64 / TICKS)
+    ticks.map(|ticks| ticks as f64 / TICKS)
 }

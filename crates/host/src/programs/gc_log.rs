@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use model::gc::GcLog;
 
+use crate::parse::amount;
+
 /// More of them say nothing new.
 const MOST_WARNINGS: usize = 5;
 
@@ -61,18 +63,13 @@ fn numbered(message: &str) -> Option<(u64, &str)> {
 
 /// A time at the end of a line: `... 12.345ms`.
 fn milliseconds(message: &str) -> Option<f64> {
-    let number = message.rsplit(' ').next()?.strip_suffix("ms")?;
-    number
-        .parse()
-        .ok()
-        .filter(|time: &f64| time.is_finite() && *time >= 0.0)
+    amount(message.rsplit(' ').next()?.strip_suffix("ms")?)
 }
 
 /// `User=0.01s`.
 fn cpu_seconds(word: &str) -> Option<f64> {
     let (name, time) = word.split_once('=')?;
-    let time = time.strip_suffix('s').filter(|_| ["User", "Sys"].contains(&name))?;
-    time.parse().ok().filter(|time: &f64| time.is_finite() && *time >= 0.0)
+    amount(time.strip_suffix('s').filter(|_| ["User", "Sys"].contains(&name))?)
 }
 
 fn add(log: &mut GcLog, line: &Line<'_>) {

@@ -10,13 +10,10 @@ const SENTENCE: &[u8] = b"release version ";
 
 /// The version of the glibc that a process mapped.
 pub(super) fn version(source: &Source, pid: u32, areas: &[Area]) -> Reading<(u32, u32)> {
-    match library(areas) {
-        None => Reading::absent(format!("/proc/{pid}/maps: no glibc is mapped")),
-        Some(path) => match in_name(path) {
-            Some(version) => Reading::Known(version),
-            None => of_file(source, pid, path),
-        },
-    }
+    let Some(path) = library(areas) else {
+        return Reading::absent(format!("/proc/{pid}/maps: no glibc is mapped"));
+    };
+    in_name(path).map_or_else(|| of_file(source, pid, path), Reading::Known)
 }
 
 /// The C library among the mappings.
@@ -45,16 +42,13 @@ fn in_name(path: &str) -> Option<(u32, u32)> {
 /// In the process's own root first: a container's library has the same path as another on the host.
 fn of_file(source: &Source, pid: u32, path: &str) -> Reading<(u32, u32)> {
     let inside = format!("/proc/{pid}/root{path}");
-    let bytes = match source.bytes_within(&inside, Bytes::mib(16)) {
-        // A capture has no such links.
-        Reading::Unread(why) if why.unread == Cause::Absent && source.follows_processes() => {
-            source.bytes_within(path, Bytes::mib(16))
-        }
-        other => other,
-    };
-    let bytes = bytes.into_result();
+    let mut bytes = source.bytes_within(&inside, Bytes::mib(16));
+    // A capture has no such links.
+    if bytes.is_absent() && source.follows_processes() {
+        bytes = source.bytes_within(path, Bytes::mib(16));
+    }
     let absent = || Unread::new(Cause::Absent, path, "it holds no version of glibc");
-    bytes.and_then(|bytes| in_bytes(&bytes).ok_or_else(absent)).into()
+    bytes.and_then(|bytes| in_bytes(&bytes).ok_or_else(absent))
 }
 
 fn in_bytes(bytes: &[u8]) -> Option<(u32, u32)> {

@@ -3,6 +3,7 @@
 use model::{Bytes, Cause, Reading, Unread};
 
 use super::facts::Limit;
+use crate::membership::with_ancestors;
 use crate::snapshot::{Cgroup, CgroupVersion};
 use crate::{Membership, Source, parse};
 
@@ -72,13 +73,10 @@ fn levels(source: &Source, cgroup: &Cgroup, sizes: &[Bytes], path: &str) -> Vec<
     };
     let v1 = cgroup.version.known() == Some(&CgroupVersion::V1)
         || (cgroup.version.known() == Some(&CgroupVersion::Hybrid) && cgroup.hugetlb.known() == Some(&true));
-    let mut levels = Vec::new();
-    let mut rest = path.trim_end_matches('/');
-    while !rest.is_empty() {
-        levels.push(GroupLevel::read(source, &format!("{root}{rest}"), sizes, v1));
-        rest = rest.rsplit_once('/').map_or("", |(above, _)| above);
-    }
-    levels
+    with_ancestors(path)
+        .filter(|path| !path.is_empty())
+        .map(|path| GroupLevel::read(source, &format!("{root}{path}"), sizes, v1))
+        .collect()
 }
 
 impl GroupLevel {
@@ -99,56 +97,42 @@ impl HugetlbLimit {
     /// `None` if the group has no such file: the controller is not switched on there.
     fn read(source: &Source, directory: &str, page: Bytes, v1: bool) -> Option<Self> {
         let of_size = format!("{directory}/hugetlb.{}B", page.exact());
-        let (max, reserved, refused) = if v1 {
-            (
-                format!("{of_size}.limit_in_bytes"),
-                format!("{of_size}.rsvd.limit_in_bytes"),
-                None,
-            )
-        } else {
-            (
-                format!("{of_size}.max"),
-                format!("{of_size}.rsvd.max"),
-                Some(format!("{of_size}.events")),
-            )
-        };
-        let value = limit(source, &max);
-        if value.unread().is_some_and(|why| why.unread == Cause::Absent) {
-            return None;
-        }
-        let refused = match refused {
-            Some(events) => self::events(source, &events),
-            None => source.number(&format!("{of_size}.failcnt")),
-        };
-        Some(Self {
+        let limit_file = if v1 { "limit_in_bytes" } else { "max" };
+        let file = format!("{of_size}.{limit_file}");
+        let max = limit(source, &file);
+        (!max.is_absent()).then(|| Self {
             page,
-            max: value,
-            reserved_max: limit(source, &reserved),
-            refused,
-            file: max,
+            max,
+            reserved_max: limit(source, &format!("{of_size}.rsvd.{limit_file}")),
+            refused: match v1 {
+                true => source.number(&format!("{of_size}.failcnt")),
+                false => events(source, &format!("{of_size}.events")),
+            },
+            file,
         })
     }
 }
 
-/// `max`, or bytes. v1 writes a number near 2^63 for no limit.
-fn limit(source: &Source, path: &str) -> Reading<Limit> {
-    let limit = source.line(path).into_result().and_then(|line| match line.as_str() {
+/// v1 writes the largest number of whole pages for no limit.
+pub(crate) const NO_LIMIT: u64 = 0x7fff_ffff_0000_0000;
+
+/// `max`, or bytes.
+pub(crate) fn limit(source: &Source, path: &str) -> Reading<Limit> {
+    source.line(path).and_then(|line| match line.as_str() {
         "max" => Ok(Limit::Unlimited),
         bytes => parse::value::<u64>(path, 0, "", "bytes or `max`", bytes).map(|bytes| match bytes {
-            0..0x7fff_ffff_0000_0000 => Limit::Bytes(bytes),
+            0..NO_LIMIT => Limit::Bytes(bytes),
             _ => Limit::Unlimited,
         }),
-    });
-    limit.into()
+    })
 }
 
 /// The count in a line `max 7`.
 fn events(source: &Source, path: &str) -> Reading<u64> {
-    let count = source.text(path).into_result().and_then(|text| {
+    source.text(path).and_then(|text| {
         let mut lines = text.lines().enumerate();
         let found = lines.find_map(|(index, line)| Some((index, line.strip_prefix("max ")?.to_owned())));
         let (index, seen) = found.ok_or_else(|| Unread::new(Cause::Absent, path, "no `max` line"))?;
         parse::value(path, index, "max", "a whole number", &seen)
-    });
-    count.into()
+    })
 }

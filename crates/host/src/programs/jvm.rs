@@ -7,9 +7,10 @@ use super::{Area, Program};
 use crate::Source;
 
 /// Which implementation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JvmKind {
     /// OpenJDK's and Oracle's.
+    #[default]
     HotSpot,
     /// Eclipse OpenJ9 and IBM's.
     OpenJ9,
@@ -18,7 +19,7 @@ pub enum JvmKind {
 }
 
 /// Its options.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Jvm {
     /// Implementation.
     pub kind: JvmKind,
@@ -50,16 +51,8 @@ pub(super) fn read(source: &Source, program: &Program, areas: Option<&[Area]>) -
         return Err(Unread::new(model::Cause::Absent, program.file("cmdline"), why));
     }
     let mut jvm = Jvm {
-        kind: areas.map_or(JvmKind::HotSpot, implementation),
-        version: None,
-        large_pages: false,
-        transparent: false,
-        page_size: None,
-        heap_max: None,
-        pretouch: false,
-        shm: false,
-        collector: None,
-        code_cache: None,
+        kind: areas.map(implementation).unwrap_or_default(),
+        ..Jvm::default()
     };
     let variables = program.tunables.known();
     let variable = |name: &str| variables.and_then(|all| all.get(name)).map_or("", String::as_str);

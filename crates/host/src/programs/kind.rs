@@ -1,6 +1,6 @@
 //! Which programs are known, by the names that they give themselves.
 
-use super::Area;
+use super::{Area, areas};
 
 /// A program that has rules of its own for huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,11 +97,7 @@ impl Kind {
     /// The kind of a process by the libraries that it mapped, whatever it calls itself: a JVM inside another program, a
     /// program linked with DPDK's environment layer.
     pub(super) fn of_areas(areas: &[Area]) -> Option<Self> {
-        let files = areas
-            .iter()
-            .filter_map(|area| area.name.rsplit_once('/').map(|(_, file)| file));
-        let known = files.filter_map(|file| LIBRARIES.iter().find(|(beginning, _)| file.starts_with(beginning)));
-        known.map(|(_, kind)| *kind).next()
+        areas::known_files(areas, &LIBRARIES).next()
     }
 
     /// Does it run virtual machines?

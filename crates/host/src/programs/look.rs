@@ -27,8 +27,7 @@ const BUDGET: Duration = Duration::from_millis(200);
 ///
 /// Absent if the source holds no process at all, as a capture without them does.
 pub fn programs(source: &Source, snapshot: &Snapshot) -> Reading<Vec<Program>> {
-    let candidates = candidates(source).into_result();
-    candidates.map(|candidates| look(source, snapshot, candidates)).into()
+    candidates(source).map(|candidates| look(source, snapshot, candidates))
 }
 
 /// Every process, and which of them deserve a closer look.
@@ -41,17 +40,13 @@ pub(crate) struct Candidates {
 
 /// The cheap half of [`programs`]: nothing but status, arguments and environment is read of each.
 pub(crate) fn candidates(source: &Source) -> Reading<Candidates> {
-    let listed = processes::list(source).into_result();
-    listed.and_then(|rows| survey(source, &rows)).into()
+    processes::list(source).and_then(|rows| survey(source, &rows))
 }
 
 fn survey(source: &Source, rows: &[ProcessPages]) -> Result<Candidates, Unread> {
     if rows.is_empty() {
-        return Err(Unread::new(
-            Cause::Absent,
-            "/proc/PID/status",
-            "no process is in this capture",
-        ));
+        let why = "no process is in this capture";
+        return Err(Unread::new(Cause::Absent, "/proc/PID/status", why));
     }
     let programs: Vec<Program> = spread::over(source, rows, |row| cheap(source, row.clone()));
     let kinds: BTreeMap<u32, Kind> = programs
@@ -69,11 +64,7 @@ fn look(source: &Source, snapshot: &Snapshot, candidates: Candidates) -> Vec<Pro
     let Candidates { mut programs, closer } = candidates;
     let mut looker = Looker::new(source, snapshot);
     for at in closer {
-        let (kind, details) = looker.details(&programs[at]);
-        if kind.is_some() {
-            programs[at].kind = Reading::Known(kind);
-        }
-        programs[at].details = Some(details);
+        looker.look_into(&mut programs[at]);
     }
     programs.retain(|program| !has_ended(source, program));
     programs
@@ -81,24 +72,17 @@ fn look(source: &Source, snapshot: &Snapshot, candidates: Candidates) -> Vec<Pro
 
 /// Gives one program its details.
 pub(super) fn into(source: &Source, snapshot: &Snapshot, program: &mut Program) {
-    let (kind, details) = Looker::new(source, snapshot).details(program);
-    if kind.is_some() {
-        program.kind = Reading::Known(kind);
-    }
-    program.details = Some(details);
+    Looker::new(source, snapshot).look_into(program);
 }
 
 /// Did it end while it was looked at? Then it is no program of which something could not be read.
 fn has_ended(source: &Source, program: &Program) -> bool {
-    fn absent<T>(reading: &Reading<T>) -> bool {
-        reading.unread().is_some_and(|why| why.unread == Cause::Absent)
-    }
-    let details = program.details.as_ref();
-    let missing = absent(&program.arguments)
-        || absent(&program.tunables)
-        || absent(&program.parent)
-        || details.is_some_and(|details| absent(&details.areas) || absent(&details.cgroup) || absent(&details.memlock));
-    source.is_live() && missing && absent(&processes::one(source, program.pid()))
+    let lacks = |of: &Details| of.areas.is_absent() || of.cgroup.is_absent() || of.memlock.is_absent();
+    let missing = program.arguments.is_absent()
+        || program.tunables.is_absent()
+        || program.parent.is_absent()
+        || program.details.as_ref().is_some_and(lacks);
+    source.is_live() && missing && processes::one(source, program.pid()).is_absent()
 }
 
 fn cheap(source: &Source, pages: ProcessPages) -> Program {
@@ -159,7 +143,10 @@ impl<'a> Looker<'a> {
             sizes: snapshot
                 .pools
                 .known()
-                .map_or_else(Vec::new, |pools| pools.iter().map(|pool| pool.size).collect()),
+                .into_iter()
+                .flatten()
+                .map(|pool| pool.size)
+                .collect(),
             units: BTreeMap::new(),
             glibc: BTreeMap::new(),
             began: Instant::now(),
@@ -167,6 +154,15 @@ impl<'a> Looker<'a> {
     }
 
     /// What is found closer by; the kind may only show in what is mapped.
+    /// Gives a program its details, and its kind if those show it.
+    fn look_into(&mut self, program: &mut Program) {
+        let (kind, details) = self.details(program);
+        if kind.is_some() {
+            program.kind = Reading::Known(kind);
+        }
+        program.details = Some(details);
+    }
+
     fn details(&mut self, program: &Program) -> (Option<Kind>, Details) {
         let (source, pid) = (self.source, program.pid());
         let areas = self.areas(program);
@@ -199,20 +195,15 @@ impl<'a> Looker<'a> {
             let tables = program.pages.page_tables.known();
             tables.is_some_and(|&tables| tables <= MOST_TABLES) && self.began.elapsed() < BUDGET
         };
-        if !self.source.is_live() {
-            let counted = areas::counted(self.source, program.pid());
-            let absent = counted.unread().is_some_and(|why| why.unread == Cause::Absent);
-            let named = || areas::named(self.source, program.pid());
-            return if absent {
-                Some(named()).filter(|named| named.known().is_some()).unwrap_or(counted)
-            } else {
-                counted
-            };
+        let named = || areas::named(self.source, program.pid());
+        if self.source.is_live() && !affordable() {
+            return named();
         }
-        if affordable() {
-            areas::counted(self.source, program.pid())
-        } else {
-            areas::named(self.source, program.pid())
+        match areas::counted(self.source, program.pid()) {
+            counted if counted.is_absent() && !self.source.is_live() => {
+                Some(named()).filter(|named| named.known().is_some()).unwrap_or(counted)
+            }
+            counted => counted,
         }
     }
 
@@ -227,12 +218,8 @@ impl<'a> Looker<'a> {
     /// Needed for tunables, which came and went with versions, and on arm64, where the default changed.
     fn glibc(&mut self, program: &Program, areas: &Reading<Vec<Area>>) -> Reading<(u32, u32)> {
         let has_tunables = program.tunables.known().is_some_and(|tunables| !tunables.is_empty());
-        let is_arm = self
-            .snapshot
-            .cpu
-            .vendor
-            .known()
-            .is_some_and(|vendor| vendor.starts_with("0x"));
+        let vendor = self.snapshot.cpu.vendor.known();
+        let is_arm = vendor.is_some_and(|vendor| vendor.starts_with("0x"));
         if !has_tunables && !is_arm {
             return Reading::absent("the version of glibc decides nothing here");
         }
@@ -277,7 +264,7 @@ fn version(source: &Source, program: &Program, kind: Option<Kind>) -> Reading<(u
 /// The version of a package in dpkg's status file.
 fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
     let status = "/var/lib/dpkg/status";
-    let version = source.bytes(status).into_result().and_then(|bytes| {
+    source.bytes(status).and_then(|bytes| {
         let text = String::from_utf8_lossy(&bytes);
         let header = format!("Package: {package}\n");
         let after = text
@@ -286,6 +273,5 @@ fn packaged(source: &Source, package: &str) -> Reading<(u32, u32)> {
         let line = after.and_then(|block| block.lines().find_map(|line| line.strip_prefix("Version: ")));
         let absent = || Unread::new(Cause::Absent, status, format!("the package {package} is not in it"));
         line.and_then(glibc::pair).ok_or_else(absent)
-    });
-    version.into()
+    })
 }

@@ -34,6 +34,7 @@ pub use areas::{Area, parse_maps};
 pub use facts::Limit;
 pub(crate) use facts::zero_ended;
 pub use groups::{GroupLevel, Groups, HugetlbLimit};
+pub(crate) use groups::{NO_LIMIT, limit};
 pub use jvm::{Jvm, JvmKind};
 pub use kind::Kind;
 pub use log::{CutLog, LogLine, Logs};
@@ -182,10 +183,8 @@ impl Program {
     /// # Errors
     /// If its environment cannot be read.
     pub fn tunable(&self, name: &str) -> Result<Option<&str>, Unread> {
-        match &self.tunables {
-            Reading::Known(tunables) => Ok(tunables.get(name).map(String::as_str)),
-            Reading::Unread(why) => Err(why.clone()),
-        }
+        let tunables = self.tunables.as_ref().into_result()?;
+        Ok(tunables.get(name).map(String::as_str))
     }
 
     /// The first argument that begins so, without that beginning.
@@ -202,11 +201,8 @@ impl Program {
     /// If its status cannot be read.
     pub fn hugetlb(&self) -> Result<Bytes, Unread> {
         match &self.pages.hugetlb {
-            Reading::Known(bytes) => Ok(*bytes),
-            Reading::Unread(why) if why.unread == model::Cause::Absent && self.pages.rss.known().is_some() => {
-                Ok(Bytes(0))
-            }
-            Reading::Unread(why) => Err(why.clone()),
+            absent if absent.is_absent() && self.pages.rss.known().is_some() => Ok(Bytes(0)),
+            told => told.clone().into_result(),
         }
     }
 
@@ -215,11 +211,8 @@ impl Program {
     /// # Errors
     /// If its page kinds are not known.
     pub fn thp(&self) -> Result<Bytes, Unread> {
-        self.pages
-            .backing
-            .as_ref()
-            .into_result()
-            .map(|backing| backing.of(PageKind::Thp))
+        let backing = self.pages.backing.as_ref().into_result()?;
+        Ok(backing.of(PageKind::Thp))
     }
 
     /// Does it hold CAP_IPC_LOCK?
@@ -227,10 +220,8 @@ impl Program {
     /// # Errors
     /// If its status cannot be read.
     pub fn may_lock(&self) -> Result<bool, Unread> {
-        self.capabilities
-            .as_ref()
-            .into_result()
-            .map(|set| set >> IPC_LOCK & 1 == 1)
+        let set = self.capabilities.as_ref().into_result()?;
+        Ok(set >> IPC_LOCK & 1 == 1)
     }
 
     /// Its options as a Java virtual machine; `None` if it is none.
@@ -241,11 +232,8 @@ impl Program {
         if !self.is(Kind::Jvm)? {
             return Ok(None);
         }
-        match self.details.as_ref().and_then(|details| details.jvm.as_ref()) {
-            Some(Reading::Known(jvm)) => Ok(Some(jvm)),
-            Some(Reading::Unread(why)) => Err(why.clone()),
-            None => Ok(None),
-        }
+        let jvm = self.details.as_ref().and_then(|details| details.jvm.as_ref());
+        jvm.map(|jvm| jvm.as_ref().into_result()).transpose()
     }
 
     /// Its mappings, if it was looked into.
@@ -253,11 +241,8 @@ impl Program {
     /// # Errors
     /// If they cannot be read.
     pub fn areas(&self) -> Result<&[Area], Unread> {
-        match self.details.as_ref().map(|details| &details.areas) {
-            Some(Reading::Known(areas)) => Ok(areas),
-            Some(Reading::Unread(why)) => Err(why.clone()),
-            None => Ok(&[]),
-        }
+        let areas = self.details.as_ref().map(|details| details.areas.as_ref());
+        areas.map_or(Ok(&[]), |areas| areas.into_result().map(Vec::as_slice))
     }
 
     /// Its control groups, if it was looked into.
@@ -265,10 +250,7 @@ impl Program {
     /// # Errors
     /// If they cannot be read.
     pub fn cgroup(&self) -> Result<Option<&Groups>, Unread> {
-        match self.details.as_ref().map(|details| &details.cgroup) {
-            Some(Reading::Known(groups)) => Ok(Some(groups)),
-            Some(Reading::Unread(why)) => Err(why.clone()),
-            None => Ok(None),
-        }
+        let groups = self.details.as_ref().map(|details| details.cgroup.as_ref());
+        groups.map(Reading::into_result).transpose()
     }
 }

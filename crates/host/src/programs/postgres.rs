@@ -34,27 +34,22 @@ pub(super) fn huge_pages(source: &Source, program: &Program, kind: Option<Kind>)
     if kind != Some(Kind::Postgres) {
         return Reading::Known(None);
     }
-    let arguments = program.arguments.as_ref().into_result();
-    let found = arguments.and_then(|arguments| match argument(arguments, NAME) {
+    let arguments = program.arguments.as_ref();
+    arguments.and_then(|arguments| match argument(arguments, NAME) {
         Some(value) => Ok(Some(Setting {
             value,
             place: program.file("cmdline"),
         })),
         None => in_files(source, program, &files(arguments)),
-    });
-    found.into()
+    })
 }
 
 /// `-c name=value`, `--name=value`.
 fn argument(arguments: &[String], name: &str) -> Option<String> {
-    let plain = |argument: &String| {
-        argument
-            .trim_start_matches("-c")
-            .trim_start_matches('-')
-            .trim_start()
-            .to_owned()
-    };
-    arguments.iter().find_map(|argument| pair(&plain(argument), name))
+    arguments.iter().find_map(|argument| {
+        let bare = argument.trim_start_matches("-c").trim_start_matches('-');
+        pair(bare.trim_start(), name)
+    })
 }
 
 /// The files that may hold a setting, the strongest first.
@@ -93,11 +88,8 @@ pub fn auto_conf(file: &str, text: &str) -> String {
 fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Option<Setting>, Unread> {
     let mut denied = None;
     for path in files {
-        match source
-            .bytes(&format!("/proc/{}/root{path}", program.pid()))
-            .into_result()
-        {
-            Ok(bytes) => {
+        match source.bytes(&format!("/proc/{}/root{path}", program.pid())) {
+            Reading::Known(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 if let Some(value) = text.lines().rev().find_map(|line| pair(line.trim(), NAME)) {
                     return Ok(Some(Setting {
@@ -106,8 +98,8 @@ fn in_files(source: &Source, program: &Program, files: &[String]) -> Result<Opti
                     }));
                 }
             }
-            Err(why) if why.unread == Cause::Denied => denied = Some(why),
-            Err(_) => {}
+            Reading::Unread(why) if why.unread == Cause::Denied => denied = Some(why),
+            Reading::Unread(_) => {}
         }
     }
     denied.map_or(Ok(None), Err)

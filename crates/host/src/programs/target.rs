@@ -1,7 +1,7 @@
 //! Which processes a word on the command line means: a PID, a known program, a name, a virtual machine, a systemd unit or a
 //! container.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use model::vms::Vm;
@@ -270,15 +270,11 @@ fn touched(source: &Source, pid: u32, area: &Area) -> Reading<Bytes> {
 
 /// Known programs that run, to choose from.
 fn known(all: &[Program]) -> Vec<String> {
-    let mut names: Vec<String> = all
+    let known = all
         .iter()
-        .filter(|program| program.kind.known().copied().flatten().is_some())
-        .map(|program| program.pages.name.clone())
-        .collect();
-    names.sort();
-    names.dedup();
-    names.truncate(8);
-    names
+        .filter(|program| program.kind.known().copied().flatten().is_some());
+    let names: BTreeSet<&String> = known.map(|program| &program.pages.name).collect();
+    names.into_iter().take(8).cloned().collect()
 }
 
 impl Target {

@@ -42,7 +42,8 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
         record_sum(recorder, program);
     });
     for &at in &candidates.closer {
-        Closer::new(recorder, &candidates.programs[at]).record();
+        let program = &candidates.programs[at];
+        Closer { recorder, program }.record();
     }
     record_groups(recorder, &candidates.programs);
     accounts::record(recorder, &candidates.programs);
@@ -162,11 +163,7 @@ struct Closer<'r, 'a> {
     program: &'r Program,
 }
 
-impl<'r, 'a> Closer<'r, 'a> {
-    fn new(recorder: &'r mut Recorder<'a>, program: &'r Program) -> Self {
-        Self { recorder, program }
-    }
-
+impl Closer<'_, '_> {
     fn record(mut self) {
         let areas = self.mappings();
         self.file("mounts", memory_mounts);
@@ -225,10 +222,7 @@ impl<'r, 'a> Closer<'r, 'a> {
                 settings::record_postgres(self.recorder, &format!("/proc/{pid}/root{path}"));
             }
         }
-        for path in jvm::release_files(self.recorder.source, pid, areas)
-            .into_iter()
-            .flatten()
-        {
+        for path in jvm::release_files(self.recorder.source, pid, areas).unwrap_or_default() {
             self.recorder.file(&path, LARGEST_FILE, settings::java_version);
         }
         if let Some(path) = glibc::library(areas) {

@@ -4,7 +4,7 @@ use model::Bytes;
 
 use super::keep::Kept;
 use super::pattern::expand;
-use super::table::{Entry, all, is_parameter};
+use super::table::{Keep, is_parameter, whole};
 use super::{Recorder, secrets};
 use crate::tree::Node;
 
@@ -24,38 +24,34 @@ const POSTGRES: [&str; 9] = [
     "wal_buffers",
 ];
 
-const fn some(pattern: &'static str, keep: fn(&[u8]) -> Kept) -> Entry {
-    Entry { pattern, keep }
-}
-
 /// Files by pattern. Units of services and files of databases that run come with their processes.
-const SETTINGS: [Entry; 23] = [
-    all("/etc/os-release"),
-    some("/etc/fstab", memory_file_systems),
-    some("/etc/sysctl.conf", assignments),
-    some("/{etc,run,usr/local/lib,usr/lib,lib}/sysctl.d/*.conf", assignments),
-    some("/etc/security/limits.conf", assignments),
-    some("/etc/security/limits.d/*.conf", assignments),
-    some("/etc/default/grub", boot_lines),
-    some("/etc/default/grub.d/*.cfg", boot_lines),
-    some("/etc/kernel/cmdline", boot_lines),
-    some("/boot/loader/entries/*.conf", boot_lines),
-    some("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
-    some("/etc/sysfs.conf", about_memory),
-    some("/etc/sysfs.d/*", about_memory),
-    some("/etc/rc.local", about_memory),
-    some("/etc/systemd/system/*{thp,THP,huge,Huge}*.service", unit),
-    all("/etc/tuned/active_profile"),
-    some(
+const SETTINGS: [(&str, Keep); 23] = [
+    ("/etc/os-release", whole),
+    ("/etc/fstab", memory_file_systems),
+    ("/etc/sysctl.conf", assignments),
+    ("/{etc,run,usr/local/lib,usr/lib,lib}/sysctl.d/*.conf", assignments),
+    ("/etc/security/limits.conf", assignments),
+    ("/etc/security/limits.d/*.conf", assignments),
+    ("/etc/default/grub", boot_lines),
+    ("/etc/default/grub.d/*.cfg", boot_lines),
+    ("/etc/kernel/cmdline", boot_lines),
+    ("/boot/loader/entries/*.conf", boot_lines),
+    ("/{etc,run,usr/lib}/tmpfiles.d/*.conf", about_memory),
+    ("/etc/sysfs.conf", about_memory),
+    ("/etc/sysfs.d/*", about_memory),
+    ("/etc/rc.local", about_memory),
+    ("/etc/systemd/system/*{thp,THP,huge,Huge}*.service", unit),
+    ("/etc/tuned/active_profile", whole),
+    (
         "/{etc/tuned,etc/tuned/profiles,usr/lib/tuned}/*/tuned.conf",
         about_memory_or_profile,
     ),
-    some("/etc/my.cnf", assignments),
-    some("/etc/my.cnf.d/*.cnf", assignments),
-    some("/etc/mysql/{my,mariadb}.cnf", assignments),
-    some("/etc/mysql/{conf.d,mysql.conf.d,mariadb.conf.d}/*.cnf", assignments),
-    some("/etc/{redis,valkey}/*.conf", about_memory),
-    some("/etc/mongod.conf", assignments),
+    ("/etc/my.cnf", assignments),
+    ("/etc/my.cnf.d/*.cnf", assignments),
+    ("/etc/mysql/{my,mariadb}.cnf", assignments),
+    ("/etc/mysql/{conf.d,mysql.conf.d,mariadb.conf.d}/*.cnf", assignments),
+    ("/etc/{redis,valkey}/*.conf", about_memory),
+    ("/etc/mongod.conf", assignments),
 ];
 
 /// Directories whose absence would be mistaken for a capture without configuration.
@@ -67,8 +63,8 @@ const DIRECTORIES: [&str; 4] = [
 ];
 
 pub(super) fn record(recorder: &mut Recorder<'_>) {
-    for entry in SETTINGS {
-        recorder.pattern(entry.pattern, LARGEST_FILE, entry.keep);
+    for (pattern, keep) in SETTINGS {
+        recorder.pattern(pattern, LARGEST_FILE, keep);
     }
     for directory in DIRECTORIES {
         recorder.directory(directory);
@@ -79,12 +75,8 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
 /// The names of files in hugetlbfs mounts; their content is memory of programs.
 fn hugetlb_names(recorder: &mut Recorder<'_>) {
     let mounts = crate::snapshot::mounts::all(recorder.source);
-    for mount in mounts
-        .known()
-        .into_iter()
-        .flatten()
-        .filter(|mount| mount.kind == "hugetlbfs")
-    {
+    let mounts = mounts.known().into_iter().flatten();
+    for mount in mounts.filter(|mount| mount.kind == "hugetlbfs") {
         recorder.directory(&mount.target);
         for pattern in ["/*", "/*/*"] {
             for path in expand(recorder.source, &format!("{}{pattern}", mount.target)).paths {

@@ -7,22 +7,11 @@ use crate::source::HUGETLB_FILES;
 /// What of a file's content is kept.
 pub(super) type Keep = fn(&[u8]) -> Kept;
 
-/// Some files of the machine.
-#[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) pattern: &'static str,
-    pub(super) keep: Keep,
-}
-
-pub(super) const fn all(pattern: &'static str) -> Entry {
-    Entry { pattern, keep: whole }
-}
-
 /// Files of the machine that the snapshot does not read: other parts of a diagnosis do.
-pub(super) const BESIDE_SNAPSHOT: [Entry; 3] = [
-    all(HUGETLB_FILES),
-    all("/proc/uptime"),
-    all("/sys/kernel/debug/kvm/*/pages_{4k,2m,1g}"),
+pub(super) const BESIDE_SNAPSHOT: [(&str, Keep); 3] = [
+    (HUGETLB_FILES, whole),
+    ("/proc/uptime", whole),
+    ("/sys/kernel/debug/kvm/*/pages_{4k,2m,1g}", whole),
 ];
 
 /// What is kept of a file that the snapshot reads. Only the kernel's own files are, and of those that name more than memory

@@ -10,7 +10,8 @@ use super::keep::Kept;
 use super::table::whole;
 use crate::processes::Stat;
 use crate::programs::Program;
-use crate::threads::{Look, Seen, THREADS};
+use crate::snapshot::topology::node_numbers;
+use crate::threads::{Look, Seen, THREADS, times};
 use crate::tree::Node;
 use crate::{CpuList, Source, Tree, spread, vms};
 
@@ -26,7 +27,6 @@ const MOST_PROCESSES: usize = 200;
 const MOST_THREADS: usize = 2000;
 const LARGEST_FILE: Bytes = Bytes::mib(1);
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
-const NODES: &str = "/sys/devices/system/node";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Lines of a thread's status that are kept.
 const STATUS: [&str; 4] = ["Name:", "State:", "Cpus_allowed_list:", "Mems_allowed_list:"];
@@ -126,11 +126,9 @@ fn chosen(recorder: &mut Recorder<'_>, programs: &[Program], before: &Before) ->
 
 /// CPUs that a process without any pinning may use.
 fn free_cpus(source: &Source) -> CpuList {
-    let list = |path| {
-        source
-            .value::<CpuList>(path, "a list of CPUs")
-            .into_result()
-            .unwrap_or_default()
+    let list = |path| -> CpuList {
+        let list = source.value(path, "a list of CPUs").into_result();
+        list.unwrap_or_default()
     };
     let isolated = list(ISOLATED);
     list(ONLINE).iter().filter(|&cpu| !isolated.contains(cpu)).collect()
@@ -179,12 +177,8 @@ fn record_thread(recorder: &mut Recorder<'_>, pid: u32, tid: u32) {
 
 /// Memory by node, where there are several.
 fn record_memory(recorder: &mut Recorder<'_>, programs: &[Program], pids: &[u32]) {
-    let names = recorder.source.list(NODES).into_result().unwrap_or_default();
-    let is_node = |name: &&String| {
-        name.strip_prefix("node")
-            .is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    if names.iter().filter(is_node).count() < 2 {
+    let nodes = node_numbers(recorder.source).into_result().unwrap_or_default();
+    if nodes.len() < 2 {
         return;
     }
     for program in programs.iter().filter(|program| pids.contains(&program.pid())) {
@@ -220,11 +214,7 @@ fn looks(source: &Source, threads: &[(u32, u32)]) -> Look {
 }
 
 fn state(source: &Source, pid: u32, tid: u32) -> Option<(bool, u32)> {
-    let line = source
-        .bytes(&format!("/proc/{pid}/task/{tid}/stat"))
-        .into_result()
-        .ok()?;
-    let stat = Stat::parse(&String::from_utf8_lossy(&line))?;
+    let stat = Stat::of_thread(source, pid, tid)?;
     Some((stat.state()? == 'R', stat.processor()?))
 }
 
@@ -248,12 +238,9 @@ fn again(source: &Source, seen: &mut Seen) {
 
 /// Nanoseconds on a CPU; without CONFIG_SCHED_INFO from clock ticks.
 fn run_time(source: &Source, pid: u32, tid: u32) -> Option<u64> {
-    let folder = format!("/proc/{pid}/task/{tid}");
-    let exact = source.line(&format!("{folder}/schedstat")).into_result().ok();
-    if let Some(line) = exact {
-        return line.split_whitespace().next()?.parse().ok();
+    if let Some([ran, _]) = times(source, pid, tid) {
+        return Some(ran);
     }
-    let line = source.bytes(&format!("{folder}/stat")).into_result().ok()?;
-    let ticks: u64 = Stat::parse(&String::from_utf8_lossy(&line))?.ticks()?.iter().sum();
+    let ticks: u64 = Stat::of_thread(source, pid, tid)?.ticks()?.iter().sum();
     Some(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
 }

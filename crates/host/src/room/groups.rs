@@ -2,13 +2,14 @@
 
 use model::{Bytes, Cause, Reading, Unread};
 
-use super::{Left, optional};
-use crate::{Source, parse};
+use super::Left;
+use crate::Source;
+use crate::membership::{group_of, with_ancestors};
+use crate::programs::{self, Limit, NO_LIMIT};
+use crate::snapshot::mounts::unescape;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 const GROUPS: &str = "/proc/self/cgroup";
-/// v1 writes the largest number of whole pages for no limit.
-const NO_LIMIT: u64 = 0x7fff_ffff_0000_0000;
 
 /// A hierarchy with a controller, where it is mounted, and this process's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,17 +31,13 @@ struct Mount {
 impl Hierarchy {
     /// Those that have the controller, or may have it; none where no control groups are mounted.
     pub(super) fn all(source: &Source, controller: &str) -> Result<Vec<Self>, Unread> {
-        let Some(mounts) = optional(source.text(MOUNTS))? else {
-            return Ok(Vec::new());
-        };
-        let Some(groups) = optional(source.text(GROUPS))? else {
-            return Ok(Vec::new());
-        };
+        let mounts = source.text(MOUNTS).or_if_absent(String::new())?;
+        let groups = source.text(GROUPS).or_if_absent(String::new())?;
         let found = mounts
             .lines()
             .filter_map(|line| mount(line, controller))
             .filter_map(|mount| {
-                let path = path(&groups, mount.is_v1.then_some(controller))?;
+                let path = group_of(&groups, if mount.is_v1 { controller } else { "" })?;
                 let rest = path.strip_prefix(mount.top.trim_end_matches('/'));
                 // A group outside of the mount: only the mount's own top is known to hold for it.
                 let group = rest
@@ -57,28 +54,15 @@ impl Hierarchy {
 
     /// The group's directory and those of all groups above it.
     pub(super) fn directories(&self) -> Vec<String> {
-        let mut directories = Vec::new();
-        let mut rest = self.group.as_str();
-        loop {
-            directories.push(format!("{}{rest}", self.mount));
-            match rest.rsplit_once('/') {
-                Some((above, _)) => rest = above,
-                None => return directories,
-            }
-        }
+        let groups = with_ancestors(&self.group);
+        groups.map(|group| format!("{}{group}", self.mount)).collect()
     }
 
     /// What a group leaves of memory, if it has a limit: the limit less what is in use, but for file pages that make way.
     pub(super) fn memory_left(&self, source: &Source, directory: &str) -> Result<Option<Left>, Unread> {
-        let limits: &[&str] = if self.is_v1 {
-            &["memory.limit_in_bytes"]
-        } else {
-            &["memory.max", "memory.high"]
-        };
-        let (usage, files) = if self.is_v1 {
-            ("memory.usage_in_bytes", ["total_inactive_file ", "total_active_file "])
-        } else {
-            ("memory.current", ["inactive_file ", "active_file "])
+        let (limits, usage, prefix): (&[&str], _, _) = match self.is_v1 {
+            true => (&["memory.limit_in_bytes"], "memory.usage_in_bytes", "total_"),
+            false => (&["memory.max", "memory.high"], "memory.current", ""),
         };
         let mut least: Option<(u64, String)> = None;
         for name in limits {
@@ -95,7 +79,10 @@ impl Hierarchy {
             .text(&format!("{directory}/memory.stat"))
             .into_result()
             .unwrap_or_default();
-        let reclaimable: u64 = files.iter().filter_map(|name| count(&stat, name)).sum();
+        let reclaimable: u64 = ["inactive_file ", "active_file "]
+            .iter()
+            .filter_map(|name| count(&stat, &format!("{prefix}{name}")))
+            .sum();
         let left = Bytes(limit.saturating_sub(used.saturating_sub(reclaimable)));
         Ok(Some(Left { set_by, left }))
     }
@@ -122,23 +109,17 @@ impl Hierarchy {
 /// v1 shows the least limit of all groups above, those that a container does not see included.
 fn inherited(source: &Source, directory: &str) -> Result<Option<(u64, String)>, Unread> {
     let file = format!("{directory}/memory.stat");
-    let Some(stat) = optional(source.text(&file))? else {
-        return Ok(None);
-    };
+    let stat = source.text(&file).or_if_absent(String::new())?;
     let limit = count(&stat, "hierarchical_memory_limit ").filter(|limit| *limit < NO_LIMIT);
     Ok(limit.map(|limit| (limit, format!("hierarchical_memory_limit in {file}"))))
 }
 
 /// A limit, or none: without the file, with `max`, or with v1's number for none.
 fn limit(source: &Source, file: &str) -> Result<Option<u64>, Unread> {
-    let Some(line) = optional(source.line(file))? else {
-        return Ok(None);
-    };
-    if line == "max" {
-        return Ok(None);
-    }
-    let limit = parse::value::<u64>(file, 0, "", "bytes or `max`", &line)?;
-    Ok((limit < NO_LIMIT).then_some(limit))
+    Ok(match programs::limit(source, file).if_present()? {
+        Some(Limit::Bytes(bytes)) => Some(bytes),
+        Some(Limit::Unlimited) | None => None,
+    })
 }
 
 fn number(source: &Source, file: &str) -> Result<u64, Unread> {
@@ -175,33 +156,4 @@ fn mount(line: &str, controller: &str) -> Option<Mount> {
         top: unescape(top),
         target: unescape(target),
     })
-}
-
-/// The path in a line `N:CONTROLLERS:PATH`; v2 has no controllers there.
-fn path<'a>(groups: &'a str, controller: Option<&str>) -> Option<&'a str> {
-    groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (fields.next()?, fields.next()?);
-        let is_it = match controller {
-            Some(controller) => controllers.split(',').any(|name| name == controller),
-            None => controllers.is_empty(),
-        };
-        is_it.then_some(path)
-    })
-}
-
-/// Spaces and the like in paths are written in octal: `\040`.
-fn unescape(path: &str) -> String {
-    let mut pieces = path.split('\\');
-    let mut plain = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        match piece.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => {
-                plain.push(char::from(byte));
-                plain += &piece[3..];
-            }
-            None => plain = format!("{plain}\\{piece}"),
-        }
-    }
-    plain
 }

@@ -119,7 +119,7 @@ pub(super) fn read(source: &Source) -> Reading<Vec<Pool>> {
 }
 
 /// The size in a name such as `hugepages-2048kB`.
-pub(super) fn size_in_name(name: &str) -> Option<Bytes> {
+pub(crate) fn size_in_name(name: &str) -> Option<Bytes> {
     let kib: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
     kib.checked_mul(1024).map(Bytes)
 }
@@ -138,11 +138,10 @@ fn at_most(count: &mut Reading<u64>, most: &Reading<u64>) {
 }
 
 fn demotes_to(source: &Source, path: &str) -> Reading<Bytes> {
-    let size = source.line(path).into_result().and_then(|line| {
+    source.line(path).and_then(|line| {
         let kib = line.strip_suffix("kB").unwrap_or(&line);
         crate::parse::kib(path, 0, "demote_size", kib)
-    });
-    size.into()
+    })
 }
 
 /// Nodes without memory have no such directory and no part of the pool.

@@ -27,9 +27,7 @@ impl Ksm {
         let negative = |_| Unread::new(Cause::Garbled, format!("/sys/kernel/mm/ksm/{name}"), "it is negative");
         self.0
             .get(name)
-            .into_result()
             .and_then(|number| u64::try_from(number).map_err(negative))
-            .into()
     }
 
     /// All of them; some, such as `general_profit`, can be negative.

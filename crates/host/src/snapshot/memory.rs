@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Bytes, Reading, Unread};
+use model::{Bytes, Cause, Reading, Unread};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -96,22 +96,16 @@ impl Memory {
 
     /// A line of `/proc/meminfo`, in bytes.
     pub fn get(&self, name: &str) -> Reading<Bytes> {
-        let bytes = self.meminfo.as_ref().into_result().and_then(|meminfo| {
-            meminfo.get(name).into_result().map_err(|mut why| {
-                why.place = format!("/proc/meminfo: {}", why.place);
-                why
-            })
-        });
-        bytes.into()
+        let absent = || Unread::new(Cause::Absent, format!("/proc/meminfo: {name}"), "");
+        let meminfo = self.meminfo.as_ref();
+        meminfo.and_then(|meminfo| meminfo.0.get(name).copied().ok_or_else(absent))
     }
 
     /// A counter of `/proc/vmstat`.
     pub fn count(&self, name: &str) -> Reading<u64> {
-        let absent = || Unread::new(model::Cause::Absent, format!("/proc/vmstat: {name}"), "");
-        let count = self.vmstat.as_ref().into_result();
-        count
-            .and_then(|vmstat| vmstat.get(name).copied().ok_or_else(absent))
-            .into()
+        let absent = || Unread::new(Cause::Absent, format!("/proc/vmstat: {name}"), "");
+        let vmstat = self.vmstat.as_ref();
+        vmstat.and_then(|vmstat| vmstat.get(name).copied().ok_or_else(absent))
     }
 
     /// Free blocks of at least 2^`order` base pages, counted as blocks of exactly that order; all nodes and zones.
@@ -127,15 +121,14 @@ impl Memory {
 
 impl Meminfo {
     /// Reads a meminfo file, global or of one node.
-    pub(super) fn read(source: &Source, path: &str) -> Reading<Self> {
+    pub(crate) fn read(source: &Source, path: &str) -> Reading<Self> {
         parsed(source, path, meminfo)
     }
 
     /// An amount by its name in the file.
     pub fn get(&self, name: &str) -> Reading<Bytes> {
-        self.0
-            .get(name)
-            .map_or_else(|| Reading::absent(name), |&bytes| Reading::Known(bytes))
+        let bytes = self.0.get(name).copied();
+        bytes.map_or_else(|| Reading::absent(name), Reading::Known)
     }
 
     /// Names and amounts.
@@ -158,11 +151,7 @@ impl FreeBlocks {
 type Parser<T> = fn(&str, &str) -> Result<T, Unread>;
 
 fn parsed<T>(source: &Source, path: &str, parser: Parser<T>) -> Reading<T> {
-    source
-        .text(path)
-        .into_result()
-        .and_then(|text| parser(path, &text))
-        .into()
+    source.text(path).and_then(|text| parser(path, &text))
 }
 
 /// Lines such as `MemTotal:  24684092 kB`, or `Node 0 MemTotal: 24684092 kB`.

@@ -103,11 +103,7 @@ impl Snapshot {
 
     /// The size that one PMD entry maps, which is what `thp` means.
     pub fn pmd_page(&self) -> Reading<Bytes> {
-        self.thp
-            .clone()
-            .into_result()
-            .and_then(|thp| thp.pmd_size.into_result())
-            .into()
+        self.thp.as_ref().and_then(|thp| thp.pmd_size.clone().into_result())
     }
 
     /// The pool of that page size.

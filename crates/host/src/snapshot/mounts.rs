@@ -65,9 +65,18 @@ fn mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// The kernel writes white space and backslashes in paths as three octal digits.
-fn unescape(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .into_iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+/// Spaces and the like in paths are written in octal: `\040`.
+pub(crate) fn unescape(path: &str) -> String {
+    let mut pieces = path.split('\\');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                plain.push(char::from(byte));
+                plain += &piece[3..];
+            }
+            None => plain = format!("{plain}\\{piece}"),
+        }
+    }
+    plain
 }

@@ -19,10 +19,10 @@ impl Numbers {
         let is_choice = |path: &str| source.line(path).known().is_some_and(|line| line.contains('['));
         source.list(directory).map(|names| {
             let with_paths = names.into_iter().map(|name| (format!("{directory}/{name}"), name));
-            with_paths
+            let numbers = with_paths
                 .filter(|(path, _)| !is_choice(path))
-                .map(|(path, name)| (name, source.value(&path, "a whole number")))
-                .collect()
+                .map(|(path, name)| (name, source.value(&path, "a whole number")));
+            Self(numbers.collect())
         })
     }
 
@@ -34,11 +34,5 @@ impl Numbers {
     /// Names and numbers, in order of name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Reading<i64>)> {
         self.0.iter().map(|(name, number)| (name.as_str(), number))
-    }
-}
-
-impl FromIterator<(String, Reading<i64>)> for Numbers {
-    fn from_iter<I: IntoIterator<Item = (String, Reading<i64>)>>(items: I) -> Self {
-        Self(items.into_iter().collect())
     }
 }

@@ -57,7 +57,7 @@ impl Sysctls {
     /// A setting as a number; `kernel.perf_event_paranoid` can be negative, `kernel.shmmax` needs 64 bits.
     pub fn number<T: FromStr>(&self, name: &str) -> Reading<T> {
         let parsed = |text: String| -> Result<T, Unread> { parse::value(&path(name), 0, "", "a whole number", &text) };
-        self.text(name).into_result().and_then(parsed).into()
+        self.text(name).and_then(parsed)
     }
 
     /// Names and values.

@@ -132,11 +132,7 @@ impl ThpSize {
 }
 
 fn choice(source: &Source, path: &str) -> Reading<Choice> {
-    source
-        .line(path)
-        .into_result()
-        .and_then(|line| parse_choice(path, &line))
-        .into()
+    source.line(path).and_then(|line| parse_choice(path, &line))
 }
 
 fn parse_choice(path: &str, line: &str) -> Result<Choice, Unread> {

@@ -122,7 +122,7 @@ impl Node {
 }
 
 /// The numbers of the online nodes, in order.
-pub(super) fn node_numbers(source: &Source) -> Reading<Vec<u32>> {
+pub(crate) fn node_numbers(source: &Source) -> Reading<Vec<u32>> {
     source.list(NODES).map(|names| {
         let number = |name: &String| name.strip_prefix("node")?.parse().ok();
         let mut nodes: Vec<u32> = names.iter().filter_map(number).collect();
@@ -157,11 +157,10 @@ fn llc(source: &Source, cpu: u32) -> Reading<CpuList> {
 }
 
 fn distances(source: &Source, path: &str) -> Reading<Vec<u32>> {
-    let list = source.line(path).into_result().and_then(|line| {
+    source.line(path).and_then(|line| {
         let distance = |word| crate::parse::value(path, 0, "", "a distance", word);
         line.split_whitespace().map(distance).collect()
-    });
-    list.into()
+    })
 }
 
 fn distinct<'a>(lists: impl Iterator<Item = &'a Reading<CpuList>>) -> Vec<CpuList> {

@@ -14,6 +14,8 @@ use crate::syscall::{Rights, take_rights};
 
 /// Of status and mountinfo; a machine with thousands of containers has mountinfo of a megabyte.
 const LONGEST: u64 = 16 << 20;
+/// A directory that others are looked up in.
+const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// A path in the view of a process: `/proc/PID/root/PATH` or `/proc/PID/cwd/PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,21 +68,8 @@ impl Foreign {
     /// In a thread of its own, which ends with the rights that it took.
     fn read<T>(&self, read: impl FnOnce(Opened) -> io::Result<T>) -> Result<T, Unread> {
         let from_io = |error: io::Error| super::unread(&self.place(), &error);
-        let directory = |at: &OwnedFd, name: &str| {
-            openat(
-                at,
-                name,
-                OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-                Mode::empty(),
-            )
-        };
-        let proc = openat(
-            CWD,
-            "/proc",
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        );
-        let process = proc
+        let directory = |at: &OwnedFd, name: &str| openat(at, name, DIRECTORY, Mode::empty());
+        let process = openat(CWD, "/proc", DIRECTORY, Mode::empty())
             .and_then(|proc| directory(&proc, &self.pid))
             .map_err(|error| from_io(error.into()))?;
         let rights = rights(&process).map_err(from_io)?;

@@ -26,14 +26,13 @@ const LONGEST: Bytes = super::LARGEST_FILE;
 /// Sums over a part would be wrong, so where there is more than a bound it is nothing but the reason.
 pub(super) fn read() -> Reading<String> {
     let mounts = mounts::all(&Source::live());
-    let lines = mounts.into_result().and_then(|mounts| {
+    mounts.and_then(|mounts| {
         let mounts = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
         let mounts: Vec<String> = mounts.map(|mount| mount.target).collect();
         Found::default()
             .all(&mounts)
             .map_err(|why| Unread::new(Cause::Failed, HUGETLB_FILES, why))
-    });
-    lines.into()
+    })
 }
 
 /// What was found, and how much more may be looked at.

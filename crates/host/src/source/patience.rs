@@ -29,15 +29,7 @@ pub(super) fn within<T: Send + 'static>(
     limit: Duration,
     ask: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, String> {
-    let limit = allowed(limit)?;
-    let (sender, answer) = channel();
-    let work = move || {
-        // The receiver may have gone: then the answer is dropped.
-        let _ = sender.send(ask());
-    };
-    let started = thread::Builder::new().stack_size(STACK).spawn(work);
-    started.map_err(|error| format!("no thread could be started: {error}"))?;
-    wait(&answer, limit)
+    Reader::new().within(limit, ask, |ask| ask())
 }
 
 /// A thread that reads one file after the other, as long as it answers; a thread for each would cost more than most reads.

@@ -44,11 +44,7 @@ impl Source {
             root: Arc::clone(&self.root),
             log: Some(Arc::clone(&log)),
         });
-        let reads = log.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Reads {
-            files: reads.files.clone(),
-            directories: reads.directories.clone(),
-        }
+        std::mem::take(&mut log.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -11,6 +11,8 @@ use super::open::is_interface;
 
 /// As the kernel has it (MAXSYMLINKS).
 const MOST_LINKS: u32 = 40;
+/// A component is looked at as it is.
+const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens a path as in a chroot: absolute links and `..` stay below the root. Links on file systems of the kernel's own, such as
 /// /proc/PID/fd/N, are refused, because they lead to what is open and not to what their text says.
@@ -33,12 +35,7 @@ pub(super) fn below(
             continue;
         }
         let here = inside.last().unwrap_or(root);
-        let found = openat(
-            here,
-            name.as_str(),
-            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
+        let found = openat(here, name.as_str(), STEP, Mode::empty())?;
         may_enter(&found)?;
         let is_link = FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Symlink;
         let is_wanted = flags.contains(OFlags::NOFOLLOW) && left.is_empty();

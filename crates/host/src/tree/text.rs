@@ -47,18 +47,19 @@ impl Tree {
     /// # Errors
     /// A line that is not of the format, a path given twice, or an archive without its `end`.
     pub fn parse(name: &str, text: &[u8]) -> Result<Self, TreeError> {
+        let garbled = |line, why| TreeError {
+            name: name.to_owned(),
+            line,
+            why,
+        };
         let mut parser = Parser::default();
         let mut last = 0;
         for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
             last = index + 1;
-            parser.line(last, line).map_err(|why| garbled(name, last, why))?;
+            parser.line(last, line).map_err(|why| garbled(last, why))?;
         }
         if !parser.ended {
-            return Err(garbled(
-                name,
-                last,
-                "the archive stops before its `end` line".to_owned(),
-            ));
+            return Err(garbled(last, "the archive stops before its `end` line".to_owned()));
         }
         Ok(parser.tree)
     }
@@ -88,14 +89,6 @@ impl Tree {
             }?;
         }
         writeln!(out, "end")
-    }
-}
-
-fn garbled(name: &str, line: usize, why: String) -> TreeError {
-    TreeError {
-        name: name.to_owned(),
-        line,
-        why,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::configured::{Asked, From, is_on, options, parts, size, value};
+use super::configured::{Asked, Backing, is_on, options, parts, size, value};
 
 pub(super) fn parse(argv: &[String]) -> Asked {
     let zones = options(argv, "memory-zone");
@@ -27,21 +27,21 @@ fn socket(text: &str) -> String {
     value(&parts, "path").unwrap_or(text).to_owned()
 }
 
-fn region(parts: &[(String, String)]) -> Option<(Bytes, From)> {
+fn region(parts: &[(String, String)]) -> Option<(Bytes, Backing)> {
     let bytes = size(value(parts, "size")?, 1).filter(|bytes| bytes.0 > 0)?;
     let from = match value(parts, "file") {
-        Some(path) => From::Path(path.to_owned()),
+        Some(path) => Backing::Path(path.to_owned()),
         None if is_on(parts, "hugepages") => {
-            From::Hugetlb(value(parts, "hugepage_size").and_then(|text| size(text, 1)))
+            Backing::Hugetlb(value(parts, "hugepage_size").and_then(|text| size(text, 1)))
         }
-        None if is_on(parts, "thp") => From::Thp,
-        None => From::Any,
+        None if is_on(parts, "thp") => Backing::Thp,
+        None => Backing::Any,
     };
     Some((bytes, from))
 }
 
 /// Memory below and above the hole for devices under 4 GiB is mapped apart.
-pub(super) fn around_the_hole((bytes, from): (Bytes, From)) -> Vec<(Bytes, From)> {
+pub(super) fn around_the_hole((bytes, from): (Bytes, Backing)) -> Vec<(Bytes, Backing)> {
     let below = Bytes::gib(3);
     match bytes.0.checked_sub(below.0) {
         Some(above) if above > 0 => vec![(below, from.clone()), (Bytes(above), from)],

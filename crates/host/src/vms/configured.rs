@@ -7,7 +7,7 @@ use crate::snapshot::Mount;
 
 /// Where a piece of memory is to come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub enum Backing {
     /// Anonymous or shared memory, backed by THP where the host's policy allows it.
     Any,
     /// THP, requested explicitly.
@@ -22,20 +22,20 @@ pub(crate) enum From {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) name: Option<String>,
-    pub(crate) memory: Vec<(Bytes, From)>,
+    pub(crate) memory: Vec<(Bytes, Backing)>,
     pub(crate) prealloc: bool,
     pub(crate) shared: bool,
 }
 
 impl Asked {
     pub(super) fn resolve(&self, huge: &HugeMounts<'_>) -> Configured {
-        let region = |(size, from): &(Bytes, From)| Region {
+        let region = |(size, from): &(Bytes, Backing)| Region {
             size: *size,
             kind: match from {
-                From::Any => None,
-                From::Thp => Some(PageKind::Thp),
-                From::Hugetlb(page) => page.or(huge.default).map(PageKind::Hugetlb),
-                From::Path(path) => huge.page_size(path).map(PageKind::Hugetlb),
+                Backing::Any => None,
+                Backing::Thp => Some(PageKind::Thp),
+                Backing::Hugetlb(page) => page.or(huge.default).map(PageKind::Hugetlb),
+                Backing::Path(path) => huge.page_size(path).map(PageKind::Hugetlb),
             },
         };
         Configured {

@@ -4,7 +4,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use serde_json::Value;
 
 use super::cloud_hypervisor::around_the_hole;
-use super::configured::{Asked, From, options};
+use super::configured::{Asked, Backing, options};
 use crate::Source;
 
 /// Reads the configuration file as the process sees it (it may run in a jail).
@@ -18,8 +18,8 @@ pub(super) fn read(source: &Source, pid: u32, argv: &[String]) -> Reading<Asked>
         true => format!("/proc/{pid}/root{file}"),
         false => format!("/proc/{pid}/cwd/{file}"),
     };
-    let parsed = source.text(&path).into_result().and_then(|text| parse(&path, &text));
-    parsed.map(|asked| Asked { name, ..asked }).into()
+    let parsed = source.text(&path).and_then(|text| parse(&path, &text));
+    parsed.map(|asked| Asked { name, ..asked })
 }
 
 /// The part of the file that concerns memory: `machine-config` with `mem_size_mib` and `huge_pages`.
@@ -30,8 +30,8 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Asked, Unread> {
     let mib = machine["mem_size_mib"].as_u64();
     let mib = mib.ok_or_else(|| garbled("machine-config.mem_size_mib is not a whole number".to_owned()))?;
     let from = match machine["huge_pages"].as_str() {
-        Some("2M") => From::Hugetlb(Some(Bytes::mib(2))),
-        _ => From::Any,
+        Some("2M") => Backing::Hugetlb(Some(Bytes::mib(2))),
+        _ => Backing::Any,
     };
     Ok(Asked {
         memory: around_the_hole((Bytes(mib.saturating_mul(1 << 20)), from)),

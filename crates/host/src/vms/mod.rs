@@ -13,14 +13,16 @@ use model::vms::{Configured, KvmPages, Vm};
 use model::{Bytes, Cause, Reading, Unread};
 
 use crate::processes::smaps;
-use crate::snapshot::mounts;
+use crate::programs::Kind;
+use crate::snapshot::{Meminfo, mounts};
 use crate::{Source, spread};
 use configured::{Asked, HugeMounts};
 
 /// Command lines that no process runs yet.
 pub(crate) mod asked {
-    pub(crate) use super::configured::{Asked, From, options, parts};
-    pub(crate) use super::qemu::parse as qemu;
+    pub use super::configured::Backing;
+    pub(crate) use super::configured::{Asked, options, parts};
+    pub(crate) use super::qemu::{is_program as is_qemu, parse as qemu};
 }
 
 /// KVM's own accounts: a directory `PID-FD` for each machine.
@@ -32,32 +34,13 @@ const MOST_DESCRIPTORS: usize = 4096;
 /// smaps of a large process.
 const LONGEST_SMAPS: Bytes = Bytes::gib(1);
 
-/// The programs that are known by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Program {
-    Qemu,
-    CloudHypervisor,
-    Firecracker,
-}
-
-impl Program {
-    /// By the base name of the file that runs.
-    fn of(argv0: &str) -> Option<Self> {
-        match argv0.rsplit('/').next().unwrap_or_default() {
-            "cloud-hypervisor" => Some(Self::CloudHypervisor),
-            "firecracker" => Some(Self::Firecracker),
-            "qemu-kvm" | "kvm" => Some(Self::Qemu),
-            name if name.starts_with("qemu-system-") => Some(Self::Qemu),
-            _ => None,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Qemu => "qemu",
-            Self::CloudHypervisor => "cloud-hypervisor",
-            Self::Firecracker => "firecracker",
-        }
+/// The hypervisor that a file is, by its base name, and the name under which its machines are shown.
+fn hypervisor(file: &str) -> Option<(Kind, &'static str)> {
+    match file {
+        "cloud-hypervisor" => Some((Kind::CloudHypervisor, "cloud-hypervisor")),
+        "firecracker" => Some((Kind::Firecracker, "firecracker")),
+        name if qemu::is_program(name) => Some((Kind::Qemu, "qemu")),
+        _ => None,
     }
 }
 
@@ -73,40 +56,19 @@ pub fn list(source: &Source) -> Reading<Vec<Vm>> {
 pub fn vm(source: &Source, pid: u32) -> Option<Vm> {
     let bytes = source.bytes(&format!("/proc/{pid}/cmdline"));
     let argv = words(bytes.known()?);
-    let program = Program::of(argv.first()?);
+    let own_name = argv.first()?.rsplit('/').next().unwrap_or_default();
+    let (program, name) = hypervisor(own_name).unzip();
     let kvm = holds_kvm(source, pid);
     if program.is_none() && kvm.known() != Some(&true) {
         return None;
     }
     let asked = asked(source, pid, program, &argv);
-    // A capture has the machine's mounts, not those of each process.
-    let mounts = match mounts::all_of(source, &format!("/proc/{pid}/mounts")) {
-        Reading::Unread(_) => mounts::all_of(source, mounts::MOUNTS),
-        own => own,
-    };
-    let huge = HugeMounts::new(mounts.known().map_or(&[], Vec::as_slice), default_huge_page(source));
-    let configured = asked.as_ref().map(|asked| asked.resolve(&huge));
-    Some(assemble(source, pid, program, &argv, kvm, asked.known(), configured))
-}
-
-fn assemble(
-    source: &Source,
-    pid: u32,
-    program: Option<Program>,
-    argv: &[String],
-    kvm: Reading<bool>,
-    asked: Option<&Asked>,
-    configured: Reading<Configured>,
-) -> Vm {
+    let configured = asked.as_ref().map(|asked| configured(source, pid, asked));
     let memory = memory(source, pid, configured.known());
-    let own_name = argv
-        .first()
-        .and_then(|argv0| argv0.rsplit('/').next())
-        .unwrap_or_default();
     let mut vm = Vm {
         pid,
-        program: program.map_or(own_name, |program| program.name()).to_owned(),
-        name: asked.and_then(|asked| asked.name.clone()),
+        program: name.unwrap_or(own_name).to_owned(),
+        name: asked.known().and_then(|asked| asked.name.clone()),
         kvm,
         configured,
         mapped: memory.as_ref().map_or(Bytes(0), |memory| memory.mapped),
@@ -116,7 +78,17 @@ fn assemble(
         mismatches: Vec::new(),
     };
     vm.mismatches = mismatch::all(&vm);
-    vm
+    Some(vm)
+}
+
+fn configured(source: &Source, pid: u32, asked: &Asked) -> Configured {
+    // A capture has the machine's mounts, not those of each process.
+    let mounts = match mounts::all_of(source, &format!("/proc/{pid}/mounts")) {
+        Reading::Unread(_) => mounts::all_of(source, mounts::MOUNTS),
+        own => own,
+    };
+    let mounts = mounts.known().map_or(&[][..], Vec::as_slice);
+    asked.resolve(&HugeMounts::new(mounts, default_huge_page(source)))
 }
 
 /// `cmdline` is separated and ended by zero bytes.
@@ -125,36 +97,29 @@ fn words(cmdline: &[u8]) -> Vec<String> {
     words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-fn asked(source: &Source, pid: u32, program: Option<Program>, argv: &[String]) -> Reading<Asked> {
-    let place = format!("/proc/{pid}/cmdline");
+fn asked(source: &Source, pid: u32, program: Option<Kind>, argv: &[String]) -> Reading<Asked> {
+    let absent = |why| Reading::Unread(Unread::new(Cause::Absent, format!("/proc/{pid}/cmdline"), why));
     if argv.len() == 1 && !source.is_live() {
-        let why = "the capture has only the name of the program";
-        return Reading::Unread(Unread::new(Cause::Absent, place, why));
+        return absent("the capture has only the name of the program");
     }
     match program {
-        Some(Program::Qemu) => Reading::Known(qemu::parse(argv)),
-        Some(Program::CloudHypervisor) => Reading::Known(cloud_hypervisor::parse(argv)),
-        Some(Program::Firecracker) => firecracker::read(source, pid, argv),
-        None => Reading::Unread(Unread::new(
-            Cause::Absent,
-            place,
-            "this program's options are not known",
-        )),
+        Some(Kind::Qemu) => Reading::Known(qemu::parse(argv)),
+        Some(Kind::CloudHypervisor) => Reading::Known(cloud_hypervisor::parse(argv)),
+        Some(Kind::Firecracker) => firecracker::read(source, pid, argv),
+        _ => absent("this program's options are not known"),
     }
 }
 
 /// A descriptor of a KVM machine among the open files. A program opens its machine early, so it has one of the lower numbers.
 fn holds_kvm(source: &Source, pid: u32) -> Reading<bool> {
-    let found = kvm_descriptors(source, pid).into_result();
-    let holds = found.and_then(|found| match found {
+    kvm_descriptors(source, pid).and_then(|found| match found {
         Descriptors { kvm, .. } if !kvm.is_empty() => Ok(true),
         Descriptors { left_out: 0, .. } => Ok(false),
         Descriptors { left_out, .. } => {
             let why = format!("{left_out} of its open files were not read");
             Err(Unread::new(Cause::Failed, format!("/proc/{pid}/fd"), why))
         }
-    });
-    holds.into()
+    })
 }
 
 /// The paths of a process's descriptors that are machines of KVM, and how many were not read.
@@ -186,19 +151,13 @@ fn memory(source: &Source, pid: u32, configured: Option<&Configured>) -> Result<
     let path = format!("/proc/{pid}/smaps");
     let bytes = source.bytes_within(&path, LONGEST_SMAPS).into_result()?;
     let mappings = smaps::parse(&path, &bytes)?;
-    ram::find(&mappings, configured).ok_or_else(|| {
-        Unread::new(
-            Cause::Absent,
-            path.clone(),
-            "no mapping that could hold a guest's memory",
-        )
-    })
+    let why = "no mapping that could hold a guest's memory";
+    ram::find(&mappings, configured).ok_or_else(|| Unread::new(Cause::Absent, &path, why))
 }
 
 fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
     let mine = |name: &&String| name.split('-').next() == Some(&pid.to_string());
-    let pages = || -> Result<KvmPages, Unread> {
-        let names = source.list(DEBUGFS).into_result()?;
+    source.list(DEBUGFS).and_then(|names| {
         let absent = || Unread::new(Cause::Absent, DEBUGFS, format!("no machine of process {pid} there"));
         let name = names.iter().find(mine).ok_or_else(absent)?;
         let count = |size: &str| source.number(&format!("{DEBUGFS}/{name}/pages_{size}")).into_result();
@@ -207,17 +166,11 @@ fn kvm_pages(source: &Source, pid: u32) -> Reading<KvmPages> {
             pages_2m: count("2m")?,
             pages_1g: count("1g")?,
         })
-    };
-    pages().into()
+    })
 }
 
 /// The size of a hugetlb page where none is named.
 fn default_huge_page(source: &Source) -> Option<Bytes> {
-    let text = source.text("/proc/meminfo");
-    let line = text
-        .known()?
-        .lines()
-        .find_map(|line| line.strip_prefix("Hugepagesize:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(Bytes::kib(kib))
+    let meminfo = Meminfo::read(source, "/proc/meminfo");
+    meminfo.known()?.get("Hugepagesize").known().copied()
 }

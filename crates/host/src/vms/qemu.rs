@@ -3,11 +3,16 @@
 use model::Bytes;
 use serde_json::Value;
 
-use super::configured::{Asked, From, is_on, options, parts, size, value};
+use super::configured::{Asked, Backing, is_on, options, parts, size, value};
 
 /// QEMU's memory without `-m`.
 const DEFAULT: Bytes = Bytes::mib(128);
 const MIB: u64 = 1 << 20;
+
+/// Is a file of this name QEMU?
+pub(crate) fn is_program(name: &str) -> bool {
+    name.starts_with("qemu-system-") || name == "qemu-kvm" || name == "kvm"
+}
 
 pub(crate) fn parse(argv: &[String]) -> Asked {
     let objects: Vec<Object> = options(argv, "object").into_iter().filter_map(Object::parse).collect();
@@ -18,8 +23,8 @@ pub(crate) fn parse(argv: &[String]) -> Asked {
             .unwrap_or(DEFAULT);
         let path = options(argv, "mem-path")
             .last()
-            .map(|path| From::Path((*path).to_owned()));
-        vec![(bytes, path.unwrap_or(From::Any))]
+            .map(|path| Backing::Path((*path).to_owned()));
+        vec![(bytes, path.unwrap_or(Backing::Any))]
     };
     let backends: Vec<_> = objects
         .iter()
@@ -45,17 +50,19 @@ fn name(text: &str) -> String {
 /// `SIZE` or `size=SIZE,slots=..`, in MiB where no unit is written.
 fn main_memory(text: &str) -> Option<Bytes> {
     let parts = parts(text);
-    let bare = parts
-        .first()
-        .filter(|(_, value)| value.is_empty())
-        .map(|(key, _)| key.as_str());
-    size(value(&parts, "size").or(bare)?, MIB)
+    size(value(&parts, "size").or_else(|| bare(&parts))?, MIB)
+}
+
+/// What the first part says, if that is no pair.
+fn bare(parts: &[(String, String)]) -> Option<&str> {
+    let (key, value) = parts.first()?;
+    value.is_empty().then_some(key)
 }
 
 /// A memory backend.
 struct Object {
     size: Bytes,
-    from: From,
+    from: Backing,
     prealloc: bool,
     shared: bool,
 }
@@ -67,16 +74,13 @@ impl Object {
         } else {
             parts(text)
         };
-        let bare = parts
-            .first()
-            .filter(|(_, value)| value.is_empty())
-            .map(|(key, _)| key.as_str());
-        let kind = value(&parts, "qom-type").or(bare)?.strip_prefix("memory-backend-")?;
+        let kind = value(&parts, "qom-type").or_else(|| bare(&parts))?;
+        let kind = kind.strip_prefix("memory-backend-")?;
         let page = value(&parts, "hugetlbsize").and_then(|text| size(text, 1));
         let from = match kind {
-            "file" => From::Path(value(&parts, "mem-path")?.to_owned()),
-            "memfd" if is_on(&parts, "hugetlb") => From::Hugetlb(page),
-            _ => From::Any,
+            "file" => Backing::Path(value(&parts, "mem-path")?.to_owned()),
+            "memfd" if is_on(&parts, "hugetlb") => Backing::Hugetlb(page),
+            _ => Backing::Any,
         };
         Some(Self {
             size: size(value(&parts, "size")?, 1)?,

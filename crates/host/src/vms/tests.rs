@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use model::vms::{KvmPages, Region};
 use model::{Bytes, Cause, PageKind, Reading};
 
-use super::configured::{Asked, From};
+use super::configured::{Asked, Backing};
 use super::{KVM, Vm, cloud_hypervisor, firecracker, holds_kvm, list, qemu, vm, words};
 use crate::{Source, Tree};
 
@@ -15,7 +15,7 @@ fn argv(text: &str) -> Vec<String> {
     text.split(' ').map(str::to_owned).collect()
 }
 
-fn memory(asked: &Asked) -> Vec<(u64, From)> {
+fn memory(asked: &Asked) -> Vec<(u64, Backing)> {
     asked
         .memory
         .iter()
@@ -25,25 +25,25 @@ fn memory(asked: &Asked) -> Vec<(u64, From)> {
 
 #[test]
 fn qemu_takes_memory_from_m_or_from_backends() {
-    let path = |text: &str| From::Path(text.to_owned());
+    let path = |text: &str| Backing::Path(text.to_owned());
     for (line, expected) in [
-        ("q", vec![(128, From::Any)]),
-        ("q -m 4096", vec![(4096, From::Any)]),
-        ("q -m 4G,slots=2,maxmem=8G", vec![(4096, From::Any)]),
-        ("q -m size=2048,maxmem=8G", vec![(2048, From::Any)]),
+        ("q", vec![(128, Backing::Any)]),
+        ("q -m 4096", vec![(4096, Backing::Any)]),
+        ("q -m 4G,slots=2,maxmem=8G", vec![(4096, Backing::Any)]),
+        ("q -m size=2048,maxmem=8G", vec![(2048, Backing::Any)]),
         (
             "q -m 1g -mem-path /dev/hugepages -mem-prealloc",
             vec![(1024, path("/dev/hugepages"))],
         ),
         (
             "q -m 2G -object memory-backend-memfd,id=m,hugetlb=on,hugetlbsize=1G,size=2G,share=off -machine memory-backend=m",
-            vec![(2048, From::Hugetlb(Some(Bytes::gib(1))))],
+            vec![(2048, Backing::Hugetlb(Some(Bytes::gib(1))))],
         ),
         (
             "q -object memory-backend-ram,id=a,size=512M --object=memory-backend-file,id=b,size=512M,mem-path=/a,,b,share=on",
-            vec![(512, From::Any), (512, path("/a,b"))],
+            vec![(512, Backing::Any), (512, path("/a,b"))],
         ),
-        ("q -object rng-random,id=r -m 64", vec![(64, From::Any)]),
+        ("q -object rng-random,id=r -m 64", vec![(64, Backing::Any)]),
     ] {
         assert_eq!(memory(&qemu::parse(&argv(line))), expected, "{line}");
     }
@@ -65,7 +65,7 @@ fn libvirt_writes_json_and_names_the_guest() {
     assert!(asked.prealloc && asked.shared);
     assert_eq!(
         memory(&asked),
-        [(4096, From::Path("/dev/hugepages/libvirt/qemu/1-db01".to_owned()))]
+        [(4096, Backing::Path("/dev/hugepages/libvirt/qemu/1-db01".to_owned()))]
     );
     assert_eq!(qemu::parse(&argv("q -name web,process=x")).name.as_deref(), Some("web"));
 }
@@ -75,14 +75,14 @@ fn cloud_hypervisor_maps_memory_around_the_hole() {
     let asked = cloud_hypervisor::parse(&argv(
         "cloud-hypervisor --api-socket path=/run/a.sock --memory size=4G,hugepages=on,hugepage_size=2M,shared=on,prealloc=on",
     ));
-    let pages = From::Hugetlb(Some(Bytes::mib(2)));
+    let pages = Backing::Hugetlb(Some(Bytes::mib(2)));
     assert_eq!(memory(&asked), [(3072, pages.clone()), (1024, pages)]);
     assert!(asked.prealloc && asked.shared);
     assert_eq!(asked.name.as_deref(), Some("/run/a.sock"));
     let zones = cloud_hypervisor::parse(&argv(
         "cloud-hypervisor --memory size=0 --memory-zone id=a,size=512M,hugepages=on --memory-zone id=b,size=1G,thp=on",
     ));
-    assert_eq!(memory(&zones), [(512, From::Hugetlb(None)), (1024, From::Thp)]);
+    assert_eq!(memory(&zones), [(512, Backing::Hugetlb(None)), (1024, Backing::Thp)]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn firecracker_is_configured_by_a_file_or_by_nobody_knows_what() {
     );
     assert_eq!(
         memory(&asked.expect("parses")),
-        [(256, From::Hugetlb(Some(Bytes::mib(2))))]
+        [(256, Backing::Hugetlb(Some(Bytes::mib(2))))]
     );
     for text in ["", "{}", r#"{"machine-config": {"mem_size_mib": "many"}}"#] {
         let why = firecracker::parse("/config", text).expect_err(text);

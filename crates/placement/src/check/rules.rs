@@ -64,15 +64,11 @@ fn shared_cores(scene: &Scene) -> Vec<Mispinned> {
         let better = scene.idle_near(cpu).into_iter().find(|cpu| !taken.contains(cpu))?;
         taken.insert(better);
         let threads: Vec<&Thread> = busy.iter().map(|(_, thread, _)| *thread).collect();
+        let cpus = busy.iter().map(|(.., cpu)| *cpu);
         Some(Mispinned {
             better: vec![better],
             fixes: fixes::of_thread(process, moved, better),
-            ..found(
-                Mistake::SharedCore,
-                process,
-                &threads,
-                busy.iter().map(|(.., cpu)| *cpu),
-            )
+            ..found(Mistake::SharedCore, process, &threads, cpus)
         })
     });
     told.collect()
@@ -107,15 +103,11 @@ fn first_thread_only(scene: &Scene, process: &Proc) -> Option<Mispinned> {
             .iter()
             .all(|thread| thread.allowed.as_ref().is_some_and(|all| scene.is_everywhere(all)));
     let better: Vec<u32> = own.iter().collect();
+    let cpus = others.iter().flat_map(|thread| thread.cpus());
     are_free.then(|| Mispinned {
         fixes: fixes::of_process(process, &better),
         better,
-        ..found(
-            Mistake::FirstThreadOnly,
-            process,
-            &others,
-            others.iter().flat_map(|thread| thread.cpus()),
-        )
+        ..found(Mistake::FirstThreadOnly, process, &others, cpus)
     })
 }
 
@@ -136,15 +128,11 @@ fn vcpus_on_siblings(scene: &Scene, process: &Proc) -> Option<Mispinned> {
     let wrong = !knows && cores.len() < pinned.len() && firsts.len() >= pinned.len();
     let better: Vec<u32> = firsts.into_iter().take(pinned.len()).collect();
     let threads: Vec<&Thread> = pinned.iter().map(|(_, thread, _)| *thread).collect();
+    let cpus = pinned.iter().map(|(.., cpu)| *cpu);
     wrong.then(|| Mispinned {
         fixes: fixes::of_vcpus(process, &better),
         better,
-        ..found(
-            Mistake::VcpusOnSiblings,
-            process,
-            &threads,
-            pinned.iter().map(|(.., cpu)| *cpu),
-        )
+        ..found(Mistake::VcpusOnSiblings, process, &threads, cpus)
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use host::processes::{Limits, ThpByStart, nodes};
 use host::snapshot::Topology;
-use host::threads::{Look, Seen};
+use host::threads::{Look, Seen, times};
 use host::{CpuList, Membership, Snapshot, Source};
 use process::tree;
 
@@ -219,11 +219,9 @@ impl Cpuset {
     /// The innermost group that names its CPUs.
     fn read(source: &Source, group: &str) -> Option<Self> {
         let path = format!("/sys/fs/cgroup{}", group.trim_end_matches('/'));
-        let list = |file: &str| {
-            source
-                .value::<CpuList>(&format!("{path}/{file}"), "a list of CPUs")
-                .into_result()
-                .ok()
+        let list = |file: &str| -> Option<CpuList> {
+            let list = source.value(&format!("{path}/{file}"), "a list of CPUs");
+            list.into_result().ok()
         };
         let wanted = list("cpuset.cpus").filter(|list| !list.is_empty())?;
         Some(Self {
@@ -251,7 +249,7 @@ impl Thread {
             cpu: Some(seen.cpu),
             runnable: seen.state == 'R',
             busy: (!source.is_live()).then_some(seen.state == 'R'),
-            ran: poll::times(source, pid, tid).map(|[ran, _]| ran),
+            ran: times(source, pid, tid).map(|[ran, _]| ran),
         })
     }
 
@@ -262,7 +260,7 @@ impl Thread {
     }
 
     fn look_again(&mut self, source: &Source, pid: u32, passed: f64) {
-        let ran = poll::times(source, pid, self.tid).map(|[ran, _]| ran);
+        let ran = times(source, pid, self.tid).map(|[ran, _]| ran);
         let share = ran
             .zip(self.ran)
             .map_or(0.0, |(now, before)| now.saturating_sub(before) as f64 / passed);

@@ -2,9 +2,9 @@
 
 use model::{Bytes, Unread};
 
-use super::kind::is_qemu;
 use super::{empty, shell};
-use crate::vms::asked::{Asked, From, options, parts, qemu as parse_command};
+pub use crate::vms::asked::Backing;
+use crate::vms::asked::{Asked, is_qemu, options, parts, qemu as parse_command};
 
 /// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,17 +19,6 @@ pub struct Guest {
     pub unreserved: bool,
     /// Is all memory taken at start?
     pub prealloc: bool,
-}
-
-/// Where a part of a guest's memory is to come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backing {
-    /// Whatever the host gives.
-    Any,
-    /// hugetlb pages of a size; `None` is the host's default size.
-    Hugetlb(Option<Bytes>),
-    /// A file; the command line alone does not show whether it is in a hugetlbfs.
-    Path(String),
 }
 
 impl Guest {
@@ -59,10 +48,9 @@ pub(super) fn qemu(path: &str, text: &str) -> Result<Guest, Unread> {
     let Asked {
         name, memory, prealloc, ..
     } = parse_command(&words);
-    let backing = |from: From| match from {
-        From::Any | From::Thp => Backing::Any,
-        From::Hugetlb(page) => Backing::Hugetlb(page),
-        From::Path(path) => by_path(path),
+    let backing = |from: Backing| match from {
+        Backing::Path(path) => by_path(path),
+        other => other,
     };
     let unreserved = |object: &&str| {
         parts(object)

@@ -2,10 +2,18 @@
 
 use model::{Bytes, Unread};
 
-use super::{Server, garbled};
-use crate::config::{Setting, Settings, memparse, said};
+use super::Server;
+use crate::config::files::{Line, said};
+use crate::config::{Setting, Settings, memparse};
+use crate::parse::amount;
 
 impl Server {
+    fn new(path: &str, settings: Vec<Setting>) -> Self {
+        Self {
+            path: path.to_owned(),
+            settings: Settings(settings),
+        }
+    }
     /// A size of PostgreSQL: `1GB`, `512 MB`, or a number of `blocks` (config-setting: memory units are kB, MB, GB, TB).
     ///
     /// # Errors
@@ -24,12 +32,7 @@ impl Server {
             "TB" => Some(1 << 40),
             _ => None,
         };
-        let number = digits
-            .trim()
-            .parse()
-            .ok()
-            .filter(|number: &f64| number.is_finite() && *number >= 0.0);
-        let bytes = number
+        let bytes = amount(digits.trim())
             .zip(unit)
             .map(|(number, unit)| Bytes((number * unit as f64) as u64));
         bytes.map(Some).ok_or_else(|| line.garbled("a size such as 8GB"))
@@ -53,19 +56,15 @@ impl Server {
 }
 
 /// postgresql.conf: `name = value` or `name value`, quotes and `# comments` taken off, names in small letters.
-pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
-    let setting = |(number, line): (usize, &str)| {
-        let found = postgres_pair(line);
+pub(super) fn postgres(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
+    let setting = |line: Line<'_>| {
+        let found = postgres_pair(line.text);
         if found.is_none() {
-            bad.push(garbled(path, number, line, "`name = value`"));
+            bad.push(line.garbled("`name = value`"));
         }
-        found.map(|(name, value)| Setting {
-            place: format!("{path}:{number}"),
-            name: name.to_ascii_lowercase(),
-            value,
-        })
+        found.map(|(name, value)| line.setting(name.to_ascii_lowercase(), value))
     };
-    said(text, &['#']).filter_map(setting).collect()
+    Server::new(path, said(path, text, &['#']).filter_map(setting).collect())
 }
 
 fn postgres_pair(line: &str) -> Option<(&str, String)> {
@@ -82,27 +81,23 @@ fn postgres_pair(line: &str) -> Option<(&str, String)> {
 }
 
 /// my.cnf: what the server's groups say, dashes in names as underscores; `name` alone is `ON`.
-pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Settings {
+pub(super) fn mysql(path: &str, text: &str, bad: &mut Vec<Unread>) -> Server {
     let mut ours = false;
     let mut settings = Vec::new();
-    for (number, line) in said(text, &['#', ';', '!']) {
-        if let Some(group) = line.strip_prefix('[') {
+    for line in said(path, text, &['#', ';', '!']) {
+        if let Some(group) = line.text.strip_prefix('[') {
             ours = server_group(group);
             if !group.contains(']') {
-                bad.push(garbled(path, number, line, "`[group]`"));
+                bad.push(line.garbled("`[group]`"));
             }
         } else if ours {
-            match mysql_pair(line) {
-                Some((name, value)) => settings.push(Setting {
-                    place: format!("{path}:{number}"),
-                    name,
-                    value,
-                }),
-                None => bad.push(garbled(path, number, line, "`name` or `name = value`")),
+            match mysql_pair(line.text) {
+                Some((name, value)) => settings.push(line.setting(name, value)),
+                None => bad.push(line.garbled("`name` or `name = value`")),
             }
         }
     }
-    settings.into_iter().collect()
+    Server::new(path, settings)
 }
 
 /// `mysqld]`, `mysqld-8.0]`, `mariadb]`, `server]`.

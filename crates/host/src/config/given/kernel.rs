@@ -3,32 +3,35 @@
 use model::Unread;
 
 use super::{BootLine, empty};
-use crate::config::{Boot, said};
+use crate::config::Boot;
+use crate::config::files::{Line, said};
 
 /// In /etc/default/grub; what both say is joined.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
 
 pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
-    let mut lines: Vec<(usize, &str)> = said(text, &['#']).collect();
-    let in_grub: Vec<(usize, &str)> = lines.iter().filter_map(|&(number, line)| grub(number, line)).collect();
+    let mut lines: Vec<(Line<'_>, &str)> = said(path, text, &['#']).map(|line| (line, line.text)).collect();
+    let in_grub: Vec<_> = lines
+        .iter()
+        .filter_map(|(line, _)| Some((*line, grub(line)?)))
+        .collect();
     if !in_grub.is_empty() {
         lines = in_grub;
     }
-    let Some(&(first, _)) = lines.first() else {
+    let Some((first, _)) = lines.first() else {
         return Err(empty(path, "it holds no kernel command line"));
     };
-    let words: Vec<&str> = lines.iter().map(|(_, line)| *line).collect();
+    let words: Vec<&str> = lines.iter().map(|(_, words)| *words).collect();
     let words = words.join(" ");
     Ok(BootLine {
-        place: format!("{path}:{first}"),
+        place: first.place(),
         boot: Boot::parse(&words, Some(&Boot::SIZES)),
         words,
     })
 }
 
 /// `GRUB_CMDLINE_LINUX="quiet hugepages=4"`.
-fn grub(number: usize, line: &str) -> Option<(usize, &str)> {
-    let (name, value) = line.split_once('=')?;
-    GRUB.contains(&name.trim())
-        .then(|| (number, value.trim().trim_matches(['"', '\''])))
+fn grub<'a>(line: &Line<'a>) -> Option<&'a str> {
+    let (name, value) = line.pair()?;
+    GRUB.contains(&name).then(|| value.trim_matches(['"', '\'']))
 }

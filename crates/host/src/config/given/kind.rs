@@ -1,6 +1,8 @@
 //! What kind of configuration file a file is, from its name or, failing that, from its content.
 
 use super::{GivenError, shell};
+use crate::config::vmware;
+use crate::vms::asked::is_qemu;
 
 /// Kinds of files that can be judged without a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,10 +140,6 @@ pub(super) fn is_java(program: &str) -> bool {
     program == "java"
 }
 
-pub(super) fn is_qemu(program: &str) -> bool {
-    program.starts_with("qemu-system-") || program == "qemu-kvm" || program == "kvm"
-}
-
 /// Names that only VMware's files have.
 fn vmware_name(line: &str) -> Option<()> {
     const NAMES: [&str; 5] = [
@@ -152,11 +150,7 @@ fn vmware_name(line: &str) -> Option<()> {
         "monitor_control.disable_mmu_largepages",
     ];
     let (name, _) = line.split_once('=')?;
-    let name = name
-        .trim()
-        .trim_start_matches('/')
-        .replace('/', ".")
-        .to_ascii_lowercase();
+    let name = vmware::plain(name);
     let known = NAMES.contains(&name.as_str()) || name.starts_with("sched.mem.lpage");
     known.then_some(())
 }

@@ -21,21 +21,18 @@ pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let backing = child(domain, "memoryBacking");
     let pages = backing.and_then(|backing| child(backing, "hugepages"));
     let mut sizes = Vec::new();
-    for page in pages
-        .into_iter()
-        .flat_map(|pages| pages.children())
-        .filter(|node| node.has_tag_name("page"))
-    {
+    for page in pages.iter().flat_map(Node::children) {
+        if !page.has_tag_name("page") {
+            continue;
+        }
         let size = bytes(page, page.attribute("size").unwrap_or_default())?;
         sizes.push((size, page.attribute("nodeset").map(str::to_owned)));
     }
     let mut cells = Vec::new();
-    for cell in domain
-        .descendants()
-        .filter(|node| node.has_tag_name("cell") && node.has_attribute("memory"))
-    {
-        let size = bytes(cell, cell.attribute("memory").unwrap_or_default())?;
-        cells.push((cell.attribute("id").unwrap_or("0").to_owned(), size));
+    for cell in domain.descendants().filter(|node| node.has_tag_name("cell")) {
+        if let Some(memory) = cell.attribute("memory") {
+            cells.push((cell.attribute("id").unwrap_or("0").to_owned(), bytes(cell, memory)?));
+        }
     }
     if cells.is_empty() {
         cells.push(("0".to_owned(), total));

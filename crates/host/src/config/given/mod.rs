@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 
 use model::{Cause, Unread};
 
-use super::{Boot, LimitLine, PolicyLine, Settings, Vmware, limits, said, sysctl_files};
+use super::files::said;
+use super::{Boot, LimitLine, PolicyLine, Settings, Vmware, limits, sysctl_files};
 
 pub use guest::{Backing, Guest};
 pub use java::Java;
@@ -133,14 +134,8 @@ impl Given {
             FileKind::Limits => self.limits(path, text),
             FileKind::Unit => self.service(path, text),
             FileKind::Java => self.java.push(java::parse(path, text)?),
-            FileKind::Postgres => {
-                let settings = ini::postgres(path, text, &mut self.garbled);
-                self.postgres.push(server(path, settings));
-            }
-            FileKind::Mysql => {
-                let settings = ini::mysql(path, text, &mut self.garbled);
-                self.mysql.push(server(path, settings));
-            }
+            FileKind::Postgres => self.postgres.push(ini::postgres(path, text, &mut self.garbled)),
+            FileKind::Mysql => self.mysql.push(ini::mysql(path, text, &mut self.garbled)),
             FileKind::Pod => self.pods.extend(pod::parse(path, text)?),
             FileKind::Libvirt => self.guests.push(libvirt::parse(path, text)?),
             FileKind::Qemu => self.guests.push(guest::qemu(path, text)?),
@@ -150,37 +145,30 @@ impl Given {
     }
 
     fn sysctl(&mut self, path: &str, text: &str) {
-        for (number, line) in said(text, &['#', ';']) {
-            match sysctl_files::setting(path, number, line) {
-                Some(setting) => self.sysctl.extend([setting]),
+        for line in said(path, text, &['#', ';']) {
+            match sysctl_files::setting(&line) {
+                Some(setting) => self.sysctl.0.push(setting),
                 // sysctl.d(5): `-name` alone takes a name out of the patterns before it.
-                None if line.starts_with('-') => {}
-                None => self.garbled.push(garbled(path, number, line, "`name = value`")),
+                None if line.text.starts_with('-') => {}
+                None => self.garbled.push(line.garbled("`name = value`")),
             }
         }
     }
 
     fn limits(&mut self, path: &str, text: &str) {
-        for (number, line) in said(text, &['#']) {
-            match limits::limit_line(path, number, line).filter(limits::is_known) {
+        for line in said(path, text, &['#']) {
+            let wanted = "`DOMAIN soft|hard|- ITEM VALUE`, memlock in KiB";
+            match limits::limit_line(&line).filter(limits::is_known) {
                 Some(limit) => self.limits.push(limit),
-                None => self.garbled.push(garbled(
-                    path,
-                    number,
-                    line,
-                    "`DOMAIN soft|hard|- ITEM VALUE`, memlock in KiB",
-                )),
+                None => self.garbled.push(line.garbled(wanted)),
             }
         }
     }
 
     fn boot_line(&mut self, path: &str, text: &str) -> Result<(), Unread> {
         let line = kernel::boot_line(path, text)?;
-        let policy = line
-            .boot
-            .thp
-            .as_deref()
-            .map(|value| PolicyLine::new(&line.place, value));
+        let policy = line.boot.thp.as_deref();
+        let policy = policy.map(|value| PolicyLine::new(&line.place, value));
         self.policies.extend(policy);
         self.boot.push(line);
         Ok(())
@@ -195,13 +183,6 @@ impl Given {
         });
         self.services[at].take(path, text, &mut self.garbled);
         self.policies.extend(super::policy::in_unit(path, text));
-    }
-}
-
-fn server(path: &str, settings: Settings) -> Server {
-    Server {
-        path: path.to_owned(),
-        settings,
     }
 }
 

@@ -5,6 +5,7 @@ use model::{Bytes, Unread};
 use super::yaml::{self, Node};
 use super::{empty, garbled};
 use crate::config::Setting;
+use crate::parse;
 
 /// A pod, or the template of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,12 +199,6 @@ fn amount(text: &str) -> Option<u64> {
     let number = text.strip_suffix(suffix)?;
     match number.parse::<u64>() {
         Ok(whole) => whole.checked_mul(unit),
-        Err(_) => {
-            let number: f64 = number
-                .parse()
-                .ok()
-                .filter(|number: &f64| number.is_finite() && *number >= 0.0)?;
-            Some((number * unit as f64) as u64)
-        }
+        Err(_) => Some((parse::amount(number)? * unit as f64) as u64),
     }
 }

@@ -2,8 +2,8 @@
 
 use model::Unread;
 
-use super::garbled;
-use crate::config::{Setting, Unit, said};
+use crate::config::files::said;
+use crate::config::{Setting, Unit};
 
 /// One service: settings of its files, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,20 +45,15 @@ impl Service {
             path.clone_into(&mut self.path);
         }
         let mut continued = false;
-        for (number, line) in said(text, &['#', ';']) {
-            let rest_of_another = std::mem::replace(&mut continued, line.ends_with('\\'));
-            if rest_of_another || line.starts_with('[') {
+        for line in said(path, text, &['#', ';']) {
+            let rest_of_another = std::mem::replace(&mut continued, line.text.ends_with('\\'));
+            if rest_of_another || line.text.starts_with('[') {
                 continue;
             }
-            let setting = line.split_once('=').map(|(name, value)| Setting {
-                place: format!("{path}:{number}"),
-                name: name.trim().to_owned(),
-                value: value.trim().to_owned(),
-            });
-            match setting {
+            match line.pair().map(|(name, value)| line.setting(name, value)) {
                 Some(setting) if self.set(&setting) => {}
                 Some(setting) => bad.push(setting.garbled("a limit in bytes or `infinity`")),
-                None => bad.push(garbled(path, number, line, "`[Section]` or `Name=value`")),
+                None => bad.push(line.garbled("`[Section]` or `Name=value`")),
             }
         }
     }

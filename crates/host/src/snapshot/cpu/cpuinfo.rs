@@ -1,6 +1,6 @@
 //! `/proc/cpuinfo`: the first CPU's fields.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use model::{Cause, Reading, Unread};
@@ -73,14 +73,8 @@ impl CpuInfo {
     /// Those of [`FLAGS`] that the CPU has.
     pub(super) fn flags(&self) -> Reading<Vec<String>> {
         self.text("flags").map(|flags| {
-            let mut ours: Vec<String> = flags
-                .split(' ')
-                .filter(|flag| FLAGS.contains(flag))
-                .map(str::to_owned)
-                .collect();
-            ours.sort_unstable();
-            ours.dedup();
-            ours
+            let ours: BTreeSet<&str> = flags.split(' ').filter(|flag| FLAGS.contains(flag)).collect();
+            ours.into_iter().map(str::to_owned).collect()
         })
     }
 
@@ -95,12 +89,10 @@ impl CpuInfo {
     }
 
     fn either<T>(&self, x86: &str, arm: &str, get: fn(&Self, &str) -> Reading<T>) -> Reading<T> {
-        match get(self, x86) {
-            Reading::Unread(why) if why.unread == Cause::Absent => match get(self, arm) {
-                Reading::Unread(_) => Reading::Unread(why),
-                known => known,
-            },
-            other => other,
+        let own = get(self, x86);
+        match get(self, arm) {
+            known @ Reading::Known(_) if own.is_absent() => known,
+            _ => own,
         }
     }
 

@@ -2,14 +2,9 @@
 
 use model::Bytes;
 
-use super::tlb::{TlbArray, TlbHolds};
+use super::tlb::{GIB1, KIB4, MIB2, MIB4, TlbArray, TlbHolds};
 
 use TlbHolds::{Data, Instruction, Unified};
-
-const KIB4: Bytes = Bytes::kib(4);
-const MIB2: Bytes = Bytes::mib(2);
-const MIB4: Bytes = Bytes::mib(4);
-const GIB1: Bytes = Bytes::gib(1);
 
 type Row = (u8, u32, TlbHolds, &'static [Bytes], u32, u32);
 

@@ -68,23 +68,22 @@ fn by_files(source: &Source) -> Option<String> {
         .filter_map(|name| source.line(&format!("/sys/class/dmi/id/{name}")).known().cloned())
         .collect();
     let says = |word: &str| firmware.iter().any(|text| text.contains(word));
-    if let Some((_, name)) = FIRMWARE.into_iter().find(|(word, _)| says(word)) {
-        return Some(name.to_owned());
-    }
-    None
+    let (_, name) = FIRMWARE.into_iter().find(|(word, _)| says(word))?;
+    Some(name.to_owned())
 }
 
 fn unknown(flagged: Option<bool>) -> Unread {
-    match flagged {
-        Some(_) => Unread::new(
+    let (cause, place, why) = match flagged {
+        Some(_) => (
             Cause::Masked,
             "CPUID leaf 0x40000000",
             "there is one, but it does not say which",
         ),
-        None => Unread::new(
+        None => (
             Cause::Absent,
             "/sys/class/dmi/id",
             "nothing shows whether there is a hypervisor",
         ),
-    }
+    };
+    Unread::new(cause, place, why)
 }

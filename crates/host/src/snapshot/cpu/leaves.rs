@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use std::ops::RangeInclusive;
 
 use model::Unread;
 
@@ -29,34 +31,22 @@ pub(super) const BASIC: u32 = 0;
 pub(super) const HYPERVISOR: u32 = 0x4000_0000;
 pub(super) const EXTENDED: u32 = 0x8000_0000;
 
-/// What is recorded: leaf, and the number of its subleaves. Leaf 3 is left out, for it can hold a serial number.
+/// What is recorded: leaves, and the number of their subleaves. Leaf 3 is left out, for it can hold a serial number.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-const RECORDED: [(u32, u32); 25] = [
-    (BASIC, 1),
-    (0x1, 1),
-    (0x2, 1),
-    (0x4, 8),
-    (0x6, 1),
-    (0x7, 2),
-    (0xa, 1),
-    (0x15, 1),
-    (0x16, 1),
-    (0x18, 16),
-    (HYPERVISOR, 1),
-    (HYPERVISOR + 1, 1),
-    (EXTENDED, 1),
-    (EXTENDED + 1, 1),
-    (EXTENDED + 2, 1),
-    (EXTENDED + 3, 1),
-    (EXTENDED + 4, 1),
-    (EXTENDED + 5, 1),
-    (EXTENDED + 6, 1),
-    (EXTENDED + 7, 1),
-    (EXTENDED + 8, 1),
-    (EXTENDED + 0xa, 1),
-    (EXTENDED + 0x19, 1),
-    (EXTENDED + 0x1d, 8),
-    (EXTENDED + 0x21, 1),
+const RECORDED: [(RangeInclusive<u32>, u32); 13] = [
+    (BASIC..=0x2, 1),
+    (0x4..=0x4, 8),
+    (0x6..=0x6, 1),
+    (0x7..=0x7, 2),
+    (0xa..=0xa, 1),
+    (0x15..=0x16, 1),
+    (0x18..=0x18, 16),
+    (HYPERVISOR..=HYPERVISOR + 1, 1),
+    (EXTENDED..=EXTENDED + 8, 1),
+    (EXTENDED + 0xa..=EXTENDED + 0xa, 1),
+    (EXTENDED + 0x19..=EXTENDED + 0x19, 1),
+    (EXTENDED + 0x1d..=EXTENDED + 0x1d, 8),
+    (EXTENDED + 0x21..=EXTENDED + 0x21, 1),
 ];
 
 impl Registers {
@@ -84,6 +74,7 @@ impl Leaves {
             _ => cpuid_count(BASIC, 0).eax,
         };
         let exists = |&(leaf, _): &(u32, u32)| leaf <= highest(leaf);
+        let leaves = |(leaves, count): (RangeInclusive<u32>, _)| leaves.map(move |leaf| (leaf, count));
         let subleaves = |(leaf, count)| (0..count).map(move |subleaf| (leaf, subleaf));
         let ask = |(leaf, subleaf)| {
             let answer = cpuid_count(leaf, subleaf);
@@ -95,7 +86,8 @@ impl Leaves {
             };
             ((leaf, subleaf), registers)
         };
-        let all = RECORDED.into_iter().filter(exists).flat_map(subleaves).map(ask);
+        let existing = RECORDED.into_iter().flat_map(leaves).filter(exists);
+        let all = existing.flat_map(subleaves).map(ask);
         Self(
             all.filter(|((_, subleaf), registers)| *subleaf == 0 || !registers.are_zero())
                 .collect(),

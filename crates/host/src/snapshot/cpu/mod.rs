@@ -84,7 +84,7 @@ impl Cpu {
             physical_bits: info.address_bits("physical"),
             virtual_bits: info.address_bits("virtual"),
             caches: cache::read(source),
-            tlb: leaves.as_ref().into_result().and_then(tlb::read).into(),
+            tlb: leaves.as_ref().and_then(tlb::read),
             hypervisor: hypervisor::read(source, &info, &leaves),
         }
     }
@@ -106,10 +106,6 @@ impl Cpu {
 impl Leaves {
     /// The leaves of the machine or of its capture.
     pub(super) fn read(source: &Source) -> Reading<Self> {
-        source
-            .text(CPUID)
-            .into_result()
-            .and_then(|text| Self::parse(CPUID, &text))
-            .into()
+        source.text(CPUID).and_then(|text| Self::parse(CPUID, &text))
     }
 }

@@ -66,10 +66,10 @@ impl TlbHolds {
     }
 }
 
-const KIB4: Bytes = Bytes::kib(4);
-const MIB2: Bytes = Bytes::mib(2);
-const MIB4: Bytes = Bytes::mib(4);
-const GIB1: Bytes = Bytes::gib(1);
+pub(super) const KIB4: Bytes = Bytes::kib(4);
+pub(super) const MIB2: Bytes = Bytes::mib(2);
+pub(super) const MIB4: Bytes = Bytes::mib(4);
+pub(super) const GIB1: Bytes = Bytes::gib(1);
 
 /// Everything that the vendor's leaves report.
 ///
@@ -185,43 +185,22 @@ struct AmdField {
 
 /// AMD64 Architecture Programmer's Manual volume 3, appendix E.
 const AMD: [AmdField; 6] = [
-    AmdField {
-        leaf: EXTENDED + 5,
-        level: 1,
-        pages: &[KIB4],
-        register: |of| of.ebx,
-    },
-    AmdField {
-        leaf: EXTENDED + 5,
-        level: 1,
-        pages: &[MIB2, MIB4],
-        register: |of| of.eax,
-    },
-    AmdField {
-        leaf: EXTENDED + 6,
-        level: 2,
-        pages: &[KIB4],
-        register: |of| of.ebx,
-    },
-    AmdField {
-        leaf: EXTENDED + 6,
-        level: 2,
-        pages: &[MIB2, MIB4],
-        register: |of| of.eax,
-    },
-    AmdField {
-        leaf: EXTENDED + 0x19,
-        level: 1,
-        pages: &[GIB1],
-        register: |of| of.eax,
-    },
-    AmdField {
-        leaf: EXTENDED + 0x19,
-        level: 2,
-        pages: &[GIB1],
-        register: |of| of.ebx,
-    },
+    field(EXTENDED + 5, 1, &[KIB4], |of| of.ebx),
+    field(EXTENDED + 5, 1, &[MIB2, MIB4], |of| of.eax),
+    field(EXTENDED + 6, 2, &[KIB4], |of| of.ebx),
+    field(EXTENDED + 6, 2, &[MIB2, MIB4], |of| of.eax),
+    field(EXTENDED + 0x19, 1, &[GIB1], |of| of.eax),
+    field(EXTENDED + 0x19, 2, &[GIB1], |of| of.ebx),
 ];
+
+const fn field(leaf: u32, level: u32, pages: &'static [Bytes], register: fn(Registers) -> u32) -> AmdField {
+    AmdField {
+        leaf,
+        level,
+        pages,
+        register,
+    }
+}
 
 /// What the entries of AMD's second level are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
