@@ -375,9 +375,9 @@ fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(P
 /// What a program that was started is recorded by.
 fn given(process: &mut Process, traced: Option<Traced>, cpus: &[u32], snapshot: &Snapshot) -> Given {
     let records = |kernel| Given::Records(Box::new(kernel));
-    let followed = traced.zip(process.followed());
+    let followed = traced.zip(process.recorders.followed.take());
     let traced = followed.map(|(traced, followed)| followed.map(|followed| records(Kernel::Bpf(traced, followed))));
-    let switches = process.switches();
+    let switches = process.recorders.switches.take();
     let switches = switches.map(|switches| switches.map(|switches| records(Kernel::Perf(switches))));
     let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
     let clocks = clocks.map(|clocks| clocks.map(|clocks| Given::Clocks(Box::new(clocks))));

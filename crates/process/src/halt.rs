@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Signal, kill_process, kill_process_group};
 
 use super::cgroup::Folder;
-use super::handles::Handles;
+use super::handles::{Handles, by_number};
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
@@ -121,10 +121,6 @@ fn signal_group(root: u32, signal: Signal) {
     if let Some(root) = by_number(root) {
         let _ = kill_process_group(root, signal);
     }
-}
-
-fn by_number(pid: u32) -> Option<Pid> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(test)]
