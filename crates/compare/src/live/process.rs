@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use ::process::{Attention, Bound, Failure, Order, Output, Step, ThpSwitch, WaitError};
+use ::process::{Attention, Failure, Order, Step, ThpSwitch, WaitError};
 use model::Bytes;
 use model::compare::Ran;
 use placement::Collector;
@@ -50,16 +50,13 @@ impl Process {
         let words: Vec<OsString> = arm.command.iter().map(|word| own(arm, word)).collect();
         let words = arm.setup.own.map_or(words.clone(), |own| switches::set(&words, own));
         let order = Order {
-            words: &words,
             env: &env,
             unset: &arm.unset,
             thp: arm.setup.thp,
             bound: &arm.bound,
-            events: counting.events(),
-            switches: &[],
-            traced: None,
-            places: counting.cpus(),
-            output: Output::Kept,
+            events: &counting.events,
+            places: &counting.cpus,
+            ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, attention, false);
         let mut process = process.map_err(|failure| not_started(arm, &order, failure))?;
@@ -84,17 +81,11 @@ impl Process {
     }
 
     fn line(arm: &Arm, line: &str, env: &[(OsString, OsString)]) -> Result<Self, Error> {
+        let words = ["/bin/sh", "-c", line].map(OsString::from);
         let order = Order {
-            words: &["/bin/sh", "-c", line].map(OsString::from),
             env,
             unset: &arm.unset,
-            thp: ThpSwitch::Left,
-            bound: &Bound::default(),
-            events: &[],
-            switches: &[],
-            traced: None,
-            places: &[],
-            output: Output::Kept,
+            ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, UNKNOWN, true);
         Ok(Self {
@@ -178,7 +169,7 @@ impl Process {
         })?;
         Ok(Done {
             note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
-            collapsing: squeeze.as_ref().map_or(Duration::ZERO, Squeeze::took),
+            collapsing: squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
             ran: collector.as_mut().map(Collector::take),
             process,
         })

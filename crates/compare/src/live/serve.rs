@@ -11,7 +11,7 @@ use model::{Bytes, Cause, Unread};
 use super::family::{Family, Look, MARK, Used};
 use super::process::Process;
 use super::server::{self, Load, Server};
-use super::{Arm, Live, metrics_of_counts};
+use super::{Arm, Live, metrics_of_counts, named};
 use crate::metric::From;
 use crate::technique::Collapse;
 use crate::{Error, judge};
@@ -132,9 +132,7 @@ impl<'a> Served<'a> {
         let counts = metrics_of_counts(&self.process.counted());
         let metrics = used.into_iter().flatten().chain(counts);
         let metrics = metrics.chain([(Metric::Wall, load.wall.as_secs_f64())]);
-        let mut worth: Worth = metrics
-            .map(|(metric, value)| (metric.name().to_owned(), value))
-            .collect();
+        let mut worth: Worth = named(metrics).collect();
         let printed = self.live.find(self.arm, Some(&load.output), From::asks_the_program)?;
         worth.extend(printed);
         Ok(worth)
