@@ -60,25 +60,13 @@ pub fn go_on(source: &Source, root: u32) {
     if let Some(cgroup) = Folder::of(source, root) {
         return cgroup.thaw();
     }
-    // Children with groups of their own first, so that none waits for one that is stopped.
-    tree::of(source, root)
-        .pids
-        .into_iter()
-        .skip(1)
-        .for_each(|pid| signal(pid, Signal::CONT));
-    signal_group(root, Signal::CONT);
+    signal_all(source, root, Signal::CONT);
 }
 
 /// Asks them to end; a stopped process handles the signal only once it is continued.
 pub fn ask_to_end(source: &Source, root: u32) {
-    for signal_of in [Signal::TERM, Signal::CONT] {
-        tree::of(source, root)
-            .pids
-            .into_iter()
-            .skip(1)
-            .for_each(|pid| signal(pid, signal_of));
-        signal_group(root, signal_of);
-    }
+    signal_all(source, root, Signal::TERM);
+    signal_all(source, root, Signal::CONT);
     if let Some(cgroup) = Folder::of(source, root) {
         cgroup.thaw();
     }
@@ -115,6 +103,13 @@ fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = by_number(pid) {
         let _ = kill_process(pid, signal);
     }
+}
+
+/// Children with groups of their own first, so that none waits for one that is stopped.
+fn signal_all(source: &Source, root: u32, what: Signal) {
+    let descendants = tree::of(source, root).pids.into_iter().skip(1);
+    descendants.for_each(|pid| signal(pid, what));
+    signal_group(root, what);
 }
 
 fn signal_group(root: u32, signal: Signal) {

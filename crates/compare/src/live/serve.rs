@@ -20,9 +20,6 @@ use crate::{Error, judge};
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 /// Between two looks, at least.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
-/// The share of the time that looks may take: where loads count two orders below the smallest effects of interest.
-const SHARE: f64 = 0.005;
-const SHARE_FREE: f64 = 0.1;
 /// A later look replaces an earlier one unless memory was given back since.
 const STILL_THERE: f64 = 0.9;
 
@@ -143,12 +140,7 @@ impl<'a> Served<'a> {
             return since >= FIRST_LOOK;
         };
         let now = self.began.elapsed();
-        let share = if attention == Attention::Free {
-            SHARE_FREE
-        } else {
-            SHARE
-        };
-        let allowed = now.as_secs_f64() * share;
+        let allowed = now.as_secs_f64() * attention.share();
         now >= self.looked + LOOK_PERIOD && self.looks.seconds + seen.took.as_secs_f64() <= allowed
     }
 

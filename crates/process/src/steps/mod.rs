@@ -126,8 +126,7 @@ impl Taken {
                     self.is_stopped = true;
                     break;
                 }
-                Some(Stop::Gone) => break,
-                None => break,
+                Some(Stop::Gone) | None => break,
             }
         }
         Ok(())
