@@ -121,11 +121,7 @@ impl Process {
     fn not_waited(&self, error: WaitError) -> Error {
         match error {
             WaitError::Interrupted => Error::Interrupted,
-            WaitError::Failed(error) => Error::Setup {
-                arm: self.arm.clone(),
-                what: "waiting for it".to_owned(),
-                error,
-            },
+            WaitError::Failed(error) => Error::setup(&self.arm, "waiting for it", error),
         }
     }
 
@@ -162,11 +158,8 @@ impl Process {
         } = self;
         // The first thread of a program that has ended can be read until it is reaped.
         collector.iter_mut().for_each(Collector::look_now);
-        let process = process.end().map_err(|error| Error::Setup {
-            arm,
-            what: "its accounts".to_owned(),
-            error,
-        })?;
+        let process = process.end();
+        let process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
         Ok(Done {
             note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
             collapsing: squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
@@ -233,11 +226,7 @@ fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -
         Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which needs Linux 6.18",
         other => other.title(),
     };
-    Error::Setup {
-        arm: arm.name.clone(),
-        what: what.to_owned(),
-        error,
-    }
+    Error::setup(&arm.name, what, error)
 }
 
 /// What was done to a process while it ran, in words, and where the time for that is.

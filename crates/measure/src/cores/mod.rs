@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use model::cores::{Cores, Pair, Relation};
 use model::{Progress, Warning, time_left};
 
-use crate::Error;
 use crate::contend::{self, Load};
+use crate::{Error, distinct};
 
 /// What to look at.
 #[derive(Clone, Debug)]
@@ -32,9 +32,7 @@ const VISITS: u32 = 9;
 /// [`Error`] says why nothing was measured.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Cores, Vec<Warning>), Error> {
     let begun = Instant::now();
-    let mut cpus = spec.cpus.clone();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = distinct(spec.cpus.iter().copied());
     if cpus.len() < 2 {
         return Err(Error::TooFew(cpus.len()));
     }

@@ -80,7 +80,6 @@ pub struct Live<'a> {
     dense: Span,
     list: Span,
     flush: Flush,
-    layout: MemoryLayout,
     memory: Memory,
 }
 
@@ -131,7 +130,6 @@ impl<'a> Live<'a> {
             dense: small.span(u64::from(FAR.pages) / LINES + 1, Behind::Private)?,
             list,
             flush: Flush::new(base)?,
-            layout,
             memory: Memory {
                 kind: pages.kind,
                 layout,
@@ -238,7 +236,7 @@ fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayo
 impl Live<'_> {
     fn near(&mut self, probe: Probe, pass: u32) -> Option<f64> {
         let visits = self.visits(probe, pass.into());
-        let tour = if self.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
+        let tour = if self.memory.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
             self.near.listed(&first_lines(&visits, self.page), &mut self.list)
         } else {
             self.near.ring(&visits)
@@ -259,7 +257,7 @@ impl Live<'_> {
         } else {
             tour.cycles_of_dear_steps(clock)
         }?;
-        if self.layout == MemoryLayout::Private {
+        if self.memory.layout == MemoryLayout::Private {
             return Some(cost - (self.data(probe.pages, pass)? - self.data(1, pass)?));
         }
         Some(cost)
@@ -267,7 +265,7 @@ impl Live<'_> {
 
     fn far_tour(&mut self, probe: Probe, order: u64) -> Tour<'_> {
         let visits = self.visits(probe, order);
-        if self.layout == MemoryLayout::Private {
+        if self.memory.layout == MemoryLayout::Private {
             return self.far.ring(&visits);
         }
         self.far.listed(&first_lines(&visits, self.page), &mut self.list)
