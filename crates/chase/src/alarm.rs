@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use libc::c_int;
 
+use crate::syscall::checked;
+
 /// An alarm for the thread that made it, which alone is interrupted; it is gone when this is dropped.
 #[derive(Debug)]
 pub struct Alarm(libc::timer_t);
@@ -28,7 +30,7 @@ impl Alarm {
         event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_nonzero().get();
         let mut timer = ptr::null_mut();
         // SAFETY: both pointers are to values of this frame, of the right types.
-        check(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) })?;
+        checked(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) }.into())?;
         Ok(Self(timer))
     }
 
@@ -42,7 +44,7 @@ impl Alarm {
             it_interval: timespec(again),
         };
         // SAFETY: the timer lives as long as this, and the times outlive the call; the old ones are not asked for.
-        check(unsafe { libc::timer_settime(self.0, 0, &raw const times, ptr::null_mut()) })
+        checked(unsafe { libc::timer_settime(self.0, 0, &raw const times, ptr::null_mut()) }.into())
     }
 }
 
@@ -65,7 +67,7 @@ fn install_handler() -> io::Result<()> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = nothing as extern "C" fn(c_int) as libc::sighandler_t;
     // SAFETY: the action outlives the call, and its handler is safe at any time.
-    check(unsafe { libc::sigaction(signal(), &raw const action, ptr::null_mut()) })
+    checked(unsafe { libc::sigaction(signal(), &raw const action, ptr::null_mut()) }.into())
 }
 
 /// The parent may have blocked the signal. Nothing else in this process uses it, so it may stay unblocked.
@@ -86,13 +88,6 @@ fn timespec(time: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: time.as_secs().cast_signed(),
         tv_nsec: time.subsec_nanos().into(),
-    }
-}
-
-fn check(result: c_int) -> io::Result<()> {
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

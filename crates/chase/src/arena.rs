@@ -167,23 +167,22 @@ impl Arena {
                 source,
             },
         };
-        if let Some(pool) = want.kind.pool() {
-            // The page size's logarithm stands in the flags from bit 26 on (mmap(2), MAP_HUGE_SHIFT).
-            let size = MapFlags::from_bits_retain(pool.0.trailing_zeros() << 26);
-            let map = Mapping::anonymous(len, MapFlags::HUGETLB | size).map_err(failed)?;
-            return Ok(Self {
-                map,
-                offset: 0,
-                len,
-                kind: want.kind,
-                locked: false,
-            });
-        }
-        // Every kind begins on a PMD border: equal for all, and some CPUs guess the cache way from a hash of the address
-        // (AMD since Zen), in which only pages on both sides of such a border can collide.
-        let border = page.max(want.pmd_page).as_usize();
-        let map = Mapping::anonymous(len + border, MapFlags::NORESERVE).map_err(failed)?;
-        let offset = map.start().align_offset(border);
+        let (map, offset) = match want.kind.pool() {
+            Some(pool) => {
+                // The page size's logarithm stands in the flags from bit 26 on (mmap(2), MAP_HUGE_SHIFT).
+                let size = MapFlags::from_bits_retain(pool.0.trailing_zeros() << 26);
+                let map = Mapping::anonymous(len, MapFlags::HUGETLB | size).map_err(failed)?;
+                (map, 0)
+            }
+            None => {
+                // Every kind begins on a PMD border: equal for all, and some CPUs guess the cache way from a hash of the address
+                // (AMD since Zen), in which only pages on both sides of such a border can collide.
+                let border = page.max(want.pmd_page).as_usize();
+                let map = Mapping::anonymous(len + border, MapFlags::NORESERVE).map_err(failed)?;
+                let offset = map.start().align_offset(border);
+                (map, offset)
+            }
+        };
         Ok(Self {
             map,
             offset,

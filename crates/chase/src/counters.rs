@@ -72,6 +72,18 @@ impl Pmu {
     }
 }
 
+/// Four bytes of a record.
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// Eight bytes of a record.
+fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at.checked_add(8)?)?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
 fn dtlb_misses() -> Cache {
     Cache {
         which: CacheId::DTLB,

@@ -5,6 +5,8 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use crate::kernelops::Counts;
+
 /// An anonymous private mapping that is unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -72,7 +74,7 @@ impl Mapping {
         let word = mask.get_mut(node as usize / BITS).ok_or(io::ErrorKind::InvalidInput)?;
         *word = 1 << (node as usize % BITS);
         // SAFETY: the range lies in a mapping we own; the mask outlives the call and is as long as stated.
-        let result = unsafe {
+        checked(unsafe {
             libc::syscall(
                 libc::SYS_mbind,
                 self.start().add(offset),
@@ -82,12 +84,7 @@ impl Mapping {
                 mask.len() * BITS,
                 0,
             )
-        };
-        if result == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::last_os_error())
-        }
+        })
     }
 }
 
@@ -99,8 +96,16 @@ impl Drop for Mapping {
     }
 }
 
-/// Involuntary context switches of this thread so far.
-pub(crate) fn involuntary_switches() -> u64 {
+/// The answer of a call that gives zero unless it fails.
+pub(crate) fn checked(result: libc::c_long) -> io::Result<()> {
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Involuntary context switches of the calling thread so far.
+pub fn involuntary_switches() -> u64 {
     // SAFETY: all-zero is a valid rusage, and the call only fills it in.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -109,30 +114,8 @@ pub(crate) fn involuntary_switches() -> u64 {
     }
 }
 
-/// What the kernel counts for this process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    /// Minor faults, those of children that were waited for included.
-    pub(crate) faults: u64,
-    /// Voluntary context switches.
-    pub(crate) switches: u64,
-    /// Involuntary ones.
-    pub(crate) preemptions: u64,
-}
-
-impl Usage {
-    /// What came to be since.
-    pub(crate) fn until(&self, later: &Self) -> Self {
-        Self {
-            faults: later.faults - self.faults,
-            switches: later.switches - self.switches,
-            preemptions: later.preemptions - self.preemptions,
-        }
-    }
-}
-
-/// Reads rusage of this thread and of the children that were waited for.
-pub(crate) fn usage() -> Usage {
+/// What the kernel counts of this thread; faults of children that were waited for are in it.
+pub(crate) fn usage() -> Counts {
     // SAFETY: all-zero is a valid rusage, and the calls only fill it in.
     let (own, children) = unsafe {
         let (mut own, mut children): (libc::rusage, libc::rusage) = (std::mem::zeroed(), std::mem::zeroed());
@@ -140,10 +123,11 @@ pub(crate) fn usage() -> Usage {
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut children);
         (own, children)
     };
-    Usage {
+    Counts {
         faults: (own.ru_minflt + children.ru_minflt).cast_unsigned(),
         switches: own.ru_nvcsw.cast_unsigned(),
         preemptions: own.ru_nivcsw.cast_unsigned(),
+        ..Counts::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use crate::syscall;
+pub use crate::syscall::involuntary_switches;
 
 /// Keeps the calling thread on one CPU until dropped, then gives it back the CPUs it had.
 #[derive(Debug)]
@@ -51,11 +51,6 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         let _ = sched_setaffinity(None, &self.before);
     }
-}
-
-/// Involuntary context switches of the calling thread so far.
-pub fn involuntary_switches() -> u64 {
-    syscall::involuntary_switches()
 }
 
 /// The CPU the calling thread runs on now.

@@ -156,6 +156,19 @@ impl Span {
         unsafe { self.start.as_ptr().add(offset as usize).cast() }
     }
 
+    /// A word whose page is in memory from here on; one of a private span is zero.
+    fn visited(&mut self, offset: u64) -> *mut u64 {
+        let word = self.word(offset);
+        // SAFETY: inside the span, which is borrowed mutably. Pages of a span that is one page hold zeros and are only read.
+        unsafe {
+            match self.behind {
+                Behind::Private => word.write_volatile(0),
+                Behind::OnePage => drop(word.read_volatile()),
+            }
+        }
+        word
+    }
+
     /// Links the words at these byte offsets, all different, into a ring in this order. Brings their pages in.
     ///
     /// # Panics
@@ -193,16 +206,9 @@ impl Span {
     pub fn listed<'a>(&'a mut self, offsets: &[u64], list: &'a mut Span) -> Tour<'a> {
         assert!(!offsets.is_empty(), "nothing to visit");
         for (index, &offset) in offsets.iter().enumerate() {
-            let word = self.word(offset);
-            // SAFETY: both words lie inside spans that are borrowed mutably. Pages of a span that is one page hold zeros
-            // and are only read.
-            unsafe {
-                match self.behind {
-                    Behind::Private => word.write_volatile(0),
-                    Behind::OnePage => drop(word.read_volatile()),
-                }
-                list.word(index as u64 * 8).write(word as u64);
-            }
+            let word = self.visited(offset);
+            // SAFETY: inside the list, which is borrowed mutably.
+            unsafe { list.word(index as u64 * 8).write(word as u64) };
         }
         Tour {
             order: Order::Listed(list.word(0)),
@@ -222,14 +228,7 @@ impl Span {
         let sampled = most.min(count);
         let offsets: Vec<u64> = (0..sampled).map(|n| start + n * count / sampled * region.0).collect();
         for &offset in &offsets {
-            let word = self.word(offset);
-            // SAFETY: inside the span, which is borrowed mutably; pages of a span that is one page are only read.
-            unsafe {
-                match self.behind {
-                    Behind::Private => word.write_volatile(0),
-                    Behind::OnePage => drop(word.read_volatile()),
-                }
-            }
+            self.visited(offset);
         }
         let places: Vec<u64> = offsets.iter().map(|offset| self.address() as u64 + offset).collect();
         let proof = (!places.is_empty()).then(|| prove::prove(&prove::Running, &places, region.0));

@@ -13,8 +13,8 @@ use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
 use crate::design::{self, Choice, Made};
 use crate::flip::Span;
-use crate::inplace::{self, Pair, Whose};
-use crate::live::{Counting, Live, trial};
+use crate::inplace::{self, Own, Pair, Whose};
+use crate::live::{Arm, Counting, Live, trial};
 use crate::looks::LEAST;
 use crate::program::{self, Program};
 use crate::request::Request;
@@ -158,11 +158,8 @@ impl<'a> Comparison<'a> {
         log: &mut RunLog<'_>,
     ) -> Result<Made, Error> {
         let Self { request, counting, .. } = self;
-        match &self.in_place {
-            Some(pair) if spec.method == Method::Flip => {
-                let program = (&request.task, counting, START_TIMEOUT);
-                design::made(inplace::compare_started(around, program, pair, spec, stop, log))
-            }
+        let compared = match &self.in_place {
+            Some(pair) if spec.method == Method::Flip => self.in_place(pair, around, spec, stop, log),
             _ => {
                 let plan = Plan {
                     slice: request.slice.unwrap_or(SLICE),
@@ -175,7 +172,40 @@ impl<'a> Comparison<'a> {
                 let slices = Slices::new(arms, asked, counting.clone(), plan, stop);
                 slices::compare(around, &self.room(spec), spec, slices, log)
             }
+        };
+        design::made(compared)
+    }
+
+    /// Starts the program, compares it with itself, and ends it whatever happens. A program that prints its number at its end costs
+    /// one run of it, and no more than the time for its start.
+    fn in_place(
+        &self,
+        pair: &Pair,
+        around: &dyn Around,
+        spec: &Spec,
+        stop: &dyn Fn() -> bool,
+        log: &mut RunLog<'_>,
+    ) -> Result<Outcome, Error> {
+        let task = &self.request.task;
+        around.report(&Event::StartingOnce);
+        let program = Arm {
+            name: pair.names().join(","),
+            command: task.command.clone(),
+            ..Arm::default()
+        };
+        let mut own = Own::start(program, (&task.asked, task.server.clone()), &self.counting, stop)?;
+        own.until_it_works(START_TIMEOUT)?;
+        let pid = own.holder()?;
+        let mut process = pair.open(pid, stop)?.of(own);
+        let spec = pair.spec(pid, spec.clone());
+        let done = log.take_whole_starts(&spec)?;
+        let finished = inplace::run(&spec, done, &pair.plan, &mut process, log, around);
+        match (finished.compared.is_ok(), process.end()) {
+            // The result is there, and the program was killed.
+            (true, Err(error)) if !stop() => around.report(&Event::NotStopped(&error)),
+            _ => {}
         }
+        finished.compared
     }
 
     /// Makes the runs. Pages are on loan only while a run needs them.

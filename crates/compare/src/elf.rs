@@ -1,7 +1,7 @@
-//! What matters here of an ELF file: whom it is for, what loads it, what it needs.
+//! What matters here of an ELF file: what loads it, what it needs.
 
 use object::Endianness;
-use object::elf::{DT_NEEDED, FileHeader64, Machine, PT_NOTE};
+use object::elf::{DT_NEEDED, FileHeader64, PT_NOTE};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
 type Header = FileHeader64<Endianness>;
@@ -9,8 +9,6 @@ type Header = FileHeader64<Endianness>;
 /// A 64-bit ELF file.
 #[derive(Debug)]
 pub(crate) struct Elf {
-    /// The kind of CPU that it is for.
-    pub(crate) machine: Machine,
     /// The loader that it names; a static program has none.
     pub(crate) loader: Option<String>,
     /// Libraries that it needs.
@@ -26,7 +24,6 @@ impl Elf {
         let header = Header::parse(bytes).ok()?;
         let endian = header.endian().ok()?;
         let mut elf = Self {
-            machine: header.e_machine(endian),
             loader: None,
             needed: needed(header, endian, bytes).unwrap_or_default(),
             has_go_note: false,

@@ -239,6 +239,14 @@ impl Error {
         }
     }
 
+    pub(crate) fn setup(arm: &str, what: &str, error: io::Error) -> Self {
+        Self::Setup {
+            arm: arm.to_owned(),
+            what: what.to_owned(),
+            error,
+        }
+    }
+
     pub(crate) fn metric(arm: &str, metric: &str, why: impl Into<String>) -> Self {
         Self::Metric {
             arm: arm.to_owned(),

@@ -111,6 +111,7 @@ pub trait Keep {
 }
 
 /// Nothing is kept.
+#[cfg(test)]
 impl Keep for () {
     fn keep(&mut self, _: Slot, _: &Run) -> Result<(), Error> {
         Ok(())
@@ -178,24 +179,19 @@ impl<'a> RunLog<'a> {
         let is_new = self.store.resumed().is_none();
         self.store.open(head.seed, 0).map_err(Error::Keep)?;
         self.head = head;
-        let line = serde_json::to_vec(&self.head);
-        let written = line.map_err(io::Error::from).and_then(|line| self.append(line));
-        written.map_err(|error| {
-            if is_new {
-                // A disk without room for one line: no empty file stays.
-                self.store.remove();
-            }
-            Error::Keep(format!("{}: {error}", self.store.name()))
-        })
-    }
-
-    fn append(&mut self, mut line: Vec<u8>) -> io::Result<()> {
-        line.push(b'\n');
-        self.store.append(&line)
+        let written = self.add(serde_json::to_vec(&self.head));
+        if written.is_err() && is_new {
+            // A disk without room for one line: no empty file stays.
+            self.store.remove();
+        }
+        written
     }
 
     fn add(&mut self, line: serde_json::Result<Vec<u8>>) -> Result<(), Error> {
-        let written = line.map_err(io::Error::from).and_then(|line| self.append(line));
+        let written = line.map_err(io::Error::from).and_then(|mut line| {
+            line.push(b'\n');
+            self.store.append(&line)
+        });
         written.map_err(|error| Error::Keep(format!("{}: {error}", self.store.name())))
     }
 

@@ -35,16 +35,21 @@ pub enum Technique {
 impl Technique {
     /// What it uses, as sentences about an arm begin.
     pub fn title(self) -> &'static str {
+        self.texts()[1]
+    }
+
+    /// Its name as it is typed, and its title.
+    fn texts(self) -> [&'static str; 2] {
         match self {
-            Self::Switch => "as the machine's mode gives them",
-            Self::Tunables => "glibc's tunables",
-            Self::Jvm => "options of the JVM",
-            Self::Program => "the program's own switch",
-            Self::Allocator(Allocator::Jemalloc) => "jemalloc's options",
-            Self::Allocator(Allocator::Mimalloc) => "mimalloc's options",
-            Self::Allocator(Allocator::Tcmalloc) => "tcmalloc's options",
-            Self::Collapse => "collapsed from outside while it runs",
-            Self::Preload => "an LD_PRELOAD library",
+            Self::Switch => ["switch", "as the machine's mode gives them"],
+            Self::Tunables => ["tunables", "glibc's tunables"],
+            Self::Jvm => ["jvm", "options of the JVM"],
+            Self::Program => ["program", "the program's own switch"],
+            Self::Allocator(Allocator::Jemalloc) => ["jemalloc", "jemalloc's options"],
+            Self::Allocator(Allocator::Mimalloc) => ["mimalloc", "mimalloc's options"],
+            Self::Allocator(Allocator::Tcmalloc) => ["tcmalloc", "tcmalloc's options"],
+            Self::Collapse => ["collapse", "collapsed from outside while it runs"],
+            Self::Preload => ["preload", "an LD_PRELOAD library"],
         }
     }
 }
@@ -81,17 +86,7 @@ pub struct Setup {
 
 impl fmt::Display for Technique {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Switch => "switch",
-            Self::Tunables => "tunables",
-            Self::Jvm => "jvm",
-            Self::Program => "program",
-            Self::Allocator(Allocator::Jemalloc) => "jemalloc",
-            Self::Allocator(Allocator::Mimalloc) => "mimalloc",
-            Self::Allocator(Allocator::Tcmalloc) => "tcmalloc",
-            Self::Collapse => "collapse",
-            Self::Preload => "preload",
-        })
+        f.pad(self.texts()[0])
     }
 }
 

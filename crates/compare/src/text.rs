@@ -26,7 +26,7 @@ pub(crate) fn of_command(line: &str, stop: &dyn Fn() -> bool) -> Result<String, 
 }
 
 fn of_command_within(line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<String, String> {
-    let done = command(&Arm::default(), line, time, stop);
+    let done = command(&Arm::default(), line, Some(time), stop);
     let done = done.map_err(|error| format!("from=cmd: `{line}`: {error}"))?;
     let Some(done) = done else {
         return Err(format!(
@@ -34,14 +34,12 @@ fn of_command_within(line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Res
             time.as_secs_f64()
         ));
     };
-    if done.status.success() {
-        return Ok(done.output);
+    let status = done.ended.status;
+    if status.success() {
+        return Ok(done.outputs.output());
     }
-    Err(format!(
-        "`{line}` ended with {}, {}",
-        done.status,
-        super::metric::excerpt(&done.errors)
-    ))
+    let end = super::metric::excerpt(&done.outputs.errors());
+    Err(format!("`{line}` ended with {status}, {end}"))
 }
 
 #[cfg(test)]

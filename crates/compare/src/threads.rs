@@ -111,13 +111,8 @@ fn cpu_time(source: &Source, folder: &str) -> Result<Duration, Unread> {
     let path = format!("{folder}/schedstat");
     let text = source.text(&path).into_result()?;
     let number = text.split_whitespace().next().and_then(|number| number.parse().ok());
-    let garbled = || {
-        Unread::new(
-            Cause::Garbled,
-            path.clone(),
-            "no number of nanoseconds at its beginning".to_owned(),
-        )
-    };
+    let why = "no number of nanoseconds at its beginning";
+    let garbled = || Unread::new(Cause::Garbled, path, why);
     number.map(Duration::from_nanos).ok_or_else(garbled)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::compare::{Arm, Compare, Ended, Method, Metric, Verdict};
+use model::compare::{Arm, Compare, Control, Ended, Method, Metric, Verdict};
 use model::{Bytes, Warning, counted};
 
 use crate::{elsewhere, warming};
@@ -28,16 +28,12 @@ const BUSY: f64 = 30.0;
 /// Every warning that applies.
 pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
     let mut warnings = Vec::new();
-    for control in &compare.controls {
-        // By its interval, which is that of the same test.
-        if control.low.is_some_and(|low| low > 1.0) || control.high.is_some_and(|high| high < 1.0) {
-            warnings.push(differs_from_itself(
-                compare,
-                &control.metric,
-                control.ratio.unwrap_or(1.0),
-            ));
-        }
-    }
+    warnings.extend(
+        compare
+            .controls
+            .iter()
+            .filter_map(|control| differs_from_itself(compare, control)),
+    );
     for metric in metrics(compare) {
         warnings.extend(drift(compare, metric));
         warnings.extend(compare.arms.iter().filter_map(|arm| outliers(arm, metric)));
@@ -49,13 +45,9 @@ pub(crate) fn all(compare: &Compare) -> Vec<Warning> {
         // Slices are looked at between them.
         warnings.extend(compare.arms.iter().filter_map(looked_too_long));
     }
-    warnings.extend(
-        compare
-            .arms
-            .iter()
-            .skip(1)
-            .filter_map(|arm| memory_bloat(&compare.arms[0], arm)),
-    );
+    if let Some((reference, others)) = compare.arms.split_first() {
+        warnings.extend(others.iter().filter_map(|arm| memory_bloat(reference, arm)));
+    }
     warnings.extend(warming::all(compare));
     warnings.extend(cut_short(compare));
     warnings
@@ -69,13 +61,17 @@ fn reference(compare: &Compare) -> &str {
     compare.arms.first().map_or("", |arm| arm.name.as_str())
 }
 
-fn differs_from_itself(compare: &Compare, metric: &str, ratio: f64) -> Warning {
+/// By the control's interval, which is that of the same test.
+fn differs_from_itself(compare: &Compare, control: &Control) -> Option<Warning> {
     let text = format!(
-        "`{}` differs from itself by a factor of {ratio:.3} in {metric}, beyond chance: something else changes during the \
-         comparison; use a quieter machine or more runs",
-        reference(compare)
+        "`{}` differs from itself by a factor of {:.3} in {}, beyond chance: something else changes during the comparison; use a \
+         quieter machine or more runs",
+        reference(compare),
+        control.ratio.unwrap_or(1.0),
+        control.metric
     );
-    Warning::new("differs-from-itself", text)
+    let differs = control.low.is_some_and(|low| low > 1.0) || control.high.is_some_and(|high| high < 1.0);
+    differs.then(|| Warning::new("differs-from-itself", text))
 }
 
 fn drift(compare: &Compare, metric: &str) -> Option<Warning> {

@@ -1,7 +1,6 @@
 //! Two CPUs at work at once: what the first still does beside the second, and what it does alone.
 
 use std::hint::black_box;
-use std::io;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,6 +10,8 @@ use chase::thread::Pinned;
 use model::Bytes;
 use model::migration::Mix;
 
+use crate::Error;
+
 /// How long the first CPU works alone, then beside the other, then alone again, per round.
 const WINDOW: Duration = Duration::from_millis(3);
 /// Turns of a block: some 10 us, short against the time slices of either kernel.
@@ -19,13 +20,6 @@ const TURNS: u64 = 5_000;
 const LINES: usize = 4_096;
 /// Words of a cache line.
 const LINE: usize = 8;
-
-/// Two CPUs.
-pub(crate) struct Pair {
-    /// The first is timed.
-    pub(crate) cpus: [u32; 2],
-    pub(crate) rounds: u32,
-}
 
 /// Seconds for a block, in one round.
 #[derive(Clone, Copy, Debug)]
@@ -55,48 +49,46 @@ impl Round {
     }
 }
 
-impl Pair {
-    /// Times a block of the first load.
-    ///
-    /// # Errors
-    /// The CPU on which no thread could stay.
-    pub(crate) fn run(&self, [own, beside]: [&mut Load; 2]) -> Result<Vec<Round>, (u32, io::Error)> {
-        let [one, two] = self.cpus;
-        let (ready, busy) = (Barrier::new(2), AtomicBool::new(false));
-        thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                let pinned = Pinned::to(Some(two));
-                for _ in 0..self.rounds {
-                    // Asleep until the first has had its time alone.
-                    ready.wait();
-                    while busy.load(Ordering::Relaxed) && pinned.is_ok() {
-                        beside.block();
-                    }
-                    ready.wait();
+/// Times a block of the first load on the first of two CPUs, in so many rounds.
+///
+/// # Errors
+/// That a thread could not stay on its CPU.
+pub(crate) fn beside([one, two]: [u32; 2], rounds: u32, [own, other]: [&mut Load; 2]) -> Result<Vec<Round>, Error> {
+    let stay = |cpu: u32| move |source| Error::Stay { cpu, source };
+    let (ready, busy) = (Barrier::new(2), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let helper = scope.spawn(|| {
+            let pinned = Pinned::to(Some(two));
+            for _ in 0..rounds {
+                // Asleep until the first has had its time alone.
+                ready.wait();
+                while busy.load(Ordering::Relaxed) && pinned.is_ok() {
+                    other.block();
                 }
-                pinned.map(drop).map_err(|error| (two, error))
-            });
-            let pinned = Pinned::to(Some(one));
-            own.warm();
-            let mut rounds = Vec::new();
-            for _ in 0..self.rounds {
-                let alone = quickest(own);
-                busy.store(true, Ordering::Relaxed);
                 ready.wait();
-                let together = quickest(own);
-                busy.store(false, Ordering::Relaxed);
-                ready.wait();
-                own.warm();
-                let again = quickest(own);
-                rounds.push(Round { alone, together, again });
             }
-            let other = other.join();
-            pinned.map_err(|error| (one, error))?;
-            // A panic over there is a bug; it must not look like a slow CPU.
-            other.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            Ok(rounds)
-        })
-    }
+            pinned.map(drop).map_err(stay(two))
+        });
+        let pinned = Pinned::to(Some(one));
+        own.warm();
+        let mut timed = Vec::new();
+        for _ in 0..rounds {
+            let alone = quickest(own);
+            busy.store(true, Ordering::Relaxed);
+            ready.wait();
+            let together = quickest(own);
+            busy.store(false, Ordering::Relaxed);
+            ready.wait();
+            own.warm();
+            let again = quickest(own);
+            timed.push(Round { alone, together, again });
+        }
+        let helped = helper.join();
+        pinned.map_err(stay(one))?;
+        // A panic over there is a bug; it must not look like a slow CPU.
+        helped.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok(timed)
+    })
 }
 
 /// Seconds of the block that a quarter of the window's blocks undercut: interrupts only add, while a sibling is there most of the time.

@@ -14,4 +14,12 @@ mod rounds;
 pub mod tlb;
 mod visits;
 
+use std::collections::BTreeSet;
+
 pub use error::Error;
+
+/// Each of them once, in order.
+pub(crate) fn distinct<T: Ord>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let set: BTreeSet<T> = values.into_iter().collect();
+    set.into_iter().collect()
+}

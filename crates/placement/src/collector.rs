@@ -61,7 +61,7 @@ impl Collector {
     /// # Errors
     /// The kernel's, if it does not count the program's time.
     pub fn of(process: &mut Process, cpus: &[u32], distances: &Distances) -> Option<io::Result<Self>> {
-        let places = process.places()?;
+        let places = process.recorders.places.take()?;
         let pid = process.id();
         let collector = |residency| Self::new(pid, residency, places.moves.ok(), (cpus, distances));
         Some(places.residency.map(collector))

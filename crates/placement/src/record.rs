@@ -366,9 +366,13 @@ fn started(words: &[OsString], snapshot: &Snapshot, wanted: Wanted) -> Result<(P
 
 /// What a program that was started is recorded by.
 fn recorded_by(process: &mut Process, traced: Option<Traced>, cpus: &[u32], snapshot: &Snapshot) -> By {
-    let followed = traced.zip(process.followed());
+    let followed = traced.zip(process.recorders.followed.take());
     let traced = followed.map(|(traced, followed)| followed.map(|followed| Kernel::Bpf(traced, followed)));
-    let switches = process.switches().map(|switches| switches.map(Kernel::Perf));
+    let switches = process
+        .recorders
+        .switches
+        .take()
+        .map(|switches| switches.map(Kernel::Perf));
     let records = traced.or(switches).map(|kernel| kernel.map(By::records));
     let clocks = Collector::of(process, cpus, &Distances::of(&snapshot.topology));
     let by = records.or(clocks.map(|clocks| clocks.map(By::clocks)));

@@ -66,8 +66,6 @@ fn grown(orders: Orders, before: usize, end: usize) {
         return orders.left_alone(Unserved::Heap, len);
     }
     // SAFETY: says which pages are wanted for memory of the program's heap.
-    match unsafe { linux::madvise(start, len, MADV_HUGEPAGE) } {
-        Ok(_) => orders.served(Kind::Thp, len),
-        Err(errno) => orders.fell_back(errno),
-    }
+    let answer = unsafe { linux::madvise(start, len, MADV_HUGEPAGE) };
+    orders.tried(Kind::Thp, len, answer);
 }

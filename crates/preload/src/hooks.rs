@@ -181,12 +181,10 @@ extern "C" fn shmget(key: c_int, size: usize, flags: c_int) -> c_int {
         && flags & SHM_HUGETLB == 0
     {
         let large = SHM_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
-        match linux::shmget(key, size, flags | large) {
-            Ok(id) => {
-                orders.served(Kind::Hugetlb(shift), size);
-                return id as c_int;
-            }
-            Err(errno) => orders.fell_back(errno),
+        let answer = linux::shmget(key, size, flags | large);
+        orders.tried(Kind::Hugetlb(shift), size, answer);
+        if let Ok(id) = answer {
+            return id as c_int;
         }
     }
     status(linux::shmget(key, size, flags))
@@ -203,10 +201,8 @@ unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *
         && let Some(len) = linux::segment_len(id).filter(|&len| len >= orders.minimum())
     {
         // SAFETY: says which pages are wanted for memory of the program.
-        match unsafe { linux::madvise(start, len, MADV_HUGEPAGE) } {
-            Ok(_) => orders.served(Kind::Thp, len),
-            Err(errno) => orders.fell_back(errno),
-        }
+        let answer = unsafe { linux::madvise(start, len, MADV_HUGEPAGE) };
+        orders.tried(Kind::Thp, len, answer);
     }
     pointer(answer)
 }

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use preload_abi::{Hook, Kind, MOST_RULES, Rule, Unserved, WORDS, at};
 
-use crate::linux::Errno;
+use crate::linux::{Answer, Errno};
 
 /// The page, mapped for as long as the process lives.
 #[derive(Clone, Copy)]
@@ -79,6 +79,14 @@ impl Orders {
     pub(crate) fn left_alone(self, why: Unserved, bytes: usize) {
         self.add(at::unserved(why), 1);
         self.add(at::unserved(why) + 1, bytes as u64);
+    }
+
+    /// What came of giving memory a kind.
+    pub(crate) fn tried(self, kind: Kind, bytes: usize, answer: Answer) {
+        match answer {
+            Ok(_) => self.served(kind, bytes),
+            Err(errno) => self.fell_back(errno),
+        }
     }
 
     pub(crate) fn fell_back(self, errno: Errno) {

@@ -175,10 +175,8 @@ fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Re
     // Advice goes to all of the stretch: a region that is one mapping stays one, and can be remapped as one.
     let all = stretch.whole_pages(orders.base_page());
     let all = region + all.start..region + all.end;
-    match change(plain, &all, &range, stretch.kind)? {
-        Ok(_) => orders.served(stretch.kind, range.len()),
-        Err(errno) => orders.fell_back(errno),
-    }
+    let answer = change(plain, &all, &range, stretch.kind)?;
+    orders.tried(stretch.kind, range.len(), answer);
     Ok(())
 }
 

@@ -111,8 +111,7 @@ impl Times {
         let (mut now, mut busiest) = (BTreeMap::new(), None);
         self.running = 0;
         for &process in family {
-            let names = source.list(&format!("/proc/{process}/task"));
-            for thread in names.known().into_iter().flatten().filter_map(|name| name.parse().ok()) {
+            for thread in tree::tasks(&source, process) {
                 let Some(time) = used(&source, process, thread) else {
                     continue;
                 };

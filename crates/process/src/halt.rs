@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Signal, kill_process, kill_process_group};
 
 use super::cgroup::Folder;
-use super::handles::Handles;
+use super::handles::{Handles, by_number};
 use super::tree;
 
 /// A thread in an uninterruptible wait stops when that is over.
@@ -60,25 +60,13 @@ pub fn go_on(source: &Source, root: u32) {
     if let Some(cgroup) = Folder::of(source, root) {
         return cgroup.thaw();
     }
-    // Children with groups of their own first, so that none waits for one that is stopped.
-    tree::of(source, root)
-        .pids
-        .into_iter()
-        .skip(1)
-        .for_each(|pid| signal(pid, Signal::CONT));
-    signal_group(root, Signal::CONT);
+    signal_all(source, root, Signal::CONT);
 }
 
 /// Asks them to end; a stopped process handles the signal only once it is continued.
 pub fn ask_to_end(source: &Source, root: u32) {
-    for signal_of in [Signal::TERM, Signal::CONT] {
-        tree::of(source, root)
-            .pids
-            .into_iter()
-            .skip(1)
-            .for_each(|pid| signal(pid, signal_of));
-        signal_group(root, signal_of);
-    }
+    signal_all(source, root, Signal::TERM);
+    signal_all(source, root, Signal::CONT);
     if let Some(cgroup) = Folder::of(source, root) {
         cgroup.thaw();
     }
@@ -117,14 +105,17 @@ fn signal(pid: u32, signal: Signal) {
     }
 }
 
+/// Children with groups of their own first, so that none waits for one that is stopped.
+fn signal_all(source: &Source, root: u32, what: Signal) {
+    let descendants = tree::of(source, root).pids.into_iter().skip(1);
+    descendants.for_each(|pid| signal(pid, what));
+    signal_group(root, what);
+}
+
 fn signal_group(root: u32, signal: Signal) {
     if let Some(root) = by_number(root) {
         let _ = kill_process_group(root, signal);
     }
-}
-
-fn by_number(pid: u32) -> Option<Pid> {
-    i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
 #[cfg(test)]

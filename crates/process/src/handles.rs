@@ -26,17 +26,17 @@ pub(crate) struct Handles(Vec<OwnedFd>);
 impl Handles {
     /// Those that are there.
     pub(crate) fn of(pids: impl IntoIterator<Item = u32>) -> Self {
-        Self(pids.into_iter().filter_map(handle).collect())
+        Self(pids.into_iter().filter_map(|pid| handle(pid).ok()).collect())
     }
 
     /// A process that has not ended, with all that descend from it, if `is_same` says that the number still means it.
     pub(crate) fn with_descendants(source: &Source, pid: u32, is_same: impl Fn() -> bool) -> Self {
-        let own = handle(pid);
-        if own.is_none() || !is_same() {
+        let Some(own) = handle(pid).ok().filter(|_| is_same()) else {
             return Self::default();
-        }
-        let descendants = tree::of(source, pid).pids.into_iter().skip(1).filter_map(handle);
-        Self(own.into_iter().chain(descendants).collect())
+        };
+        let mut all = Self::of(tree::of(source, pid).pids.into_iter().skip(1));
+        all.0.insert(0, own);
+        all
     }
 
     /// Takes those of another, too.
@@ -70,11 +70,16 @@ impl Handles {
     }
 }
 
-fn handle(pid: u32) -> Option<OwnedFd> {
-    pidfd_open(by_number(pid)?, PidfdFlags::empty()).ok()
+/// A handle of the process that has this number now.
+///
+/// # Errors
+/// The kernel's; `SRCH` if there is none.
+pub fn handle(pid: u32) -> Result<OwnedFd, Errno> {
+    pidfd_open(by_number(pid).ok_or(Errno::SRCH)?, PidfdFlags::empty())
 }
 
-fn by_number(pid: u32) -> Option<Pid> {
+/// As the kernel's calls take it.
+pub(crate) fn by_number(pid: u32) -> Option<Pid> {
     i32::try_from(pid).ok().and_then(Pid::from_raw)
 }
 
@@ -87,7 +92,7 @@ fn has_ended(process: &OwnedFd, until: Instant) -> bool {
 ///
 /// # Errors
 /// The kernel's; `INTR` if a signal ended the wait.
-pub(crate) fn has_ended_within(process: &OwnedFd, time: Duration) -> Result<bool, Errno> {
+pub fn has_ended_within(process: &OwnedFd, time: Duration) -> Result<bool, Errno> {
     let timeout = Timespec {
         tv_sec: time.as_secs().cast_signed(),
         tv_nsec: time.subsec_nanos().into(),

@@ -87,10 +87,6 @@ fn memory(name: &str) -> io::Result<File> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-fn length(file: &File) -> u64 {
-    file.metadata().map_or(0, |about| about.len())
-}
-
 /// A hole in place of what is not kept: length and position stay, so a program that writes on notices nothing.
 fn shorten(file: &File) -> bool {
     let Ok(about) = file.metadata() else { return false };
@@ -101,7 +97,7 @@ fn shorten(file: &File) -> bool {
 /// The end of what was written; a text that cannot be read is empty. The program writes where this file's own position is,
 /// so that it must stay where it is.
 fn tail(file: &File) -> String {
-    let len = length(file);
+    let len = file.metadata().map_or(0, |about| about.len());
     let mut bytes = vec![0; len.min(KEPT.0) as usize];
     match file.read_exact_at(&mut bytes, len.saturating_sub(KEPT.0)) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -8,9 +8,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use chase::counters::bpf::Followed;
 use chase::counters::program::{Attached, Event};
-use chase::counters::switches::Switches;
 use host::Source;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open};
@@ -20,7 +18,7 @@ use crate::ended::Ended;
 use crate::guard::{self, Place};
 use crate::handles::{self, END_TIMEOUT, Handles};
 use crate::outputs::Outputs;
-use crate::spawn::{Failure, Order, Output, Places, Step};
+use crate::spawn::{Failure, Order, Output, Recorders, Step};
 use crate::syscall;
 use crate::tree;
 use crate::watch::{Attention, Seen, Watch};
@@ -43,10 +41,8 @@ pub struct Process {
     ended_after: Option<Duration>,
     reaped: bool,
     watch: Watch,
-    attached: Option<Attached>,
-    switches: Option<io::Result<Switches>>,
-    followed: Option<io::Result<Followed>>,
-    places: Option<Places>,
+    /// What counts and records it; whoever reads records takes them.
+    pub recorders: Recorders,
     pause: Duration,
     may_leave_servers: bool,
     /// It holds all that descends from it.
@@ -112,10 +108,7 @@ impl Process {
             ended_after: None,
             reaped: false,
             watch: Watch::new(attention),
-            attached: started.counters,
-            switches: started.switches,
-            followed: started.followed,
-            places: started.places,
+            recorders: started.recorders,
             pause: FIRST_PERIOD,
             may_leave_servers,
             cgroup: started.cgroup,
@@ -273,22 +266,8 @@ impl Process {
 
     /// What its counters counted since they were last read, or from its start.
     pub fn counted(&mut self) -> Vec<(Event, f64)> {
-        self.attached.as_mut().map_or_else(Vec::new, Attached::read)
-    }
-
-    /// The records of its context switches, if they were ordered and were not taken yet, or why there are none.
-    pub fn switches(&mut self) -> Option<io::Result<Switches>> {
-        self.switches.take()
-    }
-
-    /// From when on programs in the kernel record it, if that was ordered and not taken yet, or why they do not.
-    pub fn followed(&mut self) -> Option<io::Result<Followed>> {
-        self.followed.take()
-    }
-
-    /// Where it runs, if that was ordered and was not taken yet.
-    pub fn places(&mut self) -> Option<Places> {
-        self.places.take()
+        let counters = self.recorders.counters.as_mut();
+        counters.map_or_else(Vec::new, Attached::read)
     }
 
     /// Those that descend from it, as far as that is known, and have left its group.
@@ -308,8 +287,7 @@ impl Process {
     }
 
     fn is_outside(&self, pid: u32) -> bool {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let group = pid.and_then(|pid| getpgid(Some(pid)).ok());
+        let group = handles::by_number(pid).and_then(|pid| getpgid(Some(pid)).ok());
         group.is_some_and(|group| group != self.pid)
     }
 

@@ -24,7 +24,7 @@ pub enum Attention {
 impl Attention {
     /// The share of a run's time that walks of page tables may take: for a measured program, two orders below the smallest effects
     /// of interest.
-    fn share(self) -> f64 {
+    pub fn share(self) -> f64 {
         match self {
             Self::Measured(_) => 0.005,
             Self::Free => 0.1,
@@ -287,7 +287,7 @@ pub fn cpu_time() -> Duration {
 }
 
 /// Memory without a file behind it, or with one that is memory itself.
-fn is_own(name: &[u8]) -> bool {
+pub fn is_own(name: &[u8]) -> bool {
     const MEMORY: [&[u8]; 5] = [b"/anon_hugepage", b"/memfd:", b"/SYSV", b"/dev/zero", b"/dev/shm/"];
     !name.starts_with(b"/") || MEMORY.iter().any(|beginning| name.starts_with(beginning))
 }

@@ -65,12 +65,16 @@ impl Countable {
         .map_err(|error| reason(&error))
     }
 
+    fn plain(self) -> Builder<'static> {
+        let mut builder = self.event.builder();
+        builder.exclude_kernel(self.user_only).exclude_hv(self.user_only);
+        builder
+    }
+
     /// Counts from exec on, and in every child and thread.
     fn builder(self) -> Builder<'static> {
-        let mut builder = self.event.builder();
+        let mut builder = self.plain();
         builder
-            .exclude_kernel(self.user_only)
-            .exclude_hv(self.user_only)
             .inherit(true)
             .enable_on_exec(true)
             .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING);
@@ -87,13 +91,7 @@ pub struct Held {
 impl Held {
     /// One of each event; those that cannot be opened are left out.
     pub fn of(events: &[Countable]) -> Self {
-        let open = |countable: &Countable| {
-            let mut builder = countable.event.builder();
-            builder
-                .exclude_kernel(countable.user_only)
-                .exclude_hv(countable.user_only);
-            builder.build().ok()
-        };
+        let open = |countable: &Countable| countable.plain().build().ok();
         Self {
             _open: events.iter().filter_map(open).collect(),
         }

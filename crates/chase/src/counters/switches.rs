@@ -10,6 +10,9 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::{double, word};
+use crate::syscall::checked;
+
 /// Bytes of one CPU's records: what root may have, what `kernel.perf_event_mlock_kb` leaves to others as shipped, and what is left
 /// beside other recordings of the same user.
 const RINGS: [usize; 4] = [4 << 20, 512 << 10, 128 << 10, 32 << 10];
@@ -141,10 +144,7 @@ impl Switches {
                 counter => counter?,
             };
             // SAFETY: both descriptors are open, and the call takes no pointer.
-            let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) };
-            if result != 0 {
-                return Err(io::Error::last_os_error());
-            }
+            checked(unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) }.into())?;
             counter.enable()?;
             self.others.push(counter);
         }
@@ -269,16 +269,6 @@ fn parse(kind: u32, misc: u16, bytes: &[u8], cpu: u32) -> Option<Record> {
         tid,
         what,
     })
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at + 4)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
-}
-
-fn double(bytes: &[u8], at: usize) -> Option<u64> {
-    let bytes = bytes.get(at..at + 8)?;
-    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
 }
 
 /// Up to the first zero.

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::clock::ticks;
-use crate::syscall::{Usage, usage};
+use crate::syscall::usage;
 
 /// Operations timed in one go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,19 +53,15 @@ pub(super) fn timed(operations: u64, work: impl FnOnce() -> io::Result<()>) -> i
     let ticks = ticks() - start;
     let after = usage();
     done?;
-    let Usage {
-        faults,
-        switches,
-        preemptions,
-    } = before.until(&after);
+    let counts = Counts {
+        faults: after.faults - before.faults,
+        switches: after.switches - before.switches,
+        preemptions: after.preemptions - before.preemptions,
+        ..Counts::default()
+    };
     Ok(Batch {
         operations,
         ticks,
-        counts: Counts {
-            faults,
-            switches,
-            preemptions,
-            ..Counts::default()
-        },
+        counts,
     })
 }

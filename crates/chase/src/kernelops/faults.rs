@@ -24,7 +24,7 @@ pub(super) fn span(kind: PageKind, place: &Place) -> Bytes {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
+pub(super) enum Access {
     Read,
     Write,
 }
@@ -106,18 +106,9 @@ pub(super) struct Touch {
 }
 
 impl Touch {
-    pub(super) fn writes(want: &Want) -> Result<Self, NotObtained> {
-        Pages::new(want).map(|pages| Self {
-            pages,
-            access: Access::Write,
-        })
-    }
-
-    pub(super) fn reads(want: &Want) -> Result<Self, NotObtained> {
-        Pages::new(want).map(|pages| Self {
-            pages,
-            access: Access::Read,
-        })
+    pub(super) fn open(want: &Want, access: Access) -> Result<Self, NotObtained> {
+        let pages = Pages::new(want)?;
+        Ok(Self { pages, access })
     }
 }
 

@@ -19,7 +19,9 @@ use std::ops::Range;
 use model::kernelops::{Cores, Op};
 use model::{Bytes, PageKind};
 
+use self::faults::Access;
 use crate::arena::{NotObtained, Want};
+use crate::child::Start;
 pub use batch::{Batch, Counts};
 
 /// One operation, set up and ready.
@@ -91,12 +93,18 @@ pub fn open(op: Op, place: &Place) -> Result<Box<dyn Timed>, NotReady> {
             let partner = (cores == Cores::Cross).then_some(place.other_cpu);
             Box::new(travel::PingPong::open(partner).map_err(refused("a process to talk to"))?)
         }
-        Op::Fw => Box::new(process::Forks::small()),
-        Op::FwResident { kind, bytes } => Box::new(process::Forks::with_memory(&want(kind, bytes))?),
-        Op::Vfork => Box::new(process::Forks::borrowing()),
+        Op::Fw => Box::new(process::Forks::open(Start::Fork, 2, None)?),
+        Op::FwResident { kind, bytes } => Box::new(process::Forks::open(Start::Fork, 1, Some(&want(kind, bytes)))?),
+        Op::Vfork => Box::new(process::Forks::open(Start::Vfork, 8, None)?),
         Op::Exec => Box::new(process::Exec::open().map_err(refused("a program in memory (memfd)"))?),
-        Op::AnonWrite { kind } => Box::new(faults::Touch::writes(&want(kind, faults::span(kind, place)))?),
-        Op::ZeroRead { kind } => Box::new(faults::Touch::reads(&want(kind, faults::span(kind, place)))?),
+        Op::AnonWrite { kind } => Box::new(faults::Touch::open(
+            &want(kind, faults::span(kind, place)),
+            Access::Write,
+        )?),
+        Op::ZeroRead { kind } => Box::new(faults::Touch::open(
+            &want(kind, faults::span(kind, place)),
+            Access::Read,
+        )?),
         Op::Cow => Box::new(faults::Cow::open(&want(
             PageKind::Base,
             faults::span(PageKind::Base, place),

@@ -21,27 +21,12 @@ pub(super) struct Forks {
 }
 
 impl Forks {
-    pub(super) fn small() -> Self {
-        Self {
-            start: Start::Fork,
-            batch: 2,
-            memory: None,
-        }
-    }
-
-    pub(super) fn borrowing() -> Self {
-        Self {
-            start: Start::Vfork,
-            batch: 8,
-            memory: None,
-        }
-    }
-
-    pub(super) fn with_memory(want: &Want) -> Result<Self, NotObtained> {
+    /// So many in a batch, beside memory if some is wanted.
+    pub(super) fn open(start: Start, batch: u64, want: Option<&Want>) -> Result<Self, NotObtained> {
         Ok(Self {
-            start: Start::Fork,
-            batch: 1,
-            memory: Some(Arena::new(want)?),
+            start,
+            batch,
+            memory: want.map(Arena::new).transpose()?,
         })
     }
 }

@@ -174,6 +174,11 @@ pub(super) struct Done {
 
 impl Done {
     pub(super) fn refused(&self) -> Vec<Refused> {
+        self.refused_by(meaning)
+    }
+
+    /// By the name and the meaning of each error.
+    pub(super) fn refused_by(&self, meaning: fn(i32) -> (String, &'static str)) -> Vec<Refused> {
         let refused = self.errors.iter().map(|(&errno, &pieces)| {
             let (error, meaning) = meaning(errno);
             Refused {

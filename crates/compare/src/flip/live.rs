@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use host::processes;
 use model::{Bytes, Unread};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::collapse::Target;
 use super::pieces::aligned;
@@ -42,11 +41,9 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn open(pid: u32, base_page: Bytes) -> io::Result<Self> {
-        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let id = id.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         Ok(Self {
             pid,
-            process: pidfd_open(id, PidfdFlags::empty())?,
+            process: process::handle(pid)?,
             pagemap: File::open(format!("/proc/{pid}/pagemap"))?,
             base_page,
             began: Instant::now(),

@@ -198,7 +198,7 @@ pub(super) fn turn(
 ) -> Result<Flip, Error> {
     let large = target.large(pieces, spec.page)?;
     let (right, wrong): (Vec<u64>, Vec<u64>) = pieces.iter().partition(|at| large.contains(at) == (to == To::Large));
-    let before = Counters::read();
+    let before = counters();
     let (turned, sparse, refused) = match to {
         To::Large => {
             let done = work(spec, &wrong, target, &mut (), stop)?;
@@ -209,15 +209,15 @@ pub(super) fn turn(
             (cut, 0, refused)
         }
     };
-    let after = Counters::read();
+    let after = counters();
     Ok(Flip {
         seconds: 0.0,
         turned,
         already: right.len() as u64,
         sparse,
         refused,
-        splits: rise(before.splits, after.splits),
-        collapses: rise(before.collapses, after.collapses),
+        splits: rise(before[0], after[0]),
+        collapses: rise(before[1], after[1]),
     })
 }
 
@@ -271,16 +271,12 @@ fn ask(
 
 /// Why huge pages are still there.
 fn uncut(done: &Done, left: u64) -> Vec<Refused> {
-    let refused = done.errors.iter().map(|(&errno, &pieces)| Refused {
-        error: match errno {
-            libc::EINVAL => "EINVAL".to_owned(),
-            _ => std::io::Error::from_raw_os_error(errno).to_string(),
-        },
-        meaning: match errno {
-            libc::EINVAL => "memory that is locked (mlock) or a device's cannot be cut".to_owned(),
-            _ => "unexpected here".to_owned(),
-        },
-        pieces,
+    let refused = done.refused_by(|errno| match errno {
+        libc::EINVAL => (
+            "EINVAL".to_owned(),
+            "memory that is locked (mlock) or a device's cannot be cut",
+        ),
+        _ => (std::io::Error::from_raw_os_error(errno).to_string(), "unexpected here"),
     });
     let left = (left > 0).then(|| Refused {
         error: "still large".to_owned(),
@@ -288,27 +284,16 @@ fn uncut(done: &Done, left: u64) -> Vec<Refused> {
             .to_owned(),
         pieces: left,
     });
-    refused.chain(left).collect()
+    refused.into_iter().chain(left).collect()
 }
 
-/// The machine's counters of what is done to huge pages.
-struct Counters {
-    splits: Option<u64>,
-    collapses: Option<u64>,
-}
-
-impl Counters {
-    fn read() -> Self {
-        let text = Source::live().text("/proc/vmstat").into_result().unwrap_or_default();
-        let count = |name: &str| {
-            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-            lines.find(|(known, _)| *known == name)?.1.parse().ok()
-        };
-        Self {
-            splits: count("thp_split_page"),
-            collapses: count("thp_collapse_alloc"),
-        }
-    }
+/// The machine's counters of what is done to huge pages: splits and collapses.
+fn counters() -> [Option<u64>; 2] {
+    let text = Source::live().text("/proc/vmstat").into_result().unwrap_or_default();
+    ["thp_split_page", "thp_collapse_alloc"].map(|name| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+        lines.find(|(known, _)| *known == name)?.1.parse().ok()
+    })
 }
 
 fn rise(before: Option<u64>, after: Option<u64>) -> Option<u64> {

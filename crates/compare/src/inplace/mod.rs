@@ -8,7 +8,6 @@ mod own;
 mod pair;
 mod process;
 mod slice;
-mod started;
 mod warnings;
 
 use std::time::Duration;
@@ -22,7 +21,6 @@ pub use self::pair::Pair;
 pub use self::process::Process;
 use self::slice::Passed;
 pub use self::slice::Sample;
-pub(crate) use self::started::compare as compare_started;
 use super::live::server::Load;
 use super::metric::Asked;
 use super::score::Counter;

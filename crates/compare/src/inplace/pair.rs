@@ -23,7 +23,7 @@ pub struct Pair {
     range: Span,
     threads: Threads,
     arms: Vec<(To, Named)>,
-    plan: Plan,
+    pub(crate) plan: Plan,
     base_page: Bytes,
     page: Bytes,
 }
@@ -60,10 +60,6 @@ impl Pair {
                 )
             })?,
         })
-    }
-
-    pub(crate) fn plan(&self) -> &Plan {
-        &self.plan
     }
 
     pub(crate) fn names(&self) -> Vec<String> {

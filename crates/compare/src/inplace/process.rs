@@ -9,8 +9,6 @@ use host::{Snapshot, Source};
 use model::compare::{Flip, Restored};
 use model::{Backing, Unread};
 use placement::Collector;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::own::Own;
 use super::{Sample, Subject, Whose};
@@ -53,14 +51,10 @@ impl<'a> Process<'a> {
     /// If it cannot be reached, has no memory of that kind, or no such threads.
     pub fn open(spec: flip::Spec, threads: Threads, stop: &'a dyn Fn() -> bool) -> Result<Self, Error> {
         let pid = spec.pid;
-        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let handle = id
-            .ok_or(rustix::io::Errno::SRCH)
-            .and_then(|id| pidfd_open(id, PidfdFlags::empty()))
-            .map_err(|error| flip::Error::Process {
-                pid,
-                source: error.into(),
-            })?;
+        let handle = process::handle(pid).map_err(|error| flip::Error::Process {
+            pid,
+            source: error.into(),
+        })?;
         let process = Self {
             pid,
             handle,
@@ -110,16 +104,6 @@ impl<'a> Process<'a> {
         let root = self.own.as_ref().map_or(self.pid, |own| own.worker.id());
         let times = self.threads.times(&self.source, root);
         times.map_err(|why| Error::InPlace(format!("--threads: {why}")))
-    }
-
-    fn has_ended_within(&self, time: Duration) -> bool {
-        let timeout = Timespec {
-            tv_sec: time.as_secs().cast_signed(),
-            tv_nsec: time.subsec_nanos().into(),
-        };
-        let mut fds = [PollFd::new(&self.handle, PollFlags::IN)];
-        // An error is a signal: what it means is asked next.
-        poll(&mut fds, Some(&timeout)).is_ok_and(|ready| ready > 0)
     }
 }
 
@@ -186,7 +170,7 @@ impl Subject for Process<'_> {
             if left.is_zero() {
                 return Ok(());
             }
-            if self.has_ended_within(left.min(STEP)) {
+            if self.has_ended(left.min(STEP)) {
                 return Err(Error::InPlace(format!("process {} has ended", self.pid)));
             }
         }
@@ -197,7 +181,7 @@ impl Subject for Process<'_> {
             name: format!("process {}", self.pid),
             ..Arm::default()
         };
-        let load = server::load(&arm, line, self.stop, || Ok(self.has_ended_within(Duration::ZERO)))?;
+        let load = server::load(&arm, line, self.stop, || Ok(self.has_ended(Duration::ZERO)))?;
         Ok((load.wall, load.output))
     }
 
@@ -206,7 +190,8 @@ impl Subject for Process<'_> {
     }
 
     fn has_ended(&self, within: Duration) -> bool {
-        self.has_ended_within(within)
+        // An error is a signal: what it means is asked next.
+        process::has_ended_within(&self.handle, within).unwrap_or(false)
     }
 
     fn gone(&self, arm: &str) -> Error {

@@ -27,12 +27,12 @@ const WALK_CYCLES: [(u64, &[u32]); 3] = [
 /// The counters of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Counting {
-    /// What is counted.
-    events: Vec<Countable>,
+    /// What is counted: what a program opens counters for.
+    pub(super) events: Vec<Countable>,
     /// What is not, and why.
     not: Vec<(Metric, String)>,
-    /// The CPUs on which the time of a program is counted.
-    cpus: Vec<u32>,
+    /// The CPUs on which the time of a program is counted, by a clock for each; none on a machine with too many.
+    pub(super) cpus: Vec<u32>,
     distances: Distances,
 }
 
@@ -110,16 +110,6 @@ impl Counting {
         user_only.then(|| {
             "hardware counters count user mode only: lower kernel.perf_event_paranoid to 1 or run with sudo for the rest".to_owned()
         })
-    }
-
-    /// What a program opens counters for.
-    pub(super) fn events(&self) -> &[Countable] {
-        &self.events
-    }
-
-    /// The CPUs on which a program opens clocks; none on a machine with too many.
-    pub(super) fn cpus(&self) -> &[u32] {
-        &self.cpus
     }
 
     /// What collects where a program runs, if it opened its clocks.

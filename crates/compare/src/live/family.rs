@@ -7,7 +7,7 @@ use host::Source;
 use host::processes::{Stat, smaps};
 use model::compare::Metric;
 use model::{Backing, Bytes, Cause, PageKind, Unread};
-use process::{cpu_time, tree};
+use process::{cpu_time, is_own, tree};
 
 /// The variable that stays with what a server's command starts, also where another process becomes its parent.
 pub(super) const MARK: &str = "HUGEWISE_RUN";
@@ -217,12 +217,6 @@ impl Sum {
             took: Duration::ZERO,
         }
     }
-}
-
-/// Memory without a file behind it, or with one that is memory itself.
-fn is_own(name: &[u8]) -> bool {
-    const MEMORY: [&[u8]; 5] = [b"/anon_hugepage", b"/memfd:", b"/SYSV", b"/dev/zero", b"/dev/shm/"];
-    !name.starts_with(b"/") || MEMORY.iter().any(|beginning| name.starts_with(beginning))
 }
 
 #[cfg(test)]

@@ -13,18 +13,19 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use ::process::{Attention, Cpu, Ended, Outputs, Seen};
+use ::process::{Attention, Cpu, Ended, Outputs};
 use chase::counters::program::Event;
 use model::compare::{Metric, Run};
 use model::{Bytes, PageKind};
 
 pub use self::counted::Counting;
 use self::family::Family;
-use self::process::Process;
+use self::process::{Done, Process};
 pub use self::server::Server;
 use super::metric::{self, Asked, From};
 use super::place::Bound;
 use super::room::Lender;
+use super::score::Counter;
 use super::technique::{Collapse, Setup};
 use super::{Around, Error, Executor, judge};
 
@@ -134,25 +135,13 @@ impl Live<'_> {
         self.wait_for_end(arm, &mut process)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.process.ended, &done.process.outputs)?;
-        let mut run = run(
-            done.process.wall,
-            &done.process.ended,
-            done.process.seen,
-            done.collapsing,
-            arm,
-        );
-        run.notes.extend(done.note);
-        run.ran = done.ran;
-        count(&mut run, &done.process.counts);
-        let is_read = self
-            .asked
-            .iter()
-            .any(|asked| asked.pattern.is_some() && asked.from.is_none());
-        let own = if is_read {
+        let is_read = |asked: &Asked| asked.pattern.is_some() && asked.from.is_none();
+        let own = if self.asked.iter().any(is_read) {
             done.process.outputs.all()
         } else {
             String::new()
         };
+        let mut run = run(done, arm);
         run.metrics.extend(self.find(arm, Some(&own), |_| true)?);
         Ok(run)
     }
@@ -186,21 +175,12 @@ impl Live<'_> {
     /// The metrics that are looked for in texts: in the program's `own`, and at those places whose time it is.
     fn find(&self, arm: &Arm, own: Option<&str>, is_due: fn(&From) -> bool) -> Result<Vec<(String, f64)>, Error> {
         let mut found = Vec::new();
-        for asked in &self.asked {
-            let Some(pattern) = &asked.pattern else { continue };
-            let value = match (&asked.from, own) {
-                (None, Some(own)) => metric::find(pattern, own),
-                (Some(from), _) if is_due(from) => {
-                    let text = from.of_arm(&arm.name).text(self.stop);
-                    text.and_then(|text| metric::find(pattern, &text))
-                }
-                _ => continue,
-            };
-            let value = value.map_err(|why| match (self.stop)() {
-                true => Error::Interrupted,
-                false => Error::metric(&arm.name, &asked.wanted.name, why),
-            })?;
-            found.push((asked.wanted.name.clone(), value));
+        for counter in self.asked.iter().filter_map(|asked| Counter::of(asked, &arm.name)) {
+            if counter.from.as_ref().map_or(own.is_some(), is_due) {
+                let own = || own.unwrap_or_default().to_owned();
+                let value = counter.read(&arm.name, &own, self.stop)?;
+                found.push((counter.wanted.name, value));
+            }
         }
         Ok(found)
     }
@@ -217,41 +197,30 @@ impl Live<'_> {
     }
 }
 
-/// A command of the shell that has ended.
-pub(super) struct Answer {
-    pub(super) status: std::process::ExitStatus,
-    pub(super) output: String,
-    pub(super) errors: String,
-}
-
 /// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
-pub(super) fn command(arm: &Arm, line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Answer>, Error> {
+pub(super) fn command(
+    arm: &Arm,
+    line: &str,
+    time: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<::process::Done>, Error> {
     let mut process = Process::shell(arm, line)?;
-    if !process.wait(Some(time), stop)? {
-        return Ok(None);
-    }
-    let done = process.end()?;
-    Ok(Some(Answer {
-        status: done.process.ended.status,
-        output: done.process.outputs.output(),
-        errors: done.process.outputs.errors(),
-    }))
+    let has_ended = process.wait(time, stop)?;
+    let done = has_ended.then(|| process.end()).transpose()?;
+    Ok(done.map(|done| done.process))
 }
 
 /// A command of the shell before or after an arm's program.
 pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
-    let mut process = Process::shell(arm, hook)?;
-    process.wait(None, stop)?;
-    let done = process.end()?;
-    if done.process.ended.status.success() {
-        return Ok(());
+    match command(arm, hook, None, stop)? {
+        Some(done) if !done.ended.status.success() => Err(Error::Failed {
+            arm: format!("{}, hook `{when}`", arm.name),
+            status: done.ended.status.to_string(),
+            said: said(&done.outputs.errors()),
+        }),
+        _ => Ok(()),
     }
-    Err(Error::Failed {
-        arm: format!("{}, hook `{when}`", arm.name),
-        status: done.process.ended.status.to_string(),
-        said: said(&done.process.outputs.errors()),
-    })
 }
 
 fn said(errors: &str) -> String {
@@ -263,10 +232,17 @@ fn said(errors: &str) -> String {
 }
 
 /// What collapsing from outside took is the arm's: without it its pages would not be there.
-fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Arm) -> Run {
+fn run(done: Done, arm: &Arm) -> Run {
+    let ::process::Done {
+        wall,
+        ended,
+        seen,
+        counts,
+        ..
+    } = done.process;
     let mut metrics = vec![(Metric::Wall, wall.as_secs_f64())];
     if let Some(Cpu { user, system }) = ended.cpu {
-        let system = system + collapsing.as_secs_f64();
+        let system = system + done.collapsing.as_secs_f64();
         metrics.extend([
             (Metric::Cpu, user + system),
             (Metric::User, user),
@@ -284,13 +260,21 @@ fn run(wall: Duration, ended: &Ended, seen: Seen, collapsing: Duration, arm: &Ar
     // Of a program that ended before it could be looked at, it is not known.
     metrics.extend((seen.peak.0 > 0).then_some((Metric::Memory, seen.peak.0 as f64)));
     metrics.extend(seen.migrations.map(|moves| (Metric::Migrations, moves as f64)));
-    let metrics = metrics.into_iter();
-    let metrics = metrics.map(|(metric, value)| (metric.name().to_owned(), value));
-    Run {
+    let mut run = Run {
         text: (arm.setup.collapse == Some(Collapse::Text)).then_some(seen.text),
         looks: seen.looks,
-        ..Run::bare(metrics, seen.backing)
-    }
+        notes: done.note.into_iter().collect(),
+        ran: done.ran,
+        ..Run::bare(named(metrics), seen.backing)
+    };
+    count(&mut run, &counts);
+    run
+}
+
+/// Metrics by their names in a run.
+pub(super) fn named(metrics: impl IntoIterator<Item = (Metric, f64)>) -> impl Iterator<Item = (String, f64)> {
+    let metrics = metrics.into_iter();
+    metrics.map(|(metric, value)| (metric.name().to_owned(), value))
 }
 
 /// Counts as metrics.
@@ -301,10 +285,7 @@ fn metrics_of_counts(counts: &[(Event, f64)]) -> Vec<(Metric, f64)> {
 /// Counts replace what was seen from outside.
 pub(super) fn count(run: &mut Run, counts: &[(Event, f64)]) {
     let (metrics, not_counted) = counted::metrics(counts);
-    let named = metrics
-        .into_iter()
-        .map(|(metric, value)| (metric.name().to_owned(), value));
-    run.metrics.extend(named);
+    run.metrics.extend(named(metrics));
     run.notes.extend(not_counted.map(str::to_owned));
 }
 

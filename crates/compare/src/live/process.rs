@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use ::process::{Attention, Bound, Failure, Order, Output, Step, ThpSwitch, WaitError};
+use ::process::{Attention, Failure, Order, Step, ThpSwitch, WaitError};
 use model::Bytes;
 use model::compare::Ran;
 use placement::Collector;
@@ -50,16 +50,13 @@ impl Process {
         let words: Vec<OsString> = arm.command.iter().map(|word| own(arm, word)).collect();
         let words = arm.setup.own.map_or(words.clone(), |own| switches::set(&words, own));
         let order = Order {
-            words: &words,
             env: &env,
             unset: &arm.unset,
             thp: arm.setup.thp,
             bound: &arm.bound,
-            events: counting.events(),
-            switches: &[],
-            traced: None,
-            places: counting.cpus(),
-            output: Output::Kept,
+            events: &counting.events,
+            places: &counting.cpus,
+            ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, attention, false);
         let mut process = process.map_err(|failure| not_started(arm, &order, failure))?;
@@ -84,17 +81,11 @@ impl Process {
     }
 
     fn line(arm: &Arm, line: &str, env: &[(OsString, OsString)]) -> Result<Self, Error> {
+        let words = ["/bin/sh", "-c", line].map(OsString::from);
         let order = Order {
-            words: &["/bin/sh", "-c", line].map(OsString::from),
             env,
             unset: &arm.unset,
-            thp: ThpSwitch::Left,
-            bound: &Bound::default(),
-            events: &[],
-            switches: &[],
-            traced: None,
-            places: &[],
-            output: Output::Kept,
+            ..Order::plain(&words)
         };
         let process = ::process::Process::start(&order, UNKNOWN, true);
         Ok(Self {
@@ -130,11 +121,7 @@ impl Process {
     fn not_waited(&self, error: WaitError) -> Error {
         match error {
             WaitError::Interrupted => Error::Interrupted,
-            WaitError::Failed(error) => Error::Setup {
-                arm: self.arm.clone(),
-                what: "waiting for it".to_owned(),
-                error,
-            },
+            WaitError::Failed(error) => Error::setup(&self.arm, "waiting for it", error),
         }
     }
 
@@ -171,14 +158,11 @@ impl Process {
         } = self;
         // The first thread of a program that has ended can be read until it is reaped.
         collector.iter_mut().for_each(Collector::look_now);
-        let process = process.end().map_err(|error| Error::Setup {
-            arm,
-            what: "its accounts".to_owned(),
-            error,
-        })?;
+        let process = process.end();
+        let process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
         Ok(Done {
             note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
-            collapsing: squeeze.as_ref().map_or(Duration::ZERO, Squeeze::took),
+            collapsing: squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
             ran: collector.as_mut().map(Collector::take),
             process,
         })
@@ -242,11 +226,7 @@ fn not_started(arm: &Arm, order: &Order<'_>, Failure { step, error }: Failure) -
         Step::Switch if is_unknown => "prctl PR_THP_DISABLE_EXCEPT_ADVISED, which needs Linux 6.18",
         other => other.title(),
     };
-    Error::Setup {
-        arm: arm.name.clone(),
-        what: what.to_owned(),
-        error,
-    }
+    Error::setup(&arm.name, what, error)
 }
 
 /// What was done to a process while it ran, in words, and where the time for that is.

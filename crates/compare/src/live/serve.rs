@@ -11,7 +11,7 @@ use model::{Bytes, Cause, Unread};
 use super::family::{Family, Look, MARK, Used};
 use super::process::Process;
 use super::server::{self, Load, Server};
-use super::{Arm, Live, metrics_of_counts};
+use super::{Arm, Live, metrics_of_counts, named};
 use crate::metric::From;
 use crate::technique::Collapse;
 use crate::{Error, judge};
@@ -20,9 +20,6 @@ use crate::{Error, judge};
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 /// Between two looks, at least.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
-/// The share of the time that looks may take: where loads count two orders below the smallest effects of interest.
-const SHARE: f64 = 0.005;
-const SHARE_FREE: f64 = 0.1;
 /// A later look replaces an earlier one unless memory was given back since.
 const STILL_THERE: f64 = 0.9;
 
@@ -132,9 +129,7 @@ impl<'a> Served<'a> {
         let counts = metrics_of_counts(&self.process.counted());
         let metrics = used.into_iter().flatten().chain(counts);
         let metrics = metrics.chain([(Metric::Wall, load.wall.as_secs_f64())]);
-        let mut worth: Worth = metrics
-            .map(|(metric, value)| (metric.name().to_owned(), value))
-            .collect();
+        let mut worth: Worth = named(metrics).collect();
         let printed = self.live.find(self.arm, Some(&load.output), From::asks_the_program)?;
         worth.extend(printed);
         Ok(worth)
@@ -145,12 +140,7 @@ impl<'a> Served<'a> {
             return since >= FIRST_LOOK;
         };
         let now = self.began.elapsed();
-        let share = if attention == Attention::Free {
-            SHARE_FREE
-        } else {
-            SHARE
-        };
-        let allowed = now.as_secs_f64() * share;
+        let allowed = now.as_secs_f64() * attention.share();
         now >= self.looked + LOOK_PERIOD && self.looks.seconds + seen.took.as_secs_f64() <= allowed
     }
 

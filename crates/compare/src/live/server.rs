@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::process::Process;
-use super::{Arm, said};
+use super::{Arm, command, said};
 use crate::Error;
 
 /// Between two questions whether it is ready.
@@ -124,22 +124,16 @@ impl Server {
     /// Has what the loads left checked.
     pub(crate) fn check(&self, arm: &Arm, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let Some(line) = &self.check else { return Ok(()) };
-        let mut command = Process::shell(arm, line)?;
-        if !command.wait(Some(self.patience), stop)? {
+        let Some(done) = command(arm, line, Some(self.patience), stop)? else {
             let what = format!(
                 "the check after the loads was still running after {}",
                 time(self.patience)
             );
             return Err(failed(arm, &what, ""));
-        }
-        let done = command.end()?;
-        match done.process.ended.status.success() {
+        };
+        match done.ended.status.success() {
             true => Ok(()),
-            false => Err(failed(
-                arm,
-                "the check after the loads failed",
-                &done.process.outputs.errors(),
-            )),
+            false => Err(failed(arm, "the check after the loads failed", &done.outputs.errors())),
         }
     }
 
@@ -154,15 +148,8 @@ impl Server {
         match &self.stop {
             None => server.ask_to_end(),
             Some(line) => {
-                let mut command = Process::shell(arm, line)?;
-                if !command.wait(Some(STOPPING), stop)? {
-                    return Err(failed(
-                        arm,
-                        "--stop was still running after 30 s (its process group is ended)",
-                        "",
-                    ));
-                }
-                command.end()?;
+                let what = "--stop was still running after 30 s (its process group is ended)";
+                command(arm, line, Some(STOPPING), stop)?.ok_or_else(|| failed(arm, what, ""))?;
             }
         }
         let until = Instant::now() + STOPPING;

@@ -38,7 +38,7 @@ pub(super) struct Squeeze {
     cursor: u64,
     began: Instant,
     /// CPU time that went into collapsing, and into ranges that nothing was in.
-    took: Duration,
+    pub(super) took: Duration,
     vain: Duration,
     /// As it was at the last try, where it is about code.
     code: Option<Code>,
@@ -122,11 +122,6 @@ impl Squeeze {
             }
         }
         self.cursor = 0;
-    }
-
-    /// CPU time that collapsing took.
-    pub(super) fn took(&self) -> Duration {
-        self.took
     }
 
     /// What was collapsed, in words, and where the time that it took is.

@@ -32,14 +32,6 @@ enum Share {
     Failed(Error),
 }
 
-/// A way that was chosen, and why.
-#[derive(Debug)]
-pub(crate) struct Choice {
-    setup: Setup,
-    /// In words, with what was tried before it.
-    pub words: String,
-}
-
 /// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
 pub(crate) fn choose_all(
     around: &dyn Around,
@@ -57,12 +49,12 @@ pub(crate) fn choose_all(
             live.one(arm, Attention::Free)
         })?;
         live.arms[place] = arm;
-        if let Some(choice) = choice {
+        if let Some(words) = choice {
             around.report(&Event::Technique {
                 arm: &named.name,
-                words: &choice.words,
+                words: &words,
             });
-            named.technique = choice.words;
+            named.technique = words;
         }
         if let Some(why) = shortage(short, Some(kind)) {
             named.shortage = Some(why.to_owned());
@@ -82,7 +74,7 @@ pub(crate) fn choose(
     kind: PageKind,
     least: f64,
     run: &mut dyn FnMut(&Arm) -> Result<Run, Error>,
-) -> Result<Option<Choice>, Error> {
+) -> Result<Option<String>, Error> {
     let others = std::mem::take(&mut arm.others);
     if others.is_empty() {
         return Ok(None);
@@ -97,9 +89,8 @@ pub(crate) fn choose(
             break;
         }
     }
-    let choice = best(tried, kind, least)?;
-    arm.setup = choice.setup.clone();
-    Ok(Some(choice))
+    arm.setup = best(tried, kind, least)?;
+    Ok(Some(arm.setup.words.clone()))
 }
 
 impl Share {
@@ -154,7 +145,7 @@ impl Tried {
 }
 
 /// The way that reaches most, the first of equals; the last that was tried, if it reached enough.
-fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Error> {
+fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Setup, Error> {
     let weights = tried.iter().map(|tried| tried.share.weight(least));
     let (place, _) = weights.enumerate().fold(
         (0, f64::NEG_INFINITY),
@@ -166,12 +157,8 @@ fn best(mut tried: Vec<Tried>, kind: PageKind, least: f64) -> Result<Choice, Err
     if let Share::Failed(error) = chosen.share {
         return Err(error);
     }
-    let words = sentence(&chosen, &tried, kind, least);
-    chosen.setup.words.clone_from(&words);
-    Ok(Choice {
-        setup: chosen.setup,
-        words,
-    })
+    chosen.setup.words = sentence(&chosen, &tried, kind, least);
+    Ok(chosen.setup)
 }
 
 /// How an arm gets its pages, and what the other ways reached.

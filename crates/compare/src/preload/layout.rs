@@ -73,7 +73,8 @@ impl Layout {
     ///
     /// # Errors
     /// If the rule overlaps another, is empty, or has a kind that no call can order.
-    pub fn with_rule(mut self, rule: Rule) -> Result<Self, ParseLayoutError> {
+    #[cfg(test)]
+    pub(super) fn with_rule(mut self, rule: Rule) -> Result<Self, ParseLayoutError> {
         self.rules.push(rule);
         self.checked()
     }

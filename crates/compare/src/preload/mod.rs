@@ -4,7 +4,6 @@
 //! reach it and the page of counts through inherited descriptors, or if they closed those, through this process's `/proc/PID/fd`.
 
 mod layout;
-mod programs;
 mod report;
 
 #[cfg(test)]
@@ -25,7 +24,6 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::{Errno, FdFlags};
 
 pub use layout::{Layout, ParseLayoutError, Rule};
-pub use programs::{Why, can_take};
 pub use report::{Report, Tally};
 
 /// Built by this crate's build script; empty for targets that it does not know.

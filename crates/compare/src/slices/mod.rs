@@ -129,7 +129,7 @@ impl<'a> Slices<'a> {
             last = Some((alive, settled.clone()));
             Ok(settled)
         };
-        let choice = kind.map_or(Ok(None), |kind| trial::choose(&mut arm, kind, least, &mut start))?;
+        let technique = kind.map_or(Ok(None), |kind| trial::choose(&mut arm, kind, least, &mut start))?;
         let (alive, settled) = match last.filter(|(alive, _)| alive.has(&arm.setup)) {
             Some(there) => there,
             None => self.start(&arm)?,
@@ -137,7 +137,7 @@ impl<'a> Slices<'a> {
         self.take(arm, alive);
         Ok(Started {
             memory: settled.memory(),
-            technique: choice.map(|choice| choice.words),
+            technique,
         })
     }
 

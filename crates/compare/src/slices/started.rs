@@ -4,10 +4,9 @@ use model::{Bytes, PageKind};
 
 use super::{Slices, Started};
 use crate::around::{Around, Event, Shortage, shortage};
-use crate::design::{Made, made};
 use crate::room::Room;
 use crate::runlog::RunLog;
-use crate::{Error, Spec, experiment};
+use crate::{Error, Outcome, Spec, experiment, needed};
 
 /// Starts all programs once, which shows their memory and how they get their pages, and lets them take turns. Whatever
 /// happens, borrowed pages are given back.
@@ -17,12 +16,9 @@ pub(crate) fn compare(
     spec: &Spec,
     mut slices: Slices<'_>,
     log: &mut RunLog<'_>,
-) -> Result<Made, Error> {
+) -> Result<Outcome, Error> {
     let mut spec = spec.clone();
-    let first = match first(around, &mut spec, &mut slices) {
-        Ok(first) => first,
-        Err(error) => return made(Err(error)),
-    };
+    let first = first(around, &mut spec, &mut slices)?;
     if let Some(each) = first.memory {
         must_fit(slices.programs(), each)?;
     }
@@ -35,7 +31,7 @@ pub(crate) fn compare(
     // Pages that are in use cannot be given back.
     drop(slices);
     around.give_back();
-    made(compared)
+    compared
 }
 
 /// The reference shows how much memory a program needs. If it takes that from a pool, it starts anew once it can.
@@ -94,8 +90,7 @@ fn must_fit(programs: usize, each: Bytes) -> Result<(), Error> {
     let available = host::room::own(&source)
         .known()
         .map_or(machine, |room| room.within(machine));
-    let needed = Bytes(each.0.saturating_mul(programs.saturating_sub(1) as u64));
-    if needed <= available {
+    if needed(programs, each) <= available {
         return Ok(());
     }
     Err(Error::Room {

@@ -1,15 +1,14 @@
 //! CPUs in pairs: how long a cache line travels between them, and whether they are siblings on one core.
 
-mod contend;
 mod ping;
 
 use std::time::{Duration, Instant};
 
-use model::Warning;
 use model::cores::{Cores, Pair, Relation};
+use model::{Progress, Warning, time_left};
 
-use crate::Error;
-use model::Progress;
+use crate::contend::{self, Load};
+use crate::{Error, distinct};
 
 /// What to look at.
 #[derive(Clone, Debug)]
@@ -33,9 +32,7 @@ const VISITS: u32 = 9;
 /// [`Error`] says why nothing was measured.
 pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<(Cores, Vec<Warning>), Error> {
     let begun = Instant::now();
-    let mut cpus = spec.cpus.clone();
-    cpus.sort_unstable();
-    cpus.dedup();
+    let cpus = distinct(spec.cpus.iter().copied());
     if cpus.len() < 2 {
         return Err(Error::TooFew(cpus.len()));
     }
@@ -45,11 +42,9 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     for (done, at) in (0..VISITS).flat_map(|_| 0..wanted.len()).enumerate() {
         Error::if_stopped(stop)?;
         let [one, two] = wanted[at];
-        progress.step(
-            done as f64 / visits as f64,
-            left(begun, done, visits),
-            &format!("CPUs {one} and {two}"),
-        );
+        let share = done as f64 / visits as f64;
+        let left = time_left(begun.elapsed(), share);
+        progress.step(share, left, &format!("CPUs {one} and {two}"));
         taken[at].visit([one, two], spec.rounds.div_ceil(VISITS).max(1))?;
     }
     let pairs: Vec<Pair> = wanted
@@ -64,13 +59,6 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
         seconds: begun.elapsed().as_secs_f64(),
     };
     Ok((cores, warnings))
-}
-
-fn left(begun: Instant, done: usize, all: usize) -> Duration {
-    match done {
-        0 => Duration::ZERO,
-        _ => begun.elapsed().mul_f64((all - done) as f64 / done as f64),
-    }
 }
 
 fn pairs_of(cpus: &[u32]) -> impl Iterator<Item = [u32; 2]> + '_ {
@@ -89,7 +77,11 @@ struct Taken {
 impl Taken {
     fn visit(&mut self, cpus: [u32; 2], rounds: u32) -> Result<(), Error> {
         self.trips.push(ping::round_trips(cpus, rounds)?);
-        self.slowdowns.push(contend::slowdowns(cpus, rounds)?);
+        // Without pause: on one core multiplications halve each other, on two they do not notice.
+        let [mut own, mut beside] = [Load::multiply(), Load::multiply()];
+        let rounds = contend::beside(cpus, rounds, [&mut own, &mut beside])?;
+        let slowdowns = rounds.into_iter().map(|round| 1.0 / round.share());
+        self.slowdowns.push(slowdowns.collect());
         Ok(())
     }
 

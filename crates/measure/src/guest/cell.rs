@@ -132,7 +132,7 @@ fn measure(run: &Run<'_>, rings: &mut chase::ring::Rings, places: &[Place]) -> R
     let second = beside.touch_fresh(DEADLINE)?;
     beside.warm(DEADLINE)?;
     for place in places {
-        run.go_on()?;
+        Error::if_stopped(run.stop)?;
         part(&mut beside, place, run.spec.access)?;
     }
     let warm = beside.stats()?;
@@ -159,12 +159,6 @@ fn measure(run: &Run<'_>, rings: &mut chase::ring::Rings, places: &[Place]) -> R
         sanity,
     };
     Ok((turns, counted))
-}
-
-impl Run<'_> {
-    fn go_on(&self) -> Result<(), Error> {
-        Error::if_stopped(self.stop)
-    }
 }
 
 /// Lets the guest go ahead on its ring, far enough from the native walk.
@@ -196,7 +190,7 @@ fn by_turns(
     };
     let (mut native, mut guest) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        run.go_on()?;
+        Error::if_stopped(run.stop)?;
         if round % 2 == 0 {
             native.push(per_step(beside.walk_native(&walk)));
         }

@@ -17,7 +17,7 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind, Reading, Warning};
 use vm::Hypervisor;
 
-use crate::Error;
+use crate::{Error, distinct};
 use cell::{Cell, Run};
 use field::Field;
 use model::Progress;
@@ -115,13 +115,12 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
 impl Spec {
     /// The same without repetitions, if it can be measured at all.
     fn checked(&self) -> Result<Self, Error> {
-        let mut spec = self.clone();
-        spec.guest_pages.sort();
-        spec.guest_pages.dedup();
-        spec.kinds.sort();
-        spec.kinds.dedup();
-        spec.sizes.sort();
-        spec.sizes.dedup();
+        let spec = Self {
+            guest_pages: distinct(self.guest_pages.iter().copied()),
+            kinds: distinct(self.kinds.iter().copied()),
+            sizes: distinct(self.sizes.iter().copied()),
+            ..self.clone()
+        };
         let refuse = |why: String| Err(Error::Spec(why));
         let Some(&largest) = spec.sizes.last() else {
             return refuse("give at least one working set".to_owned());

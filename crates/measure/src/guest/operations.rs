@@ -67,26 +67,22 @@ impl Measured {
 
 /// All operations, each visit in a guest of its own.
 pub(super) fn all(hypervisor: &Hypervisor, stop: &dyn Fn() -> bool) -> Result<Vec<Measured>, Error> {
-    let asked = asked(hypervisor);
-    let mut all: Vec<Measured> = asked
-        .iter()
-        .map(|&(name, what, churn, _)| Measured::new(name, what, churn))
-        .collect();
+    let mut all = asked(hypervisor);
     for _ in 0..VISITS {
-        for ((.., load), measured) in asked.iter().zip(&mut all) {
+        for (measured, load) in &mut all {
             Error::if_stopped(stop)?;
             if measured.result.is_ok() {
-                measured.add(one(hypervisor, load.as_ref()))?;
+                measured.add(one(hypervisor, load))?;
             }
         }
     }
-    Ok(all)
+    Ok(all.into_iter().map(|(measured, _)| measured).collect())
 }
 
 /// Loads an operation into a guest.
 type Load = dyn Fn(&mut Guest<'_>) -> Result<(Kernel, Ring, u64), vm::Error>;
-/// Name, description, whether it changes page tables, and how it is loaded.
-type Asked = (&'static str, &'static str, bool, Box<Load>);
+/// An operation that was not visited yet, and how it is loaded.
+type Asked = (Measured, Box<Load>);
 
 fn asked(hypervisor: &Hypervisor) -> Vec<Asked> {
     let exits = [
@@ -106,14 +102,14 @@ fn asked(hypervisor: &Hypervisor) -> Vec<Asked> {
         let start = op.start(levels);
         let load = move |guest: &mut Guest<'_>| guest.load_churn(op).map(|kernel| (kernel, op.ring(), start));
         let (name, what) = describe(op);
-        (name, what, true, Box::new(load) as Box<Load>)
+        (Measured::new(name, what, true), Box::new(load) as Box<Load>)
     });
     exits.into_iter().chain(churn).collect()
 }
 
 fn exit(name: &'static str, what: &'static str, code: fn() -> &'static [u8]) -> Asked {
     let load = move |guest: &mut Guest<'_>| guest.load(code()).map(|kernel| (kernel, Ring::User, 0_u64));
-    (name, what, false, Box::new(load))
+    (Measured::new(name, what, false), Box::new(load))
 }
 
 /// Stable names, after the microbenchmarks they are the core of.

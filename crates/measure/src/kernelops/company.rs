@@ -1,5 +1,7 @@
 //! How much processor time other processes used, by the kernel's counters.
 
+use host::processes::Stat;
+
 /// Processor time up to now, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Company {
@@ -21,15 +23,14 @@ impl Company {
 
     fn parse(stat: &str, own: &str) -> Option<Self> {
         // user nice system idle iowait irq softirq steal (proc_stat(5)); guest time is contained in user and nice.
-        let all = numbers(stat.lines().find_map(|line| line.strip_prefix("cpu "))?, 8)?;
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let numbers = line.split_whitespace().take(8).map(|number| number.parse().ok());
+        let all = numbers.collect::<Option<Vec<u64>>>().filter(|all| all.len() == 8)?;
         let total = all.iter().sum();
-        // After the name, which may hold blanks and brackets: field 3; utime, stime, cutime, cstime are 14 to 17.
-        let after_name: Vec<&str> = own.rsplit_once(") ")?.1.split_whitespace().collect();
-        let own = numbers(&after_name.get(11..15)?.join(" "), 4)?;
         Some(Self {
             total,
             busy: total - all[3] - all[4],
-            own: own.iter().sum(),
+            own: Stat::parse(own)?.ticks()?.iter().sum(),
         })
     }
 
@@ -40,16 +41,6 @@ impl Company {
         let own = later.own.saturating_sub(self.own);
         Some(busy.saturating_sub(own) as f64 / total as f64)
     }
-}
-
-fn numbers(text: &str, count: usize) -> Option<Vec<u64>> {
-    let numbers: Vec<u64> = text
-        .split_whitespace()
-        .take(count)
-        .map(str::parse)
-        .collect::<Result<_, _>>()
-        .ok()?;
-    (numbers.len() == count).then_some(numbers)
 }
 
 #[cfg(test)]

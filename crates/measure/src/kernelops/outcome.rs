@@ -117,7 +117,7 @@ pub(super) fn warnings(targets: &[Target], sampled: &Sampled, budget: Duration, 
         busy(others),
         unsteady(targets, sampled),
         moving(targets, sampled),
-        unsettled(sampled, budget),
+        unsettled(targets, sampled, budget),
     ];
     let mut warnings: Vec<Warning> = all.into_iter().flatten().collect();
     warnings.sort();
@@ -183,13 +183,9 @@ fn measured<'a>(targets: &'a [Target], sampled: &'a Sampled) -> Vec<(&'a Target,
     all.filter(|(_, samples)| samples.refused().is_none()).collect()
 }
 
-fn unsettled(sampled: &Sampled, budget: Duration) -> Option<Warning> {
-    let measured: Vec<_> = sampled
-        .samples
-        .iter()
-        .filter(|samples| samples.refused().is_none())
-        .collect();
-    let open = measured.iter().filter(|samples| !samples.is_settled()).count();
+fn unsettled(targets: &[Target], sampled: &Sampled, budget: Duration) -> Option<Warning> {
+    let measured = measured(targets, sampled);
+    let open = measured.iter().filter(|(_, samples)| !samples.is_settled()).count();
     (2 * open > measured.len()).then(|| {
         let (all, seconds) = (measured.len(), budget.as_secs_f64());
         Warning::new(

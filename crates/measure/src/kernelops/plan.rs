@@ -4,6 +4,7 @@ use model::kernelops::{Cores, Op};
 use model::{Bytes, NotMeasured, PageKind};
 
 use super::Spec;
+use crate::distinct;
 
 /// One point to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,10 +50,7 @@ pub fn usual(kinds: &[PageKind], live: u32, resident: Bytes) -> Vec<Op> {
         let zeros = kind.pool().is_none().then_some(Op::ZeroRead { kind });
         all.into_iter().chain(zeros)
     };
-    let mut ops: Vec<Op> = fixed.into_iter().chain(kinds.iter().flat_map(of_kind)).collect();
-    ops.sort();
-    ops.dedup();
-    ops
+    distinct(fixed.into_iter().chain(kinds.iter().flat_map(of_kind)))
 }
 
 /// The CPUs that may be used, in an order in which workers do not share a core before they must: first one thread of each of
@@ -74,15 +72,7 @@ pub(super) fn in_order(allowed: &[u32], cores: &[Vec<u32>]) -> Vec<u32> {
 /// Every combination that the spec asks for, once.
 pub(super) fn targets(spec: &Spec) -> Vec<Target> {
     let of = |&op: &Op| spec.workers.iter().map(move |&workers| Target { op, workers });
-    let mut targets: Vec<Target> = spec
-        .ops
-        .iter()
-        .flat_map(of)
-        .filter(|target| target.workers > 0)
-        .collect();
-    targets.sort();
-    targets.dedup();
-    targets
+    distinct(spec.ops.iter().flat_map(of).filter(|target| target.workers > 0))
 }
 
 /// Where the workers go; `None` if there are too few CPUs.

@@ -106,11 +106,11 @@ pub fn run(
     let ticks_per_ns = calibration.ticks_per_ns();
     let latency = Latency {
         points: outcome.points(ticks_per_ns, spec.private_cache),
-        no_pmu: outcome.no_pmu(),
+        no_pmu: outcome.no_pmu.clone(),
         tsc_ghz: ticks_per_ns,
         core_ghz: outcome.core_ghz(ticks_per_ns),
         cpu: job.pinned.cpu(),
-        rounds: outcome.rounds(),
+        rounds: outcome.rounds,
         seconds: begun.elapsed().as_secs_f64(),
     };
     Ok((latency, warnings))

@@ -21,8 +21,10 @@ const UNSTEADY: f64 = 0.1;
 pub(super) struct Outcome {
     points: Vec<Measured>,
     unlocked: Vec<String>,
-    no_pmu: Option<String>,
-    rounds: u32,
+    /// Why there are no hardware counters.
+    pub(super) no_pmu: Option<String>,
+    /// Rounds of the longest shift.
+    pub(super) rounds: u32,
 }
 
 struct Measured {
@@ -61,24 +63,10 @@ impl Outcome {
         Ok(())
     }
 
-    /// Rounds of the longest shift.
-    pub(super) fn rounds(&self) -> u32 {
-        self.rounds
-    }
-
-    /// Why there are no hardware counters.
-    pub(super) fn no_pmu(&self) -> Option<String> {
-        self.no_pmu.clone()
-    }
-
     /// The core clock over all kept samples, in GHz.
     pub(super) fn core_ghz(&self, ticks_per_ns: f64) -> Option<Estimate> {
-        let clocks: Vec<f64> = self
-            .points
-            .iter()
-            .flat_map(|point| point.samples.clocks())
-            .copied()
-            .collect();
+        let clocks = self.points.iter().flat_map(|point| &point.samples.clocks);
+        let clocks: Vec<f64> = clocks.copied().collect();
         stats::estimate(&clocks).map(|clock| clock.scaled(ticks_per_ns))
     }
 
@@ -107,11 +95,7 @@ impl Outcome {
 
     fn busy(&self) -> Option<Warning> {
         let dropped: u64 = self.points.iter().map(|point| point.samples.dropped().total()).sum();
-        let kept: u64 = self
-            .points
-            .iter()
-            .map(|point| point.samples.clocks().len() as u64)
-            .sum();
+        let kept: u64 = self.points.iter().map(|point| point.samples.clocks.len() as u64).sum();
         let share = dropped as f64 / (dropped + kept).max(1) as f64;
         (share > BUSY).then(|| {
             Warning::new("busy-machine", format!("{:.0} % of the samples were disturbed (switched out, or the core clock changed) and dropped; repeat on a quieter machine", share * 100.0))
@@ -157,13 +141,10 @@ impl Outcome {
     }
 
     fn unsettled(&self, budget: Duration) -> Option<Warning> {
-        let measured = self.points.iter().filter(|point| point.samples.visits() > 0);
-        let (open, all) = measured.fold((0, 0), |(open, all), point| {
-            (
-                open + usize::from(point.samples.stopped() == Some(Stopped::Budget)),
-                all + 1,
-            )
-        });
+        let samples = || self.points.iter().map(|point| &point.samples);
+        let measured = || samples().filter(|samples| samples.visits() > 0);
+        let is_open = |samples: &&Samples| samples.stopped() == Some(Stopped::Budget);
+        let (open, all) = (measured().filter(is_open).count(), measured().count());
         (2 * open > all).then(|| {
             Warning::new(
                 "short-budget",

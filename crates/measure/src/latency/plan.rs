@@ -4,6 +4,7 @@ use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind};
 
 use super::{Error, Spec};
+use crate::distinct;
 
 /// One point to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,15 +28,11 @@ impl Target {
 /// Working sets from `from` to `to`, two per octave (a power of two and one and a half of it), ends included.
 pub fn sizes(from: Bytes, to: Bytes) -> Vec<Bytes> {
     let line = chase::order::LINE;
-    let mut sizes: Vec<Bytes> = (0..63)
+    let sizes = (0..63)
         .flat_map(|octave: u32| [1u64 << octave, (1 << octave) + ((1 << octave) >> 1)])
         .filter(|&size| size > from.0 && size < to.0 && size % line == 0)
-        .chain([from.0, to.0])
-        .map(Bytes)
-        .collect();
-    sizes.sort();
-    sizes.dedup();
-    sizes
+        .chain([from.0, to.0]);
+    distinct(sizes.map(Bytes))
 }
 
 /// Every combination that the spec asks for, once.
@@ -53,9 +50,7 @@ pub(super) fn points(spec: &Spec) -> Vec<Target> {
             }
         }
     }
-    points.sort();
-    points.dedup();
-    points
+    distinct(points)
 }
 
 /// No arena ends earlier. A CPU fetches ahead over the end of a working set if there is memory, which shows where the set
@@ -87,9 +82,7 @@ pub(super) fn arena(spec: &Spec, kind: PageKind) -> Bytes {
 /// Which kinds have their arenas at the same time: all of them, so that they are compared under the same conditions,
 /// unless together they would take more than half of the memory that can be had; then one after the other.
 pub(super) fn shifts(spec: &Spec) -> Result<Vec<Vec<PageKind>>, Error> {
-    let mut kinds = spec.kinds.clone();
-    kinds.sort();
-    kinds.dedup();
+    let kinds = distinct(spec.kinds.iter().copied());
     // Pool pages are memory that is taken already, or that was counted when the pool was filled.
     let taken = |kinds: &[PageKind]| {
         kinds

@@ -43,7 +43,8 @@ pub(super) struct Visit {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     arrivals: Arrivals,
-    clocks: Vec<f64>,
+    /// Core cycles per tick, sample by sample.
+    pub(super) clocks: Vec<f64>,
     dropped: Dropped,
     counts: Counts,
     counted_steps: u64,
@@ -169,11 +170,6 @@ impl Samples {
             cycles,
             share: alike.count() as f64 / every.len() as f64,
         })
-    }
-
-    /// Core cycles per tick, sample by sample.
-    pub(super) fn clocks(&self) -> &[f64] {
-        &self.clocks
     }
 
     /// Samples that were thrown away.

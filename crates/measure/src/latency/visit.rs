@@ -142,8 +142,8 @@ impl<'a> Live<'a> {
     }
 
     fn rings(&mut self, point: usize) -> Option<&mut Rings> {
-        let field = self.arenas.of(self.targets[point].kind)?.field.as_mut().ok()?;
-        Some(&mut field.rings)
+        let held = self.arenas.of(self.targets[point].kind)?;
+        held.field.as_mut().ok().map(|field| &mut field.rings)
     }
 
     /// Finds the ring, or lays it; then its first visit's pace says how many steps fill a block.

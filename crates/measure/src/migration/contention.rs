@@ -9,7 +9,7 @@ use model::{Bytes, Progress, Warning, time_left};
 use stats::rounds;
 
 use super::{Error, Spec};
-use crate::contend::{Load, Pair};
+use crate::contend::{self, Load};
 
 /// Visits to each pair of mixes: with nine of them one that was disturbed does not widen the interval.
 const VISITS: u32 = 9;
@@ -64,17 +64,14 @@ pub(super) fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> b
     let turns = (0..VISITS).flat_map(|round| rounds::order(cases.len(), spec.seed, round));
     let all = cases.len() * VISITS as usize;
     for (done, at) in turns.enumerate() {
-        if stop() {
-            return Err(Error::Interrupted);
-        }
+        Error::if_stopped(stop)?;
         let Case { cpus, mixes, .. } = cases[at];
         let share = done as f64 / all as f64;
         let left = time_left(begun.elapsed(), share);
         progress.step(share, left, &format!("CPUs {} and {} at work", cpus[0], cpus[1]));
         let [own, beside] = &mut loads;
         let both = [&mut own[mixes[0] as usize], &mut beside[mixes[1] as usize]];
-        let pair = Pair { cpus, rounds: 1 };
-        let rounds = pair.run(both).map_err(|(cpu, source)| Error::Stay { cpu, source })?;
+        let rounds = contend::beside(cpus, 1, both)?;
         taken[at].0.extend(rounds.iter().map(|round| round.share()));
         taken[at].1.extend(rounds.iter().map(|round| round.again()));
     }

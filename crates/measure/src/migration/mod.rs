@@ -16,8 +16,8 @@ use model::{Bytes, PageKind, Progress, Warning};
 pub use contention::Memory;
 pub use pairs::pairs;
 
-use crate::Error;
 use crate::rounds::{Rounds, Turn};
+use crate::{Error, distinct};
 use live::Bench;
 use outcome::Taken;
 
@@ -103,10 +103,7 @@ pub fn run(
 
 fn cpus(spec: &Spec) -> Vec<u32> {
     let pairs = spec.kinds.iter().flat_map(|(_, pairs)| pairs.iter().flatten());
-    let mut cpus: Vec<u32> = pairs.copied().collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus
+    distinct(pairs.copied())
 }
 
 /// All points: for each kind each size.

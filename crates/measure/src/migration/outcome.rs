@@ -42,28 +42,24 @@ impl Taken {
     }
 
     pub(super) fn point(&self, kind: Kind, bytes: Bytes, backing: Backed, unproved: Option<NotMeasured>) -> Point {
-        let cost = unproved.map_or_else(|| self.cost(), Cost::None);
-        Point {
+        let mut point = Point {
             kind,
             bytes,
             stay_ns: self.stay.estimate(),
             moved_ns: self.there.estimate(),
-            cost_ns: match cost {
-                Cost::Known(cost) => Some(cost),
-                _ => None,
-            },
-            bound: match cost {
-                Cost::Bound(bound) => Some(bound),
-                _ => None,
-            },
-            not_measured: match &cost {
-                Cost::None(why) => Some(why.to_string()),
-                _ => None,
-            },
+            cost_ns: None,
+            bound: None,
+            not_measured: None,
             moves: self.moves,
             dropped: self.dropped,
             backing,
+        };
+        match unproved.map_or_else(|| self.cost(), Cost::None) {
+            Cost::Known(cost) => point.cost_ns = Some(cost),
+            Cost::Bound(bound) => point.bound = Some(bound),
+            Cost::None(why) => point.not_measured = Some(why.to_string()),
         }
+        point
     }
 
     fn cost(&self) -> Cost {

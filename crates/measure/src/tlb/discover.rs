@@ -33,7 +33,7 @@ impl Effort {
 }
 
 /// One level.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
     /// How many pages it holds; `None` when unknown.
     pub entries: Option<Entries>,
@@ -272,7 +272,7 @@ impl<'a, O: Oracle> Search<'a, O> {
 }
 
 #[cfg(test)]
-#[path = "discover_properties.rs"]
+#[path = "discover_properties_tests.rs"]
 mod properties;
 #[cfg(test)]
 #[path = "discover_replacement_tests.rs"]

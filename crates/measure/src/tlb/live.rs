@@ -20,6 +20,23 @@ pub struct Pages {
     pub size: Bytes,
 }
 
+impl Pages {
+    /// So many of them, one at least, of which nothing is brought in yet.
+    pub(super) fn span(self, count: u64, behind: Behind) -> io::Result<Span> {
+        Span::reserve(self.kind, self.size, count.max(1), behind)
+    }
+
+    /// The far sweep's.
+    fn far_limits(self) -> Limits {
+        if self.kind.is_large() { FAR_LARGE } else { FAR }
+    }
+
+    /// Proves that a span is made of such pages, by some regions of it; in words.
+    pub(super) fn proved(self, span: &mut Span, region: Bytes, most: u64) -> io::Result<String> {
+        proved(self.kind, span.prove(region, most)?)
+    }
+}
+
 const LINE: u64 = 64;
 /// Lines within the smallest page: pages take them in turn, so that data spreads over all sets of the first-level cache.
 const LINES: u64 = 64;
@@ -63,7 +80,6 @@ pub struct Live<'a> {
     dense: Span,
     list: Span,
     flush: Flush,
-    layout: MemoryLayout,
     memory: Memory,
 }
 
@@ -79,11 +95,11 @@ impl<'a> Live<'a> {
             kind: PageKind::Base,
             size: base,
         };
-        let mut aliased = far_span(pages, Behind::OnePage)?;
+        let mut aliased = pages.span(pages.far_limits().span, Behind::OnePage)?;
         // On pages of the other size, or it would take entries from the pages that are counted.
         let bytes = Bytes(LIST * 8).round_up_to(other.size);
-        let mut list = Span::reserve(other.kind, other.size, bytes.0 / other.size.0, Behind::Private)?;
-        let proof = proved(pages.kind, aliased.prove(region, SAMPLED)?)?;
+        let mut list = other.span(bytes.0 / other.size.0, Behind::Private)?;
+        let proof = pages.proved(&mut aliased, region, SAMPLED)?;
         let (layout, evidence) = self_test(&mut aliased, &mut list, clock);
         let near_limits = if large { NEAR_LARGE } else { NEAR };
         let pool = pages.kind.pool().is_some();
@@ -94,12 +110,11 @@ impl<'a> Live<'a> {
         } else {
             Behind::OnePage
         };
-        let mut near = Span::reserve(pages.kind, pages.size, near_limits.span, behind)?;
-        proved(pages.kind, near.prove(region, SAMPLED)?)?;
+        let mut near = pages.span(near_limits.span, behind)?;
+        pages.proved(&mut near, region, SAMPLED)?;
         let far_limits = match (far_behind, large) {
-            (Behind::OnePage, true) => FAR_LARGE,
             (Behind::Private, true) => NEAR_LARGE,
-            (_, false) => FAR,
+            _ => pages.far_limits(),
         };
         Ok(Self {
             clock,
@@ -109,18 +124,12 @@ impl<'a> Live<'a> {
             far: if far_behind == Behind::OnePage {
                 aliased
             } else {
-                Span::reserve(pages.kind, pages.size, far_limits.span, far_behind)?
+                pages.span(far_limits.span, far_behind)?
             },
             far_limits,
-            dense: Span::reserve(
-                small.kind,
-                small.size,
-                u64::from(FAR.pages) / LINES + 1,
-                Behind::Private,
-            )?,
+            dense: small.span(u64::from(FAR.pages) / LINES + 1, Behind::Private)?,
             list,
             flush: Flush::new(base)?,
-            layout,
             memory: Memory {
                 kind: pages.kind,
                 layout,
@@ -175,22 +184,18 @@ const ALL: f64 = 0.99;
 /// Why so large a share of huge page-table entries does not prove this kind.
 fn denied(kind: PageKind, large: f64) -> Option<String> {
     let percent = 100.0 * large;
-    match kind.is_large() {
-        true if large < ALL => Some(format!(
-            "expected {kind} pages, got {percent:.0} % mapped by large entries"
-        )),
-        false if large > 1.0 - ALL => Some(format!(
-            "expected {kind} pages, got {percent:.0} % mapped by large entries"
-        )),
-        _ => None,
-    }
+    let is_denied = match kind.is_large() {
+        true => large < ALL,
+        false => large > 1.0 - ALL,
+    };
+    is_denied.then(|| format!("expected {kind} pages, got {percent:.0} % mapped by large entries"))
 }
 
 /// The proof of a kind in words.
 ///
 /// # Errors
 /// The reason why there is none.
-pub(crate) fn proved(kind: PageKind, proof: Option<Proof>) -> io::Result<String> {
+fn proved(kind: PageKind, proof: Option<Proof>) -> io::Result<String> {
     let Some(Proof { share, by }) = proof else {
         return Err(io::Error::other("too little memory to prove its page size"));
     };
@@ -198,11 +203,6 @@ pub(crate) fn proved(kind: PageKind, proof: Option<Proof>) -> io::Result<String>
         Some(why) => Err(io::Error::other(format!("{why} (by {by})"))),
         None => Ok(format!("{:.0} % mapped by large entries (by {by})", 100.0 * share)),
     }
-}
-
-fn far_span(pages: Pages, behind: Behind) -> io::Result<Span> {
-    let limits = if pages.kind.is_large() { FAR_LARGE } else { FAR };
-    Span::reserve(pages.kind, pages.size, limits.span, behind)
 }
 
 /// Does a chase over aliases of one line cost what it costs through one mapping? If more, by a constant?
@@ -236,7 +236,7 @@ fn self_test(span: &mut Span, list: &mut Span, clock: &CoreClock) -> (MemoryLayo
 impl Live<'_> {
     fn near(&mut self, probe: Probe, pass: u32) -> Option<f64> {
         let visits = self.visits(probe, pass.into());
-        let tour = if self.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
+        let tour = if self.memory.layout == MemoryLayout::Aliased || self.memory.kind.pool().is_some() {
             self.near.listed(&first_lines(&visits, self.page), &mut self.list)
         } else {
             self.near.ring(&visits)
@@ -257,7 +257,7 @@ impl Live<'_> {
         } else {
             tour.cycles_of_dear_steps(clock)
         }?;
-        if self.layout == MemoryLayout::Private {
+        if self.memory.layout == MemoryLayout::Private {
             return Some(cost - (self.data(probe.pages, pass)? - self.data(1, pass)?));
         }
         Some(cost)
@@ -265,7 +265,7 @@ impl Live<'_> {
 
     fn far_tour(&mut self, probe: Probe, order: u64) -> Tour<'_> {
         let visits = self.visits(probe, order);
-        if self.layout == MemoryLayout::Private {
+        if self.memory.layout == MemoryLayout::Private {
             return self.far.ring(&visits);
         }
         self.far.listed(&first_lines(&visits, self.page), &mut self.list)
@@ -309,8 +309,8 @@ impl<'a> Sampled<'a> {
     /// # Errors
     /// If memory is refused, or this kernel does not map all of it by large entries.
     pub fn new(large: Pages, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let mut span = Span::reserve(large.kind, large.size, count, Behind::Private)?;
-        proved(large.kind, span.prove(large.size, count)?)?;
+        let mut span = large.span(count, Behind::Private)?;
+        large.proved(&mut span, large.size, count)?;
         Self::on(span, large.size, small, lines, clock)
     }
 
@@ -319,20 +319,16 @@ impl<'a> Sampled<'a> {
     ///
     /// # Errors
     /// If memory is refused.
-    pub fn imitated(region: Bytes, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let span = Span::reserve(
-            small.kind,
-            small.size,
-            count * (region.0 / small.size.0),
-            Behind::Private,
-        )?;
+    #[cfg(test)]
+    fn imitated(region: Bytes, small: Pages, count: u64, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
+        let span = small.span(count * (region.0 / small.size.0), Behind::Private)?;
         Self::on(span, region, small, lines, clock)
     }
 
     fn on(large: Span, region: Bytes, small: Pages, lines: u64, clock: &'a CoreClock) -> io::Result<Self> {
-        let mut reference = Span::reserve(small.kind, small.size, lines, Behind::Private)?;
+        let mut reference = small.span(lines, Behind::Private)?;
         if small.kind.is_large() {
-            proved(small.kind, reference.prove(small.size, lines)?)?;
+            small.proved(&mut reference, small.size, lines)?;
         }
         Ok(Self {
             clock,

@@ -8,7 +8,8 @@ pub mod live;
 pub mod occupancy;
 mod plan;
 pub mod probe;
-pub mod recording;
+#[cfg(test)]
+mod recording;
 mod result;
 mod sharing;
 #[cfg(test)]
@@ -21,13 +22,12 @@ use std::time::{Duration, Instant};
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
 use model::tlb::{Entries, Known, Level, Tlb, Walk};
-use model::{Bytes, Estimate, PageKind, Warning};
+use model::{Bytes, Estimate, PageKind, Progress, Warning, time_left};
 
 use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
-use model::Progress;
 use result::{contention, curves, empty, level_of, splintered, unknown};
 
 /// What to find out.
@@ -94,12 +94,7 @@ pub fn run(spec: &Spec, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) ->
     let steps = spec.kinds.len() + 4;
     job.steps(&mut |done, what| {
         let share = done as f64 / steps as f64;
-        let left = if share > 0.0 {
-            begun.elapsed().mul_f64(1.0 / share - 1.0)
-        } else {
-            Duration::ZERO
-        };
-        progress.step(share, left, what);
+        progress.step(share, time_left(begun.elapsed(), share), what);
         Error::if_stopped(stop)
     })?;
     Ok(job.finish(calibration.ticks_per_ns()))

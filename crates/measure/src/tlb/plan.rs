@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::fit::{Fit, Replacement, Row, Shape, Shares};
 use super::occupancy::{Histogram, capacities, fill};
 use super::probe::{Layout, Limits, Probe, Sweep};
+use crate::distinct;
 
 /// Strides of the first-level sweep, as powers of two of pages: enough for 128 sets.
 const NEAR_STRIDES: u32 = 8;
@@ -129,10 +130,7 @@ pub(super) fn telling(sweep: Sweep, fit: &Fit, limits: Limits, start: u32) -> Ve
             }
         }
     }
-    let mut all: Vec<Probe> = best.into_iter().flatten().filter_map(|(_, probe)| probe).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
+    distinct(best.into_iter().flatten().filter_map(|(_, probe)| probe))
 }
 
 fn keep(best: &mut Best, new: (f64, Option<Probe>)) {
@@ -181,14 +179,11 @@ fn borders(layout: Layout, shape: Shape, rivals: &[Shape], limits: Limits, start
         let (sets, hash) = alike[0].row();
         capacities(layout, sets, hash, alike.iter().map(|rival| rival.ways), limits.pages)
     });
-    let mut pages: Vec<u32> = fitting
+    let pages = fitting
         .chain([shape.capacity(layout, limits.pages)])
         .flat_map(|fit| [fit, fit + 1, fit + 1 + fit / 16, fit + 1 + fit / 4])
-        .filter(|&pages| pages >= start && limits.allow(layout, pages))
-        .collect();
-    pages.sort_unstable();
-    pages.dedup();
-    pages
+        .filter(|&pages| pages >= start && limits.allow(layout, pages));
+    distinct(pages)
 }
 
 /// A few rivals that stand for all, by row and ways: of each row the extremes and what lies evenly between them, and kin.

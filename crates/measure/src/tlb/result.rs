@@ -51,18 +51,14 @@ pub(super) fn unknown(level: &Level) -> Option<Warning> {
 
 /// The first level of a kind whose pages the host splinters.
 pub(super) fn splintered(kind: PageKind, parts: Bytes) -> Level {
-    Level {
-        kind,
-        level: 1,
-        entries: None,
-        ways: None,
-        index: None,
-        miss_ns: None,
-        miss_cycles: None,
-        not_told: Some(format!(
-            "the host splinters these pages into pages of {parts}: each part that is touched takes an entry of its own"
-        )),
-    }
+    let not_told = format!(
+        "the host splinters these pages into pages of {parts}: each part that is touched takes an entry of its own"
+    );
+    let found = Found {
+        not_told: Some(not_told),
+        ..Found::default()
+    };
+    level_of(kind, 1, &found)
 }
 
 /// A level as a result has it.

@@ -4,10 +4,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use chase::clock::CoreClock;
-use chase::tlbwalk::{Behind, Span};
+use chase::tlbwalk::Behind;
 use model::{Bytes, PageKind};
 
-use super::live::{Pages, proved};
+use super::live::Pages;
 use super::occupancy::shuffled;
 
 /// Page-table entries in one cache line: pages that far apart have entries in lines of their own.
@@ -53,15 +53,10 @@ pub fn walks(
     clock: &CoreClock,
 ) -> io::Result<Vec<Measured>> {
     let most = entry_bytes.iter().map(|bytes| bytes.0 / LINE).max().unwrap_or(0);
-    let mut span = Span::reserve(pages.kind, pages.size, (most * APART).max(1), Behind::OnePage)?;
-    proved(pages.kind, span.prove(pmd.max(pages.size), PROVED)?)?;
+    let mut span = pages.span(most * APART, Behind::OnePage)?;
+    pages.proved(&mut span, pmd.max(pages.size), PROVED)?;
     let list_bytes = Bytes(most * 8).round_up_to(other.size);
-    let mut list = Span::reserve(
-        other.kind,
-        other.size,
-        (list_bytes.0 / other.size.0).max(1),
-        Behind::Private,
-    )?;
+    let mut list = other.span(list_bytes.0 / other.size.0, Behind::Private)?;
     let mut visit = |count: u64, round: u64, budget: Duration| {
         let order = shuffled(count as usize, round);
         let offsets: Vec<u64> = order.into_iter().map(|at| at as u64 * APART * pages.size.0).collect();
@@ -165,11 +160,11 @@ pub fn memory(kinds: [(Pages, u32); 2]) -> Bytes {
 /// If memory is refused.
 pub fn together(kinds: [(Pages, u32); 2], passes: u64, clock: &CoreClock) -> io::Result<Together> {
     let [(one, ones), (two, twos)] = taken(kinds);
-    let mut first = Span::reserve(one.kind, one.size, ones.max(1), Behind::Private)?;
-    let mut second = Span::reserve(two.kind, two.size, twos.max(1), Behind::Private)?;
+    let mut first = one.span(ones, Behind::Private)?;
+    let mut second = two.span(twos, Behind::Private)?;
     for (pages, count, span) in [(one, ones, &mut first), (two, twos, &mut second)] {
         if pages.kind.is_large() {
-            proved(pages.kind, span.prove(pages.size, count.max(1))?)?;
+            pages.proved(span, pages.size, count.max(1))?;
         }
     }
     let offsets = |page: Bytes, count: u64, skip: u64, pass: u64| -> Vec<u64> {
@@ -181,21 +176,13 @@ pub fn together(kinds: [(Pages, u32); 2], passes: u64, clock: &CoreClock) -> io:
             .collect()
     };
     let (mut apart, mut both) = ([f64::INFINITY; 2], f64::INFINITY);
+    let least = |seen: f64, cost: Option<f64>| cost.map_or(seen, |cost| cost.min(seen));
     for pass in 0..passes {
         let here = offsets(one.size, ones, 0, pass);
         let there = offsets(two.size, twos, ones, pass);
-        apart[0] = first
-            .ring(&here)
-            .cycles(clock)
-            .map_or(apart[0], |cost| cost.min(apart[0]));
-        apart[1] = second
-            .ring(&there)
-            .cycles(clock)
-            .map_or(apart[1], |cost| cost.min(apart[1]));
-        both = first
-            .ring_with(&here, &mut second, &there)
-            .cycles(clock)
-            .map_or(both, |cost| cost.min(both));
+        apart[0] = least(apart[0], first.ring(&here).cycles(clock));
+        apart[1] = least(apart[1], second.ring(&there).cycles(clock));
+        both = least(both, first.ring_with(&here, &mut second, &there).cycles(clock));
     }
     Ok(Together {
         apart: apart[0].max(apart[1]),

@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 use host::processes::Stat;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -32,7 +31,7 @@ use crate::tree;
 /// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
 /// A guardian that is dismissed needs a millisecond, unless it has something to end, or was stopped.
-const DISMISSAL: Timespec = Timespec { tv_sec: 6, tv_nsec: 0 };
+const DISMISSAL: Duration = Duration::from_secs(6);
 /// No process is registered in it.
 const FREE: i32 = 0;
 /// It is about to be filled.
@@ -114,8 +113,9 @@ impl Place {
 
     /// Registers a process that lives; returns whether it could be one.
     pub(crate) fn hold(&self, pid: u32) -> bool {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        pid.inspect(|pid| self.register(pid.as_raw_nonzero().get())).is_some()
+        handles::by_number(pid)
+            .inspect(|pid| self.register(pid.as_raw_nonzero().get()))
+            .is_some()
     }
 
     /// Is the process of this id still the one that was registered?
@@ -178,16 +178,12 @@ impl Guard {
         let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(alive) = alive else { return };
         drop(alive);
-        if self.has_ended_within(DISMISSAL) {
+        let handle = pidfd_open(self.pid, PidfdFlags::empty());
+        let has_ended = handle.and_then(|handle| handles::has_ended_within(&handle, DISMISSAL));
+        if has_ended.unwrap_or(false) {
             // Fails only if it was waited for already.
             let _ = wait(self.pid);
         }
-    }
-
-    fn has_ended_within(&self, time: Timespec) -> bool {
-        pidfd_open(self.pid, PidfdFlags::empty())
-            .and_then(|handle| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&time)))
-            .is_ok_and(|ready| ready > 0)
     }
 }
 

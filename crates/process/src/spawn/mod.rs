@@ -118,16 +118,23 @@ pub(crate) struct Started {
     pub(crate) began: Instant,
     /// The guardian knows of it as long as this lives.
     pub(crate) place: Place,
-    /// Its counters, unless one of them could not be opened.
-    pub(crate) counters: Option<Attached>,
-    /// Its context switches from here on, if they were to be recorded, or why they are not.
-    pub(crate) switches: Option<io::Result<Switches>>,
-    /// From when on programs in the kernel record it, if they do, or why they do not.
-    pub(crate) followed: Option<io::Result<Followed>>,
-    /// Where it runs, if that was to be counted.
-    pub(crate) places: Option<Places>,
+    /// What counts and records it.
+    pub(crate) recorders: Recorders,
     /// What it was started in, if it was to be and could be.
     pub(crate) cgroup: Option<Cgroup>,
+}
+
+/// What counts and records a program from its first instruction on, as far as that was ordered.
+#[derive(Default)]
+pub struct Recorders {
+    /// Its counters, unless one of them could not be opened.
+    pub(crate) counters: Option<Attached>,
+    /// Its context switches, or why they are not recorded.
+    pub switches: Option<io::Result<Switches>>,
+    /// From when on programs in the kernel record it, or why they do not.
+    pub followed: Option<io::Result<Followed>>,
+    /// Where it runs.
+    pub places: Option<Places>,
 }
 
 /// Where a program runs from its first instruction on: its time on each CPU, and its moves, or why they are not known.
@@ -198,10 +205,7 @@ impl Step {
 /// What a child leaves to its parent, in whose memory it is until it executes its program.
 #[derive(Default)]
 struct Left {
-    counters: Option<Attached>,
-    switches: Option<io::Result<Switches>>,
-    followed: Option<io::Result<Followed>>,
-    places: Option<Places>,
+    recorders: Recorders,
     began: Option<Instant>,
     failure: Option<Failure>,
 }
@@ -250,10 +254,7 @@ impl Order<'_> {
             // It did not come to that if it was killed before.
             began: left.began.unwrap_or_else(Instant::now),
             place,
-            counters: left.counters,
-            switches: left.switches,
-            followed: left.followed,
-            places: left.places,
+            recorders: left.recorders,
             cgroup,
         })
     }
@@ -272,14 +273,17 @@ impl Order<'_> {
             bind(&mask, self.bound.interleave).map_err(|error| Step::Nodes.failed(error))?;
         }
         // Opened in the table of files that both have, before the child has its own.
-        left.counters = Attached::to(0, self.events).ok();
         let switches = || Switches::of(0, self.switches, Recorded::Switches);
-        left.switches = (!self.switches.is_empty()).then(switches);
-        left.places = (!self.places.is_empty()).then(|| Places {
+        let places = || Places {
             residency: Residency::from_exec(self.places),
             moves: Switches::of(0, self.places, Recorded::Moves),
-        });
-        left.followed = self.traced.map(Traced::follow_own);
+        };
+        left.recorders = Recorders {
+            counters: Attached::to(0, self.events).ok(),
+            switches: (!self.switches.is_empty()).then(switches),
+            places: (!self.places.is_empty()).then(places),
+            followed: self.traced.map(Traced::follow_own),
+        };
         take_files(files).map_err(|error| Step::Files.failed(error))
     }
 }

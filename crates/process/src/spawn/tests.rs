@@ -30,7 +30,7 @@ fn output(words: &[&str], with: &With<'_>) -> Result<String, Failure> {
     };
     let started = order.start(&outputs, None, false)?;
     wait(started.pid).expect("ends");
-    let counted = started.counters.map(|mut counters| counters.read().len());
+    let counted = started.recorders.counters.map(|mut counters| counters.read().len());
     assert_eq!(counted, Some(with.events.len()));
     Ok(outputs.all())
 }

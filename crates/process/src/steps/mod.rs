@@ -16,6 +16,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 use self::operands::Operands;
 use self::syscall::Stop;
+use super::handles::by_number;
 
 /// How often a thread that is in the kernel is looked at.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
@@ -125,8 +126,7 @@ impl Taken {
                     self.is_stopped = true;
                     break;
                 }
-                Some(Stop::Gone) => break,
-                None => break,
+                Some(Stop::Gone) | None => break,
             }
         }
         Ok(())
@@ -187,8 +187,7 @@ struct Pinned {
 impl Pinned {
     fn together(thread: u32) -> Self {
         let mut pinned = Self { own: None, other: None };
-        let other = i32::try_from(thread).ok().and_then(Pid::from_raw);
-        let (Some(pid), Ok(own)) = (other, sched_getaffinity(None)) else {
+        let (Some(pid), Ok(own)) = (by_number(thread), sched_getaffinity(None)) else {
             return pinned;
         };
         let Ok(others) = sched_getaffinity(Some(pid)) else {

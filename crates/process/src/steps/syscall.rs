@@ -24,7 +24,10 @@ pub(super) enum Stop {
 
 fn request(what: libc::c_uint, thread: u32, data: usize) -> io::Result<()> {
     // SAFETY: none of the requests made here writes to this process's memory.
-    let result = unsafe { libc::ptrace(what, thread, ptr::null_mut::<c_void>(), data) };
+    checked(unsafe { libc::ptrace(what, thread, ptr::null_mut::<c_void>(), data) })
+}
+
+fn checked(result: libc::c_long) -> io::Result<()> {
     match result {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -53,17 +56,14 @@ pub(super) fn let_go(thread: u32, signal: c_int) -> io::Result<()> {
 pub(super) fn registers(thread: u32) -> io::Result<Registers> {
     let mut registers = MaybeUninit::<Registers>::zeroed();
     // SAFETY: the kernel fills in the structure, which is the one of this CPU.
-    let result = unsafe {
+    checked(unsafe {
         libc::ptrace(
             libc::PTRACE_GETREGS,
             thread,
             ptr::null_mut::<c_void>(),
             registers.as_mut_ptr(),
         )
-    };
-    if result == -1 {
-        return Err(io::Error::last_os_error());
-    }
+    })?;
     // SAFETY: all-zero is valid in numbers, and the kernel filled it in.
     Ok(unsafe { registers.assume_init() })
 }
@@ -97,14 +97,10 @@ pub(super) fn hide_trap_flag(thread: u32) -> io::Result<()> {
         return Ok(());
     };
     // SAFETY: one word of the other thread's stack is written, which its last instruction wrote.
-    let result = unsafe {
+    checked(unsafe {
         let at = ptr::without_provenance_mut::<c_void>(at as usize);
         libc::ptrace(libc::PTRACE_POKEDATA, thread, at, (pushed & !TRAP) as usize)
-    };
-    match result {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+    })
 }
 
 /// Does in place of a thread what its next instruction does, a POPF of 8 bytes that is followed by `next`: of one that is stepped the kernel believes that
@@ -140,18 +136,14 @@ pub(super) fn clear_trap_flag(thread: u32) -> io::Result<()> {
 
 fn set_registers(thread: u32, registers: &Registers) -> io::Result<()> {
     // SAFETY: the kernel reads the structure, which is the one of this CPU.
-    let result = unsafe {
+    checked(unsafe {
         libc::ptrace(
             libc::PTRACE_SETREGS,
             thread,
             ptr::null_mut::<c_void>(),
             ptr::from_ref(registers),
         )
-    };
-    match result {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
-    }
+    })
 }
 
 /// Eight bytes of a thread's stack; none where it ends before.

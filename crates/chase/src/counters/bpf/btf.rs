@@ -1,5 +1,7 @@
 //! The few facts of the running kernel's type information (BTF, Documentation/bpf/btf.rst) that the programs need. Pure.
 
+use super::super::word;
+
 const MAGIC: u16 = 0xEB9F;
 /// `BTF_KIND_*` of `linux/btf.h`.
 const STRUCT: u32 = 4;
@@ -106,11 +108,6 @@ fn added(kind: u32, count: usize) -> Option<usize> {
         6 | 13 => 8 * count,
         _ => return None,
     })
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at.checked_add(4)?)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
 fn name(strings: &[u8], at: u32) -> Option<&[u8]> {

@@ -142,8 +142,8 @@ impl Traced {
 /// What one record of the ring means; `None` if it is too short.
 fn decode(bytes: &[u8], pids: &mut HashMap<u32, u32>, records: &mut Vec<Record>) -> Option<()> {
     let (words, name) = bytes.split_at_checked(code::RECORD as usize)?;
-    let word = |at: usize| Some(u32::from_ne_bytes(words.get(at..at + 4)?.try_into().ok()?));
-    let at = u64::from_ne_bytes(words.get(..8)?.try_into().ok()?);
+    let word = |at: usize| super::word(words, at);
+    let at = super::double(words, 0)?;
     let (first, second, cpu, flags) = (word(8)?, word(12)?, word(16)?, word(20)?);
     let mut push = |pid, tid, what| {
         records.push(Record {

@@ -54,6 +54,18 @@ struct Element {
     flags: u64,
 }
 
+impl Element {
+    fn of(map: &OwnedFd, key: &u32, value: u64) -> Self {
+        Self {
+            map: number(map),
+            _gap: 0,
+            key: address(key),
+            value,
+            flags: 0,
+        }
+    }
+}
+
 /// Up to the type that the program belongs to; what is not named here stays zero.
 #[repr(C)]
 struct ProgLoad {
@@ -137,27 +149,13 @@ pub(super) fn attached(instructions: &[Instruction], tracepoint: u32) -> io::Res
 
 /// Sets an element of a map from numbers to numbers.
 pub(super) fn set(map: &OwnedFd, key: u32, value: u32) -> io::Result<()> {
-    let element = Element {
-        map: number(map),
-        _gap: 0,
-        key: address(&key),
-        value: address(&value),
-        flags: 0,
-    };
-    call(MAP_UPDATE, &element).map(drop)
+    call(MAP_UPDATE, &Element::of(map, &key, address(&value))).map(drop)
 }
 
 /// An element of a map from numbers to counts.
 pub(super) fn count(map: &OwnedFd, key: u32) -> io::Result<u64> {
     let value = AtomicU64::new(0);
-    let element = Element {
-        map: number(map),
-        _gap: 0,
-        key: address(&key),
-        value: address(&value),
-        flags: 0,
-    };
-    call(MAP_LOOKUP, &element)?;
+    call(MAP_LOOKUP, &Element::of(map, &key, address(&value)))?;
     Ok(value.into_inner())
 }
 

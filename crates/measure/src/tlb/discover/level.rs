@@ -181,23 +181,18 @@ impl<O: Oracle> Search<'_, O> {
 
     fn soft(&self, view: View, entries: Entries) -> Found {
         Found {
-            free: None,
             entries: Some(entries),
-            ways: None,
-            index: None,
             penalty: self.plateau(view, entries.high),
             not_told: Some("the knee is soft: replacement is gentler than LRU, or contention holds a part".to_owned()),
+            ..Found::default()
         }
     }
 
     fn unknown(&self, view: View, why: String) -> Found {
         Found {
-            free: None,
-            entries: None,
-            ways: None,
-            index: None,
             penalty: self.plateau(view, view.knee.pages),
             not_told: Some(why),
+            ..Found::default()
         }
     }
 

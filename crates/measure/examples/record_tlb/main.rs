@@ -1,12 +1,15 @@
 //! Prints what this machine answers to all that discovery asks of its base pages, for `fixtures/tlb`:
 //! `cargo run --release -p hugewise-measure --example record_tlb > fixtures/tlb/NAME.txt`, then add its levels by hand.
 
+mod recorder;
+
 use std::io::{self, Write};
 
 use chase::clock::CoreClock;
 use chase::thread::Pinned;
+use measure::tlb::discover::{Effort, discover};
 use measure::tlb::live::{Live, Pages};
-use measure::tlb::recording::record;
+use measure::tlb::probe::{Layout, Limits, Oracle, Probe, Sweep};
 use model::{Bytes, PageKind};
 
 fn main() -> io::Result<()> {
@@ -16,5 +19,5 @@ fn main() -> io::Result<()> {
     let _pinned = Pinned::to(None)?;
     let small = pages(PageKind::Base, base);
     let live = Live::new(small, base, pmd, pages(PageKind::Thp, pmd), &clock)?;
-    io::stdout().write_all(record(live).as_bytes())
+    io::stdout().write_all(recorder::record(live).as_bytes())
 }
