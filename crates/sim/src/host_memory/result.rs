@@ -233,11 +233,8 @@ fn machine_costs(scenario: &Scenario, translation: &[PatternCost]) -> Vec<[Range
 }
 
 fn lost_of(parts: [f64; 3], costs: &[Range; 3]) -> Range {
-    let lost = parts
-        .into_iter()
-        .zip(costs)
-        .map(|(part, cost)| cost.map(|cost| part * cost));
-    lost.fold(Range::default(), Range::plus)
+    let [small, large, giant] = [0, 1, 2].map(|place| costs[place].map(|cost| parts[place] * cost));
+    small.plus(large).plus(giant)
 }
 
 /// Of all busy virtual CPUs.

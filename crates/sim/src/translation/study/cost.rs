@@ -115,11 +115,13 @@ impl Range {
     }
 
     /// Each of its values as another one; their order stays.
+    #[inline]
     pub(crate) fn map(self, each: impl Fn(f64) -> f64) -> Self {
         Self::new(each(self.low), each(self.middle), each(self.high))
     }
 
     /// The sum of both, end by end.
+    #[inline]
     pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             low: self.low + other.low,
