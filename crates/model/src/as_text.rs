@@ -29,10 +29,10 @@ macro_rules! as_text {
     };
 }
 
-/// The names of an enum's values, in one table: they are shown by them, and read from them.
+/// The names of an enum's values, in one table: they are shown by them, and read from them. Without `$what` they have names, and no more.
 #[macro_export]
 macro_rules! names {
-    ($type:ident, $what:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
+    ($type:ident, { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {
             /// All of them, in order.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
@@ -49,6 +49,10 @@ macro_rules! names {
                 Self::ALL.into_iter().find(|known| known.name() == name)
             }
         }
+    };
+
+    ($type:ident, $what:literal, { $($variant:ident => $name:literal),+ $(,)? }) => {
+        $crate::names!($type, { $($variant => $name),+ });
 
         impl ::std::fmt::Display for $type {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {

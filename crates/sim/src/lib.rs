@@ -4,6 +4,7 @@
 
 pub mod cpus;
 pub mod host_memory;
+mod names;
 pub mod reach;
 pub mod scheduler;
 pub mod size;

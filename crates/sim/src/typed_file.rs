@@ -1,5 +1,7 @@
 //! Values out of TOML files; a mistake is named with its line and with what is expected.
 
+use std::str::FromStr;
+
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
@@ -24,6 +26,17 @@ pub enum FileError {
         /// What is wrong, and what is expected.
         what: String,
     },
+}
+
+/// The least and the most that a file may have, and how many of our unit are one of its own.
+pub(crate) type Scale = ([f64; 2], f64);
+
+/// The names of so many that are alike: one alone has no number.
+pub(crate) fn numbered(name: &str, count: u32) -> impl Iterator<Item = String> {
+    (1..=count).map(move |number| match count {
+        1 => name.to_owned(),
+        _ => format!("{name}-{number}"),
+    })
 }
 
 /// The text of a file, and what errors call it.
@@ -52,12 +65,17 @@ impl TypedFile<'_> {
     /// # Errors
     /// Always.
     pub fn fail<T, V>(self, at: &Spanned<V>, what: String) -> Result<T, FileError> {
-        let before = self.text.get(..at.span().start).unwrap_or_default();
         Err(FileError::Value {
             file: self.name.to_owned(),
-            line: before.matches('\n').count() + 1,
+            line: self.line(at.span().start),
             what,
         })
+    }
+
+    /// The line of a place in the text.
+    pub(crate) fn line(self, at: usize) -> usize {
+        let before = self.text.get(..at).unwrap_or_default();
+        before.matches('\n').count() + 1
     }
 
     pub(crate) fn whole(self, name: &str, typed: &Spanned<i64>, least: u32, most: u32) -> Result<u32, FileError> {
@@ -77,5 +95,45 @@ impl TypedFile<'_> {
             true => Ok(value),
             false => self.fail(typed, format!("{name} is {value}: expected {least} to {most}")),
         }
+    }
+
+    pub(crate) fn word<T: FromStr<Err = String>>(self, typed: &Spanned<String>) -> Result<T, FileError> {
+        typed.get_ref().parse().or_else(|error| self.fail(typed, error))
+    }
+
+    /// Sets a whole number, if the file has it.
+    pub(crate) fn set_whole(
+        self,
+        name: &str,
+        typed: &Option<Spanned<i64>>,
+        [least, most]: [u32; 2],
+        to: &mut u32,
+    ) -> Result<(), FileError> {
+        if let Some(typed) = typed {
+            *to = self.whole(name, typed, least, most)?;
+        }
+        Ok(())
+    }
+
+    /// Sets what is a part from 0 to 1 in the file, in 65,536ths.
+    pub(crate) fn set_part(self, name: &str, typed: &Option<Spanned<f64>>, to: &mut u32) -> Result<(), FileError> {
+        if let Some(typed) = typed {
+            *to = (self.number(name, typed, [0.0, 1.0])? * 65_536.0).round() as u32;
+        }
+        Ok(())
+    }
+
+    /// Sets what has another unit in the file.
+    pub(crate) fn set_scaled(
+        self,
+        name: &str,
+        typed: &Option<Spanned<f64>>,
+        (ends, unit): Scale,
+        to: &mut u64,
+    ) -> Result<(), FileError> {
+        if let Some(typed) = typed {
+            *to = (self.number(name, typed, ends)? * unit).round() as u64;
+        }
+        Ok(())
     }
 }

@@ -9,10 +9,10 @@ use sim::translation::study::{Range, Sensitivity};
 use sim::translation::trace::own::{BlindSpot, Method, Window};
 
 use super::sheet::Sheet;
-use super::simulate::{machine, name, number, percent, unknown};
+use super::simulate::{bytes, machine, name, number, percent, unknown};
 use super::table::{Field, Lines, lines};
 use super::values::values;
-use super::words::counted;
+use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
 
@@ -37,12 +37,8 @@ impl Show for Prediction {
         let fields: [Field<&Row>; _] = [
             Field::csv("mode", |row| row.setting.mode.name().to_owned()),
             Field::csv("guest_page_bytes", |row| row.setting.guest_page.0.to_string()),
-            Field::csv("host_page_bytes", |row| {
-                row.setting.host_page.map_or(String::new(), |page| page.0.to_string())
-            }),
-            Field::csv("l1_miss_rate", |row| {
-                row.miss_rates.first().map_or(String::new(), f64::to_string)
-            }),
+            Field::csv("host_page_bytes", |row| bytes(row.setting.host_page)),
+            Field::csv("l1_miss_rate", |row| or_empty(row.miss_rates.first())),
             Field::csv("walk_rate", |row| walked(row).to_string()),
             Field::csv("saves", |row| row.saves.middle.to_string()),
             Field::csv("saves_low", |row| row.saves.low.to_string()),
@@ -73,22 +69,17 @@ fn savings(prediction: &Prediction) -> Sheet {
     let mut sheet = Sheet::new(&prediction.title(), heads);
     for row in &prediction.rows {
         let first = row.miss_rates.first().copied().unwrap_or(1.0);
-        let is_base = row.saves == Range::default();
+        let [saves, range] = match row.saves {
+            base if base == Range::default() => Default::default(),
+            Range { low, middle, high } => [percents(middle), format!("{} to {}", percents(low), percents(high))],
+        };
         sheet.row([
             row.setting.to_string(),
             arm(row).to_owned(),
             percent(first),
             percent(walked(row)),
-            if is_base {
-                String::new()
-            } else {
-                percents(row.saves.middle)
-            },
-            if is_base {
-                String::new()
-            } else {
-                format!("{} to {}", percents(row.saves.low), percents(row.saves.high))
-            },
+            saves,
+            range,
             format!("{:.2}", row.relative.middle),
             format!("{:.2} to {:.2}", row.relative.low, row.relative.high),
         ]);

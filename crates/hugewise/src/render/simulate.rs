@@ -1,5 +1,6 @@
 //! A simulation as tables: cases with their misses and cycles, the machine, and what was swept because no source publishes it.
 
+use model::Bytes;
 use sim::translation::machine::RowReading;
 use sim::translation::study::{Case, MachineFacts, Published, Range, Simulation, Sweep, Unknown};
 
@@ -7,6 +8,7 @@ use super::heat::{Heat, legend};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::values::values;
+use super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
 
@@ -34,20 +36,14 @@ impl Show for Simulation {
 
     fn csv(&self) -> Lines<'_> {
         let fields: [Field<&Case>; _] = [
-            Field::csv("working_set_bytes", |case| {
-                case.working_set.map_or(String::new(), |size| size.0.to_string())
-            }),
+            Field::csv("working_set_bytes", |case| bytes(case.working_set)),
             Field::csv("mode", |case| case.setting.mode.name().to_owned()),
             Field::csv("guest_page_bytes", |case| case.setting.guest_page.0.to_string()),
-            Field::csv("host_page_bytes", |case| {
-                case.setting.host_page.map_or(String::new(), |page| page.0.to_string())
-            }),
+            Field::csv("host_page_bytes", |case| bytes(case.setting.host_page)),
             Field::csv("entry_bytes", |case| case.entry.0.to_string()),
             Field::csv("reach_bytes", |case| case.reach.0.to_string()),
             Field::csv("accesses", |case| case.accesses.to_string()),
-            Field::csv("l1_miss_rate", |case| {
-                case.miss_rates.first().map_or(String::new(), f64::to_string)
-            }),
+            Field::csv("l1_miss_rate", |case| or_empty(case.miss_rates.first())),
             Field::csv("walk_rate", |case| walked(case).to_string()),
             Field::csv("references_per_access", |case| case.references.middle.to_string()),
             Field::csv("references_per_access_low", |case| case.references.low.to_string()),
@@ -288,6 +284,11 @@ pub(super) fn published(rows: &[Published], exact: fn(f64) -> String) -> Sheet {
     }
     sheet.note(format!("published by: {}", sources.join("; ")));
     sheet
+}
+
+/// A size as CSV has it; nothing of what has none.
+pub(super) fn bytes(size: Option<Bytes>) -> String {
+    or_empty(size.map(|size| size.0))
 }
 
 pub(super) fn percent(share: f64) -> String {

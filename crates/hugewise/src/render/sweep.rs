@@ -7,9 +7,9 @@ use sim::translation::sweep::{LeftOut, Point, SweepResult};
 
 use super::heat::{Heat, legend};
 use super::sheet::Sheet;
-use super::simulate::{name, number};
+use super::simulate::{bytes, name, number};
 use super::table::{Field, Lines, lines};
-use super::words::counted;
+use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
 
@@ -52,24 +52,16 @@ impl Show for SweepResult {
             Field::csv("seed", |point| point.seed.to_string()),
             Field::csv("machine", |point| point.machine.clone()),
             Field::csv("input", |point| point.input.clone()),
-            Field::csv("working_set_bytes", |point| {
-                point.working_set.map_or(String::new(), |size| size.0.to_string())
-            }),
+            Field::csv("working_set_bytes", |point| bytes(point.working_set)),
             Field::csv("mode", |point| point.setting.mode.name().to_owned()),
             Field::csv("guest_page_bytes", |point| point.setting.guest_page.0.to_string()),
-            Field::csv("host_page_bytes", |point| {
-                point.setting.host_page.map_or(String::new(), |page| page.0.to_string())
-            }),
+            Field::csv("host_page_bytes", |point| bytes(point.setting.host_page)),
             Field::csv("parameters", |point| point.parameters.words()),
             Field::csv("accesses", |point| point.accesses.to_string()),
             Field::csv("entry_bytes", |point| point.entry.0.to_string()),
             Field::csv("reach_bytes", |point| point.reach.0.to_string()),
-            Field::csv("l1_miss_rate", |point| {
-                point.miss_rates.first().map_or(String::new(), f64::to_string)
-            }),
-            Field::csv("walk_rate", |point| {
-                point.miss_rates.last().map_or(String::new(), f64::to_string)
-            }),
+            Field::csv("l1_miss_rate", |point| or_empty(point.miss_rates.first())),
+            Field::csv("walk_rate", |point| or_empty(point.miss_rates.last())),
             Field::csv("references_per_access", |point| point.references.middle.to_string()),
             Field::csv("data_cycles", |point| point.cycles.data.middle.to_string()),
             Field::csv("tlb_cycles", |point| point.cycles.tlb.middle.to_string()),

@@ -29,10 +29,11 @@ pub struct Asked {
 }
 
 /// What would be different.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Nothing.
+    #[default]
     AsIs,
     /// Some machines have no huge pages.
     LargePagesOff,
@@ -85,7 +86,7 @@ pub struct Advice {
 }
 
 /// One change. Ranges are the least, the median and the most of all draws.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// What would be different.
     pub change: Change,
@@ -125,11 +126,7 @@ fn unknown(captured: &Captured) -> Vec<Drawn> {
     let common = captured.merged.map_or([0.0, 0.4], |[merged, _]| [merged, merged]);
     let volatile = captured.merged.map_or([0.0, 0.3], |[_, volatile]| [volatile, volatile]);
     // Counters do not separate merged zeros from other merged pages.
-    let zero = if captured.merged.is_some() {
-        [0.0, 0.0]
-    } else {
-        [0.0, 0.2]
-    };
+    let zero = [0.0, if captured.merged.is_some() { 0.0 } else { 0.2 }];
     vec![
         drawn(Unknown::Zero, zero),
         drawn(Unknown::Common, common),
@@ -298,13 +295,12 @@ pub fn advise(captured: &Captured, asked: &Asked) -> Result<HostMemory, String> 
         seconds: captured.seconds() as f64,
         step_s: captured.seconds().div_ceil(3600) as f64,
         translation,
-        outcomes: Vec::new(),
-        published: Vec::new(),
         advice: Some(Advice {
             draws: asked.draws,
             unknown,
             rows: rows.into(),
         }),
+        ..HostMemory::default()
     })
 }
 
@@ -319,14 +315,7 @@ fn what_if(
         change,
         vms: change.about(captured, asked),
         count: captured.vms.len(),
-        refused: None,
-        free: Range::default(),
-        large: Range::default(),
-        saved: Range::default(),
-        broken: Range::default(),
-        swapped: Range::default(),
-        lost: Range::default(),
-        short: 0.0,
+        ..WhatIf::default()
     };
     let mut values: [Vec<f64>; 6] = Default::default();
     let mut short = 0;
@@ -368,11 +357,7 @@ fn what_if(
 fn spread(mut values: Vec<f64>) -> Range {
     values.sort_by(f64::total_cmp);
     match (values.first(), values.last()) {
-        (Some(&low), Some(&high)) => Range {
-            low,
-            middle: values[values.len() / 2],
-            high,
-        },
+        (Some(&low), Some(&high)) => Range::new(low, values[values.len() / 2], high),
         _ => Range::default(),
     }
 }

@@ -68,8 +68,8 @@ impl Engine<'_> {
         self.frames.take_small(swapped + compressed);
         self.zip(self.zipped - compressed);
         self.counters.events += 1;
-        self.counters.swapped_in += swapped;
-        self.counters.decompressed += compressed;
+        self.counters.swapped_in.0 += swapped * PAGE;
+        self.counters.decompressed.0 += compressed * PAGE;
         self.machines[number].change(region, |region| {
             region.move_all(Place::Swapped, Place::Own);
             region.move_all(Place::Compressed, Place::Own);

@@ -7,37 +7,11 @@ use super::policy::Policy;
 use super::region::{Backing, CLASSES, Class, Place};
 use super::scenario::{Pages, Scenario};
 use super::states::{Edge, Level, States, next};
-use super::{Ns, PAGES, REGION};
+use super::{Ns, PAGE, PAGES, REGION, Totals};
 use crate::translation::random::Chance;
 
 const REGION_PAGES: u64 = PAGES as u64;
 pub(super) const SECOND: u64 = 1_000_000_000;
-
-/// What happened, in pages and regions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
-    /// Work: regions looked at or changed.
-    pub(super) events: u64,
-    /// Huge pages broken to share pages.
-    pub(super) broken: u64,
-    /// Huge pages broken to swap or compress pages.
-    pub(super) broken_to_swap: u64,
-    /// Regions collapsed to huge pages.
-    pub(super) collapsed: u64,
-    /// Regions that should have been huge pages and were not.
-    pub(super) emulated: u64,
-    pub(super) swapped_out: u64,
-    pub(super) swapped_in: u64,
-    pub(super) compressed: u64,
-    pub(super) decompressed: u64,
-    pub(super) ballooned: u64,
-    /// Shared pages that were written.
-    pub(super) rewritten: u64,
-    /// Pages that ksmd or the scan for equal pages looked at.
-    pub(super) scanned: u64,
-    /// Times that a machine had to wait for memory.
-    pub(super) waited: u64,
-}
 
 /// The simulation under one policy.
 #[derive(Debug)]
@@ -56,7 +30,8 @@ pub(super) struct Engine<'a> {
     pub(super) shared_frames: u64,
     /// Compressed pages.
     pub(super) zipped: u64,
-    pub(super) counters: Counters,
+    /// What happened so far.
+    pub(super) counters: Totals,
     pub(super) chance: Chance,
     pub(super) step: u64,
     /// Where scans stand: of equal pages, and of regions to collapse.
@@ -93,7 +68,7 @@ impl<'a> Engine<'a> {
             zeros: 0,
             shared_frames: 0,
             zipped: 0,
-            counters: Counters::default(),
+            counters: Totals::default(),
             chance: Chance::new(scenario.seed ^ 0x686f_7374),
             step: 0,
             scan_at: (0, 0),
@@ -283,7 +258,7 @@ impl<'a> Engine<'a> {
             self.sharing(number, region, class, before.count(class, Place::Shared), 0);
         }
         self.frames.give_small(u64::from(before.at(Place::Own)));
-        self.counters.swapped_in += u64::from(before.at(Place::Swapped));
+        self.counters.swapped_in.0 += u64::from(before.at(Place::Swapped)) * PAGE;
         self.machines[number].change(region, |region| {
             region.move_all(Place::Shared, Place::Own);
             region.move_all(Place::Swapped, Place::Own);
@@ -306,7 +281,7 @@ impl<'a> Engine<'a> {
         }
         self.zip(self.zipped - u64::from(before.at(Place::Compressed)));
         self.counters.events += 1;
-        self.counters.ballooned += REGION_PAGES;
+        self.counters.ballooned.0 += REGION;
         self.machines[number].change(region, |region| {
             for place in [Place::Own, Place::Shared, Place::Compressed, Place::Swapped] {
                 region.move_all(place, Place::Ballooned);
@@ -337,7 +312,7 @@ impl<'a> Engine<'a> {
         let had_common = self.machines[number].has_common(region);
         self.sharing(number, region, class, before, before - count);
         self.frames.take_small(u64::from(count));
-        self.counters.rewritten += u64::from(count);
+        self.counters.rewritten.0 += u64::from(count) * PAGE;
         self.counters.events += 1;
         self.machines[number].change(region, |region| region.rewrite(class, count));
         if had_common && !self.machines[number].has_common(region) {
@@ -348,15 +323,13 @@ impl<'a> Engine<'a> {
 
 /// The machines, and the chunks of their contents.
 fn machines(scenario: &Scenario) -> (Vec<Machine>, Vec<Vec<Chunk>>) {
-    let mut groups: Vec<&str> = Vec::new();
     let mut chunks: Vec<Vec<Chunk>> = Vec::new();
     let mut machines = Vec::with_capacity(scenario.vms.len());
     let mut known = std::collections::BTreeMap::new();
     for (number, vm) in scenario.vms.iter().enumerate() {
         let group = *known.entry(vm.group.as_str()).or_insert_with(|| {
-            groups.push(&vm.group);
             chunks.push(Vec::new());
-            groups.len() - 1
+            chunks.len() - 1
         });
         let regions = vm.regions() as usize;
         if chunks[group].len() < regions {

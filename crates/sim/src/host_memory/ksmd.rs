@@ -13,20 +13,8 @@ impl Engine<'_> {
         }
         let each = self.scenario.ksm.each_page().max(1) * u64::from(PAGES);
         self.merge_left += self.scenario.step_ns;
-        let mut passed = 0;
-        while self.merge_left >= each && passed <= self.machines.len() {
-            match self.next_region() {
-                None => passed += 1,
-                Some((number, region)) => {
-                    passed = 0;
-                    self.merge_left -= each;
-                    self.counters.scanned += u64::from(PAGES);
-                    self.counters.events += 1;
-                    self.merge_region(number, region);
-                }
-            }
-        }
-        self.merge_left = self.merge_left.min(each);
+        let left = self.visit(self.merge_left / each, Self::merge_region);
+        self.merge_left = (self.merge_left % each + left * each).min(each);
     }
 
     fn merge_region(&mut self, number: usize, region: u32) {

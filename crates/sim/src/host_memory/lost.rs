@@ -75,11 +75,7 @@ pub(super) fn costs(translation: &Translation, vms: &[Vm], seed: u64) -> Result<
     match translation {
         Translation::None => Ok(Vec::new()),
         Translation::Given(parts) => {
-            let [small, large, giant] = parts.map(|part| Range {
-                low: part,
-                middle: part,
-                high: part,
-            });
+            let [small, large, giant] = parts.map(Range::exactly);
             let cost = |working_set: Bytes| PatternCost {
                 working_set,
                 small,
@@ -126,23 +122,11 @@ pub(super) fn costs(translation: &Translation, vms: &[Vm], seed: u64) -> Result<
 /// Base pages, huge pages, 1 GiB pages behind the guest; a CPU without the latter has huge pages in their place.
 fn settings(mode: Mode, guest_page: Bytes, machine: &Machine) -> [Setting; 3] {
     let giant = Bytes::gib(1);
-    let giant = if machine.pages.is_empty() || machine.pages.contains(&giant) {
-        giant
-    } else {
-        Bytes::mib(2)
-    };
+    let giant = if machine.maps(giant) { giant } else { Bytes::mib(2) };
     [Bytes::kib(4), Bytes::mib(2), giant].map(|host| match mode {
         // One page table: an entry covers the smaller of both pages.
-        Mode::Native | Mode::Shadow => Setting {
-            mode,
-            guest_page: host.min(guest_page),
-            host_page: (mode == Mode::Shadow).then_some(host.min(guest_page)),
-        },
-        Mode::Nested | Mode::Agile => Setting {
-            mode,
-            guest_page,
-            host_page: Some(host),
-        },
+        Mode::Native | Mode::Shadow => Setting::new(mode, host.min(guest_page), host.min(guest_page)),
+        Mode::Nested | Mode::Agile => Setting::new(mode, guest_page, host),
     })
 }
 
@@ -153,9 +137,9 @@ fn part(case: &Case, other: f64) -> Range {
         all if all > 0.0 => translation / all,
         _ => 0.0,
     };
-    Range {
-        low: of(tlb.low + walks.low, data.high),
-        middle: of(tlb.middle + walks.middle, data.middle),
-        high: of(tlb.high + walks.high, data.low),
-    }
+    Range::new(
+        of(tlb.low + walks.low, data.high),
+        of(tlb.middle + walks.middle, data.middle),
+        of(tlb.high + walks.high, data.low),
+    )
 }

@@ -1,9 +1,9 @@
 //! Policies by name: what becomes of huge pages when memory is short.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::names::names;
 
 /// What becomes of huge pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,27 +21,15 @@ pub enum Policy {
     Ksm,
 }
 
+names!(Policy, "is no policy", {
+    NeverBreak => "never-break",
+    BreakAll => "break-all",
+    Shareability => "shareability",
+    Linux => "linux",
+    Ksm => "ksm",
+});
+
 impl Policy {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::NeverBreak,
-        Self::BreakAll,
-        Self::Shareability,
-        Self::Linux,
-        Self::Ksm,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NeverBreak => "never-break",
-            Self::BreakAll => "break-all",
-            Self::Shareability => "shareability",
-            Self::Linux => "linux",
-            Self::Ksm => "ksm",
-        }
-    }
-
     /// Does the kernel decide, and not ESX?
     pub fn is_linux(self) -> bool {
         matches!(self, Self::Linux | Self::Ksm)
@@ -50,15 +38,5 @@ impl Policy {
     /// Does it break huge pages to share what is in them?
     pub(super) fn breaks(self) -> bool {
         matches!(self, Self::BreakAll | Self::Shareability)
-    }
-}
-
-impl FromStr for Policy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|policy| policy.name() == text);
-        let names = || Self::ALL.map(Self::name).join(", ");
-        known.ok_or_else(|| format!("`{text}` is no policy (write one of {})", names()))
     }
 }

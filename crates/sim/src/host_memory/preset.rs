@@ -1,7 +1,5 @@
 //! Publications and measurements beside what is simulated: minFree, KSM over transparent huge pages, and the study of ESX 3.5.
 
-use std::str::FromStr;
-
 use model::Bytes;
 
 use super::engine::SECOND;
@@ -9,10 +7,11 @@ use super::result::{HostMemory, Outcome, simulate};
 use super::scenario::WHOLE;
 use super::states::States;
 use super::{Content, Host, Khugepaged, Ksm, Policy, Scenario, Vm};
+use crate::names::names;
 use crate::size::esx::{min_free, shares_per_page};
 use crate::size::ksm::scan_rate;
 use crate::translation::study::preset::{Preset as Study, preset as study};
-use crate::translation::study::{Published, Range, Simulation};
+use crate::translation::study::{Published, Simulation};
 
 /// Which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,29 +24,11 @@ pub enum Preset {
     Esx35LargePages,
 }
 
-impl Preset {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Minfree, Self::KsmThp, Self::Esx35LargePages];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Minfree => "minfree",
-            Self::KsmThp => "ksm-thp",
-            Self::Esx35LargePages => "esx35-large-pages",
-        }
-    }
-}
-
-impl FromStr for Preset {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        let known = Self::ALL.into_iter().find(|preset| preset.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no preset (write one of {})", names()))
-    }
-}
+names!(Preset, "is no preset", {
+    Minfree => "minfree",
+    KsmThp => "ksm-thp",
+    Esx35LargePages => "esx35-large-pages",
+});
 
 /// Simulates it.
 ///
@@ -55,7 +36,10 @@ impl FromStr for Preset {
 /// None but a mistake in what it is made of.
 pub fn preset(preset: Preset, seed: u64) -> Result<HostMemory, String> {
     let result = match preset {
-        Preset::Minfree => empty(min_free_rows()),
+        Preset::Minfree => HostMemory {
+            published: min_free_rows(),
+            ..HostMemory::default()
+        },
         Preset::KsmThp => ksm_thp(seed)?,
         Preset::Esx35LargePages => esx35(seed)?,
     };
@@ -63,37 +47,6 @@ pub fn preset(preset: Preset, seed: u64) -> Result<HostMemory, String> {
         input: preset.name().to_owned(),
         ..result
     })
-}
-
-/// A result without anything over time.
-fn empty(published: Vec<Published>) -> HostMemory {
-    HostMemory {
-        input: String::new(),
-        memory: Bytes(0),
-        vm_memory: Bytes(0),
-        vms: 0,
-        seconds: 0.0,
-        step_s: 0.0,
-        translation: Vec::new(),
-        outcomes: Vec::new(),
-        published,
-        advice: None,
-    }
-}
-
-fn row(source: &str, what: String, unit: &str, published: &[f64], simulated: f64) -> Published {
-    Published {
-        what,
-        source: source.to_owned(),
-        unit: unit.to_owned(),
-        published: published.to_vec(),
-        simulated: Range {
-            low: simulated,
-            middle: simulated,
-            high: simulated,
-        },
-        is_fitted: false,
-    }
 }
 
 const OSDI: &str = "C. Waldspurger, Memory Resource Management in VMware ESX Server (OSDI 2002)";
@@ -104,7 +57,7 @@ fn min_free_rows() -> Vec<Published> {
     const BITS: &str = "vmwarebits.com, Mem.MemMinFreePct";
     let of = |source, what: &str, published, memory| {
         let mib = min_free(memory) / f64::from(1 << 20);
-        row(source, format!("minFree of {what}"), "MB", &[published], mib)
+        Published::exact(source, format!("minFree of {what}"), "MB", &[published], mib)
     };
     let quoted = "28 GB (its 899 is quoted widely; the tiers add up to 901.12)";
     let thousands = "100 GB (it counts a GB of the rest as 1000 MB)";
@@ -121,7 +74,7 @@ fn min_free_rows() -> Vec<Published> {
     rows.extend([(1.0, 4.0), (0.5, 1.6), (0.0, 1.0)].map(|(active, published)| {
         let what = format!("1000 shares, 250 pages, {:.0} % active, tax 75 %", active * 100.0);
         let each = shares_per_page(1000.0, 250.0, active, 0.75);
-        row(OSDI, what, "shares per page", &[published], each)
+        Published::exact(OSDI, what, "shares per page", &[published], each)
     }));
     rows
 }
@@ -142,11 +95,14 @@ fn edges<'a>(
         .map(move |(edge, (name, share))| {
             let simulated = edge.below as f64 * 4096.0 / states.unit(memory) * 100.0;
             let what = format!("{}: edge of {name}", states.name());
-            row(source, what, unit, &[share], simulated)
+            Published::exact(source, what, unit, &[share], simulated)
         })
 }
 
-const MEASURED: &str = "measured on Linux 6.18: 2 x 512 MiB on THP, KSM at 5000 pages / 10 ms";
+fn measured(what: impl Into<String>, unit: &str, published: &[f64], simulated: f64) -> Published {
+    const SOURCE: &str = "measured on Linux 6.18: 2 x 512 MiB on THP, KSM at 5000 pages / 10 ms";
+    Published::exact(SOURCE, what, unit, published, simulated)
+}
 
 /// Two machines of 512 MiB backed by huge pages, with so many equal pages in each region.
 fn two_equal(equal: u32, seconds: u64, khugepaged: Khugepaged, seed: u64) -> Scenario {
@@ -164,10 +120,6 @@ fn two_equal(equal: u32, seconds: u64, khugepaged: Khugepaged, seed: u64) -> Sce
         sleep_millisecs: 10,
         ..Ksm::default()
     };
-    of_linux(vec![vm.clone(), vm], ksm, khugepaged, seconds, seed)
-}
-
-fn of_linux(vms: Vec<Vm>, ksm: Ksm, khugepaged: Khugepaged, seconds: u64, seed: u64) -> Scenario {
     let host = Host {
         memory: Bytes::gib(4),
         used: Bytes::mib(512),
@@ -180,17 +132,9 @@ fn of_linux(vms: Vec<Vm>, ksm: Ksm, khugepaged: Khugepaged, seconds: u64, seed: 
         khugepaged,
         duration_ns: seconds * SECOND,
         step_ns: SECOND / 10,
-        ..Scenario::new(host, vms, seed)
+        ..Scenario::new(host, vec![vm.clone(), vm], seed)
     }
 }
-
-const OFF: Khugepaged = Khugepaged {
-    pages_to_scan: 0,
-    scan_sleep_millisecs: 10_000,
-    max_ptes_none: 511,
-    max_ptes_shared: 256,
-    max_ptes_swap: 64,
-};
 
 fn only(scenario: &Scenario) -> Result<Outcome, String> {
     let mut outcomes = simulate(scenario)?.outcomes;
@@ -199,26 +143,20 @@ fn only(scenario: &Scenario) -> Result<Outcome, String> {
 
 /// Splits and savings without khugepaged, and what it makes of them within an hour.
 fn ksm_thp(seed: u64) -> Result<HostMemory, String> {
+    let off = Khugepaged {
+        pages_to_scan: 0,
+        ..Khugepaged::default()
+    };
     let mut rows = Vec::new();
     for (name, equal, saved) in [("all", 512, 1024.0), ("10 %", 51, 102.0), ("1 in 512", 1, 2.0)] {
-        let totals = only(&two_equal(equal, 10, OFF, seed))?.totals;
+        let totals = only(&two_equal(equal, 10, off, seed))?.totals;
         let each = totals.most_saved.0 as f64 / 1024.0 / totals.broken.max(1) as f64;
-        rows.push(row(
-            MEASURED,
-            format!("{name} pages equal: THPs split of 512"),
-            "THPs",
-            &[512.0],
-            totals.broken as f64,
-        ));
-        rows.push(row(
-            MEASURED,
-            format!("{name} pages equal: saved for each split THP"),
-            "KiB",
-            &[saved],
-            each,
-        ));
+        let split = format!("{name} pages equal: THPs split of 512");
+        rows.push(measured(split, "THPs", &[512.0], totals.broken as f64));
+        let saves = format!("{name} pages equal: saved for each split THP");
+        rows.push(measured(saves, "KiB", &[saved], each));
     }
-    rows.extend(zero_rows(seed)?);
+    rows.extend(zero_rows(off, seed)?);
     let mut shown = None;
     for equal in [1, 51, 256, 257, 512] {
         let scenario = two_equal(equal, 3600, Khugepaged::default(), seed);
@@ -228,39 +166,27 @@ fn ksm_thp(seed: u64) -> Result<HostMemory, String> {
         let expected = if is_below { "again and again" } else { "never again" };
         let what = format!("{equal} of 512 pages equal: collapsed {expected} (max_ptes_shared 256)");
         let published: &[f64] = if is_below { &[] } else { &[0.0] };
-        rows.push(row(MEASURED, what, "THPs an hour", published, collapsed as f64));
+        rows.push(measured(what, "THPs an hour", published, collapsed as f64));
         result.published = Vec::new();
         shown.get_or_insert(result);
     }
     let usual = Ksm::default();
     let rate = scan_rate(u64::from(usual.pages_to_scan), f64::from(usual.sleep_millisecs));
-    rows.push(row(
-        MEASURED,
-        "default rate of the scan".to_owned(),
-        "MiB/s",
-        &[19.5],
-        rate,
-    ));
+    rows.push(measured("default rate of the scan", "MiB/s", &[19.5], rate));
     let pages = Bytes::gib(64).0 / super::PAGE;
     let hours = 2.0 * pages as f64 * usual.each_page() as f64 / SECOND as f64 / 3600.0;
-    rows.push(row(
-        MEASURED,
-        "64 GiB at that rate, seen twice".to_owned(),
-        "h",
-        &[2.0],
-        hours,
-    ));
+    rows.push(measured("64 GiB at that rate, seen twice", "h", &[2.0], hours));
     Ok(HostMemory {
         published: rows,
-        ..shown.unwrap_or_else(|| empty(Vec::new()))
+        ..shown.unwrap_or_default()
     })
 }
 
 /// Huge pages of zeros, with the kernel's page of zeros and without it.
-fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
+fn zero_rows(off: Khugepaged, seed: u64) -> Result<Vec<Published>, String> {
     let mut rows = Vec::new();
     for (use_zero_pages, published) in [(true, &[100.0][..]), (false, &[])] {
-        let mut scenario = two_equal(0, 10, OFF, seed);
+        let mut scenario = two_equal(0, 10, off, seed);
         scenario.ksm.use_zero_pages = use_zero_pages;
         scenario.vms.iter_mut().for_each(|vm| vm.content.zero = WHOLE);
         let freed = only(&scenario)?.totals.most_saved.0 as f64 / Bytes::gib(1).0 as f64 * 100.0;
@@ -272,7 +198,7 @@ fn zero_rows(seed: u64) -> Result<Vec<Published>, String> {
         rows.push(Published {
             // That KSM frees no zeros otherwise was put into the model after it had been seen.
             is_fitted: !use_zero_pages,
-            ..row(MEASURED, what, "%", published, freed)
+            ..measured(what, "%", published, freed)
         });
     }
     Ok(rows)
@@ -294,13 +220,19 @@ fn esx35(seed: u64) -> Result<HostMemory, String> {
         let large = last.and_then(|vm| vm.amounts.large_part()).unwrap_or(0.0);
         let backed = format!("{what}: backed by huge pages");
         let gain = format!("{what}: SPECjbb2005, 8 GB heap");
-        rows.push(row(SOURCE, backed, "% of the VM", &[], large * 100.0));
-        rows.push(row(SOURCE, gain, "% more", &[], partly(&translated, large)));
+        rows.push(Published::exact(SOURCE, backed, "% of the VM", &[], large * 100.0));
+        rows.push(Published::exact(
+            SOURCE,
+            gain,
+            "% more",
+            &[],
+            partly(&translated, large),
+        ));
         shown.get_or_insert(result);
     }
     Ok(HostMemory {
         published: rows,
-        ..shown.unwrap_or_else(|| empty(Vec::new()))
+        ..shown.unwrap_or_default()
     })
 }
 

@@ -1,10 +1,10 @@
 //! Taking memory back: who pays the idle memory tax, what is ballooned, and what is compressed and swapped.
 
-use super::PAGES;
 use super::content::whole;
 use super::engine::Engine;
 use super::region::{Backing, CLASSES, Place, Region};
 use super::states::Level;
+use super::{PAGE, PAGES};
 
 /// The most of a machine's memory that its balloon takes, in per cent (Mem.CtlMaxPercent).
 const MOST_BALLOONED: u64 = 65;
@@ -120,8 +120,8 @@ impl Engine<'_> {
         self.frames.give_small(zipped + swapped);
         self.zip(self.zipped + zipped);
         self.counters.events += 1;
-        self.counters.compressed += zipped;
-        self.counters.swapped_out += swapped;
+        self.counters.compressed.0 += zipped * PAGE;
+        self.counters.swapped_out.0 += swapped * PAGE;
         self.machines[number].change(region, |region| {
             for (class, zipped, swapped) in each {
                 region.move_pages(class, Place::Own, Place::Compressed, zipped);

@@ -16,7 +16,7 @@ use crate::translation::study::{Published, Range};
 const SAMPLES: u64 = 60;
 
 /// The result: `hugewise simulate host`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostMemory {
     /// What was simulated: a file, a preset or a capture.
     pub input: String,
@@ -104,7 +104,7 @@ pub struct Amounts {
 }
 
 /// What happened in all.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Regions looked at or changed: the work of the simulation.
     pub events: u64,
@@ -171,7 +171,6 @@ pub fn simulate(scenario: &Scenario) -> Result<HostMemory, String> {
         .iter()
         .map(|policy| outcome(scenario, *policy, &translation));
     Ok(HostMemory {
-        input: String::new(),
         memory: scenario.host.memory,
         vm_memory: Bytes(scenario.pages() * PAGE),
         vms: scenario.vms.len(),
@@ -179,8 +178,7 @@ pub fn simulate(scenario: &Scenario) -> Result<HostMemory, String> {
         step_s: scenario.step_ns as f64 / SECOND as f64,
         outcomes: outcomes.collect(),
         translation,
-        published: Vec::new(),
-        advice: None,
+        ..HostMemory::default()
     })
 }
 
@@ -188,7 +186,7 @@ pub fn simulate(scenario: &Scenario) -> Result<HostMemory, String> {
 #[derive(Default)]
 struct Sums {
     levels: [u64; 6],
-    lost: [f64; 3],
+    lost: Range,
     most_saved: u64,
 }
 
@@ -204,10 +202,7 @@ pub(super) fn outcome(scenario: &Scenario, policy: Policy, translation: &[Patter
         sums.levels[engine.level as usize] += 1;
         sums.most_saved = sums.most_saved.max(saved(&engine));
         let lost = lost(&engine, &costs);
-        [lost.low, lost.middle, lost.high]
-            .iter()
-            .zip(&mut sums.lost)
-            .for_each(|(part, sum)| *sum += part);
+        sums.lost = sums.lost.plus(lost);
         if step.is_multiple_of(each) || step == steps {
             samples.push(sample(&engine, step, lost));
         }
@@ -238,12 +233,8 @@ fn machine_costs(scenario: &Scenario, translation: &[PatternCost]) -> Vec<[Range
 }
 
 fn lost_of(parts: [f64; 3], costs: &[Range; 3]) -> Range {
-    let sum = |of: fn(&Range) -> f64| parts.iter().zip(costs).map(|(part, cost)| part * of(cost)).sum();
-    Range {
-        low: sum(|cost| cost.low),
-        middle: sum(|cost| cost.middle),
-        high: sum(|cost| cost.high),
-    }
+    let [small, large, giant] = [0, 1, 2].map(|place| costs[place].map(|cost| parts[place] * cost));
+    small.plus(large).plus(giant)
 }
 
 /// Of all busy virtual CPUs.
@@ -251,18 +242,11 @@ fn lost(engine: &Engine<'_>, costs: &[[Range; 3]]) -> Range {
     let mut all = Range::default();
     let mut cpus = 0.0;
     for ((machine, cost), vm) in engine.machines.iter().zip(costs).zip(&engine.scenario.vms) {
-        let (lost, weight) = (lost_of(machine.hot_parts(), cost), f64::from(vm.vcpus));
-        all.low += lost.low * weight;
-        all.middle += lost.middle * weight;
-        all.high += lost.high * weight;
+        let weight = f64::from(vm.vcpus);
+        all = all.plus(lost_of(machine.hot_parts(), cost).map(|lost| lost * weight));
         cpus += weight;
     }
-    let share = |sum: f64| sum / f64::max(cpus, 1.0);
-    Range {
-        low: share(all.low),
-        middle: share(all.middle),
-        high: share(all.high),
-    }
+    all.map(|sum| sum / f64::max(cpus, 1.0))
 }
 
 fn bytes(pages: u64) -> Bytes {
@@ -334,41 +318,24 @@ fn sample(engine: &Engine<'_>, step: u64, lost: Range) -> Sample {
         saved: bytes(saved(engine)),
         broken: counters.broken + counters.broken_to_swap,
         collapsed: counters.collapsed,
-        swapped: [bytes(counters.swapped_out), bytes(counters.swapped_in)],
+        swapped: [counters.swapped_out, counters.swapped_in],
         lost,
     }
 }
 
 fn totals(engine: &Engine<'_>, sums: &Sums, steps: u64) -> Totals {
-    let counters = &engine.counters;
     let steps = steps.max(1) as f64;
-    let [low, middle, high] = sums.lost.map(|sum| sum / steps);
+    let lost = sums.lost.map(|sum| sum / steps);
     let vcpus: u32 = engine.scenario.vms.iter().map(|vm| vm.vcpus).sum();
     let cpu_s = f64::from(vcpus) * engine.scenario.duration_ns as f64 / SECOND as f64;
     Totals {
-        events: counters.events,
-        broken: counters.broken,
-        broken_to_swap: counters.broken_to_swap,
-        collapsed: counters.collapsed,
-        emulated: counters.emulated,
-        swapped_out: bytes(counters.swapped_out),
-        swapped_in: bytes(counters.swapped_in),
-        compressed: bytes(counters.compressed),
-        decompressed: bytes(counters.decompressed),
-        ballooned: bytes(counters.ballooned),
-        rewritten: bytes(counters.rewritten),
-        scanned: bytes(counters.scanned),
         scans: engine.scans - 1,
         compacted: bytes(engine.frames.moved),
-        waited: counters.waited,
         most_saved: bytes(sums.most_saved),
         levels: sums.levels.map(|count| count as f64 / steps),
-        lost: Range { low, middle, high },
-        lost_cpu_s: Range {
-            low: low * cpu_s,
-            middle: middle * cpu_s,
-            high: high * cpu_s,
-        },
+        lost,
+        lost_cpu_s: lost.map(|part| part * cpu_s),
+        ..engine.counters
     }
 }
 

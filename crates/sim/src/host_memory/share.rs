@@ -1,10 +1,10 @@
 //! ESX's scan for equal pages, and which huge pages it breaks to share what is in them.
 
-use super::PAGES;
 use super::engine::{Engine, SECOND};
 use super::policy::Policy;
 use super::region::{Backing, Class, Place};
 use super::states::{Level, States};
+use super::{PAGES, REGION};
 
 impl Engine<'_> {
     /// The regions that are due. When memory is short they come faster, where huge pages are broken for it.
@@ -18,20 +18,26 @@ impl Engine<'_> {
         };
         let each = u128::from(PAGES) * u128::from(SECOND);
         self.scan_left += u128::from(rate) * u128::from(self.scenario.step_ns);
-        let mut due = (self.scan_left / each) as u64;
+        let due = (self.scan_left / each) as u64;
         self.scan_left %= each;
+        self.visit(due, Self::look);
+    }
+
+    /// Looks at so many regions, each machine's in turn; how many were not there.
+    pub(super) fn visit(&mut self, mut due: u64, look: impl Fn(&mut Self, usize, u32)) -> u64 {
         let mut passed = 0;
         while due > 0 && passed <= self.machines.len() {
             match self.next_region() {
                 None => passed += 1,
                 Some((number, region)) => {
                     (due, passed) = (due - 1, 0);
-                    self.counters.scanned += u64::from(PAGES);
+                    self.counters.scanned.0 += REGION;
                     self.counters.events += 1;
-                    self.look(number, region);
+                    look(self, number, region);
                 }
             }
         }
+        due
     }
 
     /// ESXi 6 shares at once below 100 % of minFree; before it, sharing hurries before pages are swapped.

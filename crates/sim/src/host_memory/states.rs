@@ -1,12 +1,11 @@
 //! States of free memory: below which edges a host breaks huge pages, balloons, swaps and blocks.
 
-use std::str::FromStr;
-
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::PAGE;
+use crate::names::names;
 use crate::size::esx::min_free;
 
 /// Whose edges.
@@ -29,6 +28,14 @@ pub enum States {
     Linux,
 }
 
+names!(States, "are no states", {
+    Esx2002 => "esx-2002",
+    Esx4 => "esx-4",
+    Esx5 => "esx-5",
+    Esx6 => "esx-6",
+    Linux => "linux",
+});
+
 /// How short memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -47,6 +54,15 @@ pub enum Level {
     Low,
 }
 
+model::names!(Level, {
+    High => "high",
+    Break => "break",
+    Clear => "clear",
+    Soft => "soft",
+    Hard => "hard",
+    Low => "low",
+});
+
 /// A level, and between which edges it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Edge {
@@ -59,20 +75,6 @@ pub struct Edge {
 }
 
 impl States {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Esx2002, Self::Esx4, Self::Esx5, Self::Esx6, Self::Linux];
-
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Esx2002 => "esx-2002",
-            Self::Esx4 => "esx-4",
-            Self::Esx5 => "esx-5",
-            Self::Esx6 => "esx-6",
-            Self::Linux => "linux",
-        }
-    }
-
     /// The bytes that edges are shares of: minFree, all memory (2002), or the minimal watermark of Linux.
     pub fn unit(self, memory: Bytes) -> f64 {
         match self {
@@ -137,16 +139,6 @@ pub(super) fn next(edges: &[Edge], before: Level, free: u64) -> Level {
         }
     }
     level
-}
-
-impl FromStr for States {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|states| states.name() == text);
-        let names = || Self::ALL.map(Self::name).join(", ");
-        known.ok_or_else(|| format!("`{text}` are no states (write one of {})", names()))
-    }
 }
 
 #[cfg(test)]

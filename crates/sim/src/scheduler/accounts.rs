@@ -98,7 +98,6 @@ pub(super) struct Accounts {
     cpus: usize,
     chart: [Ns; 2],
     pub(super) slices: Vec<Stretch>,
-    pub(super) is_cut: bool,
 }
 
 impl Accounts {
@@ -110,7 +109,6 @@ impl Accounts {
             cpus,
             chart: [chart[0], chart[0].saturating_add(chart[1])],
             slices: Vec::new(),
-            is_cut: false,
         }
     }
 
@@ -130,11 +128,7 @@ impl Accounts {
     #[inline]
     pub(super) fn slice(&mut self, cpu: u32, world: u32, from: Ns, until: Ns) {
         let (from, until) = (from.max(self.chart[0]), until.min(self.chart[1]));
-        if from >= until {
-            return;
-        }
-        if self.slices.len() >= MOST_SLICES {
-            self.is_cut = true;
+        if from >= until || self.slices.len() >= MOST_SLICES {
             return;
         }
         self.slices.push(Stretch {

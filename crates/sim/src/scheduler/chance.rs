@@ -1,5 +1,7 @@
 //! Chance without floating point: the same seed gives the same times on any machine.
 
+use crate::translation::random::mixed;
+
 /// SplitMix64.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chance(u64);
@@ -70,14 +72,6 @@ impl Chance {
         let natural = (u128::from(halvings) * u128::from(LN_2)) >> 32;
         (((u128::from(mean) * natural) >> 32) as u64).max(1)
     }
-}
-
-/// All bits of the result depend on all bits of the argument.
-#[inline]
-fn mixed(word: u64) -> u64 {
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]

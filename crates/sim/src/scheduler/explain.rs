@@ -1,7 +1,5 @@
 //! Explanations of IBM's tables: what each is fitted to, how well it then agrees, and what it predicts for the run that would separate them.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,43 +7,36 @@ use super::Policy;
 use super::fit::{Model, fitted, hops, work_pct};
 use super::published::{Run, Tables, by_policy, ibm_2006};
 use super::result::Schedule;
+use crate::names::names;
 
 /// Which tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// All of them.
     Ibm2006,
-    /// One of tables 2 to 4.
-    Table(u32),
+    /// Table 2.
+    Table2,
+    /// Table 3.
+    Table3,
+    /// Table 4.
+    Table4,
 }
 
+names!(Preset, "is no preset", {
+    Ibm2006 => "ibm-2006",
+    Table2 => "ibm-2006-table-2",
+    Table3 => "ibm-2006-table-3",
+    Table4 => "ibm-2006-table-4",
+});
+
 impl Preset {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Ibm2006, Self::Table(2), Self::Table(3), Self::Table(4)];
-
-    /// Its name.
-    pub fn name(self) -> String {
-        match self {
-            Self::Ibm2006 => "ibm-2006".to_owned(),
-            Self::Table(table) => format!("ibm-2006-table-{table}"),
-        }
-    }
-
     fn has(self, run: &Run) -> bool {
         match self {
             Self::Ibm2006 => true,
-            Self::Table(table) => run.tables.contains(&table),
+            Self::Table2 => run.tables.contains(&2),
+            Self::Table3 => run.tables.contains(&3),
+            Self::Table4 => run.tables.contains(&4),
         }
-    }
-}
-
-impl FromStr for Preset {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        let known = Self::ALL.into_iter().find(|preset| preset.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no preset (write one of {})", names()))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Policies by name, and what each of them does.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::names::names;
 
 /// Who decides where a world runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,27 +25,15 @@ pub enum Policy {
     LatencySensitive,
 }
 
+names!(Policy, "is no policy", {
+    Esx252 => "esx-2.5.2",
+    Esx253 => "esx-2.5.3",
+    LinuxLike => "linux-like",
+    Pinned => "pinned",
+    LatencySensitive => "latency-sensitivity-high",
+});
+
 impl Policy {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Esx252,
-        Self::Esx253,
-        Self::LinuxLike,
-        Self::Pinned,
-        Self::LatencySensitive,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Esx252 => "esx-2.5.2",
-            Self::Esx253 => "esx-2.5.3",
-            Self::LinuxLike => "linux-like",
-            Self::Pinned => "pinned",
-            Self::LatencySensitive => "latency-sensitivity-high",
-        }
-    }
-
     /// The most logical CPUs that it uses: 16 under ESX Server 2.5.
     pub fn cpu_limit(self) -> Option<u32> {
         matches!(self, Self::Esx252 | Self::Esx253).then_some(16)
@@ -64,15 +52,5 @@ impl Policy {
     /// Are virtual CPUs of one machine kept from running far apart?
     pub(super) fn co_schedules(self) -> bool {
         self.has_home_nodes()
-    }
-}
-
-impl FromStr for Policy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|policy| policy.name() == text);
-        let names = || Self::ALL.map(Self::name).join(", ");
-        known.ok_or_else(|| format!("`{text}` is no policy (write one of {})", names()))
     }
 }

@@ -120,12 +120,7 @@ pub fn innodb(settings: &Innodb, page: Bytes) -> Result<Sizing, SizeError> {
             with_blocks,
             "B",
         )
-        .step(
-            "chunk_pages",
-            format!("{} B / {} B, rounded up", with_blocks.0, page.0),
-            each,
-            "pages",
-        )
+        .rounded_up("chunk_pages", with_blocks, page, each)
         .step(
             "pages",
             format!("{chunks} x {each}"),

@@ -101,6 +101,17 @@ impl Sizing {
         self
     }
 
+    /// With a line for the pages that so many bytes take.
+    #[must_use]
+    pub fn rounded_up(self, name: &str, bytes: Bytes, page: Bytes, pages: u64) -> Self {
+        self.step(
+            name,
+            format!("{} B / {} B, rounded up", bytes.0, page.0),
+            pages,
+            "pages",
+        )
+    }
+
     /// With one more trap.
     #[must_use]
     pub fn trap(mut self, text: impl Into<String>) -> Self {

@@ -44,12 +44,7 @@ pub fn pages(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
     let pool = pages.checked_mul(page.0).ok_or(SizeError::TooLarge("the pool"))?;
     let about = format!("Pages of {} for {bytes}", page.exact());
     Ok(Sizing::new(about, JBOSS)
-        .step(
-            "pages",
-            format!("{} B / {} B, rounded up", bytes.0, page.0),
-            pages,
-            "pages",
-        )
+        .rounded_up("pages", bytes, page, pages)
         .step("pool", format!("{pages} x {}", page.exact()), pool, "B")
         .step("unused", format!("{pool} - {}", bytes.0), pool - bytes.0, "B")
         .trap(
@@ -69,12 +64,7 @@ pub fn memlock(bytes: Bytes, page: Bytes) -> Result<Sizing, SizeError> {
     let kib = memlock_kib(pages, page)?;
     Ok(
         Sizing::new(format!("memlock for {bytes} in pages of {}", page.exact()), JBOSS)
-            .step(
-                "pages",
-                format!("{} B / {} B, rounded up", bytes.0, page.0),
-                pages,
-                "pages",
-            )
+            .rounded_up("pages", bytes, page, pages)
             .step(
                 "memlock",
                 format!("{pages} x {} KiB, the unit of limits.conf", page.0 >> 10),

@@ -218,12 +218,7 @@ pub fn postgres(settings: &Postgres, system: Bytes) -> Result<Sizing, SizeError>
         "B",
     )
     .step("shared_memory", "the sum with 8M for the rest", memory, "B")
-    .step(
-        "pages",
-        format!("{} B / {} B, rounded up", memory.0, page.0),
-        pages,
-        "pages",
-    )
+    .rounded_up("pages", memory, page, pages)
     .trap(
         "an estimate, up to a few per cent too large: `postgres -D DIR -C \
          shared_memory_size_in_huge_pages` (since 15, before the server starts) says it exactly",

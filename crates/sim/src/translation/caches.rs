@@ -29,6 +29,11 @@ impl Cache {
             replacement,
         }
     }
+
+    /// Lines that it holds.
+    pub(super) fn lines(&self) -> u64 {
+        u64::from(self.sets) * u64::from(self.ways)
+    }
 }
 
 /// Cache levels that a result distinguishes: first to third, and memory behind them.

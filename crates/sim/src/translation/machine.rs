@@ -13,7 +13,8 @@ use super::caches::{Cache, PLACES};
 use super::level::Array;
 use super::measured::Value;
 use super::radix::WalkCaches;
-use crate::cpus::{self, Cpu, Latencies, PageSize, TlbRow};
+use crate::cpus::{self, Cpu, PageSize, TlbRow};
+use crate::typed_file::{FileError, TypedFile};
 use arrays::arrays;
 pub use surroundings::{MOST_VCPUS, Surroundings};
 
@@ -89,13 +90,8 @@ pub enum MachineError {
     #[error("{0}: no public source for its TLBs is known; describe them in a TOML file")]
     NoTlb(String),
     /// The file is not of that shape.
-    #[error("{file}: {source}")]
-    Toml {
-        /// Its name.
-        file: String,
-        /// With line and column.
-        source: Box<toml::de::Error>,
-    },
+    #[error(transparent)]
+    Toml(#[from] FileError),
     /// An array that cannot be.
     #[error(
         "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536"
@@ -126,7 +122,7 @@ struct Typed {
     page_sizes: Option<Vec<PageSize>>,
     tlb: Option<Vec<TlbRow>>,
     cache: Option<Vec<cpus::Cache>>,
-    latency_cycles: Option<FileLatencies>,
+    latency_cycles: FileLatencies,
     l2_tlb_hit_cycles: Option<f64>,
     walk_cycles: Option<f64>,
     walk_reads: Option<f64>,
@@ -142,7 +138,7 @@ struct Typed {
     agile_interval: Option<u64>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct FileLatencies {
     l1: Option<f64>,
@@ -157,15 +153,7 @@ impl Machine {
     /// # Errors
     /// If there is none, or its TLBs are not known.
     pub fn by_id(typed: &str) -> Result<Self, MachineError> {
-        let wanted = typed.to_ascii_lowercase();
-        let is_it = |cpu: &&Cpu| cpu.id == wanted || cpu.id.ends_with(&format!("-{wanted}"));
-        match cpus::table().iter().find(is_it) {
-            Some(cpu) => Self::of_cpu(cpu),
-            None => Err(MachineError::Unknown {
-                typed: typed.to_owned(),
-                known: known().join(", "),
-            }),
-        }
+        Self::of_cpu(cpu(typed)?)
     }
 
     /// A row of the CPU table.
@@ -173,21 +161,7 @@ impl Machine {
     /// # Errors
     /// If its TLBs are not known.
     pub fn of_cpu(cpu: &Cpu) -> Result<Self, MachineError> {
-        if cpu.tlb.is_empty() {
-            return Err(MachineError::NoTlb(cpu.id.clone()));
-        }
-        let file = Typed {
-            name: Some(cpu.name.clone()),
-            page_levels: cpu.page_levels,
-            page_sizes: cpu.page_sizes.clone(),
-            tlb: Some(cpu.tlb.clone()),
-            cache: Some(cpu.caches.clone()),
-            latency_cycles: Some(FileLatencies::of(cpu.latency_cycles)),
-            l2_tlb_hit_cycles: cpu.l2tlb_hit_penalty_cycles,
-            nested_paging: cpu.virt.map(|virt| virt.nested_paging),
-            ..Typed::default()
-        };
-        file.machine(&cpu.id, cpu.source.clone())
+        Typed::default().or(cpu)?.machine(&cpu.id, cpu.source.clone())
     }
 
     /// The text of a machine file, which errors call `name`.
@@ -195,60 +169,37 @@ impl Machine {
     /// # Errors
     /// With line and column, if it is not of that shape; and as [`Self::by_id`] for its `like`.
     pub fn parse(name: &str, text: &str) -> Result<Self, MachineError> {
-        let file: Typed = toml::from_str(text).map_err(|source| MachineError::Toml {
-            file: name.to_owned(),
-            source: Box::new(source),
-        })?;
-        let like = file.like.as_deref().map(Self::by_id).transpose()?;
-        let has_caches = file.cache.is_some();
-        let given = file.machine(name, vec![name.to_owned()])?;
-        Ok(match like {
-            Some(like) => like.with(given, has_caches),
-            None if given.arrays.is_empty() => return Err(MachineError::NoTlb(name.to_owned())),
-            None => given,
+        let mut file: Typed = TypedFile { name, text }.read()?;
+        let mut source = Vec::new();
+        if let Some(like) = &file.like {
+            let cpu = cpu(like)?;
+            source = cpu.source.clone();
+            file = file.or(cpu)?;
+        }
+        source.push(name.to_owned());
+        let machine = file.machine(name, source)?;
+        match machine.arrays.is_empty() {
+            true => Err(MachineError::NoTlb(name.to_owned())),
+            false => Ok(machine),
+        }
+    }
+
+    /// A machine of which no more is known than its page sizes.
+    pub(super) fn unknown(id: &str, name: &str, pages: [Bytes; 2]) -> Result<Self, MachineError> {
+        let typed = Typed {
+            name: Some(name.to_owned()),
+            page_sizes: Some(pages.map(PageSize).to_vec()),
+            ..Typed::default()
+        };
+        Ok(Self {
+            has_unknown_cache: true,
+            ..typed.machine(id, Vec::new())?
         })
     }
 
-    /// This machine with what another one knows better.
-    fn with(self, given: Self, has_caches: bool) -> Self {
-        let mut latencies = self.latencies;
-        for (place, known) in given.latencies.into_iter().enumerate() {
-            latencies[place] = known.or(latencies[place]);
-        }
-        let new_arrays = !given.arrays.is_empty();
-        Self {
-            id: given.id,
-            name: if given.name.is_empty() { self.name } else { given.name },
-            arrays: if new_arrays { given.arrays } else { self.arrays },
-            readings: if new_arrays { given.readings } else { self.readings },
-            pages: if given.pages.is_empty() {
-                self.pages
-            } else {
-                given.pages
-            },
-            page_levels: if given.page_levels == 0 {
-                self.page_levels
-            } else {
-                given.page_levels
-            },
-            nested_paging: given.nested_paging.or(self.nested_paging),
-            has_unknown_cache: if has_caches {
-                given.has_unknown_cache
-            } else {
-                self.has_unknown_cache
-            },
-            caches: if has_caches { given.caches } else { self.caches },
-            walk_caches: given.walk_caches.or(self.walk_caches),
-            nested_tlb: given.nested_tlb.or(self.nested_tlb),
-            latencies,
-            l2_tlb_hit: given.l2_tlb_hit.or(self.l2_tlb_hit),
-            walk: given.walk.or(self.walk),
-            walk_reads: given.walk_reads.or(self.walk_reads),
-            exit: given.exit.or(self.exit),
-            surroundings: given.surroundings.or(self.surroundings),
-            values: self.values,
-            source: self.source.into_iter().chain(given.source).collect(),
-        }
+    /// Can it map such pages, as far as is known?
+    pub fn maps(&self, page: Bytes) -> bool {
+        self.pages.is_empty() || self.pages.contains(&page)
     }
 
     /// Entries that hold a page size for loads: each level's.
@@ -276,14 +227,44 @@ pub fn known() -> Vec<&'static str> {
     known.map(|cpu| cpu.id.as_str()).collect()
 }
 
-impl FileLatencies {
-    fn of(table: Latencies) -> Self {
-        let Latencies { l1, l2, l3, mem } = table;
-        Self { l1, l2, l3, mem }
-    }
+/// A CPU of the table.
+fn cpu(typed: &str) -> Result<&'static Cpu, MachineError> {
+    let wanted = typed.to_ascii_lowercase();
+    let is_it = |cpu: &&Cpu| cpu.id == wanted || cpu.id.ends_with(&format!("-{wanted}"));
+    let found = cpus::table().iter().find(is_it);
+    found.ok_or_else(|| MachineError::Unknown {
+        typed: typed.to_owned(),
+        known: known().join(", "),
+    })
 }
 
 impl Typed {
+    /// With what the table has of a CPU, where the file says nothing.
+    fn or(self, cpu: &Cpu) -> Result<Self, MachineError> {
+        if cpu.tlb.is_empty() {
+            return Err(MachineError::NoTlb(cpu.id.clone()));
+        }
+        let (own, table) = (self.latency_cycles, cpu.latency_cycles);
+        let pages = self.page_sizes.filter(|pages| !pages.is_empty());
+        let tlb = self.tlb.filter(|rows| !rows.is_empty());
+        Ok(Self {
+            name: self.name.filter(|name| !name.is_empty()).or(Some(cpu.name.clone())),
+            page_levels: self.page_levels.or(cpu.page_levels),
+            page_sizes: pages.or(cpu.page_sizes.clone()),
+            tlb: tlb.or(Some(cpu.tlb.clone())),
+            cache: self.cache.or(Some(cpu.caches.clone())),
+            latency_cycles: FileLatencies {
+                l1: own.l1.or(table.l1),
+                l2: own.l2.or(table.l2),
+                l3: own.l3.or(table.l3),
+                mem: own.mem.or(table.mem),
+            },
+            l2_tlb_hit_cycles: self.l2_tlb_hit_cycles.or(cpu.l2tlb_hit_penalty_cycles),
+            nested_paging: self.nested_paging.or(cpu.virt.map(|virt| virt.nested_paging)),
+            ..self
+        })
+    }
+
     fn surroundings(&self) -> Surroundings {
         Surroundings {
             vcpus: self.vcpus,
@@ -297,8 +278,8 @@ impl Typed {
 
     fn machine(self, id: &str, source: Vec<String>) -> Result<Machine, MachineError> {
         let mut readings = Vec::new();
-        let levels = self.page_levels.unwrap_or(if self.like.is_some() { 0 } else { 4 });
-        if !matches!(levels, 0 | 4 | 5) {
+        let levels = self.page_levels.unwrap_or(4);
+        if !matches!(levels, 4 | 5) {
             return Err(MachineError::Levels(id.to_owned(), levels));
         }
         let surroundings = self.surroundings();
@@ -318,7 +299,7 @@ impl Typed {
         let rows = self.cache.unwrap_or_default();
         let rows: Vec<&cpus::Cache> = rows.iter().filter(|row| row.kind != "instruction").collect();
         let caches: Vec<Cache> = rows.iter().map_while(|row| cache(row)).collect();
-        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles.unwrap_or_default();
+        let FileLatencies { l1, l2, l3, mem } = self.latency_cycles;
         Ok(Machine {
             id: id.to_owned(),
             name: self.name.unwrap_or_default(),

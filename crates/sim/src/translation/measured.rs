@@ -12,12 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::Side;
-use super::caches::{Cache, PLACES};
+use super::caches::Cache;
 use super::level::{Array, Held};
-use super::machine::{Machine, MachineError, Surroundings};
-use super::study::{Range, Unknown, unknown};
+use super::machine::{Machine, MachineError};
+use super::study::{LATENCIES, Range, Unknown, unknown};
 use crate::ways::Replacement;
-use curve::plateau;
+use curve::{plateau, size};
 use far::far;
 
 /// What is known of the machine at hand.
@@ -98,7 +98,10 @@ const LEVELS: [u8; 2] = [1, 2];
 /// If neither timing nor the table shows its TLBs.
 pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, MachineError> {
     let row = table.as_ref().map(|machine| machine.id.clone());
-    let mut machine = table.unwrap_or_else(|| Machine::unknown(measured));
+    let mut machine = match table {
+        Some(machine) => machine,
+        None => Machine::unknown("here", measured.name, [measured.base_page, measured.pmd_page])?,
+    };
     let mut values = Vec::new();
     machine.id = "here".to_owned();
     if let Some((_, source)) = measured.tlb {
@@ -127,38 +130,15 @@ pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, 
     Ok(machine)
 }
 
-impl Machine {
-    /// One of which nothing is known.
-    fn unknown(measured: &Measured<'_>) -> Self {
+impl Value {
+    /// One that is known exactly.
+    fn exact(what: What, value: f64, from: From, source: &str) -> Self {
         Self {
-            id: "here".to_owned(),
-            name: measured.name.to_owned(),
-            arrays: Vec::new(),
-            pages: vec![measured.base_page, measured.pmd_page],
-            page_levels: 4,
-            nested_paging: None,
-            caches: Vec::new(),
-            has_unknown_cache: true,
-            walk_caches: None,
-            nested_tlb: None,
-            latencies: [None; PLACES],
-            l2_tlb_hit: None,
-            walk: None,
-            walk_reads: None,
-            exit: None,
-            surroundings: Surroundings::default(),
-            source: Vec::new(),
-            readings: Vec::new(),
-            values: Vec::new(),
+            what,
+            value: Range::exactly(value),
+            from,
+            source: source.to_owned(),
         }
-    }
-}
-
-fn exactly(value: f64) -> Range {
-    Range {
-        low: value,
-        middle: value,
-        high: value,
     }
 }
 
@@ -185,12 +165,7 @@ fn caches(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, val
         true => (From::Reported, String::new()),
         false => (From::Table, of_table(row)),
     };
-    let value = |(cache, level): (&Cache, u8)| Value {
-        what: What::CacheBytes { level },
-        value: exactly((u64::from(cache.sets) * u64::from(cache.ways) * LINE) as f64),
-        from,
-        source: source.clone(),
-    };
+    let value = |(cache, level)| Value::exact(What::CacheBytes { level }, size(cache) as f64, from, &source);
     values.extend(machine.caches.iter().zip(1..).map(value));
 }
 
@@ -218,12 +193,8 @@ fn tlbs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, value
             };
             let entries = machine.entries(page).get(usize::from(level) - 1).copied().unwrap_or(0);
             if entries > 0 {
-                values.push(Value {
-                    what: What::TlbEntries { level, page },
-                    value: exactly(entries as f64),
-                    from,
-                    source,
-                });
+                let what = What::TlbEntries { level, page };
+                values.push(Value::exact(what, entries as f64, from, &source));
             }
         }
     }
@@ -276,29 +247,18 @@ fn place(machine: &mut Machine, array: Array, page: Bytes) {
 /// The latency of each cache but the last is that of working sets that lie well inside of it, from a size that the one before no
 /// longer helps. What lies behind is [`far()`]'s.
 fn costs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, values: &mut Vec<Value>) {
-    const NAMES: [Unknown; PLACES] = [
-        Unknown::L1Latency,
-        Unknown::L2Latency,
-        Unknown::L3Latency,
-        Unknown::MemoryLatency,
-    ];
     let mut push = |what: What, value: Option<f64>, timed: Option<&str>| {
         let (from, source) = match timed {
             Some(source) => (From::Measured, source.to_owned()),
             None => (From::Table, of_table(row)),
         };
-        values.extend(value.map(|value| Value {
-            what,
-            value: exactly(value),
-            from,
-            source,
-        }));
+        values.extend(value.map(|value| Value::exact(what, value, from, &source)));
     };
     let ghz = clock(measured);
     if let Some((ghz, source)) = ghz {
         push(What::CoreClock, Some(ghz), Some(source));
     }
-    for (place, name) in NAMES.into_iter().enumerate() {
+    for (place, name) in LATENCIES.into_iter().enumerate() {
         let timed = measured.latency.zip(ghz).and_then(|((latency, source), (ghz, _))| {
             let is_near = place == 0 || place + 1 < machine.caches.len();
             let ns = is_near.then(|| plateau(latency, machine, place))??;

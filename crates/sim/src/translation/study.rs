@@ -17,12 +17,12 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cost::L2_TLB_HIT;
+pub(crate) use cost::{L2_TLB_HIT, LATENCIES};
 pub use cost::{Sweep, Unknown};
 pub use history::history;
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
-pub(crate) use run::{count, on_all_cpus, possible, total, unknown, walkers, weighed};
+pub(crate) use run::{count, engine, on_all_cpus, possible, total, unknown, walkers, weighed};
 
 use super::engine::Mode;
 use super::layout::Backing;
@@ -64,6 +64,15 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// A guest's page on a host's; natively there is no host.
+    pub fn new(mode: Mode, guest_page: Bytes, host_page: Bytes) -> Self {
+        Self {
+            mode,
+            guest_page,
+            host_page: (mode != Mode::Native).then_some(host_page),
+        }
+    }
+
     /// Its page sizes.
     pub fn backing(self) -> Backing {
         Backing {
@@ -94,11 +103,7 @@ impl FromStr for Setting {
         if mode == Mode::Native && pages.contains('/') {
             return Err(fail());
         }
-        Ok(Self {
-            mode,
-            guest_page,
-            host_page: (mode != Mode::Native).then_some(host),
-        })
+        Ok(Self::new(mode, guest_page, host))
     }
 }
 
@@ -176,7 +181,7 @@ impl Range {
     }
 }
 
-fn is_none(count: &u64) -> bool {
+pub(super) fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
@@ -254,4 +259,18 @@ pub struct Published {
     pub simulated: Range,
     /// Was a parameter chosen so that it comes out?
     pub is_fitted: bool,
+}
+
+impl Published {
+    /// One that nothing was fitted to, and that is simulated without a range.
+    pub(crate) fn exact(source: &str, what: impl Into<String>, unit: &str, published: &[f64], simulated: f64) -> Self {
+        Self {
+            what: what.into(),
+            source: source.to_owned(),
+            unit: unit.to_owned(),
+            published: published.to_vec(),
+            simulated: Range::exactly(simulated),
+            is_fitted: false,
+        }
+    }
 }

@@ -10,11 +10,11 @@ mod sweep;
 pub(super) mod trace;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::bail;
 use host::Snapshot;
-use model::{Bytes, Warning};
+use model::{Bytes, Warning, time_left};
 use sim::translation::Mode;
 use sim::translation::machine::Machine;
 use sim::translation::study::preset::preset;
@@ -86,9 +86,9 @@ fn with_progress(
 ) -> anyhow::Result<Simulation> {
     let (shown, begun) = (std::sync::Mutex::new(desk.ui.progress()), Instant::now());
     let simulated = simulate(&|done, of| {
-        let left = begun.elapsed().mul_f64((of - done) as f64 / done.max(1) as f64);
+        let done = done as f64 / of as f64;
         if let Ok(progress) = shown.lock() {
-            progress.show(done as f64 / of as f64, left.max(Duration::ZERO), "simulating");
+            progress.show(done, time_left(begun.elapsed(), done), "simulating");
         }
     });
     Ok(simulated?)
@@ -125,11 +125,7 @@ const USUAL: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
 
 /// Every mode with every page size, or with every pair of them. Natively the guest's page counts alone.
 fn settings(typed: &Translation, machine: &Machine) -> Vec<Setting> {
-    let usual = || {
-        USUAL
-            .into_iter()
-            .filter(|page| machine.pages.is_empty() || machine.pages.contains(page))
-    };
+    let usual = || USUAL.into_iter().filter(|&page| machine.maps(page));
     let pairs: Vec<(Bytes, Bytes)> = match (&typed.guest_pages[..], &typed.pages[..]) {
         ([], []) => usual().map(|page| (page, page)).collect(),
         ([], pages) => pages.iter().map(|&page| (page, page)).collect(),
@@ -141,12 +137,7 @@ fn settings(typed: &Translation, machine: &Machine) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
     for mode in modes(typed, machine) {
         for &(guest_page, host) in &pairs {
-            let host_page = (mode != Mode::Native).then_some(host);
-            let setting = Setting {
-                mode,
-                guest_page,
-                host_page,
-            };
+            let setting = Setting::new(mode, guest_page, host);
             if !settings.contains(&setting) {
                 settings.push(setting);
             }

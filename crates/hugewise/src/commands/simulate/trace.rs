@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context;
+use model::time_left;
 use sim::translation::Access;
 use sim::translation::machine::Machine;
 use sim::translation::study::{Replay, Replayed, Simulation, history, replay};
@@ -53,8 +54,7 @@ impl<'a> Opened<'a> {
         let replayed = replay(asked, &mut self.trace, &|offset| {
             if let Some(length) = self.length.filter(|&length| length > 0) {
                 let done = (offset as f64 / length as f64).clamp(0.001, 1.0);
-                let left = begun.elapsed().as_secs_f64() * (1.0 - done) / done;
-                progress.show(done, Duration::from_secs_f64(left), "simulating");
+                progress.show(done, time_left(begun.elapsed(), done), "simulating");
             }
         });
         replayed.with_context(|| format!("--trace {}", self.path.display()))

@@ -5,7 +5,6 @@ use sim::host_memory::{HostMemory, Outcome, Sample};
 use super::super::axis::{Scale, number};
 use super::super::figure::{Along, Dot, Figure, Series};
 use super::super::tone::TONES;
-use super::level;
 
 /// What a chart shows: its name, its title, its unit, and the value of a sample.
 type Shown = (&'static str, &'static str, &'static str, fn(&Sample) -> f64);
@@ -79,7 +78,7 @@ fn dots(outcome: &Outcome, unit: &str, value: fn(&Sample) -> f64) -> Vec<Dot> {
                 outcome.policy.name(),
                 number(sample.at_s),
                 number(value),
-                level(sample.level)
+                sample.level.name()
             ),
         }
     })

@@ -67,7 +67,7 @@ impl Show for HostMemory {
         let fields: [Field<(&Outcome, &Sample)>; _] = [
             Field::csv("policy", |(outcome, _)| outcome.policy.name().to_owned()),
             Field::csv("at_s", |(_, sample)| sample.at_s.to_string()),
-            Field::csv("level", |(_, sample)| level(sample.level).to_owned()),
+            Field::csv("level", |(_, sample)| sample.level.name().to_owned()),
             Field::csv("free_bytes", |(_, sample)| sample.free.0.to_string()),
             Field::csv("free_whole_bytes", |(_, sample)| sample.free_whole.0.to_string()),
             Field::csv("giant_bytes", |(_, sample)| sample.amounts.giant.0.to_string()),
@@ -142,23 +142,15 @@ fn headline(outcome: &Outcome) -> String {
 }
 
 /// A value with its ends, where they differ.
-fn percent(range: Range) -> String {
-    let text = |value: f64| number(value * 100.0);
+pub(super) fn spread(range: Range, text: impl Fn(f64) -> String) -> String {
     match range.is_exact() {
         true => text(range.middle),
         false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
     }
 }
 
-pub(super) fn level(level: Level) -> &'static str {
-    match level {
-        Level::High => "high",
-        Level::Break => "break",
-        Level::Clear => "clear",
-        Level::Soft => "soft",
-        Level::Hard => "hard",
-        Level::Low => "low",
-    }
+fn percent(range: Range) -> String {
+    spread(range, |value| number(value * 100.0))
 }
 
 fn policies(result: &HostMemory) -> Sheet {
@@ -206,43 +198,30 @@ fn policies(result: &HostMemory) -> Sheet {
     sheet
 }
 
+/// What is behind memory, in the order of [`columns`].
+const BEHIND: [&str; 8] = [
+    "#large",
+    "~#1 GiB",
+    "#small",
+    "#shared",
+    "#ballooned",
+    "#compressed",
+    "#swapped",
+    "~#untouched",
+];
+
 fn memory(result: &HostMemory) -> Sheet {
-    let heads = [
-        "policy",
-        "#large",
-        "~#1 GiB",
-        "#small",
-        "#shared",
-        "#ballooned",
-        "#compressed",
-        "#swapped",
-        "~#untouched",
-        "#free",
-        "~#in whole blocks",
-        "#saved",
-        "below high, % of the time",
-    ];
+    let others = ["#free", "~#in whole blocks", "#saved", "below high, % of the time"];
+    let heads = ["policy"].into_iter().chain(BEHIND).chain(others);
     let mut sheet = Sheet::new("Guest memory at the end, by what is behind it", heads);
     for outcome in &result.outcomes {
         let Some(end) = outcome.samples.last() else {
             continue;
         };
-        let [large, giant, small, shared, ballooned, compressed, swapped, untouched] = columns(end.amounts);
-        sheet.row([
-            outcome.policy.name().to_owned(),
-            large,
-            giant,
-            small,
-            shared,
-            ballooned,
-            compressed,
-            swapped,
-            untouched,
-            end.free.to_string(),
-            end.free_whole.to_string(),
-            end.saved.to_string(),
-            levels(outcome),
-        ]);
+        let others = [end.free, end.free_whole, end.saved].map(|bytes| bytes.to_string());
+        let policy = [outcome.policy.name().to_owned()].into_iter();
+        let cells = policy.chain(columns(end.amounts)).chain(others);
+        sheet.row(cells.chain([levels(outcome)]));
     }
     sheet
 }
@@ -263,39 +242,16 @@ fn columns(amounts: Amounts) -> [String; 8] {
 
 /// `soft 12, hard 3`.
 fn levels(outcome: &Outcome) -> String {
-    let all = [
-        Level::High,
-        Level::Break,
-        Level::Clear,
-        Level::Soft,
-        Level::Hard,
-        Level::Low,
-    ];
-    let parts = all
-        .iter()
-        .zip(outcome.totals.levels)
-        .skip(1)
-        .filter(|(_, part)| *part > 0.0);
+    let parts = Level::ALL.iter().zip(outcome.totals.levels).skip(1);
     let texts: Vec<String> = parts
-        .map(|(which, part)| format!("{} {}", level(*which), number(part * 100.0)))
+        .filter(|(_, part)| *part > 0.0)
+        .map(|(level, part)| format!("{} {}", level.name(), number(part * 100.0)))
         .collect();
     texts.join(", ")
 }
 
 fn machines(outcome: &Outcome, most: usize) -> Sheet {
-    let heads = [
-        "machine",
-        "#memory",
-        "#large",
-        "~#1 GiB",
-        "#small",
-        "#shared",
-        "#ballooned",
-        "#compressed",
-        "#swapped",
-        "~#untouched",
-        "#lost, %",
-    ];
+    let heads = ["machine", "#memory"].into_iter().chain(BEHIND).chain(["#lost, %"]);
     let mut sheet = Sheet::new("Machines at the end", heads);
     for vm in outcome.vms.iter().take(most) {
         sheet.row(machine(vm));

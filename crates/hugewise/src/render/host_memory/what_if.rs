@@ -9,6 +9,7 @@ use super::super::axis::number;
 use super::super::sheet::Sheet;
 use super::super::table::{Field, Lines, lines};
 use super::super::words::{counted, or_empty};
+use super::{percent, spread};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");
@@ -39,17 +40,6 @@ fn change(row: &WhatIf) -> String {
 
 fn sizes(range: Range) -> String {
     spread(range, |value| Bytes(value as u64).to_string())
-}
-
-fn percent(range: Range) -> String {
-    spread(range, |value| number(value * 100.0))
-}
-
-fn spread(range: Range, text: impl Fn(f64) -> String) -> String {
-    match range.is_exact() {
-        true => text(range.middle),
-        false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
-    }
 }
 
 pub(super) fn sheets(advice: &Advice, result: &HostMemory) -> Vec<Sheet> {

@@ -112,16 +112,19 @@ fn fits(explained: &Explained) -> Sheet {
     sheet
 }
 
-fn runs(explained: &Explained) -> Sheet {
+/// A table that ends in a column for each explanation.
+fn by_explanation(explained: &Explained, title: &str, heads: &[&str]) -> Sheet {
     let names = explained
         .explanations
         .iter()
         .map(|fitted| format!("#{}", name(fitted.explanation)));
-    let heads = ["table", "server", "run", "~ESX", "~SMT", "#node", "#published"].map(str::to_owned);
-    let mut sheet = Sheet::new(
-        "Explained: throughput in operations a second, published and simulated",
-        heads.into_iter().chain(names),
-    );
+    Sheet::new(title, heads.iter().map(|head| (*head).to_owned()).chain(names))
+}
+
+fn runs(explained: &Explained) -> Sheet {
+    let heads = ["table", "server", "run", "~ESX", "~SMT", "#node", "#published"];
+    let title = "Explained: throughput in operations a second, published and simulated";
+    let mut sheet = by_explanation(explained, title, &heads);
     for run in &explained.runs {
         let tables: Vec<String> = run.tables.iter().map(u32::to_string).collect();
         let cells = [
@@ -133,11 +136,8 @@ fn runs(explained: &Explained) -> Sheet {
             run.node.to_string(),
             number(run.published),
         ];
-        sheet.row(
-            cells
-                .into_iter()
-                .chain(run.simulated.iter().map(|value| number(*value))),
-        );
+        let simulated = run.simulated.iter().map(|value| number(*value));
+        sheet.row(cells.into_iter().chain(simulated));
     }
     sheet.note("input: where the virtual CPUs were seen, and their CPU time; x3950 4x2 has its siblings off by the limit of 16 logical CPUs");
     sheet
@@ -181,23 +181,13 @@ fn places(run: &Explains) -> String {
 }
 
 fn separating(explained: &Explained) -> Sheet {
-    let names = explained
-        .explanations
-        .iter()
-        .map(|fitted| format!("#{}", name(fitted.explanation)));
-    let heads = ["policy", "#node", "#published mean"].map(str::to_owned);
-    let mut sheet = Sheet::new(
-        "Predicted: x3950 2x2 pinned to one node, placed by the policy alone",
-        heads.into_iter().chain(names),
-    );
+    let title = "Predicted: x3950 2x2 pinned to one node, placed by the policy alone";
+    let mut sheet = by_explanation(explained, title, &["policy", "#node", "#published mean"]);
     for row in &explained.separating {
         let published = row.published.map_or_else(|| "not in the paper".to_owned(), number);
         let cells = [row.policy.name().to_owned(), row.node.to_string(), published];
-        sheet.row(
-            cells
-                .into_iter()
-                .chain(row.simulated.iter().map(|value| number(*value))),
-        );
+        let simulated = row.simulated.iter().map(|value| number(*value));
+        sheet.row(cells.into_iter().chain(simulated));
     }
     sheet.note(format!(
         "input: the mean CPU time of all runs, and for esx-2.5.2 {}; nothing was fitted to these rows, but the published means are of runs \

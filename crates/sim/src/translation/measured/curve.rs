@@ -9,7 +9,7 @@ use crate::translation::machine::Machine;
 
 /// Bytes of a cache.
 pub(super) fn size(cache: &Cache) -> u64 {
-    u64::from(cache.sets) * u64::from(cache.ways) * LINE
+    cache.lines() * LINE
 }
 
 /// Is it a chase of loads through all lines?

@@ -8,15 +8,14 @@ use model::latency::Latency;
 use model::{Bytes, PageKind};
 
 use super::curve::{is_chase, size};
-use super::{From, LINE, Measured, Unknown, Value, What, clock, exactly};
+use super::{From, LINE, Measured, Unknown, Value, What, clock};
 use crate::translation::caches::{Cache, PLACES};
-use crate::translation::engine::{Counts, Engine, Mode, Setup};
+use crate::translation::engine::{Counts, Mode};
 use crate::translation::fit::{Costs, Known, Timed, explain};
-use crate::translation::layout::Layout;
 use crate::translation::machine::{Machine, RowReading};
 use crate::translation::names::TooSpread;
 use crate::translation::patterns::Pattern;
-use crate::translation::study::{L2_TLB_HIT, Setting, on_all_cpus, possible, walkers};
+use crate::translation::study::{L2_TLB_HIT, LATENCIES, Setting, engine, on_all_cpus, possible, walkers};
 use crate::translation::walker::WalkerSpec;
 use crate::ways::Replacement;
 
@@ -66,12 +65,7 @@ fn take(machine: &mut Machine, found: Found, known: &Known, source: &str, values
     let last = machine.caches.len() - 1;
     let whole = size(&machine.caches[last]);
     let mut set = |what: What, value: f64| {
-        let new = Value {
-            what,
-            value: exactly(value),
-            from: From::Measured,
-            source: source.to_owned(),
-        };
+        let new = Value::exact(what, value, From::Measured, source);
         match values.iter_mut().find(|value| value.what == what) {
             Some(value) => *value = new,
             None => values.push(new),
@@ -85,16 +79,10 @@ fn take(machine: &mut Machine, found: Found, known: &Known, source: &str, values
         machine.readings.push(RowReading::RandomReplacement);
     }
     machine.caches = found.caches;
-    let names = [
-        Unknown::L1Latency,
-        Unknown::L2Latency,
-        Unknown::L3Latency,
-        Unknown::MemoryLatency,
-    ];
     for place in [last, PLACES - 1] {
         if found.is_seen[place] {
             machine.latencies[place] = Some(found.costs.latencies[place]);
-            set(What::Cost(names[place]), found.costs.latencies[place]);
+            set(What::Cost(LATENCIES[place]), found.costs.latencies[place]);
         }
     }
     if known.walk_reads.is_none() {
@@ -325,15 +313,9 @@ fn pairs(steps: &[Step]) -> Vec<(usize, usize)> {
 
 /// A point in its steady state, with each of the page-walk caches that are swept.
 fn count(machine: &Machine, step: &Step) -> Result<Counts, TooSpread> {
-    let setup = Setup {
-        arrays: machine.arrays.clone(),
-        layout: Layout::uniform(step.setting.backing()),
-        mode: step.setting.mode,
-        tagged: false,
-    };
-    let mut engine = Engine::new(setup, &walkers(machine));
+    let mut engine = engine(machine, step.setting);
     let mut chase = Pattern::Chase.over(Bytes(step.working_set), SEED);
-    let lines: u64 = machine.caches.iter().map(size).sum::<u64>() / LINE;
+    let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
     engine.run(
         &mut chase,
         (lines + lines / 4 + COUNTED).min(2 * step.working_set / LINE),

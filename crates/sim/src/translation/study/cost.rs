@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cycles, Range};
 use crate::cpus;
 use crate::translation::caches::PLACES;
-use crate::translation::engine::Counts;
+use crate::translation::engine::{Counts, Mode};
 use crate::translation::machine::Machine;
 
 /// What may have no public source.
@@ -43,6 +43,14 @@ pub enum Unknown {
     HeldBefore,
 }
 
+/// The latencies of caches in order, then of memory.
+pub(crate) const LATENCIES: [Unknown; PLACES] = [
+    Unknown::L1Latency,
+    Unknown::L2Latency,
+    Unknown::L3Latency,
+    Unknown::MemoryLatency,
+];
+
 /// The values that stand for one unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
@@ -53,47 +61,27 @@ pub struct Sweep {
 }
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
-pub(crate) const L2_TLB_HIT: Range = Range {
-    low: 3.0,
-    middle: 7.0,
-    high: 20.0,
-};
+pub(crate) const L2_TLB_HIT: Range = Range::new(3.0, 7.0, 20.0);
 /// What an exit may cost. 1,650: a VMCALL and back on Sandy Bridge-E without any work; ten times that for one whose handler works.
-const EXIT: Range = Range {
-    low: 1650.0,
-    middle: 5000.0,
-    high: 16_500.0,
-};
+const EXIT: Range = Range::new(1650.0, 5000.0, 16_500.0);
 
 /// What an interrupt of another CPU may cost, on both sides: published round trips on current Xeons take 1 to 3 us, and 3 GHz are assumed.
-const IPI: Range = Range {
-    low: 1000.0,
-    middle: 3000.0,
-    high: 9000.0,
-};
+const IPI: Range = Range::new(1000.0, 3000.0, 9000.0);
 /// Exits for each: none with posted interrupts and virtualized sending, one with either, two without.
-const IPI_EXITS: Range = Range {
-    low: 0.0,
-    middle: 1.0,
-    high: 2.0,
-};
+const IPI_EXITS: Range = Range::new(0.0, 1.0, 2.0);
 
 /// All cycles that cases are weighed with: each a range, or one value where it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
-    places: [Range; PLACES],
-    l2_tlb_hit: Range,
-    exit: Range,
-    ipi: Range,
-    ipi_exits: Range,
+    /// By dimension.
+    ranges: [Range; DIMENSIONS],
+    known: [bool; DIMENSIONS],
     /// A page-table read from memory, relative to one from this node's.
     table_memory: f64,
     /// Cycles of a walk besides its reads.
     pub(super) walk: f64,
     /// A page-table read relative to a load.
     pub(super) walk_reads: f64,
-    /// Unknowns by number: caches in order, memory, TLB hit, exit, interrupt, its exits.
-    known: [bool; DIMENSIONS],
 }
 
 /// Numbers that may be unknown: the latencies of all places, a TLB hit, an exit, an interrupt and its exits.
@@ -101,21 +89,44 @@ pub(super) const DIMENSIONS: usize = PLACES + 4;
 /// Causes of cycles: data, TLB, walks, exits, shootdowns.
 pub(super) type Causes = [f64; 5];
 
-/// The places of exit and interrupt among them.
+/// The last cache's or memory's, and the places of those behind the latencies.
+const LAST: usize = PLACES - 1;
+const TLB_HIT: usize = PLACES;
 const EXIT_PLACE: usize = PLACES + 1;
 const IPI_PLACE: usize = PLACES + 2;
+const IPI_EXITS_PLACE: usize = PLACES + 3;
 
 /// Where each dimension stands: 0 low, 1 middle, 2 high.
 pub(super) type Point = [u8; DIMENSIONS];
+/// A walker, and a point.
+pub(super) type Choice = (usize, Point);
 /// Everything in the middle.
 pub(super) const MIDDLE: Point = [1; DIMENSIONS];
 
 impl Range {
-    fn exactly(value: f64) -> Self {
+    /// From the smallest value to the largest.
+    pub(crate) const fn new(low: f64, middle: f64, high: f64) -> Self {
+        Self { low, middle, high }
+    }
+
+    /// One value.
+    pub const fn exactly(value: f64) -> Self {
+        Self::new(value, value, value)
+    }
+
+    /// Each of its values as another one; their order stays.
+    #[inline]
+    pub(crate) fn map(self, each: impl Fn(f64) -> f64) -> Self {
+        Self::new(each(self.low), each(self.middle), each(self.high))
+    }
+
+    /// The sum of both, end by end.
+    #[inline]
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            low: value,
-            middle: value,
-            high: value,
+            low: self.low + other.low,
+            middle: self.middle + other.middle,
+            high: self.high + other.high,
         }
     }
 
@@ -157,108 +168,91 @@ fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {
 
 impl Weights {
     pub(super) fn of(machine: &Machine) -> Self {
-        let (known, around) = (machine.latencies, machine.surroundings);
-        let table = [
-            of_table(|latencies| latencies.l1),
-            of_table(|latencies| latencies.l2),
-            of_table(|latencies| latencies.l3),
-            of_table(|latencies| latencies.mem),
+        let around = machine.surroundings;
+        let [l1, l2, l3, memory] = machine.latencies;
+        let sources = [
+            (l1, of_table(|latencies| latencies.l1)),
+            (l2, of_table(|latencies| latencies.l2)),
+            (l3, of_table(|latencies| latencies.l3)),
+            (memory, of_table(|latencies| latencies.mem)),
+            (machine.l2_tlb_hit, L2_TLB_HIT),
+            (machine.exit, EXIT),
+            (around.ipi, IPI),
+            (around.ipi_exits, IPI_EXITS),
         ];
-        let mut places: [Range; PLACES] =
-            std::array::from_fn(|place| known[place].map_or(table[place], Range::exactly));
-        let last = PLACES - 1;
-        let mut is_known = known.map(|latency| latency.is_some());
-        if machine.has_unknown_cache && machine.caches.len() < last {
-            places[last].low = places[machine.caches.len()].low;
-            is_known[last] = false;
+        let mut ranges = sources.map(|(known, swept)| known.map_or(swept, Range::exactly));
+        let mut known = sources.map(|(known, _)| known.is_some());
+        if machine.has_unknown_cache && machine.caches.len() < LAST {
+            ranges[LAST].low = ranges[machine.caches.len()].low;
+            known[LAST] = false;
+        }
+        if around.vcpus() == 1 {
+            known[IPI_PLACE..].fill(true);
         }
         Self {
-            places,
-            l2_tlb_hit: machine.l2_tlb_hit.map_or(L2_TLB_HIT, Range::exactly),
-            exit: machine.exit.map_or(EXIT, Range::exactly),
-            ipi: around.ipi.map_or(IPI, Range::exactly),
-            ipi_exits: around.ipi_exits.map_or(IPI_EXITS, Range::exactly),
+            ranges,
+            known,
             table_memory: around.table_memory(),
             walk: machine.walk.unwrap_or(0.0),
             walk_reads: machine.walk_reads.unwrap_or(1.0),
-            known: [
-                is_known[0],
-                is_known[1],
-                is_known[2],
-                is_known[3],
-                machine.l2_tlb_hit.is_some(),
-                machine.exit.is_some(),
-                around.ipi.is_some() || around.vcpus() == 1,
-                around.ipi_exits.is_some() || around.vcpus() == 1,
-            ],
         }
     }
 
     /// The name of a dimension, if it is not known.
     pub(super) fn unknown(&self, dimension: usize) -> Option<Unknown> {
-        const NAMES: [Unknown; DIMENSIONS] = [
-            Unknown::L1Latency,
-            Unknown::L2Latency,
-            Unknown::L3Latency,
-            Unknown::MemoryLatency,
-            Unknown::L2TlbHit,
-            Unknown::Exit,
-            Unknown::Ipi,
-            Unknown::IpiExits,
-        ];
-        (!self.known[dimension]).then_some(NAMES[dimension])
+        const OTHERS: [Unknown; DIMENSIONS - PLACES] =
+            [Unknown::L2TlbHit, Unknown::Exit, Unknown::Ipi, Unknown::IpiExits];
+        let name = LATENCIES.into_iter().chain(OTHERS).nth(dimension);
+        name.filter(|_| !self.known[dimension])
     }
 
-    /// Cycles until data is there from a place, at a point.
-    pub(super) fn latency(&self, place: usize, point: &Point) -> f64 {
-        self.places[place].at(point[place])
+    /// Cycles of a dimension at a point: until data is there from a place, or of what is behind the places.
+    pub(super) fn at(&self, dimension: usize, point: &Point) -> f64 {
+        self.ranges[dimension].at(point[dimension])
     }
 
     /// Cycles of a second-level TLB hit, at a point.
     pub(super) fn tlb_hit(&self, point: &Point) -> f64 {
-        self.l2_tlb_hit.at(point[PLACES])
+        self.at(TLB_HIT, point)
     }
 
     /// The range of a dimension.
     pub(super) fn range(&self, dimension: usize) -> Range {
-        match dimension {
-            place if place < PLACES => self.places[place],
-            PLACES => self.l2_tlb_hit,
-            EXIT_PLACE => self.exit,
-            IPI_PLACE => self.ipi,
-            _ => self.ipi_exits,
-        }
+        self.ranges[dimension]
     }
 
     /// Cycles by cause at one point, for one walker: data, TLB, walks, exits, shootdowns. A guest's interrupts cost exits as well.
-    pub(super) fn causes(&self, counts: &Counts, is_guest: bool, walker: usize, point: &Point) -> Causes {
+    pub(super) fn causes(&self, counts: &Counts, mode: Mode, (walker, point): &Choice) -> Causes {
         let accesses = counts.accesses.max(1) as f64;
-        let latency = |place: usize| self.places[place].at(point[place]);
         let lines = |lines: &[u64; PLACES], memory: f64| {
-            let far = |place: usize| if place == PLACES - 1 { memory } else { 1.0 };
+            let far = |place: usize| if place == LAST { memory } else { 1.0 };
             (0..PLACES)
-                .map(|place| lines[place] as f64 * latency(place) * far(place))
+                .map(|place| lines[place] as f64 * self.at(place, point) * far(place))
                 .sum::<f64>()
         };
-        let walks = counts.walkers.get(walker).copied().unwrap_or_default();
-        let exit = self.exit.at(point[EXIT_PLACE]);
-        let exits = if is_guest {
-            self.ipi_exits.at(point[IPI_PLACE + 1])
-        } else {
-            0.0
+        let walks = counts.walkers.get(*walker).copied().unwrap_or_default();
+        let exit = self.at(EXIT_PLACE, point);
+        let exits = match mode {
+            Mode::Native => 0.0,
+            _ => self.at(IPI_EXITS_PLACE, point),
         };
         let cycles = [
             lines(&walks.data_lines, 1.0),
-            counts.second_level_hits() as f64 * self.l2_tlb_hit.at(point[PLACES]),
+            counts.second_level_hits() as f64 * self.tlb_hit(point),
             self.walk * walks.walks as f64 + self.walk_reads * lines(&walks.table_lines, self.table_memory),
             counts.exits.total() as f64 * exit,
-            counts.shootdowns as f64 * (self.ipi.at(point[IPI_PLACE]) + exits * exit),
+            counts.shootdowns as f64 * (self.at(IPI_PLACE, point) + exits * exit),
         ];
         cycles.map(|cycles| cycles / accesses)
     }
 
-    /// Every corner of what is not known; what is known stays in the middle.
-    pub(super) fn corners(&self) -> Vec<Point> {
+    /// All cycles at one point, for one walker.
+    pub(super) fn cycles(&self, counts: &Counts, mode: Mode, at: &Choice) -> f64 {
+        self.causes(counts, mode, at).iter().sum()
+    }
+
+    /// Every corner of what is not known with each of so many walkers; what is known stays in the middle.
+    pub(super) fn corners(&self, walkers: usize) -> Vec<Choice> {
         let unknown: Vec<usize> = (0..DIMENSIONS).filter(|&dimension| !self.known[dimension]).collect();
         let corner = |number: usize| {
             let mut point = MIDDLE;
@@ -267,7 +261,10 @@ impl Weights {
             }
             point
         };
-        (0..1 << unknown.len()).map(corner).collect()
+        let corners = (0..1 << unknown.len()).map(corner);
+        corners
+            .flat_map(|point| (0..walkers).map(move |walker| (walker, point)))
+            .collect()
     }
 }
 

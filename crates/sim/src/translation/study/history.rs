@@ -11,6 +11,7 @@ use std::io::Read;
 use model::Bytes;
 
 use crate::translation::access::Access;
+use crate::translation::caches::Cache;
 use crate::translation::engine::Accesses;
 use crate::translation::machine::Machine;
 use crate::translation::random::mixed;
@@ -46,22 +47,13 @@ pub fn history<R: Read>(trace: &mut Trace<R>, machine: &Machine) -> Result<Vec<A
             break;
         }
     }
-    let caches = machine.caches.iter();
-    let room: u64 = caches.map(|cache| u64::from(cache.sets) * u64::from(cache.ways)).sum();
+    let room: u64 = machine.caches.iter().map(Cache::lines).sum();
     let reach: u64 = machine.entries(Bytes::kib(4)).iter().sum();
     let (lines, pages) = (lines.staying(room), pages.staying(reach));
     let moved = |access: Access| {
         let address = access.address();
-        let page = if is_below(address >> PAGE, pages) {
-            0
-        } else {
-            OTHER_PAGE
-        };
-        let line = if is_below(address >> LINE, lines) {
-            0
-        } else {
-            OTHER_LINE
-        };
+        let page = OTHER_PAGE * u64::from(!is_below(address >> PAGE, pages));
+        let line = OTHER_LINE * u64::from(!is_below(address >> LINE, lines));
         Access::new(address ^ page ^ line, access.side())
     };
     Ok(all.into_iter().map(moved).collect())

@@ -50,17 +50,9 @@ pub struct Row {
 }
 
 /// Core cycles of an instruction that does not wait for memory: four at a time and more on wide cores, one on simple code.
-const INSTRUCTION: Range = Range {
-    low: 0.2,
-    middle: 0.5,
-    high: 1.0,
-};
+const INSTRUCTION: Range = Range::new(0.2, 0.5, 1.0);
 /// Misses that are waited for at a time: one in a chain of loads; what out-of-order cores reach on independent ones.
-const OVERLAP: Range = Range {
-    low: 1.0,
-    middle: 2.0,
-    high: 6.0,
-};
+const OVERLAP: Range = Range::new(1.0, 2.0, 6.0);
 /// Instructions per access, where the trace has none: the usual mix.
 const USUAL_INSTRUCTIONS: f64 = 3.0;
 /// Resamples behind an interval.
@@ -79,23 +71,15 @@ struct Corner {
 
 /// The settings that are predicted on a machine: every page natively, and those pairs behind a hypervisor.
 pub fn settings(machine: &Machine) -> Vec<Setting> {
-    let has = |page: &Bytes| machine.pages.is_empty() || machine.pages.contains(page);
-    let pages: Vec<Bytes> = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)]
-        .into_iter()
-        .filter(has)
-        .collect();
-    let setting = |mode: Mode, guest_page: Bytes, host_page: Option<Bytes>| Setting {
-        mode,
-        guest_page,
-        host_page,
-    };
-    let native = pages.iter().map(|&page| setting(Mode::Native, page, None));
+    let pages = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
+    let pages: Vec<Bytes> = pages.into_iter().filter(|&page| machine.maps(page)).collect();
+    let native = pages.iter().map(|&page| Setting::new(Mode::Native, page, page));
     let pairs = |mode: Mode| {
         let all = pages
             .iter()
             .flat_map(|&guest| pages.iter().map(move |&host| (guest, host)));
         let usual = all.filter(|(guest, host)| guest == host || guest.0.max(host.0) == Bytes::mib(2).0);
-        usual.map(move |(guest, host)| setting(mode, guest, Some(host)))
+        usual.map(move |(guest, host)| Setting::new(mode, guest, host))
     };
     let nested = (machine.nested_paging != Some(false)).then(|| pairs(Mode::Nested));
     let shadow = pairs(Mode::Shadow).filter(|setting| Some(setting.guest_page) == setting.host_page);
@@ -152,17 +136,15 @@ impl<'a> Model<'a> {
         let weights = Weights::of(&replay.machine);
         let walkers = parts[0].counts[0].walkers.len();
         let mut corners = Vec::new();
-        for point in weights.corners() {
-            for walker in 0..walkers {
-                for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
-                    corners.extend([false, true].map(|forgets| Corner {
-                        point,
-                        walker,
-                        instruction,
-                        overlap,
-                        forgets,
-                    }));
-                }
+        for (walker, point) in weights.corners(walkers) {
+            for (instruction, overlap) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+                corners.extend([false, true].map(|forgets| Corner {
+                    point,
+                    walker,
+                    instruction,
+                    overlap,
+                    forgets,
+                }));
             }
         }
         let mut chance = Chance::new(1);
@@ -204,28 +186,23 @@ impl<'a> Model<'a> {
         };
         let levels = self.parts[0].counts[place].levels.len();
         let own = base(setting.mode);
-        let saves = if own == place {
-            Range::default()
-        } else {
-            self.range(place, own).saved()
+        let (saves, sensitivity) = match own == place {
+            true => (Range::default(), Vec::new()),
+            false => (self.range(place, own).saved(), self.sensitivity(place, own)),
         };
         Row {
             setting,
             miss_rates: (0..levels).map(rate).collect(),
             relative: self.range(place, base(Mode::Native)),
             saves,
-            sensitivity: if own == place {
-                Vec::new()
-            } else {
-                self.sensitivity(place, own)
-            },
+            sensitivity,
         }
     }
 
     /// Time relative to another setting: in the middle, and the ends of the 95 % intervals at the corners that lie farthest out.
     fn range(&self, place: usize, base: usize) -> Range {
         if place == base {
-            return Range::of(1.0, std::iter::empty());
+            return Range::exactly(1.0);
         }
         let middle = [false, true].map(|forgets| self.mean(&self.ratios(place, base, &Self::middle(forgets))));
         let middle = (middle[0] + middle[1]) / 2.0;
@@ -253,7 +230,7 @@ impl<'a> Model<'a> {
             &part.counts[place]
         };
         let walks = counts.walkers[corner.walker];
-        let latency = |place: usize| self.weights.latency(place, &corner.point);
+        let latency = |place: usize| self.weights.at(place, &corner.point);
         // A first-level hit of data is part of its instruction.
         let data: f64 = (1..PLACES).map(|at| walks.data_lines[at] as f64 * latency(at)).sum();
         let tables: f64 = (0..PLACES).map(|at| walks.table_lines[at] as f64 * latency(at)).sum();
@@ -290,19 +267,12 @@ impl<'a> Model<'a> {
             change(&mut corner);
             saved(&corner)
         };
+        let ends =
+            |change: &dyn Fn(&mut Corner, u8)| vec![at(&|corner| change(corner, 0)), at(&|corner| change(corner, 2))];
         let mut all = vec![
-            (
-                Unknown::Instruction,
-                [0, 2].map(|to| at(&|corner| corner.instruction = to)).to_vec(),
-            ),
-            (
-                Unknown::Overlap,
-                [0, 2].map(|to| at(&|corner| corner.overlap = to)).to_vec(),
-            ),
-            (
-                Unknown::HeldBefore,
-                [false, true].map(|to| at(&|corner| corner.forgets = to)).to_vec(),
-            ),
+            (Unknown::Instruction, ends(&|corner, to| corner.instruction = to)),
+            (Unknown::Overlap, ends(&|corner, to| corner.overlap = to)),
+            (Unknown::HeldBefore, ends(&|corner, to| corner.forgets = to > 0)),
             (
                 Unknown::WalkCaches,
                 (0..self.walkers).map(|to| at(&|corner| corner.walker = to)).collect(),
@@ -310,10 +280,7 @@ impl<'a> Model<'a> {
         ];
         for dimension in 0..MIDDLE.len() {
             if let Some(unknown) = self.weights.unknown(dimension) {
-                all.push((
-                    unknown,
-                    [0, 2].map(|to| at(&|corner| corner.point[dimension] = to)).to_vec(),
-                ));
+                all.push((unknown, ends(&|corner, to| corner.point[dimension] = to)));
             }
         }
         let range = |(unknown, values): (Unknown, Vec<f64>)| {

@@ -2,13 +2,12 @@
 
 mod table;
 
-use std::str::FromStr;
-
 use model::Bytes;
 
-use super::cost::{MIDDLE, Point, Weights};
+use super::cost::{Choice, MIDDLE, Weights};
 use super::run::{StudyError, counted, result};
 use super::{MachineFacts, Published, Range, Setting, Simulation, Study};
+use crate::names::names;
 use crate::translation::engine::{Counts, Mode};
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
@@ -30,27 +29,15 @@ pub enum Preset {
     VcfTlbTable,
 }
 
+names!(Preset, "is no preset", {
+    Esx35LargePages => "esx35-large-pages",
+    NehalemEpt => "nehalem-ept",
+    VcfSpr => "vcf-spr",
+    VcfIcelake => "vcf-icelake",
+    VcfTlbTable => "vcf-tlb-table",
+});
+
 impl Preset {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Esx35LargePages,
-        Self::NehalemEpt,
-        Self::VcfSpr,
-        Self::VcfIcelake,
-        Self::VcfTlbTable,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Esx35LargePages => "esx35-large-pages",
-            Self::NehalemEpt => "nehalem-ept",
-            Self::VcfSpr => "vcf-spr",
-            Self::VcfIcelake => "vcf-icelake",
-            Self::VcfTlbTable => "vcf-tlb-table",
-        }
-    }
-
     fn machine(self) -> &'static str {
         match self {
             Self::Esx35LargePages => "opteron-885",
@@ -71,62 +58,26 @@ impl Preset {
     }
 }
 
-impl FromStr for Preset {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        let known = Self::ALL.into_iter().find(|preset| preset.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no preset (write one of {})", names()))
-    }
-}
-
 const BASE: Bytes = Bytes::kib(4);
 const LARGE: Bytes = Bytes::mib(2);
 const HUGE: Bytes = Bytes::gib(1);
 
-const fn native(guest_page: Bytes) -> Setting {
-    Setting {
-        mode: Mode::Native,
-        guest_page,
-        host_page: None,
-    }
-}
-
-const fn guest(mode: Mode, guest_page: Bytes, host: Bytes) -> Setting {
-    Setting {
-        mode,
-        guest_page,
-        host_page: Some(host),
-    }
+fn native(page: Bytes) -> Setting {
+    Setting::new(Mode::Native, page, page)
 }
 
 /// Cycles per access of a case, by the places of its working set and its setting, at one choice of what is not known.
 type Times<'a> = &'a dyn Fn(usize, usize) -> f64;
 
-/// One published value, and the simulated one at one choice.
-struct Compared {
-    what: &'static str,
-    unit: &'static str,
-    published: &'static [f64],
-    is_fitted: bool,
-    value: f64,
+/// A published value, and the simulated one at one choice; the source is named later.
+fn predicted(what: &str, unit: &str, published: &[f64], value: f64) -> Published {
+    Published::exact("", what, unit, published, value)
 }
 
-fn fitted(what: &'static str, unit: &'static str, published: &'static [f64], value: f64) -> Compared {
-    Compared {
-        what,
-        unit,
-        published,
+fn fitted(what: &str, unit: &str, published: &[f64], value: f64) -> Published {
+    Published {
         is_fitted: true,
-        value,
-    }
-}
-
-fn predicted(what: &'static str, unit: &'static str, published: &'static [f64], value: f64) -> Compared {
-    Compared {
-        is_fitted: false,
-        ..fitted(what, unit, published, value)
+        ..predicted(what, unit, published, value)
     }
 }
 
@@ -137,9 +88,7 @@ struct Experiment {
     settings: Vec<Setting>,
     /// Virtual CPUs, each with a thread of its own.
     vcpus: u16,
-    /// Was it measured long after all memory was touched first? Then exits for that are left out.
-    is_steady: bool,
-    compare: fn(Times<'_>) -> Vec<Compared>,
+    compare: fn(Times<'_>) -> Vec<Published>,
 }
 
 /// More throughput, in per cent.
@@ -154,7 +103,7 @@ fn other_work(before: f64, after: f64, percent: f64) -> f64 {
 }
 
 /// Warehouses on a heap. Other work is fitted at the smallest heap, to the middle of the range that is published for heaps of 1 to 8 GB.
-fn esx35(time: Times<'_>) -> Vec<Compared> {
+fn esx35(time: Times<'_>) -> Vec<Published> {
     const PUBLISHED: &[f64] = &[8.0, 10.0];
     let other = other_work(time(0, 0), time(0, 1), 9.0);
     let at = |size: usize| gain(time(size, 0) + other, time(size, 1) + other);
@@ -169,7 +118,7 @@ fn esx35(time: Times<'_>) -> Vec<Compared> {
 }
 
 /// Processes that come and go. Other work is fitted to the compile job; a microbenchmark has none.
-fn ept_churn(time: Times<'_>) -> Vec<Compared> {
+fn ept_churn(time: Times<'_>) -> Vec<Published> {
     let other = other_work(time(0, 0), time(0, 1), 48.0);
     vec![
         fitted("other work per access", "cycles", &[], other),
@@ -189,7 +138,7 @@ fn ept_churn(time: Times<'_>) -> Vec<Compared> {
 }
 
 /// Loads that miss in the TLB, without any page-table write.
-fn ept_loads(time: Times<'_>) -> Vec<Compared> {
+fn ept_loads(time: Times<'_>) -> Vec<Published> {
     vec![
         predicted(
             "TLB-bound loads on base pages, nested over shadow: below 0",
@@ -206,24 +155,12 @@ fn ept_loads(time: Times<'_>) -> Vec<Compared> {
     ]
 }
 
-/// Threads of one process that map, use and unmap memory on all virtual CPUs.
-fn ept_threads(vcpus: u16, compare: fn(Times<'_>) -> Vec<Compared>) -> Experiment {
-    Experiment {
-        pattern: Pattern::Churn,
-        working_sets: vec![Bytes::mib(256)],
-        settings: vec![guest(Mode::Shadow, BASE, BASE), guest(Mode::Nested, BASE, BASE)],
-        vcpus,
-        is_steady: false,
-        compare,
-    }
-}
-
 /// The publication has figures of one and more virtual CPUs, but of other programs.
-fn threads_gain(what: &'static str, time: Times<'_>) -> Vec<Compared> {
+fn threads_gain(what: &'static str, time: Times<'_>) -> Vec<Published> {
     vec![predicted(what, "% more", &[], gain(time(0, 0), time(0, 1)))]
 }
 
-fn vcf_latency(time: Times<'_>) -> [Compared; 2] {
+fn vcf_latency(time: Times<'_>) -> [Published; 2] {
     [
         predicted(
             "latency on base pages in a VM (host on 2M) over bare metal",
@@ -240,14 +177,14 @@ fn vcf_latency(time: Times<'_>) -> [Compared; 2] {
     ]
 }
 
-fn vcf_spr(time: Times<'_>) -> Vec<Compared> {
+fn vcf_spr(time: Times<'_>) -> Vec<Published> {
     vcf_latency(time).into()
 }
 
-fn vcf_icelake(time: Times<'_>) -> Vec<Compared> {
+fn vcf_icelake(time: Times<'_>) -> Vec<Published> {
     let [latency, speed] = vcf_latency(time);
-    let latency = Compared {
-        published: &[12.0],
+    let latency = Published {
+        published: vec![12.0],
         ..latency
     };
     vec![latency, speed]
@@ -255,21 +192,27 @@ fn vcf_icelake(time: Times<'_>) -> Vec<Compared> {
 
 impl Preset {
     fn experiments(self) -> Vec<Experiment> {
-        let shadow = |page| guest(Mode::Shadow, page, page);
-        let nested = |page| guest(Mode::Nested, page, page);
-        let vcf = |compare| Experiment {
-            pattern: Pattern::Chase,
-            working_sets: vec![Bytes::gib(8)],
-            settings: vec![
-                native(BASE),
-                guest(Mode::Nested, BASE, LARGE),
-                nested(LARGE),
-                native(HUGE),
-                nested(HUGE),
-            ],
-            vcpus: 1,
-            is_steady: true,
+        let shadow = |page| Setting::new(Mode::Shadow, page, page);
+        let nested = |page| Setting::new(Mode::Nested, page, page);
+        // Threads of one process that map, use and unmap memory on all virtual CPUs.
+        let churn = |vcpus, compare| Experiment {
+            pattern: Pattern::Churn,
+            working_sets: vec![Bytes::mib(256)],
+            settings: vec![shadow(BASE), nested(BASE)],
+            vcpus,
             compare,
+        };
+        let chase = |size, settings, compare| Experiment {
+            pattern: Pattern::Chase,
+            working_sets: vec![size],
+            settings,
+            vcpus: 1,
+            compare,
+        };
+        let vcf = |compare| {
+            let in_guest = Setting::new(Mode::Nested, BASE, LARGE);
+            let settings = vec![native(BASE), in_guest, nested(LARGE), native(HUGE), nested(HUGE)];
+            vec![chase(Bytes::gib(8), settings, compare)]
         };
         match self {
             Self::Esx35LargePages => vec![Experiment {
@@ -277,34 +220,22 @@ impl Preset {
                 working_sets: [1, 2, 4, 8].map(Bytes::gib).to_vec(),
                 settings: vec![shadow(BASE), shadow(LARGE)],
                 vcpus: 1,
-                is_steady: true,
                 compare: esx35,
             }],
-            Self::NehalemEpt => vec![
-                Experiment {
-                    pattern: Pattern::Churn,
-                    working_sets: vec![Bytes::mib(256)],
-                    settings: vec![shadow(BASE), nested(BASE)],
-                    vcpus: 1,
-                    is_steady: false,
-                    compare: ept_churn,
-                },
-                Experiment {
-                    pattern: Pattern::Chase,
-                    working_sets: vec![Bytes::gib(1)],
-                    settings: vec![shadow(BASE), nested(BASE), shadow(LARGE), nested(LARGE)],
-                    vcpus: 1,
-                    is_steady: true,
-                    compare: ept_loads,
-                },
-                ept_threads(2, |time| {
-                    threads_gain("threads that map and unmap, 2 vCPUs, nested over shadow", time)
-                }),
-                ept_threads(4, |time| threads_gain("the same, 4 vCPUs", time)),
-                ept_threads(8, |time| threads_gain("the same, 8 vCPUs", time)),
-            ],
-            Self::VcfSpr => vec![vcf(vcf_spr)],
-            Self::VcfIcelake => vec![vcf(vcf_icelake)],
+            Self::NehalemEpt => {
+                let loads = vec![shadow(BASE), nested(BASE), shadow(LARGE), nested(LARGE)];
+                vec![
+                    churn(1, ept_churn),
+                    chase(Bytes::gib(1), loads, ept_loads),
+                    churn(2, |time| {
+                        threads_gain("threads that map and unmap, 2 vCPUs, nested over shadow", time)
+                    }),
+                    churn(4, |time| threads_gain("the same, 4 vCPUs", time)),
+                    churn(8, |time| threads_gain("the same, 8 vCPUs", time)),
+                ]
+            }
+            Self::VcfSpr => vcf(vcf_spr),
+            Self::VcfIcelake => vcf(vcf_icelake),
             Self::VcfTlbTable => Vec::new(),
         }
     }
@@ -353,7 +284,8 @@ pub fn preset(
             seed,
         };
         let mut counted = counted(&study, progress)?;
-        if experiment.is_steady {
+        // All but churn was measured long after all memory was touched first: exits for that are left out.
+        if study.pattern != Pattern::Churn {
             counted.iter_mut().for_each(|counts| counts.exits = Exits::default());
         }
         let simulated = result(&study, &counted)?;
@@ -372,34 +304,30 @@ pub fn preset(
 fn published(
     study: &Study,
     counted: &[Counts],
-    compare: fn(Times<'_>) -> Vec<Compared>,
+    compare: fn(Times<'_>) -> Vec<Published>,
     source: &str,
 ) -> Vec<Published> {
     let weights = Weights::of(&study.machine);
     let walkers = counted.first().map_or(0, |counts| counts.walkers.len());
     let each = study.settings.len();
-    let at = |walker: usize, point: &Point| {
-        let time = |size: usize, setting: usize| {
+    let at = |choice: &Choice| {
+        compare(&|size, setting| {
             let counts = &counted[size * each + setting];
-            let is_guest = study.settings[setting].mode != Mode::Native;
-            weights.causes(counts, is_guest, walker, point).iter().sum::<f64>()
-        };
-        compare(&time)
+            weights.cycles(counts, study.settings[setting].mode, choice)
+        })
     };
-    let corners = weights
-        .corners()
-        .into_iter()
-        .flat_map(|point| (0..walkers).map(move |walker| (walker, point)));
-    let all: Vec<Vec<Compared>> = corners.map(|(walker, point)| at(walker, &point)).collect();
-    let row = |(place, compared): (usize, Compared)| Published {
-        what: compared.what.to_owned(),
-        source: source.to_owned(),
-        unit: compared.unit.to_owned(),
-        published: compared.published.to_vec(),
-        simulated: Range::of(compared.value, all.iter().map(|rows| rows[place].value)),
-        is_fitted: compared.is_fitted,
+    let all: Vec<Vec<Published>> = weights.corners(walkers).iter().map(at).collect();
+    let row = |(place, row): (usize, Published)| {
+        let value = |row: &Published| row.simulated.middle;
+        let simulated = Range::of(value(&row), all.iter().map(|rows| value(&rows[place])));
+        let source = source.to_owned();
+        Published {
+            source,
+            simulated,
+            ..row
+        }
     };
-    at(0, &MIDDLE).into_iter().enumerate().map(row).collect()
+    at(&(0, MIDDLE)).into_iter().enumerate().map(row).collect()
 }
 
 #[cfg(test)]

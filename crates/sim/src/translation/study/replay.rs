@@ -5,13 +5,12 @@ use std::ops::AddAssign;
 use std::thread;
 
 use super::cost::Sweep;
-use super::run::{StudyError, possible, unknown, weighed};
+use super::run::{StudyError, engine, possible, unknown, weighed};
 use super::stretch::each_stretch;
 use super::{MachineFacts, Setting, Simulation};
 use crate::translation::access::Access;
-use crate::translation::engine::{Accesses, Counts, Engine, Event, Setup};
+use crate::translation::engine::{Accesses, Counts, Engine, Event};
 use crate::translation::front::BLOCK;
-use crate::translation::layout::Layout;
 use crate::translation::machine::Machine;
 use crate::translation::names::TooSpread;
 use crate::translation::trace::Trace;
@@ -50,6 +49,16 @@ pub struct Replayed {
     pub parts: Vec<Part>,
     /// Windows of the program's run; none where the trace has no gaps.
     pub windows: u64,
+}
+
+impl Replayed {
+    /// All parts as one.
+    pub(crate) fn whole(&self) -> Part {
+        let mut parts = self.parts.iter();
+        let mut whole = parts.next().cloned().unwrap_or_default();
+        parts.for_each(|part| whole.join(part));
+        whole
+    }
 }
 
 /// A window of a run, or a stretch of one without gaps.
@@ -116,7 +125,7 @@ pub fn replay<R: Read + Send>(
     if replay.machine.surroundings.vcpus() > 1 {
         return Err(StudyError::VcpusOfTrace);
     }
-    let engines = || replay.settings.iter().map(|setting| engine(replay, *setting));
+    let engines = || replay.settings.iter().map(|setting| engine(&replay.machine, *setting));
     let mut keeping: Vec<Engine> = engines().collect();
     let has_windows = trace.head().is_some();
     let mut forgetting: Vec<Engine> = engines().filter(|_| replay.forgets && has_windows).collect();
@@ -154,16 +163,6 @@ pub fn replay<R: Read + Send>(
         true => Err(StudyError::OnlyWarmUp),
         false => Ok(Replayed { parts, windows }),
     }
-}
-
-fn engine(replay: &Replay, setting: Setting) -> Engine {
-    let setup = Setup {
-        arrays: replay.machine.arrays.clone(),
-        layout: Layout::uniform(setting.backing()),
-        mode: setting.mode,
-        tagged: false,
-    };
-    super::run::engine(&replay.machine, setup)
 }
 
 fn joined(parts: &[Part]) -> Vec<Part> {
@@ -206,9 +205,7 @@ impl Replay {
     /// # Errors
     /// If the baseline is not among the settings.
     pub fn simulation(&self, input: String, replayed: &Replayed) -> Result<Simulation, StudyError> {
-        let mut parts = replayed.parts.iter();
-        let mut all = parts.next().cloned().unwrap_or_default();
-        parts.for_each(|part| all.join(part));
+        let all = replayed.whole();
         let base = self.settings.iter().position(|&setting| setting == self.baseline);
         let base = base.ok_or(StudyError::NoBaseline)?;
         let baseline = (&all.counts[base], self.baseline);

@@ -6,7 +6,7 @@ use std::thread;
 
 use model::Bytes;
 
-use super::cost::{Causes, DIMENSIONS, MIDDLE, Point, Sweep, Unknown, Weights};
+use super::cost::{Choice, DIMENSIONS, MIDDLE, Sweep, Unknown, Weights};
 use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study};
 use crate::translation::access::ADDRESS_BITS;
 use crate::translation::caches::Shared;
@@ -151,7 +151,7 @@ impl Study {
 pub(crate) fn possible(machine: &Machine, setting: Setting) -> Result<(), StudyError> {
     let pages = [Some(setting.guest_page), setting.host_page].into_iter().flatten();
     for page in pages {
-        if !machine.pages.is_empty() && !machine.pages.contains(&page) {
+        if !machine.maps(page) {
             let known: Vec<String> = machine.pages.iter().map(|page| page.exact()).collect();
             return Err(StudyError::NoSuchPage {
                 machine: machine.id.clone(),
@@ -174,13 +174,7 @@ pub(crate) fn count<A: Accesses>(
     warm_up: u64,
     most: u64,
 ) -> Result<Counts, A::Error> {
-    let setup = Setup {
-        arrays: machine.arrays.clone(),
-        layout: Layout::uniform(setting.backing()),
-        mode: setting.mode,
-        tagged: false,
-    };
-    let mut engine = engine(machine, setup);
+    let mut engine = engine(machine, setting);
     engine.run(accesses, warm_up)?;
     engine.reset_counts();
     engine.run(accesses, most)?;
@@ -188,7 +182,13 @@ pub(crate) fn count<A: Accesses>(
 }
 
 /// A cold machine with its virtual CPUs.
-pub(super) fn engine(machine: &Machine, setup: Setup) -> Engine {
+pub(crate) fn engine(machine: &Machine, setting: Setting) -> Engine {
+    let setup = Setup {
+        arrays: machine.arrays.clone(),
+        layout: Layout::uniform(setting.backing()),
+        mode: setting.mode,
+        tagged: false,
+    };
     let around = machine.surroundings;
     let engine = Engine::new(setup, &walkers(machine)).with_vcpus(around.vcpus().into());
     match around.agile_interval {
@@ -236,21 +236,13 @@ pub(crate) fn weighed(
 ) -> Case {
     let weights = Weights::of(machine);
     let walkers = counts.walkers.len();
-    let points: Vec<(usize, Point)> = weights
-        .corners()
-        .into_iter()
-        .flat_map(|point| (0..walkers).map(move |walker| (walker, point)))
-        .collect();
-    let is_guest = setting.mode != Mode::Native;
-    let causes = |counts: &Counts, is_guest: bool, (walker, point): &(usize, Point)| {
-        weights.causes(counts, is_guest, *walker, point)
+    let corners = weights.corners(walkers);
+    let ratio = |at: &Choice| {
+        let baseline = weights.cycles(baseline.0, baseline.1.mode, at);
+        weights.cycles(counts, setting.mode, at) / baseline
     };
-    let ratio = |at: &(usize, Point)| {
-        let total = |counts: &Counts, is_guest: bool| causes(counts, is_guest, at).iter().sum::<f64>();
-        total(counts, is_guest) / total(baseline.0, baseline.1.mode != Mode::Native)
-    };
+    let causes = |at: &Choice| weights.causes(counts, setting.mode, at);
     let middle = (0, MIDDLE);
-    let all: Vec<Causes> = points.iter().map(|at| causes(counts, is_guest, at)).collect();
     let per = |walker: usize, of: u64| counts.walkers[walker].references() as f64 / of.max(1) as f64;
     let references = |of: u64| Range::of(per(0, of), (0..walkers).map(|walker| per(walker, of)));
     let accesses = counts.accesses;
@@ -270,24 +262,22 @@ pub(crate) fn weighed(
         references: references(accesses),
         exits: counts.exits,
         shootdowns: counts.shootdowns,
-        cycles: Cycles::of(causes(counts, is_guest, &middle), &all),
-        relative: Range::of(ratio(&middle), points.iter().map(ratio)),
+        cycles: Cycles::of(causes(&middle), &corners.iter().map(causes).collect::<Vec<_>>()),
+        relative: Range::of(ratio(&middle), corners.iter().map(ratio)),
         sensitivity: sensitivity(&weights, walkers, ratio),
     }
 }
 
 /// Cycles per access, all causes together, over everything that is not known.
 pub(crate) fn total(machine: &Machine, mode: Mode, counts: &Counts) -> Range {
-    let (weights, is_guest) = (Weights::of(machine), mode != Mode::Native);
-    let sum = |walker: usize, point: &Point| weights.causes(counts, is_guest, walker, point).iter().sum::<f64>();
-    let walkers = counts.walkers.len();
-    let corners = weights.corners().into_iter();
-    let all = corners.flat_map(|point| (0..walkers).map(move |walker| (walker, point)));
-    Range::of(sum(0, &MIDDLE), all.map(|(walker, point)| sum(walker, &point)))
+    let weights = Weights::of(machine);
+    let cycles = |at: &Choice| weights.cycles(counts, mode, at);
+    let corners = weights.corners(counts.walkers.len());
+    Range::of(cycles(&(0, MIDDLE)), corners.iter().map(cycles))
 }
 
 /// What each unknown alone does to a ratio.
-fn sensitivity(weights: &Weights, walkers: usize, ratio: impl Fn(&(usize, Point)) -> f64) -> Vec<Sensitivity> {
+fn sensitivity(weights: &Weights, walkers: usize, ratio: impl Fn(&Choice) -> f64) -> Vec<Sensitivity> {
     let alone = |dimension: usize, position: u8| {
         let mut point = MIDDLE;
         point[dimension] = position;
@@ -318,11 +308,7 @@ pub(crate) fn unknown(machine: &Machine, settings: &[Setting]) -> Vec<Sweep> {
         let entries = |size: usize| f64::from(SWEPT[size].0.0[0]);
         Sweep {
             unknown: Unknown::WalkCaches,
-            values: Range {
-                low: entries(0),
-                middle: entries(1),
-                high: entries(2),
-            },
+            values: Range::new(entries(0), entries(1), entries(2)),
         }
     });
     let has = |is_one: &dyn Fn(Mode) -> bool| settings.iter().any(|setting| is_one(setting.mode));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use model::Bytes;
 use serde::Deserialize;
 
-use super::caches::{SHARED, Shared};
+use super::caches::{Cache, SHARED, Shared};
 use super::engine::{Counts, Engine, Mode, Setup};
 use super::fit::{Costs, Known, Timed, explain};
 use super::layout::{Backing, Layout};
@@ -213,11 +213,7 @@ impl Surface {
     /// Where memory is far larger than all caches and elements are lines or a few of them: what random order over all costs more, measured and
     /// simulated. The second line of a pair of lines may be prefetched in windows, so a single line does not count.
     fn extra(&self, others: &[(Point, f64)]) -> Vec<[f64; 2]> {
-        let last = self
-            .machine
-            .caches
-            .last()
-            .map_or(0, |cache| u64::from(cache.sets) * u64::from(cache.ways) * LINE);
+        let last = self.machine.caches.last().map_or(0, |cache| cache.lines() * LINE);
         let is_far = |point: &Point| point.working_set >= 8 * last && (2 * LINE..=8 * LINE).contains(&point.apart);
         let random = others
             .iter()
@@ -276,11 +272,7 @@ impl Point {
             tagged: false,
         };
         let mut engine = Engine::new(setup, std::slice::from_ref(walker));
-        let lines: u64 = machine
-            .caches
-            .iter()
-            .map(|cache| u64::from(cache.sets) * u64::from(cache.ways))
-            .sum();
+        let lines: u64 = machine.caches.iter().map(Cache::lines).sum();
         let mut elements = Elements::new(self.order, self.working_set, self.apart);
         // All that caches can hold, each line as often as it has elements.
         let enough = (lines + lines / 4 + LEAST) * (LINE / self.apart).max(1);

@@ -4,10 +4,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
-use super::file::{Reader, SweepError};
+use super::file::SweepError;
 use super::parameters::Axes;
 use crate::translation::machine::MOST_VCPUS;
 use crate::translation::radix::WalkCaches;
+use crate::typed_file::TypedFile;
 
 type Numbers = Spanned<Vec<Spanned<f64>>>;
 
@@ -37,7 +38,7 @@ pub(super) struct RawParameters {
     remote_cost: Option<Numbers>,
 }
 
-impl Reader<'_> {
+impl TypedFile<'_> {
     /// All axes.
     pub(super) fn axes(self, raw: RawParameters) -> Result<Axes, SweepError> {
         let entries = |entries: &u32| *entries <= MOST_ENTRIES;

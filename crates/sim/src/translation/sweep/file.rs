@@ -13,6 +13,7 @@ use super::texts::{page, settings, working_set};
 use crate::translation::engine::Mode;
 use crate::translation::patterns::Pattern;
 use crate::translation::study::Setting;
+use crate::typed_file::{FileError, TypedFile};
 
 /// A sweep as its file has it; machines and traces are names still.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,13 +55,8 @@ pub struct Typed<T> {
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// It is not TOML of that shape.
-    #[error("{file}: {source}")]
-    Toml {
-        /// Its name.
-        file: String,
-        /// With line and column.
-        source: Box<toml::de::Error>,
-    },
+    #[error(transparent)]
+    Toml(#[from] FileError),
     /// A value is wrong.
     #[error("{file}: line {line}: {why}")]
     Value {
@@ -113,11 +109,8 @@ impl Sweep {
     /// # Errors
     /// With the line, if it is none.
     pub fn parse(file: &str, text: &str) -> Result<Self, SweepError> {
-        let raw: Raw = toml::from_str(text).map_err(|source| SweepError::Toml {
-            file: file.to_owned(),
-            source: Box::new(source),
-        })?;
-        Reader { file, text }.sweep(raw)
+        let file = TypedFile { name: file, text };
+        file.sweep(file.read()?)
     }
 
     /// An error at a line.
@@ -130,14 +123,7 @@ impl Sweep {
     }
 }
 
-/// Turns places in the text into lines.
-#[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
-    file: &'a str,
-    text: &'a str,
-}
-
-impl Reader<'_> {
+impl TypedFile<'_> {
     fn sweep(self, raw: Raw) -> Result<Sweep, SweepError> {
         let machines = self.names("machines", raw.machines)?;
         if machines.is_empty() {
@@ -164,7 +150,7 @@ impl Reader<'_> {
             Some(accesses) => accesses.into_inner(),
         };
         Ok(Sweep {
-            file: self.file.to_owned(),
+            file: self.name.to_owned(),
             machines,
             patterns,
             traces,
@@ -286,14 +272,9 @@ impl Reader<'_> {
         }
     }
 
-    fn line(self, at: usize) -> usize {
-        let before = self.text.as_bytes().iter().take(at);
-        1 + before.filter(|&&byte| byte == b'\n').count()
-    }
-
     pub(super) fn wrong(self, at: usize, why: impl Display) -> SweepError {
         SweepError::Value {
-            file: self.file.to_owned(),
+            file: self.name.to_owned(),
             line: self.line(at),
             why: why.to_string(),
         }
@@ -301,7 +282,7 @@ impl Reader<'_> {
 
     fn missing(self, why: &str) -> SweepError {
         SweepError::Missing {
-            file: self.file.to_owned(),
+            file: self.name.to_owned(),
             why: why.to_owned(),
         }
     }

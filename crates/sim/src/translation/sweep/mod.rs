@@ -26,7 +26,7 @@ pub use run::{PointError, RunError, run};
 pub use shard::Shard;
 
 use super::shadow::Exits;
-use super::study::{Cycles, MachineFacts, Range, Setting, Sweep as Swept};
+use super::study::{Cycles, MachineFacts, Range, Setting, Sweep as Swept, is_none};
 
 /// One simulated point: a line of the file of points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,10 +84,6 @@ pub struct SweepResult {
     pub left_out: Vec<LeftOut>,
     /// The points, or those of a shard.
     pub points: Vec<Point>,
-}
-
-fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A machine of a sweep.

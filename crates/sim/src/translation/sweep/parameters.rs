@@ -110,32 +110,26 @@ impl Axes {
     /// What decides counts, and so needs a simulation of its own.
     pub(super) fn structures(&self) -> Vec<Parameters> {
         let all = vec![Parameters::default()];
-        let all = crossed(all, &self.walk_caches, |point, value| point.walk_caches = Some(value));
-        let all = crossed(all, &self.nested_tlb, |point, value| point.nested_tlb = Some(value));
-        let all = crossed(all, &self.l2_tlb_size, |point, value| point.l2_tlb_size = Some(value));
-        let all = crossed(all, &self.vcpus, |point, value| point.vcpus = Some(value));
-        crossed(all, &self.agile_interval, |point, value| {
-            point.agile_interval = Some(value);
-        })
+        let all = crossed(all, &self.walk_caches, |point| &mut point.walk_caches);
+        let all = crossed(all, &self.nested_tlb, |point| &mut point.nested_tlb);
+        let all = crossed(all, &self.l2_tlb_size, |point| &mut point.l2_tlb_size);
+        let all = crossed(all, &self.vcpus, |point| &mut point.vcpus);
+        crossed(all, &self.agile_interval, |point| &mut point.agile_interval)
     }
 
     /// With what only weighs counts.
     pub(super) fn costs(&self, structure: Parameters) -> Vec<Parameters> {
         let all = vec![structure];
-        let all = crossed(all, &self.l2_tlb_hit_cycles, |point, value| {
-            point.l2_tlb_hit_cycles = Some(value);
-        });
-        let all = crossed(all, &self.exit_cycles, |point, value| point.exit_cycles = Some(value));
-        let all = crossed(all, &self.l1_cycles, |point, value| point.l1_cycles = Some(value));
-        let all = crossed(all, &self.l2_cycles, |point, value| point.l2_cycles = Some(value));
-        let all = crossed(all, &self.l3_cycles, |point, value| point.l3_cycles = Some(value));
-        let all = crossed(all, &self.mem_cycles, |point, value| point.mem_cycles = Some(value));
-        let all = crossed(all, &self.ipi_cycles, |point, value| point.ipi_cycles = Some(value));
-        let all = crossed(all, &self.ipi_exits, |point, value| point.ipi_exits = Some(value));
-        let all = crossed(all, &self.remote_tables, |point, value| {
-            point.remote_tables = Some(value);
-        });
-        crossed(all, &self.remote_cost, |point, value| point.remote_cost = Some(value))
+        let all = crossed(all, &self.l2_tlb_hit_cycles, |point| &mut point.l2_tlb_hit_cycles);
+        let all = crossed(all, &self.exit_cycles, |point| &mut point.exit_cycles);
+        let all = crossed(all, &self.l1_cycles, |point| &mut point.l1_cycles);
+        let all = crossed(all, &self.l2_cycles, |point| &mut point.l2_cycles);
+        let all = crossed(all, &self.l3_cycles, |point| &mut point.l3_cycles);
+        let all = crossed(all, &self.mem_cycles, |point| &mut point.mem_cycles);
+        let all = crossed(all, &self.ipi_cycles, |point| &mut point.ipi_cycles);
+        let all = crossed(all, &self.ipi_exits, |point| &mut point.ipi_exits);
+        let all = crossed(all, &self.remote_tables, |point| &mut point.remote_tables);
+        crossed(all, &self.remote_cost, |point| &mut point.remote_cost)
     }
 
     /// How many combinations there are; none if that is more than can be counted.
@@ -163,19 +157,22 @@ impl Axes {
     }
 }
 
-fn crossed<T: Copy>(points: Vec<Parameters>, values: &[T], set: impl Fn(&mut Parameters, T)) -> Vec<Parameters> {
+/// Every point with every value in its place.
+fn crossed<T: Copy>(
+    points: Vec<Parameters>,
+    values: &[T],
+    place: fn(&mut Parameters) -> &mut Option<T>,
+) -> Vec<Parameters> {
     if values.is_empty() {
         return points;
     }
-    let with = |point: Parameters, value: T| {
-        let mut point = point;
-        set(&mut point, value);
+    let with = |(mut point, value): (Parameters, T)| {
+        *place(&mut point) = Some(value);
         point
     };
-    points
-        .into_iter()
-        .flat_map(|point| values.iter().map(move |&value| (point, value)))
-        .map(|(point, value)| with(point, value))
+    let all = points.into_iter();
+    all.flat_map(|point| values.iter().map(move |&value| (point, value)))
+        .map(with)
         .collect()
 }
 

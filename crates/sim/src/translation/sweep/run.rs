@@ -133,12 +133,7 @@ fn of_trace(machine: &Machine, unit: &Unit, file: impl std::io::Read + Send) -> 
         history: Vec::new(),
     };
     let replayed = replay(&asked, &mut trace, &|_| {})?;
-    let mut parts = replayed.parts.iter().filter_map(|part| part.counts.first());
-    let first = parts.next().cloned().unwrap_or_default();
-    Ok(parts.fold(first, |mut sum, counts| {
-        sum += counts;
-        sum
-    }))
+    Ok(replayed.whole().counts.swap_remove(0))
 }
 
 fn point(plan: &Plan, unit: &Unit, machine: &Machine, number: u64, parameters: Parameters, counts: &Counts) -> Point {
@@ -152,11 +147,7 @@ fn point(plan: &Plan, unit: &Unit, machine: &Machine, number: u64, parameters: P
         setting: case.setting,
         parameters,
         accesses: case.accesses,
-        warm_up: if unit.working_set.is_some() {
-            plan.sweep.warm_up
-        } else {
-            0
-        },
+        warm_up: unit.working_set.map_or(0, |_| plan.sweep.warm_up),
         entry: case.entry,
         reach: case.reach,
         miss_rates: case.miss_rates,

@@ -16,11 +16,7 @@ pub(super) fn settings(modes: &[Typed<Mode>], pairs: &[Typed<(Bytes, Bytes)>]) -
     for mode in modes {
         for pair in pairs {
             let (guest_page, host) = pair.value;
-            let setting = Setting {
-                mode: mode.value,
-                guest_page,
-                host_page: (mode.value != Mode::Native).then_some(host),
-            };
+            let setting = Setting::new(mode.value, guest_page, host);
             if !settings.iter().any(|other| other.value == setting) {
                 settings.push(Typed {
                     line: mode.line.max(pair.line),

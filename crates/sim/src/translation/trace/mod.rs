@@ -6,15 +6,14 @@ pub mod own;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-use std::io::{self, Read};
-use std::str::FromStr;
-
 use super::access::{Access, Side};
 use super::engine::{Accesses, Event};
 use super::front::BLOCK;
 use super::names::TooSpread;
+use crate::names::names;
 use bytes::Bytes;
+use std::fmt;
+use std::io::{self, Read};
 
 /// What a trace is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,37 +30,13 @@ pub enum TraceFormat {
     Hugewise,
 }
 
-impl TraceFormat {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Lackey,
-        Self::Drmemtrace,
-        Self::Champsim,
-        Self::U64,
-        Self::Hugewise,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lackey => "lackey",
-            Self::Drmemtrace => "drmemtrace",
-            Self::Champsim => "champsim",
-            Self::U64 => "u64",
-            Self::Hugewise => "hugewise",
-        }
-    }
-}
-
-impl FromStr for TraceFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        let known = Self::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no trace format (write one of {})", names()))
-    }
-}
+names!(TraceFormat, "is no trace format", {
+    Lackey => "lackey",
+    Drmemtrace => "drmemtrace",
+    Champsim => "champsim",
+    U64 => "u64",
+    Hugewise => "hugewise",
+});
 
 /// Where in a trace something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use model::Bytes;
 use super::{BASE, HUGE, LARGE};
 use crate::reach;
 use crate::translation::machine::Machine;
-use crate::translation::study::{Published, Range};
+use crate::translation::study::Published;
 
 /// Entries of the table, and the coverage that it prints in GB by page size.
 const COVERAGE: [(Bytes, u64, f64); 9] = [
@@ -24,14 +24,8 @@ pub(super) fn coverage(source: &str) -> Vec<Published> {
     let row = |(page, entries, printed): (Bytes, u64, f64)| {
         let reach = reach::table(&[page], &[entries], &[]);
         let covered = reach.first().map_or(0.0, |row| row.reach.0 as f64 / HUGE.0 as f64);
-        Published {
-            what: format!("{entries} entries x {}", page.exact()),
-            source: source.to_owned(),
-            unit: "GB".to_owned(),
-            published: vec![printed],
-            simulated: Range::of(covered, std::iter::empty()),
-            is_fitted: false,
-        }
+        let what = format!("{entries} entries x {}", page.exact());
+        Published::exact(source, what, "GB", &[printed], covered)
     };
     COVERAGE.into_iter().map(row).collect()
 }
@@ -39,12 +33,7 @@ pub(super) fn coverage(source: &str) -> Vec<Published> {
 /// What the CPU's own entries for loads cover, which the table's arithmetic does not ask.
 pub(super) fn true_reach(machine: &Machine, page: Bytes) -> Published {
     let covered = machine.reach(page).0 as f64 / HUGE.0 as f64;
-    Published {
-        what: format!("reach of the CPU's own entries, {}", page.exact()),
-        source: machine.source.first().cloned().unwrap_or_default(),
-        unit: "GB".to_owned(),
-        published: Vec::new(),
-        simulated: Range::of(covered, std::iter::empty()),
-        is_fitted: false,
-    }
+    let source = machine.source.first().map_or("", String::as_str);
+    let what = format!("reach of the CPU's own entries, {}", page.exact());
+    Published::exact(source, what, "GB", &[], covered)
 }
