@@ -17,6 +17,7 @@ use compare::metric::Asked;
 use self::build::{CarriedFile, build};
 use self::own::Own;
 use self::recipe::{Recipe, Selection};
+pub(crate) use self::search::Need;
 use crate::helper::User;
 use crate::scratch::Scratch;
 use crate::trusted::{Use, own_directory};
@@ -79,14 +80,6 @@ const RECIPES: [Carried; 13] = [
     carried!("mc", "update.c"),
 ];
 
-/// A program that is not here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lacking {
-    pub(crate) program: String,
-    /// The package of Debian that brings it.
-    pub(crate) package: String,
-}
-
 /// A recipe with its variant and its parameters.
 #[derive(Debug)]
 pub(crate) struct Chosen {
@@ -129,9 +122,8 @@ pub(crate) fn choose(text: &str, folder: &Path) -> anyhow::Result<Chosen> {
         None => carried_recipe(text),
     }
     .with_context(|| format!("--workload {text}"))?;
-    let recipe = recipe
-        .chosen(&selection)
-        .with_context(|| format!("--workload {text}"))?;
+    let chosen = recipe.chosen(&selection);
+    let recipe = chosen.with_context(|| format!("--workload {text}"))?;
     Ok(Chosen {
         selection,
         recipe,
@@ -191,13 +183,8 @@ impl Chosen {
     }
 
     /// The programs that it needs and that are not here.
-    pub(crate) fn lacking(&self) -> Vec<Lacking> {
-        let lacking = self.recipe.needs.iter().filter(|need| need.found().is_none());
-        let lacking = lacking.map(|need| Lacking {
-            program: need.program.clone(),
-            package: need.install.clone(),
-        });
-        lacking.collect()
+    pub(crate) fn lacking(&self) -> impl Iterator<Item = &Need> {
+        self.recipe.needs.iter().filter(|need| need.found().is_none())
     }
 
     /// Builds what it runs.
@@ -206,17 +193,13 @@ impl Chosen {
     /// If a program is missing, or the build fails.
     pub(crate) fn build(self) -> anyhow::Result<Built> {
         let name = &self.selection.name;
-        if let Some(lacking) = self.lacking().first() {
-            let Lacking { program, package } = lacking;
-            bail!("--workload {name} needs `{program}` (Debian: apt-get install {package})");
+        if let Some(Need { program, install, .. }) = self.lacking().next() {
+            bail!("--workload {name} needs `{program}` (Debian: apt-get install {install})");
         }
         let cache =
             own_directory(Use::Cache).with_context(|| format!("--workload {name}: it has to be built somewhere"))?;
-        let folder = cache.join(format!(
-            "workloads/{}-{}",
-            self.selection.place(),
-            env!("CARGO_PKG_VERSION")
-        ));
+        let (place, version) = (self.selection.place(), env!("CARGO_PKG_VERSION"));
+        let folder = cache.join(format!("workloads/{place}-{version}"));
         let (lines, time) = (self.recipe.build_lines()?, self.recipe.build_time()?);
         build(&folder, &lines, &self.files.all()?, time)
             .with_context(|| format!("--workload {name}: in {}", folder.display()))?;
@@ -233,10 +216,8 @@ impl Built {
         let Chosen { selection, recipe, .. } = &self.chosen;
         let is_root = rustix::process::geteuid().is_root();
         let user = (recipe.unprivileged && is_root).then_some(NOBODY);
-        let scratch = recipe
-            .writes()
-            .then(|| Scratch::take(&selection.name, user))
-            .transpose()?;
+        let scratch = recipe.writes().then(|| Scratch::take(&selection.name, user));
+        let scratch = scratch.transpose()?;
         let place = scratch.as_ref().map_or(Path::new(""), Scratch::path);
         let task = recipe.task(&self.folder, place, user)?;
         Ok(Workload {
@@ -254,10 +235,8 @@ impl Workload {
         let folder = self.scratch.as_ref().map(Scratch::path);
         let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
         let files = entries.into_iter().flatten().flatten();
-        let mut logs: Vec<PathBuf> = files
-            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning))
-            .map(|entry| entry.path())
-            .collect();
+        let logs = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(&beginning));
+        let mut logs: Vec<PathBuf> = logs.map(|entry| entry.path()).collect();
         logs.sort();
         logs
     }

@@ -43,10 +43,9 @@ impl Scratch {
         let parent = parent().context("what a workload writes has to be somewhere")?;
         sweep();
         for number in 1..=MOST {
-            let ending = if number == 1 {
-                String::new()
-            } else {
-                format!("-{number}")
+            let ending = match number {
+                1 => String::new(),
+                number => format!("-{number}"),
             };
             let outer = parent.join(format!("{name}{ending}"));
             match make(&outer, user.is_some()) {
@@ -132,11 +131,8 @@ fn make(path: &Path, is_shared: bool) -> io::Result<Option<OwnedFd>> {
 }
 
 fn lock(path: &Path) -> io::Result<OwnedFd> {
-    let directory = open(
-        path,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = open(path, flags, Mode::empty())?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
     Ok(directory)
 }

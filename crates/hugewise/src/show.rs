@@ -77,9 +77,8 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
         let (maps, tables): (Vec<Sheet>, Vec<Sheet>) = self.sheets().into_iter().partition(Sheet::is_heat_map);
         let figures = self.figures().into_iter().map(Block::Figure);
         let maps = maps.into_iter().map(Block::Sheet);
-        maps.chain(figures)
-            .chain(tables.into_iter().map(Block::Sheet))
-            .collect()
+        let tables = tables.into_iter().map(Block::Sheet);
+        maps.chain(figures).chain(tables).collect()
     }
     /// Its tables as CSV by name, where one table does not hold them.
     fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
@@ -203,15 +202,14 @@ pub fn write_chart<T: Show>(
 
 /// What stands above the charts of a picture, which travels alone: the title, the machine and the verdict.
 fn head<T: Show>(result: &Envelope<T>) -> Vec<String> {
-    let machine = format!(
-        "{}, kernel {}, {}",
-        result.machine.cpu, result.machine.kernel, result.started
-    );
+    let Envelope { machine, started, .. } = result;
+    let machine = format!("{}, kernel {}, {started}", machine.cpu, machine.kernel);
     let lines = [result.data.title(), machine]
         .into_iter()
         .chain(result.data.headlines());
-    let lines = lines.flat_map(|line| layout::folded(&safe::printable(&line), PICTURE));
-    lines.collect()
+    lines
+        .flat_map(|line| layout::folded(&safe::printable(&line), PICTURE))
+        .collect()
 }
 
 /// One of many results that follow each other: CSV lines that begin with the time (the heads only `is_first`), or a line of JSON.
@@ -226,10 +224,8 @@ pub fn sample<T: Show>(result: &Envelope<T>, format: Format, is_first: bool) -> 
     let text = String::from_utf8_lossy(&bytes);
     let times = std::iter::once("time").chain(std::iter::repeat(result.started.as_str()));
     let lines = times.zip(text.lines()).skip(usize::from(!is_first));
-    Ok(lines
-        .map(|(time, line)| format!("{time},{line}\n"))
-        .collect::<String>()
-        .into_bytes())
+    let lines: String = lines.map(|(time, line)| format!("{time},{line}\n")).collect();
+    Ok(lines.into_bytes())
 }
 
 /// Its tables, and the one that may be long if it is not.
@@ -267,10 +263,9 @@ fn heat_maps<T: Show>(data: &T) -> Vec<Sheet> {
 /// Charts, if there is anything to draw at all.
 fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
     let figures = data.figures();
-    if figures.is_empty() && heat_maps(data).is_empty() {
-        Err(ShowError::NoChart)
-    } else {
-        Ok(figures)
+    match figures.is_empty() && heat_maps(data).is_empty() {
+        true => Err(ShowError::NoChart),
+        false => Ok(figures),
     }
 }
 
@@ -281,11 +276,8 @@ fn findings<T: Show>(data: &T) -> Result<&Doctor, ShowError> {
 /// Headlines, tables, and plots where the look wants them.
 pub(crate) fn text<T: Show>(data: &T, look: Look) -> String {
     let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
-    let sheets = data
-        .lead()
-        .into_iter()
-        .chain(data.brief_sheets())
-        .map(|sheet| sheet.text(look));
+    let sheets = data.lead().into_iter().chain(data.brief_sheets());
+    let sheets = sheets.map(|sheet| sheet.text(look));
     let figures = if look.plot { data.figures() } else { Vec::new() };
     let plots = figures.iter().map(|figure| terminal::plot(figure, look));
     headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
@@ -300,11 +292,8 @@ fn markdown<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), Sh
     let head = std::iter::once(format!("# {}\n", safe::markdown(&result.data.title())));
     let headlines = result.data.headlines().into_iter();
     let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
-    let sheets = provenance::warnings(result)
-        .into_iter()
-        .chain(result.data.lead())
-        .chain(all_sheets(&result.data));
-    let tables = sheets.map(|sheet| sheet.markdown());
+    let first = provenance::warnings(result).into_iter().chain(result.data.lead());
+    let tables = first.chain(all_sheets(&result.data)).map(|sheet| sheet.markdown());
     let parts: Vec<String> = head.chain(headlines).chain(tables).collect();
     out.write_all(parts.join("\n").as_bytes())?;
     if let Some(long) = result.data.long().filter(Long::is_long) {

@@ -16,17 +16,11 @@ pub(crate) enum Use {
 }
 
 impl Use {
-    fn variable(self) -> &'static str {
+    /// The variable that names its parent, and that below the home directory.
+    fn places(self) -> (&'static str, &'static str) {
         match self {
-            Self::Cache => "XDG_CACHE_HOME",
-            Self::State => "XDG_STATE_HOME",
-        }
-    }
-
-    fn below_home(self) -> &'static str {
-        match self {
-            Self::Cache => ".cache",
-            Self::State => ".local/state",
+            Self::Cache => ("XDG_CACHE_HOME", ".cache"),
+            Self::State => ("XDG_STATE_HOME", ".local/state"),
         }
     }
 }
@@ -38,16 +32,15 @@ impl Use {
 /// If there is none, or others could change what is in it; says what to set.
 pub(crate) fn own_directory(what: Use) -> anyhow::Result<PathBuf> {
     let given = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
+        let path = std::env::var_os(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
     };
-    directory(what, given(what.variable()), given("HOME"))
+    directory(what, given(what.places().0), given("HOME"))
 }
 
 fn directory(what: Use, named: Option<PathBuf>, home: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let variable = what.variable();
-    let Some(base) = named.or_else(|| home.map(|home| home.join(what.below_home()))) else {
+    let (variable, below) = what.places();
+    let Some(base) = named.or_else(|| home.map(|home| home.join(below))) else {
         bail!("neither {variable} nor HOME names a directory (set one of them, as in HOME=/root)");
     };
     let path = base.join("hugewise");
@@ -77,9 +70,8 @@ fn private(path: &Path) -> anyhow::Result<PathBuf> {
 /// # Errors
 /// In words: who could.
 pub(crate) fn changed_only_by(path: &Path, users: &[u32]) -> Result<PathBuf, String> {
-    let real = path
-        .canonicalize()
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let real = path.canonicalize();
+    let real = real.map_err(|error| format!("{}: {error}", path.display()))?;
     for (above, part) in real.ancestors().enumerate() {
         let metadata = fs::symlink_metadata(part).map_err(|error| format!("{}: {error}", part.display()))?;
         if let Some(who) = others(&metadata, users, above > 0) {

@@ -97,9 +97,7 @@ impl Ui {
             let mut out = io::stdout().lock();
             let frame = if self.is_watch { frame(bytes) } else { bytes.to_vec() };
             let written = stdout_is_open().and_then(|()| out.write_all(&frame).and_then(|()| out.flush()));
-            self.is_gone = written
-                .as_ref()
-                .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+            self.is_gone = is_gone(&written);
             return ignore_gone(written).context("standard output");
         };
         ignore_gone(target.put(bytes, Existing::Replace).map(drop))
@@ -191,10 +189,9 @@ impl Ui {
 
     /// A bar on standard error, or without a terminal a line now and then; nothing with `--quiet`.
     pub fn progress(&self) -> Progress {
-        let bar = if self.quiet {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new(1000)
+        let bar = match self.quiet {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new(1000),
         };
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}") {
             bar.set_style(style);
@@ -222,9 +219,7 @@ struct Leaving {
 
 impl Leaving {
     fn noted<T>(&mut self, written: io::Result<T>) -> io::Result<T> {
-        self.is_gone |= written
-            .as_ref()
-            .is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        self.is_gone |= is_gone(&written);
         written
     }
 }
@@ -302,10 +297,8 @@ pub fn finish(outcome: anyhow::Result<Outcome>) -> ExitCode {
 fn usage_error(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
         let text = printable_lines(&error.render().to_string());
-        complain(&format!(
-            "hugewise: {}",
-            text.strip_prefix("error: ").unwrap_or(&text).trim_end()
-        ));
+        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        complain(&format!("hugewise: {text}"));
         return ExitCode::from(FAILED);
     }
     let mut out = anstream::stdout();
@@ -347,10 +340,8 @@ fn complain(text: &str) {
     let lines = text.lines().map(|line| {
         let (indent, words) = line.split_at(line.len() - line.trim_start().len());
         let broken = layout::wrapped(words, width.saturating_sub(indent.len() as u16));
-        broken
-            .lines()
-            .map(|line| format!("{indent}{line}\n"))
-            .collect::<String>()
+        let broken = broken.lines().map(|line| format!("{indent}{line}\n"));
+        broken.collect::<String>()
     });
     let _ = write!(anstream::stderr(), "{}", lines.collect::<String>());
 }
@@ -361,13 +352,10 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
         return [bytes, b"\n"].concat();
     }
     let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
-    let lines = bytes
-        .split_inclusive(|&byte| byte == b'\n')
-        .take(height.saturating_sub(1));
+    let lines = bytes.split_inclusive(|&byte| byte == b'\n');
     // To the upper left corner, and nothing left of what was there.
-    [&b"\x1b[H\x1b[J"[..]]
-        .into_iter()
-        .chain(lines)
+    let home = [&b"\x1b[H\x1b[J"[..]].into_iter();
+    home.chain(lines.take(height.saturating_sub(1)))
         .collect::<Vec<_>>()
         .concat()
 }
@@ -386,9 +374,11 @@ fn put_by(target: &mut Target, write: impl FnOnce(&mut dyn Write) -> anyhow::Res
     ignore_gone(written.map(drop)).map_err(|error| failed.unwrap_or_else(|| error.into()))
 }
 
+/// Did it fail because its reader went away?
+fn is_gone<T>(written: &io::Result<T>) -> bool {
+    matches!(written, Err(error) if error.kind() == io::ErrorKind::BrokenPipe)
+}
+
 fn ignore_gone(written: io::Result<()>) -> io::Result<()> {
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
+    if is_gone(&written) { Ok(()) } else { written }
 }

@@ -61,11 +61,8 @@ where
         let (low, _) = gain.interval(curves)?;
         Some((((low * 10.0).round() as i64, gain.bytes), gain))
     };
-    gains
-        .into_iter()
-        .filter_map(place)
-        .max_by_key(|(place, _)| *place)
-        .map(|(_, gain)| gain)
+    let places = gains.into_iter().filter_map(place);
+    places.max_by_key(|(place, _)| *place).map(|(_, gain)| gain)
 }
 
 /// The gains by curve.
@@ -86,19 +83,16 @@ fn ends<'a, 'b>(gains: &'b [Gain<'a>]) -> impl Iterator<Item = &'b Gain<'a>> {
 /// Gains that last from their working set to the largest one. What larger pages save in translation stays as working
 /// sets grow; a gap that closes again is a cache edge that contention moved.
 fn lasting<'a, 'b>(gains: &'b [Gain<'a>], curves: usize) -> Vec<&'b Gain<'a>> {
-    by_curve(gains)
-        .into_values()
-        .flat_map(|curve| tail(curve, curves))
-        .collect()
+    let by_curve = by_curve(gains).into_values();
+    by_curve.flat_map(|curve| tail(curve, curves)).collect()
 }
 
 /// One curve's gains that hold at their working set and at every larger one. The first that does not hold ends the search, so
 /// testing one working set after the other needs no correction.
 fn tail<'a, 'b>(mut curve: Vec<&'b Gain<'a>>, curves: usize) -> impl Iterator<Item = &'b Gain<'a>> {
     curve.sort_by_key(|gain| std::cmp::Reverse(gain.bytes));
-    curve
-        .into_iter()
-        .take_while(move |gain| gain.is_shown(curves) && gain.percent() >= WORTH)
+    let lasts = move |gain: &&Gain<'_>| gain.is_shown(curves) && gain.percent() >= WORTH;
+    curve.into_iter().take_while(lasts)
 }
 
 /// A lasting saving, and which kind to choose for it.
@@ -176,7 +170,7 @@ fn limits(snapshot: &Snapshot, totals: Option<&Totals>) -> Limits {
         thp,
         pools: snapshot
             .pools
-            .clone()
+            .as_ref()
             .map(|pools| pools.iter().map(pool_pages).collect()),
         coverage: totals.and_then(coverage),
     }

@@ -298,7 +298,7 @@ pub enum Kind {
     Unknown,
 }
 
-crate::shown_by_name!(Kind);
+crate::shown_by_name!(Kind, Method, Mistake, Caveat);
 
 impl Kind {
     /// All that are known, the nearest first.

@@ -2,10 +2,18 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use model::latency::Access;
 use model::{Bytes, PageKind};
 
 use super::typed;
+
+/// A value as it is typed.
+pub fn word(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
 
 /// A page kind by name, or by the size of its pages: that of base pages, or of a hugetlb pool.
 pub fn page_kind(text: &str) -> Result<PageKind, String> {

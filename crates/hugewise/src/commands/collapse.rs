@@ -16,16 +16,16 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Resul
     desk.must_be_live("collapsing memory")?;
     let form = desk.form::<Collapse>(Format::Text)?;
     let snapshot = Snapshot::take(&desk.source);
+    let base_page = snapshot.base_page().into_result().context("the size of base pages")?;
+    let page = snapshot.pmd_page().into_result();
+    let page = page.context("this kernel has no transparent huge pages to collapse into")?;
     let spec = Spec {
         pid: typed.pid,
         span: typed.range.clone(),
         used: f64::from(typed.used) / 100.0,
         budget: typed.budget,
-        base_page: snapshot.base_page().into_result().context("the size of base pages")?,
-        page: snapshot
-            .pmd_page()
-            .into_result()
-            .context("this kernel has no transparent huge pages to collapse into")?,
+        base_page,
+        page,
     };
     let stop = Stop::on_signals()?;
     let mut progress = desk.ui.progress();
@@ -41,12 +41,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Collapse) -> anyhow::Resul
 /// What the user should not overlook.
 fn warnings(collapse: &Collapse) -> Vec<Warning> {
     let none = collapse.pieces.large == 0;
-    let none = none.then(|| {
-        Warning::new(
-            "nothing-collapsed",
-            "no PMD range is backed by a huge page; the reasons are below",
-        )
-    });
+    let text = "no PMD range is backed by a huge page; the reasons are below";
+    let none = none.then(|| Warning::new("nothing-collapsed", text));
     let grown = collapse.grown();
     let grown = (grown > Bytes(collapse.before.total().0 / 50)).then(|| {
         Warning::new(

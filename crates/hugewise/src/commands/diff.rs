@@ -8,7 +8,7 @@ use model::compare::Compare;
 use model::latency::Latency;
 use model::{Envelope, Warning};
 
-use super::report::{Named, named};
+use super::report::{Named, named, parsed};
 use super::{Desk, ps};
 use crate::cli::typed::{self, DiffFailIf, Format, Sort};
 use crate::diff::{Material, Parts, diff, machine};
@@ -39,23 +39,21 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Diff) -> anyhow::Result<Ou
 fn must_be_alike(a: &Material, b: &Material) -> anyhow::Result<()> {
     let (left, right) = (&a.side, &b.side);
     if left.what != right.what {
+        let [b, a] = [right, left].map(|side| with_article(&side.what));
         bail!(
-            "{}: this is {}, and {} is {}: `diff` compares two of one kind (make both with the same command)",
+            "{}: this is {b}, and {} is {a}: `diff` compares two of one kind (make both with the same command)",
             right.file,
-            with_article(&right.what),
-            left.file,
-            with_article(&left.what)
+            left.file
         );
     }
     let filter = |material: &Material| material.parts.processes.as_ref().and_then(|list| list.filter.clone());
     if filter(a) != filter(b) {
         let shown = |material| filter(material).unwrap_or_else(|| "all processes".to_owned());
+        let (b, a) = (shown(b), shown(a));
         bail!(
-            "{}: this lists {}, and {} lists {}: give `ps` the same options for both",
+            "{}: this lists {b}, and {} lists {a}: give `ps` the same options for both",
             right.file,
-            shown(b),
-            left.file,
-            shown(a)
+            left.file
         );
     }
     Ok(())
@@ -135,29 +133,16 @@ fn captured(name: &str, source: &Source) -> Material {
 
 fn result(path: &Path, bytes: &[u8]) -> anyhow::Result<Material> {
     let Named { schema } = named(path, bytes)?;
-    let nothing = Parts::default;
     if schema == schema_name::<Latency>() {
-        parts(path, bytes, |latency| Parts {
-            latency: Some(latency),
-            ..nothing()
-        })
+        material(path, bytes, |parts, latency| parts.latency = Some(latency))
     } else if schema == schema_name::<Checkup>() {
-        parts::<Checkup>(path, bytes, Parts::from)
+        material(path, bytes, |parts, checkup: Checkup| *parts = checkup.into())
     } else if schema == schema_name::<Compare>() {
-        parts(path, bytes, |compare| Parts {
-            compare: Some(compare),
-            ..nothing()
-        })
+        material(path, bytes, |parts, compare| parts.compare = Some(compare))
     } else if schema == schema_name::<Doctor>() {
-        parts(path, bytes, |doctor| Parts {
-            doctor: Some(doctor),
-            ..nothing()
-        })
+        material(path, bytes, |parts, doctor| parts.doctor = Some(doctor))
     } else if schema == schema_name::<ProcessList>() {
-        parts(path, bytes, |list| Parts {
-            processes: Some(list),
-            ..nothing()
-        })
+        material(path, bytes, |parts, list| parts.processes = Some(list))
     } else {
         bail!(
             "{}: `{schema}` cannot be compared: this version compares results of {KINDS} of its own format, and captured \
@@ -167,9 +152,10 @@ fn result(path: &Path, bytes: &[u8]) -> anyhow::Result<Material> {
     }
 }
 
-fn parts<T: Show>(path: &Path, bytes: &[u8], parts: impl FnOnce(T) -> Parts) -> anyhow::Result<Material> {
-    let result: Envelope<T> = serde_json::from_slice(bytes)
-        .with_context(|| format!("{}: not of the shape that its schema says", path.display()))?;
+fn material<T: Show>(path: &Path, bytes: &[u8], fill: impl FnOnce(&mut Parts, T)) -> anyhow::Result<Material> {
+    let result: Envelope<T> = parsed(path, bytes)?;
+    let mut parts = Parts::default();
+    fill(&mut parts, result.data);
     Ok(Material {
         side: Side {
             file: path.display().to_string(),
@@ -179,6 +165,6 @@ fn parts<T: Show>(path: &Path, bytes: &[u8], parts: impl FnOnce(T) -> Parts) -> 
             started: Some(result.started),
         },
         warnings: result.warnings,
-        parts: parts(result.data),
+        parts,
     })
 }

@@ -35,21 +35,18 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Doctor) -> anyhow::Result<
     }
     let form = desk.form::<Doctor>(Format::Text)?;
     let (given, files) = given(typed)?;
-    let warnings = given
-        .garbled
-        .iter()
+    let garbled = given.garbled.iter();
+    let warnings = garbled
         .map(|why| Warning::new("garbled-line", why.to_string()))
         .collect();
     // Files alone are judged alone: what runs here has nothing to do with them unless --root says so.
     let alone = !typed.file.is_empty() && desk.global.root.is_none();
-    let evidence = if alone {
-        Evidence::of_files(given)
-    } else {
-        let machine = evidence(desk, Snapshot::take(&desk.source));
-        Evidence {
+    let evidence = match alone {
+        true => Evidence::of_files(given),
+        false => Evidence {
             files: given,
-            ..machine
-        }
+            ..evidence(desk, Snapshot::take(&desk.source))
+        },
     };
     let diagnosis = Doctor {
         files,

@@ -20,8 +20,8 @@ const FORMS: [Format; 6] = [
 
 const PLAIN: Look = Look {
     width: 100,
-    color: false,
     plot: true,
+    ..Look::FILE
 };
 
 /// A result in every form of text that its kind has, by the form's name; none of what is no result.

@@ -11,7 +11,9 @@ use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
 use super::Desk;
-use super::measuring::{self, Measured, all_kinds, available, note_limit, on_loan, page_sizes, room, usual_kinds};
+use super::measuring::{
+    self, Measured, all_kinds, available, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
+};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::render::look::Look;
@@ -45,10 +47,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Guest) -> anyhow::Result<O
 fn typed_spec(typed: &typed::Guest, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     Ok(Spec {
         guest_pages: typed.guest_pages.clone(),
-        kinds: match typed.pages.is_empty() {
-            true => all_kinds(snapshot),
-            false => typed.pages.clone(),
-        },
+        kinds: or_usual(&typed.pages, || all_kinds(snapshot)),
         sizes: working_sets(typed, room(snapshot)?)?,
         pattern: typed.pattern,
         access: typed.access,
@@ -107,14 +106,12 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measu
         spec.kinds.len(),
         spec.sizes.len()
     ));
-    let wanted = spec
-        .kinds
-        .iter()
-        .map(|&kind| (kind, measure::guest::memory(largest, kind)));
-    on_loan(ui, stop, no_pool, wanted, |progress, stop| {
+    let wanted = spec.kinds.iter();
+    let wanted = wanted.map(|&kind| (kind, measure::guest::memory(largest, kind)));
+    let measured = on_loan(ui, stop, no_pool, wanted, |progress, stop| {
         measure::guest::run(spec, progress, stop)
-    })
-    .map_err(coded)
+    });
+    measured.map_err(coded)
 }
 
 /// Why no guest was measured at all, if none was, unless it is emulated.

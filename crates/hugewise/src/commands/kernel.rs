@@ -1,5 +1,6 @@
 //! `hugewise measure kernel`: operations of the kernel with real processes, on pages that are given back.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -9,7 +10,7 @@ use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
 use super::Desk;
-use super::measuring::{self, Measured, available, on_loan, page_sizes, usual_kinds};
+use super::measuring::{self, Measured, available, on_loan, or_usual, page_sizes, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
@@ -23,12 +24,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Kernel) -> anyhow::Result<
 }
 
 fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
-    let cores: Vec<Vec<u32>> = snapshot
-        .topology
-        .cores()
-        .iter()
-        .map(|core| core.iter().collect())
-        .collect();
+    let cores = snapshot.topology.cores();
+    let cores: Vec<Vec<u32>> = cores.iter().map(|core| core.iter().collect()).collect();
     let cpus = measure::kernelops::cpus(&cores).context("which CPUs may be used")?;
     let usual = if typed.quick { 4 } else { 15 };
     let (base_page, pmd_page) = page_sizes(snapshot)?;
@@ -46,24 +43,17 @@ fn spec(typed: &typed::Kernel, snapshot: &Snapshot, seed: u64) -> anyhow::Result
 }
 
 fn ops(typed: &typed::Kernel, snapshot: &Snapshot) -> anyhow::Result<Vec<Op>> {
-    let kinds = if typed.pages.is_empty() {
-        usual_kinds(snapshot)
-    } else {
-        typed.pages.clone()
-    };
-    let (live, resident) = if typed.quick {
-        (1000, Bytes::mib(64))
-    } else {
-        (4000, Bytes::mib(256))
+    let kinds = or_usual(&typed.pages, || usual_kinds(snapshot));
+    let (live, resident) = match typed.quick {
+        true => (1000, Bytes::mib(64)),
+        false => (4000, Bytes::mib(256)),
     };
     let mut ops = measure::kernelops::usual(&kinds, typed.live.unwrap_or(live), typed.resident.unwrap_or(resident));
     let mut names: Vec<&str> = ops.iter().map(|op| op.name()).collect();
     names.dedup();
     if let Some(unknown) = typed.ops.iter().find(|name| !names.contains(&name.as_str())) {
-        bail!(
-            "--ops {unknown}: there is no such operation (write {})",
-            names.join(", ")
-        );
+        let names = names.join(", ");
+        bail!("--ops {unknown}: there is no such operation (write {names})");
     }
     ops.retain(|op| typed.ops.is_empty() || typed.ops.iter().any(|name| name == op.name()));
     Ok(ops)
@@ -71,15 +61,10 @@ fn ops(typed: &typed::Kernel, snapshot: &Snapshot) -> anyhow::Result<Vec<Op>> {
 
 /// As typed, or one, two, and as many as there are CPUs.
 fn workers(typed: &typed::Kernel, cpus: u32) -> Vec<u32> {
-    if typed.workers.is_empty() {
-        let mut workers = vec![1, 2, cpus];
-        workers.retain(|&workers| workers <= cpus);
-        workers.sort_unstable();
-        workers.dedup();
-        workers
-    } else {
-        typed.workers.clone()
-    }
+    or_usual(&typed.workers, || {
+        let workers: BTreeSet<u32> = [1, 2, cpus].into_iter().filter(|&workers| workers <= cpus).collect();
+        workers.into_iter().collect()
+    })
 }
 
 /// What all workers together take from the pools at the most.
@@ -91,18 +76,14 @@ fn pool_bytes(spec: &Spec) -> Bytes {
         Op::AnonWrite { kind } => 16 * kind.pool().map_or(0, |page| page.0),
         _ => 0,
     };
-    let pooled = spec
-        .ops
-        .iter()
-        .filter(|op| op.kind().is_some_and(|kind| kind.pool().is_some()));
+    let is_pooled = |op: &&Op| op.kind().is_some_and(|kind| kind.pool().is_some());
+    let pooled = spec.ops.iter().filter(is_pooled);
     Bytes(most * pooled.map(of).max().unwrap_or(0))
 }
 
 /// Measures; `None` if the user stopped it. Whatever happens, borrowed pages are given back.
 fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measured<KernelOps> {
-    let mut kinds: Vec<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
-    kinds.sort();
-    kinds.dedup();
+    let kinds: BTreeSet<PageKind> = spec.ops.iter().filter_map(|op| op.kind()).collect();
     ui.note(&format!(
         "measuring {} operations by {:?} workers",
         spec.ops.len(),

@@ -7,7 +7,9 @@ use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
 
 use super::Desk;
-use super::measuring::{self, Measured, available, note_limit, on_loan, page_sizes, room, usual_kinds};
+use super::measuring::{
+    self, Measured, available, cache, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
+};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
@@ -31,10 +33,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Latency) -> anyhow::Result
 fn typed_spec(typed: &typed::Latency, snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
     let usual = usual(snapshot, seed)?;
     Ok(Spec {
-        kinds: match typed.pages.is_empty() {
-            true => usual.kinds,
-            false => typed.pages.clone(),
-        },
+        kinds: or_usual(&typed.pages, || usual.kinds),
         sizes: working_sets(typed, room(snapshot)?)?,
         patterns: typed.pattern.clone(),
         accesses: typed.access.each(),
@@ -51,10 +50,7 @@ fn working_sets(typed: &typed::Latency, room: Bytes) -> anyhow::Result<Vec<Bytes
     let from = typed.from.unwrap_or(FROM);
     let to = typed.to.unwrap_or(TO.min(room).max(from));
     measuring::must_rise(from, to)?;
-    let sizes = match typed.sizes.is_empty() {
-        true => measure::latency::sizes(from, to),
-        false => typed.sizes.clone(),
-    };
+    let sizes = or_usual(&typed.sizes, || measure::latency::sizes(from, to));
     if let Some(small) = sizes.iter().find(|bytes| **bytes < Bytes::kib(4)) {
         bail!("a working set of {small} is too small (write 4K or more after --sizes or --from)");
     }
@@ -63,7 +59,7 @@ fn working_sets(typed: &typed::Latency, room: Bytes) -> anyhow::Result<Vec<Bytes
 
 /// Random reads of the usual page kinds on this machine, without a working set yet.
 pub(super) fn usual(snapshot: &Snapshot, seed: u64) -> anyhow::Result<Spec> {
-    let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
+    let level = |level| cache(snapshot, level);
     let (base_page, pmd_page) = page_sizes(snapshot)?;
     Ok(Spec {
         kinds: usual_kinds(snapshot),

@@ -41,11 +41,21 @@ pub(super) fn must_rise(from: Bytes, to: Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What was typed, or else what is usual.
+pub(super) fn or_usual<T: Clone>(typed: &[T], usual: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    if typed.is_empty() { usual() } else { typed.to_vec() }
+}
+
 /// base, thp, and 2M pages from a pool, where the kernel has them.
 pub(super) fn usual_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
     let mut kinds = all_kinds(snapshot);
     kinds.retain(|kind| *kind != PageKind::HUGETLB_1G);
     kinds
+}
+
+/// The size of a cache of data, where it is known.
+pub(super) fn cache(snapshot: &Snapshot, level: u32) -> Option<Bytes> {
+    snapshot.cpu.data_cache(level)?.size.known().copied()
 }
 
 /// A quarter of the memory that can be had: room for several kinds at a time without reclaim.
@@ -63,10 +73,8 @@ pub(super) fn available(snapshot: &Snapshot) -> anyhow::Result<Bytes> {
 
 /// Says which limit decides how much memory is taken, if it is not the machine.
 pub(super) fn note_limit(ui: &Ui) {
-    if let Some(limit) = host::room::own(&Source::live())
-        .known()
-        .and_then(|room| room.least.clone())
-    {
+    let room = host::room::own(&Source::live());
+    if let Some(limit) = room.known().and_then(|room| room.least.as_ref()) {
         ui.note(&format!("{} leaves {} of memory", limit.set_by, limit.left));
     }
 }
@@ -74,13 +82,9 @@ pub(super) fn note_limit(ui: &Ui) {
 /// base, thp, and pages from pools of 2M and 1G, where the kernel has them.
 pub(super) fn all_kinds(snapshot: &Snapshot) -> Vec<PageKind> {
     let has = snapshot.page_kinds();
-    let all = [
-        PageKind::Base,
-        PageKind::Thp,
-        PageKind::HUGETLB_2M,
-        PageKind::HUGETLB_1G,
-    ];
-    all.into_iter().filter(|kind| has.contains(kind)).collect()
+    let pooled = [PageKind::HUGETLB_2M, PageKind::HUGETLB_1G];
+    let all = [PageKind::Base, PageKind::Thp].into_iter().chain(pooled);
+    all.filter(|kind| has.contains(kind)).collect()
 }
 
 /// The sizes of a base page and of a transparent huge page.

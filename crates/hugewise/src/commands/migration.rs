@@ -10,7 +10,7 @@ use model::placement::Kind;
 use model::{Bytes, Warning};
 
 use super::Desk;
-use super::measuring::{self, available, page_sizes, unless_stopped};
+use super::measuring::{self, available, cache, page_sizes, unless_stopped};
 use crate::cli::typed;
 use crate::render::placement::guest_warning;
 use crate::ui::Outcome;
@@ -74,30 +74,22 @@ fn spec(typed: &typed::Migration, snapshot: &Snapshot, seed: u64) -> anyhow::Res
 
 /// Half of L2, as siblings share it; and four times the last-level cache, if that is little of what is available.
 fn memory(snapshot: &Snapshot) -> anyhow::Result<Memory> {
-    let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
-    let last = (3..=4).filter_map(level).max().unwrap_or(USUAL_LAST);
+    let last = (3..=4).filter_map(|level| cache(snapshot, level)).max();
+    let beyond = Bytes(last.unwrap_or(USUAL_LAST).0 * 4).min(MOST_BEYOND);
     Ok(Memory {
-        l2: Bytes(level(2).unwrap_or(USUAL_L2).0 / 2),
-        beyond: Bytes(last.0 * 4)
-            .min(MOST_BEYOND)
-            .min(Bytes(available(snapshot)?.0 / 16)),
+        l2: Bytes(cache(snapshot, 2).unwrap_or(USUAL_L2).0 / 2),
+        beyond: beyond.min(Bytes(available(snapshot)?.0 / 16)),
     })
 }
 
 /// As typed, or from 16K by factors of four up to the last-level cache.
 fn sizes(typed: &typed::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<Bytes>> {
-    let available = available(snapshot)?;
+    let most = available(snapshot)?.0 / SHARE;
     let mut sizes = typed.sizes.clone();
     if sizes.is_empty() {
-        let level = |level| snapshot.cpu.data_cache(level)?.size.known().copied();
-        let last = (2..=4)
-            .filter_map(level)
-            .max()
-            .unwrap_or(USUAL_LAST)
-            .min(match typed.quick {
-                true => LARGEST_QUICK,
-                false => LARGEST,
-            });
+        let last = (2..=4).filter_map(|level| cache(snapshot, level)).max();
+        let largest = if typed.quick { LARGEST_QUICK } else { LARGEST };
+        let last = last.unwrap_or(USUAL_LAST).min(largest);
         let fits = |&bytes: &Bytes| bytes <= last;
         let all = std::iter::successors(Some(Bytes::kib(16)), |bytes| Some(Bytes(bytes.0 * 4)));
         sizes = all.take_while(fits).collect();
@@ -107,12 +99,9 @@ fn sizes(typed: &typed::Migration, snapshot: &Snapshot) -> anyhow::Result<Vec<By
         }
     }
     let all: u64 = sizes.iter().map(|bytes| bytes.0).sum();
-    if all > available.0 / SHARE {
-        bail!(
-            "--sizes: all sizes together are {}, and {} may be taken (a quarter of available memory)",
-            Bytes(all),
-            Bytes(available.0 / SHARE)
-        );
+    if all > most {
+        let (all, most) = (Bytes(all), Bytes(most));
+        bail!("--sizes: all sizes together are {all}, and {most} may be taken (a quarter of available memory)");
     }
     if let Some(small) = sizes.iter().find(|bytes| **bytes < Bytes::kib(4)) {
         bail!("--sizes {small}: write 4K or more");

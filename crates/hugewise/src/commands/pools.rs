@@ -66,10 +66,10 @@ impl Loan {
     pub(super) fn give_back(self, ui: &Ui) {
         for lease in self.leases {
             match lease.give_back() {
-                Ok(told) => told
-                    .iter()
-                    .filter(|told| !told.is_clean())
-                    .for_each(|told| ui.not_restored(&told.to_string())),
+                Ok(told) => {
+                    let left = told.iter().filter(|told| !told.is_clean());
+                    left.for_each(|told| ui.not_restored(&told.to_string()));
+                }
                 Err(error) => ui.not_restored(&format!("{error}; the next run tries again")),
             }
         }

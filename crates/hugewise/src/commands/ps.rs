@@ -10,7 +10,7 @@ use host::processes::{self, Limits, Missed, Missing, Reason, ThpByStart};
 use host::{Snapshot, Source};
 use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
-use model::{Bytes, Cause, Envelope, PageKind, Reading, Unread};
+use model::{Bytes, Cause, PageKind, Reading, Unread};
 
 use super::stop::Stop;
 use super::{Desk, now};
@@ -58,33 +58,25 @@ fn once(desk: &mut Desk<'_>, typed: &typed::Ps, turn: Option<u64>) -> anyhow::Re
     if turn.is_some() {
         desk.started = now();
     }
-    let snapshot = Snapshot::take(&desk.source);
     match typed.pid {
-        Some(pid) => {
-            let form = desk.form::<OneProcess>(Format::Text)?;
-            let one = one(&desk.source, &snapshot, pid, typed.vmas)?;
-            let result = desk.about(&snapshot, Vec::new(), one);
-            give(desk, &result, form, turn)
-        }
-        None => {
-            let form = desk.form::<ProcessList>(Format::Text)?;
-            let list = selected(&desk.source, &snapshot, typed)?;
-            let result = desk.about(&snapshot, Vec::new(), list);
-            give(desk, &result, form, turn)
-        }
+        Some(pid) => give(desk, turn, |source, snapshot| one(source, snapshot, pid, typed.vmas)),
+        None => give(desk, turn, |source, snapshot| selected(source, snapshot, typed)),
     }
 }
 
 fn give<T: Show>(
     desk: &mut Desk<'_>,
-    result: &Envelope<T>,
-    form: Format,
     turn: Option<u64>,
+    look: impl FnOnce(&Source, &Snapshot) -> anyhow::Result<T>,
 ) -> anyhow::Result<Outcome> {
-    match turn {
-        Some(turn) => desk.ui.result(&sample(result, form, turn == 0)?)?,
-        None => return desk.give(result, form),
-    }
+    let snapshot = Snapshot::take(&desk.source);
+    let form = desk.form::<T>(Format::Text)?;
+    let data = look(&desk.source, &snapshot)?;
+    let result = desk.about(&snapshot, Vec::new(), data);
+    let Some(turn) = turn else {
+        return desk.give(&result, form);
+    };
+    desk.ui.result(&sample(&result, form, turn == 0)?)?;
     Ok(Outcome::Done)
 }
 
@@ -220,16 +212,16 @@ fn hints(snapshot: &Snapshot) -> Vec<String> {
     let count = |name: &str| snapshot.memory.count(name).known().copied();
     let mut hints = Vec::new();
     if let (Some(fallback), Some(given)) = (count("thp_fault_fallback"), count("thp_fault_alloc")) {
-        let charge = count("thp_fault_fallback_charge").map_or_else(String::new, |charge| {
-            format!(", {charge} of them at the memory limit of a control group")
-        });
+        let charge = count("thp_fault_fallback_charge");
+        let charge = charge.map(|charge| format!(", {charge} of them at the memory limit of a control group"));
+        let charge = charge.unwrap_or_default();
         hints.push(format!(
             "since boot {given} page faults got a huge page, and {fallback} eligible ones did not{charge}"
         ));
     }
     if let Some(collapsed) = count("thp_collapse_alloc") {
-        let failed = count("thp_collapse_alloc_failed")
-            .map_or_else(String::new, |failed| format!(", and found none for {failed}"));
+        let failed = count("thp_collapse_alloc_failed").map(|failed| format!(", and found none for {failed}"));
+        let failed = failed.unwrap_or_default();
         hints.push(format!("khugepaged collapsed {collapsed} ranges since boot{failed}"));
     }
     hints

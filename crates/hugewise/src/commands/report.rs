@@ -77,15 +77,11 @@ pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
 }
 
 fn again<T: Show>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
-    let usual = if desk.ui.shows_on_terminal() {
-        Format::Text
-    } else {
-        Format::Html
-    };
-    let form = desk.form::<T>(usual)?;
+    let is_read = desk.ui.shows_on_terminal();
+    let form = desk.form::<T>(if is_read { Format::Text } else { Format::Html })?;
     desk.give(&parsed::<T>(path, text)?, form)
 }
 
-fn parsed<T: Show>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {
+pub(super) fn parsed<T: Show>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {
     serde_json::from_slice(text).with_context(|| format!("{}: not of the shape that its schema says", path.display()))
 }

@@ -43,10 +43,9 @@ pub(super) fn resolved(source: &Source, typed: &str) -> anyhow::Result<String> {
         }
         _ => return Ok(typed.to_owned()),
     };
-    Ok(if more.is_empty() {
-        goal
-    } else {
-        format!("{goal},{more}")
+    Ok(match more {
+        "" => goal,
+        more => format!("{goal},{more}"),
     })
 }
 
@@ -58,13 +57,8 @@ fn only(source: &Source, kind: Kind, word: &str) -> anyhow::Result<Target> {
         1 => Ok(found.remove(0)),
         _ => {
             let pids: Vec<String> = found.iter().map(|target| target.main.pid().to_string()).collect();
-            bail!(
-                "`{word}` means {} programs, with the PIDs {}: name one, such as --for {}:pid={}",
-                pids.len(),
-                pids.join(", "),
-                kind.word(),
-                pids[0]
-            )
+            let (count, all, kind, first) = (pids.len(), pids.join(", "), kind.word(), &pids[0]);
+            bail!("`{word}` means {count} programs, with the PIDs {all}: name one, such as --for {kind}:pid={first}")
         }
     }
 }
@@ -192,19 +186,16 @@ fn jvm(target: &Target) -> Option<String> {
 
 fn my_cnf(source: &Source, target: &Target) -> Option<String> {
     let arguments = target.main.arguments.known()?;
-    let named = arguments
-        .iter()
-        .find_map(|argument| argument.strip_prefix("--defaults-file="));
+    let mut named = arguments.iter();
+    let named = named.find_map(|argument| argument.strip_prefix("--defaults-file="));
     let is_there = |file: &&str| source.text(file).known().is_some();
     named.or_else(|| MY_CNF.into_iter().find(is_there)).map(str::to_owned)
 }
 
 fn vm(target: &Target) -> anyhow::Result<String> {
     let pid = target.main.pid();
-    let vm = target
-        .vm
-        .as_ref()
-        .with_context(|| format!("process {pid} runs no virtual machine"))?;
+    let vm = target.vm.as_ref();
+    let vm = vm.with_context(|| format!("process {pid} runs no virtual machine"))?;
     let hypervisor = match vm.program.as_str() {
         "cloud-hypervisor" => "cloud-hypervisor",
         _ if is_of_libvirt(target) => "libvirt",
@@ -216,15 +207,11 @@ fn vm(target: &Target) -> anyhow::Result<String> {
     };
     let memory = vm.configured.known().map(|configured| configured.total());
     let Some(memory) = memory.filter(|memory| memory.0 > 0) else {
-        bail!(
-            "the memory of the guest of process {pid} is not known (write --for {})",
-            Kind::Vm.written()
-        );
+        let written = Kind::Vm.written();
+        bail!("the memory of the guest of process {pid} is not known (write --for {written})");
     };
-    let name = vm
-        .name
-        .as_ref()
-        .map_or_else(String::new, |name| format!(",name={name}"));
+    let name = vm.name.as_ref().map(|name| format!(",name={name}"));
+    let name = name.unwrap_or_default();
     Ok(format!("vm:{},hypervisor={hypervisor}{name}", memory.exact()))
 }
 

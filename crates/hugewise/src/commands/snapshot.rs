@@ -21,10 +21,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Snapshot) -> anyhow::Resul
     }
     // Opened before the machine is read, so that a wrong name costs nothing. It holds what only its owner should see.
     let mut out = Target::open(file, Access::Private).with_context(|| format!("{path}: the file cannot be written"))?;
-    let existing = if desk.global.yes {
-        Existing::Replace
-    } else {
-        Existing::Refuse
+    let existing = match desk.global.yes {
+        true => Existing::Replace,
+        false => Existing::Refuse,
     };
     let options = CaptureOptions {
         processes: !typed.no_processes,
@@ -50,15 +49,10 @@ fn summary(left_out: &[String]) -> Vec<String> {
         let file = line.split(": ").next().and_then(|path| path.rsplit('/').next());
         *files.entry(file.unwrap_or_default()).or_default() += 1;
     }
-    let files: Vec<String> = files
-        .into_iter()
-        .map(|(file, count)| format!("{file} ({count})"))
-        .collect();
-    let mut lines: Vec<String> = single
-        .iter()
-        .take(MOST_LINES)
-        .map(|line| format!("left out: {line}"))
-        .collect();
+    let files = files.into_iter().map(|(file, count)| format!("{file} ({count})"));
+    let files: Vec<String> = files.collect();
+    let lines = single.iter().take(MOST_LINES);
+    let mut lines: Vec<String> = lines.map(|line| format!("left out: {line}")).collect();
     if single.len() > MOST_LINES {
         lines.push(format!("left out: {} more like these", single.len() - MOST_LINES));
     }

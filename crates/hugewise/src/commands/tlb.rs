@@ -6,7 +6,7 @@ use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 
 use super::Desk;
-use super::measuring::{self, Measured, on_loan, page_sizes, room, usual_kinds};
+use super::measuring::{self, Measured, on_loan, or_usual, page_sizes, room, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::ui::{Outcome, Ui};
@@ -17,10 +17,7 @@ const POOL: Bytes = Bytes::mib(64);
 /// Runs the command.
 pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Tlb) -> anyhow::Result<Outcome> {
     measuring::run(desk.ui.look(), desk, |desk, snapshot, stop| {
-        let kinds = match typed.pages.is_empty() {
-            true => usual(snapshot),
-            false => typed.pages.clone(),
-        };
+        let kinds = or_usual(&typed.pages, || usual(snapshot));
         let spec = Spec {
             cpu: typed.cpu,
             ..spec(kinds, typed.quick, snapshot)?
@@ -41,10 +38,8 @@ pub(super) fn measure(ui: &Ui, stop: &Stop, spec: &Spec, no_pool: bool) -> Measu
 
 /// base and thp: they need no pool. Pool pages are looked at on request.
 pub(super) fn usual(snapshot: &Snapshot) -> Vec<PageKind> {
-    usual_kinds(snapshot)
-        .into_iter()
-        .filter(|kind| kind.pool().is_none())
-        .collect()
+    let kinds = usual_kinds(snapshot).into_iter();
+    kinds.filter(|kind| kind.pool().is_none()).collect()
 }
 
 /// What to measure on these kinds, on any CPU.
@@ -52,8 +47,8 @@ pub(super) fn spec(kinds: Vec<PageKind>, quick: bool, snapshot: &Snapshot) -> an
     let (base_page, pmd_page) = page_sizes(snapshot)?;
     let known = kinds
         .iter()
-        .flat_map(|&kind| known(snapshot, kind, base_page, pmd_page))
-        .collect();
+        .flat_map(|&kind| known(snapshot, kind, base_page, pmd_page));
+    let known = known.collect();
     Ok(Spec {
         kinds,
         quick,

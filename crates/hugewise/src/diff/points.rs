@@ -86,12 +86,12 @@ fn pairs<'v, 'a>(a: &'v [Value<'a>], b: &'v [Value<'a>]) -> Vec<Pair<'v, 'a>> {
         b: peer(b, &value.of),
     });
     let alone = b.iter().filter(|value| peer(a, &value.of).is_none());
-    of_a.chain(alone.map(|value| Pair {
+    let alone = alone.map(|value| Pair {
         of: &value.of,
         a: None,
         b: Some(value),
-    }))
-    .collect()
+    });
+    of_a.chain(alone).collect()
 }
 
 /// The level of the intervals behind the verdicts, so that all of them hold together.

@@ -91,12 +91,9 @@ fn gather(place: String, value: &Value, places: &mut BTreeMap<String, Reading<St
     if !is_setting(&place) {
         return;
     }
-    let below = |name: &str| {
-        if place.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{place}.{name}")
-        }
+    let below = |name: &str| match place.as_str() {
+        "" => name.to_owned(),
+        place => format!("{place}.{name}"),
     };
     match value {
         Value::Object(fields) => {
@@ -105,9 +102,8 @@ fn gather(place: String, value: &Value, places: &mut BTreeMap<String, Reading<St
             } else if let Some(Value::String(chosen)) = fields.get("chosen") {
                 places.insert(place, Reading::Known(chosen.clone()));
             } else {
-                fields
-                    .iter()
-                    .for_each(|(name, value)| gather(below(name), value, places));
+                let fields = fields.iter();
+                fields.for_each(|(name, value)| gather(below(name), value, places));
             }
         }
         Value::Array(items) if items.iter().any(Value::is_object) => {
@@ -121,10 +117,8 @@ fn gather(place: String, value: &Value, places: &mut BTreeMap<String, Reading<St
         }
         Value::Array(items) => {
             for item in items {
-                places.insert(
-                    format!("{place}[{}]", text(&place, item)),
-                    Reading::Known("yes".to_owned()),
-                );
+                let entry = format!("{place}[{}]", text(&place, item));
+                places.insert(entry, Reading::Known("yes".to_owned()));
             }
         }
         other => {
@@ -138,10 +132,8 @@ fn name(item: &Value, at: usize) -> String {
         let word = |name: &&str| Some(text(name, item.get(name)?));
         names.iter().map(word).collect()
     };
-    NAMES
-        .iter()
-        .find_map(words)
-        .map_or_else(|| at.to_string(), |words| words.join(" "))
+    let words = NAMES.iter().find_map(words);
+    words.map_or_else(|| at.to_string(), |words| words.join(" "))
 }
 
 /// Sizes as they are typed.
@@ -166,10 +158,10 @@ fn is_setting(place: &str) -> bool {
     }
     let begins = |pattern: &str| match pattern.split_once("[*]") {
         None => place.starts_with(pattern),
-        Some((list, rest)) => place
-            .strip_prefix(list)
-            .and_then(|after| after.split_once(']'))
-            .is_some_and(|(_, after)| after.starts_with(rest)),
+        Some((list, rest)) => {
+            let after = place.strip_prefix(list).and_then(|after| after.split_once(']'));
+            after.is_some_and(|(_, after)| after.starts_with(rest))
+        }
     };
     !NO_SETTINGS.iter().any(|pattern| begins(pattern))
 }

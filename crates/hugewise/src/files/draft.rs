@@ -32,11 +32,8 @@ impl<'a> Draft<'a> {
     pub(super) fn begin(place: &'a Place, access: Access) -> io::Result<Self> {
         let old = place.entry()?;
         let old = old.filter(|old| access == Access::Usual && FileType::from_raw_mode(old.st_mode).is_file());
-        let mode = if access == Access::Private || old.is_some() {
-            0o600
-        } else {
-            0o666
-        };
+        let is_private = access == Access::Private || old.is_some();
+        let mode = if is_private { 0o600 } else { 0o666 };
         for _ in 0..TRIES {
             let Some(draft) = Self::create(place, mode)? else {
                 continue;
@@ -157,10 +154,12 @@ fn is_left_over(place: &Place, name: &OsStr) -> bool {
     };
     // Looked at before it is opened: opening a device or a pipe of others may do something.
     let named = rustix::fs::statat(&place.directory, name, AtFlags::SYMLINK_NOFOLLOW);
-    let file = named
-        .is_ok_and(is_ours)
-        .then(|| rustix::fs::openat(&place.directory, name, flags, Mode::empty()));
-    let Some(Ok(file)) = file else { return false };
+    if !named.is_ok_and(is_ours) {
+        return false;
+    }
+    let Ok(file) = rustix::fs::openat(&place.directory, name, flags, Mode::empty()) else {
+        return false;
+    };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
@@ -211,14 +210,9 @@ fn sync_directory(place: &Place) -> io::Result<()> {
 
 /// Some file systems have nothing to sync.
 fn where_supported(synced: io::Result<()>) -> io::Result<()> {
+    let unsupported = [Errno::INVAL, Errno::NOTSUP].map(|errno| Some(errno.raw_os_error()));
     match synced {
-        Err(error)
-            if [Errno::INVAL, Errno::NOTSUP]
-                .iter()
-                .any(|errno| error.raw_os_error() == Some(errno.raw_os_error())) =>
-        {
-            Ok(())
-        }
+        Err(error) if unsupported.contains(&error.raw_os_error()) => Ok(()),
         synced => synced,
     }
 }

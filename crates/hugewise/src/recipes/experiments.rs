@@ -123,10 +123,8 @@ impl Place {
                 let planned = reader.planned(entry)?;
                 let name = &planned.experiment.name;
                 if all.iter().any(|other| other.experiment.name == *name) {
-                    typed.fail(
-                        &entry.name,
-                        format!("there are two experiments `{name}`: expected different names"),
-                    )?;
+                    let why = format!("there are two experiments `{name}`: expected different names");
+                    typed.fail(&entry.name, why)?;
                 }
                 all.push(planned);
             }
@@ -154,10 +152,8 @@ pub(crate) fn planned(only: &[String], place: &Place) -> anyhow::Result<Vec<Plan
     for asked in only {
         if !all.iter().any(|planned| is_named(planned, asked)) {
             let names: Vec<&str> = all.iter().map(|planned| planned.experiment.name.as_str()).collect();
-            bail!(
-                "--only {asked}: there is no such experiment (write {})",
-                names.join(", ")
-            );
+            let names = names.join(", ");
+            bail!("--only {asked}: there is no such experiment (write {names})");
         }
     }
     let is_asked = |planned: &Planned| only.is_empty() || only.iter().any(|asked| is_named(planned, asked));
@@ -201,6 +197,8 @@ impl Reader<'_> {
             choose(&workload, self.folder).or_else(|error| self.typed.fail(&entry.workload, format!("{error:#}")))?;
         let differs = entry.differs.iter().map(|differs| self.difference(differs));
         let differs = differs.collect::<Result<Vec<_>, _>>()?;
+        let published = entry.published.as_ref().map(|published| self.published(published));
+        let published = published.transpose()?;
         Ok(Planned {
             time: self.parsed(&entry.time, meaning::duration)?,
             memory: self.parsed(&entry.memory, |text| {
@@ -214,11 +212,7 @@ impl Reader<'_> {
                 title: self.text(&entry.title)?,
                 workload,
                 arms: self.arms(&entry.arms)?,
-                published: entry
-                    .published
-                    .as_ref()
-                    .map(|published| self.published(published))
-                    .transpose()?,
+                published,
                 // A row may have nothing to say.
                 differs: differs.into_iter().filter(|sentence| !sentence.is_empty()).collect(),
             },
@@ -228,15 +222,12 @@ impl Reader<'_> {
     fn text(&self, at: &Text) -> Result<String, FileError> {
         filled(at.get_ref(), &self.row).or_else(|name| {
             let known: Vec<&str> = self.row.keys().map(String::as_str).collect();
-            let expected = if known.is_empty() {
-                "none".to_owned()
-            } else {
-                known.join(", ")
+            let expected = match &known[..] {
+                [] => "none".to_owned(),
+                known => known.join(", "),
             };
-            self.typed.fail(
-                at,
-                format!("there is no `{{{name}}}` here: expected a value of `each` ({expected})"),
-            )
+            let why = format!("there is no `{{{name}}}` here: expected a value of `each` ({expected})");
+            self.typed.fail(at, why)
         })
     }
 
@@ -296,10 +287,8 @@ impl Reader<'_> {
             None => {
                 let known: Vec<&str> = table.keys().map(String::as_str).collect();
                 let known = known.join(", ");
-                self.typed.fail(
-                    at,
-                    format!("`{text}` is not in [{title}]: expected a text, or one of {known}"),
-                )
+                let why = format!("`{text}` is not in [{title}]: expected a text, or one of {known}");
+                self.typed.fail(at, why)
             }
         }
     }

@@ -44,10 +44,9 @@ impl Own {
     /// # Errors
     /// If there is none, or others could change it.
     pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
-        let file = if path.is_dir() {
-            path.join(RECIPE)
-        } else {
-            path.to_owned()
+        let file = match path.is_dir() {
+            true => path.join(RECIPE),
+            false => path.to_owned(),
         };
         ensure!(
             file.exists(),
@@ -72,11 +71,8 @@ impl Own {
         let named = if is_recipe { self.folder() } else { &self.file };
         let name = named.file_stem().unwrap_or_default().to_string_lossy();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-        let plain: String = name
-            .chars()
-            .map(|c| if is_plain(c) { c } else { '-' })
-            .take(40)
-            .collect();
+        let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
+        let plain: String = plain.take(40).collect();
         let mut hasher = DefaultHasher::new();
         self.file.hash(&mut hasher);
         format!("own-{plain}-{:08x}", hasher.finish() as u32)
@@ -135,12 +131,12 @@ impl Found {
             "{}: a recipe's directory has at most {MOST_FILES} files of {MOST_BYTES} in all (name large files by their absolute path)",
             path.display()
         );
+        let bytes = Input::RecipeFile
+            .read(path)
+            .with_context(|| path.display().to_string())?;
         self.files.push(CarriedFile {
             name,
-            bytes: Input::RecipeFile
-                .read(path)
-                .with_context(|| path.display().to_string())?
-                .into(),
+            bytes: bytes.into(),
             is_executable: metadata.permissions().mode() & 0o100 != 0,
         });
         Ok(())

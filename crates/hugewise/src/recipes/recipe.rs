@@ -253,11 +253,9 @@ impl Recipe {
         }
         let at = |text: &Text| self.filled(text, &values);
         let asked = |metric: &Text| at(metric)?.parse::<Asked>().or_else(|why| self.fail(metric, why));
-        let command = self.command.get_ref().iter();
+        let command = self.command.get_ref().iter().map(|word| at(word).map(OsString::from));
         Ok(Task {
-            command: command
-                .map(|word| at(word).map(OsString::from))
-                .collect::<Result<_, _>>()?,
+            command: command.collect::<Result<_, _>>()?,
             asked: self.metrics.iter().map(asked).collect::<Result<_, _>>()?,
             server: self.server.as_ref().map(|serve| serve.server(&at)).transpose()?,
         })
@@ -267,10 +265,8 @@ impl Recipe {
     fn filled(&self, at: &Text, values: &BTreeMap<String, String>) -> Result<String, FileError> {
         filled(at.get_ref(), values).or_else(|name| {
             let known: Vec<&str> = values.keys().map(String::as_str).collect();
-            self.fail(
-                at,
-                format!("there is no `{{{name}}}` here: expected one of {}", known.join(", ")),
-            )
+            let known = known.join(", ");
+            self.fail(at, format!("there is no `{{{name}}}` here: expected one of {known}"))
         })
     }
 

@@ -8,10 +8,10 @@ use serde::Deserialize;
 /// A program that must be there.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Need {
-    pub(super) program: String,
+pub(crate) struct Need {
+    pub(crate) program: String,
     /// The package of Debian that brings it.
-    pub(super) install: String,
+    pub(crate) install: String,
     /// A folder to look in first; one of its parts may be `*`, of which the last in order of numbers is taken.
     search: Option<String>,
 }
@@ -39,15 +39,12 @@ fn folders(pattern: &str) -> Vec<PathBuf> {
         return vec![PathBuf::from(pattern)];
     };
     let entries = std::fs::read_dir(above).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.parse::<f64>().map_or(0, |version| (version * 1000.0) as u64)));
     let below = below.trim_start_matches('/');
-    names
-        .iter()
-        .map(|name| Path::new(above).join(name).join(below))
-        .collect()
+    let folders = names.iter().map(|name| Path::new(above).join(name).join(below));
+    folders.collect()
 }
 
 #[cfg(test)]

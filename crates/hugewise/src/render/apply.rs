@@ -21,10 +21,10 @@ impl Show for Applied {
         let made = counted(done, "change");
         let end = match self.end {
             End::Applied => format!("applied: {made} made"),
-            End::Short => format!(
-                "shortfall: {} got fewer pages than requested; {made} made",
-                counted(count(Came::Short), "pool")
-            ),
+            End::Short => {
+                let pools = counted(count(Came::Short), "pool");
+                format!("shortfall: {pools} got fewer pages than requested; {made} made")
+            }
             End::RolledBack => {
                 return vec!["shortfall: a pool could not get all pages, and everything was undone".to_owned()];
             }
@@ -46,18 +46,12 @@ impl Show for Applied {
 
     /// Instructions line by line, so that they can be copied.
     fn text(&self, look: Look) -> String {
-        let parts = self
-            .headlines()
-            .into_iter()
-            .map(|line| show::wrapped(&line, look.width));
+        let headlines = self.headlines().into_iter();
+        let headlines = headlines.map(|line| show::wrapped(&line, look.width));
         let sheets = self.brief_sheets().into_iter().map(|sheet| sheet.text(look));
         let steps = self.steps.iter().filter(|step| step.came == Came::ToDo);
-        parts
-            .chain(sheets)
-            .chain(steps.map(instruction))
-            .chain([next(self)])
-            .collect::<Vec<_>>()
-            .join("\n")
+        let parts = headlines.chain(sheets).chain(steps.map(instruction));
+        parts.chain([next(self)]).collect::<Vec<_>>().join("\n")
     }
 
     fn csv(&self) -> Lines<'_> {
@@ -117,11 +111,8 @@ pub(super) fn restart(program: &Program) -> String {
 
 fn instruction(step: &Step) -> String {
     let lines = step.note.lines().map(|line| format!("  {}\n", printable(line)));
-    format!(
-        "not applied here, do this on {}:\n{}",
-        printable(&step.place),
-        lines.collect::<String>()
-    )
+    let (place, lines) = (printable(&step.place), lines.collect::<String>());
+    format!("not applied here, do this on {place}:\n{lines}")
 }
 
 fn word(came: Came) -> &'static str {

@@ -2,6 +2,8 @@
 
 use model::Bytes;
 
+use super::words::or_empty;
+
 /// How values map to distance along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -36,10 +38,7 @@ impl Axis {
     /// The label of the tick at a place; empty between ticks.
     pub fn label(&self, place: f64) -> String {
         let near = |tick: &&(f64, String)| (tick.0 - place).abs() < 1e-6;
-        self.ticks
-            .iter()
-            .find(near)
-            .map_or_else(String::new, |tick| tick.1.clone())
+        or_empty(self.ticks.iter().find(near).map(|tick| &tick.1))
     }
 
     /// An axis of sizes: places are powers of two, at most `max` of them labelled.
@@ -105,14 +104,8 @@ fn log_axis(low: f64, high: f64, max: usize) -> Axis {
     let high = high.max(low * 1.01);
     let series = |digits: &[f64]| -> Vec<f64> {
         let decades = low.log10().floor() as i32 - 1..=high.log10().ceil() as i32;
-        decades
-            .flat_map(|decade| {
-                digits
-                    .iter()
-                    .map(move |digit| digit * 10f64.powi(decade))
-                    .collect::<Vec<_>>()
-            })
-            .collect()
+        let of = |decade| digits.iter().map(move |digit| digit * 10f64.powi(decade));
+        decades.flat_map(of).collect()
     };
     let fine = series(&[1.0, 2.0, 5.0]);
     let first = fine.iter().copied().rfind(|&value| value <= low * 1.001).unwrap_or(low);
@@ -125,11 +118,7 @@ fn log_axis(low: f64, high: f64, max: usize) -> Axis {
         let within = |value: &f64| *value >= first * 0.999 && *value <= last * 1.001;
         values.into_iter().filter(within).collect()
     };
-    let choices = [
-        inside(fine.clone()),
-        inside(series(&[1.0, 3.0])),
-        inside(series(&[1.0])),
-    ];
+    let choices = [fine.clone(), series(&[1.0, 3.0]), series(&[1.0])].map(inside);
     let values = choices.iter().find(|values| values.len() <= max).unwrap_or(&choices[2]);
     Axis {
         ends: [first.log10(), last.log10()],
@@ -167,13 +156,18 @@ pub fn number(value: f64) -> String {
         size if size >= 10.0 => 1,
         _ => 2,
     };
-    let text = format!("{value:.decimals$}");
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &text
-    };
-    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+    match without_zeros(&format!("{value:.decimals$}")) {
+        "-0" => "0".to_owned(),
+        text => text.to_owned(),
+    }
+}
+
+/// A number without zeros behind its decimal point, and without a point that has nothing behind it.
+pub(super) fn without_zeros(text: &str) -> &str {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    }
 }
 
 #[cfg(test)]

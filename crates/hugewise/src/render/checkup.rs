@@ -23,16 +23,10 @@ impl Show for Checkup {
     }
 
     fn headlines(&self) -> Vec<String> {
-        let backing = self
-            .tlb
-            .as_ref()
-            .filter(|tlb| tlb.host_backing.verdict != Verdict::Unknown);
-        self.verdict
-            .sentences
-            .iter()
-            .cloned()
-            .chain(backing.map(tlb::backing))
-            .collect()
+        let tlb = self.tlb.as_ref();
+        let backing = tlb.filter(|tlb| tlb.host_backing.verdict != Verdict::Unknown);
+        let sentences = self.verdict.sentences.iter().cloned();
+        sentences.chain(backing.map(tlb::backing)).collect()
     }
 
     fn lead(&self) -> Option<Sheet> {
@@ -107,10 +101,8 @@ impl Show for Checkup {
             ("guest", self.guest.as_ref().map(Show::csv)),
             ("tlb", self.tlb.as_ref().map(Show::csv)),
         ];
-        parts
-            .into_iter()
-            .filter_map(|(name, lines)| Some((name, lines?)))
-            .collect()
+        let parts = parts.into_iter();
+        parts.filter_map(|(name, lines)| Some((name, lines?))).collect()
     }
 
     /// The points of the latency measurement; the rest has no one shape of lines.

@@ -9,6 +9,7 @@ use super::axis::number;
 use super::latency::spread;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
+use super::words::{or, or_empty};
 use crate::show::Show;
 
 impl Show for Collapse {
@@ -20,10 +21,8 @@ impl Show for Collapse {
 
     fn sheets(&self) -> Vec<Sheet> {
         let mut sheet = Sheet::new(&self.title(), ["", "#before", "#after"]);
-        let kinds: BTreeSet<PageKind> = [&self.before, &self.after]
-            .into_iter()
-            .flat_map(|backing| backing.iter().map(|(kind, _)| kind))
-            .collect();
+        let both = self.before.iter().chain(self.after.iter());
+        let kinds: BTreeSet<PageKind> = both.map(|(kind, _)| kind).collect();
         for kind in kinds {
             let amounts = [&self.before, &self.after].map(|backing| backing.of(kind).to_string());
             sheet.row(std::iter::once(kind.to_string()).chain(amounts));
@@ -59,14 +58,9 @@ impl Show for Collapse {
 /// What became of its pieces.
 fn pieces(collapse: &Collapse) -> String {
     let pieces = collapse.pieces;
-    let each = collapse
-        .ms
-        .map_or_else(String::new, |ms| format!("; {} ms each", spread(ms)));
-    let left = if collapse.stopped {
-        format!(", {} left when it was stopped", pieces.left)
-    } else {
-        String::new()
-    };
+    let each = or_empty(collapse.ms.map(|ms| format!("; {} ms each", spread(ms))));
+    let left = || format!(", {} left when it was stopped", pieces.left);
+    let left = or_empty(collapse.stopped.then(left));
     format!(
         "{} pieces of {} ({}): {} large now, {} too little in use, {} refused{left}; {:.1} s{each}",
         pieces.total(),
@@ -80,7 +74,5 @@ fn pieces(collapse: &Collapse) -> String {
 }
 
 fn share(backing: &Backing) -> String {
-    backing
-        .coverage()
-        .map_or_else(|| "-".to_owned(), |share| number(share * 100.0))
+    or(backing.coverage().map(|share| number(share * 100.0)), "-")
 }

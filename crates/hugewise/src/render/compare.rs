@@ -9,15 +9,16 @@ mod runs;
 mod why;
 
 use compare::bloat;
-use model::compare::{Arm, Compare, Control, Judged, Method, Metric, Run, Verdict};
+use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
 use model::{Backing, Bytes, Estimate, Reading};
 
+use super::axis::without_zeros;
 use super::figure::Figure;
 use super::kernelops::time;
 use super::look::Look;
 use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
-use super::words::counted;
+use super::table::{self, Field, Lines, lines};
+use super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{self, CHARTS, Show};
 
@@ -69,10 +70,8 @@ impl Show for Compare {
             Field::csv("metric", |(_, _, name, _)| name.clone()),
             Field::csv("value", |(.., value)| value.to_string()),
         ];
-        let runs = self
-            .arms
-            .iter()
-            .flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
+        let arms = self.arms.iter();
+        let runs = arms.flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
         lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
     }
 }
@@ -96,12 +95,7 @@ fn own(value: f64) -> String {
     let scaled = value / size;
     let whole = scaled.abs().max(1.0).log10() as usize + 1;
     let text = format!("{scaled:.decimals$}", decimals = 6_usize.saturating_sub(whole).min(4));
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        &text
-    };
-    format!("{text}{unit}")
+    format!("{}{unit}", without_zeros(&text))
 }
 
 fn percent(ratio: f64) -> String {
@@ -122,9 +116,10 @@ pub(super) fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> S
 }
 
 fn share(coverage: &Reading<Estimate>) -> String {
-    coverage
-        .known()
-        .map_or_else(|| "?".to_owned(), |share| format!("{:.1}", share.median * 100.0))
+    or(
+        coverage.known().map(|share| format!("{:.1}", share.median * 100.0)),
+        "?",
+    )
 }
 
 fn headline(compare: &Compare, judged: &Judged) -> String {
@@ -132,19 +127,18 @@ fn headline(compare: &Compare, judged: &Judged) -> String {
         arm, against, metric, ..
     } = judged;
     let covered = compare.arms.iter().find(|known| known.name == *arm);
-    let covered = covered.and_then(|arm| Some((arm.kind?, arm.coverage.known()?.median)));
-    let covered = covered.map_or_else(String::new, |(kind, share)| {
-        format!(", {:.1} % of the memory on {kind} pages", share * 100.0)
+    let covered = covered.and_then(|arm| {
+        let (kind, share) = (arm.kind?, arm.coverage.known()?.median * 100.0);
+        Some(format!(", {share:.1} % of the memory on {kind} pages"))
     });
+    let covered = covered.unwrap_or_default();
     let gain = gain(judged.ratio, judged.low, judged.high);
     let why = why::why(compare, judged);
     match judged.verdict {
         Verdict::Better | Verdict::Worse => {
             let (verdict, price) = (judged.verdict.title(), price(compare, arm));
-            format!(
-                "{arm} is {verdict} than {against} in {metric}: {gain}, {}{covered}{price}.",
-                counted(judged.pairs as usize, "pair")
-            )
+            let pairs = counted(judged.pairs as usize, "pair");
+            format!("{arm} is {verdict} than {against} in {metric}: {gain}, {pairs}{covered}{price}.")
         }
         Verdict::NoDifference => {
             format!("{arm}: no difference to {against} that counts was shown in {metric}: {gain}; {why}{covered}.")
@@ -166,53 +160,36 @@ fn is_in_effect(compare: &Compare, arm: &str) -> bool {
 
 /// The memory that an arm costs beyond the reference's, if it is worth a word.
 fn price(compare: &Compare, arm: &str) -> String {
-    let bloat = compare
-        .arms
-        .iter()
-        .find(|known| known.name == *arm)
-        .and_then(|arm| bloat(compare.arms.first()?, arm));
-    bloat.map_or_else(String::new, |bloat| format!("; it takes {bloat}"))
+    let arm = compare.arms.iter().find(|known| known.name == *arm);
+    let bloat = arm.and_then(|arm| bloat(compare.arms.first()?, arm));
+    or_empty(bloat.map(|bloat| format!("; it takes {bloat}")))
 }
 
 fn verdicts(compare: &Compare, control: &Control) -> Sheet {
     let metric = &control.metric;
-    let heads = [
-        "arm",
-        "#median",
-        "#gain (95 % interval)",
-        "#p",
-        "verdict",
-        "#on its pages, %",
-        "#memory",
+    let fields: [Field<(&Arm, &Control, Option<&Judged>)>; _] = [
+        Field::shown("arm", |(arm, ..)| arm.name.clone()),
+        Field::shown("#median", |(arm, control, _)| median(arm, &control.metric)),
+        Field::shown("#gain (95 % interval)", |(_, control, judged)| match judged {
+            Some(judged) => gain(judged.ratio, judged.low, judged.high),
+            None => gain(control.ratio, control.low, control.high),
+        }),
+        Field::shown("#p", |(_, control, judged)| {
+            probability(judged.map_or(control.p, |judged| judged.p))
+        }),
+        Field::shown("verdict", |(.., judged)| {
+            or(judged.map(|judged| judged.verdict.title()), "against itself")
+        }),
+        Field::shown("#on its pages, %", |(arm, ..)| share(&arm.coverage)),
+        Field::shown("#memory", |(arm, ..)| median(arm, Metric::Memory.name())),
     ];
-    let mut sheet = Sheet::new(&format!("{metric}, gain over {}", reference(compare)), heads);
-    for arm in &compare.arms {
-        let judged = compare
-            .verdicts
-            .iter()
-            .find(|judged| judged.arm == arm.name && judged.metric == *metric);
-        let (gain, p, verdict) = match judged {
-            Some(judged) => (
-                gain(judged.ratio, judged.low, judged.high),
-                probability(judged.p),
-                judged.verdict.title(),
-            ),
-            None => (
-                gain(control.ratio, control.low, control.high),
-                probability(control.p),
-                "against itself",
-            ),
-        };
-        sheet.row([
-            arm.name.clone(),
-            median(arm, metric),
-            gain,
-            p,
-            verdict.to_owned(),
-            share(&arm.coverage),
-            median(arm, Metric::Memory.name()),
-        ]);
-    }
+    let rows = compare.arms.iter().map(|arm| {
+        let mut judged = compare.verdicts.iter();
+        let judged = judged.find(|judged| judged.arm == arm.name && judged.metric == *metric);
+        (arm, control, judged)
+    });
+    let title = format!("{metric}, gain over {}", reference(compare));
+    let mut sheet = table::sheet(&title, &fields, rows);
     if compare.controls.first() == Some(control) {
         notes(compare, &mut sheet);
     }
@@ -249,29 +226,31 @@ fn probability(p: Option<f64>) -> String {
 }
 
 fn median(arm: &Arm, metric: &str) -> String {
-    stats::median(&arm.values(metric)).map_or_else(|| "?".to_owned(), |median| value(metric, median))
+    or(
+        stats::median(&arm.values(metric)).map(|median| value(metric, median)),
+        "?",
+    )
 }
 
 fn design(compare: &Compare) -> String {
     let design = &compare.design;
     let ended = match design.ended {
-        model::compare::Ended::Settled => "until all was settled",
-        model::compare::Ended::Runs => "all that were asked for",
-        model::compare::Ended::Budget => "until the time was over",
-        model::compare::Ended::Interrupted => "until it was stopped",
-        model::compare::Ended::ProgramEnded => "until the program ended",
+        Ended::Settled => "until all was settled",
+        Ended::Runs => "all that were asked for",
+        Ended::Budget => "until the time was over",
+        Ended::Interrupted => "until it was stopped",
+        Ended::ProgramEnded => "until the program ended",
     };
     let why = why::because(&design.reason);
     let programs = compare.arms.len() + 1;
     let blocks = match design.method {
-        Method::Slices => format!(
-            "{} of {programs}, {} of each",
-            counted(design.blocks as usize, "start"),
-            counted(design.per_start as usize, "slice")
-        ),
+        Method::Slices => {
+            let (starts, slices) = (counted(design.blocks as usize, "start"), design.per_start as usize);
+            format!("{starts} of {programs}, {} of each", counted(slices, "slice"))
+        }
         Method::Runs | Method::Flip => format!("{} of {programs}", counted(design.blocks as usize, "block")),
     };
-    let loads = design.loads.map_or_else(String::new, |loads| {
+    let loads = or_empty(design.loads.map(|loads| {
         let loaded = counted((loads.warm_up + loads.counted) as usize, "load");
         let uncounted = match loads.warm_up {
             0 => String::new(),
@@ -279,7 +258,7 @@ fn design(compare: &Compare) -> String {
             more => format!(", of which the first {more} do not count"),
         };
         format!(", each one start of the server with {loaded}{uncounted}")
-    });
+    }));
     format!(
         "{} in {blocks} ({ended}){loads}, {:.0} s; differences below {:.1} % count as none; this design because {why}",
         design.method.title(),
@@ -297,13 +276,11 @@ fn techniques(compare: &Compare) -> Sheet {
     let mut sheet = Sheet::new("How the arms came about", ["arm", "technique", "took effect", pages]);
     for arm in &compare.arms {
         let last = arm.runs.last();
-        let backing = last.map_or_else(
-            || "?".to_owned(),
-            |run| match &run.text {
-                Some(text) => format!("code: {text}"),
-                None => run.backing.to_string(),
-            },
-        );
+        let backing = |run: &Run| match &run.text {
+            Some(text) => format!("code: {text}"),
+            None => run.backing.to_string(),
+        };
+        let backing = or(last.map(backing), "?");
         let took_effect = match &arm.took_effect {
             Reading::Known(true) => "yes".to_owned(),
             Reading::Known(false) => "no".to_owned(),
@@ -315,10 +292,10 @@ fn techniques(compare: &Compare) -> Sheet {
         }
     }
     sheet.note(match in_place {
-        Some(how) => format!(
-            "{} memory; every look is before or after a slice, never within",
-            how.range
-        ),
+        Some(how) => {
+            let range = &how.range;
+            format!("{range} memory; every look is before or after a slice, never within")
+        }
         None => "own memory only; files that the program mapped are left out".to_owned(),
     });
     sheet

@@ -5,7 +5,7 @@ use model::cores::{Cores, Pair, Relation};
 
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{counted, or_empty};
+use super::words::{counted, or, or_empty};
 use crate::show::Show;
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
@@ -30,14 +30,10 @@ impl Show for Cores {
         let fields: [Field<&Pair>; _] = [
             Field::csv("cpu", |pair| pair.cpus[0].to_string()),
             Field::csv("other", |pair| pair.cpus[1].to_string()),
-            Field::csv("round_trip_ns", |pair| {
-                or_empty(pair.round_trip_ns.map(|trip| trip.median))
-            }),
-            Field::csv("low", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.low))),
-            Field::csv("high", |pair| or_empty(pair.round_trip_ns.map(|trip| trip.high))),
-            Field::csv("slowdown", |pair| {
-                or_empty(pair.slowdown.map(|slowdown| slowdown.median))
-            }),
+            Field::opt("round_trip_ns", |pair| Some(pair.round_trip_ns?.median.to_string())),
+            Field::opt("low", |pair| Some(pair.round_trip_ns?.low.to_string())),
+            Field::opt("high", |pair| Some(pair.round_trip_ns?.high.to_string())),
+            Field::opt("slowdown", |pair| Some(pair.slowdown?.median.to_string())),
             Field::csv("relation", |pair| format!("{:?}", pair.relation).to_lowercase()),
         ];
         lines(fields, self.pairs.iter())
@@ -47,20 +43,16 @@ impl Show for Cores {
 /// Which CPUs share a core, in one sentence.
 fn siblings(cores: &Cores) -> String {
     let twins: Vec<String> = cores.twins().map(|[one, two]| format!("{one} and {two}")).collect();
-    let unknown = cores
-        .pairs
-        .iter()
-        .filter(|pair| pair.relation == Relation::Unknown)
-        .count();
+    let pairs = cores.pairs.iter();
+    let unknown = pairs.filter(|pair| pair.relation == Relation::Unknown).count();
     let rest = match unknown {
         0 => String::new(),
         count => format!(" {count} of {} pairs are unknown.", cores.pairs.len()),
     };
     if twins.is_empty() {
-        let all = if unknown == 0 {
-            "every CPU has a core of its own"
-        } else {
-            "no pair was seen to share a core"
+        let all = match unknown {
+            0 => "every CPU has a core of its own",
+            _ => "no pair was seen to share a core",
         };
         return format!("By contention, {all}.{rest}");
     }
@@ -78,9 +70,7 @@ fn matrix(cores: &Cores) -> Sheet {
         ["CPU".to_owned()].into_iter().chain(heads),
     );
     for &row in shown {
-        let cells = shown
-            .iter()
-            .map(|&column| cores.pair(row, column).map_or_else(String::new, cell));
+        let cells = shown.iter().map(|&column| or_empty(cores.pair(row, column).map(cell)));
         sheet.row([row.to_string()].into_iter().chain(cells));
     }
     if shown.len() < cores.cpus.len() {
@@ -98,16 +88,8 @@ fn matrix(cores: &Cores) -> Sheet {
 }
 
 fn cell(pair: &Pair) -> String {
-    let trip = pair.round_trip_ns.map_or_else(
-        || "-".to_owned(),
-        |trip| format!("{:.0} ± {:.0}", trip.median, half(trip)),
-    );
-    let slowdown = pair
-        .slowdown
-        .map_or_else(|| "-".to_owned(), |slowdown| format!("{:.2}x", slowdown.median));
+    let trip = |trip: Estimate| format!("{:.0} ± {:.0}", trip.median, (trip.high - trip.low) / 2.0);
+    let trip = or(pair.round_trip_ns.map(trip), "-");
+    let slowdown = or(pair.slowdown.map(|slowdown| format!("{:.2}x", slowdown.median)), "-");
     format!("{trip} ({slowdown})")
-}
-
-fn half(estimate: Estimate) -> f64 {
-    (estimate.high - estimate.low) / 2.0
 }

@@ -10,7 +10,7 @@ use super::figure::{Dot, Figure, Series};
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::tone::TONES;
-use super::words::{counted, moment, or_empty};
+use super::words::{counted, moment, or, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
@@ -105,23 +105,16 @@ fn others_in_words(diff: &Diff) -> Vec<String> {
 fn sheets(diff: &Diff, is_shown: impl Fn(&PointChange) -> bool) -> Vec<Sheet> {
     let points = diff.points.as_ref().map(|points| point_sheet(points, is_shown));
     let findings = diff.findings.as_ref().map(|changes| {
-        table::sheet(
-            "Findings: rules that found more or fewer",
-            &finding_fields(),
-            changes.iter(),
-        )
+        let title = "Findings: rules that found more or fewer";
+        table::sheet(title, &finding_fields(), changes.iter())
     });
     let backing = diff.backing.as_ref().map(|changes| {
         let mut sheet = table::sheet("Page kinds of programs", &backing_fields(), changes.iter());
         sheet.note("listed: 16M or more, and a share on huge pages that differs by 5 percent points or more");
         sheet
     });
-    let settings = Some(table::sheet(
-        "Settings and hardware",
-        &setting_fields(),
-        diff.settings.iter(),
-    ));
-    let lists = [points, findings, backing, settings].into_iter().flatten();
+    let settings = table::sheet("Settings and hardware", &setting_fields(), diff.settings.iter());
+    let lists = [points, findings, backing, Some(settings)].into_iter().flatten();
     std::iter::once(sides(diff))
         .chain(lists.filter(|sheet| !sheet.rows.is_empty()))
         .collect()
@@ -134,9 +127,7 @@ fn sides(diff: &Diff) -> Sheet {
     row("CPU", |side| side.machine.cpu.to_string());
     row("kernel", |side| side.machine.kernel.to_string());
     if diff.a.started.is_some() {
-        row("started", |side| {
-            side.started.as_deref().map_or_else(String::new, moment)
-        });
+        row("started", |side| or_empty(side.started.as_deref().map(moment)));
         row("command", |side| side.command.join(" "));
     }
     sheet
@@ -218,7 +209,7 @@ fn finding_fields<'a>() -> [Field<&'a FindingChange>; 5] {
 }
 
 fn found(count: Option<usize>) -> String {
-    count.map_or_else(|| "not judged".to_owned(), |count| count.to_string())
+    or(count, "not judged")
 }
 
 fn backing_fields<'a>() -> [Field<&'a BackingChange>; 5] {
@@ -241,7 +232,7 @@ fn share(backing: Option<&Backing>) -> String {
 }
 
 fn pages(backing: Option<&Backing>) -> String {
-    backing.map_or_else(|| "not listed".to_owned(), Backing::to_string)
+    or(backing, "not listed")
 }
 
 fn setting_fields<'a>() -> [Field<&'a SettingChange>; 3] {
@@ -318,20 +309,14 @@ fn figures(points: &Points) -> Vec<Figure> {
 }
 
 fn curves((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
-    let side = |name: &str, tone: usize, of: fn(&PointChange) -> Option<Estimate>| Series {
-        name: name.to_owned(),
-        tone: TONES[tone],
-        level: None,
-        dots: points.iter().filter_map(|point| dot(name, point, of(point)?)).collect(),
+    let side = |name: &str, tone: usize, of: fn(&PointChange) -> Option<Estimate>| {
+        let dots = points.iter().filter_map(|point| dot(name, point, of(point)?));
+        Series::line(name, TONES[tone], dots.collect())
     };
     let title = format!("Time of one step on {kind}: {pattern}, {access}");
     let series = [side("A", 0, |point| point.a), side("B", 1, |point| point.b)];
-    Figure::by_working_set(
-        format!("diff-{kind}-{pattern}-{access}"),
-        title,
-        ("ns", Scale::Log),
-        series,
-    )
+    let id = format!("diff-{kind}-{pattern}-{access}");
+    Figure::by_working_set(id, title, ("ns", Scale::Log), series)
 }
 
 fn dot(name: &str, point: &PointChange, ns: Estimate) -> Option<Dot> {
@@ -339,13 +324,8 @@ fn dot(name: &str, point: &PointChange, ns: Estimate) -> Option<Dot> {
         return None;
     };
     let [median, low, high] = [ns.median, ns.low, ns.high].map(number);
-    Some(Dot {
-        at: bytes.0,
-        value: ns.median,
-        low: ns.low,
-        high: ns.high,
-        tip: format!("{name} at {bytes}: {median} ns (95 % CI {low} to {high})"),
-    })
+    let tip = format!("{name} at {bytes}: {median} ns (95 % CI {low} to {high})");
+    Some(Dot::of(bytes.0, ns, tip))
 }
 
 /// Changes beyond this are drawn at it: one disturbed point would flatten all others. The tip has the whole interval.
@@ -358,13 +338,9 @@ fn change((kind, pattern, access): View, points: &[&PointChange]) -> Figure {
         };
         let at = |ratio: f64| ((ratio - 1.0) * 100.0).min(MOST);
         let ratio = point.ratio?;
-        Some(Dot {
-            at: bytes.0,
-            value: at(ratio),
-            low: at(point.low.unwrap_or(ratio)),
-            high: at(point.high.unwrap_or(ratio)),
-            tip: format!("{bytes}: {} ({}): {}", percent(ratio), interval(point), verdict(point)),
-        })
+        let ends = [ratio, point.low.unwrap_or(ratio), point.high.unwrap_or(ratio)];
+        let tip = format!("{bytes}: {} ({}): {}", percent(ratio), interval(point), verdict(point));
+        Some(Dot::new(bytes.0, ends.map(at), tip))
     };
     let series = Series::of_kind(kind, points.iter().filter_map(dot).collect());
     let title = format!("Change of B against A on {kind}: {pattern}, {access}");

@@ -5,12 +5,13 @@ use doctor::usage::{
 };
 use model::{Backing, PageKind, Reading};
 
+use super::layout::behind;
 use super::look::Look;
 use super::plan::quoted;
 use super::safe::printable;
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
-use super::words::{counted, or_empty};
+use super::words::{counted, or, or_empty};
 use crate::results::Explain;
 use crate::show::{Show, wrapped};
 
@@ -26,10 +27,8 @@ impl Show for Explain {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        self.programs
-            .iter()
-            .flat_map(|usage| sheets(usage, &self.target))
-            .collect()
+        let programs = self.programs.iter();
+        programs.flat_map(|usage| sheets(usage, &self.target)).collect()
     }
 
     fn text(&self, look: Look) -> String {
@@ -53,19 +52,15 @@ fn fields<'a>() -> [Field<(&'a Usage, &'a Part)>; 12] {
         Field::csv("in_use", |(usage, _)| usage.in_use.to_string()),
         Field::csv("part", |(_, part)| title(part.what).to_owned()),
         Field::csv("size", |(_, part)| part.size.0.to_string()),
-        Field::csv("touched", |(_, part)| {
-            or_empty(part.touched.known().map(|bytes| bytes.0))
+        Field::opt("touched", |(_, part)| Some(part.touched.known()?.0.to_string())),
+        Field::opt("page", |(_, part)| Some(part.hugetlb?.page.0.to_string())),
+        Field::opt("pages", |(_, part)| Some(part.hugetlb?.total.to_string())),
+        Field::opt("touched_pages", |(_, part)| Some(part.hugetlb?.touched?.to_string())),
+        Field::opt("reserved_pages", |(_, part)| {
+            Some(part.hugetlb?.reserved()?.to_string())
         }),
-        Field::csv("page", |(_, part)| or_empty(part.hugetlb.map(|pages| pages.page.0))),
-        Field::csv("pages", |(_, part)| or_empty(part.hugetlb.map(|pages| pages.total))),
-        Field::csv("touched_pages", |(_, part)| {
-            or_empty(part.hugetlb.and_then(|pages| pages.touched))
-        }),
-        Field::csv("reserved_pages", |(_, part)| {
-            or_empty(part.hugetlb.and_then(|pages| pages.reserved()))
-        }),
-        Field::csv("needs_pages", |(_, part)| or_empty(part.needs.map(|needs| needs.pages))),
-        Field::csv("backing", |(_, part)| or_empty(part.backing.known())),
+        Field::opt("needs_pages", |(_, part)| Some(part.needs?.pages.to_string())),
+        Field::opt("backing", |(_, part)| Some(part.backing.known()?.to_string())),
     ]
 }
 
@@ -77,29 +72,22 @@ fn text(usage: &Usage, target: &str, look: Look) -> String {
     let mut text = format!("{}\n", printable(&name(usage)));
     for (label, line) in facts(usage) {
         let lines = wrapped(&printable(&line), look.width.saturating_sub(LABEL as u16 + 2));
-        for (number, line) in lines.lines().enumerate() {
-            let label = if number == 0 { label.as_str() } else { "" };
-            text += &format!("  {label:LABEL$}{line}\n");
-        }
+        let lines = lines.lines().map(str::to_owned);
+        text += &behind(&format!("  {label}"), LABEL + 2, lines);
     }
     let tables = tables(usage).into_iter().map(|sheet| format!("\n{}", sheet.text(look)));
     text.extend(tables);
     text += "\nNext\n";
-    text.extend(
-        next(usage, target)
-            .iter()
-            .map(|step| format!("  {}\n", printable(step))),
-    );
+    let steps = next(usage, target).into_iter();
+    text.extend(steps.map(|step| format!("  {}\n", printable(&step))));
     text
 }
 
 /// What a reader wants to know first, each under a label.
 fn facts(usage: &Usage) -> Vec<(String, String)> {
     let fact = |label: &str, text: String| (label.to_owned(), text);
-    let parts = usage
-        .parts
-        .iter()
-        .map(|part| (title(part.what).to_owned(), in_numbers(part)));
+    let parts = usage.parts.iter();
+    let parts = parts.map(|part| (title(part.what).to_owned(), in_numbers(part)));
     let pools = usage.pools.iter().filter(|pool| matters(usage, pool));
     let pools = pools.map(|one| (format!("{} pool", one.page), pool(one)));
     let why = usage.why.iter().enumerate();
@@ -113,10 +101,7 @@ fn facts(usage: &Usage) -> Vec<(String, String)> {
 
 /// `PostgreSQL, postgres (4711) and 5 more processes`.
 fn name(usage: &Usage) -> String {
-    let program = usage
-        .program
-        .as_ref()
-        .map_or_else(String::new, |program| format!("{program}, "));
+    let program = or_empty(usage.program.as_ref().map(|program| format!("{program}, ")));
     let others = match usage.others {
         0 => String::new(),
         1 => " and 1 more process".to_owned(),
@@ -166,11 +151,10 @@ fn mixed(backing: &Backing) -> String {
     match kinds.as_slice() {
         [] => "no page yet".to_owned(),
         [(kind, _)] => format!("{kind} pages"),
-        several => several
-            .iter()
-            .map(|(kind, bytes)| format!("{kind} {bytes}"))
-            .collect::<Vec<_>>()
-            .join(", "),
+        several => {
+            let each = several.iter().map(|(kind, bytes)| format!("{kind} {bytes}"));
+            each.collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -220,20 +204,16 @@ fn matters(usage: &Usage, pool: &PoolState) -> bool {
 }
 
 fn pool(pool: &PoolState) -> String {
-    let pages = pool
-        .pages
-        .known()
-        .map_or_else(|| "size unknown".to_owned(), |pages| counted(*pages as usize, "page"));
-    let spare = pool
-        .spare
-        .map_or_else(|| "spare unknown".to_owned(), |spare| format!("{spare} spare"));
-    let on_demand = pool.on_demand.map_or_else(String::new, |added| {
+    let pages = pool.pages.known().map(|pages| counted(*pages as usize, "page"));
+    let pages = or(pages, "size unknown");
+    let spare = or(pool.spare.map(|spare| format!("{spare} spare")), "spare unknown");
+    let on_demand = or_empty(pool.on_demand.map(|added| {
         let which = match pool.spare == Some(added) {
             true => String::new(),
             false => format!(" {added} of them"),
         };
         format!(",{which} added by the kernel on demand if it finds memory")
-    });
+    }));
     format!("{pages}, {spare}{on_demand}")
 }
 
@@ -350,9 +330,8 @@ fn next(usage: &Usage, target: &str) -> Vec<String> {
 
 fn sheets(usage: &Usage, target: &str) -> Vec<Sheet> {
     let mut account = Sheet::new(&name(usage), ["what", "state"]);
-    facts(usage)
-        .into_iter()
-        .for_each(|(label, text)| account.row([label, text]));
+    let facts = facts(usage).into_iter();
+    facts.for_each(|(label, text)| account.row([label, text]));
     let mut commands = Sheet::new("Next", ["command or step"]);
     next(usage, target).into_iter().for_each(|step| commands.row([step]));
     std::iter::once(account)
@@ -373,19 +352,13 @@ fn tables(usage: &Usage) -> Vec<Sheet> {
     }
     let mut findings = Sheet::new("Findings", ["severity", "rule", "finding"]);
     for finding in &usage.findings {
-        findings.row([
-            finding.severity.to_string(),
-            finding.id.clone(),
-            finding.consequence.clone(),
-        ]);
+        findings.row([&finding.severity.to_string(), &finding.id, &finding.consequence]);
     }
     let mut log = Sheet::new("Its own log", ["line", "text"]);
     usage.log.iter().for_each(|line| log.row([&line.place, &line.text]));
     for cut in &usage.log_cut {
-        log.note(format!(
-            "{}: only the last {} of {} were read",
-            cut.file, cut.read, cut.size
-        ));
+        let (file, read, size) = (&cut.file, &cut.read, &cut.size);
+        log.note(format!("{file}: only the last {read} of {size} were read"));
     }
     [settings, log, findings]
         .into_iter()

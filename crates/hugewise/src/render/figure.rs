@@ -96,14 +96,37 @@ pub struct Dot {
 }
 
 impl Series {
-    /// The line of a page kind.
-    pub fn of_kind(kind: PageKind, dots: Vec<Dot>) -> Self {
+    /// Points that are joined by a line.
+    pub fn line(name: &str, tone: Tone, dots: Vec<Dot>) -> Self {
         Self {
-            name: kind.to_string(),
-            tone: Tone::of(kind),
+            name: name.to_owned(),
+            tone,
             level: None,
             dots,
         }
+    }
+
+    /// The line of a page kind.
+    pub fn of_kind(kind: PageKind, dots: Vec<Dot>) -> Self {
+        Self::line(&kind.to_string(), Tone::of(kind), dots)
+    }
+}
+
+impl Dot {
+    /// A point with the ends of its interval.
+    pub fn new(at: u64, [value, low, high]: [f64; 3], tip: String) -> Self {
+        Self {
+            at,
+            value,
+            low,
+            high,
+            tip,
+        }
+    }
+
+    /// The point of an estimate.
+    pub fn of(at: u64, estimate: Estimate, tip: String) -> Self {
+        Self::new(at, [estimate.median, estimate.low, estimate.high], tip)
     }
 }
 

@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
 use super::figure::{Along, Figure, Series};
-use super::picture::{GRID, Hit, INK, PictureError, fail, mark, rgb, text};
+use super::picture::{GRID, Hit, INK, PictureError, mark, rgb, text};
 
 /// Heights in pixels at zoom 1: of a row, and of the axis below all rows.
 const ROW: f64 = 52.0;
@@ -32,8 +32,7 @@ pub(super) fn draw<B: DrawingBackend>(
     let top = if title { TITLE } else { 8.0 };
     if title {
         let place = (px(EDGE), px(TITLE / 2.0));
-        area.draw_text(&figure.title, &style(20.0, HPos::Left), place)
-            .map_err(fail)?;
+        area.draw_text(&figure.title, &style(20.0, HPos::Left), place)?;
     }
     let axis = figure.y_axis((f64::from(width) / zoom / 90.0) as usize);
     let ends = [px(EDGE), width as i32 - px(EDGE)];
@@ -41,20 +40,16 @@ pub(super) fn draw<B: DrawingBackend>(
     for (value, label) in &axis.ticks {
         let x = across(&axis, ends, *value);
         let ink = if *value == 0.0 { INK } else { GRID };
-        area.draw(&PathElement::new(vec![(x, px(top)), (x, bottom)], rgb(ink)))
-            .map_err(fail)?;
-        area.draw_text(label, &style(15.0, HPos::Center), (x, bottom + px(14.0)))
-            .map_err(fail)?;
+        area.draw(&PathElement::new(vec![(x, px(top)), (x, bottom)], rgb(ink)))?;
+        area.draw_text(label, &style(15.0, HPos::Center), (x, bottom + px(14.0)))?;
     }
     let middle = (width as i32 / 2, bottom + px(34.0));
-    area.draw_text(&figure.y_label, &style(15.0, HPos::Center), middle)
-        .map_err(fail)?;
+    area.draw_text(&figure.y_label, &style(15.0, HPos::Center), middle)?;
     let mut hits = Vec::new();
     for (row, series) in figure.series.iter().enumerate() {
         let y = top + ROW * row as f64;
         let name = style(16.0, HPos::Left);
-        area.draw_text(&series.name, &name, (px(EDGE), px(y + 14.0)))
-            .map_err(fail)?;
+        area.draw_text(&series.name, &name, (px(EDGE), px(y + 14.0)))?;
         hits.extend(interval(area, &axis, ends, (series, px(y + 36.0)), zoom)?);
     }
     Ok(hits)
@@ -72,10 +67,8 @@ fn interval<B: DrawingBackend>(
     let mut hits = Vec::new();
     for dot in &series.dots {
         let [low, x, high] = [dot.low, dot.value, dot.high].map(|value| across(axis, ends, value));
-        area.draw(&PathElement::new(vec![(low, y), (high, y)], stroke))
-            .map_err(fail)?;
-        area.draw(&(EmptyElement::at((x, y)) + mark(series.tone, zoom * 1.4)))
-            .map_err(fail)?;
+        area.draw(&PathElement::new(vec![(low, y), (high, y)], stroke))?;
+        area.draw(&(EmptyElement::at((x, y)) + mark(series.tone, zoom * 1.4)))?;
         let tip = dot.tip.clone();
         hits.push(Hit { x, y, tip });
     }

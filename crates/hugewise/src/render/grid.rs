@@ -30,10 +30,8 @@ impl Grid {
     /// The rows without trailing blanks, with colours or without.
     pub(super) fn text(&self, colored: bool) -> String {
         let rows = self.cells.chunks(self.width).map(|row| {
-            let used = row
-                .iter()
-                .rposition(|(sign, _)| *sign != ' ')
-                .map_or(0, |last| last + 1);
+            let last = row.iter().rposition(|(sign, _)| *sign != ' ');
+            let used = last.map_or(0, |last| last + 1);
             let cells = row[..used].iter();
             let signs = cells.map(|(sign, color)| painted(*sign, color.filter(|_| colored)));
             signs.chain(["\n".to_owned()]).collect::<String>()

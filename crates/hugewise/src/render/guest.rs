@@ -11,7 +11,7 @@ use super::heat::{Heat, legend};
 use super::latency::{dot, spread};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{NOT_CONVERGED, counted, limits, or_empty};
+use super::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
@@ -57,22 +57,18 @@ impl Show for Guest {
             Field::csv("bytes", |cell| cell.point.bytes.0.to_string()),
             Field::csv("pattern", |cell| cell.point.pattern.to_string()),
             Field::csv("access", |cell| cell.point.access.to_string()),
-            Field::csv("ns_median", |cell| or_empty(cell.point.ns.map(|ns| ns.median))),
-            Field::csv("ns_low", |cell| or_empty(cell.point.ns.map(|ns| ns.low))),
-            Field::csv("ns_high", |cell| or_empty(cell.point.ns.map(|ns| ns.high))),
-            Field::csv("bound_low", |cell| {
-                or_empty(cell.point.bound.and_then(|bound| bound.low))
-            }),
-            Field::csv("bound_high", |cell| {
-                or_empty(cell.point.bound.and_then(|bound| bound.high))
-            }),
+            Field::opt("ns_median", |cell| Some(cell.point.ns?.median.to_string())),
+            Field::opt("ns_low", |cell| Some(cell.point.ns?.low.to_string())),
+            Field::opt("ns_high", |cell| Some(cell.point.ns?.high.to_string())),
+            Field::opt("bound_low", |cell| Some(cell.point.bound?.low?.to_string())),
+            Field::opt("bound_high", |cell| Some(cell.point.bound?.high?.to_string())),
             Field::csv("samples", |cell| cell.point.ns.map_or(0, |ns| ns.samples).to_string()),
-            Field::csv("ratio_median", |cell| or_empty(cell.ratio.map(|ratio| ratio.median))),
-            Field::csv("ratio_low", |cell| or_empty(cell.ratio.map(|ratio| ratio.low))),
-            Field::csv("ratio_high", |cell| or_empty(cell.ratio.map(|ratio| ratio.high))),
+            Field::opt("ratio_median", |cell| Some(cell.ratio?.median.to_string())),
+            Field::opt("ratio_low", |cell| Some(cell.ratio?.low.to_string())),
+            Field::opt("ratio_high", |cell| Some(cell.ratio?.high.to_string())),
             Field::csv("backing", |cell| cell.point.backing.got.to_string()),
             Field::csv("proof", |cell| cell.point.backing.proof.clone()),
-            Field::csv("not_measured", |cell| or_empty(cell.point.not_measured.as_ref())),
+            Field::opt("not_measured", |cell| cell.point.not_measured.clone()),
         ];
         lines(fields, self.points.iter())
     }
@@ -92,7 +88,7 @@ fn pages(guest: &Guest) -> BTreeSet<Option<GuestPage>> {
 }
 
 fn called(page: Option<GuestPage>) -> String {
-    page.map_or_else(|| "native".to_owned(), |page| page.to_string())
+    or(page, "native")
 }
 
 fn find(guest: &Guest, page: Option<GuestPage>, kind: PageKind, bytes: Bytes) -> Option<&GuestPoint> {
@@ -110,20 +106,14 @@ fn matrix(guest: &Guest, bytes: Bytes) -> Sheet {
         std::iter::once(head).chain(columns),
     );
     let here = |point: &&GuestPoint| point.point.bytes == bytes;
-    let medians = guest
-        .points
-        .iter()
-        .filter(here)
-        .filter_map(|point| Some(point.point.ns?.median));
+    let points = guest.points.iter().filter(here);
+    let medians = points.filter_map(|point| Some(point.point.ns?.median));
     let best = medians.min_by(f64::total_cmp).unwrap_or(1.0);
     for page in pages(guest) {
         let cells = kinds.iter().map(|&kind| {
             let point = find(guest, page, kind, bytes);
             let ns = point.and_then(|point| point.point.ns);
-            (
-                point.map_or_else(String::new, cell),
-                ns.map(|ns| Heat::of(ns.median / best)),
-            )
+            (or_empty(point.map(cell)), ns.map(|ns| Heat::of(ns.median / best)))
         });
         sheet.shaded_row(std::iter::once((called(page), None)).chain(cells));
     }
@@ -139,10 +129,7 @@ fn matrix(guest: &Guest, bytes: Bytes) -> Sheet {
 /// `218 ± 3 (1.04x)`.
 fn cell(point: &GuestPoint) -> String {
     match (point.point.ns, point.ratio) {
-        (None, _) => point
-            .point
-            .bound
-            .map_or_else(|| "not obtained".to_owned(), |bound| limits(bound, number)),
+        (None, _) => or(point.point.bound.map(|bound| limits(bound, number)), "not obtained"),
         (Some(ns), None) => spread(ns),
         (Some(ns), Some(ratio)) => format!("{} ({:.2}x)", spread(ns), ratio.median),
     }
@@ -163,7 +150,7 @@ fn by_size(guest: &Guest, sizes: &BTreeSet<Bytes>) -> Sheet {
         for &page in &pages {
             let cells = kinds
                 .iter()
-                .map(|&kind| find(guest, page, kind, bytes).map_or_else(String::new, cell));
+                .map(|&kind| or_empty(find(guest, page, kind, bytes).map(cell)));
             sheet.row([bytes.to_string(), called(page)].into_iter().chain(cells));
         }
     }
@@ -197,12 +184,12 @@ fn cells(by_kind: BTreeMap<PageKind, BTreeSet<Option<GuestPage>>>) -> String {
 }
 
 fn how(guest: &Guest) -> String {
-    let sanity = guest.sanity.map_or_else(String::new, |sanity| {
+    let sanity = or_empty(guest.sanity.map(|sanity| {
         format!(
             "; a ring of {} that needs no translation takes {:.2} ns natively and {:.2} ns in the guest ({:.3}x)",
             sanity.bytes, sanity.native_ns, sanity.guest_ns, sanity.ratio
         )
-    });
+    }));
     let by_kvm = counters(&guest.kvm_stats, |&count| count.to_string());
     format!(
         "{} in {:.1} s on CPU {}{sanity}; KVM counted over all guests: {by_kvm}",
@@ -215,19 +202,12 @@ fn how(guest: &Guest) -> String {
 fn curves(guest: &Guest, page: Option<GuestPage>) -> Figure {
     let series = kinds(guest).into_iter().map(|kind| {
         let mine = |point: &&GuestPoint| (point.guest_page, point.point.kind) == (page, kind);
-        let mut dots: Vec<_> = guest
-            .points
-            .iter()
-            .filter(mine)
-            .filter_map(|point| dot(&point.point))
-            .collect();
+        let points = guest.points.iter().filter(mine);
+        let mut dots: Vec<_> = points.filter_map(|point| dot(&point.point)).collect();
         dots.sort_by_key(|dot| dot.at);
         Series::of_kind(kind, dots)
     });
-    let place = page.map_or_else(
-        || "natively".to_owned(),
-        |page| format!("in a guest with pages of {page}"),
-    );
+    let place = or(page.map(|page| format!("in a guest with pages of {page}")), "natively");
     let title = format!("Time of one step by working set and host backing, {place}");
     Figure::by_working_set(format!("guest-{}", called(page)), title, ("ns", Scale::Log), series)
 }

@@ -7,6 +7,8 @@ use model::guest::{FirstTouch, Guest, Operation};
 use super::axis::number;
 use super::latency::spread;
 use super::sheet::Sheet;
+use super::table::{self, Field};
+use super::words::or;
 
 /// The counters that show what the hypervisor did. JSON has all of them.
 const TELLING: [&str; 9] = [
@@ -32,48 +34,40 @@ pub(super) fn sheets(guest: &Guest) -> Vec<Sheet> {
 }
 
 fn first_touches(touches: &[FirstTouch]) -> Sheet {
-    let heads = [
-        "guest page",
-        "backing",
-        "#pages of 4K",
-        "#faults",
-        "#faults per page",
-        "#first touch, ns",
-        "#once warm, ns",
-        "#us per fault",
-        "KVM counted",
+    let fields: [Field<&FirstTouch>; _] = [
+        Field::shown("guest page", |touch| touch.guest_page.to_string()),
+        Field::shown("backing", |touch| touch.kind.to_string()),
+        Field::shown("#pages of 4K", |touch| touch.touched.to_string()),
+        Field::shown("#faults", |touch| or(touch.faults, "?")),
+        Field::shown("#faults per page", |touch| or(faults_per_page(touch), "?")),
+        Field::shown("#first touch, ns", |touch| or(touch.touch_ns.map(spread), "?")),
+        Field::shown("#once warm, ns", |touch| or(touch.warm_ns.map(spread), "?")),
+        Field::shown("#us per fault", |touch| or(touch.ns.map(|ns| number(ns / 1000.0)), "")),
+        Field::shown("KVM counted", |touch| counters(&touch.kvm_stats, i64::to_string)),
     ];
-    let mut sheet = Sheet::new("First touch: time of one load from each page of 4K, in order", heads);
-    for touch in touches {
-        let unknown = || "?".to_owned();
-        let per_page = touch.faults.filter(|_| touch.touched > 0);
-        let per_page = per_page.map(|faults| faults as f64 / touch.touched as f64);
-        sheet.row([
-            touch.guest_page.to_string(),
-            touch.kind.to_string(),
-            touch.touched.to_string(),
-            touch.faults.map_or_else(unknown, |faults| faults.to_string()),
-            per_page.map_or_else(unknown, |share| format!("{share:.3}")),
-            touch.touch_ns.map_or_else(unknown, spread),
-            touch.warm_ns.map_or_else(unknown, spread),
-            touch.ns.map_or_else(String::new, |ns| number(ns / 1000.0)),
-            counters(&touch.kvm_stats, |&count| count.to_string()),
-        ]);
-    }
-    sheet
+    let title = "First touch: time of one load from each page of 4K, in order";
+    table::sheet(title, &fields, touches.iter())
+}
+
+fn faults_per_page(touch: &FirstTouch) -> Option<String> {
+    let faults = touch.faults.filter(|_| touch.touched > 0)?;
+    Some(format!("{:.3}", faults as f64 / touch.touched as f64))
 }
 
 fn operations(title: &str, operations: &[Operation]) -> Sheet {
-    let heads = ["operation", "what it is", "#ns", "how", "KVM counted per operation"];
-    let mut sheet = Sheet::new(title, heads);
+    let fields: [Field<&Operation>; _] = [
+        Field::shown("operation", |operation| operation.name.clone()),
+        Field::shown("what it is", |operation| operation.what.clone()),
+        Field::shown("#ns", |operation| or(operation.ns.map(spread), "-")),
+        Field::shown("how", |operation| {
+            if operation.emulated { "emulated" } else { "by the CPU" }.to_owned()
+        }),
+        Field::shown("KVM counted per operation", |operation| {
+            counters(&operation.per_operation, |&count| number(count))
+        }),
+    ];
+    let mut sheet = table::sheet(title, &fields, operations.iter());
     for operation in operations {
-        sheet.row([
-            operation.name.clone(),
-            operation.what.clone(),
-            operation.ns.map_or_else(|| "-".to_owned(), spread),
-            if operation.emulated { "emulated" } else { "by the CPU" }.to_owned(),
-            counters(&operation.per_operation, |&count| number(count)),
-        ]);
         if let Some(why) = &operation.not_measured {
             sheet.note(format!("not measured: {}: {why}", operation.name));
         }

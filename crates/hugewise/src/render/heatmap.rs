@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::picture::{PictureError, fail, rgb, text};
+use super::picture::{PictureError, rgb, text};
 use super::sheet::Sheet;
 
 /// Heights in pixels at zoom 1: the title, each row, and each note.
@@ -29,7 +29,7 @@ pub fn draw<'a, B: DrawingBackend + 'a>(
     let cell = |row: usize, at: usize| [24.0 + column * at as f64, TITLE + ROW * row as f64];
     let write = |words: &str, size: f64, [x, y]: [f64; 2], pos: Pos| {
         let style = text(size * zoom).pos(pos);
-        area.draw_text(words, &style, (px(x), px(y))).map_err(fail)
+        area.draw_text(words, &style, (px(x), px(y)))
     };
     let (middle, left) = (Pos::new(HPos::Center, VPos::Center), Pos::new(HPos::Left, VPos::Center));
     write(&sheet.title, 20.0, [24.0, TITLE / 2.0], left)?;
@@ -40,15 +40,14 @@ pub fn draw<'a, B: DrawingBackend + 'a>(
             let shade = number.checked_sub(1).and_then(|row| sheet.shades.get(&(row, place)));
             if let Some(heat) = shade {
                 let corners = [(px(x + 2.0), px(y + 2.0)), (px(x + column - 2.0), px(y + ROW - 2.0))];
-                area.draw(&Rectangle::new(corners, rgb(heat.light()).filled()))
-                    .map_err(fail)?;
+                area.draw(&Rectangle::new(corners, rgb(heat.light()).filled()))?;
             }
             write(words, 17.0, [x + column / 2.0, y + ROW / 2.0], middle)?;
         }
     }
     let below = [24.0, TITLE + ROW * (sheet.rows.len() + 1) as f64 + NOTE / 2.0];
-    sheet
-        .notes
-        .first()
-        .map_or(Ok(()), |note| write(note, 14.0, below, left))
+    if let Some(note) = sheet.notes.first() {
+        write(note, 14.0, below, left)?;
+    }
+    Ok(())
 }

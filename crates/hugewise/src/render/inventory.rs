@@ -1,11 +1,14 @@
 //! What decides page sizes on a machine, as tables.
 
+use std::fmt::Display;
+
 use host::Snapshot;
-use host::snapshot::{Cache, CacheHolds, Choice, Pool, Thp, Tlb, TlbArray, TlbHolds, Topology};
+use host::snapshot::{Cache, CacheHolds, Choice, Cpu, Pool, Thp, ThpSize, Tlb, TlbArray, TlbHolds, Topology};
 use model::{Bytes, Reading};
 
 use super::sheet::Sheet;
-use super::words::counted;
+use super::table::{self, Field};
+use super::words::{counted, or};
 
 /// The inventory: machine, pools, THP, memory, settings.
 pub fn sheets(snapshot: &Snapshot) -> Vec<Sheet> {
@@ -20,8 +23,7 @@ pub fn brief(snapshot: &Snapshot) -> Sheet {
     let (cpu, kernel) = (&snapshot.cpu, &snapshot.kernel.release);
     let mut sheet = Sheet::new("Machine", [""; 0]);
     sheet.note(format!("CPU: {}; {}", cpu.model_name, online(&snapshot.topology)));
-    let caches = cpu.caches.as_ref().map(|caches| listed(caches.iter().map(cache)));
-    sheet.note(format!("caches: {caches}"));
+    sheet.note(format!("caches: {}", caches(cpu)));
     sheet.note(format!(
         "kernel: {kernel}; hypervisor: {}; KVM: {}",
         cpu.hypervisor,
@@ -46,11 +48,8 @@ fn thp(thp: &Reading<Thp>) -> String {
 fn pool_counts(pools: &Reading<Vec<Pool>>) -> String {
     let pool = |pool: &Pool| {
         let [nr, free, overcommit] = [&pool.nr, &pool.free, &pool.overcommit].map(short);
-        format!(
-            "{} pages of {} ({free} free, overcommit {overcommit})",
-            nr,
-            pool.size.exact()
-        )
+        let size = pool.size.exact();
+        format!("{nr} pages of {size} ({free} free, overcommit {overcommit})")
     };
     match pools {
         Reading::Unread(why) => format!("none ({why})"),
@@ -69,18 +68,10 @@ fn machine(snapshot: &Snapshot) -> Sheet {
     sheet.row(["base page", &snapshot.base_page().to_string()]);
     sheet.row(["PMD-mapped page", &snapshot.pmd_page().to_string()]);
     sheet.row(["page kinds", &listed(snapshot.page_kinds())]);
-    sheet.row([
-        "caches",
-        &cpu.caches
-            .as_ref()
-            .map(|caches| listed(caches.iter().map(cache)))
-            .to_string(),
-    ]);
+    sheet.row(["caches", &caches(cpu)]);
     sheet.row(["TLBs by CPUID", &cpu.tlb.as_ref().map(tlbs).to_string()]);
-    sheet.row([
-        "address bits",
-        &format!("{} physical, {} virtual", cpu.physical_bits, cpu.virtual_bits),
-    ]);
+    let bits = format!("{} physical, {} virtual", cpu.physical_bits, cpu.virtual_bits);
+    sheet.row(["address bits", &bits]);
     sheet.row(["1 GiB pages (pdpe1gb)", &yes(&cpu.has("pdpe1gb"))]);
     sheet.row(["KVM", &kvm(snapshot)]);
     sheet.row(["kernel", &snapshot.kernel.release.to_string()]);
@@ -113,6 +104,11 @@ fn yes(reading: &Reading<bool>) -> String {
     reading.as_ref().map(|&yes| if yes { "yes" } else { "no" }).to_string()
 }
 
+fn caches(cpu: &Cpu) -> String {
+    let caches = cpu.caches.as_ref();
+    caches.map(|caches| listed(caches.iter().map(cache))).to_string()
+}
+
 fn cache(cache: &Cache) -> String {
     let holds = match cache.holds {
         CacheHolds::Data => "d",
@@ -136,12 +132,8 @@ fn array(array: &TlbArray) -> String {
         TlbHolds::Store => "store",
     };
     let pages: Vec<String> = array.pages.iter().map(|page| page.exact()).collect();
-    format!(
-        "L{} {holds} {}: {} entries",
-        array.level,
-        pages.join("/"),
-        array.entries
-    )
+    let (level, pages, entries) = (array.level, pages.join("/"), array.entries);
+    format!("L{level} {holds} {pages}: {entries} entries")
 }
 
 fn kvm(snapshot: &Snapshot) -> String {
@@ -154,18 +146,8 @@ fn kvm(snapshot: &Snapshot) -> String {
 }
 
 fn pools(pools: &Reading<Vec<Pool>>) -> Sheet {
-    let mut sheet = Sheet::new(
-        "hugetlb pools (pages)",
-        [
-            "page",
-            "node",
-            "#pages",
-            "#free",
-            "#reserved",
-            "#surplus",
-            "#overcommit",
-        ],
-    );
+    let amounts = ["#pages", "#free", "#reserved", "#surplus", "#overcommit"];
+    let mut sheet = Sheet::new("hugetlb pools (pages)", ["page", "node"].into_iter().chain(amounts));
     match pools {
         Reading::Unread(why) => sheet.note(format!("none: {why}")),
         Reading::Known(pools) => pools.iter().for_each(|pool| pool_rows(&mut sheet, pool)),
@@ -177,27 +159,12 @@ fn pools(pools: &Reading<Vec<Pool>>) -> Sheet {
 fn pool_rows(sheet: &mut Sheet, pool: &Pool) {
     let [nr, free, reserved, surplus, overcommit] =
         [&pool.nr, &pool.free, &pool.reserved, &pool.surplus, &pool.overcommit].map(ToString::to_string);
-    sheet.row([
-        pool.size.exact(),
-        "all".to_owned(),
-        nr,
-        free,
-        reserved,
-        surplus,
-        overcommit,
-    ]);
+    let mut row = |node: String, amounts: [String; 5]| sheet.row([pool.size.exact(), node].into_iter().chain(amounts));
+    row("all".to_owned(), [nr, free, reserved, surplus, overcommit]);
     let nodes = pool.nodes.known().map(Vec::as_slice).unwrap_or_default();
     for node in nodes.iter().filter(|_| nodes.len() > 1) {
         let [nr, free, surplus] = [&node.nr, &node.free, &node.surplus].map(ToString::to_string);
-        sheet.row([
-            pool.size.exact(),
-            node.node.to_string(),
-            nr,
-            free,
-            String::new(),
-            surplus,
-            String::new(),
-        ]);
+        row(node.node.to_string(), [nr, free, String::new(), surplus, String::new()]);
     }
 }
 
@@ -227,46 +194,33 @@ fn chosen(choice: &Reading<Choice>) -> String {
 
 /// The sizes with a setting of their own, and what came of them since boot.
 fn sizes(thp: &Thp) -> Sheet {
-    let heads = [
-        "#size",
-        "enabled",
-        "in the end",
-        "shmem",
-        "#faults that got one",
-        "#faults that fell back",
-        "#pages now",
+    let fields: [Field<(&Thp, &ThpSize)>; _] = [
+        Field::shown("#size", |(_, size)| size.size.exact()),
+        Field::shown("enabled", |(_, size)| or_none(&size.enabled)),
+        Field::shown("in the end", |(thp, size)| thp.policy(size.size).to_string()),
+        Field::shown("shmem", |(_, size)| or_none(&size.shmem_enabled)),
+        Field::shown("#faults that got one", |(_, size)| stat(size, "anon_fault_alloc")),
+        Field::shown("#faults that fell back", |(_, size)| stat(size, "anon_fault_fallback")),
+        Field::shown("#pages now", |(_, size)| stat(size, "nr_anon")),
     ];
-    let mut sheet = Sheet::new("Transparent huge pages by size (mTHP)", heads);
-    for size in &thp.sizes {
-        let stat = |name: &str| {
-            size.stats
-                .known()
-                .map_or_else(|| "?".to_owned(), |numbers| short(&numbers.get(name)))
-        };
-        sheet.row([
-            size.size.exact(),
-            or_none(&size.enabled),
-            thp.policy(size.size).to_string(),
-            or_none(&size.shmem_enabled),
-            stat("anon_fault_alloc"),
-            stat("anon_fault_fallback"),
-            stat("nr_anon"),
-        ]);
-    }
+    let sizes = thp.sizes.iter().map(|size| (thp, size));
+    let mut sheet = table::sheet("Transparent huge pages by size (mTHP)", &fields, sizes);
     if thp.sizes.is_empty() {
         sheet.note("this kernel has no settings by size (they came with Linux 6.8)");
     }
     sheet
 }
 
-fn or_none(choice: &Reading<Choice>) -> String {
-    choice
-        .known()
-        .map_or_else(|| "-".to_owned(), |choice| choice.chosen.clone())
+fn stat(size: &ThpSize, name: &str) -> String {
+    or(size.stats.known().map(|numbers| short(&numbers.get(name))), "?")
 }
 
-fn short<T: ToString>(reading: &Reading<T>) -> String {
-    reading.known().map_or_else(|| "-".to_owned(), ToString::to_string)
+fn or_none(choice: &Reading<Choice>) -> String {
+    or(choice.known().map(|choice| &choice.chosen), "-")
+}
+
+fn short<T: Display>(reading: &Reading<T>) -> String {
+    or(reading.known(), "-")
 }
 
 /// Lines of meminfo and vmstat about page sizes.
@@ -318,11 +272,7 @@ fn free_blocks(snapshot: &Snapshot) -> Sheet {
         (Reading::Known(blocks), Reading::Known(base)) => {
             let order = (pmd.0 / base.0.max(1)).max(1).ilog2() as usize;
             for zone in blocks {
-                sheet.row([
-                    zone.node.to_string(),
-                    zone.zone.clone(),
-                    zone.at_least(order).to_string(),
-                ]);
+                sheet.row([&zone.node.to_string(), &zone.zone, &zone.at_least(order).to_string()]);
             }
         }
     }
@@ -334,32 +284,23 @@ fn settings(snapshot: &Snapshot) -> Sheet {
     for (name, value) in snapshot.sysctls.iter().filter(|(_, value)| value.known().is_some()) {
         sheet.row([name, &value.to_string()]);
     }
-    let missing: Vec<&str> = snapshot
-        .sysctls
-        .iter()
-        .filter(|(_, value)| value.known().is_none())
-        .map(|(name, _)| name)
-        .collect();
+    let missing = snapshot.sysctls.iter().filter(|(_, value)| value.known().is_none());
+    let missing: Vec<&str> = missing.map(|(name, _)| name).collect();
     if !missing.is_empty() {
         sheet.note(format!("not read here: {}", missing.join(", ")));
     }
     let ksm = snapshot.ksm.as_ref().map(|ksm| {
-        format!(
-            "runs: {}, pages shared: {}",
-            yes(&ksm.runs()),
-            short(&ksm.get("pages_sharing"))
-        )
+        let (runs, shared) = (yes(&ksm.runs()), short(&ksm.get("pages_sharing")));
+        format!("runs: {runs}, pages shared: {shared}")
     });
     sheet.row(["KSM", &ksm.to_string()]);
-    let version = snapshot
-        .cgroup
+    let cgroup = &snapshot.cgroup;
+    let version = cgroup
         .version
         .as_ref()
         .map(|version| format!("{version:?}").to_lowercase());
-    sheet.row([
-        "cgroup",
-        &format!("{version}; hugetlb controller: {}", yes(&snapshot.cgroup.hugetlb)),
-    ]);
+    let controller = yes(&cgroup.hugetlb);
+    sheet.row(["cgroup", &format!("{version}; hugetlb controller: {controller}")]);
     let mounts = snapshot.mounts.as_ref().map(|mounts| {
         let mounts = mounts.iter();
         listed(mounts.map(|mount| format!("{} ({} {})", mount.target, mount.kind, mount.options.join(","))))

@@ -9,7 +9,7 @@ use model::{Estimate, PageKind};
 use super::axis::number;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{NOT_CONVERGED, counted, limits, or_empty};
+use super::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 use crate::show::Show;
 
 impl Show for KernelOps {
@@ -32,61 +32,57 @@ impl Show for KernelOps {
             Field::csv("op", |point| point.op.name().to_owned()),
             Field::csv("variant", |point| point.op.variant()),
             Field::csv("workers", |point| point.workers.to_string()),
-            Field::csv("ns_median", |point| or_empty(point.ns.map(|ns| ns.median))),
-            Field::csv("ns_low", |point| or_empty(point.ns.map(|ns| ns.low))),
-            Field::csv("ns_high", |point| or_empty(point.ns.map(|ns| ns.high))),
-            Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
-            Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
-            Field::csv("samples", |point| or_empty(point.ns.map(|ns| ns.samples))),
+            Field::opt("ns_median", |point| Some(point.ns?.median.to_string())),
+            Field::opt("ns_low", |point| Some(point.ns?.low.to_string())),
+            Field::opt("ns_high", |point| Some(point.ns?.high.to_string())),
+            Field::opt("bound_low", |point| Some(point.bound?.low?.to_string())),
+            Field::opt("bound_high", |point| Some(point.bound?.high?.to_string())),
+            Field::opt("samples", |point| Some(point.ns?.samples.to_string())),
             Field::csv("settled", |point| point.settled.to_string()),
             Field::csv("operations", |point| point.operations.to_string()),
-            Field::csv("faults", |point| or_empty(point.per_operation.get("faults"))),
-            Field::csv("pages_per_fault", |point| {
-                or_empty(point.per_operation.get("pages-per-fault"))
+            Field::opt("faults", |point| Some(point.per_operation.get("faults")?.to_string())),
+            Field::opt("pages_per_fault", |point| {
+                Some(point.per_operation.get("pages-per-fault")?.to_string())
             }),
-            Field::csv("signals", |point| or_empty(point.per_operation.get("signals"))),
-            Field::csv("children", |point| or_empty(point.per_operation.get("children"))),
-            Field::csv("switches", |point| or_empty(point.per_operation.get("switches"))),
-            Field::csv("preemptions", |point| or_empty(point.per_operation.get("preemptions"))),
+            Field::opt("signals", |point| Some(point.per_operation.get("signals")?.to_string())),
+            Field::opt("children", |point| {
+                Some(point.per_operation.get("children")?.to_string())
+            }),
+            Field::opt("switches", |point| {
+                Some(point.per_operation.get("switches")?.to_string())
+            }),
+            Field::opt("preemptions", |point| {
+                Some(point.per_operation.get("preemptions")?.to_string())
+            }),
             Field::csv("dropped", |point| point.dropped.to_string()),
-            Field::csv("kind", |point| {
-                or_empty(point.backing.as_ref().map(|backed| backed.asked))
-            }),
-            Field::csv("backing", |point| {
-                or_empty(point.backing.as_ref().map(|backed| &backed.got))
-            }),
-            Field::csv("proof", |point| {
-                or_empty(point.backing.as_ref().map(|backed| &backed.proof))
-            }),
-            Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
+            Field::opt("kind", |point| Some(point.backing.as_ref()?.asked.to_string())),
+            Field::opt("backing", |point| Some(point.backing.as_ref()?.got.to_string())),
+            Field::opt("proof", |point| Some(point.backing.as_ref()?.proof.clone())),
+            Field::opt("not_measured", |point| point.not_measured.clone()),
         ];
         lines(fields, self.points.iter())
     }
 }
 
 fn find(result: &KernelOps, op: Op, workers: u32) -> Option<&Point> {
-    result
-        .points
-        .iter()
-        .find(|point| (point.op, point.workers) == (op, workers))
+    let mut points = result.points.iter();
+    points.find(|point| (point.op, point.workers) == (op, workers))
 }
 
 fn sheet(result: &KernelOps) -> Sheet {
     let ops: BTreeSet<Op> = result.points.iter().map(|point| point.op).collect();
     let workers: BTreeSet<u32> = result.points.iter().map(|point| point.workers).collect();
     let heads = workers.iter().map(|&workers| format!("#{}", many(workers)));
-    let columns = ["operation".to_owned(), "what it is".to_owned()]
-        .into_iter()
-        .chain(heads);
+    let columns = ["operation", "what it is"].map(str::to_owned).into_iter().chain(heads);
     let mut sheet = Sheet::new(
         "Time of one operation, by workers at the same time: median ± half of its 95 % interval",
         columns.chain(["counted per operation".to_owned()]),
     );
     for op in ops {
         let points: Vec<Option<&Point>> = workers.iter().map(|&workers| find(result, op, workers)).collect();
-        let cells = points.iter().map(|point| point.map_or_else(String::new, cell));
+        let cells = points.iter().map(|point| or_empty(point.map(cell)));
         let counted = points.iter().flatten().find(|point| point.ns.is_some());
-        let counted = counted.map_or_else(String::new, |point| counts(point));
+        let counted = or_empty(counted.map(|point| counts(point)));
         let names = [op.to_string(), op.what().to_owned()].into_iter();
         sheet.row(names.chain(cells).chain([counted]));
     }
@@ -102,8 +98,8 @@ fn many(workers: u32) -> String {
 }
 
 fn cell(point: &Point) -> String {
-    let bound = || point.bound.map_or_else(|| "-".to_owned(), |bound| limits(bound, time));
-    point.ns.map_or_else(bound, spread)
+    let bound = point.bound.map(|bound| limits(bound, time));
+    or(point.ns.map(spread).or(bound), "-")
 }
 
 /// `1.63 µs ± 2 %`.
@@ -139,11 +135,8 @@ fn notes(result: &KernelOps) -> Vec<String> {
     });
     let open = result.points.iter().any(|point| point.bound.is_some());
     let open = open.then(|| NOT_CONVERGED.to_owned());
-    missing
-        .chain(open)
-        .chain(backing(result))
-        .chain([how(result)])
-        .collect()
+    let notes = missing.chain(open).chain(backing(result));
+    notes.chain([how(result)]).collect()
 }
 
 /// What smaps or PAGEMAP_SCAN prove, at the least. Reads of the page of zeros have no memory of their own.
@@ -186,16 +179,13 @@ fn savings(result: &KernelOps) -> Vec<String> {
     };
     let against = |large: &Point| {
         let kind = large.op.kind().filter(|kind| kind.is_large())?;
-        let mut bases = result
-            .points
-            .iter()
-            .filter(|base| base.op.kind() == Some(PageKind::Base));
+        let points = result.points.iter();
+        let mut bases = points.filter(|base| base.op.kind() == Some(PageKind::Base));
         let base = bases.find(|base| same(base.op, large.op) && base.workers == large.workers)?;
         let (slow, fast) = (median(&base)?, median(&large)?);
-        let verdict = if fast <= slow {
-            format!("{:.1}x less", slow / fast)
-        } else {
-            format!("{:.1}x more", fast / slow)
+        let verdict = match fast <= slow {
+            true => format!("{:.1}x less", slow / fast),
+            false => format!("{:.1}x more", fast / slow),
         };
         let what = large.op.what();
         Some(format!(
@@ -210,18 +200,12 @@ fn savings(result: &KernelOps) -> Vec<String> {
 
 /// How much longer operations take when all do them at the same time.
 fn crowding(result: &KernelOps) -> Option<String> {
-    let most = result
-        .points
-        .iter()
-        .filter(|point| point.ns.is_some())
-        .map(|point| point.workers)
-        .max()?;
+    let measured = result.points.iter().filter(|point| point.ns.is_some());
+    let most = measured.map(|point| point.workers).max()?;
     let ratio = |point: &Point| {
         let alone = find(result, point.op, 1)?.ns?.median;
-        Some((
-            point.op,
-            point.ns.filter(|_| point.workers == most && most > 1)?.median / alone,
-        ))
+        let crowded = point.ns.filter(|_| point.workers == most && most > 1)?.median;
+        Some((point.op, crowded / alone))
     };
     let ratios: Vec<(Op, f64)> = result.points.iter().filter_map(ratio).collect();
     let (worst, ratio) = ratios.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -2,7 +2,7 @@
 
 mod csv;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::latency::{Access, Latency, Pattern, Point, Stopped};
 use model::{Bytes, Estimate, PageKind};
@@ -11,7 +11,7 @@ use super::axis::{Scale, number};
 use super::figure::{Dot, Figure, Series};
 use super::sheet::Sheet;
 use super::table::Lines;
-use super::words::{counted, limits};
+use super::words::{counted, limits, or, or_empty};
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
 use crate::show::{CHARTS, Show};
@@ -27,7 +27,8 @@ impl Show for Latency {
 
     /// One table for each pattern and access: sizes down, page kinds across.
     fn sheets(&self) -> Vec<Sheet> {
-        let mut sheets: Vec<Sheet> = views(self).into_iter().map(|view| sheet(self, view)).collect();
+        let whole = |view| sheet(self, view, |_| true, true);
+        let mut sheets: Vec<Sheet> = views(self).into_iter().map(whole).collect();
         if let Some(last) = sheets.last_mut() {
             last.note(how(self));
             if self.points.iter().any(|point| !disturbed(point).is_empty()) {
@@ -42,10 +43,8 @@ impl Show for Latency {
 
     /// What latency and gain look like: two charts for each pattern and access.
     fn figures(&self) -> Vec<Figure> {
-        let views = views(self);
-        let both = views
-            .into_iter()
-            .flat_map(|view| [curves(self, view), savings(self, view)]);
+        let both = views(self).into_iter();
+        let both = both.flat_map(|view| [curves(self, view), savings(self, view)]);
         both.filter(|figure| !figure.is_empty()).collect()
     }
 
@@ -59,16 +58,7 @@ pub fn brief_sheets(latency: &Latency) -> Vec<Sheet> {
     let sizes: BTreeSet<Bytes> = latency.points.iter().map(|point| point.bytes).collect();
     let largest = sizes.last().copied();
     let few = |bytes: Bytes| Some(bytes) == largest || (bytes.0.is_power_of_two() && bytes.0.ilog2().is_multiple_of(2));
-    let brief = |view| {
-        let points = points_of(latency, view);
-        let mut sheet = table(&points, view, few);
-        for kind in kinds_of(&points) {
-            let own = own(&points, kind);
-            let notes = missing(&own).into_iter().chain(not_converged(&own));
-            notes.for_each(|note| sheet.note(note));
-        }
-        sheet
-    };
+    let brief = |view| sheet(latency, view, few, false);
     views(latency).into_iter().map(brief).collect()
 }
 
@@ -78,19 +68,13 @@ const DISTURBED: f64 = 0.95;
 type View = (Pattern, Access);
 
 fn views(latency: &Latency) -> BTreeSet<View> {
-    latency
-        .points
-        .iter()
-        .map(|point| (point.pattern, point.access))
-        .collect()
+    let points = latency.points.iter();
+    points.map(|point| (point.pattern, point.access)).collect()
 }
 
 fn points_of(latency: &Latency, view: View) -> Vec<&Point> {
-    let mut points: Vec<&Point> = latency
-        .points
-        .iter()
-        .filter(|point| (point.pattern, point.access) == view)
-        .collect();
+    let points = latency.points.iter();
+    let mut points: Vec<&Point> = points.filter(|point| (point.pattern, point.access) == view).collect();
     points.sort_by_key(|point| (point.kind, point.bytes));
     points
 }
@@ -99,16 +83,15 @@ fn kinds_of(points: &[&Point]) -> BTreeSet<PageKind> {
     points.iter().map(|point| point.kind).collect()
 }
 
-fn sheet(latency: &Latency, view: View) -> Sheet {
+/// The sizes that are wanted; only a whole table says what backed the memory.
+fn sheet(latency: &Latency, view: View, wanted: impl Fn(Bytes) -> bool, is_whole: bool) -> Sheet {
     let points = points_of(latency, view);
-    let mut sheet = table(&points, view, |_| true);
+    let mut sheet = table(&points, view, wanted);
     for kind in kinds_of(&points) {
         let own = own(&points, kind);
-        missing(&own).into_iter().for_each(|note| sheet.note(note));
-        not_converged(&own).into_iter().for_each(|note| sheet.note(note));
-        if let Some(note) = backing(&own) {
-            sheet.note(note);
-        }
+        let backing = backing(&own).filter(|_| is_whole);
+        let notes = missing(&own).into_iter().chain(not_converged(&own)).chain(backing);
+        notes.for_each(|note| sheet.note(note));
     }
     sheet
 }
@@ -126,10 +109,8 @@ fn table(points: &[&Point], (pattern, access): View, wanted: impl Fn(Bytes) -> b
     let mut sheet = Sheet::new(&title, std::iter::once("#size".to_owned()).chain(heads));
     for bytes in sizes.into_iter().filter(|&bytes| wanted(bytes)) {
         let cell = |&kind: &PageKind| {
-            points
-                .iter()
-                .find(|point| (point.kind, point.bytes) == (kind, bytes))
-                .map_or_else(String::new, |point| cell(point))
+            let point = points.iter().find(|point| (point.kind, point.bytes) == (kind, bytes));
+            or_empty(point.map(|point| cell(point)))
         };
         sheet.row(std::iter::once(bytes.to_string()).chain(kinds.iter().map(cell)));
     }
@@ -141,9 +122,7 @@ const FAR: f64 = 10.0;
 
 fn cell(point: &Point) -> String {
     match (point.ns, point.cycles) {
-        (None, _) => point
-            .bound
-            .map_or_else(|| "not obtained".to_owned(), |bound| limits(bound, number)),
+        (None, _) => or(point.bound.map(|bound| limits(bound, number)), "not obtained"),
         (Some(ns), None) => spread(ns),
         (Some(ns), Some(cycles)) => format!("{} ({:.1}{})", spread(ns), cycles.median, disturbed(point)),
     }
@@ -165,11 +144,8 @@ fn disturbed(point: &Point) -> String {
     let (Some(cycles), Some(quiet)) = (point.cycles, point.quiet) else {
         return String::new();
     };
-    if quiet.cycles < DISTURBED * cycles.median {
-        format!("; quiet {:.1}", quiet.cycles)
-    } else {
-        String::new()
-    }
+    let is_less = quiet.cycles < DISTURBED * cycles.median;
+    or_empty(is_less.then(|| format!("; quiet {:.1}", quiet.cycles)))
 }
 
 /// `98.2 ± 0.4`; an interval that is far wider than its median says anything else by its ends, `67.5 (12.3 to over 675)`.
@@ -185,30 +161,26 @@ pub fn spread(estimate: Estimate) -> String {
         return format!("{median:.decimals$} ± {half:.decimals$}");
     }
     let most = FAR * median;
-    let end = if high > most {
-        format!("over {}", number(most))
-    } else {
-        number(high)
+    let end = match high > most {
+        true => format!("over {}", number(most)),
+        false => number(high),
     };
     format!("{median:.decimals$} ({} to {end})", number(low))
 }
 
 /// Why points of one kind were not measured: one sentence for each reason, with the sizes it holds for.
 fn missing(points: &[&Point]) -> Vec<String> {
-    let reasons: BTreeSet<&str> = points
-        .iter()
-        .filter_map(|point| point.not_measured.as_deref())
-        .collect();
-    let sentence = |why: &str| {
-        let sizes: Vec<Bytes> = points
-            .iter()
-            .filter(|point| point.not_measured.as_deref() == Some(why))
-            .map(|point| point.bytes)
-            .collect();
-        let kind = points.first().map_or_else(String::new, |point| point.kind.to_string());
+    let mut sizes: BTreeMap<&str, (PageKind, Vec<Bytes>)> = BTreeMap::new();
+    for point in points {
+        if let Some(why) = &point.not_measured {
+            let of = sizes.entry(why).or_insert((point.kind, Vec::new()));
+            of.1.push(point.bytes);
+        }
+    }
+    let sentence = |(why, (kind, sizes)): (&str, (PageKind, Vec<Bytes>))| {
         format!("not obtained: {kind} at {}: {why}", extent(&sizes))
     };
-    reasons.into_iter().map(sentence).collect()
+    sizes.into_iter().map(sentence).collect()
 }
 
 /// `16K`, or `16K to 2G (35 sizes)`.
@@ -223,11 +195,8 @@ fn extent(sizes: &[Bytes]) -> String {
 /// The smallest share of one kind that kernel counters prove.
 fn backing(points: &[&Point]) -> Option<String> {
     let measured: Vec<&&Point> = points.iter().filter(|point| point.ns.is_some()).collect();
-    let share = |point: &&Point| point.backing.got.share(point.kind);
-    let least = measured
-        .iter()
-        .filter_map(|point| share(point))
-        .min_by(f64::total_cmp)?;
+    let shares = measured.iter().filter_map(|point| point.backing.got.share(point.kind));
+    let least = shares.min_by(f64::total_cmp)?;
     let proofs: BTreeSet<&str> = measured.iter().map(|point| point.backing.proof.as_str()).collect();
     let proofs: Vec<&str> = proofs.into_iter().collect();
     let kind = measured.first()?.kind;
@@ -239,15 +208,10 @@ fn backing(points: &[&Point]) -> Option<String> {
 }
 
 fn how(latency: &Latency) -> String {
-    let clock = latency
-        .core_ghz
-        .map_or_else(|| "unknown".to_owned(), |ghz| format!("{} GHz", spread(ghz)));
+    let clock = or(latency.core_ghz.map(|ghz| format!("{} GHz", spread(ghz))), "unknown");
     let dropped: u64 = latency.points.iter().map(|point| point.dropped.total()).sum();
-    let spent = latency
-        .points
-        .iter()
-        .filter(|point| point.stopped == Some(Stopped::Budget))
-        .count();
+    let is_spent = |point: &&Point| point.stopped == Some(Stopped::Budget);
+    let spent = latency.points.iter().filter(is_spent).count();
     format!(
         "{} in {:.1} s and {} on CPU {}; core clock {clock}; {} dropped; {} ended by the time budget, not by a CI within 1 %",
         counted(latency.points.len(), "point"),
@@ -278,50 +242,33 @@ fn curves(latency: &Latency, view: View) -> Figure {
 /// A point with a bound only stands at its upper limit.
 fn limit_dot(point: &Point) -> Option<Dot> {
     let high = point.bound?.high?;
-    Some(Dot {
-        at: point.bytes.0,
-        value: high,
-        low: point.bound?.low.unwrap_or(high),
-        high,
-        tip: format!(
-            "{} at {}: not converged, {} ns; backed by {}",
-            point.kind,
-            point.bytes,
-            limits(point.bound?, number).trim_end_matches(" ?"),
-            point.backing.got
-        ),
-    })
+    let tip = format!(
+        "{} at {}: not converged, {} ns; backed by {}",
+        point.kind,
+        point.bytes,
+        limits(point.bound?, number).trim_end_matches(" ?"),
+        point.backing.got
+    );
+    let low = point.bound?.low.unwrap_or(high);
+    Some(Dot::new(point.bytes.0, [high, low, high], tip))
 }
 
 pub(super) fn dot(point: &Point) -> Option<Dot> {
     let ns = point.ns?;
-    let cycles = point.cycles.map_or_else(String::new, |cycles| {
-        format!(", {} core cycles{}", spread(cycles), disturbed(point))
-    });
-    Some(Dot {
-        at: point.bytes.0,
-        value: ns.median,
-        low: ns.low,
-        high: ns.high,
-        tip: format!(
-            "{} at {}: {} ns (95 % CI {} to {}, {} samples){cycles}; backed by {}",
-            point.kind,
-            point.bytes,
-            number(ns.median),
-            number(ns.low),
-            number(ns.high),
-            ns.samples,
-            point.backing.got
-        ),
-    })
+    let cycles = |cycles| format!(", {} core cycles{}", spread(cycles), disturbed(point));
+    let cycles = or_empty(point.cycles.map(cycles));
+    let [median, low, high] = [ns.median, ns.low, ns.high].map(number);
+    let tip = format!(
+        "{} at {}: {median} ns (95 % CI {low} to {high}, {} samples){cycles}; backed by {}",
+        point.kind, point.bytes, ns.samples, point.backing.got
+    );
+    Some(Dot::of(point.bytes.0, ns, tip))
 }
 
 fn savings(latency: &Latency, view: View) -> Figure {
     let (pattern, access) = view;
-    let all: Vec<Gain<'_>> = gains(latency)
-        .into_iter()
-        .filter(|gain| (gain.pattern, gain.access) == view)
-        .collect();
+    let all = gains(latency).into_iter();
+    let all: Vec<Gain<'_>> = all.filter(|gain| (gain.pattern, gain.access) == view).collect();
     let kinds: BTreeSet<PageKind> = all.iter().map(|gain| gain.kind).collect();
     let series = kinds.into_iter().map(|kind| {
         let mut dots: Vec<Dot> = all.iter().filter(|gain| gain.kind == kind).map(saving).collect();
@@ -340,24 +287,14 @@ fn saving(gain: &Gain<'_>) -> Dot {
     let value = gain.percent();
     let interval = gain.interval(1);
     let (low, high) = interval.unwrap_or((value, value));
-    let spread = interval.map_or(
-        "no interval: the result holds fewer than two visits".to_owned(),
-        |(low, high)| format!("{} to {} %", number(low), number(high)),
+    let spread = interval.map(|(low, high)| format!("{} to {} %", number(low), number(high)));
+    let spread = or(spread, "no interval: the result holds fewer than two visits");
+    let [saved, large, base] = [value, gain.large.median, gain.base.median].map(number);
+    let tip = format!(
+        "{} at {}: {saved} % saved ({spread}): {large} ns instead of {base} ns",
+        gain.kind, gain.bytes
     );
-    Dot {
-        at: gain.bytes.0,
-        value: value.max(LOWEST),
-        low: low.max(LOWEST),
-        high: high.max(LOWEST),
-        tip: format!(
-            "{} at {}: {} % saved ({spread}): {} ns instead of {} ns",
-            gain.kind,
-            gain.bytes,
-            number(value),
-            number(gain.large.median),
-            number(gain.base.median)
-        ),
-    }
+    Dot::new(gain.bytes.0, [value, low, high].map(|end| end.max(LOWEST)), tip)
 }
 
 #[cfg(test)]

@@ -99,12 +99,8 @@ fn words(text: &str) -> Vec<String> {
 pub(super) fn table(sheet: &Sheet, look: Look) -> String {
     let all: Vec<usize> = (0..sheet.columns.len()).collect();
     let needed = || all.iter().copied().filter(|&place| !sheet.columns[place].is_spare);
-    let spare: Vec<&str> = all
-        .iter()
-        .map(|&place| &sheet.columns[place])
-        .filter(|column| column.is_spare)
-        .map(|column| column.name.as_str())
-        .collect();
+    let spare = sheet.columns.iter().filter(|column| column.is_spare);
+    let spare: Vec<&str> = spare.map(|column| column.name.as_str()).collect();
     if let Some(text) = beside(sheet, &all, look) {
         text
     } else if let Some(text) = beside(sheet, &needed().collect::<Vec<_>>(), look) {
@@ -121,16 +117,12 @@ pub(super) fn table(sheet: &Sheet, look: Look) -> String {
 fn beside(sheet: &Sheet, places: &[usize], look: Look) -> Option<String> {
     let widths = fit(sheet, places, usize::from(look.width))?;
     let bold = Style::new().bold();
-    let heads = places
-        .iter()
-        .map(|&place| (sheet.columns[place].name.clone(), Style::new()));
-    let heads = lines(sheet, places, &widths, heads, look);
-    let heads = heads.into_iter().map(|line| {
-        if look.color {
-            format!("{bold}{line}{bold:#}\n")
-        } else {
-            line + "\n"
-        }
+    let heads = places.iter();
+    let heads = heads.map(|&place| (sheet.columns[place].name.clone(), Style::new()));
+    let heads = lines(sheet, places, &widths, heads, look).into_iter();
+    let heads = heads.map(|line| match look.color {
+        true => format!("{bold}{line}{bold:#}\n"),
+        false => line + "\n",
     });
     let rule = "─".repeat(total(&widths)) + "\n";
     let rows = sheet.rows.iter().enumerate().flat_map(|(row, cells)| {
@@ -190,15 +182,13 @@ fn lines(
             .map(|((lines, style), (&place, &width))| {
                 let text = lines.get(number).map_or("", String::as_str);
                 let blanks = " ".repeat(width.saturating_sub(text.width()));
-                let cell = if sheet.columns[place].numeric {
-                    format!(" {blanks}{text} ")
-                } else {
-                    format!(" {text}{blanks} ")
+                let cell = match sheet.columns[place].numeric {
+                    true => format!(" {blanks}{text} "),
+                    false => format!(" {text}{blanks} "),
                 };
-                if look.color {
-                    format!("{style}{cell}{style:#}")
-                } else {
-                    cell
+                match look.color {
+                    true => format!("{style}{cell}{style:#}"),
+                    false => cell,
                 }
             });
         cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
@@ -226,12 +216,8 @@ fn split(sheet: &Sheet, look: Look) -> String {
 
 /// Each row as lines of a column's name and its cell.
 fn blocks(sheet: &Sheet, look: Look) -> String {
-    let label = sheet
-        .columns
-        .iter()
-        .map(|column| column.name.width())
-        .max()
-        .unwrap_or(0);
+    let widths = sheet.columns.iter().map(|column| column.name.width());
+    let label = widths.max().unwrap_or(0);
     let room = usize::from(look.width).saturating_sub(label + GAP + 1).max(NARROWEST);
     let block = |row: &Vec<String>| -> String {
         let cells = sheet.columns.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
@@ -239,6 +225,13 @@ fn blocks(sheet: &Sheet, look: Look) -> String {
         lines.collect()
     };
     sheet.rows.iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// Lines behind a word, which stands on the first of them; each text begins at the same column.
+pub(in crate::render) fn behind(word: &str, width: usize, lines: impl IntoIterator<Item = String>) -> String {
+    let words = iter::once(word).chain(iter::repeat(""));
+    let lines = words.zip(lines);
+    lines.map(|(word, line)| format!("{word:<width$}{line}\n")).collect()
 }
 
 fn labelled(name: &str, lines: &[String], width: usize) -> Vec<String> {

@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::figure::Figure;
-use super::picture::{PictureError, fail, mark, text};
+use super::picture::{PictureError, mark, text};
 
 /// Heights in pixels at zoom 1: the title, and each row of names.
 const TITLE: f64 = 40.0;
@@ -24,21 +24,19 @@ pub(super) fn above<B: DrawingBackend>(
     let px = |pixels: f64| (pixels * zoom).round() as i32;
     let style = |size: f64| text(size * zoom).pos(Pos::new(HPos::Left, VPos::Center));
     let widths = figure.series.iter().map(|series| {
-        let width = area.estimate_text_size(&series.name, &style(16.0)).map_err(fail)?.0;
+        let width = area.estimate_text_size(&series.name, &style(16.0))?.0;
         Ok(MARK + f64::from(width) / zoom + GAP)
     });
     let widths: Vec<f64> = widths.collect::<Result<_, PictureError>>()?;
     let places = places(&widths, f64::from(area.dim_in_pixel().0) / zoom - 2.0 * LEFT);
     let rows = places.last().map_or(0, |&(_, row)| row + 1);
     let (top, below) = area.split_vertically(px(TITLE + ROW * rows as f64));
-    top.draw_text(&figure.title, &style(20.0), (px(LEFT), px(TITLE / 2.0)))
-        .map_err(fail)?;
+    top.draw_text(&figure.title, &style(20.0), (px(LEFT), px(TITLE / 2.0)))?;
     for (series, (x, row)) in figure.series.iter().zip(places) {
         let (x, y) = (LEFT + x, TITLE + ROW * (row as f64 + 0.5));
         let sign = EmptyElement::at((px(x + 5.0), px(y))) + mark(series.tone, zoom * 1.2);
-        top.draw(&sign).map_err(fail)?;
-        top.draw_text(&series.name, &style(16.0), (px(x + MARK), px(y)))
-            .map_err(fail)?;
+        top.draw(&sign)?;
+        top.draw_text(&series.name, &style(16.0), (px(x + MARK), px(y)))?;
     }
     Ok(below)
 }

@@ -12,3 +12,12 @@ pub struct Look {
     /// Are plots wanted below the tables?
     pub plot: bool,
 }
+
+impl Look {
+    /// For files: nothing is wrapped, coloured or plotted.
+    pub const FILE: Self = Self {
+        width: 0,
+        color: false,
+        plot: false,
+    };
+}

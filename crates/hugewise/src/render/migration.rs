@@ -10,9 +10,9 @@ use super::axis::{Scale, number};
 use super::figure::{Dot, Figure, Series};
 use super::placement::kind_name;
 use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
+use super::table::{self, Field, Lines, lines};
 use super::tone::TONES;
-use super::words::{limits, or_empty};
+use super::words::{limits, or};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
 
@@ -56,16 +56,16 @@ impl Show for Migration {
         let fields: [Field<&Point>; _] = [
             Field::csv("move_to", |point| point.kind.to_string()),
             Field::csv("bytes", |point| point.bytes.0.to_string()),
-            Field::csv("cost_ns", |point| median(point.cost_ns)),
-            Field::csv("low", |point| or_empty(point.cost_ns.map(|cost| cost.low))),
-            Field::csv("high", |point| or_empty(point.cost_ns.map(|cost| cost.high))),
-            Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
-            Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
-            Field::csv("stay_ns", |point| median(point.stay_ns)),
-            Field::csv("moved_ns", |point| median(point.moved_ns)),
+            Field::opt("cost_ns", |point| Some(point.cost_ns?.median.to_string())),
+            Field::opt("low", |point| Some(point.cost_ns?.low.to_string())),
+            Field::opt("high", |point| Some(point.cost_ns?.high.to_string())),
+            Field::opt("bound_low", |point| Some(point.bound?.low?.to_string())),
+            Field::opt("bound_high", |point| Some(point.bound?.high?.to_string())),
+            Field::opt("stay_ns", |point| Some(point.stay_ns?.median.to_string())),
+            Field::opt("moved_ns", |point| Some(point.moved_ns?.median.to_string())),
             Field::csv("moves", |point| point.moves.to_string()),
             Field::csv("dropped", |point| point.dropped.to_string()),
-            Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
+            Field::opt("not_measured", |point| point.not_measured.clone()),
         ];
         lines(fields, self.points.iter())
     }
@@ -102,30 +102,16 @@ fn cost(point: &Point) -> String {
 }
 
 fn costs(migration: &Migration) -> Sheet {
-    let heads = [
-        "#footprint",
-        "move to",
-        "#cost us",
-        "#95 % CI",
-        "#pass before us",
-        "#first pass there us",
+    let fields: [Field<&Point>; _] = [
+        Field::shown("#footprint", |point| point.bytes.to_string()),
+        Field::shown("move to", |point| kind_name(point.kind).to_owned()),
+        Field::shown("#cost us", |point| cost(point)),
+        Field::shown("#95 % CI", |point| interval(point.cost_ns)),
+        Field::shown("#pass before us", |point| median(point.stay_ns)),
+        Field::shown("#first pass there us", |point| median(point.moved_ns)),
     ];
-    let mut sheet = Sheet::new("Time that a move adds to the first pass over the memory", heads);
-    for point in &migration.points {
-        let median = |value: Option<Estimate>| value.map_or_else(|| "-".to_owned(), |value| us(value.median));
-        let interval = point.cost_ns.map_or_else(
-            || "-".to_owned(),
-            |cost| format!("{} to {}", us(cost.low), us(cost.high)),
-        );
-        sheet.row([
-            point.bytes.to_string(),
-            kind_name(point.kind).to_owned(),
-            cost(point),
-            interval,
-            median(point.stay_ns),
-            median(point.moved_ns),
-        ]);
-    }
+    let title = "Time that a move adds to the first pass over the memory";
+    let mut sheet = table::sheet(title, &fields, migration.points.iter());
     for point in &migration.points {
         if let Some(why) = &point.not_measured {
             sheet.note(format!("{} to {}: {why}", point.bytes, kind_name(point.kind)));
@@ -139,26 +125,24 @@ fn costs(migration: &Migration) -> Sheet {
     sheet
 }
 
+fn median(ns: Option<Estimate>) -> String {
+    or(ns.map(|ns| us(ns.median)), "-")
+}
+
+fn interval(ns: Option<Estimate>) -> String {
+    or(ns.map(|ns| format!("{} to {}", us(ns.low), us(ns.high))), "-")
+}
+
 fn calls(migration: &Migration) -> Sheet {
     let mut sheet = Sheet::new(
         "Time of the call that moves (sched_setaffinity)",
         ["move to", "#us", "#95 % CI", "between CPUs"],
     );
     for moves in &migration.kinds {
-        let pairs: Vec<String> = moves
-            .pairs
-            .iter()
-            .map(|[one, two]| format!("{one} and {two}"))
-            .collect();
-        sheet.row([
-            kind_name(moves.kind).to_owned(),
-            moves.call_ns.map_or_else(|| "-".to_owned(), |call| us(call.median)),
-            moves.call_ns.map_or_else(
-                || "-".to_owned(),
-                |call| format!("{} to {}", us(call.low), us(call.high)),
-            ),
-            pairs.join("; "),
-        ]);
+        let pairs = moves.pairs.iter().map(|[one, two]| format!("{one} and {two}"));
+        let pairs: Vec<String> = pairs.collect();
+        let name = kind_name(moves.kind).to_owned();
+        sheet.row([name, median(moves.call_ns), interval(moves.call_ns), pairs.join("; ")]);
     }
     sheet.note(
         "the scheduler moves waiting threads without this call; it has to wake the other CPU, as the scheduler does",
@@ -167,11 +151,9 @@ fn calls(migration: &Migration) -> Sheet {
 }
 
 fn curves(migration: &Migration) -> Figure {
-    let series = migration.kinds.iter().enumerate().map(|(at, moves)| Series {
-        name: kind_name(moves.kind).to_owned(),
-        tone: TONES[at % TONES.len()],
-        level: None,
-        dots: of(migration, moves.kind).filter_map(dot).collect(),
+    let series = TONES.iter().cycle().zip(&migration.kinds).map(|(tone, moves)| {
+        let dots = of(migration, moves.kind).filter_map(dot).collect();
+        Series::line(kind_name(moves.kind), *tone, dots)
     });
     Figure::by_working_set(
         "migration-cost".to_owned(),
@@ -183,25 +165,19 @@ fn curves(migration: &Migration) -> Figure {
 
 fn dot(point: &Point) -> Option<Dot> {
     let cost = point.cost_ns?;
-    Some(Dot {
-        at: point.bytes.0,
-        value: cost.median / 1e3,
-        low: cost.low / 1e3,
-        high: cost.high / 1e3,
-        tip: format!(
-            "{} to {}: {} us (95 % CI {} to {}, {} moves)",
-            point.bytes,
-            kind_name(point.kind),
-            us(cost.median),
-            us(cost.low),
-            us(cost.high),
-            point.moves
-        ),
-    })
-}
-
-fn median(value: Option<Estimate>) -> String {
-    or_empty(value.map(|value| value.median))
+    let tip = format!(
+        "{} to {}: {} us (95 % CI {}, {} moves)",
+        point.bytes,
+        kind_name(point.kind),
+        us(cost.median),
+        interval(point.cost_ns),
+        point.moves
+    );
+    Some(Dot::new(
+        point.bytes.0,
+        [cost.median, cost.low, cost.high].map(|ns| ns / 1e3),
+        tip,
+    ))
 }
 
 #[cfg(test)]

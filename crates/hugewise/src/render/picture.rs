@@ -6,6 +6,7 @@ use std::sync::Once;
 use epaint_default_fonts::UBUNTU_LIGHT;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, ValueFormatter};
+use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
 use plotters::style::register_font;
 
@@ -70,7 +71,7 @@ pub fn picture(figure: &Figure, size: (u32, u32)) -> Result<Picture, PictureErro
     let hits = {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         let hits = draw(&root, figure, Dress::Bare, 1.0)?;
-        root.present().map_err(fail)?;
+        root.present()?;
         hits
     };
     Ok(Picture { svg, size, hits })
@@ -127,7 +128,7 @@ fn stack<'a, B: DrawingBackend + 'a>(
     figures: &[Figure],
     zoom: f64,
 ) -> Result<(), PictureError> {
-    root.fill(&rgb(PAPER)).map_err(fail)?;
+    root.fill(&rgb(PAPER))?;
     let mut rest = root.clone();
     let mut cut = |height: f64| {
         let (top, below) = rest.split_vertically((height * zoom) as u32);
@@ -137,8 +138,7 @@ fn stack<'a, B: DrawingBackend + 'a>(
     let top = cut(head_height(head));
     for (number, line) in head.iter().enumerate() {
         let place = (24.0 * zoom, (12.0 + HEAD * number as f64) * zoom);
-        top.draw_text(line, &text(15.0 * zoom), (place.0 as i32, place.1 as i32))
-            .map_err(fail)?;
+        top.draw_text(line, &text(15.0 * zoom), (place.0 as i32, place.1 as i32))?;
     }
     for map in maps {
         heatmap::draw(&cut(heatmap::height(map)), map, zoom)?;
@@ -146,7 +146,7 @@ fn stack<'a, B: DrawingBackend + 'a>(
     for figure in figures {
         draw(&cut(chart_height(figure)), figure, Dress::Whole, zoom)?;
     }
-    root.present().map_err(fail)
+    Ok(root.present()?)
 }
 
 /// Does a picture stand alone, or on a page that has its title and its legend?
@@ -186,8 +186,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
         .margin_right(px(24.0))
         .x_label_area_size(px(46.0))
         .y_label_area_size(px(62.0))
-        .build_cartesian_2d(x, y)
-        .map_err(fail)?;
+        .build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
         .axis_style(rgb(INK))
@@ -196,8 +195,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
         .label_style(text(17.0 * zoom))
         .x_desc(figure.along.label())
         .y_desc(&figure.y_label)
-        .draw()
-        .map_err(fail)?;
+        .draw()?;
     draw_marks(&mut chart, figure, rows, zoom)?;
     let mut hits = Vec::new();
     let ends = chart.x_range();
@@ -260,13 +258,13 @@ fn draw_marks<'a, B: DrawingBackend + 'a>(
         let color = rgb(mark.tone.light);
         let (x, _) = figure.place(mark.at, 1.0);
         let line = PathElement::new(vec![(x, bottom), (x, top)], color.mix(0.6).stroke_width(px(1) as u32));
-        chart.draw_series([line]).map_err(fail)?;
+        chart.draw_series([line])?;
         let label = Text::new(
             mark.text.clone(),
             (px(4), px(4 + 18 * row)),
             text(14.0 * zoom).color(&color),
         );
-        chart.draw_series([EmptyElement::at((x, top)) + label]).map_err(fail)?;
+        chart.draw_series([EmptyElement::at((x, top)) + label])?;
     }
     Ok(())
 }
@@ -281,10 +279,11 @@ fn draw_level<'a, B: DrawingBackend + 'a>(
 ) -> Result<(), PictureError> {
     let color = rgb(tone.light);
     let band = Rectangle::new([(left, level.low), (right, level.high)], color.mix(0.13).filled());
-    chart.draw_series([band]).map_err(fail)?;
+    chart.draw_series([band])?;
     let median = vec![(left, level.median), (right, level.median)];
     let line = PathElement::new(median, color.stroke_width((1.5 * zoom).round() as u32));
-    chart.draw_series([line]).map_err(fail).map(drop)
+    chart.draw_series([line])?;
+    Ok(())
 }
 
 /// Line, intervals and marks of one series; gives back where the points are.
@@ -304,16 +303,13 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
         let ends = ends.map(|(x, y)| (x, y.clamp(bottom, top)));
         PathElement::new(ends.to_vec(), stroke(1.0))
     });
-    chart.draw_series(intervals).map_err(fail)?;
+    chart.draw_series(intervals)?;
     let line = if series.level.is_none() { &places[..] } else { &[] };
     chart
-        .draw_series(LineSeries::new(line.iter().copied(), stroke(2.0)))
-        .map_err(fail)?
+        .draw_series(LineSeries::new(line.iter().copied(), stroke(2.0)))?
         .label(&series.name)
         .legend(move |(x, y)| EmptyElement::at((x + (8.0 * zoom) as i32, y)) + mark(tone, zoom * 1.3));
-    chart
-        .draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))
-        .map_err(fail)?;
+    chart.draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))?;
     let hit = |(place, dot): (&(f64, f64), &Dot)| {
         let (x, y) = chart.backend_coord(place);
         Hit {
@@ -331,15 +327,14 @@ fn names<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoo
         Scale::Log => SeriesLabelPosition::UpperLeft,
         Scale::Linear | Scale::Close => SeriesLabelPosition::LowerRight,
     };
-    chart
-        .configure_series_labels()
+    let mut labels = chart.configure_series_labels();
+    labels
         .position(position)
         .margin((12.0 * zoom) as i32)
         .legend_area_size((24.0 * zoom) as i32)
         .background_style(rgb(PAPER).mix(0.8))
-        .label_font(text(18.0 * zoom))
-        .draw()
-        .map_err(fail)
+        .label_font(text(18.0 * zoom));
+    Ok(labels.draw()?)
 }
 
 /// The mark of a look around a point: looks differ in shape, too.
@@ -360,7 +355,13 @@ pub(super) fn text(size: f64) -> TextStyle<'static> {
     (FONT, size).into_font().color(&rgb(INK))
 }
 
-pub(super) fn fail(error: impl std::fmt::Display) -> PictureError {
+impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PictureError {
+    fn from(error: DrawingAreaErrorKind<E>) -> Self {
+        fail(error)
+    }
+}
+
+fn fail(error: impl std::fmt::Display) -> PictureError {
     PictureError(error.to_string())
 }
 

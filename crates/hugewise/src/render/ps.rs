@@ -4,7 +4,7 @@ mod parts;
 
 use std::collections::BTreeSet;
 
-use host::processes::{Missed, Reason};
+use host::processes::Missed;
 use model::process::ProcessPages;
 use model::{Backing, Bytes, PageKind, Reading};
 
@@ -12,7 +12,7 @@ use super::axis::number;
 use super::long::{Long, Rows};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{self, or_empty};
+use super::words::{self, or, or_empty};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::Show;
@@ -86,17 +86,13 @@ fn processes(title: &str, rows: &[ProcessRow]) -> Sheet {
     let mut sheet = Sheet::new(title, columns.chain(why).chain(rest));
     for row in rows {
         let known = row.pages.backing.known();
-        let by_kind = kinds
-            .iter()
-            .map(|&kind| known.map_or_else(|| "?".to_owned(), |backing| amount(backing.of(kind))));
+        let of = |&kind: &PageKind| or(known.map(|backing| amount(backing.of(kind))), "?");
+        let by_kind = kinds.iter().map(of);
         let first = [
             row.pages.pid.to_string(),
             row.pages.name.clone(),
             short(&row.pages.resident),
-            row.pages
-                .shared
-                .known()
-                .map_or_else(|| "?".to_owned(), |&bytes| amount(bytes)),
+            or(row.pages.shared.known().map(|&bytes| amount(bytes)), "?"),
         ];
         let why = missed(row.missed.as_ref()).into_iter().filter(|_| asked);
         let last = [short(&row.pages.page_tables), thp(&row.pages.thp_enabled)];
@@ -116,9 +112,9 @@ fn kinds<'a>(rows: impl Iterator<Item = &'a ProcessPages>) -> BTreeSet<PageKind>
 }
 
 /// The share backed by huge pages in percent; empty if no resident memory is known.
-fn share(backing: Option<&Backing>) -> String {
+pub(super) fn share(backing: Option<&Backing>) -> String {
     let share = backing.and_then(Backing::coverage);
-    share.map_or_else(String::new, |share| number(share * 100.0))
+    or_empty(share.map(|share| number(share * 100.0)))
 }
 
 /// Memory that huge pages could back, and the reason for most of it. No cell is empty: that would read as nothing to gain.
@@ -132,6 +128,11 @@ fn missed(missed: Option<&Reading<Missed>>) -> [String; 2] {
             [missed.bytes.to_string(), format!("{why}{more}")]
         }
     }
+}
+
+/// Nothing where there is no memory.
+fn kinds_in_words(backing: &Backing) -> String {
+    or_empty((backing.total().0 > 0).then_some(backing))
 }
 
 fn kinds_of(backing: &Backing) -> Vec<PageKind> {
@@ -157,7 +158,7 @@ fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
 
 /// A known value, or `?`.
 fn short(reading: &Reading<Bytes>) -> String {
-    reading.known().map_or_else(|| "?".to_owned(), Bytes::to_string)
+    or(reading.known(), "?")
 }
 
 /// Nothing is blank: a table of zeros hides the few numbers that matter.
@@ -175,15 +176,11 @@ fn thp(enabled: &Reading<bool>) -> String {
 }
 
 fn sums(totals: &Totals, filter: Option<&str>) -> String {
-    let share = totals.backing.coverage().map_or_else(String::new, |share| {
-        format!(", {} % backed by huge pages", number(share * 100.0))
-    });
-    let unread = if totals.unread == 0 {
-        String::new()
-    } else {
-        format!("; {} could not be looked into", words::processes(totals.unread))
-    };
-    let which = filter.map_or_else(|| "all".to_owned(), |filter| format!("{filter}:"));
+    let backed = |share: f64| format!(", {} % backed by huge pages", number(share * 100.0));
+    let share = or_empty(totals.backing.coverage().map(backed));
+    let unread = (totals.unread > 0).then(|| format!("; {} could not be looked into", words::processes(totals.unread)));
+    let unread = unread.unwrap_or_default();
+    let which = or(filter.map(|filter| format!("{filter}:")), "all");
     format!(
         "{which} {}: {} resident ({}){share}; page tables {}; memory that processes share counts once for each{unread}",
         words::processes(totals.processes),
@@ -194,20 +191,9 @@ fn sums(totals: &Totals, filter: Option<&str>) -> String {
 }
 
 fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
-    let mut sheet = Sheet::new(
-        "Mappings",
-        [
-            "address",
-            "~perms",
-            "#size",
-            "#resident",
-            "backing",
-            "~THP eligible",
-            "why base",
-            "~flags",
-            "name",
-        ],
-    );
+    let place = ["address", "~perms", "#size", "#resident", "backing"];
+    let more = ["~THP eligible", "why base", "~flags", "name"];
+    let mut sheet = Sheet::new("Mappings", place.into_iter().chain(more));
     if let Reading::Unread(why) = mappings {
         sheet.note(format!("not known: {why}"));
     }
@@ -221,17 +207,12 @@ fn mappings(mappings: &Reading<MappingRows>) -> Long<'_> {
 
 fn mapping_cells(row: &MappingRow) -> [String; 9] {
     let mapping = &row.pages;
-    let total = mapping.backing.total();
     [
         format!("{}-{}", mapping.start, mapping.end),
         mapping.perms.clone(),
         mapping.size.to_string(),
-        amount(total),
-        if total.0 == 0 {
-            String::new()
-        } else {
-            mapping.backing.to_string()
-        },
+        amount(mapping.backing.total()),
+        kinds_in_words(&mapping.backing),
         mapping
             .thp_eligible
             .map_or("?", |yes| if yes { "yes" } else { "no" })
@@ -246,21 +227,17 @@ fn csv(rows: &[ProcessRow]) -> Lines<'_> {
     let fields: [Field<&ProcessRow>; _] = [
         Field::csv("pid", |row| row.pages.pid.to_string()),
         Field::csv("name", |row| row.pages.name.clone()),
-        Field::csv("uid", |row| or_empty(row.pages.uid.known())),
+        Field::opt("uid", |row| Some(row.pages.uid.known()?.to_string())),
         Field::csv("resident", |row| bytes(&row.pages.resident)),
         Field::csv("shared", |row| bytes(&row.pages.shared)),
         Field::csv("rss", |row| bytes(&row.pages.rss)),
         Field::csv("hugetlb", |row| bytes(&row.pages.hugetlb)),
         Field::csv("page_tables", |row| bytes(&row.pages.page_tables)),
-        Field::csv("large", |row| {
-            or_empty(row.pages.backing.known().map(|backing| backing.large().0))
-        }),
-        Field::csv("backing", |row| or_empty(row.pages.backing.known())),
-        Field::csv("thp_enabled", |row| or_empty(row.pages.thp_enabled.known())),
-        Field::csv("missed", |row| or_empty(known_missed(row).map(|missed| missed.bytes.0))),
-        Field::csv("why", |row| {
-            or_empty(known_missed(row).and_then(Missed::main_reason).map(Reason::short))
-        }),
+        Field::opt("large", |row| Some(row.pages.backing.known()?.large().0.to_string())),
+        Field::opt("backing", |row| Some(row.pages.backing.known()?.to_string())),
+        Field::opt("thp_enabled", |row| Some(row.pages.thp_enabled.known()?.to_string())),
+        Field::opt("missed", |row| Some(known_missed(row)?.bytes.0.to_string())),
+        Field::opt("why", |row| Some(known_missed(row)?.main_reason()?.short().to_owned())),
     ];
     lines(fields, rows.iter())
 }
@@ -283,9 +260,9 @@ fn mappings_csv<'a>(rows: impl Iterator<Item = MappingRow> + 'a) -> Lines<'a> {
         Field::csv("resident", |row| row.pages.backing.total().0.to_string()),
         Field::csv("large", |row| row.pages.backing.large().0.to_string()),
         Field::csv("backing", |row| row.pages.backing.to_string()),
-        Field::csv("thp_eligible", |row| or_empty(row.pages.thp_eligible)),
+        Field::opt("thp_eligible", |row| Some(row.pages.thp_eligible?.to_string())),
         Field::csv("flags", |row| row.pages.flags.join(" ")),
-        Field::csv("why_base", |row| or_empty(row.why_base.map(Reason::short))),
+        Field::opt("why_base", |row| Some(row.why_base?.short().to_owned())),
     ];
     lines(fields, rows)
 }

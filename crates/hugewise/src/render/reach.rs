@@ -27,35 +27,24 @@ impl Show for ReachTable {
             Field::csv("working_set_bytes", |(_, cover)| cover.working_set.0.to_string()),
             Field::csv("share", |(_, cover)| cover.share.to_string()),
         ];
-        lines(
-            fields,
-            self.rows
-                .iter()
-                .flat_map(|row| row.covers.iter().map(move |cover| (row, cover))),
-        )
+        let rows = self.rows.iter();
+        let covers = rows.flat_map(|row| row.covers.iter().map(move |cover| (row, cover)));
+        lines(fields, covers)
     }
 }
 
 fn working_sets(table: &ReachTable) -> Vec<Bytes> {
-    let first = table.rows.first();
-    first
-        .map(|row| row.covers.iter().map(|cover| cover.working_set).collect())
-        .unwrap_or_default()
+    let covers = table.rows.first().into_iter().flat_map(|row| &row.covers);
+    covers.map(|cover| cover.working_set).collect()
 }
 
 fn sheet(table: &ReachTable) -> Sheet {
     let sets = working_sets(table);
-    let heads = [
-        "page".to_owned(),
-        "#entries".to_owned(),
-        "#reach".to_owned(),
-        "#reach, GiB".to_owned(),
-    ]
-    .into_iter();
-    let mut sheet = Sheet::new(
-        "TLB reach",
-        heads.chain(sets.iter().map(|set| format!("#% of {}", set.exact()))),
-    );
+    let heads = ["page", "#entries", "#reach", "#reach, GiB"]
+        .map(str::to_owned)
+        .into_iter();
+    let shares = sets.iter().map(|set| format!("#% of {}", set.exact()));
+    let mut sheet = Sheet::new("TLB reach", heads.chain(shares));
     for row in &table.rows {
         let cells = [
             row.page.exact(),

@@ -85,12 +85,9 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if steers(c) && c != '\n' {
-            let units = c
-                .encode_utf16(&mut [0; 2])
-                .iter()
-                .map(|unit| format!("\\u{unit:04x}"))
-                .collect::<String>();
-            safe.push_str(&units);
+            let mut units = [0; 2];
+            let units = c.encode_utf16(&mut units).iter();
+            safe.extend(units.map(|unit| format!("\\u{unit:04x}")));
         } else {
             safe.push(c);
         }

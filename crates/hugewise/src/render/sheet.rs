@@ -74,16 +74,13 @@ impl Sheet {
             let classes: Vec<String> = numeric.then(|| "n".to_owned()).into_iter().chain(shade).collect();
             classes.join(" ")
         };
-        self.rows
-            .iter()
-            .enumerate()
-            .map(|(number, cells)| {
-                let cells = cells.iter().enumerate();
-                cells
-                    .map(|(place, cell)| (classes(number, place), cell.as_str()))
-                    .collect()
-            })
-            .collect()
+        let rows = self.rows.iter().enumerate();
+        let classed = rows.map(|(number, cells)| {
+            let cells = cells.iter().enumerate();
+            let cells = cells.map(|(place, cell)| (classes(number, place), cell.as_str()));
+            cells.collect()
+        });
+        classed.collect()
     }
 
     /// Adds a sentence below the table.

@@ -2,7 +2,10 @@
 
 mod matrix;
 
-use model::compare::{Compare, Judged, Verdict};
+use self::matrix::Collections;
+
+use model::compare::{Arm, Compare, Judged, Verdict};
+use model::gc::GcLog;
 use model::suite::{Experiment, Lack, Listed, Outcome, Page, Suite, SuiteList};
 use model::{Bytes, compare::Metric};
 
@@ -10,9 +13,9 @@ use super::compare::{gain, gains};
 use super::figure::Figure;
 use super::look::Look;
 use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
+use super::table::{self, Field, Lines, lines};
 use super::tlb;
-use super::words::counted;
+use super::words::{counted, or};
 use crate::cli::typed::Format;
 use crate::show::{self, Block, CHARTS, Show, TABLES};
 
@@ -75,16 +78,15 @@ impl Show for Suite {
             Field::csv("arm", |(_, judged)| judged.arm.clone()),
             Field::csv("against", |(_, judged)| judged.against.clone()),
             Field::csv("metric", |(_, judged)| judged.metric.clone()),
-            Field::csv("ratio", |(_, judged)| number(judged.ratio)),
-            Field::csv("low", |(_, judged)| number(judged.low)),
-            Field::csv("high", |(_, judged)| number(judged.high)),
-            Field::csv("p", |(_, judged)| number(judged.p)),
+            Field::opt("ratio", |(_, judged)| Some(judged.ratio?.to_string())),
+            Field::opt("low", |(_, judged)| Some(judged.low?.to_string())),
+            Field::opt("high", |(_, judged)| Some(judged.high?.to_string())),
+            Field::opt("p", |(_, judged)| Some(judged.p?.to_string())),
             Field::csv("pairs", |(_, judged)| judged.pairs.to_string()),
             Field::csv("verdict", |(_, judged)| judged.verdict.title().to_owned()),
             Field::csv("published", |(page, _)| page.experiment.figure().to_owned()),
-            Field::csv("source", |(page, _)| {
-                let published = page.experiment.published.as_ref();
-                published.map_or_else(String::new, |published| published.source.clone())
+            Field::opt("source", |(page, _)| {
+                Some(page.experiment.published.as_ref()?.source.clone())
             }),
         ];
         let verdicts = self.pages.iter().flat_map(|page| {
@@ -121,22 +123,15 @@ impl Show for SuiteList {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let heads = ["experiment", "arms", "#time", "missing", "~what"];
-        let mut sheet = Sheet::new("Experiments", heads);
+        let mut sheet = Sheet::new("Experiments", ["experiment", "arms", "#time", "missing", "~what"]);
         for Listed {
             experiment,
             seconds,
             lacking,
         } in &self.experiments
         {
-            let missing: Vec<String> = lacking.iter().map(lack).collect();
-            sheet.row([
-                &experiment.name,
-                &experiment.arms.join(","),
-                &minutes(*seconds),
-                &missing.join(", "),
-                &experiment.title,
-            ]);
+            let (arms, missing) = (experiment.arms.join(","), missing(lacking, ", "));
+            sheet.row([&experiment.name, &arms, &minutes(*seconds), &missing, &experiment.title]);
         }
         vec![sheet]
     }
@@ -147,10 +142,7 @@ impl Show for SuiteList {
             Field::csv("workload", |listed| listed.experiment.workload.clone()),
             Field::csv("arms", |listed| listed.experiment.arms.join(" ")),
             Field::csv("seconds", |listed| listed.seconds.to_string()),
-            Field::csv("missing", |listed| {
-                let missing: Vec<String> = listed.lacking.iter().map(lack).collect();
-                missing.join("; ")
-            }),
+            Field::csv("missing", |listed| missing(&listed.lacking, "; ")),
             Field::csv("packages", |listed| {
                 let packages: Vec<&str> = listed.lacking.iter().filter_map(Lack::package).collect();
                 packages.join(" ")
@@ -160,10 +152,6 @@ impl Show for SuiteList {
     }
 }
 
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 fn minutes(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s"),
@@ -171,13 +159,14 @@ fn minutes(seconds: f64) -> String {
     }
 }
 
-fn lack(lack: &Lack) -> String {
-    match lack {
+fn missing(lacking: &[Lack], separator: &str) -> String {
+    let lack = |lack: &Lack| match lack {
         Lack::Program { program, .. } => program.clone(),
         Lack::Memory { needed, available } => {
             format!("{} of memory ({} available)", Bytes(*needed), Bytes(*available))
         }
-    }
+    };
+    lacking.iter().map(lack).collect::<Vec<_>>().join(separator)
 }
 
 fn headline(page: &Page) -> String {
@@ -191,10 +180,7 @@ fn measured(page: &Page) -> String {
             let verdicts: Vec<String> = compare.verdicts.iter().map(|judged| verdict(compare, judged)).collect();
             verdicts.join("; ")
         }
-        Outcome::Lacking(lacking) => {
-            let missing: Vec<String> = lacking.iter().map(self::lack).collect();
-            format!("not made, as this is missing: {}", missing.join(", "))
-        }
+        Outcome::Lacking(lacking) => format!("not made, as this is missing: {}", missing(lacking, ", ")),
         Outcome::Failed(why) => format!("could not be made: {why}"),
         Outcome::NoTime => "not made: the time was over before".to_owned(),
     }
@@ -255,53 +241,61 @@ fn facts(page: &Page) -> Sheet {
 
 /// What a workload of many processes is made of, where its forks were counted.
 fn processes(page: &Page, compare: &Compare) -> Option<Sheet> {
+    let fields: [Field<&Arm>; _] = [
+        Field::shown("arm", |arm| arm.name.clone()),
+        Field::shown("#forks", |arm| whole(arm, "forks")),
+        Field::shown("#execs", |arm| whole(arm, "execs")),
+        Field::shown("#faults", |arm| whole(arm, Metric::Faults.name())),
+        Field::shown("#CPU, s", |arm| or(cpu(arm).map(|cpu| format!("{cpu:.2}")), "?")),
+        Field::shown("#system share, %", |arm| {
+            or(system_percent(arm).map(|share| format!("{share:.0}")), "?")
+        }),
+    ];
     let has = compare.arms.iter().any(|arm| !arm.values("forks").is_empty());
-    let heads = ["arm", "#forks", "#execs", "#faults", "#CPU, s", "#system share, %"];
-    let mut sheet = Sheet::new(&format!("{}: processes", page.experiment.name), heads);
-    for arm in &compare.arms {
-        let median = |metric: &str| stats::median(&arm.values(metric));
-        let whole = |metric: &str| median(metric).map_or_else(|| "?".to_owned(), |value| format!("{value:.0}"));
-        let (cpu, system) = (median(Metric::Cpu.name()), median(Metric::System.name()));
-        let share = cpu
-            .zip(system)
-            .map(|(cpu, system)| format!("{:.0}", 100.0 * system / cpu));
-        sheet.row([
-            arm.name.clone(),
-            whole("forks"),
-            whole("execs"),
-            whole(Metric::Faults.name()),
-            cpu.map_or_else(|| "?".to_owned(), |cpu| format!("{cpu:.2}")),
-            share.unwrap_or_else(|| "?".to_owned()),
-        ]);
-    }
+    let title = format!("{}: processes", page.experiment.name);
+    let mut sheet = table::sheet(&title, &fields, compare.arms.iter());
     sheet.note("medians of the runs, of all processes of a run together");
     has.then_some(sheet)
 }
 
+fn median(arm: &Arm, metric: &str) -> Option<f64> {
+    stats::median(&arm.values(metric))
+}
+
+fn whole(arm: &Arm, metric: &str) -> String {
+    or(median(arm, metric).map(|value| format!("{value:.0}")), "?")
+}
+
+fn cpu(arm: &Arm) -> Option<f64> {
+    median(arm, Metric::Cpu.name())
+}
+
+fn system_percent(arm: &Arm) -> Option<f64> {
+    Some(100.0 * median(arm, Metric::System.name())? / cpu(arm)?)
+}
+
 /// What the collectors' logs say.
 fn collections(page: &Page) -> Option<Sheet> {
-    let heads = [
-        "arm",
-        "#runs",
-        "#collections a run",
-        "#pause, ms a collection",
-        "#CPU, ms a collection",
-        "JVM on large pages",
+    let fields: [Field<(&String, &Vec<GcLog>, Collections)>; _] = [
+        Field::shown("arm", |(arm, ..)| (*arm).clone()),
+        Field::shown("#runs", |(_, logs, _)| logs.len().to_string()),
+        Field::shown("#collections a run", |(.., sum)| format!("{:.1}", sum.each_run)),
+        Field::shown("#pause, ms a collection", |(.., sum)| format!("{:.1}", sum.pause_ms)),
+        Field::shown("#CPU, ms a collection", |(.., sum)| {
+            or(sum.cpu_ms.map(|time| format!("{time:.1}")), "not logged")
+        }),
+        Field::shown("JVM on large pages", |(_, logs, _)| {
+            or(logs.iter().find_map(|log| log.large_pages.as_ref()), "?")
+        }),
     ];
-    let mut sheet = Sheet::new(&format!("{}: garbage collections", page.experiment.name), heads);
-    for arm in &page.experiment.arms {
-        let Some(logs) = page.gc.get(arm) else { continue };
-        let sum = matrix::Collections::of(logs);
-        let pages = logs.iter().find_map(|log| log.large_pages.clone());
-        sheet.row([
-            arm.clone(),
-            logs.len().to_string(),
-            format!("{:.1}", sum.each_run),
-            format!("{:.1}", sum.pause_ms),
-            sum.cpu_ms
-                .map_or_else(|| "not logged".to_owned(), |time| format!("{time:.1}")),
-            pages.unwrap_or_else(|| "?".to_owned()),
-        ]);
+    let logged = || {
+        let arms = page.experiment.arms.iter();
+        arms.filter_map(|arm| Some((arm, page.gc.get(arm)?)))
+    };
+    let title = format!("{}: garbage collections", page.experiment.name);
+    let sums = logged().map(|(arm, logs)| (arm, logs, Collections::of(logs)));
+    let mut sheet = table::sheet(&title, &fields, sums);
+    for (arm, logs) in logged() {
         let warnings = logs.iter().find(|log| !log.warnings.is_empty());
         for warning in warnings.iter().flat_map(|log| &log.warnings) {
             sheet.note(format!("{arm}, the JVM warns: {warning}"));

@@ -9,26 +9,66 @@ pub type Lines<'a> = (Vec<&'static str>, Rows<'a>);
 /// A column of items `T`: its name in tables, its name in CSV, and the text of its cells.
 pub struct Field<T> {
     head: Option<&'static str>,
-    csv: &'static str,
-    cell: fn(&T) -> String,
+    csv: Option<&'static str>,
+    cell: Cell<T>,
+}
+
+enum Cell<T> {
+    Always(fn(&T) -> String),
+    /// Empty where there is nothing.
+    Known(fn(&T) -> Option<String>),
 }
 
 impl<T> Field<T> {
     /// A column that only CSV has.
     pub fn csv(csv: &'static str, cell: fn(&T) -> String) -> Self {
-        Self { head: None, csv, cell }
+        Self {
+            head: None,
+            csv: Some(csv),
+            cell: Cell::Always(cell),
+        }
     }
 
-    /// A column that tables and CSV have; `head` as in [`Sheet::new`].
+    /// The same of values that some items lack.
+    pub fn opt(csv: &'static str, cell: fn(&T) -> Option<String>) -> Self {
+        Self {
+            head: None,
+            csv: Some(csv),
+            cell: Cell::Known(cell),
+        }
+    }
+
+    /// A column that only tables have; `head` as in [`Sheet::new`].
+    pub fn shown(head: &'static str, cell: fn(&T) -> String) -> Self {
+        Self {
+            head: Some(head),
+            csv: None,
+            cell: Cell::Always(cell),
+        }
+    }
+
+    /// A column that tables and CSV have.
     pub fn both(head: &'static str, csv: &'static str, cell: fn(&T) -> String) -> Self {
-        let head = Some(head);
-        Self { head, csv, cell }
+        Self {
+            csv: Some(csv),
+            ..Self::shown(head, cell)
+        }
+    }
+
+    fn text(&self, item: &T) -> String {
+        match self.cell {
+            Cell::Always(cell) => cell(item),
+            Cell::Known(cell) => cell(item).unwrap_or_default(),
+        }
     }
 }
 
 pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<T>; N], items: impl Iterator<Item = T> + 'a) -> Lines<'a> {
-    let head = fields.iter().map(|field| field.csv).collect();
-    let line = move |item: T| fields.iter().map(|field| (field.cell)(&item)).collect();
+    let head = fields.iter().filter_map(|field| field.csv).collect();
+    let line = move |item: T| {
+        let written = fields.iter().filter(|field| field.csv.is_some());
+        written.map(|field| field.text(&item)).collect()
+    };
     (head, Box::new(items.map(line)))
 }
 
@@ -36,7 +76,7 @@ pub fn lines<'a, T: 'a, const N: usize>(fields: [Field<T>; N], items: impl Itera
 pub fn sheet<T>(title: &str, fields: &[Field<T>], items: impl Iterator<Item = T>) -> Sheet {
     let shown = || fields.iter().filter(|field| field.head.is_some());
     let mut sheet = Sheet::new(title, shown().filter_map(|field| field.head));
-    items.for_each(|item| sheet.row(shown().map(|field| (field.cell)(&item))));
+    items.for_each(|item| sheet.row(shown().map(|field| field.text(&item))));
     sheet
 }
 

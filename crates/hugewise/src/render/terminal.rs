@@ -49,17 +49,10 @@ pub fn plot(figure: &Figure, look: Look) -> String {
         marks(&mut grid, inner, figure, series, [x.ends, y.ends]);
     }
     legend(&mut grid, figure);
-    let marked: String = figure
-        .marks
-        .iter()
-        .map(|mark| format!("┊ {}: {}\n", figure.along.text(mark.at), mark.text))
-        .collect();
-    format!(
-        "{} ({})\n{}{marked}",
-        figure.title,
-        figure.y_label,
-        grid.text(look.color)
-    )
+    let marked = figure.marks.iter();
+    let marked = marked.map(|mark| format!("┊ {}: {}\n", figure.along.text(mark.at), mark.text));
+    let (plot, marked) = (grid.text(look.color), marked.collect::<String>());
+    format!("{} ({})\n{plot}{marked}", figure.title, figure.y_label)
 }
 
 /// Which column or row of `cells` a place falls on.
@@ -73,11 +66,8 @@ fn rulers(grid: &mut Grid, width: u16, inner: Inner, [x, y]: [&Axis; 2]) {
     for row in inner.top..bottom {
         grid.write([left, row], "│", None);
     }
-    grid.write(
-        [left, bottom],
-        &("└".to_owned() + &"─".repeat(inner.width.into())),
-        None,
-    );
+    let axis = "└".to_owned() + &"─".repeat(inner.width.into());
+    grid.write([left, bottom], &axis, None);
     for (place, label) in &y.ticks {
         let row = bottom - 1 - cell(*place, y.ends, inner.height);
         grid.write([left, row], "┤", None);

@@ -1,14 +1,16 @@
 //! TLBs as timing shows them: the verdict on the host's pages, levels beside what CPUID and the CPU table list, walks, and curves.
 
+use std::collections::BTreeSet;
+
 use model::tlb::{CurvePoint, Entries, HostBacking, Known, Level, Tlb, Verdict, Walk};
 use model::{Bytes, Estimate, PageKind};
 
 use super::axis::Scale;
 use super::figure::{Dot, Figure, Mark, Series};
 use super::sheet::Sheet;
-use super::table::{Field, Lines, lines};
+use super::table::{self, Field, Lines, lines};
 use super::tone::Tone;
-use super::words::or_empty;
+use super::words::{or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
 
@@ -30,9 +32,9 @@ impl Show for Tlb {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        vec![curves(self)]
-            .into_iter()
+        Some(curves(self))
             .filter(|figure| !figure.is_empty())
+            .into_iter()
             .collect()
     }
 
@@ -40,15 +42,13 @@ impl Show for Tlb {
         let fields: [Field<&Level>; _] = [
             Field::csv("kind", |level| level.kind.to_string()),
             Field::csv("level", |level| level.level.to_string()),
-            Field::csv("entries", |level| or_empty(level.entries.and_then(Entries::value))),
-            Field::csv("low", |level| or_empty(level.entries.map(|entries| entries.low))),
-            Field::csv("high", |level| or_empty(level.entries.map(|entries| entries.high))),
-            Field::csv("ways", |level| or_empty(level.ways)),
-            Field::csv("miss_ns", |level| or_empty(level.miss_ns.map(|miss| miss.median))),
-            Field::csv("miss_cycles", |level| {
-                or_empty(level.miss_cycles.map(|miss| miss.median))
-            }),
-            Field::csv("not_told", |level| or_empty(level.not_told.as_ref())),
+            Field::opt("entries", |level| Some(level.entries?.value()?.to_string())),
+            Field::opt("low", |level| Some(level.entries?.low.to_string())),
+            Field::opt("high", |level| Some(level.entries?.high.to_string())),
+            Field::opt("ways", |level| Some(level.ways?.to_string())),
+            Field::opt("miss_ns", |level| Some(level.miss_ns?.median.to_string())),
+            Field::opt("miss_cycles", |level| Some(level.miss_cycles?.median.to_string())),
+            Field::opt("not_told", |level| level.not_told.clone()),
         ];
         lines(fields, self.levels.iter())
     }
@@ -78,57 +78,43 @@ pub(super) fn host(backing: &HostBacking) -> String {
 }
 
 pub(super) fn levels(tlb: &Tlb) -> Sheet {
-    let mut sheet = Sheet::new(
-        "TLB levels from timing, beside CPUID and the CPU table",
-        [
-            "pages",
-            "#level",
-            "#entries",
-            "ways",
-            "index",
-            "#reach",
-            "#a miss costs, ns",
-            "#cycles",
-            "CPUID, CPU table",
-        ],
-    );
+    let fields: [Field<(&Tlb, &Level)>; _] = [
+        Field::shown("pages", |(_, level)| level.kind.to_string()),
+        Field::shown("#level", |(_, level)| level.level.to_string()),
+        Field::shown("#entries", |(_, level)| or(level.entries, "unknown")),
+        Field::shown("ways", |(_, level)| or_empty(level.ways)),
+        Field::shown("index", |(_, level)| {
+            or_empty(level.index.map(|index| format!("{index:?}").to_lowercase()))
+        }),
+        Field::shown("#reach", |(_, level)| {
+            or_empty(level.entries.map(|entries| reach(level, entries)))
+        }),
+        Field::shown("#a miss costs, ns", |(_, level)| or_empty(level.miss_ns.map(spread))),
+        Field::shown("#cycles", |(_, level)| or_empty(level.miss_cycles.map(spread))),
+        Field::shown("CPUID, CPU table", |(tlb, level)| others(tlb, level)),
+    ];
+    let title = "TLB levels from timing, beside CPUID and the CPU table";
+    let mut sheet = table::sheet(title, &fields, tlb.levels.iter().map(|level| (tlb, level)));
     for level in &tlb.levels {
-        sheet.row([
-            level.kind.to_string(),
-            level.level.to_string(),
-            level
-                .entries
-                .map_or_else(|| "unknown".to_owned(), |entries| entries.to_string()),
-            level.ways.map_or_else(String::new, |ways| ways.to_string()),
-            level
-                .index
-                .map_or_else(String::new, |index| format!("{index:?}").to_lowercase()),
-            reach(level),
-            level.miss_ns.map_or_else(String::new, spread),
-            level.miss_cycles.map_or_else(String::new, spread),
-            others(tlb, level),
-        ]);
-    }
-    for level in tlb.levels.iter().filter(|level| level.not_told.is_some()) {
-        let why = level.not_told.as_deref().unwrap_or_default();
-        sheet.note(format!("{} level {}: {why}", level.kind, level.level));
+        if let Some(why) = &level.not_told {
+            sheet.note(format!("{} level {}: {why}", level.kind, level.level));
+        }
     }
     sheet
 }
 
-fn reach(level: &Level) -> String {
+fn reach(level: &Level, entries: Entries) -> String {
     let bytes = |entries: u32| Bytes(page(level.kind).0 * u64::from(entries));
-    let text = |entries: Entries| match entries.value() {
+    match entries.value() {
         Some(value) => bytes(value).to_string(),
         None => format!("{} to {}", bytes(entries.low), bytes(entries.high)),
-    };
-    level.entries.map_or_else(String::new, text)
+    }
 }
 
 fn others(tlb: &Tlb, level: &Level) -> String {
     let said = |known: &&Known| known.kind == level.kind && known.level == level.level;
     let say = |known: &Known| {
-        let ways = known.ways.map_or_else(String::new, |ways| format!(" {ways}"));
+        let ways = or_empty(known.ways.map(|ways| format!(" {ways}")));
         format!("{}{ways} ({})", known.entries, known.source)
     };
     tlb.known.iter().filter(said).map(say).collect::<Vec<_>>().join(", ")
@@ -140,37 +126,26 @@ fn spread(estimate: Estimate) -> String {
 }
 
 fn walks(tlb: &Tlb) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Page-table walks, by where the page-table entries are",
-        [
-            "pages",
-            "#pages touched",
-            "#their entries",
-            "#added cycles",
-            "#added ns",
-        ],
-    );
-    for Walk {
-        kind,
-        pages,
-        entry_bytes,
-        cycles,
-        ns,
-        converged,
-    } in &tlb.walks
-    {
-        // A visit that had not converged in its time could only have become cheaper.
-        let spread = |estimate: Estimate| match *converged {
-            true => spread(estimate),
-            false => format!("at most {:.1}", estimate.high),
-        };
-        sheet.row([
-            kind.to_string(),
-            pages.to_string(),
-            entry_bytes.to_string(),
-            spread(*cycles),
-            spread(*ns),
-        ]);
+    // A visit that had not converged in its time could only have become cheaper.
+    let cost = |walk: &Walk, estimate: Estimate| match walk.converged {
+        true => spread(estimate),
+        false => format!("at most {:.1}", estimate.high),
+    };
+    let heads = [
+        "pages",
+        "#pages touched",
+        "#their entries",
+        "#added cycles",
+        "#added ns",
+    ];
+    let mut sheet = Sheet::new("Page-table walks, by where the page-table entries are", heads);
+    for walk in &tlb.walks {
+        let (kind, pages, entries) = (
+            walk.kind.to_string(),
+            walk.pages.to_string(),
+            walk.entry_bytes.to_string(),
+        );
+        sheet.row([kind, pages, entries, cost(walk, walk.cycles), cost(walk, walk.ns)]);
     }
     if !tlb.walks.is_empty() {
         sheet.note("a walk has no single cost: it depends on the cache or memory that holds the page-table entries");
@@ -187,12 +162,8 @@ fn sharing(tlb: &Tlb) -> Sheet {
             Some(false) => "separate",
             None => "unknown",
         };
-        sheet.row([
-            format!("{one}, {two}"),
-            sharing.level.to_string(),
-            shared.to_owned(),
-            sharing.evidence.clone(),
-        ]);
+        let (kinds, level) = (format!("{one}, {two}"), sharing.level.to_string());
+        sheet.row([&kinds, &level, shared, &sharing.evidence]);
     }
     sheet
 }
@@ -205,24 +176,18 @@ fn how(tlb: &Tlb) -> Sheet {
     for evidence in &tlb.host_backing.evidence {
         sheet.row(["host backing".to_owned(), evidence.clone()]);
     }
-    let clock = tlb
-        .core_ghz
-        .map_or_else(|| "unknown".to_owned(), |clock| format!("{:.2} GHz", clock.median));
-    sheet.row([
-        "run".to_owned(),
-        format!(
-            "{:.1} s on CPU {}, core clock {clock}, {} groups of blocks dropped",
-            tlb.seconds, tlb.cpu, tlb.dropped
-        ),
-    ]);
+    let clock = or(tlb.core_ghz.map(|clock| format!("{:.2} GHz", clock.median)), "unknown");
+    let run = format!(
+        "{:.1} s on CPU {}, core clock {clock}, {} groups of blocks dropped",
+        tlb.seconds, tlb.cpu, tlb.dropped
+    );
+    sheet.row(["run", &run]);
     sheet
 }
 
 /// Cost against pages touched at the densest stride of each kind: where the knees of the levels show.
 fn curves(tlb: &Tlb) -> Figure {
-    let mut kinds: Vec<PageKind> = tlb.curves.iter().map(|point| point.kind).collect();
-    kinds.sort();
-    kinds.dedup();
+    let kinds: BTreeSet<PageKind> = tlb.curves.iter().map(|point| point.kind).collect();
     let title = "Core cycles of one access, by memory touched at one line per page".to_owned();
     let series = kinds.into_iter().flat_map(|kind| lines_of(tlb, kind));
     Figure {
@@ -266,11 +231,6 @@ fn lines_of(tlb: &Tlb, kind: PageKind) -> Vec<Series> {
 }
 
 fn dot(kind: PageKind, point: &CurvePoint) -> Dot {
-    Dot {
-        at: point.pages * page(kind).0,
-        value: point.cycles.median,
-        low: point.cycles.low,
-        high: point.cycles.high,
-        tip: format!("{} pages: {} cycles", point.pages, spread(point.cycles)),
-    }
+    let tip = format!("{} pages: {} cycles", point.pages, spread(point.cycles));
+    Dot::of(point.pages * page(kind).0, point.cycles, tip)
 }

@@ -19,10 +19,10 @@ impl Show for Undone {
         vec![match (self.steps.len(), left) {
             (0, _) => "there was nothing to undo".to_owned(),
             (all, 0) => format!("undone: {} as before", counted(all, "place")),
-            (all, left) => format!(
-                "{left} of {} could not be undone (the reasons are below)",
-                counted(all, "place")
-            ),
+            (all, left) => {
+                let places = counted(all, "place");
+                format!("{left} of {places} could not be undone (the reasons are below)")
+            }
         }]
     }
 
@@ -32,22 +32,26 @@ impl Show for Undone {
             sheet.note(format!("{}: {}", step.place, step.note));
         }
         self.notes.iter().for_each(|note| sheet.note(note));
-        let mut holders = Sheet::new("Pool pages are in use by", ["#pid", "name", "pages", "#memory"]);
-        for User { pid, name, kind, bytes } in &self.holders {
-            holders.row([pid.to_string(), name.clone(), kind.to_string(), bytes.to_string()]);
-        }
+        let mut holders = users("Pool pages are in use by", &self.holders);
         holders.note("stop or restart these programs, then: sudo hugewise undo");
         let has_holders = !self.holders.is_empty();
         let is_empty = sheet.rows.is_empty() && sheet.notes.is_empty();
-        [(sheet, !is_empty), (holders, has_holders)]
-            .into_iter()
-            .filter_map(|(sheet, shown)| shown.then_some(sheet))
-            .collect()
+        let sheets = [(sheet, !is_empty), (holders, has_holders)].into_iter();
+        sheets.filter_map(|(sheet, shown)| shown.then_some(sheet)).collect()
     }
 
     fn csv(&self) -> Lines<'_> {
         table::lines(fields(), self.steps.iter())
     }
+}
+
+/// Processes that use pages.
+pub(super) fn users(title: &str, users: &[User]) -> Sheet {
+    let mut sheet = Sheet::new(title, ["#pid", "name", "pages", "#memory"]);
+    for User { pid, name, kind, bytes } in users {
+        sheet.row([&pid.to_string(), name, &kind.to_string(), &bytes.to_string()]);
+    }
+    sheet
 }
 
 fn fields<'a>() -> [Field<&'a Back>; 5] {

@@ -17,11 +17,9 @@ pub fn sentences(verdict: &Verdict) -> [String; 3] {
 fn saves(saving: &Saving) -> String {
     match saving {
         Saving::Saves { saved, from_bytes, .. } => {
-            let from = if *from_bytes < saved.bytes {
-                format!(" The saving lasts from a working set of {from_bytes} on.")
-            } else {
-                String::new()
-            };
+            let is_long = *from_bytes < saved.bytes;
+            let from = is_long.then(|| format!(" The saving lasts from a working set of {from_bytes} on."));
+            let from = from.unwrap_or_default();
             format!(
                 "Huge pages save {} % of the time of {} at a working set of {} ({}): {} instead of {} ns.{from}",
                 number(saved.percent),
@@ -39,19 +37,17 @@ fn saves(saving: &Saving) -> String {
             number(saved.percent),
             interval(saved)
         ),
-        Saving::NoInterval { saved } => format!(
-            "The saving by huge pages has no confidence interval: this result holds fewer than two visits to each point. By \
-             medians alone: {}.",
-            listed(
-                saved
-                    .iter()
-                    .map(|saved| { format!("{} saved {} % at {}", saved.kind, number(saved.percent), saved.bytes) })
+        Saving::NoInterval { saved } => {
+            let each = |saved: &Saved| format!("{} saved {} % at {}", saved.kind, number(saved.percent), saved.bytes);
+            format!(
+                "The saving by huge pages has no confidence interval: this result holds fewer than two visits to each \
+                 point. By medians alone: {}.",
+                listed(saved.iter().map(each))
             )
-        ),
+        }
         Saving::NothingToCompare { why } => {
-            let why = why
-                .as_deref()
-                .unwrap_or("base pages and a larger kind must both be selected");
+            let why = why.as_deref();
+            let why = why.unwrap_or("base pages and a larger kind must both be selected");
             format!(
                 "The saving by huge pages is not known: base pages and a larger kind were not both measured ({}).",
                 why.trim_end_matches('.')
@@ -74,11 +70,8 @@ fn interval(saved: &Saved) -> String {
         0 | 1 => String::new(),
         candidates => format!(", corrected for choosing among {candidates}"),
     };
-    format!(
-        "95 % CI {} to {} %{chosen}",
-        number(interval.low),
-        number(interval.high)
-    )
+    let [low, high] = [interval.low, interval.high].map(number);
+    format!("95 % CI {low} to {high} %{chosen}")
 }
 
 fn chosen(choice: &Choice, saving: &Saving) -> String {

@@ -1,12 +1,11 @@
 //! Whether what was asked for is there, change by change, and who uses it.
 
-use model::Reading;
 use model::setup::{Check, Program, Verdict, Verified, VerifiedPlan};
 
 use super::apply::restart;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{moment, or_empty};
+use super::words::moment;
 use crate::show::Show;
 
 impl Show for Verified {
@@ -35,7 +34,7 @@ impl Show for Verified {
 
     fn csv(&self) -> Lines<'_> {
         let fields: [Field<(&VerifiedPlan, &Check)>; _] = [
-            Field::csv("applied", |(plan, _)| or_empty(plan.applied.as_ref())),
+            Field::opt("applied", |(plan, _)| plan.applied.clone()),
             Field::csv("id", |(_, check)| check.id.clone()),
             Field::csv("layer", |(_, check)| check.layer.to_string()),
             Field::csv("place", |(_, check)| check.place.clone()),
@@ -44,12 +43,9 @@ impl Show for Verified {
             Field::csv("verdict", |(_, check)| word(check.verdict).to_owned()),
             Field::csv("note", |(_, check)| check.note.clone()),
         ];
-        lines(
-            fields,
-            self.plans
-                .iter()
-                .flat_map(|plan| plan.checks.iter().map(move |check| (plan, check))),
-        )
+        let plans = self.plans.iter();
+        let checks = plans.flat_map(|plan| plan.checks.iter().map(move |check| (plan, check)));
+        lines(fields, checks)
     }
 }
 
@@ -77,26 +73,19 @@ fn since(program: &Program) -> String {
     let name = format!("{} ({})", program.name, program.pid);
     match program.since {
         Some(true) => format!("{name} was started after the plan was applied: no restart is needed"),
-        Some(false) => format!(
-            "{name} has been running since before the plan was applied: {}",
-            restart(program)
-        ),
+        Some(false) => {
+            let restart = restart(program);
+            format!("{name} has been running since before the plan was applied: {restart}")
+        }
         None => format!("{name} runs; whether it was started after the change is not known"),
     }
 }
 
 fn users(verified: &Verified) -> Sheet {
-    let mut sheet = Sheet::new("Used by", ["#pid", "name", "pages", "#memory"]);
-    match &verified.users {
-        Reading::Known(users) => users.iter().for_each(|user| {
-            sheet.row([
-                user.pid.to_string(),
-                user.name.clone(),
-                user.kind.to_string(),
-                user.bytes.to_string(),
-            ]);
-        }),
-        Reading::Unread(why) => sheet.note(format!("processes: {why}")),
+    let known = verified.users.known().map_or(&[][..], Vec::as_slice);
+    let mut sheet = super::undo::users("Used by", known);
+    if let Some(why) = verified.users.unread() {
+        sheet.note(format!("processes: {why}"));
     }
     verified.notes.iter().for_each(|note| sheet.note(note));
     sheet

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use model::vms::{Configured, Vm};
+use model::vms::{Configured, KvmPages, Vm};
 use model::{Backing, Bytes, PageKind, Reading, Unread};
 
-use super::axis::number;
-use super::ps::amount;
+use super::ps::{amount, share};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::or_empty;
+use super::words::or;
 use crate::results::VmList;
 use crate::show::Show;
 
@@ -31,7 +30,24 @@ impl Show for VmList {
     }
 
     fn csv(&self) -> Lines<'_> {
-        csv(self.known())
+        let fields: [Field<&Vm>; _] = [
+            Field::csv("pid", |vm| vm.pid.to_string()),
+            Field::csv("program", |vm| vm.program.clone()),
+            Field::opt("name", |vm| vm.name.clone()),
+            Field::opt("kvm", |vm| Some(vm.kvm.known()?.to_string())),
+            Field::opt("memory", |vm| Some(vm.configured.known()?.total().0.to_string())),
+            Field::opt("asked", |vm| vm.configured.known().map(asked_for)),
+            Field::opt("prealloc", |vm| Some(vm.configured.known()?.prealloc.to_string())),
+            Field::opt("shared", |vm| Some(vm.configured.known()?.shared.to_string())),
+            Field::opt("resident", |vm| Some(vm.backing.known()?.total().0.to_string())),
+            Field::opt("large", |vm| Some(vm.backing.known()?.large().0.to_string())),
+            Field::opt("backing", |vm| Some(vm.backing.known()?.to_string())),
+            Field::opt("kvm_pages_4k", |vm| Some(vm.kvm_pages.known()?.pages_4k.to_string())),
+            Field::opt("kvm_pages_2m", |vm| Some(vm.kvm_pages.known()?.pages_2m.to_string())),
+            Field::opt("kvm_pages_1g", |vm| Some(vm.kvm_pages.known()?.pages_1g.to_string())),
+            Field::csv("mismatches", |vm| vm.mismatches.join(" ")),
+        ];
+        lines(fields, self.known().iter())
     }
 }
 
@@ -45,25 +61,17 @@ fn table(title: &str, vms: &[Vm]) -> Sheet {
     let mut sheet = Sheet::new(title, first.into_iter().chain(each).chain(last));
     for vm in vms {
         let backing = vm.backing.known();
-        let of = |&kind: &PageKind| backing.map_or_else(|| "?".to_owned(), |backing| amount(backing.of(kind)));
+        let of = |&kind: &PageKind| or(backing.map(|backing| amount(backing.of(kind))), "?");
         let first = [
             vm.pid.to_string(),
             vm.name.clone().unwrap_or_default(),
             run_by(vm),
-            vm.configured
-                .known()
-                .map_or_else(|| "?".to_owned(), |asked| asked.total().to_string()),
-            vm.configured.known().map_or_else(|| "?".to_owned(), asked_for),
-            backing.map_or_else(|| "?".to_owned(), |backing| backing.total().to_string()),
+            or(vm.configured.known().map(Configured::total), "?"),
+            or(vm.configured.known().map(asked_for), "?"),
+            or(backing.map(Backing::total), "?"),
         ];
-        let share = backing.and_then(Backing::coverage);
-        let share = share.map_or_else(String::new, |share| number(share * 100.0));
-        sheet.row(
-            first
-                .into_iter()
-                .chain(kinds.iter().map(of))
-                .chain([share, kvm_maps(vm)]),
-        );
+        let by_kind = kinds.iter().map(of);
+        sheet.row(first.into_iter().chain(by_kind).chain([share(backing), kvm_maps(vm)]));
     }
     sheet
 }
@@ -78,7 +86,7 @@ fn run_by(vm: &Vm) -> String {
 
 /// `hugetlb-2M`, or `hugetlb-2M 4G + thp 1G` where the pieces differ.
 fn asked_for(asked: &Configured) -> String {
-    let name = |kind: Option<PageKind>| kind.map_or_else(|| "any pages".to_owned(), |kind| kind.to_string());
+    let name = |kind: Option<PageKind>| or(kind, "any pages");
     let kinds: BTreeSet<Option<PageKind>> = asked.memory.iter().map(|region| region.kind).collect();
     let size = |kind| -> u64 {
         let mine = asked.memory.iter().filter(|region| region.kind == kind);
@@ -94,29 +102,22 @@ fn asked_for(asked: &Configured) -> String {
 
 /// `4K 120, 2M 510, 1G 0`.
 fn kvm_maps(vm: &Vm) -> String {
-    vm.kvm_pages.known().map_or_else(
-        || "?".to_owned(),
-        |pages| format!("4K {}, 2M {}, 1G {}", pages.pages_4k, pages.pages_2m, pages.pages_1g),
-    )
+    let maps = |pages: &KvmPages| format!("4K {}, 2M {}, 1G {}", pages.pages_4k, pages.pages_2m, pages.pages_1g);
+    or(vm.kvm_pages.known().map(maps), "?")
 }
 
 /// What is not as it should be, and why `?` stands somewhere: one note for each reason.
 fn notes(vms: &[Vm]) -> Vec<String> {
     let mismatches = vms.iter().flat_map(|vm| {
-        vm.mismatches
-            .iter()
-            .map(move |mismatch| format!("{}: {mismatch}", called(vm)))
+        let mismatches = vm.mismatches.iter();
+        mismatches.map(move |mismatch| format!("{}: {mismatch}", called(vm)))
     });
-    let notes = mismatches.chain(
-        [
-            unread("memory asked for", vms, |vm| vm.configured.unread()),
-            unread("backing", vms, |vm| vm.backing.unread()),
-            unread("what KVM maps", vms, |vm| vm.kvm_pages.unread()),
-        ]
-        .into_iter()
-        .flatten(),
-    );
-    notes.collect()
+    let unread = [
+        unread("memory asked for", vms, |vm| vm.configured.unread()),
+        unread("backing", vms, |vm| vm.backing.unread()),
+        unread("what KVM maps", vms, |vm| vm.kvm_pages.unread()),
+    ];
+    mismatches.chain(unread.into_iter().flatten()).collect()
 }
 
 fn called(vm: &Vm) -> String {
@@ -134,41 +135,6 @@ fn unread(what: &str, vms: &[Vm], of: impl Fn(&Vm) -> Option<&Unread>) -> Option
         reasons.len(),
         vms.len()
     ))
-}
-
-fn csv(vms: &[Vm]) -> Lines<'_> {
-    let fields: [Field<&Vm>; _] = [
-        Field::csv("pid", |vm| vm.pid.to_string()),
-        Field::csv("program", |vm| vm.program.clone()),
-        Field::csv("name", |vm| or_empty(vm.name.as_ref())),
-        Field::csv("kvm", |vm| or_empty(vm.kvm.known())),
-        Field::csv("memory", |vm| {
-            or_empty(vm.configured.known().map(|asked| asked.total().0))
-        }),
-        Field::csv("asked", |vm| or_empty(vm.configured.known().map(asked_for))),
-        Field::csv("prealloc", |vm| {
-            or_empty(vm.configured.known().map(|asked| asked.prealloc))
-        }),
-        Field::csv("shared", |vm| or_empty(vm.configured.known().map(|asked| asked.shared))),
-        Field::csv("resident", |vm| {
-            or_empty(vm.backing.known().map(|backing| backing.total().0))
-        }),
-        Field::csv("large", |vm| {
-            or_empty(vm.backing.known().map(|backing| backing.large().0))
-        }),
-        Field::csv("backing", |vm| or_empty(vm.backing.known())),
-        Field::csv("kvm_pages_4k", |vm| {
-            or_empty(vm.kvm_pages.known().map(|pages| pages.pages_4k))
-        }),
-        Field::csv("kvm_pages_2m", |vm| {
-            or_empty(vm.kvm_pages.known().map(|pages| pages.pages_2m))
-        }),
-        Field::csv("kvm_pages_1g", |vm| {
-            or_empty(vm.kvm_pages.known().map(|pages| pages.pages_1g))
-        }),
-        Field::csv("mismatches", |vm| vm.mismatches.join(" ")),
-    ];
-    lines(fields, vms.iter())
 }
 
 #[cfg(test)]

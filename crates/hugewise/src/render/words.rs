@@ -9,7 +9,12 @@ pub const NOT_CONVERGED: &str =
 
 /// The value as text; nothing if there is none.
 pub fn or_empty(value: Option<impl ToString>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
+    or(value, "")
+}
+
+/// The value as text; `otherwise` if there is none.
+pub fn or(value: Option<impl ToString>, otherwise: &str) -> String {
+    value.map_or_else(|| otherwise.to_owned(), |value| value.to_string())
 }
 
 /// `1 process`, `2 processes`.

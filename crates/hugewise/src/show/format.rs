@@ -4,6 +4,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 
+use crate::cli::meaning::word;
+
 /// Formats of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -34,8 +36,7 @@ pub enum Format {
 impl Format {
     /// As typed.
     pub fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+        word(&self)
     }
 
     /// The format that belongs to a file name extension.

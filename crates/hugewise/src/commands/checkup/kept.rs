@@ -47,13 +47,8 @@ impl Files {
     }
 
     pub(super) fn write(&mut self, result: &Envelope<Checkup>) -> anyhow::Result<()> {
-        let look = Look {
-            width: 0,
-            color: false,
-            plot: false,
-        };
         for (kept, form) in [(&mut self.report, Format::Html), (&mut self.json, Format::Json)] {
-            let written = kept.target.put(&show(result, form, look)?, Existing::Replace);
+            let written = kept.target.put(&show(result, form, Look::FILE)?, Existing::Replace);
             written.with_context(|| kept.path.display().to_string())?;
         }
         Ok(())
@@ -73,10 +68,8 @@ fn is_own(path: &Path, mark: &str) -> bool {
 impl Kept {
     fn open(path: &Path) -> anyhow::Result<Self> {
         let target = Target::open(path, files::Access::Usual).with_context(|| {
-            format!(
-                "{}: the file cannot be written (choose another place with --report)",
-                path.display()
-            )
+            let path = path.display();
+            format!("{path}: the file cannot be written (choose another place with --report)")
         })?;
         let path = path.to_owned();
         Ok(Self { path, target })

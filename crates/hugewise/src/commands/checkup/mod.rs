@@ -60,13 +60,7 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Checkup) -> anyhow::Result
         snapshot: &snapshot,
         stop: &stop,
     };
-    let Some(latency) = parts.measured(Part::Latency, || bench.latency()) else {
-        return Ok(Outcome::Interrupted);
-    };
-    let Some(tlb) = parts.measured(Part::Tlb, || bench.tlb()) else {
-        return Ok(Outcome::Interrupted);
-    };
-    let Some(guest) = parts.measured(Part::Guest, || bench.guest()) else {
+    let Some((latency, tlb, guest)) = bench.all(&mut parts) else {
         return Ok(Outcome::Interrupted);
     };
     let totals = processes.as_ref().map(|list| &list.totals);
@@ -96,11 +90,8 @@ fn give(desk: &mut Desk<'_>, result: &Envelope<Checkup>, form: Format, files: &F
         ..desk.ui.look()
     };
     let outcome = desk.give_with(result, form, look)?;
-    desk.ui.note(&format!(
-        "{} and {} hold the whole result",
-        files.report.path.display(),
-        files.json.path.display()
-    ));
+    let (report, json) = (files.report.path.display(), files.json.path.display());
+    desk.ui.note(&format!("{report} and {json} hold the whole result"));
     Ok(outcome)
 }
 
@@ -113,6 +104,13 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// Each measurement that could be made; none of them if the user stopped one.
+    fn all(&self, parts: &mut Parts<'_>) -> Option<(Option<Latency>, Option<Tlb>, Option<Guest>)> {
+        let latency = parts.measured(Part::Latency, || self.latency())?;
+        let tlb = parts.measured(Part::Tlb, || self.tlb())?;
+        Some((latency, tlb, parts.measured(Part::Guest, || self.guest())?))
+    }
+
     fn latency(&self) -> Measured<Latency> {
         let spec = measure::latency::Spec {
             sizes: sizes(self.typed.quick, self.snapshot)?,

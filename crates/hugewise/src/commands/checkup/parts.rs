@@ -1,9 +1,9 @@
 //! The parts of a checkup: which are left out and why, and the warnings of the others.
 
 use anyhow::anyhow;
-use clap::ValueEnum;
 use model::Warning;
 
+use crate::cli::meaning::word;
 use crate::cli::typed::Part;
 use crate::commands::measuring::Measured;
 use crate::results::Skipped;
@@ -28,7 +28,7 @@ impl<'a> Parts<'a> {
 
     /// The part, or an entry among the skipped ones.
     pub(super) fn read<T>(&mut self, part: Part, make: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
-        let name = name(part);
+        let name = word(&part);
         let made = match self.skip.contains(&part) {
             true => Err(anyhow!("skipped by --skip {name}")),
             false => make(),
@@ -58,13 +58,8 @@ impl<'a> Parts<'a> {
 
     /// Why a part is not there, to be quoted within a sentence.
     pub(super) fn why(&self, part: Part) -> &str {
-        let name = name(part);
+        let name = word(&part);
         let why = self.skipped.iter().find(|skipped| skipped.part == name);
         why.map_or("", |skipped| skipped.why.trim_end_matches('.'))
     }
-}
-
-fn name(part: Part) -> String {
-    part.to_possible_value()
-        .map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -175,10 +175,8 @@ fn asked(typed: &[String], of_recipe: &[Asked]) -> anyhow::Result<Vec<Asked>> {
 
 /// Without a program after `--` the command of `--ready` starts the server.
 fn typed_task(typed: &typed::Compare) -> anyhow::Result<Task> {
-    let starts = typed
-        .ready
-        .as_ref()
-        .filter(|_| typed.command.is_empty() && typed.live.is_none());
+    let has_program = !typed.command.is_empty() || typed.live.is_some();
+    let starts = typed.ready.as_ref().filter(|_| !has_program);
     if starts.is_some() && typed.stop.is_none() {
         bail!(
             "--ready starts the server where no program follows `--`, and then --stop has to stop it (write --stop COMMAND)"

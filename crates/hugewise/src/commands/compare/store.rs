@@ -74,17 +74,14 @@ impl Store {
         };
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(self.resumed.is_none()).open(&path);
+        let name = path.display();
         let mut file = file.with_context(|| match self.resumed {
-            None => format!(
-                "{}: the file for finished runs cannot be made (--resume goes on with one)",
-                path.display()
-            ),
-            Some(_) => format!("--resume {}: it cannot be written", path.display()),
+            None => format!("{name}: the file for finished runs cannot be made (--resume goes on with one)"),
+            Some(_) => format!("--resume {name}: it cannot be written"),
         })?;
         if kept > 0 {
-            file.set_len(kept)
-                .and_then(|()| file.seek(SeekFrom::End(0)))
-                .with_context(|| format!("--resume {}", path.display()))?;
+            let cut = file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0)));
+            cut.with_context(|| format!("--resume {name}"))?;
         }
         (self.path, self.file) = (Some(path), Some(file));
         Ok(())
@@ -93,10 +90,8 @@ impl Store {
 
 impl compare::Store for Store {
     fn name(&self) -> String {
-        self.path
-            .as_ref()
-            .map(|path| path.display().to_string())
-            .unwrap_or_default()
+        let path = self.path.as_ref();
+        path.map(|path| path.display().to_string()).unwrap_or_default()
     }
 
     fn resumed(&self) -> Option<&str> {

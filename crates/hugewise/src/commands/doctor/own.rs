@@ -35,10 +35,8 @@ fn since_boot(uptime: &Reading<f64>) -> Reading<Vec<Applied>> {
 /// What stands since this start of the machine, oldest first.
 fn applied_in(status: &Status, now: Timestamp, uptime: f64) -> Vec<Applied> {
     let of_run = |run: &Run| {
-        let at = run
-            .time
-            .parse()
-            .map(|time| uptime - now.duration_since(time).as_secs_f64());
+        let time = run.time.parse();
+        let at = time.map(|time| uptime - now.duration_since(time).as_secs_f64());
         // A journal whose time cannot be read is as old as the machine's start.
         let at = at.unwrap_or(0.0);
         let applied = |held: &model::setup::Held| Applied {
@@ -48,12 +46,8 @@ fn applied_in(status: &Status, now: Timestamp, uptime: f64) -> Vec<Applied> {
         };
         run.changes.iter().map(applied).collect::<Vec<_>>()
     };
-    status
-        .runs
-        .iter()
-        .filter(|run| !run.restarted)
-        .flat_map(of_run)
-        .collect()
+    let runs = status.runs.iter().filter(|run| !run.restarted);
+    runs.flat_map(of_run).collect()
 }
 
 #[cfg(test)]

@@ -33,5 +33,5 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementCheck) -> anyhow:
     let is_wrong = !check.mistakes.is_empty();
     let result = desk.about(&snapshot, Vec::new(), check);
     let given = desk.give(&result, form)?;
-    Ok(if is_wrong { Outcome::BadNews } else { given })
+    Ok(given.or_bad_news(is_wrong))
 }

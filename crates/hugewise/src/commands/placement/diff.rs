@@ -24,10 +24,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::PlacementDiff) -> anyhow::
     }
     let form = desk.form::<Diff>(Format::Text)?;
     let files = |side: &Option<String>| {
-        side.iter()
-            .flat_map(|side| side.split(','))
-            .map(str::to_owned)
-            .collect()
+        let files = side.iter().flat_map(|side| side.split(','));
+        files.map(str::to_owned).collect()
     };
     let (before, after): (Vec<String>, Vec<String>) = (files(&typed.before), files(&typed.after));
     let all = before.len() + after.len();
@@ -56,20 +54,13 @@ fn runs(files: &[String], work: &[f64]) -> anyhow::Result<Runs> {
 }
 
 fn recording(path: &Path) -> anyhow::Result<Envelope<Recording>> {
-    let name = || path.display().to_string();
-    let text = Input::Result.read(path).with_context(name)?;
-    let result: Envelope<Recording> = serde_json::from_slice(&text).with_context(|| {
-        format!(
-            "{}: no recording (`hugewise placement record --output FILE.json` makes them)",
-            name()
-        )
-    })?;
+    const HOW: &str = "(`hugewise placement record --output FILE.json` makes them)";
+    let name = path.display();
+    let text = Input::Result.read(path).with_context(|| name.to_string())?;
+    let result: Envelope<Recording> =
+        serde_json::from_slice(&text).with_context(|| format!("{name}: no recording {HOW}"))?;
     if result.schema != schema_name::<Recording>() {
-        bail!(
-            "{}: `{}` is no recording (`hugewise placement record --output FILE.json` makes them)",
-            name(),
-            result.schema
-        );
+        bail!("{name}: `{}` is no recording {HOW}", result.schema);
     }
     Ok(result)
 }

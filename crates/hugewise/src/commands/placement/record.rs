@@ -1,5 +1,7 @@
 //! `hugewise placement record`: one program under record, kept in the output file while it runs.
 
+use std::io::Write;
+
 use anyhow::bail;
 use host::Snapshot;
 use model::placement::{End, Recording};
@@ -40,11 +42,9 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Record) -> anyhow::Result<
     let recording = placement::record(&spec, &snapshot, &|| stop.is_asked(), &mut so_far)?;
     let is_interrupted = recording.end == End::Interrupted && typed.pid.is_none();
     let mut warned = warnings(&recording, &snapshot);
-    warned.extend(
-        (typed.collector == Collector::Bpf)
-            .then(|| not_by_bpf(&recording))
-            .flatten(),
-    );
+    if typed.collector == Collector::Bpf {
+        warned.extend(not_by_bpf(&recording));
+    }
     let result = desk.about(&snapshot, warned, recording);
     let given = desk.give(&result, form);
     let given = given.map_err(|error| match kept.seconds {
@@ -81,16 +81,13 @@ impl Kept {
         let seconds = recording.seconds;
         let result = desk.about(snapshot, warnings(&recording, snapshot), recording);
         let look = desk.ui.look();
-        let kept = desk
-            .ui
-            .result_by(|out| Ok(crate::show::write(&result, Format::Json, look, out)?));
-        match kept {
+        let write = |out: &mut dyn Write| Ok(crate::show::write(&result, Format::Json, look, out)?);
+        match desk.ui.result_by(write) {
             Ok(()) => self.seconds = Some(seconds),
             Err(error) if !self.is_said => {
                 self.is_said = true;
-                desk.ui.say(&format!(
-                    "the recording so far could not be kept, and goes on: {error:#}"
-                ));
+                let text = format!("the recording so far could not be kept, and goes on: {error:#}");
+                desk.ui.say(&text);
             }
             Err(_) => {}
         }

@@ -11,7 +11,7 @@ use plan::{Host, Need};
 use sim::size::database::{self, Innodb};
 use sim::size::jvm::{self, Jvm};
 use sim::size::postgres::{self, Origin, Postgres};
-use sim::size::{Sizing, machine, pages};
+use sim::size::{Sizing, Step, machine, pages};
 
 use super::super::size::{estimated, server};
 
@@ -48,16 +48,11 @@ pub(super) fn needs(
 /// A step of the arithmetic as a need.
 fn need(sizing: &Sizing, step: &str, page: Bytes, node: Option<u32>) -> Option<Need> {
     let pages = sizing.whole(step).filter(|&pages| pages > 0)?;
-    let parts = sizing
-        .steps
-        .iter()
-        .filter(|step| step.unit.starts_with("pages") && step.name != "pages");
+    let is_part = |step: &&Step| step.unit.starts_with("pages") && step.name != "pages";
+    let parts = sizing.steps.iter().filter(is_part);
     let parts: Vec<String> = parts.map(|step| format!("{} {}", step.name, step.value)).collect();
-    let parts = if parts.len() > 1 {
-        format!(" ({})", parts.join(", "))
-    } else {
-        String::new()
-    };
+    let parts = (parts.len() > 1).then(|| format!(" ({})", parts.join(", ")));
+    let parts = parts.unwrap_or_default();
     let how = format!("{}: {pages}{parts}", sizing.about);
     Some(Need { page, node, pages, how })
 }
@@ -73,20 +68,13 @@ fn of_jvm(goal: &JvmGoal, host: &Host<'_>) -> anyhow::Result<Vec<Need>> {
         let about = pages::pages(goal.heap, page)?.about;
         let pages = pages::pages_for(goal.heap, page)?;
         let how = format!("{about}: {} B / {} B = {pages}", goal.heap.0, page.0);
-        return Ok(vec![Need {
-            page,
-            node: None,
-            pages,
-            how,
-        }]);
+        let node = None;
+        return Ok(vec![Need { page, node, pages, how }]);
     }
     let jvm = Jvm::known(goal.heap, page, goal.collector, goal.jdk, None);
     let sizing = jvm::jvm(&jvm)?;
-    let heap = need(&sizing, "pages", page, None);
-    Ok(heap
-        .into_iter()
-        .chain(need(&sizing, "pages_2m", Bytes::mib(2), None))
-        .collect())
+    let heap = need(&sizing, "pages", page, None).into_iter();
+    Ok(heap.chain(need(&sizing, "pages_2m", Bytes::mib(2), None)).collect())
 }
 
 /// What the server says; of a captured machine, or without its program, an estimate.

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use clap::ValueEnum;
 use host::config::Accounts;
 use host::{Membership, Source};
 use model::{Bytes, Reading};
 
+use crate::cli::meaning::word;
 use crate::cli::typed::By;
 use crate::results::ps::{Group, Groups, ProcessRow, Totals};
 
@@ -24,12 +24,7 @@ pub(super) fn sums(source: &Source, rows: &[ProcessRow], by: By) -> Groups {
     if by != By::Cgroup {
         groups.sort_by_key(|group| (group.name.is_none(), Reverse(group.totals.resident)));
     }
-    Groups {
-        by: by
-            .to_possible_value()
-            .map_or_else(String::new, |word| word.get_name().to_owned()),
-        groups,
-    }
+    Groups { by: word(&by), groups }
 }
 
 fn group(name: Option<String>, rows: &[&ProcessRow]) -> Group {
@@ -61,10 +56,10 @@ impl<'a> Names<'a> {
     fn of(&self, row: &ProcessRow) -> Vec<Option<String>> {
         let membership = || Membership::read(self.source, row.pages.pid).into_result().ok();
         match self.by {
-            By::Cgroup => membership().map_or_else(
-                || vec![None],
-                |membership| membership.with_parents().into_iter().map(Some).collect(),
-            ),
+            By::Cgroup => match membership() {
+                Some(membership) => membership.with_parents().into_iter().map(Some).collect(),
+                None => vec![None],
+            },
             By::Container => vec![membership().and_then(|membership| membership.container())],
             By::Unit => vec![membership().and_then(|membership| membership.unit().map(str::to_owned))],
             By::Vm => vec![self.vm(row)],

@@ -23,18 +23,9 @@ impl<'a> Select<'a> {
     /// Is it one of those?
     pub(super) fn fits(&self, source: &Source, process: &ProcessPages) -> bool {
         let of_user = self.user.is_none_or(|user| process.uid.known() == Some(&user));
-        let named = self
-            .typed
-            .name
-            .as_deref()
-            .is_none_or(|pattern| glob::fits(pattern, &process.name));
-        of_user
-            && named
-            && self
-                .typed
-                .cgroup
-                .as_deref()
-                .is_none_or(|path| in_group(source, process.pid, path))
+        let (name, cgroup) = (self.typed.name.as_deref(), self.typed.cgroup.as_deref());
+        let is_named = name.is_none_or(|pattern| glob::fits(pattern, &process.name));
+        of_user && is_named && cgroup.is_none_or(|path| in_group(source, process.pid, path))
     }
 
     /// The choice in words; `None` if all processes fit.
@@ -44,10 +35,9 @@ impl<'a> Select<'a> {
             ("name", &self.typed.name),
             ("control group", &self.typed.cgroup),
         ];
-        let words: Vec<String> = words
-            .into_iter()
-            .filter_map(|(what, value)| Some(format!("{what} {}", value.as_ref()?)))
-            .collect();
+        let words = words.into_iter();
+        let words = words.filter_map(|(what, value)| Some(format!("{what} {}", value.as_ref()?)));
+        let words: Vec<String> = words.collect();
         (!words.is_empty()).then(|| words.join(", "))
     }
 }
@@ -57,9 +47,8 @@ fn id_of(source: &Source, user: &str) -> anyhow::Result<u32> {
         return Ok(id);
     }
     let accounts = Accounts::read(source);
-    let found = accounts
-        .known()
-        .and_then(|accounts| accounts.users.iter().find(|(_, name)| *name == user));
+    let found = accounts.known();
+    let found = found.and_then(|accounts| accounts.users.iter().find(|(_, name)| *name == user));
     match (found, accounts.unread()) {
         (Some((id, _)), _) => Ok(*id),
         (None, Some(why)) => bail!("--user {user}: its id is not known ({why}; write the id)"),
@@ -74,11 +63,10 @@ fn id_of(source: &Source, user: &str) -> anyhow::Result<u32> {
 fn in_group(source: &Source, pid: u32, group: &str) -> bool {
     let group = group.trim_end_matches('/');
     let below = |path: &str| {
-        path.strip_prefix(group)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let rest = path.strip_prefix(group);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let membership = Membership::read(source, pid);
-    membership
-        .known()
-        .is_some_and(|membership| below(&membership.limits) || below(&membership.named))
+    let known = membership.known();
+    known.is_some_and(|membership| below(&membership.limits) || below(&membership.named))
 }

@@ -46,9 +46,9 @@ fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
         Size::Pages(typed) => pages::pages(typed.bytes, typed.pages)?,
         Size::Memlock(typed) => pages::memlock(typed.bytes, typed.pages)?,
         Size::Shmmax(typed) => pages::shmmax(typed.segment, typed.base)?,
-        Size::Jvm(typed) => jvm::jvm(&typed.jvm())?,
+        Size::Jvm(typed) => jvm::jvm(&jvm_of(typed))?,
         Size::Oracle(typed) => database::oracle(one_of(typed.size, typed.sga), typed.instances, typed.pages)?,
-        Size::Innodb(typed) => database::innodb(&typed.settings(), typed.pages)?,
+        Size::Innodb(typed) => database::innodb(&innodb_of(typed), typed.pages)?,
         Size::Redis(typed) => database::redis(
             one_of(typed.size, typed.maxmemory),
             typed.written,
@@ -70,7 +70,13 @@ fn calculated(typed: &Size) -> anyhow::Result<Sizing> {
         Size::EsxBacking(typed) => esx::backing(typed.memory, typed.pages_1g, typed.pages_2m),
         Size::EsxMinfree(typed) => esx::min_free_sizing(typed.memory),
         Size::IdleTax(typed) => esx::idle_tax(typed.shares, typed.pages, typed.active, typed.tax)?,
-        Size::Ksm(typed) => typed.sizing()?,
+        Size::Ksm(typed) => ksm::sizing(
+            typed.pages_to_scan,
+            typed.sleep_ms,
+            typed.pages_sharing,
+            typed.rmap_items,
+            typed.memory,
+        )?,
         Size::Gain(typed) => gain::sizing(&typed.old, &typed.new)?,
         Size::Reach(_) | Size::Postgres(_) => Sizing::default(),
     })
@@ -81,39 +87,23 @@ fn one_of(word: Option<Bytes>, flag: Option<Bytes>) -> Bytes {
     word.or(flag).unwrap_or(Bytes(0))
 }
 
-impl typed::Jvm {
-    fn jvm(&self) -> Jvm {
-        Jvm {
-            heap: one_of(self.size, self.heap),
-            code_cache: self.code_cache,
-            metaspace: self.metaspace,
-            threads: self.threads,
-            collector: self.collector,
-            jdk: self.jdk,
-            page: self.pages,
-        }
+fn jvm_of(typed: &typed::Jvm) -> Jvm {
+    Jvm {
+        heap: one_of(typed.size, typed.heap),
+        code_cache: typed.code_cache,
+        metaspace: typed.metaspace,
+        threads: typed.threads,
+        collector: typed.collector,
+        jdk: typed.jdk,
+        page: typed.pages,
     }
 }
 
-impl typed::Innodb {
-    fn settings(&self) -> Innodb {
-        Innodb {
-            pool: one_of(self.size, self.buffer_pool),
-            chunk: self.chunk,
-            instances: self.instances,
-        }
-    }
-}
-
-impl typed::Ksm {
-    fn sizing(&self) -> Result<Sizing, sim::size::SizeError> {
-        ksm::sizing(
-            self.pages_to_scan,
-            self.sleep_ms,
-            self.pages_sharing,
-            self.rmap_items,
-            self.memory,
-        )
+fn innodb_of(typed: &typed::Innodb) -> Innodb {
+    Innodb {
+        pool: one_of(typed.size, typed.buffer_pool),
+        chunk: typed.chunk,
+        instances: typed.instances,
     }
 }
 
@@ -123,9 +113,8 @@ fn postgres(source: &Source, typed: &typed::Postgres) -> anyhow::Result<(Sizing,
     let mut warnings = Vec::new();
     if let Some(file) = &typed.file {
         let name = file.display().to_string();
-        let text = Input::Configuration
-            .text(file)
-            .with_context(|| format!("size postgres {name}"))?;
+        let text = Input::Configuration.text(file);
+        let text = text.with_context(|| format!("size postgres {name}"))?;
         settings = Postgres::parse(&name, &text)?;
         let over = PathBuf::from(auto_conf(&name, &text));
         if over.is_file() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -51,21 +51,17 @@ pub(crate) fn pages(source: &Source, file: &Path, page: Bytes) -> Result<(u64, O
         return Err("no running server of this file is in the capture".to_owned());
     }
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = said
-        .entry(file.to_owned())
-        .or_insert_with(|| Server::of(file)?.pages())
-        .clone();
-    said.map(|pages| (pages, Origin::Program))
+    let said = said.entry(file.to_owned()).or_insert_with(|| Server::of(file)?.pages());
+    said.clone().map(|pages| (pages, Origin::Program))
 }
 
 /// Was the file, or the one that ALTER SYSTEM writes, changed within this time?
 fn is_changed_within(file: &Path, time: Duration) -> bool {
     let text = Input::Configuration.text(file).unwrap_or_default();
     let auto_conf = PathBuf::from(auto_conf(&file.to_string_lossy(), &text));
-    let changed = [file.to_owned(), auto_conf]
-        .into_iter()
-        .filter_map(|file| file.metadata().ok()?.modified().ok()?.elapsed().ok());
-    changed.into_iter().any(|ago| ago + SAME_MOMENT < time)
+    let files = [file, &auto_conf].into_iter();
+    let mut changed = files.filter_map(|file| file.metadata().ok()?.modified().ok()?.elapsed().ok());
+    changed.any(|ago| ago + SAME_MOMENT < time)
 }
 
 /// A server that can be asked.
@@ -84,15 +80,12 @@ impl Server {
         if !file.is_absolute() {
             return Err("the file is not named by its whole path".to_owned());
         }
-        let uid = |path: &Path| {
-            let metadata = path
-                .metadata()
-                .map_err(|error| format!("{}: {error}", path.display()))?;
-            Ok::<u32, String>(metadata.uid())
+        let named = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+        let uid = |path: &Path| match path.metadata() {
+            Ok(metadata) => Ok(metadata.uid()),
+            Err(error) => Err(named(path, error)),
         };
-        let real = file
-            .canonicalize()
-            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let real = file.canonicalize().map_err(|error| named(file, error))?;
         let directory = real.parent().ok_or("the file is in no directory")?.to_owned();
         let own = rustix::process::geteuid().as_raw();
         let owner = owner(own, [uid(&real)?, uid(&directory)?])?;
@@ -165,10 +158,8 @@ fn owner(own: u32, owners: [u32; 2]) -> Result<u32, String> {
 
 /// A user with the main group that the accounts give it. The group of a file is its owner's choice.
 fn user(uid: u32) -> Result<User, String> {
-    let accounts = Source::live()
-        .text("/etc/passwd")
-        .into_result()
-        .map_err(|why| why.to_string())?;
+    let accounts = Source::live().text("/etc/passwd").into_result();
+    let accounts = accounts.map_err(|why| why.to_string())?;
     let group = accounts.lines().find_map(|line| {
         let mut fields = line.split(':').skip(2);
         let is_wanted = fields.next()?.parse() == Ok(uid);
@@ -181,31 +172,27 @@ fn user(uid: u32) -> Result<User, String> {
 /// The version of the server that a data directory is of, or that the path names (`/etc/postgresql/15/main`).
 fn version(directory: &Path) -> Option<u32> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
-    let file = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(directory.join("PG_VERSION"));
-    let written = file
-        .ok()
-        .filter(|file| file.metadata().is_ok_and(|found| found.is_file()))
-        .and_then(|file| {
-            let mut text = String::new();
-            file.take(16).read_to_string(&mut text).ok()?;
-            text.trim().parse().ok()
-        });
+    let mut options = File::options();
+    let options = options.read(true).custom_flags(flags.bits().cast_signed());
+    let written = || {
+        let file = options.open(directory.join("PG_VERSION")).ok()?;
+        file.metadata().ok().filter(|found| found.is_file())?;
+        let mut text = String::new();
+        file.take(16).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    };
     let named = || {
         let mut parts = directory.iter().skip_while(|part| *part != "postgresql").skip(1);
         parts.next()?.to_str()?.parse().ok()
     };
-    written.or_else(named)
+    written().or_else(named)
 }
 
 /// The program of that version; else PATH's, and else the newest.
 fn program(version: Option<u32>) -> Option<PathBuf> {
     let of_version = version.and_then(|version| {
-        let mut homes = HOMES
-            .iter()
-            .map(|(home, prefix)| Path::new(home).join(format!("{prefix}{version}")));
+        let homes = HOMES.iter();
+        let mut homes = homes.map(|(home, prefix)| Path::new(home).join(format!("{prefix}{version}")));
         homes.find_map(|home| is_file(home.join("bin/postgres")))
     });
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -76,19 +76,14 @@ impl Directory {
         }
         let text = Input::Result.read(&path).with_context(|| path.display().to_string())?;
         let result = serde_json::from_slice(&text);
-        let what = || {
-            format!(
-                "{}: it is not what an experiment leaves (remove it to repeat it)",
-                path.display()
-            )
-        };
-        result.map(Some).with_context(what)
+        let path = path.display();
+        result.with_context(|| format!("{path}: it is not what an experiment leaves (remove it to repeat it)"))
     }
 
     /// Keeps the result of an experiment and its page, in place of its runs.
     pub(super) fn keep<T: Show>(&self, name: &str, result: &Envelope<T>) -> anyhow::Result<()> {
         for form in [Format::Html, Format::Json] {
-            self.put(&format!("{name}.{}", ending(form)), &show(result, form, PLAIN)?)?;
+            self.put(&format!("{name}.{}", form.name()), &show(result, form, Look::FILE)?)?;
         }
         // A file that stays behind does no harm.
         let _ = std::fs::remove_file(self.runs(name));
@@ -101,16 +96,3 @@ impl Directory {
         put.map(drop).with_context(|| path.display().to_string())
     }
 }
-
-fn ending(form: Format) -> &'static str {
-    match form {
-        Format::Html => "html",
-        _ => "json",
-    }
-}
-
-const PLAIN: Look = Look {
-    width: 0,
-    color: false,
-    plot: false,
-};

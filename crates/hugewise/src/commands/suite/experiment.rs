@@ -95,9 +95,8 @@ impl Bench<'_> {
                     let Some(arm) = dispensable(&error, &arms) else {
                         return Err(error.into());
                     };
-                    let short = around
-                        .shortage(arm)
-                        .map_or_else(String::new, |short| format!("{short}; "));
+                    let short = around.shortage(arm).map(|short| format!("{short}; "));
+                    let short = short.unwrap_or_default();
                     let text = format!("the arm {arm} was left out: {short}{error}");
                     self.desk.ui.say(&format!("{name}: {text}"));
                     arms.retain(|other| *other != arm.to_string());

@@ -6,7 +6,6 @@ use model::suite::{Lack, Listed, SuiteList};
 use super::super::Desk;
 use super::super::measuring::available;
 use crate::cli::typed::Format;
-use crate::recipes::Lacking;
 use crate::recipes::experiments::Planned;
 use crate::ui::Outcome;
 
@@ -30,8 +29,11 @@ pub(super) fn run(desk: &mut Desk<'_>, planned: &[Planned]) -> anyhow::Result<Ou
 
 /// What an experiment needs and is not here.
 pub(super) fn lacking(planned: &Planned, snapshot: &Snapshot) -> anyhow::Result<Vec<Lack>> {
-    let programs = planned.choose()?.lacking().into_iter();
-    let programs = programs.map(|Lacking { program, package }| Lack::Program { program, package });
+    let chosen = planned.choose()?;
+    let programs = chosen.lacking().map(|need| Lack::Program {
+        program: need.program.clone(),
+        package: need.install.clone(),
+    });
     // Where it cannot be read, it is tried.
     let available = available(snapshot).ok();
     let memory = available.filter(|available| *available < planned.memory);

@@ -49,19 +49,9 @@ fn judged_row(compare: &Compare, judged: &Judged, tones: &[Tone]) -> Option<Seri
 /// Named with its numbers; without an interval there is nothing to hold against no gain.
 fn row(name: &str, tone: Tone, [ratio, low, high]: [Option<f64>; 3]) -> Option<Series> {
     let percent = |ratio: f64| ((ratio - 1.0) * 100.0).min(MOST);
-    let dot = Dot {
-        at: 1,
-        value: percent(ratio?),
-        low: percent(low?),
-        high: percent(high?),
-        tip: printable(&format!("{name}: {}", gain(ratio, low, high))),
-    };
-    Some(Series {
-        name: dot.tip.clone(),
-        tone,
-        level: None,
-        dots: vec![dot],
-    })
+    let name = printable(&format!("{name}: {}", gain(ratio, low, high)));
+    let dot = Dot::new(1, [ratio?, low?, high?].map(percent), name.clone());
+    Some(Series::line(&name, tone, vec![dot]))
 }
 
 fn numbers(series: &[Series]) -> Sheet {

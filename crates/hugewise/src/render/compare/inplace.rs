@@ -6,14 +6,15 @@ use model::{Bytes, Reading};
 use super::{gain, reference};
 use crate::render::kernelops::time;
 use crate::render::sheet::Sheet;
+use crate::render::table::{self, Field};
+use crate::render::words::{or, or_empty};
 
 /// What the slices are: `slices of 2 s of process 4711, 0.25 s after each flip; counters are per CPU-second of all threads`.
 pub(super) fn slices(how: &InPlace) -> String {
     let pid = how.pid;
-    let whose = if how.started {
-        ", started for this and ended with it"
-    } else {
-        ""
+    let whose = match how.started {
+        true => ", started for this and ended with it",
+        false => "",
     };
     let length = match how.slice_seconds {
         Some(seconds) => format!("slices of {seconds} s of process {pid}{whose}"),
@@ -43,21 +44,25 @@ pub(super) fn controls(compare: &Compare) -> Vec<String> {
 /// What each flip did, and what the kernel's counts say of it.
 pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
     compare.design.in_place.as_ref()?;
-    let heads = [
-        "arm",
-        "#flips",
-        "#median time",
-        "#pieces turned",
-        "#refused",
-        "#thp_split_page",
-        "#thp_collapse_alloc",
-        "#large before the slice",
-        "#large after it",
+    let fields: [Field<(&Arm, Vec<&Slice>)>; _] = [
+        Field::shown("arm", |(arm, _)| arm.name.clone()),
+        Field::shown("#flips", |(_, all)| all.len().to_string()),
+        Field::shown("#median time", |(_, all)| or(flip_time(all), "?")),
+        Field::shown("#pieces turned", |(_, all)| {
+            or_empty(sum(all, |flip| Some(flip.turned)))
+        }),
+        Field::shown("#refused", |(_, all)| or_empty(sum(all, |flip| Some(refused(flip))))),
+        Field::shown("#thp_split_page", |(_, all)| or(sum(all, |flip| flip.splits), "?")),
+        Field::shown("#thp_collapse_alloc", |(_, all)| {
+            or(sum(all, |flip| flip.collapses), "?")
+        }),
+        Field::shown("#large before the slice", |(_, all)| {
+            bytes(all, |slice| slice.large_before)
+        }),
+        Field::shown("#large after it", |(_, all)| bytes(all, |slice| slice.large_after)),
     ];
-    let mut sheet = Sheet::new("The flips, all of them outside of the slices", heads);
-    for arm in &compare.arms {
-        sheet.row(row(arm));
-    }
+    let rows = compare.arms.iter().map(|arm| (arm, slices_of(arm)));
+    let mut sheet = table::sheet("The flips, all of them outside of the slices", &fields, rows);
     sheet
         .note("PMD ranges, and the machine's own counters in that time, are sums of all flips; huge pages are medians");
     if let Some(restored) = &compare.restored {
@@ -66,33 +71,33 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
     Some(sheet)
 }
 
-fn row(arm: &Arm) -> [String; 9] {
-    let slices: Vec<&Slice> = arm.runs.iter().filter_map(|run| run.slice.as_ref()).collect();
-    let sum = |of: &dyn Fn(&Flip) -> u64| slices.iter().map(|slice| of(&slice.flip)).sum::<u64>().to_string();
-    let count = |of: &dyn Fn(&Flip) -> Option<u64>| {
-        let sum: Option<u64> = slices.iter().map(|slice| of(&slice.flip)).sum();
-        sum.map_or_else(|| "?".to_owned(), |sum| sum.to_string())
-    };
-    let median = |of: &dyn Fn(&Slice) -> Option<f64>| {
-        let values: Option<Vec<f64>> = slices.iter().map(|slice| of(slice)).collect();
-        stats::median(&values?)
-    };
-    let bytes = |of: &dyn Fn(&Slice) -> Option<Bytes>| {
-        let bytes = median(&|slice| Some(of(slice)?.0 as f64));
-        bytes.map_or_else(|| "?".to_owned(), |bytes| Bytes(bytes as u64).to_string())
-    };
-    let seconds = median(&|slice| Some(slice.flip.seconds));
-    [
-        arm.name.clone(),
-        slices.len().to_string(),
-        seconds.map_or_else(|| "?".to_owned(), |seconds| time(seconds * 1e9)),
-        sum(&|flip| flip.turned),
-        sum(&|flip| flip.refused.iter().map(|refused| refused.pieces).sum()),
-        count(&|flip| flip.splits),
-        count(&|flip| flip.collapses),
-        bytes(&|slice| slice.large_before),
-        bytes(&|slice| slice.large_after),
-    ]
+fn slices_of(arm: &Arm) -> Vec<&Slice> {
+    arm.runs.iter().filter_map(|run| run.slice.as_ref()).collect()
+}
+
+/// `None` where it is not known of one of them.
+fn sum(slices: &[&Slice], of: fn(&Flip) -> Option<u64>) -> Option<u64> {
+    slices.iter().map(|slice| of(&slice.flip)).sum()
+}
+
+fn refused(flip: &Flip) -> u64 {
+    flip.refused.iter().map(|refused| refused.pieces).sum()
+}
+
+/// `None` where it is not known of one of them.
+fn median(slices: &[&Slice], of: impl Fn(&Slice) -> Option<f64>) -> Option<f64> {
+    let values: Option<Vec<f64>> = slices.iter().map(|slice| of(slice)).collect();
+    stats::median(&values?)
+}
+
+fn flip_time(slices: &[&Slice]) -> Option<String> {
+    let seconds = median(slices, |slice| Some(slice.flip.seconds))?;
+    Some(time(seconds * 1e9))
+}
+
+fn bytes(slices: &[&Slice], of: fn(&Slice) -> Option<Bytes>) -> String {
+    let median = median(slices, |slice| Some(of(slice)?.0 as f64));
+    or(median.map(|bytes| Bytes(bytes as u64)), "?")
 }
 
 fn left(restored: &Restored) -> String {

@@ -2,6 +2,7 @@
 
 use model::compare::{Difference, Even, Metric, Parts};
 
+use super::super::words::or;
 use super::value;
 
 /// `thp: the program's own work took 0.26 s less (95 % CI 0.24 s to 0.28 s), the kernel's part 0.51 s more (..), ..`
@@ -19,25 +20,14 @@ pub(super) fn sentence(parts: &Parts) -> String {
 
 fn difference(name: &str, part: Difference) -> String {
     let Difference { seconds, low, high } = part;
-    let size = |seconds: f64| time(seconds.abs());
+    let [size, least, most] = [seconds, low, high].map(|seconds| time(seconds.abs()));
     match part.sign() {
-        0 => format!(
-            "{name} no difference detected (95 % CI {} to {})",
-            signed(low),
-            signed(high)
-        ),
-        1 => format!(
-            "{name} took {} more (95 % CI {} to {})",
-            size(seconds),
-            size(low),
-            size(high)
-        ),
-        _ => format!(
-            "{name} took {} less (95 % CI {} to {})",
-            size(seconds),
-            size(high),
-            size(low)
-        ),
+        0 => {
+            let (low, high) = (signed(low), signed(high));
+            format!("{name} no difference detected (95 % CI {low} to {high})")
+        }
+        1 => format!("{name} took {size} more (95 % CI {least} to {most})"),
+        _ => format!("{name} took {size} less (95 % CI {most} to {least})"),
     }
 }
 
@@ -58,7 +48,7 @@ fn pays(parts: &Parts, even: Even) -> String {
         high,
         cpu_seconds,
     } = even;
-    let high = high.map_or_else(|| "unknown".to_owned(), |high| format!("{high:.2}"));
+    let high = or(high.map(|high| format!("{high:.2}")), "unknown");
     let length = format!(
         "{times:.2} times the work of these runs (95 % CI {low:.2} to {high}), that is {} of CPU time of {}",
         time(cpu_seconds),

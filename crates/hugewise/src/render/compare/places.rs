@@ -7,6 +7,7 @@ use model::placement::Kind;
 
 use crate::render::axis::number;
 use crate::render::sheet::Sheet;
+use crate::render::words::or;
 
 /// Beyond so many CPUs a column for each says less than where most of the time was.
 const MOST_CPUS: usize = 16;
@@ -15,12 +16,7 @@ const MOSTLY: f64 = 0.9;
 
 /// `None` where no run has it.
 pub(super) fn sheet(compare: &Compare) -> Option<Sheet> {
-    let rans = || {
-        compare
-            .arms
-            .iter()
-            .flat_map(|arm| arm.runs.iter().filter_map(|run| run.ran.as_ref()))
-    };
+    let rans = || compare.arms.iter().flat_map(rans);
     let cpus: BTreeSet<u32> = rans().flat_map(|ran| ran.cpu_s.keys().copied()).collect();
     if cpus.is_empty() {
         return None;
@@ -64,20 +60,16 @@ fn kinds<'a>(rans: impl Iterator<Item = &'a Ran>) -> Vec<Kind> {
         let mut counts = known.iter().flat_map(model::placement::Migrations::each);
         counts.any(|(of, count)| of == kind && count > 0)
     };
-    Kind::KNOWN
-        .into_iter()
-        .chain([Kind::Unknown])
-        .filter(|&kind| has(kind))
-        .collect()
+    let kinds = Kind::KNOWN.into_iter().chain([Kind::Unknown]);
+    kinds.filter(|&kind| has(kind)).collect()
 }
 
 fn cpu_heads(cpus: &BTreeSet<u32>) -> Vec<String> {
     if cpus.len() <= MOST_CPUS {
         return cpus.iter().map(|cpu| format!("#CPU {cpu} %")).collect();
     }
-    ["#CPU with most", "#% there", "#CPUs with 90 %"]
-        .map(str::to_owned)
-        .to_vec()
+    let heads = ["#CPU with most", "#% there", "#CPUs with 90 %"];
+    heads.map(str::to_owned).to_vec()
 }
 
 fn cpu_cells(arm: &Arm, cpus: &BTreeSet<u32>) -> Vec<String> {
@@ -105,15 +97,15 @@ fn cpu_cells(arm: &Arm, cpus: &BTreeSet<u32>) -> Vec<String> {
     ]
 }
 
+/// Where its runs ran, as far as that is known.
+fn rans(arm: &Arm) -> impl Iterator<Item = &Ran> {
+    arm.runs.iter().filter_map(|run| run.ran.as_ref())
+}
+
 /// Of all runs together; empty where it is not known.
 fn shares(arm: &Arm) -> BTreeMap<u32, f64> {
     let mut seconds: BTreeMap<u32, f64> = BTreeMap::new();
-    for (&cpu, &time) in arm
-        .runs
-        .iter()
-        .filter_map(|run| run.ran.as_ref())
-        .flat_map(|ran| &ran.cpu_s)
-    {
+    for (&cpu, &time) in rans(arm).flat_map(|ran| &ran.cpu_s) {
         *seconds.entry(cpu).or_default() += time;
     }
     let all: f64 = seconds.values().sum();
@@ -127,7 +119,7 @@ fn shares(arm: &Arm) -> BTreeMap<u32, f64> {
 
 fn median(arm: &Arm, of: impl Fn(&Run) -> Option<f64>) -> String {
     let values: Vec<f64> = arm.runs.iter().filter_map(of).collect();
-    stats::median(&values).map_or_else(|| "-".to_owned(), number)
+    or(stats::median(&values).map(number), "-")
 }
 
 /// For each CPU second.

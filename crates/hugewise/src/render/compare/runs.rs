@@ -8,6 +8,7 @@ use crate::render::axis::Scale;
 use crate::render::figure::{Along, Dot, Figure, Series};
 use crate::render::sheet::{Sheet, printable};
 use crate::render::tone::Tone;
+use crate::render::words::or;
 
 /// Columns of a strip, at most.
 const STRIP: usize = 36;
@@ -16,34 +17,26 @@ const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '�
 /// The chart of one metric; `None` if no run has it.
 pub(super) fn chart(compare: &Compare, metric: &str) -> Option<Figure> {
     let timed = compare.in_time();
-    let most = timed
-        .iter()
-        .filter_map(|(_, run)| run.metrics.get(metric))
-        .fold(0.0, |most: f64, value| most.max(value.abs()));
+    let values = timed.iter().filter_map(|(_, run)| run.metrics.get(metric));
+    let most = values.fold(0.0, |most: f64, value| most.max(value.abs()));
     let unit = Unit::of(metric, most);
     let turn = compare.design.method.turn();
     let tones = Tone::distinct(compare.arms.iter().map(|arm| arm.kind));
-    let series = compare
-        .arms
-        .iter()
-        .zip(tones)
-        .enumerate()
-        .filter_map(|(index, (arm, tone))| {
-            let mine = (1..).zip(&timed).filter(|(_, (of, _))| *of == index);
-            let dots: Vec<Dot> = mine
-                .filter_map(|(at, (_, run))| dot(arm, run, at, metric, (unit, turn)))
-                .collect();
-            let level = stats::estimate(&dots.iter().map(|dot| dot.value).collect::<Vec<_>>())?;
-            let [median, low, high] =
-                [level.median, level.low, level.high].map(|level| value(metric, level * unit.size));
-            Some(Series {
-                name: printable(&format!("{}: {median} ({low} to {high})", arm.name)),
-                tone,
-                level: Some(level),
-                dots,
-            })
-        });
-    let series: Vec<Series> = series.collect();
+    let of_arm = |(index, (arm, tone)): (usize, (&Arm, Tone))| {
+        let mine = (1..).zip(&timed).filter(|(_, (of, _))| *of == index);
+        let dots = mine.filter_map(|(at, (_, run))| dot(arm, run, at, metric, (unit, turn)));
+        let dots: Vec<Dot> = dots.collect();
+        let level = stats::estimate(&dots.iter().map(|dot| dot.value).collect::<Vec<_>>())?;
+        let [median, low, high] = [level.median, level.low, level.high].map(|level| value(metric, level * unit.size));
+        let name = printable(&format!("{}: {median} ({low} to {high})", arm.name));
+        let level = Some(level);
+        Some(Series {
+            level,
+            ..Series::line(&name, tone, dots)
+        })
+    };
+    let arms = compare.arms.iter().zip(tones).enumerate();
+    let series: Vec<Series> = arms.filter_map(of_arm).collect();
     (!series.is_empty()).then(|| Figure {
         id: format!("runs-{}", metric.replace(|c: char| !c.is_ascii_alphanumeric(), "-")),
         title: printable(&format!(
@@ -68,14 +61,7 @@ fn dot(arm: &Arm, run: &Run, at: u64, metric: &str, (unit, turn): (Unit, &str)) 
         run.block + 1,
         covered(arm, run)
     );
-    let value = measured / unit.size;
-    Some(Dot {
-        at,
-        value,
-        low: value,
-        high: value,
-        tip: printable(&tip),
-    })
+    Some(Dot::new(at, [measured / unit.size; 3], printable(&tip)))
 }
 
 /// The proof of a run's pages, in words.
@@ -94,17 +80,9 @@ fn numbers(compare: &Compare, metric: &str) -> Sheet {
     let mut sheet = Sheet::new(&format!("Every {turn} by {metric}"), heads);
     for (at, (index, run)) in (1..).zip(compare.in_time()) {
         let arm = &compare.arms[index];
-        let measured = run
-            .metrics
-            .get(metric)
-            .map_or_else(|| "?".to_owned(), |&measured| value(metric, measured));
-        sheet.row([
-            at.to_string(),
-            arm.name.clone(),
-            (run.block + 1).to_string(),
-            measured,
-            covered(arm, run),
-        ]);
+        let measured = or(run.metrics.get(metric).map(|&measured| value(metric, measured)), "?");
+        let (at, block) = (at.to_string(), (run.block + 1).to_string());
+        sheet.row([&at, &arm.name, &block, &measured, &covered(arm, run)]);
     }
     sheet
 }
@@ -130,18 +108,14 @@ impl Unit {
             Some(Metric::Memory) => binary,
             _ => [(1e6, "millions"), (1e3, "thousands"), (1.0, "")],
         };
-        let fits = units.iter().find(|(size, _)| most >= *size).unwrap_or(&units[2]);
-        Self {
-            size: fits.0,
-            name: fits.1,
-        }
+        let &(size, name) = units.iter().find(|(size, _)| most >= *size).unwrap_or(&units[2]);
+        Self { size, name }
     }
 
     fn label(self, metric: &str) -> String {
-        if self.name.is_empty() {
-            metric.to_owned()
-        } else {
-            format!("{metric}, {}", self.name)
+        match self.name {
+            "" => metric.to_owned(),
+            name => format!("{metric}, {name}"),
         }
     }
 }
@@ -173,11 +147,9 @@ pub(super) fn strips(compare: &Compare, metric: &str) -> Sheet {
 }
 
 fn ends(values: &[f64]) -> [f64; 2] {
-    values
-        .iter()
-        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], &value| {
-            [low.min(value), high.max(value)]
-        })
+    let nothing = [f64::INFINITY, f64::NEG_INFINITY];
+    let wider = |[low, high]: [f64; 2], &value: &f64| [low.min(value), high.max(value)];
+    values.iter().fold(nothing, wider)
 }
 
 /// An arm's median of each block, so that the arms' columns stand for the same time.

@@ -58,7 +58,23 @@ impl Show for Doctor {
 
     /// One line for each finding, then one for each rule that could not be judged.
     fn csv(&self) -> Lines<'_> {
-        csv(self)
+        let fields: [Field<Judged<'_>>; _] = [
+            Field::csv("id", |judged| {
+                judged.map_or_else(|not| &not.id, |found| &found.id).clone()
+            }),
+            Field::csv("name", |judged| {
+                judged.map_or_else(|not| rule_name(&not.id).to_owned(), |found| found.name.clone())
+            }),
+            Field::opt("severity", |judged| Some(judged.ok()?.severity.to_string())),
+            Field::opt("confidence", |judged| Some(judged.ok()?.confidence.to_string())),
+            Field::opt("consequence", |judged| Some(judged.ok()?.consequence.clone())),
+            Field::opt("evidence", |judged| judged.ok().map(evidence)),
+            Field::opt("fix", |judged| Some(judged.ok()?.fix.join("\n").to_string())),
+            Field::opt("link", |judged| Some(judged.ok()?.link.clone())),
+            Field::opt("not_judged", |judged| Some(judged.err()?.reason.clone())),
+        ];
+        let found = self.diagnosis.findings.iter().map(Ok);
+        lines(fields, found.chain(self.diagnosis.not_judged.iter().map(Err)))
     }
 }
 
@@ -78,11 +94,7 @@ impl Doctor {
             0 => "No fault found".to_owned(),
             _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
         };
-        let infos = if infos == 0 {
-            String::new()
-        } else {
-            format!(", {infos} to know")
-        };
+        let infos = or_empty((infos > 0).then(|| format!(", {infos} to know")));
         format!(
             "{faults}{infos}; of {} {} found nothing wrong and {} could not be judged{partly}",
             counted(self.rules, "rule"),
@@ -163,37 +175,9 @@ fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
 /// A finding, or a rule that could not be judged.
 type Judged<'a> = Result<&'a Finding, &'a NotJudged>;
 
-fn csv(doctor: &Doctor) -> Lines<'_> {
-    let fields: [Field<Judged<'_>>; _] = [
-        Field::csv("id", |judged| {
-            judged.map_or_else(|not| not.id.clone(), |found| found.id.clone())
-        }),
-        Field::csv("name", |judged| {
-            judged.map_or_else(|not| rule_name(&not.id).to_owned(), |found| found.name.clone())
-        }),
-        Field::csv("severity", |judged| or_empty(judged.ok().map(|found| found.severity))),
-        Field::csv("confidence", |judged| {
-            or_empty(judged.ok().map(|found| found.confidence))
-        }),
-        Field::csv("consequence", |judged| {
-            or_empty(judged.ok().map(|found| &found.consequence))
-        }),
-        Field::csv("evidence", |judged| or_empty(judged.ok().map(evidence))),
-        Field::csv("fix", |judged| or_empty(judged.ok().map(|found| found.fix.join("\n")))),
-        Field::csv("link", |judged| or_empty(judged.ok().map(|found| &found.link))),
-        Field::csv("not_judged", |judged| or_empty(judged.err().map(|not| &not.reason))),
-    ];
-    let found = doctor.diagnosis.findings.iter().map(Ok);
-    lines(fields, found.chain(doctor.diagnosis.not_judged.iter().map(Err)))
-}
-
 fn evidence(finding: &Finding) -> String {
-    finding
-        .evidence
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let evidence = finding.evidence.iter().map(ToString::to_string);
+    evidence.collect::<Vec<_>>().join("\n")
 }
 
 /// The name of a rule, where this version knows it.

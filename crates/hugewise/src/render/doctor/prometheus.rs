@@ -12,33 +12,21 @@ use crate::results::Doctor;
 /// Gauges in the text exposition format 0.0.4.
 pub fn text<T>(result: &Envelope<T>, doctor: &Doctor) -> String {
     let mut text = String::new();
-    family(
-        &mut text,
-        "hugewise_build_info",
-        "The program that wrote this; always 1.",
-        [(vec![("version", result.tool.version.as_str())], 1)],
-    );
+    let build = [(vec![("version", result.tool.version.as_str())], 1)];
+    let always = "The program that wrote this; always 1.";
+    family(&mut text, "hugewise_build_info", always, build);
     let severities =
         [Severity::Error, Severity::Warning, Severity::Info].map(|severity| (severity.to_string(), severity));
-    family(
-        &mut text,
-        "hugewise_findings",
-        "Findings by severity.",
-        severities
-            .iter()
-            .map(|(name, severity)| (vec![("severity", name.as_str())], doctor.count(*severity))),
-    );
-    family(
-        &mut text,
-        "hugewise_rules",
-        "Rules by what came of them.",
-        [
-            ("clear", doctor.rules_well()),
-            ("found", doctor.rules_with_findings()),
-            ("not-judged", doctor.diagnosis.not_judged.len()),
-        ]
-        .map(|(outcome, count)| (vec![("outcome", outcome)], count)),
-    );
+    let counts = severities.iter();
+    let counts = counts.map(|(name, severity)| (vec![("severity", name.as_str())], doctor.count(*severity)));
+    family(&mut text, "hugewise_findings", "Findings by severity.", counts);
+    let outcomes = [
+        ("clear", doctor.rules_well()),
+        ("found", doctor.rules_with_findings()),
+        ("not-judged", doctor.diagnosis.not_judged.len()),
+    ];
+    let outcomes = outcomes.map(|(outcome, count)| (vec![("outcome", outcome)], count));
+    family(&mut text, "hugewise_rules", "Rules by what came of them.", outcomes);
     findings(&mut text, doctor);
     not_judged(&mut text, doctor);
     text
@@ -48,12 +36,8 @@ pub fn text<T>(result: &Envelope<T>, doctor: &Doctor) -> String {
 fn findings(text: &mut String, doctor: &Doctor) {
     let mut counts: BTreeMap<[String; 4], usize> = BTreeMap::new();
     for finding in &doctor.diagnosis.findings {
-        let labels = [
-            finding.id.clone(),
-            finding.name.clone(),
-            finding.severity.to_string(),
-            finding.confidence.to_string(),
-        ];
+        let (severity, confidence) = (finding.severity.to_string(), finding.confidence.to_string());
+        let labels = [finding.id.clone(), finding.name.clone(), severity, confidence];
         *counts.entry(labels).or_default() += 1;
     }
     let names = ["id", "name", "severity", "confidence"];
@@ -61,23 +45,15 @@ fn findings(text: &mut String, doctor: &Doctor) {
         let labels = names.into_iter().zip(labels.iter().map(String::as_str));
         (labels.collect(), *count)
     });
-    family(
-        text,
-        "hugewise_rule_findings",
-        "Findings of each rule that has any.",
-        lines,
-    );
+    let what = "Findings of each rule that has any.";
+    family(text, "hugewise_rule_findings", what, lines);
 }
 
 fn not_judged(text: &mut String, doctor: &Doctor) {
     let ids = doctor.diagnosis.not_judged.iter().map(|not| not.id.as_str());
     let lines = ids.map(|id| (vec![("id", id), ("name", rule_name(id))], 1));
-    family(
-        text,
-        "hugewise_rule_not_judged",
-        "Rules that could not be judged; always 1.",
-        lines,
-    );
+    let what = "Rules that could not be judged; always 1.";
+    family(text, "hugewise_rule_not_judged", what, lines);
 }
 
 type Labels<'a> = Vec<(&'a str, &'a str)>;
@@ -91,10 +67,10 @@ fn family<'a>(text: &mut String, name: &str, help: &str, lines: impl IntoIterato
     // Writing to a String does not fail.
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
     for (labels, value) in lines {
-        let labels: Vec<String> = labels
+        let labels = labels
             .iter()
-            .map(|(key, value)| format!("{key}=\"{}\"", escaped(value)))
-            .collect();
+            .map(|(key, value)| format!("{key}=\"{}\"", escaped(value)));
+        let labels: Vec<String> = labels.collect();
         let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
     }
 }

@@ -7,7 +7,7 @@ use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
 
 use super::{headline, reasons};
-use crate::render::layout::{folded, step};
+use crate::render::layout::{behind, folded, step};
 use crate::render::look::Look;
 use crate::render::sheet::{Sheet, printable};
 use crate::render::words::counted;
@@ -100,11 +100,7 @@ fn finding(finding: &Finding, look: Look) -> String {
 fn entries(word: &str, texts: &[String], fold: fn(&str, usize) -> Vec<String>, look: Look) -> String {
     let room = usize::from(look.width).saturating_sub(INDENT);
     let lines = texts.iter().flat_map(|text| fold(&printable(text), room));
-    let words = iter::once(word).chain(iter::repeat(""));
-    words
-        .zip(lines)
-        .map(|(word, line)| format!("  {word:<width$}{line}\n", width = INDENT - 2))
-        .collect()
+    behind(&format!("  {word}"), INDENT, lines)
 }
 
 fn unjudged(what: &str, list: &[NotJudged], rules: usize, look: Look) -> Option<String> {

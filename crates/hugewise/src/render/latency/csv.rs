@@ -3,7 +3,6 @@
 use model::latency::{Latency, Point};
 
 use crate::render::table::{Field, Lines, lines};
-use crate::render::words::or_empty;
 
 /// The points as CSV.
 pub fn csv(latency: &Latency) -> Lines<'_> {
@@ -12,34 +11,26 @@ pub fn csv(latency: &Latency) -> Lines<'_> {
         Field::csv("bytes", |point| point.bytes.0.to_string()),
         Field::csv("pattern", |point| point.pattern.to_string()),
         Field::csv("access", |point| point.access.to_string()),
-        Field::csv("ns_median", |point| or_empty(point.ns.map(|ns| ns.median))),
-        Field::csv("ns_low", |point| or_empty(point.ns.map(|ns| ns.low))),
-        Field::csv("ns_high", |point| or_empty(point.ns.map(|ns| ns.high))),
-        Field::csv("bound_low", |point| or_empty(point.bound.and_then(|bound| bound.low))),
-        Field::csv("bound_high", |point| or_empty(point.bound.and_then(|bound| bound.high))),
-        Field::csv("converged", |point| {
-            or_empty(point.convergence.map(|shown| shown.converged))
-        }),
-        Field::csv("warm_ns", |point| {
-            or_empty(point.convergence.map(|shown| shown.warm_ns))
-        }),
-        Field::csv("cold_ns", |point| {
-            or_empty(point.convergence.map(|shown| shown.cold_ns))
-        }),
+        Field::opt("ns_median", |point| Some(point.ns?.median.to_string())),
+        Field::opt("ns_low", |point| Some(point.ns?.low.to_string())),
+        Field::opt("ns_high", |point| Some(point.ns?.high.to_string())),
+        Field::opt("bound_low", |point| Some(point.bound?.low?.to_string())),
+        Field::opt("bound_high", |point| Some(point.bound?.high?.to_string())),
+        Field::opt("converged", |point| Some(point.convergence?.converged.to_string())),
+        Field::opt("warm_ns", |point| Some(point.convergence?.warm_ns.to_string())),
+        Field::opt("cold_ns", |point| Some(point.convergence?.cold_ns.to_string())),
         Field::csv("samples", |point| point.ns.map_or(0, |ns| ns.samples).to_string()),
-        Field::csv("cycles_median", |point| {
-            or_empty(point.cycles.map(|cycles| cycles.median))
-        }),
-        Field::csv("cycles_low", |point| or_empty(point.cycles.map(|cycles| cycles.low))),
-        Field::csv("cycles_high", |point| or_empty(point.cycles.map(|cycles| cycles.high))),
-        Field::csv("quiet_ns", |point| or_empty(point.quiet.map(|quiet| quiet.ns))),
-        Field::csv("quiet_cycles", |point| or_empty(point.quiet.map(|quiet| quiet.cycles))),
-        Field::csv("quiet_share", |point| or_empty(point.quiet.map(|quiet| quiet.share))),
-        Field::csv("stopped", |point| or_empty(point.stopped)),
+        Field::opt("cycles_median", |point| Some(point.cycles?.median.to_string())),
+        Field::opt("cycles_low", |point| Some(point.cycles?.low.to_string())),
+        Field::opt("cycles_high", |point| Some(point.cycles?.high.to_string())),
+        Field::opt("quiet_ns", |point| Some(point.quiet?.ns.to_string())),
+        Field::opt("quiet_cycles", |point| Some(point.quiet?.cycles.to_string())),
+        Field::opt("quiet_share", |point| Some(point.quiet?.share.to_string())),
+        Field::opt("stopped", |point| Some(point.stopped?.to_string())),
         Field::csv("dropped", |point| point.dropped.total().to_string()),
         Field::csv("backing", |point| point.backing.got.to_string()),
         Field::csv("proof", |point| point.backing.proof.clone()),
-        Field::csv("not_measured", |point| or_empty(point.not_measured.as_ref())),
+        Field::opt("not_measured", |point| point.not_measured.clone()),
     ];
     lines(fields, latency.points.iter())
 }

@@ -6,6 +6,7 @@ use model::migration::{Contention, Migration, Mix};
 use super::super::axis::number;
 use super::super::placement::kind_name;
 use super::super::sheet::Sheet;
+use super::super::words::or;
 
 /// On a terminal: medians, one matrix for each pair of CPUs.
 pub(super) fn matrices(migration: &Migration) -> Vec<Sheet> {
@@ -30,9 +31,7 @@ pub(super) fn cases(migration: &Migration) -> Option<Sheet> {
             name(case.mix).to_owned(),
             name(case.beside).to_owned(),
             median(case.share),
-            case.share.map_or_else(unknown, |share| {
-                format!("{} to {}", number(share.low), number(share.high))
-            }),
+            or(case.share.map(ends), "-"),
             median(case.again),
         ]);
     }
@@ -68,14 +67,12 @@ fn matrix(cases: &[&Contention]) -> Sheet {
         }
         let shares = beside
             .iter()
-            .map(|beside| of(beside).map_or_else(unknown, |case| median(case.share)));
+            .map(|beside| median(of(beside).and_then(|case| case.share)));
         sheet.row(std::iter::once(name(mix).to_owned()).chain(shares));
     }
     let farthest = |share: Estimate| (share.median - share.low).max(share.high - share.median);
-    let widest = cases
-        .iter()
-        .filter_map(|case| case.share.map(farthest))
-        .fold(0.0, f64::max);
+    let widest = cases.iter().filter_map(|case| case.share.map(farthest));
+    let widest = widest.fold(0.0, f64::max);
     sheet.note(format!(
         "each 95 % CI reaches up to {} from its median; the report and JSON have them",
         number(widest)
@@ -83,12 +80,12 @@ fn matrix(cases: &[&Contention]) -> Sheet {
     sheet
 }
 
-fn unknown() -> String {
-    "-".to_owned()
+fn median(value: Option<Estimate>) -> String {
+    or(value.map(|value| number(value.median)), "-")
 }
 
-fn median(value: Option<Estimate>) -> String {
-    value.map_or_else(unknown, |value| number(value.median))
+fn ends(share: Estimate) -> String {
+    format!("{} to {}", number(share.low), number(share.high))
 }
 
 fn name(mix: Mix) -> &'static str {

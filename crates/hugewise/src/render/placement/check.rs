@@ -6,7 +6,7 @@ use model::placement::{Check, Fix, FixWith, Mispinned, Mistake};
 use super::super::axis::number;
 use super::super::sheet::Sheet;
 use super::super::table::{Field, Lines, lines};
-use super::super::words::counted;
+use super::super::words::{counted, or};
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
 
@@ -20,11 +20,8 @@ impl Show for Check {
     }
 
     fn headlines(&self) -> Vec<String> {
-        let time = if self.seconds > 0.0 {
-            format!(" in {} s", number(self.seconds))
-        } else {
-            ", as they were captured".to_owned()
-        };
+        let time = (self.seconds > 0.0).then(|| format!(" in {} s", number(self.seconds)));
+        let time = or(time, ", as they were captured");
         let unread = match self.unread {
             0 => String::new(),
             count => format!(" The CPUs of {} could not be read.", counted(count as usize, "thread")),
@@ -46,7 +43,7 @@ impl Show for Check {
 
     fn csv(&self) -> Lines<'_> {
         let fields: [Field<(&Mispinned, &Fix)>; _] = [
-            Field::csv("mistake", |(mistake, _)| code(mistake.mistake).to_owned()),
+            Field::csv("mistake", |(mistake, _)| mistake.mistake.to_string()),
             Field::csv("pid", |(mistake, _)| mistake.pid.to_string()),
             Field::csv("name", |(mistake, _)| mistake.name.clone()),
             Field::csv("cpus", |(mistake, _)| list(&mistake.cpus)),
@@ -54,16 +51,14 @@ impl Show for Check {
             Field::csv("fix_with", |(_, fix)| place(fix.with).to_owned()),
             Field::csv("fix", |(_, fix)| fix.line.clone()),
         ];
-        let items = self
-            .mistakes
-            .iter()
-            .flat_map(|mistake| mistake.fixes.iter().map(move |fix| (mistake, fix)));
-        lines(fields, items)
+        let mistakes = self.mistakes.iter();
+        let fixes = mistakes.flat_map(|mistake| mistake.fixes.iter().map(move |fix| (mistake, fix)));
+        lines(fields, fixes)
     }
 }
 
 fn sheet(mistake: &Mispinned) -> Sheet {
-    let title = format!("{}: {} (process {})", code(mistake.mistake), mistake.name, mistake.pid);
+    let title = format!("{}: {} (process {})", mistake.mistake, mistake.name, mistake.pid);
     let mut sheet = Sheet::new(&title, ["fix", "line"]);
     for fix in &mistake.fixes {
         for line in fix.line.lines() {
@@ -108,19 +103,6 @@ fn sentence(mistake: &Mispinned) -> String {
         Mistake::IsolatedTogether => format!(
             "Busy threads {threads} may use several isolated CPUs ({better}) and are on {cpus}: the scheduler does not balance isolated CPUs."
         ),
-    }
-}
-
-fn code(mistake: Mistake) -> &'static str {
-    match mistake {
-        Mistake::SharedCore => "shared-core",
-        Mistake::SharedCpu => "shared-cpu",
-        Mistake::FirstThreadOnly => "first-thread-only",
-        Mistake::VcpusOnSiblings => "vcpus-on-siblings",
-        Mistake::VcpusOnNodes => "vcpus-on-nodes",
-        Mistake::RemoteMemory => "remote-memory",
-        Mistake::CpusetCut => "cpuset-cut",
-        Mistake::IsolatedTogether => "isolated-together",
     }
 }
 

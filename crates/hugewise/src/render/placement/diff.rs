@@ -1,12 +1,12 @@
 //! What differs between recordings, as a table; what weakens that, as warnings.
 
-use model::Warning;
 use model::placement::{Caveat, Diff, Part, Quantity, Side};
+use model::{Estimate, Warning};
 
 use super::super::axis::number;
 use super::super::sheet::Sheet;
 use super::super::table::{Field, Lines, lines};
-use super::super::words::{counted, or_empty};
+use super::super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
 
@@ -21,12 +21,7 @@ impl Show for Diff {
     }
 
     fn headlines(&self) -> Vec<String> {
-        let of = |what| {
-            self.parts
-                .iter()
-                .find(|part| part.what == what)
-                .and_then(|part| part.ratio)
-        };
+        let of = |what| self.parts.iter().find(|part| part.what == what)?.ratio;
         let [all, share, each] = [Quantity::Throughput, Quantity::CpuShare, Quantity::Efficiency].map(of);
         match (all, share, each) {
             (Some(all), Some(share), Some(each)) => vec![format!(
@@ -41,28 +36,19 @@ impl Show for Diff {
 
     fn sheets(&self) -> Vec<Sheet> {
         let side = |side: &Side| {
-            format!(
-                "#{} ({})",
-                side.files.first().map_or("", String::as_str),
-                counted(side.files.len(), "run")
-            )
+            let (first, runs) = (or_empty(side.files.first()), counted(side.files.len(), "run"));
+            format!("#{first} ({runs})")
         };
         let [before, after] = self.sides.each_ref().map(side);
         let heads = ["".to_owned(), before, after, "#ratio".to_owned(), "#95 % CI".to_owned()];
         let mut sheet = Sheet::new(&self.title(), heads);
         for part in &self.parts {
-            let value = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), number);
-            let interval = part.ratio.filter(|ratio| ratio.samples > 1);
-            sheet.row([
-                name(part.what, self.sides.iter().any(|side| side.work.is_empty())).to_owned(),
-                value(part.values[0]),
-                value(part.values[1]),
-                part.ratio.map_or_else(|| "-".to_owned(), |ratio| factor(ratio.median)),
-                interval.map_or_else(
-                    || "-".to_owned(),
-                    |ratio| format!("{} to {}", factor(ratio.low), factor(ratio.high)),
-                ),
-            ]);
+            let [before, after] = part.values.map(|value| or(value.map(number), "?"));
+            let ratio = or(part.ratio.map(|ratio| factor(ratio.median)), "-");
+            let ends = |ratio: Estimate| format!("{} to {}", factor(ratio.low), factor(ratio.high));
+            let ends = or(interval(part).map(ends), "-");
+            let is_same_work = self.sides.iter().any(|side| side.work.is_empty());
+            sheet.row([name(part.what, is_same_work), &before, &after, &ratio, &ends]);
         }
         vec![sheet]
     }
@@ -70,18 +56,23 @@ impl Show for Diff {
     fn csv(&self) -> Lines<'_> {
         let fields: [Field<&Part>; _] = [
             Field::csv("quantity", |part| name(part.what, false).to_owned()),
-            Field::csv("before", |part| or_empty(part.values[0])),
-            Field::csv("after", |part| or_empty(part.values[1])),
-            Field::csv("ratio", |part| or_empty(part.ratio.map(|ratio| ratio.median))),
-            Field::csv("low", |part| {
-                or_empty(part.ratio.filter(|ratio| ratio.samples > 1).map(|ratio| ratio.low))
+            Field::opt("before", |part| Some(part.values[0]?.to_string())),
+            Field::opt("after", |part| Some(part.values[1]?.to_string())),
+            Field::opt("ratio", |part| Some(part.ratio?.median.to_string())),
+            Field::opt("low", |part| {
+                Some(part.ratio.filter(|ratio| ratio.samples > 1)?.low.to_string())
             }),
-            Field::csv("high", |part| {
-                or_empty(part.ratio.filter(|ratio| ratio.samples > 1).map(|ratio| ratio.high))
+            Field::opt("high", |part| {
+                Some(part.ratio.filter(|ratio| ratio.samples > 1)?.high.to_string())
             }),
         ];
         lines(fields, self.parts.iter())
     }
+}
+
+/// One run a side has none.
+fn interval(part: &Part) -> Option<Estimate> {
+    part.ratio.filter(|ratio| ratio.samples > 1)
 }
 
 fn factor(value: f64) -> String {
@@ -107,35 +98,19 @@ fn name(what: Quantity, is_same_work: bool) -> &'static str {
 
 /// What weakens a difference.
 pub fn caveats(diff: &Diff) -> Vec<Warning> {
-    let warning = |caveat: &Caveat| {
-        let (code, text) = match caveat {
-            Caveat::OtherMachine => ("other-machine", "the recordings are of different machines or kernels"),
-            Caveat::OtherMethod => (
-                "other-method",
-                "the recordings were made by different methods: moves by /proc are a lower bound",
-            ),
-            Caveat::Incomplete => (
-                "incomplete",
-                "records are missing in a recording: its times and moves are too low",
-            ),
-            Caveat::OneRun => (
-                "one-run",
-                "a side has one run only, so that no ratio has an interval: record each side several times",
-            ),
-            Caveat::UnknownWork => (
-                "unknown-work",
-                "a recording did not last from start to end of its program: throughput and efficiency mean nothing without --work",
-            ),
-            Caveat::SameWork => (
-                "same-work",
-                "every run is taken to have done the same work (--work gives it)",
-            ),
-            Caveat::NotSeparated => (
-                "not-separated",
-                "this shows what changed, not what caused it: keep all but one thing fixed (such as the node, by pinning), and record again",
-            ),
-        };
-        Warning::new(code, text)
+    let text = |caveat: Caveat| match caveat {
+        Caveat::OtherMachine => "the recordings are of different machines or kernels",
+        Caveat::OtherMethod => "the recordings were made by different methods: moves by /proc are a lower bound",
+        Caveat::Incomplete => "records are missing in a recording: its times and moves are too low",
+        Caveat::OneRun => "a side has one run only, so that no ratio has an interval: record each side several times",
+        Caveat::UnknownWork => {
+            "a recording did not last from start to end of its program: throughput and efficiency mean nothing without --work"
+        }
+        Caveat::SameWork => "every run is taken to have done the same work (--work gives it)",
+        Caveat::NotSeparated => {
+            "this shows what changed, not what caused it: keep all but one thing fixed (such as the node, by pinning), and record again"
+        }
     };
+    let warning = |caveat: &Caveat| Warning::new(&caveat.to_string(), text(*caveat));
     diff.caveats.iter().map(warning).collect()
 }

@@ -14,7 +14,7 @@ use super::axis::number;
 use super::figure::Figure;
 use super::sheet::Sheet;
 use super::table::Lines;
-use super::words::counted;
+use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
 
@@ -64,12 +64,10 @@ fn headline(recording: &Recording) -> String {
     let total = &recording.total;
     let migrations = total.migrations.total();
     let least = if recording.has_all_moves() { "" } else { "at least " };
-    let locality = recording.locality().map_or_else(String::new, |locality| {
-        format!(
-            " By the nodes of its pages and of its CPU time, {} % of its accesses would be local.",
-            number(locality * 100.0)
-        )
-    });
+    let locality = or_empty(recording.locality().map(|locality| {
+        let percent = number(locality * 100.0);
+        format!(" By the nodes of its pages and of its CPU time, {percent} % of its accesses would be local.")
+    }));
     format!(
         "{} (process {}) used {} s of CPU time in {} s, which is {} CPUs, and moved {least}{} ({} a second). {}{locality}",
         recording.target.name,
@@ -224,18 +222,14 @@ pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
         Warning::new("no-switch-records", text)
     });
     let lost = (missed.lost_records > 0).then(|| {
-        let text = format!(
-            "{} of context switches found no room: times and moves are too low (--light records less)",
-            counted(missed.lost_records as usize, "record")
-        );
-        Warning::new("records-lost", text)
+        let records = counted(missed.lost_records as usize, "record");
+        let text = "of context switches found no room: times and moves are too low (--light records less)";
+        Warning::new("records-lost", format!("{records} {text}"))
     });
     let new = (missed.new_cpus > 0).then(|| {
-        let text = format!(
-            "{} came online during the recording, and what ran there is missing",
-            counted(missed.new_cpus as usize, "CPU")
-        );
-        Warning::new("cpus-came-online", text)
+        let cpus = counted(missed.new_cpus as usize, "CPU");
+        let text = "came online during the recording, and what ran there is missing";
+        Warning::new("cpus-came-online", format!("{cpus} {text}"))
     });
     let unfollowed = (missed.unfollowed > 0).then(|| {
         let text = format!(
@@ -245,10 +239,8 @@ pub fn warnings(recording: &Recording, snapshot: &Snapshot) -> Vec<Warning> {
         );
         Warning::new("threads-not-recorded", text)
     });
-    [refused, lost, unfollowed, new, guest_warning(snapshot)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [refused, lost, unfollowed, new, guest_warning(snapshot)];
+    all.into_iter().flatten().collect()
 }
 
 /// In a guest the kinds of moves are those of the topology that the hypervisor shows.

@@ -4,7 +4,8 @@ use model::placement::{Published, PublishedRun};
 
 use super::super::axis::number;
 use super::super::sheet::Sheet;
-use super::super::table::{Field, Lines, lines};
+use super::super::table::{self, Field, Lines, lines};
+use super::super::words::or_empty;
 use crate::cli::typed::Format;
 use crate::show::{Show, TABLES};
 
@@ -46,64 +47,45 @@ impl Show for Published {
 
 /// A run with each of its CPUs.
 fn shares(run: &PublishedRun) -> impl Iterator<Item = (&PublishedRun, usize, f64)> {
-    run.shares
-        .iter()
-        .enumerate()
-        .map(move |(cpu, &share)| (run, cpu, share))
+    let shares = run.shares.iter().enumerate();
+    shares.map(move |(cpu, &share)| (run, cpu, share))
 }
 
-fn heads(published: &Published) -> impl Iterator<Item = String> + '_ {
-    published.runs.iter().map(|run| {
-        let ht = if run.hyperthreading { "" } else { " no HT" };
-        format!("#{} {} {}{ht}", run.server, run.esx, run.run)
-    })
+fn name(run: &PublishedRun) -> String {
+    let ht = if run.hyperthreading { "" } else { " no HT" };
+    format!("{} {} {}{ht}", run.server, run.esx, run.run)
 }
 
 /// CPUs down, runs across, as published.
 fn tables(published: &Published) -> Sheet {
     let title = "Throughput and share of time on each CPU, %";
-    let mut sheet = Sheet::new(title, ["".to_owned()].into_iter().chain(heads(published)));
-    let row = |name: &str, of: &dyn Fn(&PublishedRun) -> String| {
-        [name.to_owned()]
-            .into_iter()
-            .chain(published.runs.iter().map(of))
-            .collect::<Vec<_>>()
+    let heads = published.runs.iter().map(|run| format!("#{}", name(run)));
+    let mut sheet = Sheet::new(title, ["".to_owned()].into_iter().chain(heads));
+    let mut row = |name: String, of: &dyn Fn(&PublishedRun) -> String| {
+        sheet.row([name].into_iter().chain(published.runs.iter().map(of)));
     };
-    sheet.row(row("in table", &|run| {
+    row("in table".to_owned(), &|run| {
         run.tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-    }));
-    sheet.row(row("operations a second", &|run| number(run.throughput)));
+    });
+    row("operations a second".to_owned(), &|run| number(run.throughput));
     let cpus = published.runs.iter().map(|run| run.shares.len()).max().unwrap_or(0);
     for cpu in 0..cpus {
-        sheet.row(row(&format!("CPU {cpu}"), &|run| {
-            run.shares.get(cpu).map_or_else(String::new, f64::to_string)
-        }));
+        row(format!("CPU {cpu}"), &|run| or_empty(run.shares.get(cpu)));
     }
     sheet.note(format!("source: {}", published.source));
     sheet
 }
 
 fn analysis(published: &Published) -> Sheet {
-    let columns = [
-        "run",
-        "#node",
-        "#CPU % of the guest",
-        "#operations for each %",
-        "#% on both siblings",
+    let fields: [Field<&PublishedRun>; _] = [
+        Field::shown("run", |run| name(run)),
+        Field::shown("#node", |run| run.node.to_string()),
+        Field::shown("#CPU % of the guest", |run| number(run.cpu_pct)),
+        Field::shown("#operations for each %", |run| format!("{:.1}", run.per_cpu_pct)),
+        Field::shown("#% on both siblings", |run| format!("{:.1}", run.sibling_pct)),
     ];
-    let mut sheet = Sheet::new("Efficiency apart from residency", columns);
-    for (run, head) in published.runs.iter().zip(heads(published)) {
-        sheet.row([
-            head.trim_start_matches('#').to_owned(),
-            run.node.to_string(),
-            number(run.cpu_pct),
-            format!("{:.1}", run.per_cpu_pct),
-            format!("{:.1}", run.sibling_pct),
-        ]);
-    }
-    for note in NOTES {
-        sheet.note(note);
-    }
+    let mut sheet = table::sheet("Efficiency apart from residency", &fields, published.runs.iter());
+    NOTES.iter().for_each(|note| sheet.note(note));
     sheet
 }
 

@@ -5,8 +5,8 @@ use model::placement::{Cpu, Kind, Method, Recording, Thread};
 use super::super::axis::number;
 use super::super::heat::{Heat, STEPS};
 use super::super::sheet::Sheet;
-use super::super::table::{Field, Lines, lines};
-use super::super::words::{counted, or_empty};
+use super::super::table::{self, Field, Lines, lines};
+use super::super::words::{counted, or, or_empty};
 
 /// Beyond so many CPUs those without time are left out.
 const MOST_CPUS: usize = 32;
@@ -15,45 +15,23 @@ const COLUMNS: usize = 16;
 
 /// The table of the study: CPUs in the order of the machine, and the share of each.
 pub(super) fn shares(recording: &Recording) -> Sheet {
-    let mut sheet = Sheet::new(
-        "Share of time on each CPU",
-        [
-            "#node",
-            "#socket",
-            "#core",
-            "#CPU",
-            "#% of the recording",
-            "#% of its CPU time",
-            "#steal %",
-        ],
-    );
-    let of = |cpu: &Cpu| recording.total.cpu_s.get(&cpu.cpu).copied().unwrap_or_default();
+    let fields: [Field<(&Recording, &Cpu)>; _] = [
+        Field::shown("#node", |(_, cpu)| or_empty(cpu.node)),
+        Field::shown("#socket", |(_, cpu)| or_empty(cpu.package)),
+        Field::shown("#core", |(_, cpu)| or_empty(cpu.core)),
+        Field::shown("#CPU", |(_, cpu)| cpu.cpu.to_string()),
+        Field::shown("#% of the recording", |(of, cpu)| percent(used(of, cpu), of.seconds)),
+        Field::shown("#% of its CPU time", |(of, cpu)| percent(used(of, cpu), of.total.cpu())),
+        Field::shown("#steal %", |(of, cpu)| {
+            or(cpu.steal_s.known().map(|&steal| percent(steal, of.seconds)), "?")
+        }),
+    ];
     let is_large = recording.cpus.len() > MOST_CPUS;
-    let mut left_out = 0;
-    for cpu in &recording.cpus {
-        if is_large && of(cpu) == 0.0 {
-            left_out += 1;
-            continue;
-        }
-        let percent = |seconds: f64, all: f64| {
-            if all > 0.0 {
-                number(seconds / all * 100.0)
-            } else {
-                "-".to_owned()
-            }
-        };
-        sheet.row([
-            or_empty(cpu.node),
-            or_empty(cpu.package),
-            or_empty(cpu.core),
-            cpu.cpu.to_string(),
-            percent(of(cpu), recording.seconds),
-            percent(of(cpu), recording.total.cpu()),
-            cpu.steal_s
-                .known()
-                .map_or_else(|| "?".to_owned(), |&steal| percent(steal, recording.seconds)),
-        ]);
-    }
+    let is_shown = |cpu: &&Cpu| !is_large || used(recording, cpu) != 0.0;
+    let shown: Vec<&Cpu> = recording.cpus.iter().filter(is_shown).collect();
+    let cpus = shown.iter().map(|&cpu| (recording, cpu));
+    let mut sheet = table::sheet("Share of time on each CPU", &fields, cpus);
+    let left_out = recording.cpus.len() - shown.len();
     if left_out > 0 {
         sheet.note(format!(
             "{} without time left out; JSON has them",
@@ -64,6 +42,15 @@ pub(super) fn shares(recording: &Recording) -> Sheet {
         sheet.note(unassigned(recording.method, times));
     }
     sheet
+}
+
+/// Seconds of the program on a CPU.
+fn used(recording: &Recording, cpu: &Cpu) -> f64 {
+    recording.total.cpu_s.get(&cpu.cpu).copied().unwrap_or_default()
+}
+
+fn percent(seconds: f64, all: f64) -> String {
+    or((all > 0.0).then(|| number(seconds / all * 100.0)), "-")
 }
 
 /// CPU time that the kernel counts and no CPU was assigned.
@@ -92,11 +79,8 @@ pub(super) fn moves(recording: &Recording) -> Sheet {
         if kind == Kind::Unknown && count == 0 {
             continue;
         }
-        sheet.row([
-            kind_name(kind).to_owned(),
-            count.to_string(),
-            number(rate(count, recording)),
-        ]);
+        let rate = number(rate(count, recording));
+        sheet.row([kind_name(kind), &count.to_string(), &rate]);
     }
     sheet
 }
@@ -114,49 +98,42 @@ pub fn kind_name(kind: Kind) -> &'static str {
 }
 
 pub(super) fn threads(recording: &Recording, most: usize) -> Sheet {
-    let heads = [
-        "#TID",
-        "name",
-        "#CPU s",
-        "#CPU with most",
-        "#% there",
-        "#CPUs",
-        "#moves",
-        "#runs",
-        "#preempted",
-        "#then waited ms",
-        "#on run queues ms",
+    let fields: [Field<&Thread>; _] = [
+        Field::shown("#TID", |thread| thread.tid.to_string()),
+        Field::shown("name", |thread| thread.name.clone()),
+        Field::shown("#CPU s", |thread| number(thread.tally.cpu())),
+        Field::shown("#CPU with most", |thread| {
+            or_empty(most_used(thread).map(|(cpu, _)| cpu))
+        }),
+        Field::shown("#% there", |thread| {
+            or_empty(most_used(thread).map(|(_, share)| number(share)))
+        }),
+        Field::shown("#CPUs", |thread| thread.tally.cpu_s.len().to_string()),
+        Field::shown("#moves", |thread| thread.tally.migrations.total().to_string()),
+        Field::shown("#runs", |thread| or(thread.tally.runs, "?")),
+        Field::shown("#preempted", |thread| or(thread.tally.preemptions, "?")),
+        Field::shown("#then waited ms", |thread| ms(thread.tally.preempted_s)),
+        Field::shown("#on run queues ms", |thread| ms(thread.tally.queued_s)),
     ];
-    let mut sheet = Sheet::new("Threads", heads);
-    for thread in recording.threads.iter().take(most) {
-        let (tally, ms) = (&thread.tally, |seconds: Option<f64>| {
-            seconds.map_or_else(|| "?".to_owned(), |seconds| number(seconds * 1e3))
-        });
-        let most = tally.cpu_s.iter().max_by(|one, other| one.1.total_cmp(other.1));
-        let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
-        sheet.row([
-            thread.tid.to_string(),
-            thread.name.clone(),
-            number(tally.cpu()),
-            or_empty(most.map(|(cpu, _)| cpu)),
-            or_empty(most.map(|(_, seconds)| number(seconds / tally.cpu().max(f64::MIN_POSITIVE) * 100.0))),
-            tally.cpu_s.len().to_string(),
-            tally.migrations.total().to_string(),
-            count(tally.runs),
-            count(tally.preemptions),
-            ms(tally.preempted_s),
-            ms(tally.queued_s),
-        ]);
-    }
+    let mut sheet = table::sheet("Threads", &fields, recording.threads.iter().take(most));
     let more = recording.threads.len().saturating_sub(most) as u64 + recording.others;
     if more > 0 {
-        sheet.note(format!(
-            "{} more with less CPU time, in the total above",
-            counted(more as usize, "thread")
-        ));
+        let more = counted(more as usize, "thread");
+        sheet.note(format!("{more} more with less CPU time, in the total above"));
     }
     sheet.note("on run queues: when last read from schedstat; ? where it was not read or is not recorded");
     sheet
+}
+
+/// The CPU with most of a thread's time, and the share of it in percent.
+fn most_used(thread: &Thread) -> Option<(u32, f64)> {
+    let by_cpu = thread.tally.cpu_s.iter();
+    let (cpu, seconds) = by_cpu.max_by(|one, other| one.1.total_cmp(other.1))?;
+    Some((*cpu, seconds / thread.tally.cpu().max(f64::MIN_POSITIVE) * 100.0))
+}
+
+fn ms(seconds: Option<f64>) -> String {
+    or(seconds.map(|seconds| number(seconds * 1e3)), "?")
 }
 
 /// CPUs down, time across, the share of each CPU in shades; moves below.
@@ -195,45 +172,22 @@ pub(super) fn csv(recording: &Recording) -> Lines<'_> {
         Field::csv("tid", |(_, thread, ..)| thread.tid.to_string()),
         Field::csv("name", |(_, thread, ..)| thread.name.clone()),
         Field::csv("cpu", |(.., cpu, _)| cpu.to_string()),
-        Field::csv("node", |(recording, _, cpu, _)| {
-            or_empty(
-                recording
-                    .cpus
-                    .iter()
-                    .find(|known| known.cpu == *cpu)
-                    .and_then(|cpu| cpu.node),
-            )
+        Field::opt("node", |(recording, _, cpu, _)| {
+            let known = recording.cpus.iter().find(|known| known.cpu == *cpu);
+            Some(known?.node?.to_string())
         }),
         Field::csv("seconds", |(.., seconds)| seconds.to_string()),
         Field::csv("thread_migrations", |(_, thread, ..)| {
             thread.tally.migrations.total().to_string()
         }),
-        Field::csv("thread_preemptions", |(_, thread, ..)| {
-            or_empty(thread.tally.preemptions)
+        Field::opt("thread_preemptions", |(_, thread, ..)| {
+            Some(thread.tally.preemptions?.to_string())
         }),
-        Field::csv("method", |(recording, ..)| {
-            match recording.method {
-                Method::SwitchRecords => "switch-records",
-                Method::Bpf => "bpf",
-                Method::Clocks => "clocks",
-                Method::Procfs => "procfs",
-            }
-            .to_owned()
-        }),
+        Field::csv("method", |(recording, ..)| recording.method.to_string()),
     ];
-    let of_thread = move |thread: &'_ Thread| {
-        let cpus: Vec<(u32, f64)> = thread
-            .tally
-            .cpu_s
-            .iter()
-            .map(|(&cpu, &seconds)| (cpu, seconds))
-            .collect();
-        cpus
-    };
     let items = recording.threads.iter().flat_map(move |thread| {
-        of_thread(thread)
-            .into_iter()
-            .map(move |(cpu, seconds)| (recording, thread, cpu, seconds))
+        let by_cpu = thread.tally.cpu_s.iter();
+        by_cpu.map(move |(&cpu, &seconds)| (recording, thread, cpu, seconds))
     });
     lines(fields, items)
 }

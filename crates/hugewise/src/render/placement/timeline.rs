@@ -17,20 +17,11 @@ pub(super) fn chart(recording: &Recording) -> Option<Figure> {
         let end = recording.seconds.min(start + slices.seconds);
         let length = if at == last { end - start } else { slices.seconds };
         let rate = count as f64 / length.max(slices.seconds / 10.0);
-        Dot {
-            at: at as u64 + 1,
-            value: rate,
-            low: rate,
-            high: rate,
-            tip: format!("{} to {} s: {count} moves", number(start), number(end)),
-        }
+        let tip = format!("{} to {} s: {count} moves", number(start), number(end));
+        Dot::new(at as u64 + 1, [rate; 3], tip)
     };
-    let series = Series {
-        name: "moves a second".to_owned(),
-        tone: TONES[0],
-        level: None,
-        dots: slices.migrations.iter().enumerate().map(dot).collect(),
-    };
+    let dots = slices.migrations.iter().enumerate().map(dot).collect();
+    let series = Series::line("moves a second", TONES[0], dots);
     Some(Figure {
         id: "moves".to_owned(),
         title: format!(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use model::plan::{Change, Plan, Target};
 
-use super::shell::comment;
+use super::shell::{comment, head};
 
 /// What stands above the tasks.
 const PLAY: &str = "\
@@ -17,21 +17,15 @@ const PLAY: &str = "\
 
 /// The playbook.
 pub(super) fn playbook(plan: &Plan) -> String {
-    let head = comment(&format!(
-        "Made by hugewise {} for {}",
-        env!("CARGO_PKG_VERSION"),
-        plan.goals.join(" and ")
-    ));
+    let head = head(plan);
     let tasks: String = plan.changes.iter().map(task).collect();
     let tasks = if tasks.is_empty() { "    []\n".to_owned() } else { tasks };
     format!("---\n{head}{PLAY}{tasks}")
 }
 
 fn task(change: &Change) -> String {
-    let why: String = comment(&change.why)
-        .lines()
-        .map(|line| format!("    {line}\n"))
-        .collect();
+    let why = comment(&change.why);
+    let why: String = why.lines().map(|line| format!("    {line}\n")).collect();
     format!("{why}    - name: {}\n{}", change.id, module(change))
 }
 

@@ -23,13 +23,11 @@ pub(crate) fn question(change: &Change) -> Vec<String> {
         _ => "changed lines",
     };
     let mode = mode.map(|Mode(mode)| format!(", mode {mode:04o}")).unwrap_or_default();
-    let owner = owner
-        .map(|owner| format!(", owner {}:{}", owner.uid, owner.gid))
-        .unwrap_or_default();
+    let owner = owner.map(|owner| format!(", owner {}:{}", owner.uid, owner.gid));
+    let owner = owner.unwrap_or_default();
     let head = format!("  {target}: {what}{mode}{owner}");
-    let lines = difference(before.known(), after)
-        .into_iter()
-        .map(|line| format!("    {line}"));
+    let lines = difference(before.known(), after).into_iter();
+    let lines = lines.map(|line| format!("    {line}"));
     std::iter::once(head).chain(lines).chain(risks).collect()
 }
 
@@ -39,12 +37,8 @@ pub(crate) fn difference(before: Option<&Value>, after: &Value) -> Vec<String> {
     let [old, new]: [Vec<&str>; 2] = [&old, &new].map(|text| text.lines().collect());
     let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let (old, new) = (&old[start..], &new[start..]);
-    let end = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take_while(|(old, new)| old == new)
-        .count();
+    let backwards = old.iter().rev().zip(new.iter().rev());
+    let end = backwards.take_while(|(old, new)| old == new).count();
     between(&old[..old.len() - end], &new[..new.len() - end])
 }
 
@@ -58,10 +52,9 @@ fn between(old: &[&str], new: &[&str]) -> Vec<String> {
         for to in (0..new.len()).rev() {
             let [skip_old, skip_new] = [common[(at + 1) * width + to], common[at * width + to + 1]];
             let same = common[(at + 1) * width + to + 1] + 1;
-            common[at * width + to] = if old[at] == new[to] {
-                same
-            } else {
-                skip_old.max(skip_new)
+            common[at * width + to] = match old[at] == new[to] {
+                true => same,
+                false => skip_old.max(skip_new),
             };
         }
     }

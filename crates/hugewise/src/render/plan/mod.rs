@@ -79,10 +79,8 @@ fn fields<'a>() -> [Field<&'a Change>; 7] {
 
 /// What a change can cost, in words.
 fn risks(risk: &Risk) -> Vec<String> {
-    let takes = risk
-        .takes
-        .as_ref()
-        .map(|taken| format!("takes {} from {}", taken.bytes, taken.from));
+    let takes = risk.takes.as_ref();
+    let takes = takes.map(|taken| format!("takes {} from {}", taken.bytes, taken.from));
     let restart = (!risk.restart.is_empty()).then(|| format!("restart: {}", risk.restart.join(", ")));
     let reboot = risk.reboot.then(|| "takes effect at the next boot".to_owned());
     takes.into_iter().chain(restart).chain(reboot).collect()

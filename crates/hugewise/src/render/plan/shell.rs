@@ -3,62 +3,19 @@
 use model::plan::{Change, Mode, Owner, Plan, Target, Value};
 
 /// What the script does with each kind of target.
-const FUNCTIONS: &str = r#"set -eu
-
-stop() { echo "stopped: $1" >&2; exit 1; }
-
-# Of a list such as `always [madvise] never` the word in brackets.
-now() {
-    value=$(cat "$1")
-    case $value in *'['*']'*) value=${value#*'['}; value=${value%%']'*} ;; esac
-    printf '%s' "$value"
-}
-
-# setting FILE BEFORE AFTER
-setting() {
-    [ "$(now "$1")" = "$2" ] || stop "$1 is $(now "$1"), not $2 as planned"
-    printf '%s\n' "$3" > "$1"
-    [ "$(now "$1")" = "$3" ] || stop "$1 is $(now "$1") after writing $3"
-}
-
-# pool FILE PAGES
-pool() {
-    printf '%s\n' "$2" > "$1"
-    [ "$(cat "$1")" -ge "$2" ] || stop "$1 has $(cat "$1") pages, not $2: memory is too fragmented or too full"
-}
-
-# new FILE MODE OWNER CONTENT
-new() {
-    [ ! -e "$1" ] || stop "$1 exists already"
-    mkdir -p "$(dirname "$1")"
-    (umask 077; printf '%s' "$4" > "$1.new")
-    chmod "$2" "$1.new"; chown "$3" "$1.new"; mv "$1.new" "$1"
-}
-
-# edit FILE BEFORE AFTER: permissions and owner stay
-edit() {
-    printf '%s' "$2" | cmp -s - "$1" || stop "$1 is not as planned"
-    printf '%s' "$3" > "$1"
-}
-
-# hugetlbfs DIRECTORY OPTIONS
-hugetlbfs() {
-    mkdir -p "$1"
-    mount -t hugetlbfs -o "$2" none "$1"
-}
-
-[ "$(id -u)" = 0 ] || stop 'this needs root: run it with sudo'
-"#;
+const FUNCTIONS: &str = include_str!("functions.sh");
 
 /// The script.
 pub(super) fn script(plan: &Plan) -> String {
-    let goals = comment(&format!(
-        "Made by hugewise {} for {}",
-        env!("CARGO_PKG_VERSION"),
-        plan.goals.join(" and ")
-    ));
+    let head = head(plan);
     let changes: Vec<String> = plan.changes.iter().map(step).collect();
-    format!("#!/bin/sh\n{goals}{FUNCTIONS}\n{}", changes.join("\n"))
+    format!("#!/bin/sh\n{head}{FUNCTIONS}\n{}", changes.join("\n"))
+}
+
+/// Who made it, and what for.
+pub(super) fn head(plan: &Plan) -> String {
+    let (version, goals) = (env!("CARGO_PKG_VERSION"), plan.goals.join(" and "));
+    comment(&format!("Made by hugewise {version} for {goals}"))
 }
 
 fn step(change: &Change) -> String {
@@ -71,13 +28,10 @@ fn command(change: &Change) -> String {
     let before = change.before.known();
     match (&change.target, before) {
         (Target::Instruction { on }, _) => comment(&format!("Not done here, but on {on}:\n{after}")),
-        (target, None) => format!(
-            "stop {}\n",
-            quoted(&format!(
-                "{target} was not read when this was planned: {}",
-                change.before
-            ))
-        ),
+        (target, None) => {
+            let why = format!("{target} was not read when this was planned: {}", change.before);
+            call("stop", &[&why])
+        }
         (Target::Setting { path }, Some(Value::Pages(_))) => call("pool", &[path, &after]),
         (Target::Setting { path }, Some(before)) => {
             call("setting", &[path, &before.text().unwrap_or_default(), &after])

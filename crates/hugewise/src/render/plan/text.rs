@@ -4,9 +4,10 @@ use anstyle::Style;
 use model::plan::{Change, Plan, Target};
 
 use super::{difference, risks};
-use crate::render::layout::folded;
+use crate::render::layout::{behind, folded};
 use crate::render::look::Look;
 use crate::render::sheet::printable;
+use crate::render::words::counted;
 use crate::show::wrapped;
 
 /// Columns before the text of an entry.
@@ -14,10 +15,8 @@ const INDENT: usize = 9;
 
 /// All changes, then what to know about the whole.
 pub(super) fn text(plan: &Plan, look: Look) -> String {
-    let changes = (1..)
-        .zip(&plan.changes)
-        .map(|(number, change)| block(number, change, look));
-    let mut parts: Vec<String> = changes.collect();
+    let changes = (1..).zip(&plan.changes);
+    let mut parts: Vec<String> = changes.map(|(number, change)| block(number, change, look)).collect();
     let notes: Vec<String> = plan.notes.iter().map(|note| entry("note", note, look)).collect();
     if !notes.is_empty() {
         parts.push(notes.concat());
@@ -40,31 +39,25 @@ fn totals(plan: &Plan) -> String {
     if all == 0 {
         return format!("nothing to change for {goals}: everything is set as requested already");
     }
-    let changes = if all == 1 { "change" } else { "changes" };
+    let changes = counted(all, "change");
     let yours = match all - here {
         0 => String::new(),
         yours => format!(", {yours} for you to make"),
     };
-    format!("{all} {changes} for {goals}: {here} that `hugewise apply` makes{yours}")
+    format!("{changes} for {goals}: {here} that `hugewise apply` makes{yours}")
 }
 
 fn block(number: usize, change: &Change, look: Look) -> String {
-    let head = format!(
-        "{}: {} [{}]",
-        change.layer,
-        printable(&change.target.to_string()),
-        change.id
-    );
+    let target = printable(&change.target.to_string());
+    let head = format!("{}: {target} [{}]", change.layer, change.id);
     let bold = if look.color { Style::new().bold() } else { Style::new() };
     let numbers = std::iter::once(format!("{number:>2}")).chain(std::iter::repeat("  ".to_owned()));
     let head = numbers.zip(folded(&head, usize::from(look.width).saturating_sub(3)));
     let head = head
         .map(|(number, line)| format!("{bold}{number} {line}{bold:#}\n"))
         .collect();
-    let others = change
-        .also_written_by
-        .iter()
-        .map(|other| entry("also set", other, look));
+    let others = change.also_written_by.iter();
+    let others = others.map(|other| entry("also set", other, look));
     let risks = risks(&change.risk);
     let parts = [
         head,
@@ -98,19 +91,11 @@ fn lines(text: &str) -> Vec<String> {
 /// A sentence, broken at blanks.
 fn entry(word: &str, text: &str, look: Look) -> String {
     let width = look.width.saturating_sub(INDENT as u16 + 3);
-    let broken = wrapped(&printable(text), width);
-    verbatim_lines(word, broken.lines().map(str::to_owned))
+    verbatim(word, lines(&wrapped(&printable(text), width)))
 }
 
 /// Lines as they are, so that they can be copied.
 fn verbatim(word: &str, lines: Vec<String>) -> String {
-    verbatim_lines(word, lines.into_iter().map(|line| printable(&line)))
-}
-
-fn verbatim_lines(word: &str, lines: impl Iterator<Item = String>) -> String {
-    let words = std::iter::once(word).chain(std::iter::repeat(""));
-    lines
-        .zip(words)
-        .map(|(line, word)| format!("   {word:<INDENT$}{line}\n"))
-        .collect()
+    let lines = lines.into_iter().map(|line| printable(&line));
+    behind(&format!("   {word}"), INDENT + 3, lines)
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use host::processes::{Held, Holder, Missed, NodePages};
 use model::{Bytes, PageKind, Reading};
 
-use super::{amount, kinds_of, share};
+use super::{amount, kinds_in_words, kinds_of, share};
 use crate::render::sheet::Sheet;
 use crate::render::table::{Field, Lines, lines};
-use crate::render::words::{or_empty, processes};
+use crate::render::words::{or, or_empty, processes};
 use crate::results::ps::{Group, Groups, ProcessRow};
 
 /// One row for each group; control groups by depth.
@@ -24,11 +24,8 @@ pub(super) fn groups(groups: &Groups) -> Sheet {
     let mut sheet = Sheet::new(&title, fixed.into_iter().chain(heads).chain(rest));
     for group in &groups.groups {
         let totals = &group.totals;
-        let first = [
-            name(groups, group),
-            totals.processes.to_string(),
-            totals.resident.to_string(),
-        ];
+        let (processes, resident) = (totals.processes.to_string(), totals.resident.to_string());
+        let first = [name(groups, group), processes, resident];
         let by_kind = kinds.iter().map(|&kind| amount(totals.backing.of(kind)));
         let missed = asked.then(|| amount(group.missed));
         let last = [share(Some(&totals.backing))].into_iter().chain(missed);
@@ -57,7 +54,7 @@ fn name(groups: &Groups, group: &Group) -> String {
 /// The same for scripts, with whole paths.
 pub(super) fn groups_csv(groups: &Groups) -> Lines<'_> {
     let fields: [Field<&Group>; _] = [
-        Field::csv("name", |group| or_empty(group.name.as_ref())),
+        Field::opt("name", |group| group.name.clone()),
         Field::csv("processes", |group| group.totals.processes.to_string()),
         Field::csv("resident", |group| group.totals.resident.0.to_string()),
         Field::csv("hugetlb", |group| group.totals.hugetlb.0.to_string()),
@@ -101,15 +98,10 @@ fn nodes_sheet(title: &str, first: &[&str]) -> Sheet {
 }
 
 fn node_cells(node: &NodePages) -> [String; 4] {
-    let backing = if node.backing.total().0 == 0 {
-        String::new()
-    } else {
-        node.backing.to_string()
-    };
     [
         node.node.to_string(),
         node.total().to_string(),
-        backing,
+        kinds_in_words(&node.backing),
         amount(node.base_or_thp),
     ]
 }
@@ -142,15 +134,14 @@ pub(super) fn held(held: &Reading<Held>) -> Option<Sheet> {
 }
 
 fn held_note(held: &Held) -> String {
-    let Bytes(total) = held.total();
     let denied = match held.denied {
         0 => String::new(),
-        denied => format!(
-            "; the mappings of {} could not be read, and may hold some of it",
-            processes(denied)
-        ),
+        denied => {
+            let denied = processes(denied);
+            format!("; the mappings of {denied} could not be read, and may hold some of it")
+        }
     };
-    format!("{} of {} in use in pools{denied}", Bytes(total), held.used)
+    format!("{} of {} in use in pools{denied}", held.total(), held.used)
 }
 
 fn holder_cells(holder: &Holder) -> [String; 6] {
@@ -159,19 +150,16 @@ fn holder_cells(holder: &Holder) -> [String; 6] {
         format!("{}{warning}", holder.kind.title()),
         holder.name.clone(),
         holder.bytes.to_string(),
-        holder.page.map_or_else(|| "?".to_owned(), Bytes::exact),
+        or(holder.page.map(Bytes::exact), "?"),
         holder.uid.to_string(),
-        holder.pid.map_or_else(String::new, |pid| pid.to_string()),
+        or_empty(holder.pid),
     ]
 }
 
 /// Every reason for base pages of one process in a sentence, and what the kernel counted.
 pub(super) fn reasons(sheet: &mut Sheet, missed: Option<&Reading<Missed>>, hints: &[String]) {
-    for (reason, bytes) in missed
-        .and_then(Reading::known)
-        .into_iter()
-        .flat_map(|missed| &missed.why)
-    {
+    let missed = missed.and_then(Reading::known).into_iter();
+    for (reason, bytes) in missed.flat_map(|missed| &missed.why) {
         sheet.note(format!("huge pages could back {bytes}: {reason}"));
     }
     hints.iter().for_each(|hint| sheet.note(hint));

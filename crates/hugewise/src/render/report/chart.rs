@@ -2,9 +2,10 @@
 
 use crate::render::axis::number;
 use crate::render::figure::{Along, Dot, Figure, Series};
-use crate::render::picture::{self, GRID, Hit, INK, PAPER, PictureError};
+use crate::render::picture::{self, GRID, INK, PAPER, Picture, PictureError};
 use crate::render::sheet::Sheet;
 use crate::render::tone::TONES;
+use crate::render::words::or_empty;
 
 const WIDE: (u32, u32) = (960, 480);
 const NARROW: (u32, u32) = (420, 400);
@@ -34,14 +35,8 @@ pub(super) struct Entry {
 pub(super) struct Face {
     /// CSS class: `wide` or `narrow`.
     pub(super) class: &'static str,
-    /// Size in its own pixels.
-    pub(super) width: u32,
-    /// Size in its own pixels.
-    pub(super) height: u32,
-    /// SVG elements without their root; colours are CSS variables.
-    pub(super) elements: String,
-    /// Where hovering shows a value.
-    pub(super) hits: Vec<Hit>,
+    /// Its SVG has no root, and colours are CSS variables.
+    pub(super) picture: Picture,
 }
 
 /// Draws a figure for the page.
@@ -73,13 +68,9 @@ fn has_names(figure: &Figure) -> bool {
 fn face(figure: &Figure, size: (u32, u32), class: &'static str) -> Result<Face, PictureError> {
     let height = picture::own_height(figure).unwrap_or(size.1);
     let drawn = picture::picture(figure, (size.0, height))?;
-    Ok(Face {
-        class,
-        width: drawn.size.0,
-        height: drawn.size.1,
-        elements: themed(inner(&drawn.svg)),
-        hits: drawn.hits,
-    })
+    let svg = themed(inner(&drawn.svg));
+    let picture = Picture { svg, ..drawn };
+    Ok(Face { class, picture })
 }
 
 /// What stands between the root's tags.
@@ -92,12 +83,9 @@ fn inner(svg: &str) -> &str {
 fn themed(elements: &str) -> String {
     let fixed = [(INK, "ink"), (GRID, "grid"), (PAPER, "paper")].map(|(color, name)| (color, format!("var(--{name})")));
     let kinds = TONES.iter().map(|tone| (tone.light, format!("var(--k{})", tone.index)));
-    let themed = fixed
-        .into_iter()
-        .chain(kinds)
-        .fold(elements.to_owned(), |text, (color, variable)| {
-            text.replace(&format!("\"{}\"", hex(color)), &format!("\"{variable}\""))
-        });
+    let with =
+        |text: String, (color, variable)| text.replace(&format!("\"{}\"", hex(color)), &format!("\"{variable}\""));
+    let themed = fixed.into_iter().chain(kinds).fold(elements.to_owned(), with);
     themed.replace(" font-family=\"sans-serif\"", "")
 }
 
@@ -116,13 +104,8 @@ fn table(figure: &Figure) -> Sheet {
     );
     let places: std::collections::BTreeSet<_> = figure.dots().map(|dot| dot.at).collect();
     for at in places {
-        let cells = figure.series.iter().map(|series| {
-            series
-                .dots
-                .iter()
-                .find(|dot| dot.at == at)
-                .map_or_else(String::new, interval)
-        });
+        let dot = |series: &Series| or_empty(series.dots.iter().find(|dot| dot.at == at).map(interval));
+        let cells = figure.series.iter().map(dot);
         table.row(std::iter::once(figure.along.text(at)).chain(cells));
     }
     table

@@ -8,6 +8,8 @@ use model::suite::{Page, Suite};
 
 use crate::render::compare::gain;
 use crate::render::sheet::Sheet;
+use crate::render::table::{self, Field};
+use crate::render::words::or;
 
 /// The metrics of work done, of the program's own CPU time for it, and of collections for so much work.
 const WORK: &str = "work";
@@ -36,69 +38,63 @@ impl Collections {
     }
 }
 
+/// An arm of a page, and the heap that both are about.
+type Row<'a> = (&'a Page, &'a Heap, &'a Arm);
+
 /// A row for each heap and each arm; none of a suite with fewer than two heaps.
 pub(super) fn sheet(suite: &Suite) -> Option<Sheet> {
-    let heaps: Vec<(&Page, Heap)> = suite
-        .pages
-        .iter()
-        .filter_map(|page| Some((page, Heap::of(page)?)))
-        .collect();
-    let heads = [
-        "heap",
-        "collector",
-        "#warehouses",
-        "pages",
-        "#gain in work per CPU second",
-        "#gain without the collector",
-        "#collections per million operations",
-        "#pause, ms",
-        "#GC CPU, ms",
+    let pages = suite.pages.iter();
+    let heaps: Vec<(&Page, Heap)> = pages.filter_map(|page| Some((page, Heap::of(page)?))).collect();
+    let fields: [Field<Row<'_>>; _] = [
+        Field::shown("heap", |(_, heap, _)| heap.size.clone()),
+        Field::shown("collector", |(_, heap, _)| heap.collector.clone()),
+        Field::shown("#warehouses", |(_, heap, _)| heap.warehouses.clone()),
+        Field::shown("pages", |(.., arm)| arm.name.clone()),
+        Field::shown("#gain in work per CPU second", |row| or(gained(row, WORK), "-")),
+        Field::shown("#gain without the collector", |row| or(gained(row, MUTATOR), "-")),
+        Field::shown("#collections per million operations", |(.., arm)| {
+            or(collections(arm), "-")
+        }),
+        Field::shown("#pause, ms", |row| {
+            or(logged(row).map(|logged| tenths(logged.pause_ms)), "?")
+        }),
+        Field::shown("#GC CPU, ms", |row| {
+            let cpu_ms = logged(row).and_then(|logged| logged.cpu_ms);
+            or(cpu_ms.map(tenths), "?")
+        }),
     ];
-    let mut sheet = Sheet::new("Heaps by pages", heads);
-    for (page, heap) in &heaps {
-        for arm in page.compare().into_iter().flat_map(|compare| &compare.arms) {
-            sheet.row(row(page, heap, arm));
-        }
-    }
+    let rows = heaps.iter().flat_map(|(page, heap)| {
+        let arms = page.compare().into_iter().flat_map(|compare| &compare.arms);
+        arms.map(move |arm| (*page, heap, arm))
+    });
+    let mut sheet = table::sheet("Heaps by pages", &fields, rows);
     sheet.note("without the collector: CPU time of the threads that work, for an operation");
     sheet.note("pause and GC CPU are of a collection, from the JVM's log");
     (heaps.len() > 1).then_some(sheet)
 }
 
 /// What the arm gains in a metric; the first arm is what gains are against.
-fn gained(page: &Page, arm: &Arm, metric: &str) -> Option<String> {
+fn gained((page, _, arm): &Row<'_>, metric: &str) -> Option<String> {
     let compare = page.compare()?;
     let of_metric = |judged: &&Judged| judged.metric == metric;
     compare.verdicts.iter().find(of_metric)?;
-    let judged = compare
-        .verdicts
-        .iter()
-        .filter(of_metric)
-        .find(|judged| judged.arm == arm.name);
-    Some(judged.map_or_else(
-        || "1, by definition".to_owned(),
-        |judged| gain(judged.ratio, judged.low, judged.high),
-    ))
+    let mut verdicts = compare.verdicts.iter().filter(of_metric);
+    let judged = verdicts.find(|judged| judged.arm == arm.name);
+    let gained = judged.map(|judged| gain(judged.ratio, judged.low, judged.high));
+    Some(or(gained, "1, by definition"))
 }
 
-fn row(page: &Page, heap: &Heap, arm: &Arm) -> [String; 9] {
-    let not_asked = || "-".to_owned();
-    let collections = stats::median(&arm.values(COLLECTIONS));
-    let logged = page.gc.get(&arm.name).map(|logs| Collections::of(logs));
-    let unknown = || "?".to_owned();
-    [
-        heap.size.clone(),
-        heap.collector.clone(),
-        heap.warehouses.clone(),
-        arm.name.clone(),
-        gained(page, arm, WORK).unwrap_or_else(not_asked),
-        gained(page, arm, MUTATOR).unwrap_or_else(not_asked),
-        collections.map_or_else(not_asked, |number| format!("{number:.2}")),
-        logged.map_or_else(unknown, |logged| format!("{:.1}", logged.pause_ms)),
-        logged
-            .and_then(|logged| logged.cpu_ms)
-            .map_or_else(unknown, |time| format!("{time:.1}")),
-    ]
+fn collections(arm: &Arm) -> Option<String> {
+    let median = stats::median(&arm.values(COLLECTIONS))?;
+    Some(format!("{median:.2}"))
+}
+
+fn logged((page, _, arm): &Row<'_>) -> Option<Collections> {
+    page.gc.get(&arm.name).map(|logs| Collections::of(logs))
+}
+
+fn tenths(ms: f64) -> String {
+    format!("{ms:.1}")
 }
 
 /// The parameters of a Java workload that was compared.

@@ -1,0 +1,45 @@
+set -eu
+
+stop() { echo "stopped: $1" >&2; exit 1; }
+
+# Of a list such as `always [madvise] never` the word in brackets.
+now() {
+    value=$(cat "$1")
+    case $value in *'['*']'*) value=${value#*'['}; value=${value%%']'*} ;; esac
+    printf '%s' "$value"
+}
+
+# setting FILE BEFORE AFTER
+setting() {
+    [ "$(now "$1")" = "$2" ] || stop "$1 is $(now "$1"), not $2 as planned"
+    printf '%s\n' "$3" > "$1"
+    [ "$(now "$1")" = "$3" ] || stop "$1 is $(now "$1") after writing $3"
+}
+
+# pool FILE PAGES
+pool() {
+    printf '%s\n' "$2" > "$1"
+    [ "$(cat "$1")" -ge "$2" ] || stop "$1 has $(cat "$1") pages, not $2: memory is too fragmented or too full"
+}
+
+# new FILE MODE OWNER CONTENT
+new() {
+    [ ! -e "$1" ] || stop "$1 exists already"
+    mkdir -p "$(dirname "$1")"
+    (umask 077; printf '%s' "$4" > "$1.new")
+    chmod "$2" "$1.new"; chown "$3" "$1.new"; mv "$1.new" "$1"
+}
+
+# edit FILE BEFORE AFTER: permissions and owner stay
+edit() {
+    printf '%s' "$2" | cmp -s - "$1" || stop "$1 is not as planned"
+    printf '%s' "$3" > "$1"
+}
+
+# hugetlbfs DIRECTORY OPTIONS
+hugetlbfs() {
+    mkdir -p "$1"
+    mount -t hugetlbfs -o "$2" none "$1"
+}
+
+[ "$(id -u)" = 0 ] || stop 'this needs root: run it with sudo'
