@@ -1,7 +1,5 @@
 //! Runs accesses through TLBs and walkers, and counts what happens.
 
-use std::str::FromStr;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +12,7 @@ use super::names::TooSpread;
 use super::radix::Walk;
 use super::shadow::{Exits, Shadowed};
 use super::walker::{ALL_LEVELS, Block, Miss, WalkCounts, Walker, WalkerSpec};
+use crate::names::names;
 
 /// Who translates, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -29,29 +28,9 @@ pub enum Mode {
     Agile,
 }
 
-impl Mode {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Native, Self::Nested, Self::Shadow, Self::Agile];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Nested => "nested",
-            Self::Shadow => "shadow",
-            Self::Agile => "agile",
-        }
-    }
-}
-
-impl FromStr for Mode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = Self::ALL.into_iter().find(|mode| mode.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no mode (write native, nested, shadow or agile)"))
-    }
-}
+names!(Mode, "is no mode", {
+    Native => "native", Nested => "nested", Shadow => "shadow", Agile => "agile",
+});
 
 /// What a program does to its page tables between accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,6 @@ mod tests;
 mod threads;
 mod zipf;
 
-use std::str::FromStr;
-
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::access::Access;
 use super::engine::{Accesses, Event};
 use super::names::TooSpread;
+use crate::names::names;
 
 pub use threads::Threads;
 
@@ -44,35 +43,12 @@ pub enum Pattern {
     Churn,
 }
 
+names!(Pattern, "is no pattern", {
+    Random => "random", Chase => "chase", Zipf => "zipf", Stream => "stream", Stride => "stride",
+    Btree => "btree", Gc => "gc", Heap => "heap", Churn => "churn",
+});
+
 impl Pattern {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Random,
-        Self::Chase,
-        Self::Zipf,
-        Self::Stream,
-        Self::Stride,
-        Self::Btree,
-        Self::Gc,
-        Self::Heap,
-        Self::Churn,
-    ];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Random => "random",
-            Self::Chase => "chase",
-            Self::Zipf => "zipf",
-            Self::Stream => "stream",
-            Self::Stride => "stride",
-            Self::Btree => "btree",
-            Self::Gc => "gc",
-            Self::Heap => "heap",
-            Self::Churn => "churn",
-        }
-    }
-
     /// Does every access wait for the one before?
     pub fn is_dependent(self) -> bool {
         matches!(self, Self::Chase | Self::Btree)
@@ -81,16 +57,6 @@ impl Pattern {
     /// Its accesses within a working set of at least 64 KiB.
     pub fn over(self, working_set: Bytes, seed: u64) -> Generator {
         Generator::new(self, Bytes(working_set.0.max(SMALLEST.0)), seed)
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let names = || Self::ALL.map(Self::name).join(", ");
-        let known = Self::ALL.into_iter().find(|pattern| pattern.name() == text);
-        known.ok_or_else(|| format!("`{text}` is no pattern (write one of {})", names()))
     }
 }
 
