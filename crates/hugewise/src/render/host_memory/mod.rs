@@ -3,15 +3,14 @@
 mod chart;
 mod what_if;
 
-use model::Bytes;
-use sim::host_memory::{Amounts, HostMemory, Level, Outcome, Sample, VmMemory};
+use sim::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
 use sim::translation::study::Range;
 
 use super::axis::number;
 use super::figure::Figure;
 use super::sheet::Sheet;
 use super::simulate::published;
-use super::table::{Field, Lines, lines};
+use super::table::{self, Field, Lines, lines};
 use super::words::counted;
 use crate::cli::typed::Format;
 use crate::show::{CHARTS, Show};
@@ -155,42 +154,25 @@ fn percent(range: Range) -> String {
 
 fn policies(result: &HostMemory) -> Sheet {
     let title = format!("What happened in {} s", number(result.seconds));
-    let heads = [
-        "policy",
-        "states",
-        "#broken to share",
-        "#to swap",
-        "~#collapsed",
-        "~#emulated",
-        "#saved at most",
-        "#ballooned",
-        "#compressed",
-        "#swapped out",
-        "#in",
-        "#lost, %",
+    let lost: fn(&&Outcome) -> String = match result.translation.is_empty() {
+        true => |_| String::new(),
+        false => |outcome| percent(outcome.totals.lost),
+    };
+    let fields: [Field<&Outcome>; _] = [
+        Field::shown("policy", |outcome| outcome.policy.name().to_owned()),
+        Field::shown("states", |outcome| outcome.states.name().to_owned()),
+        Field::shown("#broken to share", |outcome| outcome.totals.broken.to_string()),
+        Field::shown("#to swap", |outcome| outcome.totals.broken_to_swap.to_string()),
+        Field::shown("~#collapsed", |outcome| outcome.totals.collapsed.to_string()),
+        Field::shown("~#emulated", |outcome| outcome.totals.emulated.to_string()),
+        Field::shown("#saved at most", |outcome| outcome.totals.most_saved.to_string()),
+        Field::shown("#ballooned", |outcome| outcome.totals.ballooned.to_string()),
+        Field::shown("#compressed", |outcome| outcome.totals.compressed.to_string()),
+        Field::shown("#swapped out", |outcome| outcome.totals.swapped_out.to_string()),
+        Field::shown("#in", |outcome| outcome.totals.swapped_in.to_string()),
+        Field::shown("#lost, %", lost),
     ];
-    let mut sheet = Sheet::new(&title, heads);
-    for outcome in &result.outcomes {
-        let totals = &outcome.totals;
-        let lost = match result.translation.is_empty() {
-            true => String::new(),
-            false => percent(totals.lost),
-        };
-        sheet.row([
-            outcome.policy.name().to_owned(),
-            outcome.states.name().to_owned(),
-            totals.broken.to_string(),
-            totals.broken_to_swap.to_string(),
-            totals.collapsed.to_string(),
-            totals.emulated.to_string(),
-            totals.most_saved.to_string(),
-            totals.ballooned.to_string(),
-            totals.compressed.to_string(),
-            totals.swapped_out.to_string(),
-            totals.swapped_in.to_string(),
-            lost,
-        ]);
-    }
+    let mut sheet = table::sheet(&title, &fields, result.outcomes.iter());
     sheet.note(
         "broken, collapsed, emulated: 2 MiB regions; emulated: should have been huge pages, and no whole block was free; lost: part of the \
          CPU time that translation takes, with the ends that what is not known of the CPU leaves open",
@@ -285,20 +267,14 @@ fn exact(value: f64) -> String {
 }
 
 fn translation(result: &HostMemory) -> Sheet {
-    let heads = ["active memory", "#base pages, %", "#huge pages, %", "#1 GiB pages, %"];
-    let mut sheet = Sheet::new(
-        "Part of the CPU time that translation takes, by what backs the active memory",
-        heads,
-    );
-    for cost in &result.translation {
-        let size: Bytes = cost.working_set;
-        sheet.row([
-            size.exact(),
-            percent(cost.small),
-            percent(cost.large),
-            percent(cost.giant),
-        ]);
-    }
+    let fields: [Field<&PatternCost>; _] = [
+        Field::shown("active memory", |cost| cost.working_set.exact()),
+        Field::shown("#base pages, %", |cost| percent(cost.small)),
+        Field::shown("#huge pages, %", |cost| percent(cost.large)),
+        Field::shown("#1 GiB pages, %", |cost| percent(cost.giant)),
+    ];
+    let title = "Part of the CPU time that translation takes, by what backs the active memory";
+    let mut sheet = table::sheet(title, &fields, result.translation.iter());
     sheet.note("from `simulate translation`: accesses follow each other without overlap, so that this is an upper bound; the active memory is rounded up to a power of two");
     sheet
 }
