@@ -79,7 +79,7 @@ fn main() {
             let references = counts.walkers.first().map_or(0, |walker| walker.references());
             let each = references as f64 / ACCESSES as f64;
             format!(
-                "{best:.0} ({} / {}; {each:.2})",
+                "{best:.1} ({} / {}; {each:.2})",
                 counts.levels[0].misses, counts.levels[1].misses
             )
         });
