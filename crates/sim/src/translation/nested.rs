@@ -20,6 +20,7 @@ pub(super) const HOST: u64 = 1 << 56;
 const SHADOW: u64 = 1 << 54;
 /// The first bit of a page's size in its tag.
 const PAGE_BITS: u32 = 58;
+
 /// The host's dimension of a walker.
 #[derive(Clone, Debug)]
 pub(super) struct Nested {
@@ -51,7 +52,7 @@ impl Tlb {
 
     /// Lets it translate as one of its forms.
     #[inline(always)]
-    fn translate<S: Simd>(self, simd: S, walks: GuestWalks, listed: &mut Listed) -> Self {
+    fn translate<S: Simd>(self, simd: S, walks: GuestWalks, listed: &mut Listing) -> Self {
         match self {
             Self::Listed(mut tlb) => {
                 walks.translate(simd, &mut tlb, listed);
@@ -74,7 +75,7 @@ pub(super) struct GuestWalks<'a, 'b> {
 }
 
 /// What becomes of them: walks of the host's table, and all other reads.
-struct Listed<'a> {
+struct Listing<'a> {
     reads: Reads<'a>,
     walks: &'a mut [Walk],
     behind: &'a mut [u32],
@@ -84,7 +85,7 @@ struct Listed<'a> {
 impl GuestWalks<'_, '_> {
     /// Lists what they read, and a walk of the host's table for each address that the nested TLB does not know.
     #[inline(always)]
-    fn translate<S: Simd>(self, simd: S, tlb: &mut impl TouchSet<u64>, listed: &mut Listed) {
+    fn translate<S: Simd>(self, simd: S, tlb: &mut impl TouchSet<u64>, listed: &mut Listing) {
         let Self {
             part,
             walks,
@@ -112,7 +113,7 @@ impl GuestWalks<'_, '_> {
     }
 }
 
-impl Listed<'_> {
+impl Listing<'_> {
     /// Without a branch: what is not wanted is overwritten by the next one.
     #[inline(always)]
     fn walk(&mut self, walk: Walk, is_wanted: bool) {
@@ -159,7 +160,7 @@ impl Nested {
         let filled = host_walks.refill(most_walks, Walk::new(0, 0), |host_walks| {
             let mut count = 0;
             reads.refill(most_reads, Read::entry(0), |room| {
-                let mut listed = Listed {
+                let mut listed = Listing {
                     reads: Reads { room, count: 0 },
                     walks: host_walks,
                     behind,
