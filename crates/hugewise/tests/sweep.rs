@@ -194,32 +194,32 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     ends.filter_map(|rest| rest.split("```").next()).collect()
 }
 
-#[test]
-fn the_how_to_page_does_what_it_shows() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = text(root.join("docs/how-to/sweep.md"));
-    let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("sweep.toml"), blocks(&page, "toml")[0]).expect("written");
+/// What a script prints that finds the program by its name.
+fn shell(folder: &Path, script: &str, variables: &[(&str, &str)]) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_hugewise"));
     let path = format!(
         "{}:{}",
         program.parent().expect("a directory").display(),
         std::env::var("PATH").unwrap_or_default()
     );
-    let sh = |script: &str, variables: &[(&str, &str)]| -> String {
-        let mut command = Command::new("sh");
-        command
-            .args(["-ec", script])
-            .current_dir(folder.path())
-            .env("PATH", &path);
-        let output = command.envs(variables.iter().copied()).output().expect("sh");
-        assert!(
-            output.status.success(),
-            "{script}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).expect("text")
-    };
+    let mut command = Command::new("sh");
+    command.args(["-ec", script]).current_dir(folder).env("PATH", &path);
+    let output = command.envs(variables.iter().copied()).output().expect("sh");
+    assert!(
+        output.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_how_to_page_does_what_it_shows() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = text(root.join("docs/how-to/sweep.md"));
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("sweep.toml"), blocks(&page, "toml")[0]).expect("written");
+    let sh = |script: &str, variables: &[(&str, &str)]| shell(folder.path(), script, variables);
     // Shards as Slurm's and Kubernetes's scripts start them.
     let scripts = blocks(&page, "sh");
     let [whole, slurm, kubernetes] = scripts[..] else {

@@ -41,7 +41,7 @@ pub struct Process {
     ended_after: Option<Duration>,
     reaped: bool,
     watch: Watch,
-    /// What counts and records it; whoever reads records takes them.
+    /// What counts and records it. Its readers take records out of it.
     pub recorders: Recorders,
     pause: Duration,
     may_leave_servers: bool,

@@ -43,18 +43,22 @@ pub struct Visits<'m> {
     overhead: u64,
 }
 
+/// What a guest of small pages is made of that sees `memory` through `windows`.
+fn seen<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Config<'m> {
+    Config {
+        memory: Some(memory),
+        page: GuestPage::Size4K,
+        levels: hypervisor.levels(),
+        fresh: 0,
+        tables: None,
+        windows,
+    }
+}
+
 impl<'m> Visits<'m> {
     /// A guest that sees `memory` through `windows` (and at its host addresses through small pages).
     pub fn new(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Self, Error> {
-        let config = Config {
-            memory: Some(memory),
-            page: GuestPage::Size4K,
-            levels: hypervisor.levels(),
-            fresh: 0,
-            tables: None,
-            windows,
-        };
-        let mut guest = Guest::new(hypervisor, &config)?;
+        let mut guest = Guest::new(hypervisor, &seen(hypervisor, memory, windows))?;
         let idle = guest.load(payload::idle())?;
         let mut visits = Self {
             ring: guest.load(ring_bytes())?,
@@ -118,9 +122,9 @@ mod tests {
     use model::guest::GuestPage;
     use model::{Bytes, PageKind};
 
-    use super::{Node, Visits};
+    use super::{Node, Visits, seen};
     use crate::plan::Plan;
-    use crate::{Config, Error, Hypervisor, Memory, Window};
+    use crate::{Error, Hypervisor, Memory, Window};
 
     const VIRT: u64 = 1 << 36;
 
@@ -153,15 +157,7 @@ mod tests {
     }
 
     fn plan<'m>(hypervisor: &Hypervisor, memory: Memory<'m>, windows: &'m [Window]) -> Result<Plan<'m>, Error> {
-        let config = Config {
-            memory: Some(memory),
-            page: GuestPage::Size4K,
-            levels: hypervisor.levels(),
-            fresh: 0,
-            tables: None,
-            windows,
-        };
-        Plan::new(hypervisor, &config)
+        Plan::new(hypervisor, &seen(hypervisor, memory, windows))
     }
 
     #[test]

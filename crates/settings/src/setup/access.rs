@@ -37,7 +37,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// The same for a reader: what stands there, or why that is not known.
+    /// The same for a reader: the present value, or why it is not known.
     pub(super) fn reading(&self, place: &Place) -> Reading<State> {
         let failed = |error: WriterError| Unread::new(Cause::Failed, place.path(), error.to_string());
         self.look(place).map_err(failed).into()

@@ -100,14 +100,7 @@ fn check_pages(engine: &Engine<'_>) -> Result<(), TestCaseError> {
     } else {
         u32::MAX
     };
-    let mut shared = 0;
-    for ((chunks, copies), sharers) in engine.chunks.iter().zip(&copies).zip(&sharers) {
-        for ((chunk, copies), most_shared) in chunks.iter().zip(copies).zip(sharers) {
-            prop_assert_eq!(chunk.copies, *copies);
-            prop_assert_eq!(chunk.frames(u32::MAX), u64::from(*most_shared));
-            shared += chunk.frames(most);
-        }
-    }
+    let shared = check_chunks(engine, &copies, &sharers, most)?;
     let zero_frames = match engine.policy.is_linux() && engine.scenario.ksm.zeros_are_free() {
         true => 0,
         false => zeros.div_ceil(u64::from(most)),
@@ -126,6 +119,24 @@ fn check_pages(engine: &Engine<'_>) -> Result<(), TestCaseError> {
     let all = (frames.kernel + frames.large + frames.free_blocks) * 512 + frames.small + frames.free_small;
     prop_assert_eq!(all, frames.blocks * 512);
     Ok(())
+}
+
+/// Each chunk counts its copies and who shares it. Returns the frames of what is shared.
+fn check_chunks(
+    engine: &Engine<'_>,
+    copies: &[Vec<u32>],
+    sharers: &[Vec<u32>],
+    most: u32,
+) -> Result<u64, TestCaseError> {
+    let mut shared = 0;
+    for ((chunks, copies), sharers) in engine.chunks.iter().zip(copies).zip(sharers) {
+        for ((chunk, copies), most_shared) in chunks.iter().zip(copies).zip(sharers) {
+            prop_assert_eq!(chunk.copies, *copies);
+            prop_assert_eq!(chunk.frames(u32::MAX), u64::from(*most_shared));
+            shared += chunk.frames(most);
+        }
+    }
+    Ok(shared)
 }
 
 impl Engine<'_> {

@@ -159,7 +159,7 @@ fn look_up<S: Simd>(simd: S, cache: Cache, low: u32, sets: &mut impl Touch, read
         let mask = u64::from(cache.sets - 1);
         keep(reads, missed, |read| {
             let line = read.line();
-            // Different for lines less than 100 GiB apart.
+            // Different for lines less than 100 GiB apart, but for the tags 0 and 1.
             let tag = (golden(line) >> 32) as u32;
             !sets.touch(simd, (line & mask) as usize, tag.max(1))
         });

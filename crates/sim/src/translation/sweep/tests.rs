@@ -254,13 +254,19 @@ fn merging_says_what_is_missing_or_contradicts() {
     ));
 }
 
-#[test]
-fn mistakes_name_file_and_line_and_what_is_expected() {
-    let good = "machines = ['8452y']\npatterns = ['chase']\nworking_sets = ['1M']\n";
-    let refused = |text: &str| match Sweep::parse("s.toml", text).and_then(|sweep| Plan::of_table(sweep, 1)) {
+const GOOD: &str = "machines = ['8452y']\npatterns = ['chase']\nworking_sets = ['1M']\n";
+
+/// Why a file is not taken.
+fn refused(text: &str) -> String {
+    match Sweep::parse("s.toml", text).and_then(|sweep| Plan::of_table(sweep, 1)) {
         Ok(_) => panic!("{text}: taken"),
         Err(why) => why.to_string(),
-    };
+    }
+}
+
+#[test]
+fn mistakes_name_file_and_line_and_what_is_expected() {
+    let good = GOOD;
     for (text, parts) in [
         (
             good.replace("8452y", "8452x"),
@@ -318,11 +324,15 @@ fn mistakes_name_file_and_line_and_what_is_expected() {
         let why = refused(&text);
         assert!(parts.iter().all(|part| why.contains(part)), "{text}: {why}");
     }
+}
+
+#[test]
+fn too_many_combinations_are_refused() {
     let many: Vec<String> = (1..=900).map(|size| format!("'{size}M'")).collect();
     let numbers: Vec<String> = (1..=100).map(|number| number.to_string()).collect();
     let text = format!(
         "{}[parameters]\nmem_cycles = [{}]",
-        good.replace("'1M'", &many.join(",")),
+        GOOD.replace("'1M'", &many.join(",")),
         numbers.join(",")
     );
     assert!(refused(&text).contains("more than 100000 combinations"));
