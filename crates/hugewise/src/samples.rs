@@ -104,7 +104,7 @@ pub(crate) fn unmeasured(kind: PageKind, bytes: Bytes) -> Point {
 }
 
 /// A result around the data, from an invented machine.
-pub(crate) fn envelope<T: crate::show::Show>(data: T) -> Envelope<T> {
+pub(crate) fn envelope<T: crate::show::Shape>(data: T) -> Envelope<T> {
     Envelope {
         schema: crate::show::schema_name::<T>(),
         tool: Tool {

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::typed::Global;
 use crate::render::doctor::{prometheus, sarif};
 use crate::render::figure::Figure;
+use crate::render::json::{Layout, ToJson};
 use crate::render::layout;
 use crate::render::long::Long;
 use crate::render::look::Look;
@@ -29,15 +30,18 @@ const READABLE: u16 = 100;
 /// The longest lines above a picture.
 const PICTURE: usize = 130;
 
-/// A result that can be shown in every form it has.
-pub trait Show: Serialize + DeserializeOwned + JsonSchema {
+/// The shape of a result: its published name and version, its forms, and JSON both ways.
+pub trait Shape: Show + Serialize + DeserializeOwned + JsonSchema {
     /// Its name in `hugewise/NAME/VERSION`.
     const NAME: &'static str;
     /// The version of its shape.
     const VERSION: u32 = 2;
     /// The forms it has.
     const FORMS: &'static [Format] = &TABLES;
+}
 
+/// A result that can be shown in every form it has.
+pub trait Show {
     /// One line on what it is.
     fn title(&self) -> String;
     /// The answer in a few sentences; often none.
@@ -86,6 +90,26 @@ pub trait Show: Serialize + DeserializeOwned + JsonSchema {
     }
     /// Its items as CSV.
     fn csv(&self) -> Lines<'_>;
+}
+
+/// A result on its way into a form. All kinds take the same way, so that the program holds it once.
+pub(crate) struct View<'a> {
+    /// What it is about.
+    pub(crate) about: Envelope<()>,
+    /// What it shows.
+    pub(crate) data: &'a dyn Show,
+    /// What writes it as JSON.
+    pub(crate) json: &'a dyn ToJson,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of<T: Shape>(result: &'a Envelope<T>) -> Self {
+        Self {
+            about: result.about(),
+            data: &result.data,
+            json: result,
+        }
+    }
 }
 
 /// A part of a page.
@@ -139,36 +163,41 @@ pub enum ShowError {
 }
 
 /// The name and version of a result's shape.
-pub fn schema_name<T: Show>() -> String {
+pub fn schema_name<T: Shape>() -> String {
     format!("hugewise/{}/{}", T::NAME, T::VERSION)
 }
 
 /// The schema of a result with its envelope.
-pub fn schema<T: Show>() -> Schema {
+pub fn schema<T: Shape>() -> Schema {
     schema_for!(Envelope<T>)
 }
 
 /// A result in the given form. Here, where all forms are written, it loses what steers a terminal or runs in a browser or
 /// spreadsheet, whatever the result holds.
-pub fn show<T: Show>(result: &Envelope<T>, format: Format, look: Look) -> Result<Vec<u8>, ShowError> {
+pub fn show<T: Shape>(result: &Envelope<T>, format: Format, look: Look) -> Result<Vec<u8>, ShowError> {
     let mut bytes = Vec::new();
     write(result, format, look, &mut bytes)?;
     Ok(bytes)
 }
 
 /// Writes a result in the given form, as safe as [`show`] makes it; what may be very long is written as it is made.
-pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
-    let data = &result.data;
+pub fn write<T: Shape>(result: &Envelope<T>, format: Format, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
+    write_view(&View::of(result), format, look, out)
+}
+
+fn write_view(view: &View<'_>, format: Format, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
+    let View { about, data, .. } = view;
+    let data = *data;
     let bytes = match format {
-        Format::Json => return json(result, out),
+        Format::Json => return json(view.json, out),
         Format::Csv => return tables(data.tables(), out),
-        Format::Text => return terminal_text(result, look, out),
-        Format::Markdown => return markdown(result, out),
-        Format::Svg => svg(&picture::svg(&head(result), &heat_maps(data), &charts(data)?)?),
-        Format::Png => picture::png(&head(result), &heat_maps(data), &charts(data)?)?,
-        Format::Html => return report::write(result, out),
-        Format::Sarif => return json(&sarif::log(result, findings(data)?), out),
-        Format::Prometheus => safe::printable_lines(&prometheus::text(result, findings(data)?)).into_bytes(),
+        Format::Text => return terminal_text(view, look, out),
+        Format::Markdown => return markdown(view, out),
+        Format::Svg => svg(&picture::svg(&head(view), &heat_maps(data), &charts(data)?)?),
+        Format::Png => picture::png(&head(view), &heat_maps(data), &charts(data)?)?,
+        Format::Html => return report::write(view, out),
+        Format::Sarif => return json(&sarif::log(about, findings(data)?), out),
+        Format::Prometheus => safe::printable_lines(&prometheus::text(about, findings(data)?)).into_bytes(),
         Format::Shell | Format::Ansible => {
             let script = data.script(format).ok_or(ShowError::NoPlan)?;
             let is_plain = !script.contains(|c| safe::steers(c) && !matches!(c, '\n' | '\t'));
@@ -179,13 +208,14 @@ pub fn write<T: Show>(result: &Envelope<T>, format: Format, look: Look, out: &mu
 }
 
 /// Writes one chart of a result as a picture.
-pub fn write_chart<T: Show>(
+pub fn write_chart<T: Shape>(
     result: &Envelope<T>,
     name: &str,
     format: Format,
     out: &mut dyn Write,
 ) -> Result<(), ShowError> {
-    let figures = charts(&result.data)?;
+    let view = View::of(result);
+    let figures = charts(view.data)?;
     let Some(figure) = figures.iter().find(|figure| figure.id == name) else {
         return Err(ShowError::NoSuchChart {
             name: name.to_owned(),
@@ -194,29 +224,27 @@ pub fn write_chart<T: Show>(
     };
     let figure = std::slice::from_ref(figure);
     let drawn = match format {
-        Format::Png => picture::png(&head(result), &[], figure)?,
-        _ => svg(&picture::svg(&head(result), &[], figure)?),
+        Format::Png => picture::png(&head(&view), &[], figure)?,
+        _ => svg(&picture::svg(&head(&view), &[], figure)?),
     };
     Ok(out.write_all(&drawn)?)
 }
 
 /// What stands above the charts of a picture, which travels alone: the title, the machine and the verdict.
-fn head<T: Show>(result: &Envelope<T>) -> Vec<String> {
-    let Envelope { machine, started, .. } = result;
+fn head(view: &View<'_>) -> Vec<String> {
+    let Envelope { machine, started, .. } = &view.about;
     let machine = format!("{}, kernel {}, {started}", machine.cpu, machine.kernel);
-    let lines = [result.data.title(), machine]
-        .into_iter()
-        .chain(result.data.headlines());
+    let lines = [view.data.title(), machine].into_iter().chain(view.data.headlines());
     lines
         .flat_map(|line| layout::folded(&safe::printable(&line), PICTURE))
         .collect()
 }
 
 /// One of many results that follow each other: CSV lines that begin with the time (the heads only `is_first`), or a line of JSON.
-pub fn sample<T: Show>(result: &Envelope<T>, format: Format, is_first: bool) -> Result<Vec<u8>, ShowError> {
+pub fn sample<T: Shape>(result: &Envelope<T>, format: Format, is_first: bool) -> Result<Vec<u8>, ShowError> {
     let mut bytes = Vec::new();
     if format == Format::Json {
-        serde_json::to_writer(safe::Json(&mut bytes), result)?;
+        result.write_json(Layout::Line, &mut safe::Json(&mut bytes))?;
         bytes.push(b'\n');
         return Ok(bytes);
     }
@@ -229,15 +257,15 @@ pub fn sample<T: Show>(result: &Envelope<T>, format: Format, is_first: bool) -> 
 }
 
 /// Its tables, and the one that may be long if it is not.
-pub(crate) fn all_sheets<T: Show>(data: &T) -> Vec<Sheet> {
+pub(crate) fn all_sheets(data: &dyn Show) -> Vec<Sheet> {
     let short = data.long().filter(|long| !long.is_long()).map(Long::sheet);
     data.sheets().into_iter().chain(short).collect()
 }
 
 /// Colors only where every escape sequence is one of ours.
-fn terminal_text<T: Show>(result: &Envelope<T>, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
-    let data = &result.data;
-    let color = look.color && !safe::is_hostile(result)?;
+fn terminal_text(view: &View<'_>, look: Look, out: &mut dyn Write) -> Result<(), ShowError> {
+    let data = view.data;
+    let color = look.color && !safe::is_hostile(view.json)?;
     let look = Look { color, ..look };
     let shown = |text: String| if color { text } else { safe::printable_lines(&text) };
     out.write_all(shown(data.text(look)).as_bytes())?;
@@ -256,12 +284,12 @@ fn svg(drawn: &[u8]) -> Vec<u8> {
     safe::printable_lines(&String::from_utf8_lossy(drawn)).into_bytes()
 }
 
-fn heat_maps<T: Show>(data: &T) -> Vec<Sheet> {
+fn heat_maps(data: &dyn Show) -> Vec<Sheet> {
     data.sheets().into_iter().filter(Sheet::is_heat_map).collect()
 }
 
 /// Charts, if there is anything to draw at all.
-fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
+fn charts(data: &dyn Show) -> Result<Vec<Figure>, ShowError> {
     let figures = data.figures();
     match figures.is_empty() && heat_maps(data).is_empty() {
         true => Err(ShowError::NoChart),
@@ -269,12 +297,12 @@ fn charts<T: Show>(data: &T) -> Result<Vec<Figure>, ShowError> {
     }
 }
 
-fn findings<T: Show>(data: &T) -> Result<&Doctor, ShowError> {
+fn findings(data: &dyn Show) -> Result<&Doctor, ShowError> {
     data.doctor().ok_or(ShowError::NoFindings)
 }
 
 /// Headlines, tables, and plots where the look wants them.
-pub(crate) fn text<T: Show>(data: &T, look: Look) -> String {
+pub(crate) fn text<T: Show + ?Sized>(data: &T, look: Look) -> String {
     let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
     let sheets = data.lead().into_iter().chain(data.brief_sheets());
     let sheets = sheets.map(|sheet| sheet.text(look));
@@ -288,23 +316,24 @@ pub(crate) fn wrapped(text: &str, width: u16) -> String {
     layout::wrapped(text, width.min(READABLE))
 }
 
-fn markdown<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), ShowError> {
-    let head = std::iter::once(format!("# {}\n", safe::markdown(&result.data.title())));
-    let headlines = result.data.headlines().into_iter();
+fn markdown(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
+    let View { about, data, .. } = view;
+    let head = std::iter::once(format!("# {}\n", safe::markdown(&data.title())));
+    let headlines = data.headlines().into_iter();
     let headlines = headlines.map(|line| format!("{}\n", safe::markdown_paragraph(&line)));
-    let first = provenance::warnings(result).into_iter().chain(result.data.lead());
-    let tables = first.chain(all_sheets(&result.data)).map(|sheet| sheet.markdown());
+    let first = provenance::warnings(about).into_iter().chain(data.lead());
+    let tables = first.chain(all_sheets(*data)).map(|sheet| sheet.markdown());
     let parts: Vec<String> = head.chain(headlines).chain(tables).collect();
     out.write_all(parts.join("\n").as_bytes())?;
-    if let Some(long) = result.data.long().filter(Long::is_long) {
+    if let Some(long) = data.long().filter(Long::is_long) {
         out.write_all(b"\n")?;
         long.write_markdown(out)?;
     }
-    Ok(write!(out, "\n{}", provenance::provenance(result).markdown())?)
+    Ok(write!(out, "\n{}", provenance::provenance(about).markdown())?)
 }
 
-fn json<T: Serialize>(result: &T, out: &mut dyn Write) -> Result<(), ShowError> {
-    serde_json::to_writer_pretty(safe::Json(&mut *out), result)?;
+fn json(result: &dyn ToJson, out: &mut dyn Write) -> Result<(), ShowError> {
+    result.write_json(Layout::Indented, &mut safe::Json(&mut *out))?;
     Ok(out.write_all(b"\n")?)
 }
 

@@ -8,7 +8,7 @@ use model::Envelope;
 use model::compare::Verdict;
 use serde_json::Value;
 
-use super::{Show, ShowError, show};
+use super::{Shape, ShowError, show};
 use crate::cli::typed::{Format, Sort};
 use crate::render::compare::tests::compare;
 use crate::render::look::Look;
@@ -46,7 +46,7 @@ fn poison(value: &mut Value, at: &str, place: &str) {
 }
 
 /// The result with every text hostile that its shape lets be anything, and how many places those are.
-fn poisoned<T: Show>(data: T) -> (Envelope<T>, usize) {
+fn poisoned<T: Shape>(data: T) -> (Envelope<T>, usize) {
     let mut json = serde_json::to_value(samples::envelope(data)).expect("JSON");
     let mut all = BTreeSet::new();
     places(&json, "", &mut all);
@@ -62,7 +62,7 @@ fn poisoned<T: Show>(data: T) -> (Envelope<T>, usize) {
     (serde_json::from_value(json).expect("a result"), count)
 }
 
-fn assert_harmless<T: Show>(data: T, least: usize) {
+fn assert_harmless<T: Shape>(data: T, least: usize) {
     let (result, count) = poisoned(data);
     assert!(count >= least, "{}: only {count} places hold hostile texts", T::NAME);
     for format in T::FORMS.iter().copied().filter(|format| *format != Format::Png) {
@@ -81,7 +81,7 @@ fn assert_harmless<T: Show>(data: T, least: usize) {
     }
 }
 
-fn check<T: Show>(result: &Envelope<T>, format: Format, text: &str) {
+fn check<T: Shape>(result: &Envelope<T>, format: Format, text: &str) {
     let at = format!("{} as {format:?}", T::NAME);
     let found = text.find(|c| steers(c) && c != '\n');
     assert_eq!(

@@ -26,6 +26,23 @@ pub struct Envelope<T> {
     pub data: T,
 }
 
+impl<T> Envelope<T> {
+    /// The same without the result.
+    #[must_use]
+    pub fn about(&self) -> Envelope<()> {
+        Envelope {
+            schema: self.schema.clone(),
+            tool: self.tool.clone(),
+            machine: self.machine.clone(),
+            command: self.command.clone(),
+            seed: self.seed,
+            started: self.started.clone(),
+            warnings: self.warnings.clone(),
+            data: (),
+        }
+    }
+}
+
 /// Name and version of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {

@@ -14,7 +14,7 @@ use crate::cli::typed::{self, DiffFailIf, Format, Sort};
 use crate::diff::{Material, Parts, diff, machine};
 use crate::results::diff::{Change, Side};
 use crate::results::{Checkup, Diff, Doctor, ProcessList};
-use crate::show::{Show, schema_name};
+use crate::show::{Shape, schema_name};
 use crate::ui::Outcome;
 
 /// What can be compared, for messages.
@@ -152,7 +152,7 @@ fn result(path: &Path, bytes: &[u8]) -> anyhow::Result<Material> {
     }
 }
 
-fn material<T: Show>(path: &Path, bytes: &[u8], fill: impl FnOnce(&mut Parts, T)) -> anyhow::Result<Material> {
+fn material<T: Shape>(path: &Path, bytes: &[u8], fill: impl FnOnce(&mut Parts, T)) -> anyhow::Result<Material> {
     let result: Envelope<T> = parsed(path, bytes)?;
     let mut parts = Parts::default();
     fill(&mut parts, result.data);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::schema::{WithResult, by_schema};
 use crate::cli::typed::Format;
 use crate::render::look::Look;
-use crate::show::{Show, show};
+use crate::show::{Shape, show};
 
 /// Forms that are text; a picture is drawn from what SVG is.
 const FORMS: [Format; 6] = [
@@ -36,7 +36,7 @@ struct Forms<'a>(&'a [u8]);
 impl WithResult for Forms<'_> {
     type Outcome = Vec<(String, Vec<u8>)>;
 
-    fn with<T: Show>(self) -> Self::Outcome {
+    fn with<T: Shape>(self) -> Self::Outcome {
         let Ok(result) = serde_json::from_slice::<Envelope<T>>(self.0) else {
             return Vec::new();
         };

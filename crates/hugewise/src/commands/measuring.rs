@@ -10,14 +10,14 @@ use super::pools::Loan;
 use super::stop::Stop;
 use crate::cli::typed::Format;
 use crate::render::look::Look;
-use crate::show::Show;
+use crate::show::Shape;
 use crate::ui::{Outcome, Ui};
 
 /// A measurement with its warnings; none if the user stopped it.
 pub(super) type Measured<T> = anyhow::Result<Option<(T, Vec<Warning>)>>;
 
 /// Measures this machine, and shows the result.
-pub(super) fn run<T: Show>(
+pub(super) fn run<T: Shape>(
     look: Look,
     desk: &mut Desk<'_>,
     measure: impl FnOnce(&Desk<'_>, &Snapshot, &Stop) -> Measured<T>,

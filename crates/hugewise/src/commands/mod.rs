@@ -46,7 +46,7 @@ use model::{Envelope, Machine, Tool, Warning};
 
 use crate::cli::Cli;
 use crate::cli::typed::{self, Command, Format, Global, Measure};
-use crate::show::{Show, form, schema_name, write};
+use crate::show::{Shape, form, schema_name, write};
 use crate::ui::{Outcome, Ui};
 
 /// Carries out a command line. `words` is the command line as typed, which every result quotes.
@@ -132,7 +132,7 @@ impl<'a> Desk<'a> {
     }
 
     /// A result with everything that says where it comes from.
-    fn envelope<T: Show>(&self, machine: Machine, warnings: Vec<Warning>, data: T) -> Envelope<T> {
+    fn envelope<T: Shape>(&self, machine: Machine, warnings: Vec<Warning>, data: T) -> Envelope<T> {
         Envelope {
             schema: schema_name::<T>(),
             tool: Tool {
@@ -149,12 +149,12 @@ impl<'a> Desk<'a> {
     }
 
     /// A result about the machine at hand.
-    fn about<T: Show>(&self, snapshot: &Snapshot, warnings: Vec<Warning>, data: T) -> Envelope<T> {
+    fn about<T: Shape>(&self, snapshot: &Snapshot, warnings: Vec<Warning>, data: T) -> Envelope<T> {
         self.envelope(snapshot.machine(), warnings, data)
     }
 
     /// The form asked for, if this kind of result has it. Called before any work is done.
-    fn form<T: Show>(&self, usual: Format) -> anyhow::Result<Format> {
+    fn form<T: Shape>(&self, usual: Format) -> anyhow::Result<Format> {
         let form = form(self.global, usual, T::FORMS)?;
         if form == Format::Png && self.ui.shows_on_terminal() {
             bail!("--format png: a terminal cannot show it (write --output FILE.png, or pipe it on)");
@@ -163,19 +163,19 @@ impl<'a> Desk<'a> {
     }
 
     /// Gives a result about the machine as it is now, which has no warnings.
-    fn give_here<T: Show>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
+    fn give_here<T: Shape>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
         let result = self.about(&Snapshot::take(&self.source), Vec::new(), data);
         self.give(&result, form)
     }
 
     /// Gives a result to the user: its warnings first, then itself.
-    fn give<T: Show>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
+    fn give<T: Shape>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
         let look = self.ui.look();
         self.give_with(result, form, look)
     }
 
     /// The same with another look.
-    fn give_with<T: Show>(
+    fn give_with<T: Shape>(
         &mut self,
         result: &Envelope<T>,
         form: Format,

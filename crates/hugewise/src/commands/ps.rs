@@ -17,7 +17,7 @@ use super::{Desk, now};
 use crate::cli::typed::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::{Show, TABLES, form, sample};
+use crate::show::{Shape, TABLES, form, sample};
 use crate::ui::Outcome;
 use select::Select;
 
@@ -64,7 +64,7 @@ fn once(desk: &mut Desk<'_>, typed: &typed::Ps, turn: Option<u64>) -> anyhow::Re
     }
 }
 
-fn give<T: Show>(
+fn give<T: Shape>(
     desk: &mut Desk<'_>,
     turn: Option<u64>,
     look: impl FnOnce(&Source, &Snapshot) -> anyhow::Result<T>,

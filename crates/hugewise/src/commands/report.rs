@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::Desk;
 use super::schema::{WithResult, by_schema};
 use crate::cli::typed::{self, Format};
-use crate::show::{Show, form, write_chart};
+use crate::show::{Shape, form, write_chart};
 use crate::ui::Outcome;
 
 /// Runs the command.
@@ -45,7 +45,7 @@ struct Again<'a, 'd> {
 impl WithResult for Again<'_, '_> {
     type Outcome = anyhow::Result<Outcome>;
 
-    fn with<T: Show>(self) -> Self::Outcome {
+    fn with<T: Shape>(self) -> Self::Outcome {
         let Self {
             desk,
             path,
@@ -76,12 +76,12 @@ pub(super) fn named(path: &Path, text: &[u8]) -> anyhow::Result<Named> {
     }
 }
 
-fn again<T: Show>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
+fn again<T: Shape>(desk: &mut Desk<'_>, path: &Path, text: &[u8]) -> anyhow::Result<Outcome> {
     let is_read = desk.ui.shows_on_terminal();
     let form = desk.form::<T>(if is_read { Format::Text } else { Format::Html })?;
     desk.give(&parsed::<T>(path, text)?, form)
 }
 
-pub(super) fn parsed<T: Show>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {
+pub(super) fn parsed<T: Shape>(path: &Path, text: &[u8]) -> anyhow::Result<Envelope<T>> {
     serde_json::from_slice(text).with_context(|| format!("{}: not of the shape that its schema says", path.display()))
 }

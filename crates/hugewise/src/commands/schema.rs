@@ -24,7 +24,7 @@ use sim::translation::sweep::SweepResult;
 use super::Desk;
 use crate::cli::{Cli, typed};
 use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
-use crate::show::{Show, schema, schema_name};
+use crate::show::{Shape, schema, schema_name};
 use crate::ui::Outcome;
 
 /// What is done with a result of whichever kind.
@@ -32,7 +32,7 @@ pub(super) trait WithResult {
     /// What comes of it.
     type Outcome;
     /// Does it with a result of this kind.
-    fn with<T: Show>(self) -> Self::Outcome;
+    fn with<T: Shape>(self) -> Self::Outcome;
 }
 
 /// The kinds of results, in one list.

@@ -6,11 +6,13 @@ use super::look::Look;
 use super::sheet::{Sheet, printable};
 use super::table::{self, Field, Lines};
 use super::words::counted;
-use crate::show::{self, Show};
+use crate::show::{self, Shape, Show};
+
+impl Shape for Applied {
+    const NAME: &'static str = "applied";
+}
 
 impl Show for Applied {
-    const NAME: &'static str = "applied";
-
     fn title(&self) -> String {
         format!("Applied: {}", self.goals.join("; "))
     }

@@ -9,15 +9,17 @@ use super::table::Lines;
 use super::{doctor, inventory, latency, tlb};
 use crate::cli::typed::Format;
 use crate::results::{Checkup, ProcessList};
-use crate::show::{Block, CHARTS, Show};
+use crate::show::{Block, CHARTS, Shape, Show};
 
 /// Processes on a terminal.
 const FEW: usize = 8;
 
-impl Show for Checkup {
+impl Shape for Checkup {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "checkup";
+}
 
+impl Show for Checkup {
     fn title(&self) -> String {
         format!("Huge pages on {}", self.inventory.source)
     }

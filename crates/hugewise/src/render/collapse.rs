@@ -10,11 +10,13 @@ use super::latency::spread;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{or, or_empty};
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for Collapse {
+    const NAME: &'static str = "collapse";
+}
 
 impl Show for Collapse {
-    const NAME: &'static str = "collapse";
-
     fn title(&self) -> String {
         format!("Huge pages for process {} ({})", self.pid, self.name)
     }

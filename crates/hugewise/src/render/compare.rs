@@ -20,13 +20,15 @@ use super::sheet::Sheet;
 use super::table::{self, Field, Lines, lines};
 use super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{self, CHARTS, Show};
+use crate::show::{self, CHARTS, Shape, Show};
 
-impl Show for Compare {
+impl Shape for Compare {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "compare";
     const VERSION: u32 = 3;
+}
 
+impl Show for Compare {
     fn title(&self) -> String {
         format!("Compared: {}", self.program.join(" "))
     }

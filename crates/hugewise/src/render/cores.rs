@@ -6,14 +6,16 @@ use model::cores::{Cores, Pair, Relation};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{counted, or, or_empty};
-use crate::show::Show;
+use crate::show::{Shape, Show};
 
 /// Beyond so many CPUs a matrix is no longer readable on a screen; pairs are still in JSON and CSV.
 const MOST_COLUMNS: usize = 32;
 
-impl Show for Cores {
+impl Shape for Cores {
     const NAME: &'static str = "cores";
+}
 
+impl Show for Cores {
     fn title(&self) -> String {
         "CPUs in pairs".to_owned()
     }

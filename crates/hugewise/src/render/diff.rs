@@ -14,12 +14,14 @@ use super::words::{counted, moment, or, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Diff;
 use crate::results::diff::{BackingChange, Change, FindingChange, Gap, Of, PointChange, Points, SettingChange, Side};
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
-impl Show for Diff {
+impl Shape for Diff {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "diff";
+}
 
+impl Show for Diff {
     fn title(&self) -> String {
         format!("{} against {}", self.b.file, self.a.file)
     }

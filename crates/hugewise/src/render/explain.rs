@@ -13,11 +13,13 @@ use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::words::{counted, or, or_empty};
 use crate::results::Explain;
-use crate::show::{Show, wrapped};
+use crate::show::{Shape, Show, wrapped};
+
+impl Shape for Explain {
+    const NAME: &'static str = "explain";
+}
 
 impl Show for Explain {
-    const NAME: &'static str = "explain";
-
     fn title(&self) -> String {
         format!("Huge pages of {}", self.target)
     }

@@ -14,15 +14,17 @@ use super::table::{Field, Lines, lines};
 use super::words::{NOT_CONVERGED, counted, limits, or, or_empty};
 use super::{guest_costs, guest_costs::counters};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
 /// A chart of fewer working sets than this shows nothing.
 const CURVE: usize = 3;
 
-impl Show for Guest {
+impl Shape for Guest {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "guest";
+}
 
+impl Show for Guest {
     fn title(&self) -> String {
         format!("Through a hypervisor ({})", self.mmu)
     }

@@ -10,11 +10,13 @@ use super::axis::number;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{NOT_CONVERGED, counted, limits, or, or_empty};
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for KernelOps {
+    const NAME: &'static str = "kernel";
+}
 
 impl Show for KernelOps {
-    const NAME: &'static str = "kernel";
-
     fn title(&self) -> String {
         "Cost of the kernel's memory and process operations".to_owned()
     }

@@ -14,13 +14,15 @@ use super::table::Lines;
 use super::words::{counted, limits, or, or_empty};
 use crate::cli::typed::Format;
 use crate::gain::{Gain, gains};
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 pub use csv::csv;
 
-impl Show for Latency {
+impl Shape for Latency {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "latency";
+}
 
+impl Show for Latency {
     fn title(&self) -> String {
         "Latency by working set and page kind".to_owned()
     }

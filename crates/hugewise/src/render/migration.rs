@@ -14,13 +14,15 @@ use super::table::{self, Field, Lines, lines};
 use super::tone::TONES;
 use super::words::{limits, or};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
-impl Show for Migration {
+impl Shape for Migration {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "migration";
     const VERSION: u32 = 1;
+}
 
+impl Show for Migration {
     fn title(&self) -> String {
         format!("What a move to another CPU costs, on {} pages", self.page)
     }

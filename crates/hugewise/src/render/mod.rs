@@ -18,6 +18,7 @@ pub mod heat;
 pub mod heatmap;
 mod host_memory;
 pub mod inventory;
+pub mod json;
 pub mod kernelops;
 pub mod latency;
 pub mod layout;

@@ -14,12 +14,14 @@ use super::table::{Field, Lines, lines};
 use super::values::values;
 use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::{Shape, Show, TABLES};
 
-impl Show for Prediction {
+impl Shape for Prediction {
     const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "prediction";
+}
 
+impl Show for Prediction {
     fn title(&self) -> String {
         format!("Predicted on {}: {}", self.machine.name, self.input)
     }

@@ -5,7 +5,7 @@ use model::Envelope;
 use super::sheet::Sheet;
 
 /// The warnings of a result, if it has any.
-pub fn warnings<T>(result: &Envelope<T>) -> Option<Sheet> {
+pub fn warnings(result: &Envelope<()>) -> Option<Sheet> {
     let mut sheet = Sheet::new("Warnings", ["code", "warning"]);
     for warning in &result.warnings {
         sheet.row([&warning.code, &warning.text]);
@@ -14,7 +14,7 @@ pub fn warnings<T>(result: &Envelope<T>) -> Option<Sheet> {
 }
 
 /// The machine, the program and the run.
-pub fn provenance<T>(result: &Envelope<T>) -> Sheet {
+pub fn provenance(result: &Envelope<()>) -> Sheet {
     let machine = &result.machine;
     let mut sheet = Sheet::new("Provenance", ["property", "value"]);
     sheet.row(["CPU", &machine.cpu.to_string()]);

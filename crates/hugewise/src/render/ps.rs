@@ -15,11 +15,13 @@ use super::table::{Field, Lines, lines};
 use super::words::{self, or, or_empty};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for ProcessList {
+    const NAME: &'static str = "ps";
+}
 
 impl Show for ProcessList {
-    const NAME: &'static str = "ps";
-
     fn title(&self) -> String {
         "Page kinds behind processes".to_owned()
     }
@@ -44,9 +46,11 @@ impl Show for ProcessList {
     }
 }
 
-impl Show for OneProcess {
+impl Shape for OneProcess {
     const NAME: &'static str = "process";
+}
 
+impl Show for OneProcess {
     fn title(&self) -> String {
         format!("Page kinds behind process {}", self.process.pid)
     }

@@ -6,11 +6,13 @@ use sim::reach::{Cover, Reach};
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use crate::results::ReachTable;
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for ReachTable {
+    const NAME: &'static str = "reach";
+}
 
 impl Show for ReachTable {
-    const NAME: &'static str = "reach";
-
     fn title(&self) -> String {
         "TLB reach".to_owned()
     }

@@ -3,9 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use model::Envelope;
-use serde::Serialize;
-use serde_json::ser::{CharEscape, Formatter};
+use super::json::{Layout, ToJson};
 
 /// Does it steer a terminal, or change what a reader sees of the text around it? Control characters (C0, DEL and C1),
 /// line and paragraph separators, overrides of the writing direction, and characters without any width.
@@ -132,25 +130,28 @@ impl<W: Write> Write for Lines<W> {
 ///
 /// # Errors
 /// If the result has no JSON form.
-pub fn is_hostile<T: Serialize>(result: &Envelope<T>) -> serde_json::Result<bool> {
-    let mut is_hostile = false;
-    let watch = Watch(&mut is_hostile);
-    result.serialize(&mut serde_json::Serializer::with_formatter(io::sink(), watch))?;
-    Ok(is_hostile)
+pub fn is_hostile(result: &dyn ToJson) -> serde_json::Result<bool> {
+    let mut watch = Watch { is_hostile: false };
+    result.write_json(Layout::Line, &mut watch)?;
+    Ok(watch.is_hostile)
 }
 
-/// Looks at every text that passes, and writes nothing.
-struct Watch<'a>(&'a mut bool);
+/// Looks at every piece of JSON that passes, and writes nothing: a text without escapes, or one escape.
+struct Watch {
+    is_hostile: bool,
+}
 
-impl Formatter for Watch<'_> {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, _: &mut W, fragment: &str) -> io::Result<()> {
-        *self.0 |= fragment.chars().any(steers);
-        Ok(())
+impl Write for Watch {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
+        let is_control = ["\\u", "\\b", "\\f", "\\r"]
+            .iter()
+            .any(|escape| text.starts_with(escape));
+        self.is_hostile |= is_control || text.contains(steers);
+        Ok(piece.len())
     }
 
-    fn write_char_escape<W: ?Sized + Write>(&mut self, _: &mut W, escape: CharEscape) -> io::Result<()> {
-        use CharEscape::{AsciiControl, Backspace, CarriageReturn, FormFeed};
-        *self.0 |= matches!(escape, AsciiControl(_) | Backspace | CarriageReturn | FormFeed);
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -10,12 +10,14 @@ use super::table::{Field, Lines, lines};
 use super::values::values;
 use super::words::or_empty;
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
-impl Show for Simulation {
+impl Shape for Simulation {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "simulation";
+}
 
+impl Show for Simulation {
     fn title(&self) -> String {
         format!(
             "Address translation on {}, simulated: {}",

@@ -4,11 +4,13 @@ use sim::size::{Sizing, Step};
 
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for Sizing {
+    const NAME: &'static str = "size";
+}
 
 impl Show for Sizing {
-    const NAME: &'static str = "size";
-
     fn title(&self) -> String {
         self.about.clone()
     }

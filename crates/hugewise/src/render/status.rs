@@ -5,11 +5,13 @@ use model::setup::{Held, Run, Status};
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::words::{counted, moment};
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for Status {
+    const NAME: &'static str = "status";
+}
 
 impl Show for Status {
-    const NAME: &'static str = "status";
-
     fn title(&self) -> String {
         "What hugewise has changed".to_owned()
     }

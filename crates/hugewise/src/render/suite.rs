@@ -17,12 +17,14 @@ use super::table::{self, Field, Lines, lines};
 use super::tlb;
 use super::words::{counted, or};
 use crate::cli::typed::Format;
-use crate::show::{self, Block, CHARTS, Show, TABLES};
+use crate::show::{self, Block, CHARTS, Shape, Show, TABLES};
 
-impl Show for Suite {
+impl Shape for Suite {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "suite";
+}
 
+impl Show for Suite {
     fn title(&self) -> String {
         format!(
             "Published experiments on this machine: {}",
@@ -97,10 +99,12 @@ impl Show for Suite {
     }
 }
 
-impl Show for SuiteList {
+impl Shape for SuiteList {
     const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "suite-list";
+}
 
+impl Show for SuiteList {
     fn title(&self) -> String {
         format!(
             "Experiments of the suite: {}",

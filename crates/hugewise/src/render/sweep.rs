@@ -11,15 +11,17 @@ use super::simulate::{bytes, name, number};
 use super::table::{Field, Lines, lines};
 use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
 /// Maps that a page shows; all points are in CSV and JSON.
 const MOST_MAPS: usize = 24;
 
-impl Show for SweepResult {
+impl Shape for SweepResult {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "sweep";
+}
 
+impl Show for SweepResult {
     fn title(&self) -> String {
         let part = self
             .sweep

@@ -12,12 +12,14 @@ use super::table::{self, Field, Lines, lines};
 use super::tone::Tone;
 use super::words::{or, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
-impl Show for Tlb {
+impl Shape for Tlb {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "tlb";
+}
 
+impl Show for Tlb {
     fn title(&self) -> String {
         "TLBs of this machine, from timing".to_owned()
     }

@@ -5,11 +5,13 @@ use model::setup::{Back, BackCame, Undone, User};
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use super::words::counted;
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for Undone {
+    const NAME: &'static str = "undone";
+}
 
 impl Show for Undone {
-    const NAME: &'static str = "undone";
-
     fn title(&self) -> String {
         "Undone".to_owned()
     }

@@ -6,11 +6,13 @@ use super::apply::restart;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::moment;
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for Verified {
+    const NAME: &'static str = "verified";
+}
 
 impl Show for Verified {
-    const NAME: &'static str = "verified";
-
     fn title(&self) -> String {
         "Asked for and obtained".to_owned()
     }

@@ -10,11 +10,13 @@ use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::or;
 use crate::results::VmList;
-use crate::show::Show;
+use crate::show::{Shape, Show};
+
+impl Shape for VmList {
+    const NAME: &'static str = "vms";
+}
 
 impl Show for VmList {
-    const NAME: &'static str = "vms";
-
     fn title(&self) -> String {
         "Page kinds behind virtual machines".to_owned()
     }

@@ -16,7 +16,7 @@ use super::super::stop::Stop;
 use super::super::{Desk, latency, measuring, tlb};
 use super::machine;
 use crate::results::Checkup;
-use crate::show::{Show, schema_name};
+use crate::show::{Shape, schema_name};
 
 /// Where a checkup leaves its result if nothing else is asked for.
 const LAST_CHECKUP: &str = "result.json";
@@ -179,7 +179,7 @@ fn spec(desk: &Desk<'_>, snapshot: &Snapshot) -> anyhow::Result<measure::latency
 }
 
 /// The data of a result that was measured on a machine like this.
-fn of_this_machine<T: Show>(bytes: &[u8], snapshot: &Snapshot) -> anyhow::Result<T> {
+fn of_this_machine<T: Shape>(bytes: &[u8], snapshot: &Snapshot) -> anyhow::Result<T> {
     let result: Envelope<T> = serde_json::from_slice(bytes).context("not of the shape that its schema says")?;
     let (theirs, ours) = (&result.machine.cpu, &snapshot.machine().cpu);
     let name = |cpu: &model::Reading<String>| cpu.known().cloned().unwrap_or_else(|| "an unknown CPU".to_owned());

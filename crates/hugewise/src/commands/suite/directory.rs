@@ -10,7 +10,7 @@ use model::suite::{Experiment, Page, Suite};
 use crate::cli::typed::Format;
 use crate::files::{Access, Existing, Target};
 use crate::render::look::Look;
-use crate::show::{Show, show};
+use crate::show::{Shape, show};
 use crate::trusted::{Use, own_directory};
 
 /// The directory.
@@ -69,7 +69,7 @@ impl Directory {
     }
 
     /// A result that was kept.
-    pub(super) fn result<T: Show>(&self, name: &str) -> anyhow::Result<Option<Envelope<T>>> {
+    pub(super) fn result<T: Shape>(&self, name: &str) -> anyhow::Result<Option<Envelope<T>>> {
         let path = self.0.join(format!("{name}.json"));
         if !path.is_file() {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Directory {
     }
 
     /// Keeps the result of an experiment and its page, in place of its runs.
-    pub(super) fn keep<T: Show>(&self, name: &str, result: &Envelope<T>) -> anyhow::Result<()> {
+    pub(super) fn keep<T: Shape>(&self, name: &str, result: &Envelope<T>) -> anyhow::Result<()> {
         for form in [Format::Html, Format::Json] {
             self.put(&format!("{name}.{}", form.name()), &show(result, form, Look::FILE)?)?;
         }

@@ -15,7 +15,7 @@ use super::table::{Field, Lines, lines};
 use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Doctor;
-use crate::show::Show;
+use crate::show::{Shape, Show};
 
 pub use text::{explanation, rules};
 
@@ -32,10 +32,12 @@ const FORMS: [Format; 7] = [
     Format::Prometheus,
 ];
 
-impl Show for Doctor {
+impl Shape for Doctor {
     const FORMS: &'static [Format] = &FORMS;
     const NAME: &'static str = "doctor";
+}
 
+impl Show for Doctor {
     fn title(&self) -> String {
         "What is wrong here".to_owned()
     }

@@ -10,7 +10,7 @@ use super::rule_name;
 use crate::results::Doctor;
 
 /// Gauges in the text exposition format 0.0.4.
-pub fn text<T>(result: &Envelope<T>, doctor: &Doctor) -> String {
+pub fn text(result: &Envelope<()>, doctor: &Doctor) -> String {
     let mut text = String::new();
     let build = [(vec![("version", result.tool.version.as_str())], 1)];
     let always = "The program that wrote this; always 1.";

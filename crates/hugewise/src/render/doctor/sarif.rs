@@ -12,7 +12,7 @@ const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os
 const BASE: &str = "MACHINE";
 
 /// One log with one run.
-pub fn log<T>(result: &Envelope<T>, doctor: &Doctor) -> Value {
+pub fn log(result: &Envelope<()>, doctor: &Doctor) -> Value {
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",

@@ -132,7 +132,7 @@ fn the_overview_has_errors_and_warnings_and_says_what_it_leaves_out() {
 
 #[test]
 fn sarif_places_are_uris_with_lines_where_the_evidence_is_a_file() {
-    let log = sarif::log(&envelope(sick()), &sick());
+    let log = sarif::log(&envelope(sick()).about(), &sick());
     let results = log["runs"][0]["results"].as_array().expect("results");
     let place = |result: usize| &results[result]["locations"][0];
     assert_eq!(
@@ -155,7 +155,7 @@ fn prometheus_counts_findings_of_one_rule_on_one_line_and_escapes_labels() {
     odd.name = "a\"b\\c\nd".to_owned();
     let mut doctor = sick();
     doctor.diagnosis.findings.push(odd);
-    let text = prometheus::text(&envelope(doctor.clone()), &doctor);
+    let text = prometheus::text(&envelope(doctor.clone()).about(), &doctor);
     for line in [
         r#"hugewise_rule_findings{id="A02",name="pool-idle",severity="error",confidence="medium"} 2"#,
         r#"hugewise_rule_findings{id="A02",name="a\"b\\c\nd",severity="info",confidence="medium"} 1"#,

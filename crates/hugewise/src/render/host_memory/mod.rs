@@ -13,16 +13,18 @@ use super::simulate::published;
 use super::table::{self, Field, Lines, lines};
 use super::words::counted;
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 12;
 
-impl Show for HostMemory {
+impl Shape for HostMemory {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "host-memory";
     const VERSION: u32 = 1;
+}
 
+impl Show for HostMemory {
     fn title(&self) -> String {
         match self.vms {
             0 => format!("Host memory, simulated: {}", self.input),

@@ -8,13 +8,15 @@ use super::super::sheet::Sheet;
 use super::super::table::{Field, Lines, lines};
 use super::super::words::{counted, or};
 use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::{Shape, Show, TABLES};
 
-impl Show for Check {
+impl Shape for Check {
     const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "placement-check";
     const VERSION: u32 = 1;
+}
 
+impl Show for Check {
     fn title(&self) -> String {
         "What is pinned wrongly".to_owned()
     }

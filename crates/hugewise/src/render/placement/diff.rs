@@ -8,13 +8,15 @@ use super::super::sheet::Sheet;
 use super::super::table::{Field, Lines, lines};
 use super::super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::{Shape, Show, TABLES};
 
-impl Show for Diff {
+impl Shape for Diff {
     const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "placement-diff";
     const VERSION: u32 = 1;
+}
 
+impl Show for Diff {
     fn title(&self) -> String {
         let [before, after] = self.sides.each_ref().map(|side| side.files.join(","));
         format!("{after} against {before}")

@@ -16,7 +16,7 @@ use super::sheet::Sheet;
 use super::table::Lines;
 use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
 pub use diff::caveats;
 pub use tables::kind_name;
@@ -30,11 +30,13 @@ const LOOK_MS: u32 = 10;
 /// Ubuntu have, which permit nothing.
 const OWN_PROCESSES: i64 = 2;
 
-impl Show for Recording {
+impl Shape for Recording {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "placement";
     const VERSION: u32 = 1;
+}
 
+impl Show for Recording {
     fn title(&self) -> String {
         format!("Where {} ran (process {})", self.target.name, self.target.pid)
     }

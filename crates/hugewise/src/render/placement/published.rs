@@ -7,13 +7,15 @@ use super::super::sheet::Sheet;
 use super::super::table::{self, Field, Lines, lines};
 use super::super::words::or_empty;
 use crate::cli::typed::Format;
-use crate::show::{Show, TABLES};
+use crate::show::{Shape, Show, TABLES};
 
-impl Show for Published {
+impl Shape for Published {
     const FORMS: &'static [Format] = &TABLES;
     const NAME: &'static str = "placement-published";
     const VERSION: u32 = 1;
+}
 
+impl Show for Published {
     fn title(&self) -> String {
         self.source.clone()
     }

@@ -17,7 +17,7 @@ use super::look::Look;
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
 use crate::cli::typed::Format;
-use crate::show::Show;
+use crate::show::{Shape, Show};
 
 /// Forms of a plan.
 const FORMS: [Format; 7] = [
@@ -30,10 +30,12 @@ const FORMS: [Format; 7] = [
     Format::Ansible,
 ];
 
-impl Show for Plan {
+impl Shape for Plan {
     const FORMS: &'static [Format] = &FORMS;
     const NAME: &'static str = "plan";
+}
 
+impl Show for Plan {
     fn title(&self) -> String {
         format!("Plan for {}", self.goals.join(" and "))
     }

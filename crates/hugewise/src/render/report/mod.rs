@@ -6,38 +6,38 @@ use std::fmt;
 use std::io::{self, Write};
 
 use askama::Template;
-use model::Envelope;
-use serde::Serialize;
 
 use self::chart::Drawing;
 use super::heat::Heat;
+use super::json::{Layout, ToJson};
 use super::long::Long;
 use super::picture::PictureError;
 use super::provenance;
 use super::safe;
 use super::sheet::Sheet;
 use super::tone::{TONES, Tone};
-use crate::show::{Block, Show, ShowError};
+use crate::show::{Block, ShowError, View};
 
 /// Writes the page of a result; everything in it that comes from the machine is escaped by the template. Long tables and the
 /// result itself are written as they are made.
-pub fn write<T: Show>(result: &Envelope<T>, out: &mut dyn Write) -> Result<(), ShowError> {
-    let blocks: Result<Vec<Part>, _> = result.data.blocks().into_iter().map(Part::of).collect();
+pub(crate) fn write(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {
+    let View { about, data, json } = view;
+    let blocks: Result<Vec<Part>, _> = data.blocks().into_iter().map(Part::of).collect();
     let page = Page {
-        title: &result.data.title(),
-        headlines: &result.data.headlines(),
-        lead: &result.data.lead(),
+        title: &data.title(),
+        headlines: &data.headlines(),
+        lead: &data.lead(),
         parts: &blocks?,
-        long: &result.data.long(),
-        warnings: &provenance::warnings(result),
-        provenance: &provenance::provenance(result),
-        machine: &format!("{}, kernel {}", result.machine.cpu, result.machine.kernel),
-        program: &format!("{} {}", result.tool.name, result.tool.version),
-        started: &result.started,
+        long: &data.long(),
+        warnings: &provenance::warnings(about),
+        provenance: &provenance::provenance(about),
+        machine: &format!("{}, kernel {}", about.machine.cpu, about.machine.kernel),
+        program: &format!("{} {}", about.tool.name, about.tool.version),
+        started: &about.started,
         palette: &palette(),
         style: include_str!("page.css"),
         script: include_str!("page.js"),
-        json: &Embedded(result),
+        json: &Embedded(*json),
     };
     page.write_into(&mut safe::Lines(&mut *out))?;
     Ok(out.write_all(b"\n")?)
@@ -78,11 +78,12 @@ struct Page<'a, 'r> {
 }
 
 /// A result as JSON that cannot end the script element it stands in.
-struct Embedded<'a, T>(&'a Envelope<T>);
+struct Embedded<'a>(&'a dyn ToJson);
 
-impl<T: Serialize> fmt::Display for Embedded<'_, T> {
+impl fmt::Display for Embedded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        serde_json::to_writer(safe::Json(InScript(f)), self.0).map_err(|_| fmt::Error)
+        let written = self.0.write_json(Layout::Line, &mut safe::Json(InScript(f)));
+        written.map_err(|_| fmt::Error)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::write;
 use crate::samples::{envelope, usual};
-use crate::show::{Show, ShowError};
+use crate::show::{Shape, ShowError, View};
 use model::{Envelope, Reading, Warning};
 
-fn page<T: Show>(result: &Envelope<T>) -> Result<String, ShowError> {
+fn page<T: Shape>(result: &Envelope<T>) -> Result<String, ShowError> {
     let mut page = Vec::new();
-    write(result, &mut page)?;
+    write(&View::of(result), &mut page)?;
     Ok(String::from_utf8(page).expect("text"))
 }
 

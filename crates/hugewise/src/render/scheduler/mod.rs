@@ -10,16 +10,18 @@ use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
 use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
-use crate::show::{CHARTS, Show};
+use crate::show::{CHARTS, Shape, Show};
 
 /// Virtual machines on a terminal.
 const BRIEF: usize = 20;
 
-impl Show for Schedule {
+impl Shape for Schedule {
     const FORMS: &'static [Format] = &CHARTS;
     const NAME: &'static str = "schedule";
     const VERSION: u32 = 1;
+}
 
+impl Show for Schedule {
     fn title(&self) -> String {
         format!(
             "{} on {}, simulated: {}",
