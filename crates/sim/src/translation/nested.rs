@@ -9,6 +9,8 @@ use super::caches::Read;
 use super::keep::Kept;
 use super::layout::shift;
 use super::radix::{Radix, Walk};
+use super::random::golden;
+use super::recency::{Order, Ordered, Rows};
 use super::recent::{self, Recent};
 use super::sets::TouchSet;
 use super::walker::{ALL_LEVELS, Block, Reads, Rest, TABLES, WalkerSpec};
@@ -37,32 +39,53 @@ pub(super) struct Nested {
 
 /// The nested TLB: host pages by [`page_tag`], under LRU.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "each walker has one, and asks it for every entry of a guest's table"
+)]
 enum Tlb {
-    Listed(Ways<u64>),
+    Rows(Hashed<Rows<8>>),
     Recent(Recent<u64>),
+    Listed(Ways<u64>),
 }
 
 impl Tlb {
     fn new(ways: u32) -> Self {
         match ways {
-            recent::FEWEST..=recent::MOST => Self::Recent(Recent::new(ways)),
+            1..=128 => Self::Rows(Hashed(Ordered::new(ways))),
+            129..=recent::MOST => Self::Recent(Recent::new(ways)),
             _ => Self::Listed(Ways::new(ways, Replacement::Lru, 0)),
         }
     }
 
     /// Lets it translate as one of its forms.
     #[inline(always)]
-    fn translate<S: Simd>(self, simd: S, walks: GuestWalks, listed: &mut Listing) -> Self {
+    fn translate<S: Simd>(self, simd: S, walks: GuestWalks, listed: Listing) -> (Self, [usize; 2]) {
         match self {
             Self::Listed(mut tlb) => {
-                walks.translate(simd, &mut tlb, listed);
-                Self::Listed(tlb)
+                let counts = walks.translate(simd, &mut tlb, listed);
+                (Self::Listed(tlb), counts)
+            }
+            Self::Rows(mut tlb) => {
+                let counts = walks.translate(simd, &mut tlb, listed);
+                (Self::Rows(tlb), counts)
             }
             Self::Recent(mut tlb) => {
-                walks.translate(simd, &mut tlb, listed);
-                Self::Recent(tlb)
+                let counts = walks.translate(simd, &mut tlb, listed);
+                (Self::Recent(tlb), counts)
             }
         }
+    }
+}
+
+/// A set of tags by 32 bits of their hash: different for pages less than 6 TiB apart.
+#[derive(Clone, Copy, Debug)]
+struct Hashed<O>(Ordered<O>);
+
+impl<O: Order> TouchSet<u64> for Hashed<O> {
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, tag: u64) -> bool {
+        self.0.touch(simd, ((golden(tag) >> 32) as u32).max(1))
     }
 }
 
@@ -83,9 +106,10 @@ struct Listing<'a> {
 }
 
 impl GuestWalks<'_, '_> {
-    /// Lists what they read, and a walk of the host's table for each address that the nested TLB does not know.
+    /// Lists what they read, and a walk of the host's table for each address that the nested TLB does not know. Returns how many of
+    /// both; the list is a value, so that its counts stay in registers.
     #[inline(always)]
-    fn translate<S: Simd>(self, simd: S, tlb: &mut impl TouchSet<u64>, listed: &mut Listing) {
+    fn translate<S: Simd>(self, simd: S, tlb: &mut impl TouchSet<u64>, mut listed: Listing) -> [usize; 2] {
         let Self {
             part,
             walks,
@@ -110,6 +134,7 @@ impl GuestWalks<'_, '_> {
                 listed.walk(Walk::new(walk.address, host), true);
             }
         }
+        [listed.reads.count, listed.count]
     }
 }
 
@@ -160,7 +185,7 @@ impl Nested {
         let filled = host_walks.refill(most_walks, Walk::new(0, 0), |host_walks| {
             let mut count = 0;
             reads.refill(most_reads, Read::entry(0), |room| {
-                let mut listed = Listing {
+                let listed = Listing {
                     reads: Reads { room, count: 0 },
                     walks: host_walks,
                     behind,
@@ -168,9 +193,10 @@ impl Nested {
                 };
                 // By value, so that what of it fits stays in registers.
                 let lent = std::mem::replace(tlb, Tlb::new(0));
-                *tlb = dispatch!(fearless_simd::Level::new(), simd => lent.translate(simd, walks, &mut listed));
-                count = listed.count;
-                Ok::<_, Infallible>(listed.reads.count + Reads::SLACK)
+                let count_of_reads;
+                (*tlb, [count_of_reads, count]) =
+                    dispatch!(fearless_simd::Level::new(), simd => lent.translate(simd, walks, listed));
+                Ok::<_, Infallible>(count_of_reads + Reads::SLACK)
             })?;
             Ok::<_, Infallible>(count)
         });

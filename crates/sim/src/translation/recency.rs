@@ -21,7 +21,7 @@ pub(super) trait Order: Copy {
 /// The places of a set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places<O> {
-    /// A bit for the place of the least recently used tag of a full set.
+    /// A bit for the place of the least recently used tag of a full set; none beyond 32.
     last: u32,
     /// All bits of each place that there is. Without this operand a compiler makes a masked store of what steps back and what stays; the next
     /// load of the same set would then wait until that store has left the core.
@@ -32,7 +32,7 @@ impl<O: Order> Places<O> {
     fn new(ways: u32) -> Self {
         let mut all = O::EMPTY;
         all.tags()[..ways as usize].fill(u32::MAX);
-        let last = 1 << (ways - 1);
+        let last = 1_u32.checked_shl(ways - 1).unwrap_or(0);
         Self { last, all }
     }
 }
@@ -76,37 +76,51 @@ order!(Four, 4, 16, u32x4, mask32x4);
 order!(Eight, 8, 32, u32x8, mask32x8);
 order!(Sixteen, 16, 64, u32x16, mask32x16);
 
-/// A set of at most 32 ways.
+/// A row in which what came before the tag has stepped back.
+#[inline(always)]
+fn stepped_back<S: Simd>(simd: S, held: mask32x16<S>, pushed: u32x16<S>, stays: u32x16<S>) -> u32x16<S> {
+    let steps_back = mask32x16::from_bitmask(simd, up_to_first(held.to_bitmask() as u32).into());
+    steps_back.select(pushed, stays)
+}
+
+/// A set of at most 16 ways in each of its rows.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct ThirtyTwo([[u32; 16]; 2]);
+pub(super) struct Rows<const N: usize>([[u32; 16]; N]);
 
-impl Order for ThirtyTwo {
-    const EMPTY: Self = Self([[0; 16]; 2]);
+impl<const N: usize> Order for Rows<N> {
+    const EMPTY: Self = Self([[0; 16]; N]);
 
-    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was.
+    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was. So has a tag in the first
+    /// of many rows, where most of what is held is.
     #[inline(always)]
     fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool {
         let tag = u32x16::splat(simd, tag);
-        let [low, high] = self.0.each_ref().map(|part| u32x16::load_array_ref(simd, part));
-        let [all_low, all_high] = ways.all.0.each_ref().map(|part| u32x16::load_array_ref(simd, part));
-        let (held_low, held_high) = (low.simd_eq(tag), high.simd_eq(tag));
-        let (pushed_low, pushed_high) = (tag.slide::<15>(low), low.slide::<15>(high));
-        if !(held_low | held_high).any_true() {
-            pushed_low.store_array(&mut self.0[0]);
-            (pushed_high & all_high).store_array(&mut self.0[1]);
-            return false;
+        let old = self.0.each_ref().map(|row| u32x16::load_array_ref(simd, row));
+        let all = ways.all.0.each_ref().map(|row| u32x16::load_array_ref(simd, row));
+        let held = old[0].simd_eq(tag);
+        if N > 2 && held.any_true() {
+            let stays = old[0] & all[0];
+            stepped_back(simd, held, tag.slide::<15>(old[0]), stays).store_array(&mut self.0[0]);
+            return true;
         }
-        let places = up_to_first(held_low.to_bitmask() as u32 | (held_high.to_bitmask() as u32) << 16);
-        let steps_back = [places & 0xffff, places >> 16];
-        let steps_back = steps_back.map(|bits| mask32x16::from_bitmask(simd, bits.into()));
-        steps_back[0]
-            .select(pushed_low, low & all_low)
-            .store_array(&mut self.0[0]);
-        steps_back[1]
-            .select(pushed_high, high & all_high)
-            .store_array(&mut self.0[1]);
-        true
+        let held = old.iter().fold(held, |held, row| held | row.simd_eq(tag));
+        let is_held = held.any_true();
+        let mut before = tag;
+        for row in 0..N {
+            let pushed = before.slide::<15>(old[row]);
+            before = old[row];
+            if !is_held {
+                (pushed & all[row]).store_array(&mut self.0[row]);
+                continue;
+            }
+            let held = old[row].simd_eq(tag);
+            stepped_back(simd, held, pushed, old[row] & all[row]).store_array(&mut self.0[row]);
+            if held.any_true() {
+                break;
+            }
+        }
+        is_held
     }
 
     fn tags(&mut self) -> &mut [u32] {
@@ -126,6 +140,16 @@ pub(super) struct Recency<O> {
 pub(super) struct Ordered<O> {
     ways: Places<O>,
     order: O,
+}
+
+impl<O: Order> Ordered<O> {
+    /// An empty set.
+    pub(super) fn new(ways: u32) -> Self {
+        Self {
+            ways: Places::new(ways),
+            order: O::EMPTY,
+        }
+    }
 }
 
 impl<O: Order> TouchSet for Ordered<O> {

@@ -11,7 +11,7 @@ use super::sets::TouchSet;
 /// Tags in front of the ring.
 const FRONT: usize = 4;
 /// The fewest ways of a set.
-pub(super) const FEWEST: u32 = FRONT as u32 + 1;
+const FEWEST: u32 = FRONT as u32 + 1;
 /// The most ways of a set.
 pub(super) const MOST: u32 = 1 << 14;
 
