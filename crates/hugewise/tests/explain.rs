@@ -34,6 +34,32 @@ fn a_captured_database_is_explained_in_every_form() {
 }
 
 #[test]
+fn a_server_in_a_container_is_planned_for_as_plan_accepts_it() {
+    let (_, machine) = machines()
+        .into_iter()
+        .find(|(name, _)| name == "cgroup-v2")
+        .expect("it");
+    let tree = std::fs::read_to_string(machine).expect("an archive");
+    // Its shared memory, on base pages.
+    let on_base = tree
+        .replacen("/anon_hugepage (deleted)", "/SYSV00000000 (deleted)", 1)
+        .replace("|Shared_Hugetlb:  1048576 kB", "|Shared_Hugetlb:        0 kB")
+        .replacen(r"me ms de ht\x20", r"me ms\x20", 1)
+        .replacen("|KernelPageSize:     2048 kB", "|KernelPageSize:        4 kB", 1)
+        .replacen("|Rss:                   0 kB", "|Rss:             1048576 kB", 1)
+        .replacen(r"|postgres\x00\", r"|postgres\x00-c\x00huge_pages=off\x00\", 1);
+    let temp = tempfile::tempdir().expect("a folder");
+    let path = temp.path().join("made.tree");
+    std::fs::write(&path, on_base).expect("written");
+    let root = path.to_str().expect("a plain path");
+    let text = done(&["--root", root, "explain", "postgres"]).out;
+    assert!(text.contains("plan --for pool:2M=512 --output"), "{text}");
+    let why = refused(&["--root", root, "plan", "--for", "postgres:pid=2210"]);
+    assert!(why.contains("--for pool:2M=512"), "{why}");
+    done(&["--root", root, "plan", "--for", "pool:2M=512"]);
+}
+
+#[test]
 fn a_word_without_a_process_is_an_error_that_names_it() {
     let error = refused(&["explain", "no-such-program-anywhere"]);
     assert!(error.contains("`no-such-program-anywhere`"), "{error}");

@@ -245,8 +245,8 @@ pub struct Held {
     pub place: String,
     /// The value before.
     pub before: String,
-    /// What hugewise put there.
-    pub put: String,
+    /// The value that hugewise applied.
+    pub applied: String,
     /// The value now.
     pub now: Reading<String>,
 }

@@ -5,7 +5,7 @@ use host::programs::{Jvm, Kind, Setting, Target};
 use model::{Reading, Unread};
 
 use super::parts::asks_for_hugetlb;
-use super::{Asked, Command, Database, InUse, Part, PoolState, Server, Step, Why};
+use super::{Asked, Command, Database, InUse, Part, PartKind, PoolState, Server, Step, Why};
 
 const POLICY: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 
@@ -111,9 +111,11 @@ fn option(target: &Target, setting: &str, words: &[&str]) -> Asked {
 
 /// Why the part that matters most is not on hugetlb pages, if it could be.
 pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pools: &[PoolState]) -> Vec<Why> {
-    let Some(needs) = part.and_then(|part| part.needs) else {
+    let needs = part.and_then(|part| part.needs);
+    // A Java heap without a known maximum may still ask.
+    if needs.is_none() && !part.is_some_and(|part| part.what == PartKind::JavaHeap) {
         return Vec::new();
-    };
+    }
     let not_asked = |setting: &str| Why::NotAsked {
         setting: setting.to_owned(),
     };
@@ -143,6 +145,9 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
     if let Err(why) = asks {
         return vec![why];
     }
+    let Some(needs) = needs else {
+        return Vec::new();
+    };
     let spare = pools
         .iter()
         .find(|pool| pool.page == needs.page)
@@ -164,7 +169,7 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
     let pid = target.main.pid();
     let goal = || match kind {
         Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
-        Some(Kind::Jvm) => Some(format!("jvm:pid={pid}")),
+        Some(Kind::Jvm) => has_known_heap(target).then(|| format!("jvm:pid={pid}")),
         Some(Kind::Mysql) => Some(format!("mysql:pid={pid}")),
         Some(kind) if kind.is_hypervisor() => Some(format!("vm:pid={pid}")),
         _ => None,
@@ -190,6 +195,12 @@ pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Wh
         }
         _ => vec![compare()],
     }
+}
+
+/// A plan needs the heap's maximum.
+fn has_known_heap(target: &Target) -> bool {
+    let jvm = target.main.jvm().ok().flatten();
+    jvm.is_some_and(|jvm| jvm.heap_max.or_else(|| super::heap(target)).is_some())
 }
 
 /// A database whose process says how it was started. One that another user than root started has rights of its own.

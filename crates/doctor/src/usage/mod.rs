@@ -4,6 +4,7 @@ mod demand;
 mod parts;
 #[cfg(test)]
 mod tests;
+mod zgc;
 
 use host::Evidence;
 use host::processes::Reason;

@@ -8,27 +8,32 @@ use host::snapshot::Thp;
 use model::vms::Vm;
 use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
 
-use super::{HugetlbPages, Needs, Part, PartKind, Why, is_shared_database};
+use super::{HugetlbPages, Needs, Part, PartKind, Why, is_shared_database, zgc};
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
 
 /// The part that matters most first.
 pub(super) fn parts(target: &Target, kind: Option<Kind>, default_page: Option<Bytes>) -> Vec<Part> {
+    let is_zgc = zgc::is_used(target);
     let shared: Vec<Part> = target
         .shared
         .iter()
+        .filter(|segment| !(is_zgc && zgc::is_heap(&segment.area)))
         .map(|segment| shared_memory(segment, default_page))
         .collect();
     let areas = target.main.areas().unwrap_or_default();
-    let heap = heap(target).map(|areas| of_areas(PartKind::JavaHeap, areas, default_page));
+    let heap = match is_zgc {
+        true => Some(zgc::heap(target, default_page)),
+        false => heap(target).map(|areas| of_areas(PartKind::JavaHeap, areas, default_page)),
+    };
     let heap = heap.map(|part| with_what_lies_beside(part, target));
     let in_heap =
         |area: &Area| heap_range(target).is_some_and(|(start, end)| area.range.start >= start && area.range.end <= end);
     let private: Vec<&Area> = areas.iter().filter(|area| is_private(area) && !in_heap(area)).collect();
     let private = match target.main.areas() {
         Ok(_) => of_areas(PartKind::PrivateMemory, &private, None),
-        Err(why) => unread(why),
+        Err(why) => unread(PartKind::PrivateMemory, why),
     };
     let guest = target.vm.as_ref().map(|vm| guest(vm, default_page));
     // Of a guest's program the rest is small, and its memory may be shared or private.
@@ -60,9 +65,9 @@ fn is_private(area: &Area) -> bool {
     area.is_private_data() && (area.is_anonymous() || area.is_hugetlb())
 }
 
-fn unread(why: Unread) -> Part {
+pub(super) fn unread(what: PartKind, why: Unread) -> Part {
     Part {
-        what: PartKind::PrivateMemory,
+        what,
         range: None,
         size: Bytes(0),
         backing: Reading::Unread(why.clone()),
@@ -75,27 +80,32 @@ fn unread(why: Unread) -> Part {
 fn shared_memory(segment: &SharedMemory, default_page: Option<Bytes>) -> Part {
     let area = &segment.area;
     let backing = backing(&[area]);
-    let page = area.is_hugetlb().then(|| area.counted.as_ref()?.kernel_page).flatten();
+    let hugetlb = of_pool(area, area.size(), &segment.touched);
     Part {
         what: PartKind::SharedMemory,
         range: Some(range(area.range.start, area.range.end)),
         size: area.size(),
-        hugetlb: page.map(|page| HugetlbPages {
-            page,
-            total: segment.pages(page),
-            touched: segment.touched.known().map(|bytes| bytes.0 / page.0.max(1)),
-        }),
-        needs: default_page.filter(|_| page.is_none()).map(|page| Needs {
-            page,
-            pages: segment.pages(page),
-        }),
+        needs: default_page
+            .filter(|_| hugetlb.is_none())
+            .map(|page| needs(page, area.size())),
+        hugetlb,
         touched: segment.touched.clone(),
         backing,
     }
 }
 
+/// The pages of shared memory that draws from a pool as this mapping of it does.
+pub(super) fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Option<HugetlbPages> {
+    let page = area.counted.as_ref().filter(|_| area.is_hugetlb())?.kernel_page?;
+    Some(HugetlbPages {
+        page,
+        total: size.0.div_ceil(page.0.max(1)),
+        touched: touched.known().map(|bytes| bytes.0 / page.0.max(1)),
+    })
+}
+
 /// The pages that hold so much.
-fn needs(page: Bytes, whole: Bytes) -> Needs {
+pub(super) fn needs(page: Bytes, whole: Bytes) -> Needs {
     let pages = whole.0.div_ceil(page.0.max(1));
     Needs { page, pages }
 }
@@ -124,7 +134,7 @@ fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
 
 /// The mappings of a Java heap: adjacent memory without a file, as long as its `-Xmx` or, without one, the longest.
 fn heap(target: &Target) -> Option<&[Area]> {
-    let jvm = target.main.jvm().ok().flatten()?;
+    let jvm = target.main.jvm().ok().flatten().filter(|_| !zgc::is_used(target))?;
     let areas = target.main.areas().ok()?;
     let runs = areas.chunk_by(|one, next| is_heap_like(one) && is_heap_like(next) && one.range.end == next.range.start);
     let runs = runs.filter(|run| run.iter().any(Area::is_private_data) && run.iter().all(is_heap_like));
@@ -151,7 +161,7 @@ fn clipped(run: &[Area], most: Bytes) -> &[Area] {
     place.map_or(run, |place| &run[..=place])
 }
 
-/// The address space of a Java heap, as it was reserved.
+/// The address space of a Java heap, as it was reserved. Of ZGC it is a multiple of the heap's maximum, and not known here.
 pub fn reserved_heap(target: &Target) -> Option<Bytes> {
     heap_range(target).map(|(start, end)| Bytes(end - start))
 }
@@ -188,9 +198,10 @@ fn of_areas<A: std::borrow::Borrow<Area>>(what: PartKind, areas: &[A], default_p
 /// A JVM takes pages for its code cache and the collector's tables too.
 fn with_what_lies_beside(mut part: Part, target: &Target) -> Part {
     let jvm = target.main.jvm().ok().flatten();
-    if let (Some(needs), Some(jvm), Some(heap)) = (part.needs.as_mut(), jvm, reserved_heap(target)) {
+    let heap = jvm.and_then(|jvm| jvm.heap_max).or_else(|| reserved_heap(target));
+    if let (Some(needs), Some(jvm), Some(heap)) = (part.needs.as_mut(), jvm, heap) {
         needs.page = jvm.page_size.unwrap_or(needs.page);
-        needs.pages = crate::jvm::pool_pages(jvm, jvm.heap_max.unwrap_or(heap), needs.page);
+        needs.pages = crate::jvm::pool_pages(jvm, heap, needs.page);
     }
     part
 }
@@ -214,11 +225,11 @@ fn whole_hugetlb(areas: &[&Area]) -> Option<HugetlbPages> {
     Some(pages)
 }
 
-fn range(start: u64, end: u64) -> String {
+pub(super) fn range(start: u64, end: u64) -> String {
     format!("{start:x}-{end:x}")
 }
 
-fn backing(areas: &[&Area]) -> Reading<Backing> {
+pub(super) fn backing(areas: &[&Area]) -> Reading<Backing> {
     let mut all = Backing::new();
     for area in areas {
         let Some(pages) = area.counted.as_ref().map(|_| area.to_pages()) else {

@@ -7,6 +7,7 @@ use host::{Evidence, Snapshot, Source};
 use model::{Bytes, Reading};
 
 use super::{Database, HugetlbPages, InUse, Needs, PartKind, Step, Usage, Why, usage};
+use crate::machines::{anonymous, machine, process, shared};
 
 fn source(machine: &str) -> Source {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../fixtures/machines/{machine}.tree"));
@@ -127,4 +128,52 @@ fn a_setting_that_could_not_be_read_is_neither_set_nor_unset() {
         .find(|asked| asked.setting == "huge_pages")
         .expect("asked");
     assert!(setting.value.unread().is_some(), "{setting:?}");
+}
+
+/// A JVM of 512 MiB at most under ZGC, whose heap has so many mappings of its file, each at an address of its own.
+fn zgc(options: &[&str], views: &[(u64, u64)]) -> Usage {
+    let java = std::iter::once(&"-XX:+UseZGC").chain(options);
+    let java = java.fold(process(90, "java"), |java, option| java.arg(option));
+    let heap = |resident: u64| shared(64, "/memfd:java_heap (deleted)").resident(resident);
+    let java = views.iter().fold(java, |java, (start, resident)| {
+        java.area(heap(*resident).at(*start, 0))
+            .area(heap(*resident).at(*start + (1 << 30), 64 << 20))
+    });
+    // Tables of the collector that end where the next mapping begins: as long a run as any.
+    let java = java.area(anonymous(600)).arg("-cp").arg("/opt/app").arg("Main");
+    let source = Source::from_tree("made", java.on(machine()));
+    all(&source, "90").expect("found").remove(0)
+}
+
+#[test]
+fn a_heap_of_zgc_is_one_view_of_its_file() {
+    let views = [(1 << 42, 2), (1 << 43, 40), (1 << 44, 3)];
+    let usage = zgc(&["-Xmx512m"], &views);
+    let [heap, private] = usage.parts.as_slice() else {
+        panic!("the heap once, and what is private: {:?}", usage.parts);
+    };
+    assert_eq!((heap.what, heap.size), (PartKind::JavaHeap, Bytes::mib(128)));
+    let backing = heap.backing.known().expect("counted");
+    assert_eq!(backing.total(), Bytes::mib(80), "of the view that has most");
+    assert_eq!((private.what, private.size), (PartKind::PrivateMemory, Bytes::mib(600)));
+    assert!(heap.needs.is_some_and(|needs| needs.pages >= 256), "{:?}", heap.needs);
+}
+
+#[test]
+fn a_heap_of_zgc_without_a_maximum_needs_no_false_number_of_pages() {
+    let usage = zgc(&[], &[(1 << 42, 64)]);
+    assert_eq!((usage.parts[0].size, usage.parts[0].needs), (Bytes::mib(128), None));
+    assert!(matches!(usage.why[0], Why::NotAsked { .. }), "{:?}", usage.why);
+    let plans = |step: &Step| matches!(step, Step::Plan { .. });
+    assert!(!usage.next.iter().any(plans), "it would be refused: {:?}", usage.next);
+}
+
+#[test]
+fn a_heap_of_zgc_in_a_file_of_another_name_is_not_known() {
+    let usage = zgc(&["-Xmx512m"], &[]);
+    assert_eq!(
+        (usage.parts[0].what, usage.in_use),
+        (PartKind::JavaHeap, InUse::Unknown)
+    );
+    assert!(usage.parts[0].backing.unread().is_some(), "{:?}", usage.parts[0]);
 }

@@ -1,10 +1,11 @@
 //! `hugewise explain`: are one program's huge pages in use, how many, and why not?
 
+use ::doctor::usage::Step;
 use host::programs::{self, Target};
 use host::{Evidence, Snapshot};
 use model::Reading;
 
-use super::Desk;
+use super::{Desk, running};
 use crate::cli::typed::{self, Format};
 use crate::results::Explain;
 use crate::ui::Outcome;
@@ -17,7 +18,14 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Explain) -> anyhow::Result
     let usage = |target: &Target| {
         let alone = Reading::Known(vec![target.main.clone()]);
         let evidence = Evidence::of(&desk.source, snapshot.clone(), alone);
-        ::doctor::usage::usage(&evidence, target)
+        let mut usage = ::doctor::usage::usage(&evidence, target);
+        let plans = usage.next.iter_mut().filter_map(|step| match step {
+            Step::Plan { goal } => Some(goal),
+            _ => None,
+        });
+        // A plan takes what is suggested.
+        plans.for_each(|goal| *goal = running::instead(&desk.source, target).unwrap_or_else(|| goal.clone()));
+        usage
     };
     let result = Explain {
         target: typed.target.clone(),

@@ -140,9 +140,25 @@ fn of_target(source: &Source, kind: Kind, target: &Target) -> anyhow::Result<Str
     })
 }
 
-/// A file in a container has the path of another file here, which a plan must not change. A capture keeps parts of files, so there
-/// the control group alone decides.
+/// A file in a container has the path of another file here, which a plan must not change.
 fn must_be_of_the_host(source: &Source, target: &Target, kind: Kind, file: Option<&str>) -> anyhow::Result<()> {
+    if !has_own_file(source, target, file) {
+        return Ok(());
+    }
+    let setting = match kind {
+        Kind::Postgres => "huge_pages = on",
+        _ => "large-pages",
+    };
+    bail!(
+        "process {} runs in a container, which has a configuration file of its own: plan the pages alone \
+         (--for {}), set `{setting}` in the container, and restart it",
+        target.main.pid(),
+        pages_alone(target)
+    )
+}
+
+/// Is the configuration file that of a container? A capture keeps parts of files, so there the control group alone decides.
+fn has_own_file(source: &Source, target: &Target, file: Option<&str>) -> bool {
     let is_container = target
         .main
         .cgroup()
@@ -156,19 +172,25 @@ fn must_be_of_the_host(source: &Source, target: &Target, kind: Kind, file: Optio
                 .known()
                 .is_some_and(|inside| source.bytes(file).known() != Some(inside))
     };
-    if !is_container && !file.is_some_and(is_other) {
-        return Ok(());
-    }
-    let (count, setting) = match (kind, target.shared.first()) {
-        (Kind::Postgres, Some(segment)) => (segment.pages(Bytes::mib(2)).to_string(), "huge_pages = on"),
-        (Kind::Postgres, None) => ("COUNT".to_owned(), "huge_pages = on"),
-        _ => ("COUNT".to_owned(), "large-pages"),
+    is_container || file.is_some_and(is_other)
+}
+
+/// The pages of a server's shared memory, as a goal; their count is known of PostgreSQL alone.
+fn pages_alone(target: &Target) -> String {
+    let is_postgres = target.main.kind.known() == Some(&Some(programs::Kind::Postgres));
+    let segment = target.shared.first().filter(|_| is_postgres);
+    let count = segment.map(|segment| segment.pages(Bytes::mib(2)).to_string());
+    format!("pool:2M={}", count.as_deref().unwrap_or("COUNT"))
+}
+
+/// The goal that a plan takes instead of a server whose configuration file it must not change.
+pub(super) fn instead(source: &Source, target: &Target) -> Option<String> {
+    let file = match target.main.kind.known()? {
+        Some(programs::Kind::Postgres) => target.configuration(),
+        Some(programs::Kind::Mysql) => my_cnf(source, target),
+        _ => return None,
     };
-    bail!(
-        "process {} runs in a container, which has a configuration file of its own: plan the pages alone \
-         (--for pool:2M={count}), set `{setting}` in the container, and restart it",
-        target.main.pid()
-    )
+    has_own_file(source, target, file.as_deref()).then(|| pages_alone(target))
 }
 
 fn jvm(target: &Target) -> Option<String> {

@@ -38,12 +38,11 @@ impl Show for Applied {
     }
 
     fn sheets(&self) -> Vec<Sheet> {
-        let to_do = to_do(self);
-        [changes(self)].into_iter().chain(to_do).collect()
+        changes(self).into_iter().chain(to_do(self)).collect()
     }
 
     fn brief_sheets(&self) -> Vec<Sheet> {
-        vec![changes(self)]
+        changes(self).into_iter().collect()
     }
 
     /// Instructions line by line, so that they can be copied.
@@ -74,14 +73,15 @@ fn fields<'a>() -> [Field<&'a Step>; 8] {
     ]
 }
 
-fn changes(applied: &Applied) -> Sheet {
+/// Nothing where there is nothing to list.
+fn changes(applied: &Applied) -> Option<Sheet> {
     let tried = || applied.steps.iter().filter(|step| step.came != Came::ToDo);
     let mut sheet = table::sheet("Changes", &fields(), tried());
     for step in tried().filter(|step| !step.note.is_empty()) {
         sheet.note(format!("{}: {}", step.place, step.note));
     }
     applied.notes.iter().for_each(|note| sheet.note(note));
-    sheet
+    (!sheet.rows.is_empty() || !sheet.notes.is_empty()).then_some(sheet)
 }
 
 fn to_do(applied: &Applied) -> Option<Sheet> {
@@ -124,5 +124,34 @@ fn word(came: Came) -> &'static str {
         Came::Short => "short",
         Came::ToDo => "to do",
         Came::Undone => "undone",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::setup::{Applied, End};
+
+    use crate::render::look::Look;
+    use crate::show::Show;
+
+    #[test]
+    fn without_changes_there_is_the_sentence_and_no_table() {
+        let mut applied = Applied {
+            goals: vec!["pool:2M=0".to_owned()],
+            end: End::Applied,
+            steps: Vec::new(),
+            programs: Vec::new(),
+            notes: Vec::new(),
+        };
+        let look = Look {
+            width: 80,
+            color: false,
+            plot: false,
+        };
+        assert!(!applied.text(look).contains("Changes"), "{}", applied.text(look));
+        assert!(applied.text(look).starts_with("applied: 0 changes made"));
+        assert!(applied.sheets().is_empty());
+        applied.notes.push("what to know".to_owned());
+        assert!(applied.text(look).contains("what to know"));
     }
 }

@@ -177,6 +177,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
         figure.y_axis((height / px(50.0)) as usize),
     );
     let rows = y.ends;
+    let left = px(left_of_axis(&y));
     let mut builder = ChartBuilder::on(area);
     if dress == Dress::Whole && is_inside {
         builder.caption(&figure.title, text(20.0 * zoom));
@@ -185,7 +186,7 @@ fn draw<'a, B: DrawingBackend + 'a>(
         .margin(px(10.0))
         .margin_right(px(24.0))
         .x_label_area_size(px(46.0))
-        .y_label_area_size(px(62.0))
+        .y_label_area_size(left)
         .build_cartesian_2d(x, y)?;
     chart
         .configure_mesh()
@@ -211,6 +212,12 @@ fn draw<'a, B: DrawingBackend + 'a>(
         names(&mut chart, figure.scale, zoom)?;
     }
     Ok(hits)
+}
+
+/// Pixels for the axis' name, its longest label and its ticks. The page's font decides how wide a digit is: 0.64 em at most.
+fn left_of_axis(axis: &Axis) -> f64 {
+    let longest = axis.ticks.iter().map(|(_, label)| label.chars().count()).max();
+    (30.0 + 8.8 * longest.unwrap_or(0) as f64).max(62.0)
 }
 
 type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<Axis, Axis>>;

@@ -117,3 +117,35 @@ fn one_disturbed_interval_does_not_stretch_the_axis() {
     let text = String::from_utf8(svg(&[], &[], &[figure]).expect("svg")).expect("text");
     assert!(!text.contains("1000000"), "{text}");
 }
+
+/// An attribute of an SVG element.
+fn attribute(element: &str, name: &str) -> f64 {
+    let start = element.find(&format!(" {name}=\"")).expect("it") + name.len() + 3;
+    let value = element[start..].split('"').next().expect("a value");
+    value.parse().expect("a number")
+}
+
+#[test]
+fn long_labels_of_the_axis_leave_room_for_its_name() {
+    let mut figure = figure();
+    figure.scale = Scale::Linear;
+    for dot in figure.series.iter_mut().flat_map(|series| &mut series.dots) {
+        (dot.value, dot.low, dot.high) = (dot.value * 1000.0, dot.low * 1000.0, dot.high * 1000.0);
+    }
+    let drawn = picture(&figure, (960, 480)).expect("drawn").svg;
+    let texts: Vec<&str> = drawn.split("<text").skip(1).collect();
+    let name = texts.iter().find(|text| text.contains("rotate(270")).expect("the name");
+    let name_ends = attribute(name, "x") + attribute(name, "font-size");
+    let labels: Vec<&&str> = texts.iter().filter(|text| text.contains("\"end\"")).collect();
+    let text = |label: &str| {
+        label[label.find('>').expect("it") + 1..label.find('<').expect("it")]
+            .trim()
+            .len()
+    };
+    assert!(labels.iter().any(|label| text(label) >= 6), "{labels:?}");
+    for label in labels {
+        let wide = 0.64 * attribute(label, "font-size") * text(label) as f64;
+        let starts = attribute(label, "x") - wide;
+        assert!(starts > name_ends, "{starts} > {name_ends}: {label}");
+    }
+}

@@ -47,7 +47,7 @@ fn fields<'a>() -> [Field<(&'a Run, &'a Held)>; 6] {
         Field::csv("complete", |(run, _)| run.complete.to_string()),
         Field::both("what", "place", |(_, held)| held.place.clone()),
         Field::both("before", "before", |(_, held)| held.before.clone()),
-        Field::both("put", "put", |(_, held)| held.put.clone()),
+        Field::both("applied", "applied", |(_, held)| held.applied.clone()),
         Field::both("now", "now", |(_, held)| held.now.to_string()),
     ]
 }
@@ -60,4 +60,33 @@ fn sheet(run: &Run) -> Sheet {
         sheet.note("this plan was cut short, or not all of it could be undone: run `hugewise undo`");
     }
     sheet
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Reading;
+    use model::setup::{Held, Run, Status};
+
+    use crate::show::Show;
+
+    #[test]
+    fn the_columns_are_the_value_before_the_one_applied_and_the_one_now() {
+        let held = Held {
+            place: "/sys/x".to_owned(),
+            before: "never".to_owned(),
+            applied: "madvise".to_owned(),
+            now: Reading::Known("always".to_owned()),
+        };
+        let run = Run {
+            time: "2026-05-01T10:00:00Z".to_owned(),
+            goals: vec!["thp=madvise".to_owned()],
+            complete: true,
+            restarted: false,
+            changes: vec![held],
+        };
+        let sheets = Status { runs: vec![run] }.sheets();
+        let heads: Vec<&str> = sheets[0].columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(heads, ["what", "before", "applied", "now"]);
+        assert_eq!(sheets[0].rows[0], ["/sys/x", "never", "madvise", "always"]);
+    }
 }

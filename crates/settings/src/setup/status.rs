@@ -38,7 +38,7 @@ fn held(access: &Access<'_>, entry: &Entry) -> Held {
     Held {
         place: entry.place.to_string(),
         before: entry.before.to_string(),
-        put: entry.pending.as_ref().unwrap_or(&entry.ours).to_string(),
+        applied: entry.pending.as_ref().unwrap_or(&entry.ours).to_string(),
         now: access.reading(&entry.place).map(|now| now.to_string()),
     }
 }

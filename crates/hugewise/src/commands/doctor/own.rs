@@ -41,7 +41,7 @@ fn applied_in(status: &Status, now: Timestamp, uptime: f64) -> Vec<Applied> {
         let at = at.unwrap_or(0.0);
         let applied = |held: &model::setup::Held| Applied {
             path: held.place.clone(),
-            value: held.put.clone(),
+            value: held.applied.clone(),
             at,
         };
         run.changes.iter().map(applied).collect::<Vec<_>>()
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn what_was_applied_before_a_restart_is_not_in_force() {
-        let run = |time: &str, restarted, put: &str| Run {
+        let run = |time: &str, restarted, applied: &str| Run {
             time: time.to_owned(),
             goals: vec![],
             complete: true,
@@ -67,8 +67,8 @@ mod tests {
             changes: vec![Held {
                 place: "/sys/x".to_owned(),
                 before: "never".to_owned(),
-                put: put.to_owned(),
-                now: Reading::Known(put.to_owned()),
+                applied: applied.to_owned(),
+                now: Reading::Known(applied.to_owned()),
             }],
         };
         let runs = vec![
