@@ -34,7 +34,12 @@ impl Show for Applied {
         let more = [(already, "so already"), (to_do, "for others to make")];
         let more = more.into_iter().filter(|(count, _)| *count > 0);
         let more: String = more.map(|(count, what)| format!(", {count} {what}")).collect();
-        vec![format!("{end}{more}; `hugewise undo` reverts")]
+        let undo = if done + count(Came::Short) > 0 {
+            "; `hugewise undo` reverts"
+        } else {
+            ""
+        };
+        vec![format!("{end}{more}{undo}")]
     }
 
     fn sheets(&self) -> Vec<Sheet> {
@@ -149,7 +154,7 @@ mod tests {
             plot: false,
         };
         assert!(!applied.text(look).contains("Changes"), "{}", applied.text(look));
-        assert!(applied.text(look).starts_with("applied: 0 changes made"));
+        assert!(applied.text(look).starts_with("applied: 0 changes made\n"));
         assert!(applied.sheets().is_empty());
         applied.notes.push("what to know".to_owned());
         assert!(applied.text(look).contains("what to know"));

@@ -305,7 +305,7 @@ fn techniques(compare: &Compare) -> Sheet {
 
 fn accounts(compare: &Compare) -> Sheet {
     let kernel: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| !metric.is_hardware()).collect();
-    medians(compare, "Accounts of the kernel", &kernel)
+    medians(compare, "Kernel counters", &kernel)
 }
 
 /// No rows, but the reason, where no run has any; nothing where there is no reason either.

@@ -48,7 +48,7 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
         Field::shown("arm", |(arm, _)| arm.name.clone()),
         Field::shown("#flips", |(_, all)| all.len().to_string()),
         Field::shown("#median time", |(_, all)| or(flip_time(all), "?")),
-        Field::shown("#pieces turned", |(_, all)| {
+        Field::shown("#PMD ranges flipped", |(_, all)| {
             or_empty(sum(all, |flip| Some(flip.turned)))
         }),
         Field::shown("#refused", |(_, all)| or_empty(sum(all, |flip| Some(refused(flip))))),
@@ -56,10 +56,10 @@ pub(super) fn flips(compare: &Compare) -> Option<Sheet> {
         Field::shown("#thp_collapse_alloc", |(_, all)| {
             or(sum(all, |flip| flip.collapses), "?")
         }),
-        Field::shown("#large before the slice", |(_, all)| {
+        Field::shown("#huge pages before the slice", |(_, all)| {
             bytes(all, |slice| slice.large_before)
         }),
-        Field::shown("#large after it", |(_, all)| bytes(all, |slice| slice.large_after)),
+        Field::shown("#huge pages after it", |(_, all)| bytes(all, |slice| slice.large_after)),
     ];
     let rows = compare.arms.iter().map(|arm| (arm, slices_of(arm)));
     let mut sheet = table::sheet("The flips, all of them outside of the slices", &fields, rows);
