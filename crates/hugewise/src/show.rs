@@ -214,7 +214,10 @@ pub fn write_chart<T: Shape>(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<(), ShowError> {
-    let view = View::of(result);
+    Ok(out.write_all(&drawn(&View::of(result), name, format)?)?)
+}
+
+fn drawn(view: &View<'_>, name: &str, format: Format) -> Result<Vec<u8>, ShowError> {
     let figures = charts(view.data)?;
     let Some(figure) = figures.iter().find(|figure| figure.id == name) else {
         return Err(ShowError::NoSuchChart {
@@ -223,11 +226,10 @@ pub fn write_chart<T: Shape>(
         });
     };
     let figure = std::slice::from_ref(figure);
-    let drawn = match format {
-        Format::Png => picture::png(&head(&view), &[], figure)?,
-        _ => svg(&picture::svg(&head(&view), &[], figure)?),
-    };
-    Ok(out.write_all(&drawn)?)
+    Ok(match format {
+        Format::Png => picture::png(&head(view), &[], figure)?,
+        _ => svg(&picture::svg(&head(view), &[], figure)?),
+    })
 }
 
 /// What stands above the charts of a picture, which travels alone: the title, the machine and the verdict.

@@ -34,6 +34,9 @@ const FAILED: u8 = 2;
 /// Interrupted, all restored.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// What writes a result, once. Borrowed, so that the way out is compiled once for all of them.
+pub type Writing<'a> = &'a mut dyn FnMut(&mut dyn Write) -> anyhow::Result<()>;
+
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -105,7 +108,7 @@ impl Ui {
     }
 
     /// The same of a result that writes itself, piece by piece. It is written to memory first where it has to be shown at once.
-    pub fn result_by(&mut self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    pub fn result_by(&mut self, write: Writing<'_>) -> anyhow::Result<()> {
         if self.is_watch {
             let mut bytes = Vec::new();
             write(&mut bytes)?;
@@ -361,7 +364,7 @@ fn frame(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Writes a result into its file. Why it could not be made is kept apart from why it could not be written.
-fn put_by(target: &mut Target, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+fn put_by(target: &mut Target, write: Writing<'_>) -> anyhow::Result<()> {
     let mut failed = None;
     let written = target.put_by(Existing::Replace, |out| {
         write(out).map_err(|error| {

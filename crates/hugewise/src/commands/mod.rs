@@ -182,7 +182,7 @@ impl<'a> Desk<'a> {
         look: crate::render::look::Look,
     ) -> anyhow::Result<Outcome> {
         result.warnings.iter().for_each(|warning| self.ui.warning(warning));
-        self.ui.result_by(|out| Ok(write(result, form, look, out)?))?;
+        self.ui.result_by(&mut |out| Ok(write(result, form, look, out)?))?;
         Ok(Outcome::Done)
     }
 }

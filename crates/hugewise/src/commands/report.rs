@@ -57,7 +57,8 @@ impl WithResult for Again<'_, '_> {
         };
         let form = form(desk.global, Format::Svg, &[Format::Svg, Format::Png])?;
         let result: Envelope<T> = parsed(path, text)?;
-        desk.ui.result_by(|out| Ok(write_chart(&result, name, form, out)?))?;
+        desk.ui
+            .result_by(&mut |out| Ok(write_chart(&result, name, form, out)?))?;
         Ok(Outcome::Done)
     }
 }

@@ -22,8 +22,8 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Trace) -> anyhow::Result<O
     let Some(recorded) = record(&typed.command, typed.budget, typed.window)? else {
         return Ok(Outcome::Interrupted);
     };
-    let written = |out: &mut dyn std::io::Write| Ok(write(&recorded.head, &recorded.windows, out)?);
-    desk.ui.result_by(written)?;
+    let mut written = |out: &mut dyn std::io::Write| Ok(write(&recorded.head, &recorded.windows, out)?);
+    desk.ui.result_by(&mut written)?;
     desk.ui.note(&captured_in(&recorded.windows, recorded.cpu));
     Ok(Outcome::Done)
 }

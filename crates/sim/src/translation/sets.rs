@@ -52,17 +52,11 @@ impl<T: TouchSet> Touch for Vec<T> {
 
 /// The forms: LRU in vectors by the number of tags, LRU of many ways, and all others.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an array has one, and asks it for every access"
-)]
 pub(super) enum Sets {
     Four(Recency<Four>),
     Eight(Recency<Eight>),
     Sixteen(Recency<Sixteen>),
     TwoRows(Recency<Rows<2>>),
-    FourRows(Recency<Rows<4>>),
-    EightRows(Recency<Rows<8>>),
     Recent(Vec<Recent<u32>>),
     Listed(Vec<Ways<u32>>),
 }
@@ -75,8 +69,6 @@ macro_rules! with_sets {
             $crate::translation::sets::Sets::Eight($name) => $body,
             $crate::translation::sets::Sets::Sixteen($name) => $body,
             $crate::translation::sets::Sets::TwoRows($name) => $body,
-            $crate::translation::sets::Sets::FourRows($name) => $body,
-            $crate::translation::sets::Sets::EightRows($name) => $body,
             $crate::translation::sets::Sets::Recent($name) => $body,
             $crate::translation::sets::Sets::Listed($name) => $body,
         }
@@ -92,9 +84,7 @@ impl Sets {
             (Replacement::Lru, 5..=8) => Self::Eight(Recency::new(sets, ways)),
             (Replacement::Lru, 9..=16) => Self::Sixteen(Recency::new(sets, ways)),
             (Replacement::Lru, 17..=32) => Self::TwoRows(Recency::new(sets, ways)),
-            (Replacement::Lru, 33..=64) => Self::FourRows(Recency::new(sets, ways)),
-            (Replacement::Lru, 65..=128) => Self::EightRows(Recency::new(sets, ways)),
-            (Replacement::Lru, 129..=recent::MOST) => Self::Recent((0..sets).map(|_| Recent::new(ways)).collect()),
+            (Replacement::Lru, 33..=recent::MOST) => Self::Recent((0..sets).map(|_| Recent::new(ways)).collect()),
             _ => {
                 let set = |number| Ways::new(ways, replacement, u64::from(number));
                 Self::Listed((0..sets).map(set).collect())
@@ -117,8 +107,6 @@ impl Sets {
             Self::Eight(sets) => sets.drop_if(goes),
             Self::Sixteen(sets) => sets.drop_if(goes),
             Self::TwoRows(sets) => sets.drop_if(goes),
-            Self::FourRows(sets) => sets.drop_if(goes),
-            Self::EightRows(sets) => sets.drop_if(goes),
         }
     }
 }
@@ -153,7 +141,7 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn vectors_of_every_width_hold_the_same() {
-        for ways in [1, 4, 7, 12, 16, 20, 32, 33, 64, 100, 128] {
+        for ways in [1, 4, 7, 12, 16, 20, 32] {
             for most in [128, 256, 512] {
                 let mut sets = Sets::new(1, ways, Replacement::Lru);
                 let mut list: Ways<u32> = Ways::new(ways, Replacement::Lru, 0);

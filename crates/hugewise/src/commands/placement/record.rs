@@ -81,8 +81,8 @@ impl Kept {
         let seconds = recording.seconds;
         let result = desk.about(snapshot, warnings(&recording, snapshot), recording);
         let look = desk.ui.look();
-        let write = |out: &mut dyn Write| Ok(crate::show::write(&result, Format::Json, look, out)?);
-        match desk.ui.result_by(write) {
+        let mut write = |out: &mut dyn Write| Ok(crate::show::write(&result, Format::Json, look, out)?);
+        match desk.ui.result_by(&mut write) {
             Ok(()) => self.seconds = Some(seconds),
             Err(error) if !self.is_said => {
                 self.is_said = true;
