@@ -19,12 +19,12 @@ pub(super) fn run(desk: &mut Desk<'_>, typed: &typed::Explain) -> anyhow::Result
         let alone = Reading::Known(vec![target.main.clone()]);
         let evidence = Evidence::of(&desk.source, snapshot.clone(), alone);
         let mut usage = ::doctor::usage::usage(&evidence, target);
-        let plans = usage.next.iter_mut().filter_map(|step| match step {
-            Step::Plan { goal } => Some(goal),
-            _ => None,
-        });
-        // A plan takes what is suggested.
-        plans.for_each(|goal| *goal = running::instead(&desk.source, target).unwrap_or_else(|| goal.clone()));
+        // What is suggested has to be what a plan takes.
+        for step in &mut usage.next {
+            if let (Step::Plan { goal }, Some(instead)) = (step, running::instead(&desk.source, target)) {
+                *goal = instead;
+            }
+        }
         usage
     };
     let result = Explain {

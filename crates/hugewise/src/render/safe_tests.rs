@@ -74,6 +74,9 @@ fn a_result_with_a_text_that_steers_is_found_out() {
     assert!(!is_hostile(&result).expect("JSON"));
     result.data.no_pmu = Some("two\nlines\tand \"quotes\"".to_owned());
     assert!(!is_hostile(&result).expect("JSON"));
+    // Text that looks like an escape is none.
+    result.data.no_pmu = Some(r"\u001b \r \bin".to_owned());
+    assert!(!is_hostile(&result).expect("JSON"));
     for text in &HOSTILE[..5] {
         result.data.no_pmu = Some((*text).to_owned());
         assert!(is_hostile(&result).expect("JSON"), "{text:?}");

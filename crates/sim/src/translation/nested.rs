@@ -20,6 +20,8 @@ use crate::ways::{Replacement, Ways};
 pub(super) const HOST: u64 = 1 << 56;
 /// The shadow table of agile paging lies between the guest's and the host's.
 const SHADOW: u64 = 1 << 54;
+/// The most entries of a nested TLB that is kept in rows.
+const IN_ROWS: u32 = 8 * 16;
 /// The first bit of a page's size in its tag.
 const PAGE_BITS: u32 = 58;
 
@@ -52,8 +54,8 @@ enum Tlb {
 impl Tlb {
     fn new(ways: u32) -> Self {
         match ways {
-            1..=128 => Self::Rows(Hashed(Ordered::new(ways))),
-            129..=recent::MOST => Self::Recent(Recent::new(ways)),
+            1..=IN_ROWS => Self::Rows(Hashed(Ordered::new(ways))),
+            _ if ways > IN_ROWS && ways <= recent::MOST => Self::Recent(Recent::new(ways)),
             _ => Self::Listed(Ways::new(ways, Replacement::Lru, 0)),
         }
     }
@@ -78,7 +80,8 @@ impl Tlb {
     }
 }
 
-/// A set of tags by 32 bits of their hash: different for pages less than 6 TiB apart.
+/// A set of tags by 32 bits of their hash. Those of tables of one level less than 6 TiB apart differ; of 4 billion lookups of absent
+/// pages of other levels about as many hit by mistake as there are entries.
 #[derive(Clone, Copy, Debug)]
 struct Hashed<O>(Ordered<O>);
 

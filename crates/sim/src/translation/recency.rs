@@ -206,27 +206,3 @@ impl<O: Order> Recency<O> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use fearless_simd::{Level, dispatch};
-
-    use super::{Ordered, Rows};
-    use crate::translation::random::Chance;
-    use crate::translation::sets::TouchSet;
-    use crate::ways::{Replacement, Ways};
-
-    #[test]
-    fn eight_rows_hold_what_a_list_holds() {
-        for ways in [1, 5, 16, 17, 33, 64, 100, 127, 128] {
-            let mut rows: Ordered<Rows<8>> = Ordered::new(ways);
-            let mut list: Ways<u32> = Ways::new(ways, Replacement::Lru, 0);
-            let mut chance = Chance::new(u64::from(ways));
-            for _ in 0..20_000 {
-                let tag = 1 + chance.below(u64::from(ways) * 2) as u32;
-                let is_held = dispatch!(Level::new(), simd => rows.touch(simd, tag));
-                assert_eq!(is_held, list.access(tag), "{ways} ways");
-            }
-        }
-    }
-}

@@ -117,24 +117,46 @@ mod tests {
 
     use fearless_simd::{Level, dispatch};
 
-    use super::Sets;
+    use super::{Sets, TouchSet};
+    use crate::translation::recency::{Ordered, Rows};
     use crate::ways::{Replacement, Ways};
+
+    /// The first of some sets.
+    #[derive(Debug)]
+    struct First(Sets);
+
+    impl TouchSet for First {
+        fn touch<S: fearless_simd::Simd>(&mut self, simd: S, tag: u32) -> bool {
+            self.0.touch(simd, 0, tag)
+        }
+    }
 
     /// One lookup with the widest vectors that a number allows.
     #[cfg(target_arch = "x86_64")]
-    fn touch(most: u32, sets: &mut Sets, set: usize, tag: u32) -> Option<bool> {
+    fn touch(most: u32, set: &mut impl TouchSet, tag: u32) -> Option<bool> {
         use fearless_simd::Simd;
         let level = Level::new();
         match most {
-            128 => level
-                .as_sse2()
-                .map(|simd| simd.vectorize(|| sets.touch(simd, set, tag))),
-            256 => level
-                .as_avx2()
-                .map(|simd| simd.vectorize(|| sets.touch(simd, set, tag))),
-            _ => level
-                .as_avx512()
-                .map(|simd| simd.vectorize(|| sets.touch(simd, set, tag))),
+            128 => level.as_sse2().map(|simd| simd.vectorize(|| set.touch(simd, tag))),
+            256 => level.as_avx2().map(|simd| simd.vectorize(|| set.touch(simd, tag))),
+            _ => level.as_avx512().map(|simd| simd.vectorize(|| set.touch(simd, tag))),
+        }
+    }
+
+    /// What a list holds, in a set of so many ways with vectors of every width.
+    #[cfg(target_arch = "x86_64")]
+    fn assert_same<T: TouchSet>(ways: u32, new: impl Fn() -> T) {
+        for most in [128, 256, 512] {
+            let mut set = new();
+            let mut list: Ways<u32> = Ways::new(ways, Replacement::Lru, 0);
+            let mut chance = crate::translation::random::Chance::new(u64::from(ways));
+            for _ in 0..20_000 {
+                let tag = 1 + chance.below(u64::from(ways) * 2) as u32;
+                let Some(is_held) = touch(most, &mut set, tag) else {
+                    break;
+                };
+                assert_eq!(is_held, list.access(tag), "{ways} ways, {most} bits");
+            }
         }
     }
 
@@ -142,18 +164,15 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn vectors_of_every_width_hold_the_same() {
         for ways in [1, 4, 7, 12, 16, 20, 32] {
-            for most in [128, 256, 512] {
-                let mut sets = Sets::new(1, ways, Replacement::Lru);
-                let mut list: Ways<u32> = Ways::new(ways, Replacement::Lru, 0);
-                let mut chance = crate::translation::random::Chance::new(u64::from(ways));
-                for _ in 0..20_000 {
-                    let tag = 1 + chance.below(u64::from(ways) * 2) as u32;
-                    let Some(is_held) = touch(most, &mut sets, 0, tag) else {
-                        break;
-                    };
-                    assert_eq!(is_held, list.access(tag), "{ways} ways, {most} bits");
-                }
-            }
+            assert_same(ways, || First(Sets::new(1, ways, Replacement::Lru)));
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn eight_rows_hold_what_a_list_holds() {
+        for ways in [1, 5, 16, 17, 33, 64, 100, 127, 128] {
+            assert_same(ways, || Ordered::<Rows<8>>::new(ways));
         }
     }
 
