@@ -2,18 +2,20 @@
 
 use std::io::ErrorKind;
 
-use kvm_bindings::{CpuId, KVM_API_VERSION, KVM_CAP_BINARY_STATS_FD, KVM_MAX_CPUID_ENTRIES};
+use kvm_bindings::{CpuId, KVM_API_VERSION, KVM_CAP_BINARY_STATS_FD, KVM_MAX_CPUID_ENTRIES, kvm_cpuid_entry2};
 use kvm_ioctls::{Cap, Kvm};
 use model::guest::GuestPage;
 
-use crate::Error;
+use crate::boot::{self, Ring};
 use crate::pagetable::Levels;
+use crate::{Error, syscall};
 
 /// KVM, found to be usable.
 #[derive(Debug)]
 pub struct Hypervisor {
     kvm: Kvm,
     cpuid: CpuId,
+    levels: Levels,
 }
 
 impl Hypervisor {
@@ -38,7 +40,9 @@ impl Hypervisor {
         let cpuid = kvm
             .get_supported_cpuid(KVM_MAX_CPUID_ENTRIES)
             .map_err(Error::call("read the virtual CPU's features"))?;
-        Ok(Self { kvm, cpuid })
+        let has_five = offers_five(&cpuid) && syscall::host_has_five_levels() && takes_five(&kvm, &cpuid);
+        let levels = if has_five { Levels::Five } else { Levels::Four };
+        Ok(Self { kvm, cpuid, levels })
     }
 
     /// Page sizes that the virtual CPU can map, smallest first.
@@ -49,13 +53,9 @@ impl Hypervisor {
             .collect()
     }
 
-    /// As many levels as the host's own tables have, so that walks are alike.
+    /// As many levels as the host's own tables have, so that walks are alike, if KVM takes them.
     pub fn levels(&self) -> Levels {
-        // CPUID 7.ECX bit 16: LA57. KVM offers it when the host runs with it.
-        match self.leaf(7, 0).is_some_and(|leaf| leaf.ecx & 1 << 16 != 0) {
-            true => Levels::Five,
-            false => Levels::Four,
-        }
+        self.levels
     }
 
     /// One past the last guest-physical address.
@@ -78,12 +78,33 @@ impl Hypervisor {
         self.leaf(0x8000_0001, 0).is_some_and(|leaf| leaf.edx & 1 << 26 != 0)
     }
 
-    fn leaf(&self, function: u32, index: u32) -> Option<&kvm_bindings::kvm_cpuid_entry2> {
-        self.cpuid
-            .as_slice()
-            .iter()
-            .find(|leaf| leaf.function == function && leaf.index == index)
+    fn leaf(&self, function: u32, index: u32) -> Option<&kvm_cpuid_entry2> {
+        leaf(&self.cpuid, function, index)
     }
+}
+
+fn leaf(cpuid: &CpuId, function: u32, index: u32) -> Option<&kvm_cpuid_entry2> {
+    let leaves = cpuid.as_slice();
+    leaves
+        .iter()
+        .find(|leaf| (leaf.function, leaf.index) == (function, index))
+}
+
+/// CPUID 7.ECX bit 16: LA57. KVM offers it wherever the CPU has it.
+fn offers_five(cpuid: &CpuId) -> bool {
+    leaf(cpuid, 7, 0).is_some_and(|leaf| leaf.ecx & 1 << 16 != 0)
+}
+
+/// Some KVMs offer five levels and refuse them, as seen with `kvm_pvm`: a virtual CPU is put into them, and runs nothing.
+fn takes_five(kvm: &Kvm, cpuid: &CpuId) -> bool {
+    let enter = || {
+        let vm = kvm.create_vm()?;
+        let vcpu = vm.create_vcpu(0)?;
+        vcpu.set_cpuid2(cpuid)?;
+        let fresh = vcpu.get_sregs()?;
+        vcpu.set_sregs(&boot::special(&fresh, Ring::User, 0, Levels::Five, false))
+    };
+    enter().is_ok()
 }
 
 fn refused(errno: i32) -> Error {
