@@ -6,6 +6,7 @@ use model::compare::{Arm, Control, Judged, Run, Verdict, Why};
 use model::{Backing, Bytes, Cause, Estimate, PageKind, Reading, Unread};
 
 use super::looks::LEAST;
+use super::metric::Wanted;
 use super::paired::{self, Block, Interval};
 use super::{Error, Named, live};
 
@@ -46,15 +47,6 @@ pub(crate) fn must_be_in_effect(named: &Named, run: &Run, least: f64) -> Result<
         }),
         _ => Ok(()),
     }
-}
-
-/// A metric that is judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its name in the runs.
-    pub name: String,
-    /// Is more of it better?
-    pub higher: bool,
 }
 
 /// What verdicts are held against.

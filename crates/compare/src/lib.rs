@@ -13,6 +13,7 @@ mod comparison;
 pub mod design;
 mod elf;
 mod elsewhere;
+mod excerpt;
 pub mod experiment;
 pub mod flip;
 #[doc(hidden)]
@@ -21,6 +22,7 @@ pub mod inplace;
 pub mod judge;
 pub mod live;
 pub mod looks;
+mod memory;
 pub mod metric;
 pub mod paired;
 mod parts;
@@ -54,7 +56,7 @@ use model::{Backing, Bytes, PageKind};
 pub use around::{Around, Event, Shortage, Store};
 pub use comparison::{Comparison, START_TIMEOUT};
 pub use experiment::{Executor, Outcome, run};
-pub use judge::Wanted;
+pub use metric::Wanted;
 // A program that lends pages has the guardian of its processes give them back if it is killed.
 pub use process::{at_end, guarded};
 pub use request::{Named, Request, Spec, Task};

@@ -5,8 +5,18 @@ use std::str::FromStr;
 use model::compare::Metric;
 use regex_lite::Regex;
 
-use super::{Wanted, text};
+use super::excerpt::excerpt;
+use super::text;
 use process::KEPT;
+
+/// A metric that is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name in the runs.
+    pub name: String,
+    /// Is more of it better?
+    pub higher: bool,
+}
 
 /// A metric as typed: `NAME`, or `NAME=REGEX[,higher|lower][,from=FILE|cmd:COMMAND]`.
 #[derive(Clone, Debug)]
@@ -145,16 +155,6 @@ pub fn find(pattern: &Regex, text: &str) -> Result<f64, String> {
         .replace(',', "")
         .parse()
         .map_err(|_| format!("`{pattern}` finds `{number}`, which is no number (put a group around the number)"))
-}
-
-/// The end of a text, which is where programs sum up.
-pub(crate) fn excerpt(text: &str) -> String {
-    let text = text.trim_end();
-    if text.is_empty() {
-        return "an empty output".to_owned();
-    }
-    let from = text.char_indices().rev().nth(199).map_or(0, |(at, _)| at);
-    format!("what ends with `{}`", &text[from..])
 }
 
 #[cfg(test)]

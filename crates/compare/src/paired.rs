@@ -5,10 +5,12 @@
 //! `ranks`: the probability is what it gives, the interval holds every shift of the run that it does not reject, and the
 //! estimate is the shift by which it sees no difference at all (Hodges and Lehmann). So they cannot contradict each other.
 
+mod block;
 mod ranks;
 
 use std::cmp::Ordering;
 
+pub use self::block::Block;
 use self::ranks::Ranks;
 use super::looks::LEAST;
 
@@ -17,15 +19,6 @@ pub(crate) const REJECTED: f64 = 0.05;
 /// Shifts are found to a millionth, as a ratio.
 const FINE: f64 = 1e-6;
 
-/// One run and its peers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Block {
-    /// The score of the run that is asked about.
-    pub own: f64,
-    /// Those of its peers, one at least.
-    pub peers: Vec<f64>,
-}
-
 /// An estimate with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
@@ -33,13 +26,6 @@ pub struct Interval {
     pub center: f64,
     /// Lower and upper end; `None` of so few blocks that the test rejects no shift at all.
     pub ends: Option<(f64, f64)>,
-}
-
-impl Block {
-    /// All scores, as if the run had done worse by so much.
-    fn all(&self, shift: f64) -> impl Iterator<Item = f64> + '_ {
-        std::iter::once(self.own - shift).chain(self.peers.iter().copied())
-    }
 }
 
 impl Interval {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use host::{Input, InputError};
 
 use crate::elf::Elf;
+pub use crate::memory::{Allocator, Database, Memory};
 use crate::switches;
 
 /// Scripts that name scripts as their interpreters: the kernel's own limit.
@@ -19,45 +20,6 @@ pub struct Program {
     pub path: PathBuf,
     /// How it gets its memory.
     pub memory: Memory,
-}
-
-/// How a program gets its memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Memory {
-    /// From glibc's malloc.
-    Glibc,
-    /// From an allocator of its own, over glibc.
-    Allocator(Allocator),
-    /// From the heap of a Java virtual machine.
-    Jvm,
-    /// From shared memory that the program has a switch for.
-    Database(Database),
-    /// From Go's runtime, in a static program.
-    Go,
-    /// From another C library.
-    OtherLibc,
-    /// From whatever was linked in: no library can be put in front, no variable is looked at.
-    Static,
-}
-
-/// Databases with a switch for the pages of their shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Database {
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL or MariaDB.
-    Mysql,
-}
-
-/// Allocators with settings of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Allocator {
-    /// jemalloc.
-    Jemalloc,
-    /// mimalloc.
-    Mimalloc,
-    /// tcmalloc.
-    Tcmalloc,
 }
 
 /// Why a program could not be looked at.
@@ -92,36 +54,6 @@ impl Program {
                 ..self
             },
             _ => self,
-        }
-    }
-}
-
-impl Allocator {
-    fn of_library(name: &str) -> Option<Self> {
-        let known = [
-            ("libjemalloc", Self::Jemalloc),
-            ("libmimalloc", Self::Mimalloc),
-            ("libtcmalloc", Self::Tcmalloc),
-        ];
-        let found = known.into_iter().find(|(beginning, _)| name.starts_with(beginning));
-        found.map(|(_, allocator)| allocator)
-    }
-}
-
-impl Memory {
-    /// In words.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Glibc => "a program with glibc's malloc",
-            Self::Allocator(Allocator::Jemalloc) => "a program with jemalloc",
-            Self::Allocator(Allocator::Mimalloc) => "a program with mimalloc",
-            Self::Allocator(Allocator::Tcmalloc) => "a program with tcmalloc",
-            Self::Jvm => "a Java virtual machine",
-            Self::Database(Database::Postgres) => "PostgreSQL",
-            Self::Database(Database::Mysql) => "MySQL or MariaDB",
-            Self::Go => "a static Go program",
-            Self::OtherLibc => "a program with a C library other than glibc",
-            Self::Static => "a static program",
         }
     }
 }

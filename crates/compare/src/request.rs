@@ -8,9 +8,8 @@ use model::compare::{Because, InPlace, Loads, Method, Order, Spent};
 use model::{Bytes, PageKind};
 
 use crate::flip::Span;
-use crate::judge::Wanted;
 use crate::live::Server;
-use crate::metric::Asked;
+use crate::metric::{Asked, Wanted};
 use crate::place::Place;
 use crate::technique::Technique;
 use crate::threads::Threads;

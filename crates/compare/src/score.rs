@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use regex_lite::Regex;
 
-use super::metric::{self, Asked, From};
+use super::Error;
+use super::metric::{self, Asked, From, Wanted};
 use super::threads::{Times, Used};
-use super::{Error, Wanted};
 
 /// A number that goes up while a program works.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use model::Bytes;
 
-use crate::program::{Database, Memory};
+use crate::memory::{Database, Memory};
 
 /// A program with switches of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use host::Input;
 
+use super::excerpt::excerpt;
 use super::live::{Arm, command};
 
 /// A command that does not answer for this long will not.
@@ -38,7 +39,7 @@ fn of_command_within(line: &str, time: Duration, stop: &dyn Fn() -> bool) -> Res
     if status.success() {
         return Ok(done.outputs.output());
     }
-    let end = super::metric::excerpt(&done.outputs.errors());
+    let end = excerpt(&done.outputs.errors());
     Err(format!("`{line}` ended with {status}, {end}"))
 }
 

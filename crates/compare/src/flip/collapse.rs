@@ -1,6 +1,6 @@
 //! Collapses one PMD range of a process after another, within a budget of its time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -14,6 +14,7 @@ use model::{Bytes, Unread};
 
 use super::live::{Live, PATIENT};
 use super::pieces::Span;
+use super::target::Target;
 use model::{Progress, time_left};
 
 /// What to collapse.
@@ -104,22 +105,6 @@ pub enum Error {
         /// Size of a PMD range.
         page: Bytes,
     },
-}
-
-/// Whose pages are flipped: a live process, or a made one in tests.
-pub(super) trait Target {
-    /// Share of a piece that is in memory, from 0 to 1.
-    fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64>;
-    /// Collapses a PMD range into one huge page.
-    fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()>;
-    /// Asks the kernel to split the huge page of a PMD range; only `large` shows whether it did.
-    fn split(&mut self, at: u64) -> io::Result<()>;
-    /// Which of the PMD ranges are one huge page each.
-    fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread>;
-    /// A clock.
-    fn now(&self) -> Duration;
-    /// Rests.
-    fn pause(&mut self, time: Duration);
 }
 
 /// Times a piece is tried again where the kernel says that it was only busy.

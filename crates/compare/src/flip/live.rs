@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use host::processes;
 use model::{Bytes, Unread};
 
-use super::collapse::Target;
 use super::pieces::aligned;
 use super::syscall::process_madvise;
+use super::target::Target;
 
 /// MADV_COLLAPSE of Linux 6.1.
 pub(crate) const MADV_COLLAPSE: i32 = 25;

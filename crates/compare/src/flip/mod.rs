@@ -4,6 +4,7 @@ mod collapse;
 mod live;
 mod pieces;
 mod syscall;
+mod target;
 mod turn;
 
 pub(crate) use live::MADV_COLLAPSE;

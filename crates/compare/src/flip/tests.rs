@@ -7,7 +7,8 @@ use std::time::Duration;
 use model::process::MappingPages;
 use model::{Address, Backing, Bytes, PageKind, Unread};
 
-use super::collapse::{Done, Target, work};
+use super::collapse::{Done, work};
+use super::target::Target;
 use super::{Budget, Error, Span, Spec, run};
 
 const PAGE: Bytes = Bytes::mib(2);

@@ -9,8 +9,9 @@ use model::compare::{Flip, Restored};
 use model::process::MappingPages;
 use model::{Backing, Unread};
 
-use super::collapse::{BREATH, Done, Error, RETRIES, Spec, Target, refuse, work};
+use super::collapse::{BREATH, Done, Error, RETRIES, Spec, refuse, work};
 use super::live::{Live, PATIENT};
+use super::target::Target;
 
 /// To which pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use model::{Bytes, Unread};
 
-use super::collapse::{Spec, Target};
+use super::collapse::Spec;
+use super::target::Target;
 use super::turn::{Found, turn};
 use super::{Error, Span, To};
 

@@ -20,7 +20,7 @@ pub use self::own::Own;
 pub use self::pair::Pair;
 pub use self::process::Process;
 use self::slice::Passed;
-pub use self::slice::Sample;
+pub use self::slice::{Length, Sample, Whose};
 use super::live::server::Load;
 use super::metric::Asked;
 use super::score::Counter;
@@ -42,24 +42,6 @@ pub struct Plan {
     asked: Vec<Asked>,
     length: Length,
     whose: Whose,
-}
-
-/// Whose the process is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    /// Found running: it is left as it was found, and its output goes elsewhere.
-    Found,
-    /// The comparison's own: what it prints can be read, and it is ended.
-    Own,
-}
-
-/// How long a slice is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// This long.
-    Time(Duration),
-    /// As long as this command of the shell takes, which is run once in each.
-    Load(String),
 }
 
 impl Plan {

@@ -1,17 +1,35 @@
 //! From the readings at both ends of a slice to its score. Pure.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chase::counters::program::Event;
 use host::processes::Stat;
 use model::compare::{Flip, Metric, Ran};
 use model::{Backing, PageKind, Unread, counted};
 
-use super::{Length, Whose};
 use crate::Error;
 use crate::live::server::Load;
 use crate::metric::{self, Asked};
 use crate::score::{self, Counter, Mark};
+
+/// Whose the process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Found running: it is left as it was found, and its output goes elsewhere.
+    Found,
+    /// The comparison's own: what it prints can be read, and it is ended.
+    Own,
+}
+
+/// How long a slice is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// This long.
+    Time(Duration),
+    /// As long as this command of the shell takes, which is run once in each.
+    Load(String),
+}
 
 /// The process at one end of a slice.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,16 +1,17 @@
 //! Runs for real: starts the program as an arm asks, watches it from outside, and reads its accounts at the end.
 
+mod arm;
 mod counted;
 mod family;
 pub(super) mod process;
 mod serve;
 pub(super) mod server;
+mod shell;
 mod squeeze;
 pub(super) mod trial;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use ::process::{Attention, Cpu, Ended, Outputs};
@@ -18,44 +19,21 @@ use chase::counters::program::Event;
 use model::compare::{Metric, Run};
 use model::{Bytes, PageKind};
 
+pub use self::arm::Arm;
 pub use self::counted::Counting;
 use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
-use super::metric::{self, Asked, From};
-use super::place::Bound;
+pub(crate) use self::shell::{command, hook};
+use super::excerpt::said;
+use super::metric::{Asked, From};
 use super::room::Lender;
 use super::score::Counter;
-use super::technique::{Collapse, Setup};
+use super::technique::Collapse;
 use super::{Around, Error, Executor, judge};
 
 /// A reference on base pages that runs for longer is looked at by then: what it took of huge pages it has.
 const EARLY: Duration = Duration::from_secs(8);
-
-/// Everything about one arm that a run needs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arm {
-    /// Its name, for messages.
-    pub name: String,
-    /// The program and its arguments; `{arm}` in them stands for the name.
-    pub command: Vec<OsString>,
-    /// The page kind that shows whether it took effect.
-    pub kind: Option<PageKind>,
-    /// Page kinds that need a pool.
-    pub pools: Vec<PageKind>,
-    /// What is done to the child.
-    pub setup: Setup,
-    /// What could be done instead, in order, if that does not reach the program's memory.
-    pub others: Vec<Setup>,
-    /// Variables that are not to be there.
-    pub unset: Vec<String>,
-    /// Where it runs.
-    pub bound: Bound,
-    /// Commands of the shell before and after each run, outside of what is timed.
-    pub before: Option<String>,
-    /// See `before`.
-    pub after: Option<String>,
-}
 
 /// The live executor.
 pub struct Live<'a> {
@@ -194,40 +172,6 @@ impl Live<'_> {
     /// What a server's memory comes to once all that it shares is touched.
     fn note_whole(&self, whole: Bytes) {
         self.whole.set(self.whole.get().max(whole));
-    }
-}
-
-/// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
-pub(super) fn command(
-    arm: &Arm,
-    line: &str,
-    time: Option<Duration>,
-    stop: &dyn Fn() -> bool,
-) -> Result<Option<::process::Done>, Error> {
-    let mut process = Process::shell(arm, line)?;
-    let has_ended = process.wait(time, stop)?;
-    let done = has_ended.then(|| process.end()).transpose()?;
-    Ok(done.map(|done| done.process))
-}
-
-/// A command of the shell before or after an arm's program.
-pub(super) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
-    let Some(hook) = hook else { return Ok(()) };
-    match command(arm, hook, None, stop)? {
-        Some(done) if !done.ended.status.success() => Err(Error::Failed {
-            arm: format!("{}, hook `{when}`", arm.name),
-            status: done.ended.status.to_string(),
-            said: said(&done.outputs.errors()),
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn said(errors: &str) -> String {
-    if errors.trim().is_empty() {
-        String::new()
-    } else {
-        format!(", {}", metric::excerpt(errors))
     }
 }
 

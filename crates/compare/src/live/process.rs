@@ -9,10 +9,11 @@ use model::Bytes;
 use model::compare::Ran;
 use placement::Collector;
 
+use super::arm::Arm;
 use super::counted::Counting;
 use super::family::MARK;
 use super::squeeze::Squeeze;
-use super::{Arm, said};
+use crate::excerpt::said;
 use crate::preload::{self, Armed, Layout, Preload, Report};
 use crate::{Error, switches};
 

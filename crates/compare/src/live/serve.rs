@@ -12,6 +12,7 @@ use super::family::{Family, Look, MARK, Used};
 use super::process::Process;
 use super::server::{self, Load, Server};
 use super::{Arm, Live, metrics_of_counts, named};
+use crate::excerpt;
 use crate::metric::From;
 use crate::technique::Collapse;
 use crate::{Error, judge};
@@ -168,7 +169,7 @@ impl<'a> Served<'a> {
             Error::Server { arm, what, said } if said.is_empty() => Error::Server {
                 arm,
                 what,
-                said: super::said(&self.process.errors()),
+                said: excerpt::said(&self.process.errors()),
             },
             other => other,
         }

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use super::arm::Arm;
 use super::process::Process;
-use super::{Arm, command, said};
+use super::shell::command;
 use crate::Error;
+use crate::excerpt::said;
 
 /// Between two questions whether it is ready.
 const POLL_PERIOD: Duration = Duration::from_millis(50);

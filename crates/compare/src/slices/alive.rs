@@ -7,7 +7,7 @@ use model::compare::{Metric, Run};
 use model::counted;
 use process::{Attention, Watch, halt};
 
-use super::Plan;
+use super::plan::Plan;
 use crate::Error;
 use crate::live::{self, Arm, Counting};
 use crate::metric::{Asked, From};

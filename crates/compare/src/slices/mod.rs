@@ -6,6 +6,7 @@
 //! A/A is between those processes.
 
 mod alive;
+mod plan;
 mod started;
 
 #[cfg(test)]
@@ -17,11 +18,11 @@ use model::compare::Run;
 use model::{Bytes, PageKind};
 
 use self::alive::Alive;
+pub use self::plan::Plan;
 pub(crate) use self::started::compare;
 use super::live::{Arm, Counting, trial};
 use super::metric::Asked;
 use super::technique::Setup;
-use super::threads::Threads;
 use super::{Error, Executor};
 use stats::rounds;
 
@@ -31,21 +32,6 @@ pub const PER_START: u32 = 4;
 
 /// What `{arm}` stands for in the second process of the reference, after the reference's name.
 const AGAIN: &str = "-again";
-
-/// How slices are made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// How long one program runs at a time.
-    pub slice: Duration,
-    /// Whose CPU time its counters are held against.
-    pub threads: Threads,
-    /// How long a program may take until its counters go up.
-    pub patience: Duration,
-    /// Slices of each program that do not count, after each of its starts; one at least.
-    pub warm_up: u32,
-    /// The seed of the order in which programs are started.
-    pub seed: u64,
-}
 
 /// A program that was started, and is stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,23 @@
+//! What pages are flipped of.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use model::{Bytes, Unread};
+
+/// Whose pages are flipped: a live process, or a made one in tests.
+pub(super) trait Target {
+    /// Share of a piece that is in memory, from 0 to 1.
+    fn used(&mut self, at: u64, page: Bytes) -> io::Result<f64>;
+    /// Collapses a PMD range into one huge page.
+    fn collapse(&mut self, at: u64, page: Bytes) -> io::Result<()>;
+    /// Asks the kernel to split the huge page of a PMD range; only `large` shows whether it did.
+    fn split(&mut self, at: u64) -> io::Result<()>;
+    /// Which of the PMD ranges are one huge page each.
+    fn large(&mut self, pieces: &[u64], page: Bytes) -> Result<BTreeSet<u64>, Unread>;
+    /// A clock.
+    fn now(&self) -> Duration;
+    /// Rests.
+    fn pause(&mut self, time: Duration);
+}

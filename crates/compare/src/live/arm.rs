@@ -1,0 +1,33 @@
+//! An arm as a run needs it.
+
+use std::ffi::OsString;
+
+use model::PageKind;
+
+use crate::place::Bound;
+use crate::technique::Setup;
+
+/// Everything about one arm that a run needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arm {
+    /// Its name, for messages.
+    pub name: String,
+    /// The program and its arguments; `{arm}` in them stands for the name.
+    pub command: Vec<OsString>,
+    /// The page kind that shows whether it took effect.
+    pub kind: Option<PageKind>,
+    /// Page kinds that need a pool.
+    pub pools: Vec<PageKind>,
+    /// What is done to the child.
+    pub setup: Setup,
+    /// What could be done instead, in order, if that does not reach the program's memory.
+    pub others: Vec<Setup>,
+    /// Variables that are not to be there.
+    pub unset: Vec<String>,
+    /// Where it runs.
+    pub bound: Bound,
+    /// Commands of the shell before and after each run, outside of what is timed.
+    pub before: Option<String>,
+    /// See `before`.
+    pub after: Option<String>,
+}

@@ -1,0 +1,34 @@
+//! Commands of the shell around an arm's program.
+
+use std::time::Duration;
+
+use super::arm::Arm;
+use super::process::Process;
+use crate::Error;
+use crate::excerpt::said;
+
+/// Runs a command of the shell; `None` if it is not over within the time, when it is ended with all that it started.
+pub(crate) fn command(
+    arm: &Arm,
+    line: &str,
+    time: Option<Duration>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<::process::Done>, Error> {
+    let mut process = Process::shell(arm, line)?;
+    let has_ended = process.wait(time, stop)?;
+    let done = has_ended.then(|| process.end()).transpose()?;
+    Ok(done.map(|done| done.process))
+}
+
+/// A command of the shell before or after an arm's program.
+pub(crate) fn hook(arm: &Arm, hook: Option<&str>, when: &str, stop: &dyn Fn() -> bool) -> Result<(), Error> {
+    let Some(hook) = hook else { return Ok(()) };
+    match command(arm, hook, None, stop)? {
+        Some(done) if !done.ended.status.success() => Err(Error::Failed {
+            arm: format!("{}, hook `{when}`", arm.name),
+            status: done.ended.status.to_string(),
+            said: said(&done.outputs.errors()),
+        }),
+        _ => Ok(()),
+    }
+}
