@@ -3,6 +3,7 @@
 pub mod bpf;
 pub mod program;
 pub mod residency;
+pub mod rings;
 pub mod switches;
 
 use perf_event::events::{Cache, CacheId, CacheOp, CacheResult, Hardware};

@@ -125,10 +125,22 @@ impl Collector {
     pub fn look_now(&mut self) {
         let pids = tree::of(&self.source, self.pid).pids.into_iter();
         let threads = pids.flat_map(|pid| tree::tasks(&self.source, pid).into_iter().map(move |tid| (pid, tid)));
-        for (pid, tid) in threads.take(MOST_THREADS) {
-            if let Some([_, queued]) = times(&self.source, pid, tid) {
-                self.queued.insert(tid, queued);
-            }
+        let threads: Vec<_> = threads.take(MOST_THREADS).collect();
+        threads.into_iter().for_each(|thread| self.read_waits(thread));
+    }
+
+    /// Of a program that has ended and was not waited for yet: its first thread can be read until then, and with it those that the
+    /// program left behind.
+    pub fn look_last(&mut self, process: &Process) {
+        match process.has_left_none() {
+            true => self.read_waits((self.pid, self.pid)),
+            false => self.look_now(),
+        }
+    }
+
+    fn read_waits(&mut self, (pid, tid): (u32, u32)) {
+        if let Some([_, queued]) = times(&self.source, pid, tid) {
+            self.queued.insert(tid, queued);
         }
     }
 

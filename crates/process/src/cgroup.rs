@@ -92,6 +92,11 @@ impl Cgroup {
         self.folder.0.clone()
     }
 
+    /// Is nothing in it, or one below it?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.folder.is("populated 0")
+    }
+
     /// Kills all that are in it, and waits until they have ended. Was there any but this one?
     pub(crate) fn end(&self, leader: u32) -> bool {
         if !self.folder.is("populated 1") {

@@ -237,6 +237,11 @@ impl Process {
         syscall::peek(self.pid)
     }
 
+    /// Has it ended, and all that it started with it? Known only of one with a cgroup of its own.
+    pub fn has_left_none(&self) -> bool {
+        self.ended_after.is_some() && self.cgroup.as_ref().is_some_and(Cgroup::is_empty)
+    }
+
     /// Asks it to end.
     pub fn ask_to_end(&self) {
         // Fails only if it has ended.

@@ -7,15 +7,13 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use perf_event::events::Software;
-use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::rings::Ring;
 use super::{double, word};
 use crate::syscall::checked;
 
-/// Bytes of one CPU's records: what root may have, what `kernel.perf_event_mlock_kb` leaves to others as shipped, and what is left
-/// beside other recordings of the same user.
-const RINGS: [usize; 4] = [4 << 20, 512 << 10, 128 << 10, 32 << 10];
 /// `PERF_EVENT_IOC_SET_OUTPUT` of `linux/perf_event.h`: `_IO('$', 5)`.
 const SET_OUTPUT: libc::c_ulong = 0x2405;
 
@@ -96,17 +94,11 @@ pub enum Recorded {
 pub struct Switches {
     what: Recorded,
     rings: Vec<Ring>,
-    /// Events of tasks that were added, which write into the rings of the first.
+    /// Events that write into those rings beside the rings' own.
     others: Vec<Counter>,
     began: u64,
     used_before: Duration,
     reported_lost: u64,
-}
-
-struct Ring {
-    cpu: u32,
-    sampler: Sampler,
-    size: usize,
 }
 
 impl Switches {
@@ -115,22 +107,24 @@ impl Switches {
     /// # Errors
     /// The kernel's: not permitted, no free descriptor, or ENOMEM if this user may lock no more memory.
     pub fn of(tid: i32, cpus: &[u32], what: Recorded) -> io::Result<Self> {
-        let open = |&cpu: &u32| {
-            let (sampler, size) = mapped(what, || builder(tid, cpu, what).build())?;
-            Ok(Ring { cpu, sampler, size })
+        let ring = |&cpu: &u32| match what {
+            Recorded::Switches => Ring::of(cpu, || builder(tid, cpu, what).build()),
+            Recorded::Moves => Ring::kept(cpu),
         };
-        let mut rings = cpus.iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        for ring in &mut rings {
-            ring.sampler.enable()?;
-        }
-        Ok(Self {
+        let mut switches = Self {
             what,
-            rings,
+            rings: cpus.iter().map(ring).collect::<io::Result<Vec<_>>>()?,
             others: Vec::new(),
-            began: now(),
-            used_before: thread_time(),
+            began: 0,
+            used_before: Duration::ZERO,
             reported_lost: 0,
-        })
+        };
+        match what {
+            Recorded::Switches => switches.rings.iter_mut().try_for_each(|ring| ring.sampler.enable())?,
+            Recorded::Moves => switches.write(tid)?,
+        }
+        (switches.began, switches.used_before) = (now(), thread_time());
+        Ok(switches)
     }
 
     /// Records another task, and all that it starts from here on.
@@ -138,17 +132,23 @@ impl Switches {
     /// # Errors
     /// As of [`Switches::of`]; a task that has ended is no error.
     pub fn add(&mut self, tid: i32) -> io::Result<()> {
+        match self.write(tid) {
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+            written => written?,
+        }
+        self.began = now();
+        Ok(())
+    }
+
+    /// Has a task's events write into the rings.
+    fn write(&mut self, tid: i32) -> io::Result<()> {
         for ring in &self.rings {
-            let mut counter = match builder(tid, ring.cpu, self.what).build() {
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
-                counter => counter?,
-            };
+            let mut counter = builder(tid, ring.cpu, self.what).build()?;
             // SAFETY: both descriptors are open, and the call takes no pointer.
             checked(unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) }.into())?;
             counter.enable()?;
             self.others.push(counter);
         }
-        self.began = now();
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl Switches {
                 bytes += record.len() + 8;
                 records.extend(parse(record.ty(), record.misc(), &record.to_contiguous(), ring.cpu));
             }
-            fullest = fullest.max(bytes as f64 / ring.size.min(RINGS[1]) as f64);
+            fullest = fullest.max(ring.share(bytes));
         }
         self.reported_lost += records[before..].iter().map(Record::lost).sum::<u64>();
         fullest
@@ -184,6 +184,17 @@ impl Switches {
         let counted = |counter: &mut Counter| counter.read_full().ok().and_then(|data| data.lost());
         let counted: u64 = rings.chain(&mut self.others).filter_map(counted).sum();
         counted.max(self.reported_lost)
+    }
+}
+
+impl Drop for Switches {
+    fn drop(&mut self) {
+        // Nothing writes into the rings from here on.
+        self.others.clear();
+        let rings = std::mem::take(&mut self.rings);
+        if self.what == Recorded::Moves {
+            rings.into_iter().for_each(Ring::keep);
+        }
     }
 }
 
@@ -218,26 +229,6 @@ fn builder(tid: i32, cpu: u32, what: Recorded) -> Builder<'static> {
         .read_format(ReadFormat::LOST)
         .clockid(Clock::MONOTONIC);
     builder
-}
-
-/// With the largest ring that this user may have, and its size. Moves are few.
-fn mapped(what: Recorded, open: impl Fn() -> io::Result<Counter>) -> io::Result<(Sampler, usize)> {
-    let mut refused = io::Error::from_raw_os_error(libc::ENOMEM);
-    let sizes = match what {
-        Recorded::Switches => &RINGS[..],
-        Recorded::Moves => &RINGS[2..],
-    };
-    for &size in sizes {
-        match open()?.sampled(size) {
-            Ok(sampler) => return Ok((sampler, size)),
-            Err(error) => refused = error,
-        }
-    }
-    // The kernel answers EPERM to too much locked memory, as it does to an event that is not permitted at all.
-    Err(match refused.raw_os_error() {
-        Some(libc::EPERM) => io::Error::from_raw_os_error(libc::ENOMEM),
-        _ => refused,
-    })
 }
 
 /// A record of a CPU without its header; `None` of a kind that was not asked for, or that is too short.

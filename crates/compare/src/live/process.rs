@@ -157,8 +157,7 @@ impl Process {
             armed,
             mut collector,
         } = self;
-        // The first thread of a program that has ended can be read until it is reaped.
-        collector.iter_mut().for_each(Collector::look_now);
+        collector.iter_mut().for_each(|collector| collector.look_last(&process));
         let process = process.end();
         let process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
         Ok(Done {

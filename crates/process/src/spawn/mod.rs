@@ -14,6 +14,7 @@ use std::time::Instant;
 use chase::counters::bpf::{Followed, Traced};
 use chase::counters::program::{Attached, Countable, Held};
 use chase::counters::residency::Residency;
+use chase::counters::rings;
 use chase::counters::switches::{Recorded, Switches};
 use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
@@ -233,6 +234,8 @@ impl Order<'_> {
         if !self.events.is_empty() {
             HELD.get_or_init(|| Held::of(self.events));
         }
+        // Mapped here, and not in the child, whose time counts.
+        rings::prepare(self.places);
         let parent = rustix::process::getpid();
         let mut left = Left::default();
         let started = {
