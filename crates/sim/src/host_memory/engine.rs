@@ -7,7 +7,8 @@ use super::policy::Policy;
 use super::region::{Backing, CLASSES, Class, Place};
 use super::scenario::{Pages, Scenario};
 use super::states::{Edge, Level, States, next};
-use super::{Ns, PAGE, PAGES, REGION, Totals};
+use super::totals::Totals;
+use super::{Ns, PAGE, PAGES, REGION};
 use crate::translation::random::Chance;
 
 const REGION_PAGES: u64 = PAGES as u64;

@@ -4,8 +4,8 @@ use model::Bytes;
 use toml::Spanned;
 
 use super::engine::SECOND;
-use super::lost::Translation;
 use super::scenario::{LONGEST, MOST_VMS, check_host, check_vm};
+use super::translation::Translation;
 use super::typed::{Typed, TypedHost, TypedKhugepaged, TypedKsm, TypedTranslation, TypedVm};
 use super::{Host, Khugepaged, Ksm, Pages, Policy, Scenario, Vm};
 use crate::translation::Mode;

@@ -25,13 +25,18 @@ mod share;
 mod states;
 #[cfg(test)]
 mod tests;
+mod totals;
+mod translation;
 mod typed;
+mod what_if;
 
-pub use lost::{PatternCost, Translation};
+pub use lost::PatternCost;
 pub use policy::Policy;
-pub use result::{Amounts, HostMemory, Outcome, Sample, Totals, VmMemory, simulate};
+pub use result::{Amounts, HostMemory, Outcome, Sample, VmMemory, simulate};
 pub use scenario::{Content, Host, Khugepaged, Ksm, Pages, Rates, Scenario, Vm};
 pub use states::{Edge, Level, States};
+pub use totals::Totals;
+pub use translation::Translation;
 
 /// Nanoseconds.
 pub type Ns = u64;

@@ -4,9 +4,9 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::lost::Translation;
 use super::policy::Policy;
 use super::states::States;
+use super::translation::Translation;
 use super::{Ns, PAGE, REGION};
 
 /// The most machines.
