@@ -1,7 +1,7 @@
 //! Fits of the explanations of IBM's tables: each parameter to the runs that it is named with, and to no others.
 
 use super::Costs;
-use super::explain::{Explanation, Fit, FittedOn, Parameter};
+use super::explained::{Explanation, Fit, FittedOn, Parameter};
 use super::published::{Run, Tables};
 use super::result::{Schedule, simulate};
 use super::scenario::Scenario;

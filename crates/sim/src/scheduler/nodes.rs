@@ -3,7 +3,6 @@
 use super::Ns;
 use super::engine::Engine;
 use super::policy::Policy;
-use super::scenario::Scenario;
 use super::world::State;
 
 /// How often homes are looked at. ESX Server does so every two seconds.
@@ -12,32 +11,6 @@ const HOMES: Ns = 2_000_000_000;
 const QUEUES: Ns = 20_000_000;
 /// A machine moves if nodes differ by more than so many hundredths of a CPU's time.
 const UNEVEN: Ns = 10;
-
-/// What the balance of nodes is made of.
-#[derive(Debug)]
-pub(super) struct Homes {
-    /// Virtual CPUs placed, by node.
-    placed: Vec<u32>,
-    /// By machine: may it move?
-    is_free: Vec<bool>,
-    /// By machine: time it ran or waited until the last look.
-    wanted: Vec<Ns>,
-}
-
-impl Homes {
-    pub(super) fn new(scenario: &Scenario) -> Self {
-        let is_free = |vm: &super::Vm| vm.node.is_none() && vm.seen.is_empty();
-        Self {
-            placed: vec![0; scenario.topology.nodes as usize],
-            is_free: scenario.vms.iter().map(is_free).collect(),
-            wanted: vec![0; scenario.vms.len()],
-        }
-    }
-
-    pub(super) fn count(&mut self, node: u32, vcpus: u32) {
-        self.placed[node as usize] += vcpus;
-    }
-}
 
 impl Engine {
     /// The node with the fewest virtual CPUs for each open CPU.

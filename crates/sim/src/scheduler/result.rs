@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accounts::Histogram;
 use super::engine::Engine;
-use super::explain::Explained;
+use super::explained::Explained;
 use super::fairness::{entitled, jain};
 use super::rates::POINT;
 use super::{Costs, Ns, Policy, Reservation, Scenario, Topology};
