@@ -1,5 +1,6 @@
 //! Published experiments, simulated: what is published beside what comes out, and which values were fitted to make it so.
 
+mod pages;
 mod table;
 
 use model::Bytes;
@@ -12,6 +13,7 @@ use crate::translation::engine::{Counts, Mode};
 use crate::translation::machine::Machine;
 use crate::translation::patterns::Pattern;
 use crate::translation::shadow::Exits;
+use pages::{BASE, HUGE, LARGE};
 use table::{coverage, true_reach};
 
 /// A publication.
@@ -57,10 +59,6 @@ impl Preset {
         }
     }
 }
-
-const BASE: Bytes = Bytes::kib(4);
-const LARGE: Bytes = Bytes::mib(2);
-const HUGE: Bytes = Bytes::gib(1);
 
 fn native(page: Bytes) -> Setting {
     Setting::new(Mode::Native, page, page)

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::{BASE, HUGE, LARGE};
+use super::pages::{BASE, HUGE, LARGE};
 use crate::reach;
 use crate::translation::machine::Machine;
 use crate::translation::study::Published;
