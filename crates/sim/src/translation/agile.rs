@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::walker::ALL_LEVELS;
+use super::walks::ALL_LEVELS;
 
 /// Writes within an interval from which on a table is walked nested.
 const WRITES: u32 = 2;

@@ -5,7 +5,8 @@ use fearless_simd::{Simd, dispatch};
 use super::access::ADDRESS_BITS;
 use super::keep::{Kept, keep};
 use super::random::{golden, mixed};
-use super::sets::{Sets, Touch, with_sets};
+use super::sets::{Sets, with_sets};
+use super::touch::Touch;
 use crate::ways::Replacement;
 
 /// One cache, of 64-byte lines.

@@ -11,7 +11,9 @@ use super::level::Array;
 use super::names::TooSpread;
 use super::radix::Walk;
 use super::shadow::{Exits, Shadowed};
-use super::walker::{ALL_LEVELS, Block, Miss, WalkCounts, Walker, WalkerSpec};
+use super::walker::{WalkCounts, Walker};
+use super::walker_spec::WalkerSpec;
+use super::walks::{ALL_LEVELS, Block, Miss};
 use crate::names::names;
 
 /// Who translates, and how.

@@ -8,7 +8,8 @@ use super::access::Side;
 use super::keep::{Kept, keep};
 use super::layout::{Backing, shift};
 use super::names::Names;
-use super::sets::{Sets, Touch, with_sets};
+use super::sets::{Sets, with_sets};
+use super::touch::Touch;
 use crate::ways::Replacement;
 
 /// Pages of one size in an array.

@@ -37,14 +37,17 @@ mod shards;
 pub mod study;
 pub mod surface;
 pub mod sweep;
+mod touch;
 pub mod trace;
 #[cfg(test)]
 mod vcpus_tests;
 #[cfg(test)]
 mod walk_tests;
 mod walker;
+mod walker_spec;
 #[cfg(test)]
 mod walker_tests;
+mod walks;
 
 pub use access::{ADDRESS_BITS, Access, Side};
 pub use caches::{Cache, PLACES, Shared};
@@ -57,6 +60,7 @@ pub use names::TooSpread;
 pub use radix::WalkCaches;
 pub use shadow::Exits;
 pub use shards::Shards;
-pub use walker::{WalkCounts, WalkerSpec};
+pub use walker::WalkCounts;
+pub use walker_spec::WalkerSpec;
 
 pub use crate::ways::Replacement;

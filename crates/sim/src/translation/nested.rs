@@ -12,8 +12,9 @@ use super::radix::{Radix, Walk};
 use super::random::golden;
 use super::recency::{Order, Ordered, Rows};
 use super::recent::{self, Recent};
-use super::sets::TouchSet;
-use super::walker::{ALL_LEVELS, Block, Reads, Rest, TABLES, WalkerSpec};
+use super::touch::TouchSet;
+use super::walker_spec::WalkerSpec;
+use super::walks::{ALL_LEVELS, Block, Reads, Rest, TABLES};
 use crate::ways::{Replacement, Ways};
 
 /// Host page tables lie beyond the guest's memory.

@@ -2,7 +2,8 @@
 
 use fearless_simd::{Simd, dispatch};
 
-use super::sets::{Sets, Touch, TouchSet, with_sets};
+use super::sets::{Sets, with_sets};
+use super::touch::{Touch, TouchSet};
 use crate::ways::Replacement;
 
 /// Address bits of one level's index.

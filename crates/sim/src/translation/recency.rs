@@ -4,7 +4,7 @@
 
 use fearless_simd::{Simd, mask32x4, mask32x8, mask32x16, prelude::*, u32x4, u32x8, u32x16};
 
-use super::sets::{Touch, TouchSet};
+use super::touch::{Touch, TouchSet};
 
 /// One set. The tag 0 stands for an empty place.
 pub(super) trait Order: Copy {

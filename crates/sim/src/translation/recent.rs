@@ -6,7 +6,7 @@
 use fearless_simd::Simd;
 
 use super::random::golden;
-use super::sets::TouchSet;
+use super::touch::TouchSet;
 
 /// Tags in front of the ring.
 const FRONT: usize = 4;

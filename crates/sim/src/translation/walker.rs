@@ -2,33 +2,13 @@
 
 use std::convert::Infallible;
 
-use super::access::Access;
-use super::caches::{Cache, Caches, PLACES, Read, Shared};
+use super::caches::{Caches, PLACES, Read};
 use super::keep::Kept;
 use super::layout::{Backing, shift};
 use super::nested::{GuestWalks, Nested};
-use super::radix::{Radix, Walk, WalkCaches};
-
-/// What a walker is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WalkerSpec {
-    /// Levels of the guest's table, or of the only one: 4 or 5.
-    pub levels: u8,
-    /// Levels of the host's table.
-    pub host_levels: u8,
-    /// Page-walk caches of the guest's or only dimension.
-    pub caches: WalkCaches,
-    /// Those of the host's dimension.
-    pub host_caches: WalkCaches,
-    /// Entries that translate guest page tables' addresses to host ones, fully associative under LRU.
-    pub nested_tlb: u32,
-    /// Data caches that page-table lines go through, from the first level on; none counts references only.
-    pub data_caches: Vec<Cache>,
-    /// Do data lines go through them, too?
-    pub with_data: bool,
-    /// How the third cache is filled.
-    pub shared: Shared,
-}
+use super::radix::{Radix, Walk};
+use super::walker_spec::WalkerSpec;
+use super::walks::{Block, Miss, Reads, Rest, TABLES};
 
 /// What walks cost so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,12 +43,6 @@ impl WalkCounts {
     }
 }
 
-/// Guest page tables lie here in guest-physical memory, one level after the other, beyond all data.
-pub(super) const TABLES: u64 = 1 << 52;
-
-/// Of a walk in two dimensions: every level is nested, the root's table included.
-pub(super) const ALL_LEVELS: u8 = u8::MAX;
-
 /// Walks that are staged together: what they read stays in the caches of the machine that simulates.
 const PART: usize = 512;
 
@@ -89,25 +63,6 @@ struct Stage {
     walks: Vec<Walk>,
     first: Vec<u8>,
     reads: Kept<Read>,
-}
-
-/// An access that no TLB level holds: its place in the block, and the number of what backs it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Miss {
-    pub(super) place: u32,
-    pub(super) class: u8,
-    /// From which level on it is walked in two dimensions: 0 not at all, [`ALL_LEVELS`] all the way.
-    pub(super) nested_from: u8,
-}
-
-/// A block of accesses, those of them that are walked, and what backs them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Block<'a> {
-    pub(super) accesses: &'a [Access],
-    pub(super) misses: &'a [Miss],
-    pub(super) backings: &'a [Backing],
-    /// Is any of them walked in two dimensions?
-    pub(super) nested: bool,
 }
 
 impl Walker {
@@ -221,71 +176,5 @@ impl Walker {
     /// Forgets the guest's upper levels, as a switch of address spaces without tags does. What translates guest memory stays.
     pub(super) fn flush(&mut self) {
         self.guest.flush();
-    }
-}
-
-/// The accesses of a block whose data was not read yet.
-pub(super) struct Rest<'a> {
-    accesses: &'a [Access],
-    from: usize,
-}
-
-impl<'a> Rest<'a> {
-    pub(super) fn left(&self) -> usize {
-        self.accesses.len() - self.from
-    }
-
-    /// The addresses of those before a place, which stand for physical ones.
-    pub(super) fn until(&mut self, place: usize) -> impl Iterator<Item = u64> + use<'a> {
-        let accesses = &self.accesses[self.from..place];
-        self.from = place;
-        accesses.iter().map(|access| access.address())
-    }
-}
-
-/// Reads as they are listed.
-pub(super) struct Reads<'a> {
-    pub(super) room: &'a mut [Read],
-    pub(super) count: usize,
-}
-
-impl Reads<'_> {
-    /// Room behind the last read.
-    pub(super) const SLACK: usize = 2;
-
-    #[inline(always)]
-    pub(super) fn push(&mut self, read: Read) {
-        self.room[self.count] = read;
-        self.count += 1;
-    }
-
-    #[inline(always)]
-    pub(super) fn data(&mut self, addresses: impl Iterator<Item = u64>) {
-        addresses.for_each(|address| self.push(Read::data(address)));
-    }
-
-    /// So many others; most often two at most, as in [`Self::entries`], and so [`Self::SLACK`] more must stand behind them.
-    #[inline(always)]
-    pub(super) fn copy(&mut self, reads: &[Read], count: usize) {
-        let room = &mut self.room[self.count..];
-        (room[0], room[1]) = (reads[0], reads[1]);
-        if count > 2 {
-            room[2..count].copy_from_slice(&reads[2..count]);
-        }
-        self.count += count;
-    }
-
-    /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
-    #[inline(always)]
-    pub(super) fn entries(&mut self, tables: u64, walk: Walk, first: u8) {
-        let count = walk.reads(first) as usize;
-        let entry = |level: u8| Read::entry(tables + walk.offset(level));
-        // Most walks read one entry or two: both are written without a branch, and the next ones overwrite what is too much.
-        self.room[self.count] = entry(first);
-        self.room[self.count + 1] = entry(first.saturating_sub(1));
-        for more in 2..count {
-            self.room[self.count + more] = entry(first - more as u8);
-        }
-        self.count += count;
     }
 }

@@ -7,7 +7,7 @@ use super::given::{Given, Step};
 use super::nested::HOST;
 use super::radix::NEXT;
 use super::random::mixed;
-use super::walker::TABLES;
+use super::walks::TABLES;
 use super::{Backing, Cache, Engine, Event, Layout, Mode, PLACES, Setup, Shared, WalkCaches, WalkCounts, WalkerSpec};
 
 const SIZES: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];

@@ -16,7 +16,7 @@ use crate::translation::machine::{Machine, RowReading};
 use crate::translation::names::TooSpread;
 use crate::translation::patterns::Pattern;
 use crate::translation::study::{L2_TLB_HIT, LATENCIES, Setting, engine, on_all_cpus, possible, walkers};
-use crate::translation::walker::WalkerSpec;
+use crate::translation::walker_spec::WalkerSpec;
 use crate::ways::Replacement;
 
 /// One point of the curve.

@@ -17,7 +17,7 @@ use crate::translation::names::TooSpread;
 use crate::translation::patterns::SMALLEST;
 use crate::translation::radix::WalkCaches;
 use crate::translation::trace::TraceError;
-use crate::translation::walker::WalkerSpec;
+use crate::translation::walker_spec::WalkerSpec;
 
 /// Why nothing was simulated.
 #[derive(Debug, thiserror::Error)]

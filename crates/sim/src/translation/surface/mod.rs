@@ -18,7 +18,7 @@ use super::layout::{Backing, Layout};
 use super::machine::{Machine, MachineError};
 use super::names::TooSpread;
 use super::study::{on_all_cpus, walkers};
-use super::walker::WalkerSpec;
+use super::walker_spec::WalkerSpec;
 use crate::ways::Replacement;
 use order::Elements;
 pub use order::{Order, WINDOW};

@@ -1,0 +1,49 @@
+//! What every form of a set can do: look a tag up, and bring it in.
+
+use fearless_simd::Simd;
+
+use crate::ways::Ways;
+
+/// What every form can do.
+pub(super) trait Touch {
+    /// One of the sets.
+    type Set: TouchSet;
+
+    /// Looks a tag up in a set and brings it in if it is not there; was it?
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool;
+
+    /// Lends one set for many lookups.
+    fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut Self::Set) -> R) -> R;
+}
+
+/// The same of one set.
+pub(super) trait TouchSet<T = u32> {
+    /// Looks a tag up and brings it in if it is not there; was it?
+    fn touch<S: Simd>(&mut self, simd: S, tag: T) -> bool;
+}
+
+impl<T: Copy + PartialEq> TouchSet<T> for Ways<T> {
+    fn touch<S: Simd>(&mut self, _: S, tag: T) -> bool {
+        self.access(tag)
+    }
+}
+
+impl<T: TouchSet> Touch for Vec<T> {
+    type Set = T;
+
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        self[set].touch(simd, tag)
+    }
+
+    /// As a value of its own, so that what of it fits stays in registers until then.
+    #[inline(always)]
+    fn with_set<R>(&mut self, number: usize, run: impl FnOnce(&mut T) -> R) -> R {
+        let mut set = self.swap_remove(number);
+        let result = run(&mut set);
+        self.push(set);
+        let last = self.len() - 1;
+        self.swap(number, last);
+        result
+    }
+}

@@ -1,0 +1,97 @@
+//! What both dimensions of walks share: the accesses of a block that are walked, where tables lie, and the reads as they are listed.
+
+use super::access::Access;
+use super::caches::Read;
+use super::layout::Backing;
+use super::radix::Walk;
+
+/// Guest page tables lie here in guest-physical memory, one level after the other, beyond all data.
+pub(super) const TABLES: u64 = 1 << 52;
+
+/// Of a walk in two dimensions: every level is nested, the root's table included.
+pub(super) const ALL_LEVELS: u8 = u8::MAX;
+
+/// An access that no TLB level holds: its place in the block, and the number of what backs it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Miss {
+    pub(super) place: u32,
+    pub(super) class: u8,
+    /// From which level on it is walked in two dimensions: 0 not at all, [`ALL_LEVELS`] all the way.
+    pub(super) nested_from: u8,
+}
+
+/// A block of accesses, those of them that are walked, and what backs them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    pub(super) accesses: &'a [Access],
+    pub(super) misses: &'a [Miss],
+    pub(super) backings: &'a [Backing],
+    /// Is any of them walked in two dimensions?
+    pub(super) nested: bool,
+}
+
+/// The accesses of a block whose data was not read yet.
+pub(super) struct Rest<'a> {
+    pub(super) accesses: &'a [Access],
+    pub(super) from: usize,
+}
+
+impl<'a> Rest<'a> {
+    pub(super) fn left(&self) -> usize {
+        self.accesses.len() - self.from
+    }
+
+    /// The addresses of those before a place, which stand for physical ones.
+    pub(super) fn until(&mut self, place: usize) -> impl Iterator<Item = u64> + use<'a> {
+        let accesses = &self.accesses[self.from..place];
+        self.from = place;
+        accesses.iter().map(|access| access.address())
+    }
+}
+
+/// Reads as they are listed.
+pub(super) struct Reads<'a> {
+    pub(super) room: &'a mut [Read],
+    pub(super) count: usize,
+}
+
+impl Reads<'_> {
+    /// Room behind the last read.
+    pub(super) const SLACK: usize = 2;
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, read: Read) {
+        self.room[self.count] = read;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn data(&mut self, addresses: impl Iterator<Item = u64>) {
+        addresses.for_each(|address| self.push(Read::data(address)));
+    }
+
+    /// So many others; most often two at most, as in [`Self::entries`], and so [`Self::SLACK`] more must stand behind them.
+    #[inline(always)]
+    pub(super) fn copy(&mut self, reads: &[Read], count: usize) {
+        let room = &mut self.room[self.count..];
+        (room[0], room[1]) = (reads[0], reads[1]);
+        if count > 2 {
+            room[2..count].copy_from_slice(&reads[2..count]);
+        }
+        self.count += count;
+    }
+
+    /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
+    #[inline(always)]
+    pub(super) fn entries(&mut self, tables: u64, walk: Walk, first: u8) {
+        let count = walk.reads(first) as usize;
+        let entry = |level: u8| Read::entry(tables + walk.offset(level));
+        // Most walks read one entry or two: both are written without a branch, and the next ones overwrite what is too much.
+        self.room[self.count] = entry(first);
+        self.room[self.count + 1] = entry(first.saturating_sub(1));
+        for more in 2..count {
+            self.room[self.count + more] = entry(first - more as u8);
+        }
+        self.count += count;
+    }
+}
