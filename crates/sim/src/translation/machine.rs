@@ -1,21 +1,24 @@
 //! Machines to simulate: rows of the CPU table, or TOML files that say what is different.
 
 mod arrays;
+mod error;
+mod reading;
 mod surroundings;
 
 use model::Bytes;
 use model::tlb::Ways;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::access::Side;
 use super::caches::{Cache, PLACES};
 use super::level::Array;
-use super::measured::Value;
 use super::radix::WalkCaches;
+use super::values::Value;
 use crate::cpus::{self, Cpu, PageSize, TlbRow};
-use crate::typed_file::{FileError, TypedFile};
+use crate::typed_file::TypedFile;
 use arrays::arrays;
+pub use error::MachineError;
+pub use reading::RowReading;
 pub use surroundings::{MOST_VCPUS, Surroundings};
 
 /// A machine as far as translation needs it. What is `None` has no public source, and is swept.
@@ -59,57 +62,6 @@ pub struct Machine {
     pub readings: Vec<RowReading>,
     /// Where each value comes from, of the machine at hand; empty of others.
     pub values: Vec<Value>,
-}
-
-/// How a row of the table, or a measured curve, was read where it leaves a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RowReading {
-    /// Several page sizes in one array: all of it is open to each, with the ways of its first row.
-    SharedArray,
-    /// Two arrays of one level hold one size: its pages are spread over both by their low bits.
-    Halves,
-    /// Sets that are no power of two are indexed by the remainder.
-    OddSets,
-    /// Caches behind the first one replace at random where that explains the measured latencies better than LRU.
-    RandomReplacement,
-}
-
-/// Why there is no such machine.
-#[derive(Debug, thiserror::Error)]
-pub enum MachineError {
-    /// The table has no such id.
-    #[error("`{typed}` is neither a CPU of the table nor a file ending in .toml (CPUs: {known})")]
-    Unknown {
-        /// As typed.
-        typed: String,
-        /// The ids.
-        known: String,
-    },
-    /// The table knows no TLB of it.
-    #[error("{0}: no public source for its TLBs is known; describe them in a TOML file")]
-    NoTlb(String),
-    /// The file is not of that shape.
-    #[error(transparent)]
-    Toml(#[from] FileError),
-    /// An array that cannot be.
-    #[error(
-        "{place}: {entries} entries in {ways} ways: expected at least one set, a whole number of sets, and at most 65,536"
-    )]
-    Geometry {
-        /// The machine.
-        place: String,
-        /// Entries.
-        entries: u32,
-        /// Ways.
-        ways: u32,
-    },
-    /// Page-table levels that no CPU has.
-    #[error("{0}: page_levels is {1}, expected 4 or 5")]
-    Levels(String, u8),
-    /// Other CPUs or nodes that cannot be.
-    #[error("{0}: {1}")]
-    Surroundings(String, &'static str),
 }
 
 /// A machine file: each field that is missing is that of `like`, or not known.

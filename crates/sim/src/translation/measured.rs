@@ -3,91 +3,23 @@
 //! What none of them knows stays unknown, and is swept as for any machine.
 
 mod curve;
+mod facts;
 mod far;
 
-use model::latency::Latency;
-use model::tlb::{Hash, Index, Level, Tlb, Ways};
+use model::tlb::{Hash, Index, Level, Ways};
 use model::{Bytes, PageKind};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::access::Side;
 use super::caches::Cache;
 use super::level::{Array, Held};
 use super::machine::{Machine, MachineError};
-use super::study::{LATENCIES, Range, Unknown, unknown};
+use super::study::unknown;
+use super::unknown::{LATENCIES, Unknown};
+pub use super::values::{From, Value, What};
 use crate::ways::Replacement;
-use curve::{plateau, size};
+use curve::{LINE, plateau, size};
+pub use facts::{Measured, clock};
 use far::far;
-
-/// What is known of the machine at hand.
-#[derive(Clone, Debug)]
-pub struct Measured<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its TLBs from timing, with the result's name.
-    pub tlb: Option<(&'a Tlb, &'a str)>,
-    /// Latency by working set, with the result's name.
-    pub latency: Option<(&'a Latency, &'a str)>,
-    /// Data caches from the first level on, as the machine reports them.
-    pub caches: Vec<(Bytes, u32)>,
-    /// Its base page.
-    pub base_page: Bytes,
-    /// Its PMD-mapped page.
-    pub pmd_page: Bytes,
-    /// The host's page behind a virtual machine's memory, where its TLBs show one.
-    pub host_page: Option<Bytes>,
-}
-
-/// A value of a machine, and where it comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Value {
-    /// What it is.
-    pub what: What,
-    /// The value; a range where it is swept.
-    pub value: Range,
-    /// Where it comes from.
-    pub from: From,
-    /// The result, or the row of the CPU table; empty of what is swept.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub source: String,
-}
-
-/// A value of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum What {
-    /// Entries for loads of a page size.
-    TlbEntries {
-        /// 1 or 2.
-        level: u8,
-        /// The page size in bytes.
-        page: Bytes,
-    },
-    /// Bytes of a data cache.
-    CacheBytes {
-        /// From 1.
-        level: u8,
-    },
-    /// Cycles, or entries of the page-walk caches.
-    Cost(Unknown),
-    /// The core clock in GHz, by which times become cycles.
-    CoreClock,
-}
-
-/// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum From {
-    /// A measurement on this machine.
-    Measured,
-    /// The machine's own word: CPUID or sysfs.
-    Reported,
-    /// The CPU table.
-    Table,
-    /// It is not known, and swept.
-    Swept,
-}
 
 /// Levels of TLBs that timing distinguishes.
 const LEVELS: [u8; 2] = [1, 2];
@@ -130,24 +62,9 @@ pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, 
     Ok(machine)
 }
 
-impl Value {
-    /// One that is known exactly.
-    fn exact(what: What, value: f64, from: From, source: &str) -> Self {
-        Self {
-            what,
-            value: Range::exactly(value),
-            from,
-            source: source.to_owned(),
-        }
-    }
-}
-
 fn of_table(row: Option<&str>) -> String {
     row.map_or(String::new(), |id| format!("CPU table: {id}"))
 }
-
-/// Bytes of a line in all caches.
-const LINE: u64 = 64;
 
 /// The caches that the machine reports count more than those of the table: a hypervisor may give a part of them.
 fn caches(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, values: &mut Vec<Value>) {
@@ -285,19 +202,6 @@ fn costs(machine: &mut Machine, measured: &Measured<'_>, row: Option<&str>, valu
         machine.l2_tlb_hit,
         hit.map(|(_, source)| source),
     );
-}
-
-/// The clock at which times become cycles: that of the latency measurement, else that of the other one.
-pub fn clock<'a>(measured: &Measured<'a>) -> Option<(f64, &'a str)> {
-    let of_latency = measured
-        .latency
-        .and_then(|(latency, source)| Some((latency.core_ghz?.median, source)));
-    let of_tlb = || {
-        measured
-            .tlb
-            .and_then(|(tlb, source)| Some((tlb.core_ghz?.median, source)))
-    };
-    of_latency.or_else(of_tlb)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ mod nested;
 pub mod patterns;
 mod radix;
 pub(crate) mod random;
+mod range;
 mod recency;
 mod recent;
 #[cfg(test)]
@@ -39,6 +40,8 @@ pub mod surface;
 pub mod sweep;
 mod touch;
 pub mod trace;
+mod unknown;
+mod values;
 #[cfg(test)]
 mod vcpus_tests;
 #[cfg(test)]

@@ -17,8 +17,7 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cost::{L2_TLB_HIT, LATENCIES};
-pub use cost::{Sweep, Unknown};
+pub(crate) use cost::L2_TLB_HIT;
 pub use history::history;
 pub use replay::{Part, Replay, Replayed, replay};
 pub use run::{StudyError, run};
@@ -27,9 +26,11 @@ pub(crate) use run::{count, engine, on_all_cpus, possible, total, unknown, walke
 use super::engine::Mode;
 use super::layout::Backing;
 use super::machine::{Machine, RowReading};
-use super::measured::Value;
 use super::patterns::Pattern;
+pub use super::range::Range;
 use super::shadow::Exits;
+pub use super::unknown::{Sweep, Unknown};
+use super::values::Value;
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -157,28 +158,6 @@ pub struct PageEntries {
     pub page: Bytes,
     /// First level, second level.
     pub entries: Vec<u64>,
-}
-
-/// A number with the ends that what is not known leaves open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Range {
-    /// The smallest value of the sweep.
-    pub low: f64,
-    /// The value with everything swept in the middle.
-    pub middle: f64,
-    /// The largest value of the sweep.
-    pub high: f64,
-}
-
-impl Range {
-    fn is_zero(&self) -> bool {
-        (self.low, self.high) == (0.0, 0.0)
-    }
-
-    /// Is it one value?
-    pub fn is_exact(self) -> bool {
-        self.high - self.low <= 1e-9 * self.high.abs()
-    }
 }
 
 pub(super) fn is_none(count: &u64) -> bool {

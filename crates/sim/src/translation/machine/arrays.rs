@@ -3,7 +3,8 @@
 use model::Bytes;
 use model::tlb::{Hash, Ways};
 
-use super::{MachineError, RowReading};
+use super::error::MachineError;
+use super::reading::RowReading;
 use crate::cpus::{PageSize, TlbKind, TlbRow};
 use crate::translation::access::Side;
 use crate::translation::level::{Array, Held};

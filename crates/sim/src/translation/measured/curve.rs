@@ -3,9 +3,11 @@
 use model::latency::{Access as Step, Latency, Pattern, Point};
 use model::{Bytes, PageKind};
 
-use super::LINE;
 use crate::translation::caches::Cache;
 use crate::translation::machine::Machine;
+
+/// Bytes of a line in all caches.
+pub(super) const LINE: u64 = 64;
 
 /// Bytes of a cache.
 pub(super) fn size(cache: &Cache) -> u64 {

@@ -7,15 +7,17 @@
 use model::latency::Latency;
 use model::{Bytes, PageKind};
 
-use super::curve::{is_chase, size};
-use super::{From, LINE, Measured, Unknown, Value, What, clock};
+use super::curve::{LINE, is_chase, size};
+use super::facts::{Measured, clock};
 use crate::translation::caches::{Cache, PLACES};
 use crate::translation::engine::{Counts, Mode};
 use crate::translation::fit::{Costs, Known, Timed, explain};
 use crate::translation::machine::{Machine, RowReading};
 use crate::translation::names::TooSpread;
 use crate::translation::patterns::Pattern;
-use crate::translation::study::{L2_TLB_HIT, LATENCIES, Setting, engine, on_all_cpus, possible, walkers};
+use crate::translation::study::{L2_TLB_HIT, Setting, engine, on_all_cpus, possible, walkers};
+use crate::translation::unknown::{LATENCIES, Unknown};
+use crate::translation::values::{From, Value, What};
 use crate::translation::walker_spec::WalkerSpec;
 use crate::ways::Replacement;
 

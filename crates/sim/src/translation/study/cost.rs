@@ -1,64 +1,12 @@
 //! From counts to cycles: latencies that are known, and ranges for those that are not.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::{Cycles, Range};
+use super::Cycles;
 use crate::cpus;
 use crate::translation::caches::PLACES;
 use crate::translation::engine::{Counts, Mode};
 use crate::translation::machine::Machine;
-
-/// What may have no public source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unknown {
-    /// Sizes of page-walk caches and nested TLB: entries that lead to page tables.
-    WalkCaches,
-    /// Cycles of a first-level TLB miss that the second level holds.
-    L2TlbHit,
-    /// Latency of the first-level cache, in cycles.
-    L1Latency,
-    /// Latency of the second-level cache, in cycles.
-    L2Latency,
-    /// Latency of the third-level cache, in cycles.
-    L3Latency,
-    /// Latency of memory, in cycles; where the last cache's size is not known from that cache's latency on.
-    MemoryLatency,
-    /// Cycles of a page walk besides its reads.
-    Walk,
-    /// What the read of a page-table entry takes, relative to a load from the same place.
-    WalkReads,
-    /// Cycles of an exit and its handler.
-    Exit,
-    /// Cycles of an interrupt of another CPU and its handler, without exits.
-    Ipi,
-    /// Exits for each of them in a guest.
-    IpiExits,
-    /// Cycles of an instruction that does not wait for memory (predictions).
-    Instruction,
-    /// Misses that are waited for at a time (predictions).
-    Overlap,
-    /// What the TLBs held before each window: nothing, or what the window before left (predictions).
-    HeldBefore,
-}
-
-/// The latencies of caches in order, then of memory.
-pub(crate) const LATENCIES: [Unknown; PLACES] = [
-    Unknown::L1Latency,
-    Unknown::L2Latency,
-    Unknown::L3Latency,
-    Unknown::MemoryLatency,
-];
-
-/// The values that stand for one unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Sweep {
-    /// What is not known.
-    pub unknown: Unknown,
-    /// Its values.
-    pub values: Range,
-}
+use crate::translation::range::Range;
+use crate::translation::unknown::{LATENCIES, Unknown};
 
 /// What a second-level TLB hit may cost. 3: Neoverse N1 (the table's only entry); 7: the constant of the model of Pham et al.; 20: well above both.
 pub(crate) const L2_TLB_HIT: Range = Range::new(3.0, 7.0, 20.0);
@@ -102,52 +50,6 @@ pub(super) type Point = [u8; DIMENSIONS];
 pub(super) type Choice = (usize, Point);
 /// Everything in the middle.
 pub(super) const MIDDLE: Point = [1; DIMENSIONS];
-
-impl Range {
-    /// From the smallest value to the largest.
-    pub(crate) const fn new(low: f64, middle: f64, high: f64) -> Self {
-        Self { low, middle, high }
-    }
-
-    /// One value.
-    pub const fn exactly(value: f64) -> Self {
-        Self::new(value, value, value)
-    }
-
-    /// Each of its values as another one; their order stays.
-    #[inline]
-    pub(crate) fn map(self, each: impl Fn(f64) -> f64) -> Self {
-        Self::new(each(self.low), each(self.middle), each(self.high))
-    }
-
-    /// The sum of both, end by end.
-    #[inline]
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            low: self.low + other.low,
-            middle: self.middle + other.middle,
-            high: self.high + other.high,
-        }
-    }
-
-    pub(super) fn at(self, position: u8) -> f64 {
-        match position {
-            0 => self.low,
-            1 => self.middle,
-            _ => self.high,
-        }
-    }
-
-    /// The range that holds all values, with a given one in the middle.
-    pub(super) fn of(middle: f64, values: impl Iterator<Item = f64>) -> Self {
-        let start = Self::exactly(middle);
-        values.fold(start, |range, value| Self {
-            low: range.low.min(value),
-            high: range.high.max(value),
-            ..range
-        })
-    }
-}
 
 /// The values that the CPUs of the table have.
 fn of_table(latency: fn(&cpus::Latencies) -> Option<f64>) -> Range {

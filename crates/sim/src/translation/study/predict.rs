@@ -4,9 +4,9 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cost::{MIDDLE, Point, Sweep, Unknown, Weights};
+use super::cost::{MIDDLE, Point, Weights};
 use super::replay::{Part, Replay, Replayed};
-use super::{MachineFacts, Range, Sensitivity, Setting};
+use super::{MachineFacts, Range, Sensitivity, Setting, Sweep, Unknown};
 use crate::translation::caches::PLACES;
 use crate::translation::engine::Mode;
 use crate::translation::machine::Machine;

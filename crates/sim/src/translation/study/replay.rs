@@ -4,10 +4,9 @@ use std::io::Read;
 use std::ops::AddAssign;
 use std::thread;
 
-use super::cost::Sweep;
 use super::run::{StudyError, engine, possible, unknown, weighed};
 use super::stretch::each_stretch;
-use super::{MachineFacts, Setting, Simulation};
+use super::{MachineFacts, Setting, Simulation, Sweep};
 use crate::translation::access::Access;
 use crate::translation::engine::{Accesses, Counts, Engine, Event};
 use crate::translation::front::BLOCK;

@@ -6,8 +6,8 @@ use std::thread;
 
 use model::Bytes;
 
-use super::cost::{Choice, DIMENSIONS, MIDDLE, Sweep, Unknown, Weights};
-use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study};
+use super::cost::{Choice, DIMENSIONS, MIDDLE, Weights};
+use super::{Case, Cycles, MachineFacts, PageEntries, Range, Sensitivity, Setting, Simulation, Study, Sweep, Unknown};
 use crate::translation::access::ADDRESS_BITS;
 use crate::translation::caches::Shared;
 use crate::translation::engine::{Accesses, Counts, Engine, Mode, Setup};
