@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
-use super::file::SweepError;
 use super::parameters::Axes;
+use super::typed::SweepError;
 use crate::translation::machine::MOST_VCPUS;
 use crate::translation::radix::WalkCaches;
 use crate::typed_file::TypedFile;

@@ -13,17 +13,19 @@ mod shard;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod typed;
 
 use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use file::{Sweep, SweepError, Typed};
+pub use file::Sweep;
 pub use lines::{Digest, Found, Head, LinesError, Source, merged, read, text};
 pub use parameters::{Axes, Parameters};
 pub use plan::{Input, LeftOut, MOST_POINTS, Plan};
 pub use run::{PointError, RunError, run};
 pub use shard::Shard;
+pub use typed::{SweepError, Typed};
 
 use super::shadow::Exits;
 use super::study::{Cycles, MachineFacts, Range, Setting, Sweep as Swept, is_none};

@@ -4,10 +4,11 @@ use model::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::file::{Sweep, SweepError, Typed};
+use super::file::Sweep;
 use super::lines::{Digest, Head, Source};
 use super::parameters::Parameters;
 use super::shard::Shard;
+use super::typed::{SweepError, Typed};
 use super::{Point, SweepResult, SweptMachine};
 use crate::translation::machine::{Machine, MachineError};
 use crate::translation::patterns::Pattern;

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::Typed;
+use super::typed::Typed;
 use crate::translation::access::ADDRESS_BITS;
 use crate::translation::engine::Mode;
 use crate::translation::patterns::SMALLEST;
