@@ -5,6 +5,7 @@
 
 mod axes;
 mod file;
+mod head;
 mod lines;
 mod parameters;
 mod plan;
@@ -20,9 +21,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use file::Sweep;
-pub use lines::{Digest, Found, Head, LinesError, Source, merged, read, text};
+pub use head::{Digest, Head, Source};
+pub use lines::{Found, LinesError, merged, read, text};
 pub use parameters::{Axes, Parameters};
-pub use plan::{Input, LeftOut, MOST_POINTS, Plan};
+pub use plan::{Input, MOST_POINTS, Plan};
 pub use run::{PointError, RunError, run};
 pub use shard::Shard;
 pub use typed::{SweepError, Typed};
@@ -97,4 +99,15 @@ pub struct SweptMachine {
     pub facts: MachineFacts,
     /// What is not known of it, as far as the settings need it and no parameter sets it.
     pub unknown: Vec<Swept>,
+}
+
+/// Combinations that are no points.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOut {
+    /// The machine.
+    pub machine: String,
+    /// The setting or parameter.
+    pub what: String,
+    /// Why it cannot do that.
+    pub why: String,
 }

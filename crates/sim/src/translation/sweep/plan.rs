@@ -1,15 +1,13 @@
 //! The points of a sweep: numbered once for all shards.
 
 use model::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::file::Sweep;
-use super::lines::{Digest, Head, Source};
+use super::head::{Digest, Head, Source};
 use super::parameters::Parameters;
 use super::shard::Shard;
 use super::typed::{SweepError, Typed};
-use super::{Point, SweepResult, SweptMachine};
+use super::{LeftOut, Point, SweepResult, SweptMachine};
 use crate::translation::machine::{Machine, MachineError};
 use crate::translation::patterns::Pattern;
 use crate::translation::study::{MachineFacts, Setting, possible, unknown};
@@ -34,17 +32,6 @@ impl Input {
             Self::Trace(name) => name,
         }
     }
-}
-
-/// Combinations that are no points.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOut {
-    /// The machine.
-    pub machine: String,
-    /// The setting or parameter.
-    pub what: String,
-    /// Why it cannot do that.
-    pub why: String,
 }
 
 /// Everything that a sweep simulates.
