@@ -4,7 +4,10 @@ use std::io::{self, Read};
 
 use super::super::access::{ADDRESS_BITS, Access, Side};
 use super::bytes::Bytes;
-use super::{Next, Reason, Trace, TraceError, TraceFormat, own};
+use super::error::{Reason, TraceError};
+use super::format::TraceFormat;
+use super::own;
+use super::reader::{Next, Trace};
 
 /// The longest line of a text.
 const LINE: usize = 4096;
