@@ -7,7 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::{median, sorted};
+use crate::quantiles::{median, sorted};
 
 /// A ratio with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,6 +2,8 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};
 
+use crate::quantiles::sorted;
+
 /// The confidence of every published interval.
 pub const CONFIDENCE: f64 = 0.95;
 
@@ -32,7 +34,7 @@ pub fn ranks(n: usize, confidence: f64) -> Option<(usize, usize)> {
 /// [`student`], over logarithms where all values are above zero. `None` of fewer than two values: one value shows nothing of
 /// how far the next would lie.
 pub(crate) fn interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
-    let sorted = crate::sorted(values);
+    let sorted = sorted(values);
     if let Some((low, high)) = ranks(sorted.len(), confidence) {
         return Some((sorted[low], sorted[high]));
     }

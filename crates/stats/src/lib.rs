@@ -14,6 +14,7 @@
 
 mod apart;
 mod interval;
+mod quantiles;
 mod ratio;
 pub mod rounds;
 mod stop;
@@ -23,30 +24,10 @@ use model::Estimate;
 
 pub use apart::{Apart, apart, of_intervals, together};
 pub use interval::{CONFIDENCE, ranks};
+pub use quantiles::{median, quantile, sorted};
 pub use ratio::{confidence, ratio};
 pub use stop::{LEAST_VISITS, is_enough};
 pub use visits::{disagreement, medians, of_medians, of_visits};
-
-/// The quantile `q` (0 to 1) of sorted values, interpolated; `None` of nothing.
-pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let at = q.clamp(0.0, 1.0) * last as f64;
-    let below = sorted[at.floor() as usize];
-    let above = sorted[at.ceil() as usize];
-    Some(below + (above - below) * at.fract())
-}
-
-/// The median of values in any order; `None` of nothing.
-pub fn median(values: &[f64]) -> Option<f64> {
-    quantile(&sorted(values), 0.5)
-}
-
-/// The values in ascending order.
-pub fn sorted(values: &[f64]) -> Vec<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
 
 /// The median of independent values with its 95 % interval. For samples of visits ask [`of_visits`]: they are not independent.
 /// From 6 values on no distribution is assumed; of 2 to 5 values their logarithms are taken to be normal (the values

@@ -10,7 +10,7 @@
 use model::Estimate;
 
 use crate::interval::{CONFIDENCE, interval};
-use crate::median;
+use crate::quantiles::{median, sorted};
 
 /// The medians of visits, in the order of the visits; those without samples have none.
 pub fn medians<V: AsRef<[f64]>>(visits: &[V]) -> Vec<f64> {
@@ -47,7 +47,7 @@ pub(crate) fn at(values: &[f64], confidence: f64) -> Option<Estimate> {
 /// (Gini's mean difference; for normal values 1.13 standard deviations). `None` of fewer than two visits.
 pub fn disagreement(medians: &[f64]) -> Option<f64> {
     let middle = median(medians).filter(|middle| *middle != 0.0)?;
-    let sorted = crate::sorted(medians);
+    let sorted = sorted(medians);
     let last = sorted.len().checked_sub(1).filter(|&last| last > 0)?;
     // Each value is the larger one of as many pairs as lie below it, and the smaller one of those above.
     let sum: f64 = sorted
