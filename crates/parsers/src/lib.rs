@@ -9,6 +9,7 @@ mod plans;
 mod programs;
 mod results;
 mod scenarios;
+mod seeds;
 mod sweeps;
 mod traces;
 
@@ -17,8 +18,7 @@ mod plans_tests;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use seeds::files;
 
 /// A parser with what must hold of it: a panic is a defect.
 #[derive(Clone, Copy)]
@@ -65,36 +65,4 @@ pub fn find(name: &str) -> Option<Target> {
 
 const fn target(name: &'static str, check: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Target {
     Target { name, check, seeds }
-}
-
-/// Where seeds are that are files, in a folder for each target.
-fn folder(target: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target)
-}
-
-/// One of them.
-fn seed(target: &str, name: &str) -> Vec<u8> {
-    let path = folder(target).join(name);
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// All of a target, by name.
-fn files(target: &str) -> Vec<Vec<u8>> {
-    let entries = std::fs::read_dir(folder(target)).expect("a folder of seeds");
-    let mut names: Vec<OsString> = entries.map(|entry| entry.expect("a seed").file_name()).collect();
-    names.sort();
-    let read = |name: OsString| seed(target, &name.to_string_lossy());
-    names.into_iter().map(read).collect()
-}
-
-/// The first byte chooses one of a list, the rest is its content.
-fn chosen<'a, T: Copy>(list: &[T], bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
-    let (which, content) = bytes.split_first()?;
-    Some((*list.get(usize::from(*which) % list.len())?, content))
-}
-
-/// Inputs for [`chosen`].
-fn choosing<'a>(inputs: impl IntoIterator<Item = (usize, &'a str)>) -> Vec<Vec<u8>> {
-    let input = |(which, text): (usize, &str)| [&[which as u8], text.as_bytes()].concat();
-    inputs.into_iter().map(input).collect()
 }

@@ -3,7 +3,7 @@
 use host::config::Given;
 use host::config::given::FileKind;
 
-use crate::{chosen, seed};
+use crate::seeds::{chosen, seed};
 
 /// A configuration file of any kind with any content: its reader answers, and garbled lines have a place in it.
 pub(crate) fn given(bytes: &[u8]) {
