@@ -15,20 +15,12 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 use self::operands::Operands;
+pub use self::operands::Touch;
 use self::syscall::Stop;
 use super::handles::by_number;
 
 /// How often a thread that is in the kernel is looked at.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
-
-/// One access of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Touch {
-    /// Its address.
-    pub address: u64,
-    /// Does it store?
-    pub is_store: bool,
-}
 
 /// What a thread did while it was stepped.
 #[derive(Clone, Debug, Default)]

@@ -4,13 +4,21 @@ use std::collections::HashMap;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
-use super::Touch;
 use super::syscall::Registers;
 
 /// The longest instruction of x86.
 pub(super) const LONGEST: usize = 15;
 /// Bytes of a line: accesses of a repeated string instruction within one are one.
 const LINE: u64 = 64;
+
+/// One access of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Its address.
+    pub address: u64,
+    /// Does it store?
+    pub is_store: bool,
+}
 
 /// Decodes the instructions of one thread.
 pub(super) struct Operands {
