@@ -19,8 +19,7 @@ use std::time::{Duration, Instant};
 
 use host::Source;
 
-use crate::ended::Cpu;
-use crate::handles::END_TIMEOUT;
+use crate::ended::{Cpu, END_TIMEOUT};
 
 /// Where this process makes cgroups: its own, as far as that is known.
 static BASE: OnceLock<Option<PathBuf>> = OnceLock::new();

@@ -1,6 +1,10 @@
 //! What a program used with all that descended from it, and when that is not known.
 
 use std::process::ExitStatus;
+use std::time::Duration;
+
+/// What a killed process takes to end: one in an uninterruptible wait, or with much memory to give back, takes longest.
+pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a child ended and what it used.
 pub struct Ended {

@@ -15,9 +15,7 @@ use rustix::process::{
 };
 
 use super::tree;
-
-/// What a killed process takes to end: one in an uninterruptible wait, or with much memory to give back, takes longest.
-pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
+use crate::ended::END_TIMEOUT;
 
 /// Handles of processes.
 #[derive(Default)]

@@ -14,9 +14,9 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open};
 
 use crate::cgroup::Cgroup;
-use crate::ended::Ended;
+use crate::ended::{END_TIMEOUT, Ended};
 use crate::guard::{self, Place};
-use crate::handles::{self, END_TIMEOUT, Handles};
+use crate::handles::{self, Handles};
 use crate::outputs::Outputs;
 use crate::spawn::{Failure, Order, Output, Recorders, Step};
 use crate::syscall;

@@ -6,6 +6,7 @@
 //! executes its program. What a program started in a session of its own, just before, descends from nobody known when the kernel has
 //! killed that program: a variable that it inherited shows it.
 
+mod slot;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use std::fmt;
 use std::io::{self, PipeWriter};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,9 +25,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cgroup;
-use crate::handles::{self, END_TIMEOUT, Handles};
+use crate::ended::END_TIMEOUT;
+use crate::handles::{self, Handles};
 use crate::syscall::{self, wait};
 use crate::tree;
+
+pub(crate) use slot::Slot;
 
 /// Processes and groups that can be registered at a time: far more than arms and their descendants come to.
 const SLOTS: usize = 4096;
@@ -36,14 +40,6 @@ const DISMISSAL: Duration = Duration::from_secs(6);
 const FREE: i32 = 0;
 /// It is about to be filled.
 const TAKEN: i32 = i32::MIN;
-
-/// A process or group to end: as `kill` takes it, a process, or the group of minus that number.
-#[derive(Default)]
-pub(crate) struct Slot {
-    target: AtomicI32,
-    /// Nanoseconds from boot until it was registered: a process of this id that began later is another one.
-    since: AtomicU64,
-}
 
 /// The guardian, as this process has it.
 struct Guard {

@@ -8,7 +8,7 @@ use std::{env, io, ptr};
 
 use rustix::fs::{Access, access};
 
-use super::Order;
+use super::order::Order;
 
 /// Where programs are looked for without `PATH`, as `execvp` has it.
 const USUAL_PATH: &str = "/bin:/usr/bin";

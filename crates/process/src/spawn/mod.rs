@@ -1,10 +1,10 @@
 //! Starts a program in a child, which sets up itself what the program is to have, and reports the step that failed.
 
 mod image;
+mod order;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use chase::counters::bpf::{Followed, Traced};
-use chase::counters::program::{Attached, Countable, Held};
+use chase::counters::program::{Attached, Held};
 use chase::counters::residency::Residency;
 use chase::counters::rings;
 use chase::counters::switches::{Recorded, Switches};
@@ -25,91 +25,10 @@ use crate::outputs::Outputs;
 use crate::syscall::{Switched, bind, execute, take_files, unblock_signals, vfork, wait};
 
 pub(crate) use image::Image;
+pub use order::{Bound, Order, Output, ThpSwitch};
 
 /// Nodes that fit a mask here.
 const NODES: usize = 1024;
-
-/// Where a program runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Bound {
-    /// The CPUs that may be used; empty for all.
-    pub cpus: Vec<u32>,
-    /// The nodes that memory comes from; empty for the kernel's choice.
-    pub nodes: Vec<u32>,
-    /// From these by turns?
-    pub interleave: bool,
-}
-
-/// The THP switch of one process and its children (`PR_SET_THP_DISABLE`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ThpSwitch {
-    /// As it is.
-    #[default]
-    Left,
-    /// Off.
-    Off,
-    /// Off but for advised memory.
-    ExceptAdvised,
-}
-
-/// What to start, and how.
-pub struct Order<'a> {
-    /// The program and its arguments.
-    pub words: &'a [OsString],
-    /// Variables to set.
-    pub env: &'a [(OsString, OsString)],
-    /// Variables to leave out.
-    pub unset: &'a [String],
-    /// The THP switch.
-    pub thp: ThpSwitch,
-    /// Where it runs.
-    pub bound: &'a Bound,
-    /// What is counted.
-    pub events: &'a [Countable],
-    /// The CPUs on which its context switches are recorded; empty for no recording.
-    pub switches: &'a [u32],
-    /// The programs in the kernel that record its context switches, if they do.
-    pub traced: Option<&'a Traced>,
-    /// The CPUs on which its time is counted and its moves are recorded; empty for neither.
-    pub places: &'a [u32],
-    /// Where its output goes.
-    pub output: Output,
-}
-
-/// Wherever the machine puts it.
-static ANYWHERE: Bound = Bound {
-    cpus: Vec::new(),
-    nodes: Vec::new(),
-    interleave: false,
-};
-
-impl<'a> Order<'a> {
-    /// The program as it is, with nothing counted and its output kept.
-    pub fn plain(words: &'a [OsString]) -> Self {
-        Self {
-            words,
-            env: &[],
-            unset: &[],
-            thp: ThpSwitch::Left,
-            bound: &ANYWHERE,
-            events: &[],
-            switches: &[],
-            traced: None,
-            places: &[],
-            output: Output::Kept,
-        }
-    }
-}
-
-/// Where the output of a program goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Output {
-    /// Into memory, of which the end is kept.
-    #[default]
-    Kept,
-    /// To the standard error of this process.
-    Passed,
-}
 
 /// A program that runs, or will have to be reaped.
 pub(crate) struct Started {

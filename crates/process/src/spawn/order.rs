@@ -1,0 +1,88 @@
+//! What program to start, where it runs, and what is counted of it.
+
+use std::ffi::OsString;
+
+use chase::counters::bpf::Traced;
+use chase::counters::program::Countable;
+
+/// Where a program runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// The CPUs that may be used; empty for all.
+    pub cpus: Vec<u32>,
+    /// The nodes that memory comes from; empty for the kernel's choice.
+    pub nodes: Vec<u32>,
+    /// From these by turns?
+    pub interleave: bool,
+}
+
+/// The THP switch of one process and its children (`PR_SET_THP_DISABLE`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThpSwitch {
+    /// As it is.
+    #[default]
+    Left,
+    /// Off.
+    Off,
+    /// Off but for advised memory.
+    ExceptAdvised,
+}
+
+/// What to start, and how.
+pub struct Order<'a> {
+    /// The program and its arguments.
+    pub words: &'a [OsString],
+    /// Variables to set.
+    pub env: &'a [(OsString, OsString)],
+    /// Variables to leave out.
+    pub unset: &'a [String],
+    /// The THP switch.
+    pub thp: ThpSwitch,
+    /// Where it runs.
+    pub bound: &'a Bound,
+    /// What is counted.
+    pub events: &'a [Countable],
+    /// The CPUs on which its context switches are recorded; empty for no recording.
+    pub switches: &'a [u32],
+    /// The programs in the kernel that record its context switches, if they do.
+    pub traced: Option<&'a Traced>,
+    /// The CPUs on which its time is counted and its moves are recorded; empty for neither.
+    pub places: &'a [u32],
+    /// Where its output goes.
+    pub output: Output,
+}
+
+/// Where the output of a program goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Into memory, of which the end is kept.
+    #[default]
+    Kept,
+    /// To the standard error of this process.
+    Passed,
+}
+
+/// Wherever the machine puts it.
+static ANYWHERE: Bound = Bound {
+    cpus: Vec::new(),
+    nodes: Vec::new(),
+    interleave: false,
+};
+
+impl<'a> Order<'a> {
+    /// The program as it is, with nothing counted and its output kept.
+    pub fn plain(words: &'a [OsString]) -> Self {
+        Self {
+            words,
+            env: &[],
+            unset: &[],
+            thp: ThpSwitch::Left,
+            bound: &ANYWHERE,
+            events: &[],
+            switches: &[],
+            traced: None,
+            places: &[],
+            output: Output::Kept,
+        }
+    }
+}
