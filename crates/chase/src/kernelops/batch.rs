@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::counts::Counts;
 use crate::clock::ticks;
 use crate::syscall::usage;
 
@@ -14,35 +15,6 @@ pub struct Batch {
     pub ticks: u64,
     /// What was counted during the batch.
     pub counts: Counts,
-}
-
-/// Counts over timed stretches only.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Minor faults of this process and of the children it has waited for.
-    pub faults: u64,
-    /// Signals whose handler ran.
-    pub signals: u64,
-    /// Children waited for.
-    pub children: u64,
-    /// Voluntary context switches of this process.
-    pub switches: u64,
-    /// Involuntary ones.
-    pub preemptions: u64,
-    /// Base pages that became readable or writable; 0 where that is not what it is about.
-    pub pages: u64,
-}
-
-impl Counts {
-    /// Takes another stretch in.
-    pub fn add(&mut self, other: &Self) {
-        self.faults += other.faults;
-        self.signals += other.signals;
-        self.children += other.children;
-        self.switches += other.switches;
-        self.preemptions += other.preemptions;
-        self.pages += other.pages;
-    }
 }
 
 /// Times `work`, which does that many operations. The kernel counters are read outside of the timed stretch.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use model::{Bytes, PageKind};
 
 use super::batch::{Batch, timed};
-use super::{Place, Timed};
+use super::timed::{Place, Timed};
 use crate::arena::{Arena, NotObtained, Want};
 use crate::child::Child;
 

@@ -8,8 +8,8 @@ use model::Bytes;
 use rustix::fs::MemfdFlags;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::Timed;
 use super::batch::{Batch, timed};
+use super::timed::Timed;
 
 /// Pages of the file.
 const PAGES: usize = 4096;

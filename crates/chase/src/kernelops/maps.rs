@@ -6,8 +6,8 @@ use std::ops::Range;
 use model::Bytes;
 use rustix::mm::MapFlags;
 
-use super::Timed;
 use super::batch::{Batch, timed};
+use super::timed::Timed;
 use crate::arena::{Arena, NotObtained, Want};
 use crate::syscall::Mapping;
 

@@ -3,6 +3,7 @@
 //! Meant for a process of its own with one thread: it forks, and one operation takes over `SIGSEGV` while it exists.
 
 mod batch;
+mod counts;
 mod faults;
 mod file;
 mod maps;
@@ -11,46 +12,20 @@ mod program;
 mod segv;
 #[cfg(test)]
 mod tests;
+mod timed;
 mod travel;
 
 use std::io;
-use std::ops::Range;
 
+use model::PageKind;
 use model::kernelops::{Cores, Op};
-use model::{Bytes, PageKind};
 
 use self::faults::Access;
 use crate::arena::{NotObtained, Want};
 use crate::child::Start;
-pub use batch::{Batch, Counts};
-
-/// One operation, set up and ready.
-pub trait Timed {
-    /// Does and times as many operations as make a batch; what they need is renewed untimed.
-    ///
-    /// # Errors
-    /// The kernel's refusal, or that an operation did something else than its name says.
-    fn batch(&mut self) -> io::Result<Batch>;
-
-    /// The memory whose page kind matters, filled as the timed operations fill it, to be proved.
-    ///
-    /// # Errors
-    /// The kernel's refusal.
-    fn memory(&mut self) -> io::Result<Option<Range<usize>>> {
-        Ok(None)
-    }
-}
-
-/// Where an operation is done.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The CPU that the second process runs on, or that a migration goes to.
-    pub other_cpu: u32,
-    /// The machine's base page.
-    pub base_page: Bytes,
-    /// Its PMD-mapped page.
-    pub pmd_page: Bytes,
-}
+pub use batch::Batch;
+pub use counts::Counts;
+pub use timed::{Place, Timed};
 
 /// Why an operation could not be set up.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use rustix::mm::{MapFlags, MprotectFlags};
 
-use super::Timed;
 use super::batch::{Batch, timed};
+use super::timed::Timed;
 use crate::syscall::Mapping;
 
 /// Faults in a batch: about 100 us.

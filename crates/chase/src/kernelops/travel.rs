@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::Timed;
 use super::batch::{Batch, timed};
+use super::timed::Timed;
 use crate::child::Child;
 use crate::thread::current_cpu;
 

@@ -1,0 +1,36 @@
+//! An operation that is set up, and where it is done.
+
+use std::io;
+use std::ops::Range;
+
+use model::Bytes;
+
+use super::batch::Batch;
+
+/// One operation, set up and ready.
+pub trait Timed {
+    /// Does and times as many operations as make a batch; what they need is renewed untimed.
+    ///
+    /// # Errors
+    /// The kernel's refusal, or that an operation did something else than its name says.
+    fn batch(&mut self) -> io::Result<Batch>;
+
+    /// The memory whose page kind matters, filled as the timed operations fill it, to be proved.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    fn memory(&mut self) -> io::Result<Option<Range<usize>>> {
+        Ok(None)
+    }
+}
+
+/// Where an operation is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The CPU that the second process runs on, or that a migration goes to.
+    pub other_cpu: u32,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// Its PMD-mapped page.
+    pub pmd_page: Bytes,
+}
