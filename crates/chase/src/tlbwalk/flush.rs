@@ -5,7 +5,7 @@ use std::io;
 use model::{Bytes, PageKind};
 use rustix::mm::MprotectFlags;
 
-use super::{Behind, Span};
+use super::span::{Behind, Span};
 
 /// Linux flushes pages one by one up to 33 of them (`tlb_single_page_flush_ceiling`, arch/x86/mm/tlb.c), and all at once beyond.
 const PAGES: u64 = 64;
@@ -23,7 +23,9 @@ impl Flush {
         let mut span = Span::reserve(PageKind::Base, base, PAGES, Behind::Private)?;
         // What is emptied reaches from the first page that loses a right to the last: those in between need not be there, which
         // would take twice the time.
-        let _ = span.ring(&[0, (PAGES - 1) * base.0]);
+        for page in [0, PAGES - 1] {
+            span.visited(page * base.0);
+        }
         Ok(Self(span))
     }
 

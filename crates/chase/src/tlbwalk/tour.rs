@@ -1,6 +1,7 @@
 //! A closed tour through pages, and the loops that go round it and time themselves.
 
-use super::{Flush, Span};
+use super::flush::Flush;
+use super::span::Span;
 use crate::clock::CoreClock;
 
 core::arch::global_asm!(
