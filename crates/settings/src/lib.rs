@@ -8,6 +8,7 @@
 
 mod error;
 mod gave_back;
+mod held;
 mod journal;
 mod lease;
 mod line_file;

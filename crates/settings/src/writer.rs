@@ -2,19 +2,19 @@
 
 mod change;
 mod ended;
+mod leases;
 mod loans;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::{Bytes, Unread};
+use model::Unread;
 
-use crate::error::{LeaseError, WriterError};
+use crate::error::WriterError;
 use crate::gave_back::GaveBack;
+use crate::held::Held;
 use crate::journal::{Journal, Run};
-use crate::lease::{Held, PoolLease};
 use crate::owner::Owner;
-use crate::pool;
 use crate::pool_setting::PoolSetting;
 use crate::sink::{self, Sink};
 use crate::state_dir::StateDir;
@@ -59,34 +59,6 @@ impl Writer {
         }
         let _lock = self.inner.state.lock()?;
         self.inner.settle_ended()
-    }
-
-    /// Makes room for `pages` hugetlb pages of size `page`, until the lease ends.
-    ///
-    /// Free pages of the pool without a reservation count first. For the rest the kernel is allowed to add surplus pages
-    /// (`nr_overcommit_hugepages`): they come when they are mapped, vanish with the mapping, and no other user's pool is touched.
-    /// Where the kernel refuses that (EINVAL, as for 1 GiB pages), the pools themselves are grown (`nr_hugepages`, node by
-    /// node), and what was really obtained is counted: see [`PoolLease::shortfall`].
-    ///
-    /// Two runs at the same moment may both count on the same free pages; then the later mapping fails, as it would
-    /// against any other program.
-    ///
-    /// # Errors
-    /// No such pool, no permission, no memory to spare, or a failure on the way; then nothing stays changed (or, if even
-    /// giving back fails, the journal stays for the next run).
-    pub fn lease_pool(&self, page: Bytes, pages: u64) -> Result<PoolLease, LeaseError> {
-        let inner = &self.inner;
-        let free = pool::unclaimed(&*inner.sink, page)?.min(pages);
-        let mut lease = PoolLease::new(self.clone(), page, pages, free);
-        if free < pages {
-            pool::check_memory(&*inner.sink, page, pages - free)?;
-            inner.state.create()?;
-            let _lock = inner.state.lock()?;
-            inner.settle_ended()?;
-            // On an error the lock goes before the lease, whose Drop gives back what it got.
-            inner.with_own(|own| inner.fill(own, &mut lease))?;
-        }
-        Ok(lease)
     }
 
     /// Takes shares out of their settings, last first. What is done leaves the list, so that a failure can be tried again.
@@ -188,38 +160,6 @@ impl Inner {
             *slot = None;
         }
         result
-    }
-
-    /// Adds what is missing to a lease, one setting after the other.
-    fn fill(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
-        let (sink, page) = (&*self.sink, lease.page());
-        let free = pool::unclaimed(sink, page)?.min(lease.asked());
-        let missing = lease.asked() - free;
-        lease.count(free);
-        let setting = PoolSetting::overcommit(page);
-        let raised = self.raise(own, lease, setting, |now| {
-            pool::raised_overcommit(sink, setting, now, missing)
-        });
-        match raised {
-            Ok(()) => lease.count(lease.asked()),
-            Err(error) if error.is_refused() => self.grow(own, lease)?,
-            Err(error) => return Err(error.into()),
-        }
-        Ok(())
-    }
-
-    /// Grows the pools themselves until enough pages are free, or no node has more to give.
-    fn grow(&self, own: &mut Journal, lease: &mut PoolLease) -> Result<(), LeaseError> {
-        let (sink, page) = (&*self.sink, lease.page());
-        for setting in PoolSetting::pages(sink, page) {
-            let missing = lease.asked().saturating_sub(pool::unclaimed(sink, page)?);
-            if missing == 0 {
-                break;
-            }
-            self.raise(own, lease, setting, |_| pool::raised_pages(sink, setting, missing))?;
-        }
-        lease.count(pool::unclaimed(sink, page)?.min(lease.asked()));
-        Ok(())
     }
 
     fn new_journal(&self) -> Result<Journal, WriterError> {

@@ -6,7 +6,6 @@ use super::Inner;
 use crate::error::WriterError;
 use crate::gave_back::Outcome;
 use crate::journal::{Journal, Record};
-use crate::lease::{Held, PoolLease};
 use crate::pool_setting::PoolSetting;
 
 /// How often a value may change between two reads before we go on regardless.
@@ -14,31 +13,8 @@ const DRIFTS: u32 = 10;
 
 // All of this is called with the lock held.
 impl Inner {
-    /// Raises one setting and enters what came of it in the lease.
-    pub(super) fn raise(
-        &self,
-        own: &mut Journal,
-        lease: &mut PoolLease,
-        setting: PoolSetting,
-        aim: impl Fn(u64) -> Result<u64, Unread>,
-    ) -> Result<(), WriterError> {
-        // The value without hugewise: how we know it again if someone puts it back before we do.
-        let base = setting.read(&*self.sink)?.saturating_sub(self.held(own, setting)?);
-        let (from, to) = self.change(own, setting, base, aim)?;
-        if to > from {
-            let pages = to - from;
-            lease.hold(Held {
-                setting,
-                pages,
-                base,
-                from,
-            });
-        }
-        Ok(())
-    }
-
     /// What all runs together hold of a setting.
-    fn held(&self, own: &Journal, setting: PoolSetting) -> Result<u64, WriterError> {
+    pub(super) fn held(&self, own: &Journal, setting: PoolSetting) -> Result<u64, WriterError> {
         let others = self.state.journals()?.into_iter().filter(|path| path != own.path());
         // `recover` has reported a journal that cannot be read.
         let others = others.filter_map(|path| Journal::open(&path).ok());
@@ -79,7 +55,7 @@ impl Inner {
     }
 
     /// Journals, writes and reads back one change to what `aim` makes of the current value; says what it was and became.
-    fn change(
+    pub(super) fn change(
         &self,
         journal: &mut Journal,
         setting: PoolSetting,
