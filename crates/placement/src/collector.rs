@@ -13,8 +13,9 @@ use model::compare::Ran;
 use model::placement::{Kind, Migrations};
 use process::{Process, cpu_time, tree};
 
-use crate::recorder::LAG;
-
+/// A record may come to its ring later than another of the same moment to another ring, if the CPU was taken from this machine
+/// between its clock and its ring.
+pub(crate) const LAG: u64 = 250_000_000;
 /// Each thread that a program starts takes two events for each CPU, about a microsecond each: beyond so many CPUs starting threads
 /// would cost what is measured.
 pub const MOST_CPUS: usize = 64;

@@ -11,14 +11,11 @@ use model::compare::Ran;
 use model::placement::{Migrations, NoBpf, NoRecords};
 use process::{cpu_time, tree};
 
-use crate::collector::Collector;
+use crate::collector::{Collector, LAG};
 use crate::kernel::{Kernel, Wanted, may_record_own, refusal};
 use crate::ledger::Ledger;
 use crate::poll;
 
-/// A record may come to its ring later than another of the same moment to another ring, if the CPU was taken from this machine
-/// between its clock and its ring.
-pub(crate) const LAG: u64 = 250_000_000;
 /// Between two drains of the rings.
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_millis(50);
