@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use kvm_bindings::kvm_sregs;
 use kvm_ioctls::{VcpuExit, VcpuFd, VmFd};
-use model::guest::GuestPage;
 
 use crate::boot::{self, Ring};
 use crate::churn::Op;
+use crate::config::Config;
 use crate::hypervisor::Hypervisor;
 use crate::memory::{Memory, Owned};
 use crate::pagetable::Levels;
@@ -18,37 +18,6 @@ use crate::plan::Plan;
 use crate::stats::{self, Stats};
 use crate::watchdog::Watchdog;
 use crate::{Error, layout, payload, syscall};
-
-/// What a guest is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Config<'m> {
-    /// The memory its kernels work on, at the same addresses as on the host; `None` for kernels that need none.
-    pub memory: Option<Memory<'m>>,
-    /// With which pages the guest maps that memory.
-    pub page: GuestPage,
-    /// How many levels its page tables have.
-    pub levels: Levels,
-    /// Bytes at the beginning of `memory` whose pages look never used in the guest's page tables: each first touch there
-    /// is a fault of its own. Beyond, a shadowing hypervisor may fill in adjacent entries, which warms the rest many times faster.
-    pub fresh: u64,
-    /// Memory for the page tables, best of the same page kind as `memory`, because under nested paging their place
-    /// counts too; `None`: the guest's own base pages.
-    pub tables: Option<Memory<'m>>,
-    /// More guest addresses that lead into `memory`.
-    pub windows: &'m [Window],
-}
-
-/// Guest pages in a row that lead into the lent memory in any order, several to one place if wished: they cost page-table
-/// entries, no memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// First virtual address, a multiple of the page size.
-    pub virt: u64,
-    /// Size of its pages.
-    pub page: GuestPage,
-    /// For each page, where in the lent memory it begins: bytes from its start.
-    pub frames: Vec<u64>,
-}
 
 /// Machine code that was loaded into a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

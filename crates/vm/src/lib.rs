@@ -8,6 +8,7 @@
 pub mod beside;
 mod boot;
 pub mod churn;
+mod config;
 mod error;
 mod guest;
 mod hypervisor;
@@ -22,8 +23,9 @@ pub mod visits;
 mod watchdog;
 
 pub use boot::Ring;
+pub use config::{Config, Window};
 pub use error::Error;
-pub use guest::{Config, Done, Guest, Job, Kernel, Window};
+pub use guest::{Done, Guest, Job, Kernel};
 pub use hypervisor::Hypervisor;
 pub use layout::MOST_BLOCKS;
 pub use memory::Memory;

@@ -6,7 +6,8 @@ use chase::kernel::{MULTIPLY_CYCLES, UNROLL, multiply_bytes};
 use chase::tlbwalk::ring_bytes;
 use model::guest::GuestPage;
 
-use crate::guest::{Config, Guest, Job, Kernel, Window};
+use crate::config::{Config, Window};
+use crate::guest::{Guest, Job, Kernel};
 use crate::stats::Stats;
 use crate::{Error, Hypervisor, Memory, Ring, payload};
 
