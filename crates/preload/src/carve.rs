@@ -7,7 +7,7 @@ use preload_abi::{Kind, MOST_POOLS};
 use crate::frames;
 use crate::linux::{Request, round_up};
 use crate::orders::Orders;
-use crate::serve::{self, Lost};
+use crate::regions::{self, Lost};
 
 /// Bytes of a chunk, unless a page is larger: what is left at its end, less than one region, is a small part of it.
 const CHUNK: usize = 8 << 20;
@@ -34,7 +34,7 @@ pub(crate) fn region(orders: Orders, kind: Kind, len: usize) -> Option<usize> {
             return Some(fresh);
         }
         // Another thread has opened one in between.
-        serve::abandon(&(fresh..fresh + chunk), None);
+        regions::abandon(&(fresh..fresh + chunk), None);
     }
 }
 
@@ -59,15 +59,15 @@ fn swap(open: &AtomicUsize, from: usize, to: usize) -> bool {
 /// Maps a chunk and gives it its kind.
 fn map(orders: Orders, kind: Kind, chunk: usize) -> Option<usize> {
     let plain = Request::anonymous(chunk);
-    let start = serve::aligned(&plain, chunk, orders.base_page()).ok()?;
+    let start = regions::aligned(&plain, chunk, orders.base_page()).ok()?;
     let all = start..start + chunk;
-    match serve::change(&plain, &all, &all, kind) {
+    match regions::change(&plain, &all, &all, kind) {
         Ok(Ok(_)) => return Some(start),
         Ok(Err(errno)) => {
             orders.fell_back(errno);
-            serve::abandon(&all, None);
+            regions::abandon(&all, None);
         }
-        Err(Lost(hole)) => serve::abandon(&all, Some(&hole)),
+        Err(Lost(hole)) => regions::abandon(&all, Some(&hole)),
     }
     None
 }

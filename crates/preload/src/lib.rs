@@ -39,6 +39,7 @@ mod hooks;
 mod linux;
 mod orders;
 mod quick;
+mod regions;
 mod remap;
 mod runs;
 mod segments;

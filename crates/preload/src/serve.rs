@@ -1,19 +1,18 @@
 //! `mmap`: gives large anonymous regions the ordered kinds, or leaves a request alone and counts why.
 
 use core::ffi::c_int;
-use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use preload_abi::{Kind, Unserved};
+use preload_abi::Unserved;
 
 use crate::linux::{
-    self, Answer, Errno, HUGE_SHIFT, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_POPULATE_WRITE, MAP_32BIT, MAP_ANONYMOUS,
-    MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED, MAP_NORESERVE, MAP_POPULATE, MAP_SHARED,
-    MAP_STACK, PROT_NONE, PROT_RW, Request,
+    self, Answer, Errno, MADV_POPULATE_WRITE, MAP_32BIT, MAP_ANONYMOUS, MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_GROWSDOWN,
+    MAP_HUGETLB, MAP_LOCKED, MAP_POPULATE, MAP_SHARED, MAP_STACK, PROT_NONE, PROT_RW, Request,
 };
 use crate::orders::Orders;
+use crate::regions::{Lost, abandon, aligned, change};
 use crate::segments::{Segment, segments};
-use crate::{carve, dead, edges, frames};
+use crate::{carve, edges};
 
 /// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,30 +140,6 @@ fn alignment(orders: Orders, stretches: impl Iterator<Item = Segment>) -> usize 
     fitting.fold(orders.base_page(), usize::max)
 }
 
-/// Maps more than is needed, and cuts both ends off.
-pub(crate) fn aligned(plain: &Request, alignment: usize, base_page: usize) -> Answer {
-    let slack = alignment.saturating_sub(base_page);
-    let Some(len) = plain.len.checked_add(slack) else {
-        return Err(linux::ENOMEM);
-    };
-    // SAFETY: new memory at no fixed address; what is cut off is a part of it that nothing else knows of.
-    unsafe {
-        let start = linux::mmap(&Request { len, ..*plain })?;
-        let region = linux::round_up(start, alignment);
-        let (head, tail) = (region - start, slack - (region - start));
-        if head > 0 {
-            let _ = linux::munmap(start, head);
-        }
-        if tail > 0 {
-            let _ = linux::munmap(region + plain.len, tail);
-        }
-        Ok(region)
-    }
-}
-
-/// Another thread mapped something into this hole before we could.
-pub(crate) struct Lost(pub(crate) Range<usize>);
-
 /// Gives one stretch of a region its kind, as far as whole pages go; counts what was given or refused.
 fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Result<(), Lost> {
     let whole = stretch.whole_pages(orders.page_size(stretch.kind));
@@ -178,81 +153,6 @@ fn give(orders: Orders, plain: &Request, region: usize, stretch: &Segment) -> Re
     let answer = change(plain, &all, &range, stretch.kind)?;
     orders.tried(stretch.kind, range.len(), answer);
     Ok(())
-}
-
-/// Gives memory that the program does not know yet its kind: `all` of it where that is advice, else `range`, its whole pages.
-pub(crate) fn change(plain: &Request, all: &Range<usize>, range: &Range<usize>, kind: Kind) -> Result<Answer, Lost> {
-    match kind {
-        Kind::Base => Ok(advise(all, MADV_NOHUGEPAGE)),
-        Kind::Thp => Ok(advise(all, MADV_HUGEPAGE)),
-        Kind::Hugetlb(shift) => exchange(plain, range, shift),
-    }
-}
-
-fn advise(range: &Range<usize>, advice: c_int) -> Answer {
-    // SAFETY: says which pages are wanted for memory that we have just mapped.
-    unsafe { linux::madvise(range.start, range.len(), advice) }
-}
-
-/// Unmaps base pages and maps hugetlb pages in their place, or base pages again if that is refused. Never over a mapping:
-/// the kernel can leave a hole when a replacement fails, and another thread may have filled it.
-fn exchange(plain: &Request, range: &Range<usize>, shift: u8) -> Result<Answer, Lost> {
-    let Some(frames) = frames::tracked(shift) else {
-        return Ok(Err(linux::EINVAL));
-    };
-    let again = Request {
-        address: range.start,
-        len: range.len(),
-        flags: plain.flags | MAP_FIXED_NOREPLACE,
-        ..*plain
-    };
-    // Without a reservation, an empty pool would be met by SIGBUS instead of here.
-    let pool = MAP_HUGETLB | c_int::from(shift).wrapping_shl(HUGE_SHIFT);
-    let large = Request {
-        flags: again.flags & !MAP_NORESERVE | pool,
-        ..again
-    };
-    // SAFETY: the range is a part of a region that the program does not know yet.
-    if let Err(errno) = unsafe { linux::munmap(range.start, range.len()) } {
-        return Ok(Err(errno));
-    }
-    match map_exactly(&large) {
-        Ok(_) => {
-            dead::forget(range);
-            frames.mark(range);
-            Ok(Ok(range.start))
-        }
-        Err(errno) => match map_exactly(&again) {
-            Ok(_) => Ok(Err(errno)),
-            Err(_) => Err(Lost(range.clone())),
-        },
-    }
-}
-
-/// Maps at an address that must be free. Kernels before 4.17 take the address for a hint.
-fn map_exactly(request: &Request) -> Answer {
-    const EEXIST: Errno = Errno(17);
-    // SAFETY: a new mapping that replaces nothing; what came to lie elsewhere is unmapped, and the program does not know of it.
-    unsafe {
-        let address = linux::mmap(request)?;
-        if address == request.address {
-            return Ok(address);
-        }
-        let _ = linux::munmap(address, request.len);
-        Err(EEXIST)
-    }
-}
-
-/// Unmaps all of a region that the program does not know, except a hole that belongs to another mapping now.
-pub(crate) fn abandon(region: &Range<usize>, hole: Option<&Range<usize>>) {
-    let hole = hole.cloned().unwrap_or(region.end..region.end);
-    for rest in [region.start..hole.start, hole.end..region.end] {
-        frames::forget(&rest);
-        if !rest.is_empty() {
-            // SAFETY: a part of a region that the program does not know.
-            let _ = unsafe { linux::munmap(rest.start, rest.len()) };
-        }
-    }
 }
 
 #[cfg(test)]
