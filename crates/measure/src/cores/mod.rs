@@ -2,7 +2,7 @@
 
 mod ping;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::cores::{Cores, Pair, Relation};
 use model::{Progress, Warning, time_left};
@@ -18,9 +18,6 @@ pub struct Spec {
     /// Rounds of each measurement per pair, in nine visits; more narrow the intervals.
     pub rounds: u32,
 }
-
-/// Longest that one round may take: CPUs that are not run at the same time would wait for one another for ever.
-const ROUND_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Visits to each pair, among which its rounds are shared out: all pairs are visited in turn, so that a change during the run shows
 /// as a difference between visits. With nine of them one that was disturbed does not widen the interval.

@@ -3,11 +3,14 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chase::thread::Pinned;
 
-use super::{Error, ROUND_TIMEOUT};
+use crate::Error;
+
+/// Longest that one round may take: CPUs that are not run at the same time would wait for one another for ever.
+const ROUND_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Round trips in one sample: some 100 us, in which the clock's own cost vanishes.
 const TRIPS: u64 = 500;
