@@ -12,13 +12,11 @@ use vm::Hypervisor;
 use vm::beside::{Beside, TOUCH_PAGES, Walk};
 use vm::stats::Stats;
 
-use super::field::{Field, Place, SMALLEST, places};
-use super::{Error, Spec};
+use super::field::{Field, Place, places};
+use super::spec::{ROUNDS, SMALLEST, Spec};
+use crate::Error;
 use crate::visits::Visits;
 
-/// Turns that both sides take; each gives one pair for the ratio. Those of one point follow each other, so that each finds the state
-/// that the last one left; an interval therefore speaks of that minute, and cells compare by the ratio to the native side.
-pub(super) const ROUNDS: u32 = 6;
 /// Blocks this long: reading the clock is a small part, and few see an interrupt.
 const BLOCK_NS: f64 = 30_000.0;
 /// Beyond this nothing sensible is going on: a shadow fault takes tens of microseconds on a busy machine.

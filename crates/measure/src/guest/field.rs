@@ -6,11 +6,8 @@ use chase::ring::{Rings, Slot};
 use model::latency::{Backed, Pattern};
 use model::{Bytes, NotMeasured, PageKind};
 
-use super::Spec;
+use super::spec::{SMALLEST, Spec};
 use crate::proof;
-
-/// The least working set: what the sanity check walks, half of a usual first-level cache.
-pub(super) const SMALLEST: Bytes = Bytes::kib(16);
 
 /// Memory and rings, or why there are none.
 pub(super) struct Field {

@@ -10,7 +10,8 @@ use model::{Bytes, Estimate, NotMeasured, PageKind, Warning};
 
 use super::cell::{Cell, Counted, SANITY, Turns};
 use super::operations::Measured;
-use super::{Spec, readings};
+use super::readings;
+use super::spec::Spec;
 use crate::visits::Visits;
 
 /// A guest whose first-level-cache ring differs by more than this share from the native one is emulated.

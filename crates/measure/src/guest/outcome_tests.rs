@@ -8,9 +8,9 @@ use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Backed, Pattern};
 use model::{Backing, Bytes, PageKind, Reading};
 
-use super::super::Spec;
 use super::super::cell::{Cell, Counted, Turns};
 use super::super::operations::Measured;
+use super::super::spec::Spec;
 use super::{Outcome, per_fault};
 
 const SIZE: Bytes = Bytes::mib(64);
