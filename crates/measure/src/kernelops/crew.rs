@@ -6,8 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::spec::Program;
 use super::worker::{Answer, GO, Job, READY, Taken};
-use super::{Error, Program};
+use crate::Error;
 
 /// Setting up may mean thousands of processes or hundreds of megabytes.
 const SETTING_UP: Duration = Duration::from_secs(60);

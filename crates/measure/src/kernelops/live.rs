@@ -7,9 +7,10 @@ use model::NotMeasured;
 use super::crew::{self, Failed};
 use super::plan::{self, Target};
 use super::samples::Visit;
+use super::spec::Spec;
 use super::sweep::Bench;
 use super::worker::Job;
-use super::{Error, Spec};
+use crate::Error;
 
 /// The real machine.
 pub(super) struct Live<'a> {

@@ -9,20 +9,20 @@ mod live;
 mod outcome;
 mod plan;
 mod samples;
+mod spec;
 mod sweep;
 #[cfg(test)]
 mod sweep_tests;
 mod worker;
 
-use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use model::kernelops::{KernelOps, Op};
-use model::{Bytes, Warning};
+use model::Warning;
+use model::kernelops::KernelOps;
 
 pub use plan::usual;
+pub use spec::{Program, Spec};
 pub use worker::serve_if_asked;
 
 use crate::Error;
@@ -30,48 +30,6 @@ use company::Company;
 use live::Live;
 use model::Progress;
 use sweep::Sweep;
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// The operations; [`usual`] has them all.
-    pub ops: Vec<Op>,
-    /// Numbers of workers that do each of them at the same time.
-    pub workers: Vec<u32>,
-    /// CPUs that may be used, in the order in which workers take them.
-    pub cpus: Vec<u32>,
-    /// Time for everything, set-up included. Every point is visited twice, even if that takes longer.
-    pub budget: Duration,
-    /// Seed of the order of visits.
-    pub seed: u64,
-    /// The machine's base page.
-    pub base_page: Bytes,
-    /// Its PMD-mapped page.
-    pub pmd_page: Bytes,
-    /// Memory that may be taken without harm (MemAvailable).
-    pub available: Bytes,
-    /// How to start a worker.
-    pub program: Program,
-}
-
-/// A program that begins with [`serve_if_asked`].
-#[derive(Clone, Debug)]
-pub struct Program {
-    /// Its file.
-    pub path: PathBuf,
-    /// The words that make it a worker.
-    pub arguments: Vec<OsString>,
-}
-
-impl Program {
-    /// The program that runs now, even if its file has been replaced since.
-    pub fn this() -> Self {
-        Self {
-            path: "/proc/self/exe".into(),
-            arguments: vec![worker::ASKED.into()],
-        }
-    }
-}
 
 /// The CPUs that this program may use, in an order in which workers do not share a core before they must; `cores` are the
 /// threads of each core.

@@ -3,7 +3,7 @@
 use model::kernelops::{Cores, Op};
 use model::{Bytes, NotMeasured, PageKind};
 
-use super::Spec;
+use super::spec::Spec;
 use crate::distinct;
 
 /// One point to measure.
