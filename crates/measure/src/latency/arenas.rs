@@ -13,7 +13,8 @@ use model::{Bytes, NotMeasured, PageKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::{Spec, plan};
+use super::plan;
+use super::spec::Spec;
 use crate::proof;
 
 /// Working sets begin on a base page.

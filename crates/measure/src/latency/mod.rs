@@ -10,6 +10,7 @@ mod plan;
 mod sampling;
 #[cfg(test)]
 mod simulated_tests;
+mod spec;
 mod sweep;
 #[cfg(test)]
 mod sweep_tests;
@@ -17,10 +18,11 @@ mod visit;
 
 use std::time::{Duration, Instant};
 
-use model::latency::{Access, Latency, Pattern};
+use model::latency::Latency;
 use model::{Bytes, PageKind, Warning};
 
 pub use plan::sizes;
+pub use spec::Spec;
 
 use crate::Error;
 use arenas::Arenas;
@@ -29,40 +31,6 @@ use outcome::Outcome;
 use plan::Target;
 use sweep::Sweep;
 use visit::{Caches, Live};
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// Page kinds, each in an arena of its own.
-    pub kinds: Vec<PageKind>,
-    /// Working sets.
-    pub sizes: Vec<Bytes>,
-    /// Orders of visit.
-    pub patterns: Vec<Pattern>,
-    /// Loads only, loads and stores, or both.
-    pub accesses: Vec<Access>,
-    /// Time for everything, set-up included; `None`: by the weight of its points, set-up not included. At least a third of it goes to
-    /// sampling, so that it is overdrawn where bringing pages in is slow.
-    pub budget: Option<Duration>,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// Pin the timed thread here instead of where it happens to run.
-    pub cpu: Option<u32>,
-    /// Bind memory to this NUMA node.
-    pub node: Option<u32>,
-    /// All memory is as near to every CPU (one NUMA node), so that bringing it in may use all of them.
-    pub one_node: bool,
-    /// The machine's base page.
-    pub base_page: Bytes,
-    /// Its PMD-mapped page.
-    pub pmd_page: Bytes,
-    /// Private cache (L2): up to here core cycles say more than nanoseconds.
-    pub private_cache: Option<Bytes>,
-    /// Last-level cache: decides how long a warm-up is, and what clears the caches.
-    pub last_cache: Option<Bytes>,
-    /// Memory that may be taken without harm (MemAvailable).
-    pub available: Bytes,
-}
 
 /// Time to sample each unit of weight of the points if no budget is given: a curve of 35 points of one kind aims at 10 s;
 /// warm-ups can exceed that. A point has the same time alone and among others, however long set-up takes.

@@ -3,8 +3,8 @@
 use model::latency::{Access, Pattern};
 use model::{Bytes, PageKind};
 
-use super::{Error, Spec};
-use crate::distinct;
+use super::spec::Spec;
+use crate::{Error, distinct};
 
 /// One point to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
