@@ -8,7 +8,8 @@ use model::placement::Kind;
 use model::{Bytes, Progress, Warning, time_left};
 use stats::rounds;
 
-use super::{Error, Spec};
+use super::spec::Spec;
+use crate::Error;
 use crate::contend::{self, Load};
 
 /// Visits to each pair of mixes: with nine of them one that was disturbed does not widen the interval.
@@ -17,15 +18,6 @@ const VISITS: u32 = 9;
 const STEADY: f64 = 0.05;
 /// Half of the smallest L1 data cache in use.
 const L1: Bytes = Bytes::kib(16);
-
-/// Memory of the mixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// Fits L2, and not L1.
-    pub l2: Bytes,
-    /// Fits no cache.
-    pub beyond: Bytes,
-}
 
 /// Two CPUs and what they do.
 #[derive(Clone, Copy)]

@@ -10,7 +10,8 @@ use model::latency::{Access, Backed, Pattern};
 use model::{Bytes, NotMeasured};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::{Error, Spec};
+use super::spec::Spec;
+use crate::Error;
 use crate::proof::prove;
 
 /// Passes that bring the memory into the caches of a CPU. Writes also take it out of those of the other.

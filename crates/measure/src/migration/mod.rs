@@ -4,45 +4,23 @@ mod contention;
 mod live;
 mod outcome;
 mod pairs;
+mod spec;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::migration::Migration;
 use model::placement::Kind;
-use model::{Bytes, PageKind, Progress, Warning};
+use model::{Progress, Warning};
 
-pub use contention::Memory;
 pub use pairs::pairs;
+pub use spec::{Memory, Spec};
 
 use crate::rounds::{Rounds, Turn};
 use crate::{Error, distinct};
 use live::Bench;
 use outcome::Taken;
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// Kinds of moves, each with pairs of CPUs.
-    pub kinds: Vec<(Kind, Vec<[u32; 2]>)>,
-    /// Memory that the thread uses before and after.
-    pub sizes: Vec<Bytes>,
-    /// What backs it.
-    pub page: PageKind,
-    /// Memory for work on two CPUs at once.
-    pub memory: Memory,
-    /// Is each kind of work done beside its own kind only?
-    pub is_quick: bool,
-    /// Time for all points.
-    pub budget: Duration,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// The machine's base page.
-    pub base_page: Bytes,
-    /// The size of a PMD-mapped THP.
-    pub pmd_page: Bytes,
-}
 
 /// Visits to a point: then its interval is what it is.
 const MOST_VISITS: u32 = 60;
