@@ -12,6 +12,7 @@ use super::survey::Survey;
 
 mod belief;
 mod level;
+mod view;
 
 /// How much work to put in.
 #[derive(Clone, Copy, Debug)]

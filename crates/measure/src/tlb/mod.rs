@@ -14,6 +14,7 @@ mod result;
 mod sharing;
 #[cfg(test)]
 mod simulated;
+mod spec;
 pub mod survey;
 pub mod walks;
 
@@ -21,41 +22,16 @@ use std::time::{Duration, Instant};
 
 use chase::clock::{Calibration, CoreClock};
 use chase::thread::Pinned;
-use model::tlb::{Entries, Known, Level, Tlb, Walk};
+use model::tlb::{Entries, Level, Tlb, Walk};
 use model::{Bytes, Estimate, PageKind, Progress, Warning, time_left};
+
+pub use spec::Spec;
 
 use crate::Error;
 use backing::Split;
 use discover::{Effort, Search};
 use live::{Live, Pages, Sampled};
 use result::{contention, curves, empty, level_of, splintered, unknown};
-
-/// What to find out.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// Page kinds, each looked at by itself; the first two are also tested for sharing.
-    pub kinds: Vec<PageKind>,
-    /// Fewer passes and less time: under ten seconds rather than thirty.
-    pub quick: bool,
-    /// The CPU to pin to; the current one if `None`.
-    pub cpu: Option<u32>,
-    /// The machine's base page.
-    pub base_page: Bytes,
-    /// The size of a PMD-mapped THP.
-    pub pmd_page: Bytes,
-    /// Most memory that may be taken.
-    pub memory: Bytes,
-    /// Does this machine say that it is virtual? Decides between "1G" and "none".
-    pub in_vm: bool,
-    /// What CPUID and the CPU table say, to stand beside what is found.
-    pub known: Vec<Known>,
-}
-
-impl Spec {
-    fn size(&self, kind: PageKind) -> Bytes {
-        kind.page_size(self.base_page, self.pmd_page)
-    }
-}
 
 /// All of it, at the most, but for what is under way then.
 const FULL: Duration = Duration::from_millis(26_500);

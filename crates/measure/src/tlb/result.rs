@@ -3,9 +3,9 @@
 use model::tlb::{CurvePoint, HostBacking, Level, Tlb, Verdict};
 use model::{Bytes, Estimate, PageKind, Warning};
 
-use super::Spec;
 use super::discover::{Discovery, Found};
 use super::probe::Sweep;
+use super::spec::Spec;
 
 /// A result before anything is found.
 pub(super) fn empty(spec: &Spec, cpu: u32) -> Tlb {

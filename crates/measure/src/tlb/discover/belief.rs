@@ -5,7 +5,7 @@ use std::iter::once;
 use model::tlb::Entries;
 
 use super::Search;
-use super::level::View;
+use super::view::View;
 use crate::tlb::fit::{Fit, Replacement, Shape};
 use crate::tlb::knee::soft;
 use crate::tlb::plan::{SHARE, beyond, drawn_edges, draws, short_of};

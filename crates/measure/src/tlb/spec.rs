@@ -1,0 +1,31 @@
+//! What to find out of a TLB, and with what.
+
+use model::tlb::Known;
+use model::{Bytes, PageKind};
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Page kinds, each looked at by itself; the first two are also tested for sharing.
+    pub kinds: Vec<PageKind>,
+    /// Fewer passes and less time: under ten seconds rather than thirty.
+    pub quick: bool,
+    /// The CPU to pin to; the current one if `None`.
+    pub cpu: Option<u32>,
+    /// The machine's base page.
+    pub base_page: Bytes,
+    /// The size of a PMD-mapped THP.
+    pub pmd_page: Bytes,
+    /// Most memory that may be taken.
+    pub memory: Bytes,
+    /// Does this machine say that it is virtual? Decides between "1G" and "none".
+    pub in_vm: bool,
+    /// What CPUID and the CPU table say, to stand beside what is found.
+    pub known: Vec<Known>,
+}
+
+impl Spec {
+    pub(super) fn size(&self, kind: PageKind) -> Bytes {
+        kind.page_size(self.base_page, self.pmd_page)
+    }
+}
