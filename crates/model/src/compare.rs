@@ -1,6 +1,7 @@
 //! What a comparison of one program under several page policies found: runs, what backed them, and verdicts.
 
 mod design;
+mod method;
 mod metric;
 mod parts;
 mod why;
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::design::{Design, Ended, InPlace, Loads, Method, Order, Spent};
+pub use self::design::{Design, Ended, InPlace, Loads, Order, Spent};
+pub use self::method::Method;
 pub use self::metric::Metric;
 pub use self::parts::{Difference, Even, Parts};
 pub use self::why::{Because, Why};

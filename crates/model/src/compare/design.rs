@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Because;
+use super::{Because, Method};
 
 /// How the runs were arranged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,47 +59,6 @@ pub struct Spent {
     pub blocks: u32,
     /// The share of false verdicts that it might spend; all looks together spend no more than `alpha`.
     pub level: f64,
-}
-
-/// How arms take turns. What a block holds of each is a [`Run`] in every method.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// The program is started anew for each run, and runs to its end.
-    #[default]
-    Runs,
-    /// Each arm's program is alive all the time, and all but one are stopped: slices of time.
-    Slices,
-    /// One process whose memory changes between page kinds while it lives: slices of time.
-    Flip,
-}
-
-impl Method {
-    /// As `--design` names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Slices => "slices",
-            Self::Flip => "flip",
-        }
-    }
-
-    /// What a block is made of, in words.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Runs => "whole runs",
-            Self::Slices => "slices of programs that are alive at once",
-            Self::Flip => "slices of one process whose pages change in place",
-        }
-    }
-
-    /// What one turn of an arm is called.
-    pub fn turn(self) -> &'static str {
-        match self {
-            Self::Runs => "run",
-            Self::Slices | Self::Flip => "slice",
-        }
-    }
 }
 
 /// One process that lives on while its pages change, and how slices of its time are made.
