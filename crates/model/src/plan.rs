@@ -2,6 +2,8 @@
 
 mod check;
 mod content;
+mod error;
+mod hugetlbfs;
 mod settings;
 
 #[cfg(test)]
@@ -12,14 +14,12 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bytes, Envelope, Reading};
+use crate::{Bytes, Reading};
 
-use check::Flaw;
-
-pub use check::PlanError;
 pub use content::mount_unit;
+pub use error::PlanError;
 
-/// The schema of a plan in its [`Envelope`].
+/// The schema of a plan in its [`Envelope`](crate::Envelope).
 pub const SCHEMA: &str = "hugewise/plan/2";
 
 /// What to change so that goals are reached. A plan that was read from a file is checked: see [`Plan::from_json`].
@@ -167,21 +167,6 @@ pub struct Taken {
 }
 
 impl Plan {
-    /// A plan from a result of `hugewise plan --json`, checked.
-    ///
-    /// # Errors
-    /// When it is not JSON of that schema, or would write where, or what, no plan may write.
-    pub fn from_json(text: &str) -> Result<Envelope<Self>, PlanError> {
-        let whole: serde_json::Value = serde_json::from_str(text).map_err(|why| PlanError::garbled(&why))?;
-        let schema = whole.get("schema").and_then(serde_json::Value::as_str);
-        if schema != Some(SCHEMA) {
-            return Err(PlanError::Schema(schema.unwrap_or("none").to_owned()));
-        }
-        let envelope: Envelope<Self> = serde_json::from_value(whole).map_err(|why| PlanError::garbled(&why))?;
-        envelope.data.check()?;
-        Ok(envelope)
-    }
-
     /// The changes that this host can carry out itself.
     pub fn applicable(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter().filter(|change| change.target.is_applicable())

@@ -1,84 +1,30 @@
-//! Refuses a plan that would write where no plan may write, or what no plan may write there, whatever its author.
+//! Reads a plan, and refuses one that would write where no plan may write, or what no plan may write there, whatever its author.
 
 use std::collections::BTreeSet;
 
 use super::content::{self, Sort};
+use super::error::{Flaw, PlanError};
+use super::hugetlbfs::{is_clean, is_mount_point, mount_options};
 use super::settings;
 use super::{Change, Mode, Owner, Plan, SCHEMA, Target, Value};
-
-/// Why a plan is not one that can be applied.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// Not JSON, or not of the shape.
-    #[error("this is no plan: {0} (make one with `hugewise plan --for GOAL --json`)")]
-    Garbled(String),
-    /// Another result.
-    #[error("this is a result of schema `{0}`, not `{SCHEMA}` (make a plan with `hugewise plan --for GOAL --json`)")]
-    Schema(String),
-    /// A change that no plan may hold.
-    #[error("change `{id}` of the plan (number {nth}): {what} `{text}`: {why}")]
-    Refused {
-        /// The change.
-        id: String,
-        /// Its number in the plan, from 1.
-        nth: usize,
-        /// Which part of it: `path`, `value`, `line 2 of /etc/sysctl.d/60-hugewise.conf`, ...
-        what: String,
-        /// The offending text, with control characters escaped.
-        text: String,
-        /// What is wrong with it, and what is allowed.
-        why: String,
-    },
-}
-
-/// What is wrong with a part of a change; the change is named by the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Flaw {
-    pub(super) what: String,
-    pub(super) text: String,
-    pub(super) why: String,
-}
-
-impl Flaw {
-    pub(super) fn new(what: &str, text: &str, why: &str) -> Self {
-        let [what, text, why] = [what, text, why].map(str::to_owned);
-        Self { what, text, why }
-    }
-}
-
-/// Where a hugetlbfs may be mounted: nothing that other programs need is hidden there.
-const MOUNTS: [&str; 6] = [
-    "/dev/hugepages",
-    "/dev/hugepages-",
-    "/dev/hugepages1G",
-    "/mnt/",
-    "/run/",
-    "/var/lib/hugetlbfs/",
-];
-
-/// Longer ones are no settings.
-const LONGEST_SETTING: usize = 4096;
-
-impl PlanError {
-    pub(super) fn garbled(why: &serde_json::Error) -> Self {
-        Self::Garbled(why.to_string())
-    }
-
-    fn refused(nth: usize, id: &str, flaw: &Flaw) -> Self {
-        let printable = |text: &str| text.escape_debug().take(200).collect();
-        let [id, what, text] = [id, &flaw.what, &flaw.text].map(printable);
-        let why = flaw.why.clone();
-        Self::Refused {
-            id,
-            nth,
-            what,
-            text,
-            why,
-        }
-    }
-}
+use crate::Envelope;
 
 impl Plan {
+    /// A plan from a result of `hugewise plan --json`, checked.
+    ///
+    /// # Errors
+    /// When it is not JSON of that schema, or would write where, or what, no plan may write.
+    pub fn from_json(text: &str) -> Result<Envelope<Self>, PlanError> {
+        let whole: serde_json::Value = serde_json::from_str(text).map_err(|why| PlanError::garbled(&why))?;
+        let schema = whole.get("schema").and_then(serde_json::Value::as_str);
+        if schema != Some(SCHEMA) {
+            return Err(PlanError::Schema(schema.unwrap_or("none").to_owned()));
+        }
+        let envelope: Envelope<Self> = serde_json::from_value(whole).map_err(|why| PlanError::garbled(&why))?;
+        envelope.data.check()?;
+        Ok(envelope)
+    }
+
     /// Could each change be applied as far as its words go? Every place is one of a closed set, and so is everything that is
     /// written there. (What the machine says to it is another question.)
     ///
@@ -183,77 +129,4 @@ fn check_access(mode: Option<Mode>, owner: Option<Owner>) -> Result<(), Flaw> {
         )),
         _ => Ok(()),
     }
-}
-
-/// hugetlbfs takes these options, each with a value of its type.
-pub(super) fn mount_options(text: &str) -> Result<(), String> {
-    let fail = |option: &str, why: &str| Err(format!("`{option}`: {why}"));
-    for option in text.split(',') {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let is_right = match name {
-            "pagesize" => is_size(value),
-            "size" | "min_size" => is_amount(value),
-            "nr_inodes" => settings::number(value).is_some() && !value.is_empty(),
-            "uid" | "gid" => value.parse::<u32>().is_ok_and(|id| id < u32::MAX) && settings::number(value).is_some(),
-            "mode" => {
-                u32::from_str_radix(value, 8).is_ok_and(|mode| mode & !0o775 == 0) && settings::number(value).is_some()
-            }
-            _ => {
-                return fail(
-                    option,
-                    "hugetlbfs takes pagesize, size, min_size, nr_inodes, uid, gid and mode",
-                );
-            }
-        };
-        if !is_right {
-            return fail(
-                option,
-                "it wants a plain value of its kind, and a mode that lets not everybody write (0775 at most)",
-            );
-        }
-    }
-    Ok(())
-}
-
-/// A page size: a power of two, as the kernel takes it.
-pub(super) fn is_size(text: &str) -> bool {
-    let (digits, shift) = suffixed(text);
-    let bytes = settings::number(digits).and_then(|number| number.checked_mul(1 << shift));
-    !digits.is_empty() && bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes >= 4096)
-}
-
-/// A number of bytes, or a share of the pool.
-fn is_amount(text: &str) -> bool {
-    let (digits, _) = suffixed(text.strip_suffix('%').unwrap_or(text));
-    !digits.is_empty() && settings::number(digits).is_some()
-}
-
-/// Digits, and by how many bits the letter behind them shifts.
-fn suffixed(text: &str) -> (&str, u32) {
-    for (letter, shift) in [('K', 10), ('M', 20), ('G', 30)] {
-        if let Some(digits) = text.strip_suffix(letter) {
-            return (digits, shift);
-        }
-    }
-    (text, 0)
-}
-
-/// A user's or group's name, as useradd(8) takes it.
-pub(super) fn is_account(name: &str) -> bool {
-    name.len() <= 32
-        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
-}
-
-/// May a hugetlbfs be mounted there?
-pub(super) fn is_mount_point(path: &str) -> bool {
-    let below = |place: &str| place.ends_with(['/', '-']) && path.starts_with(place) && path.len() > place.len();
-    is_clean(path) && MOUNTS.into_iter().any(|place| path == place || below(place)) && !path.contains('%')
-}
-
-fn is_clean(path: &str) -> bool {
-    let parts = path.strip_prefix('/').unwrap_or("..").split('/');
-    path.len() < LONGEST_SETTING
-        && !path.chars().any(char::is_control)
-        && parts.into_iter().all(|part| !matches!(part, "" | "." | ".."))
 }

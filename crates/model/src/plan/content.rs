@@ -5,7 +5,9 @@
 //! another kind nor take one away.
 
 mod lines;
+mod parsed;
 mod server;
+mod sort;
 mod units;
 mod words;
 
@@ -14,42 +16,17 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use super::Flaw;
-use lines::{Known, Line, Parsed};
+use super::error::Flaw;
+use parsed::{Known, Line, Parsed};
+use sort::is_own;
 
+pub(super) use sort::Sort;
 pub use units::mount_unit;
 
 /// Longer files are no settings; the writer refuses them, too.
 const LONGEST: usize = 1 << 20;
 /// Longer lines are none that hugewise writes.
 const LONGEST_LINE: usize = 4096;
-
-/// What a file is, by its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
-    /// sysctl.conf(5).
-    Sysctl,
-    /// limits.conf(5).
-    Limits,
-    /// tmpfiles.d(5).
-    Tmpfiles,
-    /// GRUB's defaults, which are a script.
-    Grub,
-    /// kernel-install's command line: one line of words.
-    Cmdline,
-    /// A drop-in of a service.
-    Service,
-    /// A drop-in through which a target wants a unit.
-    Wants,
-    /// The unit that mounts a hugetlbfs.
-    Mount,
-    /// The unit that fills pools at boot.
-    Pools,
-    /// postgresql.conf.
-    Postgres,
-    /// my.cnf.
-    Mysql,
-}
 
 impl Sort {
     /// What the file at a clean path is; `None` of one that no plan for these goals may write.
@@ -68,11 +45,6 @@ impl Sort {
             ("/etc/default/grub.d", name) => is_own(name, ".cfg").then_some(Self::Grub),
             _ => units::sort(path.strip_prefix("/etc/systemd/system/")?),
         }
-    }
-
-    /// May a plan make such a file where there is none? A server's own file is there before.
-    fn may_be_new(self) -> bool {
-        !matches!(self, Self::Postgres | Self::Mysql | Self::Cmdline)
     }
 }
 
@@ -99,11 +71,6 @@ pub(super) fn check(sort: Sort, path: &str, before: Option<&str>, after: &str) -
     known_lines_are_right(path, &old, &new)?;
     other_lines_stay(path, &old, &new)?;
     nothing_is_taken_away(path, &old, &new)
-}
-
-/// The flaw of a line, by its number in the file.
-fn flaw(path: &str, nth: usize, text: &str, why: &str) -> Flaw {
-    Flaw::new(&format!("line {} of {path}", nth + 1), text, why)
 }
 
 /// Lines that were not there hold no control characters and do not go on in the next one; neither does any line of a unit or a
@@ -165,20 +132,4 @@ fn nothing_is_taken_away(path: &str, old: &[Parsed<'_>], new: &[Parsed<'_>]) -> 
         .find(|line| line.key().is_some_and(|key| !keys.contains(&key)));
     let why = "it is set now, and a plan gives it another value or leaves it";
     gone.map_or(Ok(()), |line| Err(line.flaw(path, why)))
-}
-
-/// A file of hugewise's own, so that it hides none that the system or an administrator brought: `60-hugewise.conf`.
-fn is_own(name: &str, ending: &str) -> bool {
-    let Some(stem) = name.strip_suffix(ending) else {
-        return false;
-    };
-    let number = stem
-        .get(..3)
-        .filter(|start| start.ends_with('-') && start.as_bytes()[..2].iter().all(u8::is_ascii_digit));
-    let stem = number.map_or(stem, |_| &stem[3..]);
-    let rest = stem.strip_prefix("hugewise");
-    rest.is_some_and(|rest| {
-        rest.bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    })
 }

@@ -1,78 +1,14 @@
 //! The lines of a file of settings: which of them hugewise knows, and what is wrong with their values.
 
-use super::super::check::{is_account, is_size};
+use super::super::hugetlbfs::is_size;
 use super::super::settings;
-use super::{Flaw, Sort, flaw, server, units};
+use super::parsed::{Line, Parsed, known, must};
+use super::sort::Sort;
+use super::{server, units};
 
 /// What may be written, for the error about a line that may not.
 pub(super) const ALLOWED: &str = "a plan adds only lines that set what hugewise knows: settings of its list, memlock, \
                                   MemoryTHP, where a service runs, pools, hugetlbfs, a server's huge pages";
-
-/// A line with what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parsed<'a> {
-    /// Its number in the file, from 0.
-    pub(super) nth: usize,
-    /// The section that it stands in, such as `[Service]`.
-    pub(super) section: &'a str,
-    pub(super) text: &'a str,
-    pub(super) what: Line,
-}
-
-/// What a line is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// Blank, or a comment.
-    Comment,
-    /// The head of a section that hugewise writes into.
-    Section,
-    /// It sets something that hugewise knows.
-    Known(Known),
-    /// Anything else.
-    Other,
-}
-
-/// A line that sets something known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    /// What it sets.
-    pub(super) key: String,
-    /// What is wrong with it, if something is.
-    pub(super) wrong: Option<String>,
-}
-
-impl Parsed<'_> {
-    /// Must it stay as it is?
-    pub(super) fn is_other(&self) -> bool {
-        matches!(self.what, Line::Comment | Line::Other)
-    }
-
-    /// What is wrong with it in the file at this path.
-    pub(super) fn flaw(&self, path: &str, why: &str) -> Flaw {
-        flaw(path, self.nth, self.text, why)
-    }
-
-    /// What it sets, and in which section.
-    pub(super) fn key(&self) -> Option<(&str, &str)> {
-        match &self.what {
-            Line::Known(known) => Some((self.section, &known.key)),
-            _ => None,
-        }
-    }
-}
-
-/// A known line; `Err` says what is wrong with it.
-pub(super) fn known(key: impl Into<String>, right: Result<(), String>) -> Line {
-    Line::Known(Known {
-        key: key.into(),
-        wrong: right.err(),
-    })
-}
-
-/// A condition that a value must meet.
-pub(super) fn must(is_so: bool, why: &str) -> Result<(), String> {
-    is_so.then_some(()).ok_or_else(|| why.to_owned())
-}
 
 /// The lines of a file.
 pub(super) fn parse<'a>(sort: Sort, path: &str, text: &'a str) -> Vec<Parsed<'a>> {
@@ -219,4 +155,11 @@ pub(super) fn is_pool_pages(word: &str) -> bool {
     let of_node =
         |(node, count): (&str, &str)| is_count(count) && settings::number(node).is_some_and(|node| node < 1024);
     is_count(counts) || counts.split(',').all(|part| part.split_once(':').is_some_and(of_node))
+}
+
+/// A user's or group's name, as useradd(8) takes it.
+fn is_account(name: &str) -> bool {
+    name.len() <= 32
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
 }

@@ -1,8 +1,8 @@
 //! A server's own configuration file: one that a goal names, that looks like that server's, and of it two settings.
 
-use super::super::check::is_size;
-use super::Sort;
-use super::lines::{Line, known, must};
+use super::super::hugetlbfs::is_size;
+use super::parsed::{Line, known, must};
+use super::sort::Sort;
 
 /// Settings that only PostgreSQL has: a file of its settings holds one of them, set or as a comment.
 const POSTGRES: [&str; 14] = [

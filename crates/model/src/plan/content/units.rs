@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::super::check::{is_mount_point, mount_options};
+use super::super::hugetlbfs::{is_mount_point, mount_options};
 use super::super::settings;
-use super::lines::{Line, known, must};
-use super::{Sort, is_own};
+use super::parsed::{Line, known, must};
+use super::sort::{Sort, is_own};
 
 /// The unit that fills pools at boot.
 const POOLS: &str = "hugewise-pools.service";

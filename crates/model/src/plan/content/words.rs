@@ -1,12 +1,11 @@
 //! The kernel's command line as a file: of its words only those about pools change, and those that a plan adds stand last.
 
-use super::super::Flaw;
-use super::flaw;
+use super::super::error::Flaw;
 use super::lines::{is_pool_pages, is_pool_size};
 
 /// May this command line stand where `before` stands now?
 pub(super) fn check(path: &str, before: &str, after: &str) -> Result<(), Flaw> {
-    let fail = |text: &str, why: &str| Err(flaw(path, 0, text, why));
+    let fail = |text: &str, why: &str| Err(Flaw::of_line(path, 0, text, why));
     if after.trim_end().contains('\n') || after.chars().any(|c| c.is_control() && c != '\n') {
         return fail(
             after,

@@ -1,0 +1,69 @@
+//! A line of a file of settings, and what it is: one that hugewise knows, a comment, or another.
+
+use super::super::error::Flaw;
+
+/// A line with what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parsed<'a> {
+    /// Its number in the file, from 0.
+    pub(super) nth: usize,
+    /// The section that it stands in, such as `[Service]`.
+    pub(super) section: &'a str,
+    pub(super) text: &'a str,
+    pub(super) what: Line,
+}
+
+/// What a line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Blank, or a comment.
+    Comment,
+    /// The head of a section that hugewise writes into.
+    Section,
+    /// It sets something that hugewise knows.
+    Known(Known),
+    /// Anything else.
+    Other,
+}
+
+/// A line that sets something known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// What it sets.
+    pub(super) key: String,
+    /// What is wrong with it, if something is.
+    pub(super) wrong: Option<String>,
+}
+
+impl Parsed<'_> {
+    /// Must it stay as it is?
+    pub(super) fn is_other(&self) -> bool {
+        matches!(self.what, Line::Comment | Line::Other)
+    }
+
+    /// What is wrong with it in the file at this path.
+    pub(super) fn flaw(&self, path: &str, why: &str) -> Flaw {
+        Flaw::of_line(path, self.nth, self.text, why)
+    }
+
+    /// What it sets, and in which section.
+    pub(super) fn key(&self) -> Option<(&str, &str)> {
+        match &self.what {
+            Line::Known(known) => Some((self.section, &known.key)),
+            _ => None,
+        }
+    }
+}
+
+/// A known line; `Err` says what is wrong with it.
+pub(super) fn known(key: impl Into<String>, right: Result<(), String>) -> Line {
+    Line::Known(Known {
+        key: key.into(),
+        wrong: right.err(),
+    })
+}
+
+/// A condition that a value must meet.
+pub(super) fn must(is_so: bool, why: &str) -> Result<(), String> {
+    is_so.then_some(()).ok_or_else(|| why.to_owned())
+}

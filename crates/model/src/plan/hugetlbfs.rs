@@ -1,0 +1,83 @@
+//! A hugetlbfs of a plan: where it may be mounted, and the options that it takes.
+
+use super::settings;
+
+/// Where a hugetlbfs may be mounted: nothing that other programs need is hidden there.
+const MOUNTS: [&str; 6] = [
+    "/dev/hugepages",
+    "/dev/hugepages-",
+    "/dev/hugepages1G",
+    "/mnt/",
+    "/run/",
+    "/var/lib/hugetlbfs/",
+];
+
+/// Longer ones are no settings.
+const LONGEST_SETTING: usize = 4096;
+
+/// May a hugetlbfs be mounted there?
+pub(super) fn is_mount_point(path: &str) -> bool {
+    let below = |place: &str| place.ends_with(['/', '-']) && path.starts_with(place) && path.len() > place.len();
+    is_clean(path) && MOUNTS.into_iter().any(|place| path == place || below(place)) && !path.contains('%')
+}
+
+/// Is it absolute, without `..`, empty parts or control characters?
+pub(super) fn is_clean(path: &str) -> bool {
+    let parts = path.strip_prefix('/').unwrap_or("..").split('/');
+    path.len() < LONGEST_SETTING
+        && !path.chars().any(char::is_control)
+        && parts.into_iter().all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// hugetlbfs takes these options, each with a value of its type.
+pub(super) fn mount_options(text: &str) -> Result<(), String> {
+    let fail = |option: &str, why: &str| Err(format!("`{option}`: {why}"));
+    for option in text.split(',') {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let is_right = match name {
+            "pagesize" => is_size(value),
+            "size" | "min_size" => is_amount(value),
+            "nr_inodes" => settings::number(value).is_some() && !value.is_empty(),
+            "uid" | "gid" => value.parse::<u32>().is_ok_and(|id| id < u32::MAX) && settings::number(value).is_some(),
+            "mode" => {
+                u32::from_str_radix(value, 8).is_ok_and(|mode| mode & !0o775 == 0) && settings::number(value).is_some()
+            }
+            _ => {
+                return fail(
+                    option,
+                    "hugetlbfs takes pagesize, size, min_size, nr_inodes, uid, gid and mode",
+                );
+            }
+        };
+        if !is_right {
+            return fail(
+                option,
+                "it wants a plain value of its kind, and a mode that lets not everybody write (0775 at most)",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A page size: a power of two, as the kernel takes it.
+pub(super) fn is_size(text: &str) -> bool {
+    let (digits, shift) = suffixed(text);
+    let bytes = settings::number(digits).and_then(|number| number.checked_mul(1 << shift));
+    !digits.is_empty() && bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes >= 4096)
+}
+
+/// A number of bytes, or a share of the pool.
+fn is_amount(text: &str) -> bool {
+    let (digits, _) = suffixed(text.strip_suffix('%').unwrap_or(text));
+    !digits.is_empty() && settings::number(digits).is_some()
+}
+
+/// Digits, and by how many bits the letter behind them shifts.
+fn suffixed(text: &str) -> (&str, u32) {
+    for (letter, shift) in [('K', 10), ('M', 20), ('G', 30)] {
+        if let Some(digits) = text.strip_suffix(letter) {
+            return (digits, shift);
+        }
+    }
+    (text, 0)
+}
