@@ -163,9 +163,7 @@ pub(super) fn why(target: &Target, kind: Option<Kind>, part: Option<&Part>, pool
 
 /// Steps from here to huge pages, or from huge pages to a verdict.
 pub(super) fn next(target: &Target, kind: Option<Kind>, in_use: InUse, why: &[Why]) -> Vec<Step> {
-    let restart = || Step::Restart {
-        unit: super::service(target),
-    };
+    let restart = || Step::Restart { unit: service(target) };
     let pid = target.main.pid();
     let goal = || match kind {
         Some(Kind::Postgres) => Some(format!("postgres:pid={pid}")),
@@ -231,4 +229,9 @@ fn command(target: &Target) -> Option<Command> {
         arguments: program.arguments.known()?.clone(),
         ids: (*program.pages.uid.known()?, *program.groups.known()?.first()?),
     })
+}
+
+/// Its systemd service, if it runs as one.
+pub(super) fn service(target: &Target) -> Option<String> {
+    target.main.cgroup().ok().flatten()?.service.clone()
 }

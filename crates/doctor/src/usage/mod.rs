@@ -1,261 +1,20 @@
 //! What one program has of huge pages: its memory by part, what it asked for, why the rest is on base pages, what to do next. Pure.
 
+mod account;
 mod demand;
+mod pages;
 mod parts;
 #[cfg(test)]
 mod tests;
 mod zgc;
 
 use host::Evidence;
-use host::processes::Reason;
-use host::programs::{CutLog, Kind, LogLine, Target};
-use host::snapshot::Pool;
-use model::findings::Finding;
-use model::{Backing, Bytes, Reading};
+use host::programs::Target;
+
+pub use account::{
+    Asked, Command, Database, HugetlbPages, InUse, Needs, Part, PartKind, PoolState, Server, Step, Usage, Why,
+};
 pub use parts::reserved_heap as heap;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// From this share on a part counts as backed by huge pages, and below the rest as not.
-const NEARLY_ALL: f64 = 0.9;
-
-/// One program and its huge pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
-    /// What it is, such as `PostgreSQL`; `null` if hugewise does not know it.
-    pub program: Option<String>,
-    /// The process that stands for it.
-    pub pid: u32,
-    /// Its short name, or the virtual machine's own.
-    pub name: String,
-    /// Further processes of it.
-    pub others: u64,
-    /// Its systemd service.
-    pub unit: Option<String>,
-    /// Is the part that matters most backed by huge pages?
-    pub in_use: InUse,
-    /// Its memory, the part that matters most first.
-    pub parts: Vec<Part>,
-    /// Its settings about huge pages, and where they were read.
-    pub asked: Vec<Asked>,
-    /// The pools that it could draw from.
-    pub pools: Vec<PoolState>,
-    /// Why memory is on base pages, the largest first.
-    pub why: Vec<Why>,
-    /// What the program wrote about huge pages in its own logs, the last lines of each.
-    #[serde(default)]
-    pub log: Vec<LogLine>,
-    /// Its logs of which only the end was read.
-    #[serde(default)]
-    pub log_cut: Vec<CutLog>,
-    /// What `doctor` finds in this program's own settings.
-    pub findings: Vec<Finding>,
-    /// What to do next, in order.
-    pub next: Vec<Step>,
-}
-
-/// The short answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum InUse {
-    /// At least nine tenths.
-    Yes,
-    /// In between.
-    Partly,
-    /// Less than a tenth.
-    No,
-    /// Its mappings could not be read.
-    Unknown,
-}
-
-model::shown_by_name!(InUse);
-
-/// One part of a program's memory.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Part {
-    /// Which part.
-    pub what: PartKind,
-    /// First address and one past the last, in hex; `null` for a part in many places.
-    pub range: Option<String>,
-    /// Address space.
-    pub size: Bytes,
-    /// Resident bytes by page kind, as the main process maps them.
-    pub backing: Reading<Backing>,
-    /// Bytes that exist, whichever process touched them.
-    pub touched: Reading<Bytes>,
-    /// Its pages, if it draws from a hugetlb pool.
-    pub hugetlb: Option<HugetlbPages>,
-    /// The pages of the default hugetlb size that would hold it, if it does not.
-    pub needs: Option<Needs>,
-}
-
-/// The parts of a program's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartKind {
-    /// Shared between its processes, such as PostgreSQL's shared buffers.
-    SharedMemory,
-    /// A Java heap.
-    JavaHeap,
-    /// The memory of a guest.
-    GuestMemory,
-    /// The process's own, without a file.
-    PrivateMemory,
-}
-
-/// Pages of a hugetlb mapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HugetlbPages {
-    /// Size of one.
-    pub page: Bytes,
-    /// All.
-    pub total: u64,
-    /// Those that exist; `null` if another process may have touched more.
-    pub touched: Option<u64>,
-}
-
-impl HugetlbPages {
-    /// Pages that are set aside for it and not touched yet.
-    pub fn reserved(&self) -> Option<u64> {
-        self.touched.map(|touched| self.total.saturating_sub(touched))
-    }
-}
-
-/// Pages that would hold a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Needs {
-    /// Size of one.
-    pub page: Bytes,
-    /// How many.
-    pub pages: u64,
-}
-
-/// A setting that decides about huge pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
-    /// Its name.
-    pub setting: String,
-    /// Its value; `null` where it is not set, and the reason where it could not be read.
-    pub value: Reading<Option<String>>,
-    /// Where it was read.
-    pub place: String,
-}
-
-/// A pool of hugetlb pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PoolState {
-    /// Size of one page.
-    pub page: Bytes,
-    /// Pages in the pool.
-    pub pages: Reading<u64>,
-    /// Pages that a new mapping can still get, those that the kernel may add on demand included; `null` if that could not be read.
-    pub spare: Option<u64>,
-    /// Of these, the pages that the kernel would add (`nr_overcommit_hugepages`): they are in no pool yet, and may fail to be found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_demand: Option<u64>,
-}
-
-/// Why memory is on base pages.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "why")]
-pub enum Why {
-    /// It is set not to ask for huge pages.
-    NotAsked {
-        /// The setting that would ask.
-        setting: String,
-    },
-    /// It asked, and the pool cannot hold it.
-    PoolShort {
-        /// What it needs.
-        needs: Needs,
-        /// Pages that it could get.
-        spare: u64,
-    },
-    /// The pool can hold it by now; such memory is taken at the start only.
-    Restart {
-        /// What it needs.
-        needs: Needs,
-        /// Pages that it could get.
-        spare: u64,
-    },
-    /// Why transparent huge pages do not back private memory.
-    Thp {
-        /// The kernel's reason.
-        reason: Reason,
-        /// Bytes on base pages for it.
-        bytes: Bytes,
-    },
-}
-
-/// Something to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "step")]
-pub enum Step {
-    /// Plan for a goal, and apply it.
-    Plan {
-        /// The goal, for `--for`.
-        goal: String,
-    },
-    /// Set this in the program's own configuration.
-    Set {
-        /// The line or option.
-        setting: String,
-        /// Where.
-        place: String,
-    },
-    /// Start it anew.
-    Restart {
-        /// Its systemd service, if it runs as one.
-        unit: Option<String>,
-    },
-    /// Look again.
-    Explain,
-    /// See whether it helped.
-    Compare {
-        /// How a comparison starts and reaches it anew, of a database that takes its pages at its start.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        server: Option<Server>,
-        /// How any other program that does so was started.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        command: Option<Command>,
-    },
-    /// See what the page sizes of a virtual machine and its host cost there, on this machine.
-    MeasureGuest,
-}
-
-/// How a program was started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Command {
-    /// Its arguments, the program first.
-    pub arguments: Vec<String>,
-    /// Whose rights it has: user and group.
-    pub ids: (u32, u32),
-}
-
-/// A running database server.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Server {
-    /// Which.
-    pub database: Database,
-    /// Its arguments, the program first.
-    pub arguments: Vec<String>,
-    /// Whose rights it has: user and group.
-    pub ids: (u32, u32),
-    /// Its port, where that is known.
-    pub port: Option<u16>,
-    /// Its socket, or the directory of it, where that is known.
-    pub socket: Option<String>,
-}
-
-/// Databases that a comparison can start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Database {
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL or MariaDB.
-    Mysql,
-}
 
 /// The account of one target. `evidence` holds that program alone.
 pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
@@ -293,7 +52,7 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
             .and_then(|vm| vm.name.clone())
             .unwrap_or_else(|| main.pages.name.clone()),
         others: target.others.len() as u64,
-        unit: service(target),
+        unit: demand::service(target),
         next: demand::next(target, kind, in_use, &why),
         in_use,
         parts,
@@ -308,61 +67,4 @@ pub fn usage(evidence: &Evidence, target: &Target) -> Usage {
 
 fn main_place(pid: u32) -> String {
     format!("/proc/{pid}/")
-}
-
-fn service(target: &Target) -> Option<String> {
-    target.main.cgroup().ok().flatten()?.service.clone()
-}
-
-impl Part {
-    /// Bytes that huge pages back, and all that are counted: of a hugetlb mapping the whole, because it is reserved.
-    fn huge_and_all(&self) -> Option<(u64, u64)> {
-        if self.hugetlb.is_some() {
-            return Some((self.size.0, self.size.0));
-        }
-        let backing = self.backing.known()?;
-        Some((backing.large().0, backing.total().0))
-    }
-
-    /// Where its inode could not be read: if all that is taken from a pool is this part, the pool's counts are its own.
-    fn count_by_pool(&mut self, pools: &[Pool]) {
-        let Some(pages) = self.hugetlb.as_mut().filter(|pages| pages.touched.is_none()) else {
-            return;
-        };
-        let pool = pools.iter().find(|pool| pool.size == pages.page);
-        let taken = pool.and_then(|pool| Some(pool.used()? + *pool.reserved.known()?));
-        if taken == Some(pages.total) {
-            pages.touched = pool.and_then(Pool::used);
-        }
-    }
-
-    /// Is it backed by huge pages?
-    pub fn in_use(&self) -> InUse {
-        match self.huge_and_all() {
-            None | Some((_, 0)) => InUse::Unknown,
-            Some((huge, all)) => match huge as f64 / all as f64 {
-                share if share >= NEARLY_ALL => InUse::Yes,
-                share if share < 1.0 - NEARLY_ALL => InUse::No,
-                _ => InUse::Partly,
-            },
-        }
-    }
-}
-
-impl PoolState {
-    fn of(pool: &Pool) -> Self {
-        let growth = || Some(pool.overcommit.known()?.saturating_sub(*pool.surplus.known()?));
-        let on_demand = growth().filter(|pages| *pages > 0);
-        Self {
-            page: pool.size,
-            pages: pool.nr.clone(),
-            spare: pool.available().map(|available| available + on_demand.unwrap_or(0)),
-            on_demand,
-        }
-    }
-}
-
-/// Is it a database whose cache is shared memory?
-fn is_shared_database(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Postgres | Kind::Oracle))
 }

@@ -6,9 +6,10 @@ use host::processes::why_base;
 use host::programs::{Area, Jvm, Kind, SharedMemory, Target};
 use host::snapshot::Thp;
 use model::vms::Vm;
-use model::{Backing, Bytes, Cause, PageKind, Reading, Unread};
+use model::{Bytes, PageKind};
 
-use super::{HugetlbPages, Needs, Part, PartKind, Why, is_shared_database, zgc};
+use super::pages::{backing, needs, of_pool, range, unread};
+use super::{HugetlbPages, Part, PartKind, Why, zgc};
 
 /// A smaller share of a program's memory on base pages for one reason is not worth a line.
 const WORTH_A_LINE: f64 = 0.1;
@@ -65,18 +66,6 @@ fn is_private(area: &Area) -> bool {
     area.is_private_data() && (area.is_anonymous() || area.is_hugetlb())
 }
 
-pub(super) fn unread(what: PartKind, why: Unread) -> Part {
-    Part {
-        what,
-        range: None,
-        size: Bytes(0),
-        backing: Reading::Unread(why.clone()),
-        touched: Reading::Unread(why),
-        hugetlb: None,
-        needs: None,
-    }
-}
-
 fn shared_memory(segment: &SharedMemory, default_page: Option<Bytes>) -> Part {
     let area = &segment.area;
     let backing = backing(&[area]);
@@ -92,22 +81,6 @@ fn shared_memory(segment: &SharedMemory, default_page: Option<Bytes>) -> Part {
         touched: segment.touched.clone(),
         backing,
     }
-}
-
-/// The pages of shared memory that draws from a pool as this mapping of it does.
-pub(super) fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Option<HugetlbPages> {
-    let page = area.counted.as_ref().filter(|_| area.is_hugetlb())?.kernel_page?;
-    Some(HugetlbPages {
-        page,
-        total: size.0.div_ceil(page.0.max(1)),
-        touched: touched.known().map(|bytes| bytes.0 / page.0.max(1)),
-    })
-}
-
-/// The pages that hold so much.
-pub(super) fn needs(page: Bytes, whole: Bytes) -> Needs {
-    let pages = whole.0.div_ceil(page.0.max(1));
-    Needs { page, pages }
 }
 
 fn guest(vm: &Vm, default_page: Option<Bytes>) -> Part {
@@ -225,22 +198,6 @@ fn whole_hugetlb(areas: &[&Area]) -> Option<HugetlbPages> {
     Some(pages)
 }
 
-pub(super) fn range(start: u64, end: u64) -> String {
-    format!("{start:x}-{end:x}")
-}
-
-pub(super) fn backing(areas: &[&Area]) -> Reading<Backing> {
-    let mut all = Backing::new();
-    for area in areas {
-        let Some(pages) = area.counted.as_ref().map(|_| area.to_pages()) else {
-            let why = "counting these pages would hold up a process of this size";
-            return Reading::Unread(Unread::new(Cause::Failed, "/proc/PID/smaps", why));
-        };
-        all.extend(pages.backing.iter());
-    }
-    Reading::Known(all)
-}
-
 /// Why private memory is on base pages, the most bytes first.
 pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) -> Vec<Why> {
     let all: u64 = parts.iter().filter_map(Part::huge_and_all).map(|(_, all)| all).sum();
@@ -267,4 +224,9 @@ pub(super) fn thp_reasons(target: &Target, parts: &[Part], thp: Option<&Thp>) ->
 /// Does it ask for pages of a pool?
 pub(super) fn asks_for_hugetlb(jvm: &Jvm) -> bool {
     jvm.large_pages && !jvm.transparent
+}
+
+/// Is it a database whose cache is shared memory?
+fn is_shared_database(kind: Option<Kind>) -> bool {
+    matches!(kind, Some(Kind::Postgres | Kind::Oracle))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use host::programs::{Area, Target};
 use model::{Bytes, Cause, Collector, Reading, Unread};
 
-use super::parts::{backing, needs, of_pool, range};
+use super::pages::{backing, needs, of_pool, range, unread};
 use super::{Part, PartKind};
 
 /// Does this JVM keep its heap so?
@@ -25,7 +25,7 @@ pub(super) fn is_heap(area: &Area) -> bool {
 pub(super) fn heap(target: &Target, default_page: Option<Bytes>) -> Part {
     let Some(view) = view(target) else {
         let why = "ZGC keeps its heap in a file of its own, and none is mapped by the name `java_heap`";
-        return super::parts::unread(
+        return unread(
             PartKind::JavaHeap,
             Unread::new(Cause::Absent, target.main.file("maps"), why),
         );

@@ -1,0 +1,50 @@
+//! The figures of a part: where it lies, its pages, and what backs them.
+
+use host::programs::Area;
+use model::{Backing, Bytes, Cause, Reading, Unread};
+
+use super::{HugetlbPages, Needs, Part, PartKind};
+
+pub(super) fn range(start: u64, end: u64) -> String {
+    format!("{start:x}-{end:x}")
+}
+
+/// The pages that hold so much.
+pub(super) fn needs(page: Bytes, whole: Bytes) -> Needs {
+    let pages = whole.0.div_ceil(page.0.max(1));
+    Needs { page, pages }
+}
+
+/// The pages of shared memory that draws from a pool as this mapping of it does.
+pub(super) fn of_pool(area: &Area, size: Bytes, touched: &Reading<Bytes>) -> Option<HugetlbPages> {
+    let page = area.counted.as_ref().filter(|_| area.is_hugetlb())?.kernel_page?;
+    Some(HugetlbPages {
+        page,
+        total: size.0.div_ceil(page.0.max(1)),
+        touched: touched.known().map(|bytes| bytes.0 / page.0.max(1)),
+    })
+}
+
+pub(super) fn backing(areas: &[&Area]) -> Reading<Backing> {
+    let mut all = Backing::new();
+    for area in areas {
+        let Some(pages) = area.counted.as_ref().map(|_| area.to_pages()) else {
+            let why = "counting these pages would hold up a process of this size";
+            return Reading::Unread(Unread::new(Cause::Failed, "/proc/PID/smaps", why));
+        };
+        all.extend(pages.backing.iter());
+    }
+    Reading::Known(all)
+}
+
+pub(super) fn unread(what: PartKind, why: Unread) -> Part {
+    Part {
+        what,
+        range: None,
+        size: Bytes(0),
+        backing: Reading::Unread(why.clone()),
+        touched: Reading::Unread(why),
+        hugetlb: None,
+        needs: None,
+    }
+}
