@@ -1,18 +1,11 @@
-//! The catalogue of rules: the words about each (`rules.toml` of its topic) with what it checks.
+//! The catalogue of rules: those of all topics.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use crate::rule::{Checks, Rule};
+use crate::rule::Rule;
+use crate::topic::Topic;
 use crate::{cgroups, databases, jvm, limits, numa, pools, thp, tools, vms};
-
-/// The rules of one topic.
-pub(super) struct Topic {
-    /// What there is to say about each of them: a table of TOML by id.
-    pub(super) words: &'static str,
-    /// What each examines.
-    pub(super) checks: &'static [Checks],
-}
 
 const TOPICS: [Topic; 9] = [
     pools::TOPIC,
@@ -30,20 +23,4 @@ const TOPICS: [Topic; 9] = [
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     static BY_ID: LazyLock<BTreeMap<&str, Rule>> = LazyLock::new(|| TOPICS.iter().flat_map(Topic::rules).collect());
     BY_ID.values()
-}
-
-impl Topic {
-    /// Its rules by id.
-    ///
-    /// # Panics
-    /// If its table is not one of rules, or a rule has words or a check only: every test of a rule would show it.
-    fn rules(&self) -> BTreeMap<&'static str, Rule> {
-        let mut rules: BTreeMap<&str, Rule> = toml::from_str(self.words).expect("a table of rules");
-        assert_eq!(rules.len(), self.checks.len(), "each rule has its words and its check");
-        for &checks in self.checks {
-            let rule = rules.get_mut(checks.id).expect(checks.id);
-            (rule.id, rule.checks) = (checks.id, checks);
-        }
-        rules
-    }
 }

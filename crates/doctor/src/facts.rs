@@ -1,7 +1,7 @@
 //! Facts that several rules need.
 
 use host::config::Distribution;
-use host::programs::{Area, Details, Program};
+use host::programs::{Area, Details, Jvm, Program};
 use host::snapshot::{Pool, Thp};
 use host::{Evidence, snapshot};
 use model::{Bytes, Reading};
@@ -91,6 +91,20 @@ pub(super) fn each_looked_into(
     })
 }
 
+/// Checks the JVMs that are of this sort.
+pub(super) fn each_jvm(
+    evidence: &Evidence,
+    is_it: impl Fn(&Jvm) -> bool,
+    look: impl Fn(&Program, &Jvm) -> Result<Option<Case>, Reason>,
+) -> Answer {
+    each(programs(evidence)?, |program| {
+        match program.jvm()?.filter(|jvm| is_it(jvm)) {
+            Some(jvm) => look(program, jvm),
+            None => Ok(None),
+        }
+    })
+}
+
 /// What is mapped and not resident yet.
 pub(super) fn absent(area: &Area) -> Bytes {
     Bytes(area.size().0.saturating_sub(area.resident().unwrap_or_default().0))
@@ -147,6 +161,16 @@ pub(super) fn bytes(pool: &Pool, pages: u64) -> Bytes {
 /// The file of a pool's setting.
 pub(super) fn pool_file(pool: &Pool, name: &str) -> String {
     format!("{}/{name}", pool.directory())
+}
+
+impl Case {
+    /// With the free pages of each pool.
+    pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
+        let pools = evidence.snapshot.pools.known().into_iter().flatten();
+        pools.fold(self, |case, pool| {
+            case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
+        })
+    }
 }
 
 /// The file of a node's part of a pool.

@@ -17,6 +17,7 @@ mod pools;
 mod rule;
 mod thp;
 mod tools;
+mod topic;
 pub mod usage;
 mod vms;
 

@@ -8,8 +8,6 @@ use model::Unread;
 use model::findings::{Confidence, Diagnosis, Finding, NotJudged, Proof, Severity};
 use serde::{Deserialize, Deserializer};
 
-use crate::facts::pool_file;
-
 /// One rule of the catalogue.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -286,14 +284,6 @@ impl Case {
             true => self.severity(Severity::Info),
             false => self,
         }
-    }
-
-    /// With the free pages of each pool.
-    pub(super) fn seen_free(self, evidence: &Evidence) -> Self {
-        let pools = evidence.snapshot.pools.known().into_iter().flatten();
-        pools.fold(self, |case, pool| {
-            case.seen(pool_file(pool, "free_hugepages"), "", &pool.free)
-        })
     }
 }
 

@@ -5,9 +5,9 @@ use host::config::given::FileKind;
 use host::programs::{Area, Kind, Program, Setting};
 use model::Bytes;
 
-use super::catalogue::Topic;
 use super::facts::{each, known, persistent, pools, programs};
 use super::rule::{Answer, Case, Checks, Reason};
+use super::topic::Topic;
 
 mod files;
 

@@ -4,8 +4,8 @@ use host::Evidence;
 use host::programs::{Jvm, Program};
 use model::{Bytes, PageKind};
 
-use super::{each_jvm, pool_pages};
-use crate::facts::{known, pool_file};
+use super::pool_pages;
+use crate::facts::{each_jvm, known, pool_file};
 use crate::rule::{Answer, Case, Reason};
 
 /// A smaller mapping cannot be recognized as the heap.

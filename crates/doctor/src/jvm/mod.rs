@@ -3,40 +3,16 @@
 mod explicit;
 mod files;
 mod options;
+mod pages;
 mod transparent;
 
 #[cfg(test)]
 mod tests;
 
-use host::Evidence;
-use host::programs::{Jvm, Program};
-use model::Bytes;
-use sim::size::jvm;
+use super::rule::Checks;
+use super::topic::Topic;
 
-use super::catalogue::Topic;
-use super::facts::{each, programs};
-use super::rule::{Answer, Case, Checks, Reason};
-
-/// Checks the JVMs that are of this sort.
-fn each_jvm(
-    evidence: &Evidence,
-    is_it: impl Fn(&Jvm) -> bool,
-    look: impl Fn(&Program, &Jvm) -> Result<Option<Case>, Reason>,
-) -> Answer {
-    each(programs(evidence)?, |program| {
-        match program.jvm()?.filter(|jvm| is_it(jvm)) {
-            Some(jvm) => look(program, jvm),
-            None => Ok(None),
-        }
-    })
-}
-
-/// Pages that such a JVM takes from the pool of its heap, as `hugewise size jvm` and `hugewise plan` count them.
-pub(super) fn pool_pages(java: &Jvm, heap: Bytes, page: Bytes) -> u64 {
-    let known = jvm::Jvm::known(heap, page, java.collector, java.version, java.code_cache);
-    let counted = jvm::jvm(&known).ok().and_then(|sizing| sizing.whole("pages"));
-    counted.unwrap_or_else(|| heap.0.div_ceil(page.0.max(1)))
-}
+pub(super) use pages::pool_pages;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -4,8 +4,7 @@ use host::Evidence;
 use host::programs::{Jvm, JvmKind};
 use model::Bytes;
 
-use super::each_jvm;
-use crate::facts::{known, pools};
+use crate::facts::{each_jvm, known, pools};
 use crate::rule::{Answer, Case};
 
 pub(super) fn sizes(evidence: &Evidence) -> Answer {

@@ -4,8 +4,7 @@ use host::Evidence;
 use host::programs::{Jvm, JvmKind, Program};
 use model::Bytes;
 
-use super::each_jvm;
-use crate::facts::{kernel, known, policy, thp, thp_file};
+use crate::facts::{each_jvm, kernel, known, policy, thp, thp_file};
 use crate::rule::{Answer, Case, Reason};
 const BUGS: &str = "https://bugs.openjdk.org/browse/JDK-";
 

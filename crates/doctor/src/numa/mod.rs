@@ -5,8 +5,8 @@ mod pools;
 #[cfg(test)]
 mod tests;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topic::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -3,9 +3,9 @@
 use host::Evidence;
 use model::Bytes;
 
-use super::catalogue::Topic;
 use super::facts::programs;
 use super::rule::{Answer, Case, Checks};
+use super::topic::Topic;
 
 #[cfg(test)]
 mod tests;

@@ -9,8 +9,8 @@ mod tests;
 
 use host::config::given::FileKind;
 
-use super::catalogue::Topic;
 use super::rule::Checks;
+use super::topic::Topic;
 
 pub(super) const TOPIC: Topic = Topic {
     words: include_str!("rules.toml"),

@@ -1,0 +1,29 @@
+//! A topic of rules: the words about each with what it checks.
+
+use std::collections::BTreeMap;
+
+use crate::rule::{Checks, Rule};
+
+/// The rules of one topic.
+pub(super) struct Topic {
+    /// What there is to say about each of them: a table of TOML by id.
+    pub(super) words: &'static str,
+    /// What each examines.
+    pub(super) checks: &'static [Checks],
+}
+
+impl Topic {
+    /// Its rules by id.
+    ///
+    /// # Panics
+    /// If its table is not one of rules, or a rule has words or a check only: every test of a rule would show it.
+    pub(super) fn rules(&self) -> BTreeMap<&'static str, Rule> {
+        let mut rules: BTreeMap<&str, Rule> = toml::from_str(self.words).expect("a table of rules");
+        assert_eq!(rules.len(), self.checks.len(), "each rule has its words and its check");
+        for &checks in self.checks {
+            let rule = rules.get_mut(checks.id).expect(checks.id);
+            (rule.id, rule.checks) = (checks.id, checks);
+        }
+        rules
+    }
+}
