@@ -2,11 +2,12 @@
 
 use model::{Bytes, Collector};
 
-use super::words::Words;
-use super::{
-    DatabaseGoal, GoalError, Hypervisor, JvmGoal, JvmPages, OracleGoal, PlacedBy, PlacementGoal, PoolGoal, ThpGoal,
-    VmGoal, Want, names,
+use super::error::GoalError;
+use super::names;
+use super::want::{
+    DatabaseGoal, Hypervisor, JvmGoal, JvmPages, OracleGoal, PlacedBy, PlacementGoal, PoolGoal, ThpGoal, VmGoal, Want,
 };
+use super::words::Words;
 
 const KINDS: &str = "pool:2M=16, thp=madvise, jvm:heap=3.5g,user=NAME, postgres:FILE, innodb:FILE, oracle:sga=24G, redis, \
                      vm:64G,pages=1G, kubernetes:2M=512, windows:user=NAME, placement:SERVICE,cpus=0-3, or a FILE.toml";

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::GoalError;
+use super::error::GoalError;
 
 /// Longer ones are no goals.
 const LONGEST: usize = 400;
