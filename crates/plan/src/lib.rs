@@ -8,6 +8,7 @@ mod boot;
 mod cgroup;
 mod database;
 mod draft;
+mod error;
 mod files;
 mod guests;
 mod host;
@@ -18,6 +19,7 @@ mod mounts;
 mod placement;
 mod pools;
 mod thp;
+mod wanted;
 mod windows;
 
 #[cfg(test)]
@@ -27,66 +29,15 @@ mod recipe_tests;
 #[cfg(test)]
 mod tests;
 
-use model::Bytes;
-use model::plan::{Plan, PlanError};
+use model::plan::Plan;
 
 use draft::Drafts;
-use goal::{Goal, Want};
+use goal::Want;
 
+pub use error::PlanningError;
 pub use goal::GoalError;
 pub use host::Host;
-
-/// A goal with the pool pages that it takes, which a calculator worked out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The goal.
-    pub goal: Goal,
-    /// Pages for it, beside those in use; empty for goals that name pages themselves or want none.
-    pub needs: Vec<Need>,
-}
-
-/// Pages of one size that a goal takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Need {
-    /// Page size.
-    pub page: Bytes,
-    /// On this node; without, on all alike.
-    pub node: Option<u32>,
-    /// How many.
-    pub pages: u64,
-    /// The arithmetic, in a sentence.
-    pub how: String,
-}
-
-impl Need {
-    /// What these pages hold.
-    fn bytes(&self) -> Bytes {
-        Bytes(self.page.0.saturating_mul(self.pages))
-    }
-}
-
-/// Why there is no plan.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanningError {
-    /// The machine cannot give what a goal wants.
-    #[error("goal `{goal}`: {why}")]
-    Impossible {
-        /// The goal.
-        goal: String,
-        /// What stands in its way, and what to do.
-        why: String,
-    },
-    /// The plan would write where no plan may write.
-    #[error(transparent)]
-    Refused(#[from] PlanError),
-}
-
-impl PlanningError {
-    fn new(goal: &Goal, why: impl Into<String>) -> Self {
-        let (goal, why) = (goal.text.clone(), why.into());
-        Self::Impossible { goal, why }
-    }
-}
+pub use wanted::{Need, Wanted};
 
 /// The changes that bring this host to what is wanted, in the order of their application. What is as wanted already is
 /// left out, and named in the notes.
