@@ -2,7 +2,8 @@
 
 use model::{Bytes, Unread};
 
-use super::{empty, shell};
+use super::garbled::empty;
+use super::shell;
 pub use crate::vms::asked::Backing;
 use crate::vms::asked::{Asked, is_qemu, options, parts, qemu as parse_command};
 

@@ -2,10 +2,18 @@
 
 use model::{Bytes, Unread};
 
-use super::Server;
 use crate::config::files::{Line, said};
 use crate::config::{Setting, Settings, memparse};
 use crate::parse::amount;
+
+/// A server by its configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The file.
+    pub path: String,
+    /// What it says, the last one of a name holds.
+    pub settings: Settings,
+}
 
 impl Server {
     fn new(path: &str, settings: Vec<Setting>) -> Self {

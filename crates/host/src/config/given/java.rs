@@ -2,8 +2,9 @@
 
 use model::Unread;
 
+use super::garbled::empty;
 use super::kind::is_java;
-use super::{empty, shell};
+use super::shell;
 use crate::programs::Jvm;
 use crate::{Snapshot, Source, Tree, programs};
 

@@ -2,12 +2,23 @@
 
 use model::Unread;
 
-use super::{BootLine, empty};
+use super::garbled::empty;
 use crate::config::Boot;
 use crate::config::files::{Line, said};
 
 /// In /etc/default/grub; what both say is joined.
 const GRUB: [&str; 2] = ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"];
+
+/// A boot command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootLine {
+    /// `FILE:LINE`.
+    pub place: String,
+    /// As written.
+    pub words: String,
+    /// Its hugetlb part.
+    pub boot: Boot,
+}
 
 pub(super) fn boot_line(path: &str, text: &str) -> Result<BootLine, Unread> {
     let mut lines: Vec<(Line<'_>, &str)> = said(path, text, &['#']).map(|line| (line, line.text)).collect();

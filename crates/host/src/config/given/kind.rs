@@ -1,6 +1,8 @@
 //! What kind of configuration file a file is, from its name or, failing that, from its content.
 
-use super::{GivenError, shell};
+use model::Unread;
+
+use super::shell;
 use crate::config::vmware;
 use crate::vms::asked::is_qemu;
 
@@ -29,6 +31,22 @@ pub enum FileKind {
     Qemu,
     /// A `.vmx` file, or ESX advanced settings.
     Vmware,
+}
+
+/// Why a file cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GivenError {
+    /// Neither its name nor its content shows what it is.
+    #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::ALL.map(FileKind::name).join("|"))]
+    Unsure {
+        /// The file.
+        path: String,
+        /// What its content looks like.
+        seen: String,
+    },
+    /// It is not what it was taken for.
+    #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::ALL.map(FileKind::name).join("|"))]
+    Garbled(Unread),
 }
 
 impl FileKind {

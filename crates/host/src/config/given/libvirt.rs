@@ -3,7 +3,8 @@
 use model::{Bytes, Cause, Unread};
 use roxmltree::{Document, Node};
 
-use super::{Backing, Guest, empty, garbled};
+use super::garbled::{empty, garbled};
+use super::guest::{Backing, Guest};
 
 pub(super) fn parse(path: &str, text: &str) -> Result<Guest, Unread> {
     let document = Document::parse(text).map_err(|error| {

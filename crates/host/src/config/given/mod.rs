@@ -1,5 +1,6 @@
 //! Configuration files that were given by name: what they ask for, with no machine around them.
 
+mod garbled;
 mod guest;
 mod ini;
 mod java;
@@ -16,14 +17,16 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use model::{Cause, Unread};
+use model::Unread;
 
 use super::files::said;
-use super::{Boot, LimitLine, PolicyLine, Settings, Vmware, limits, sysctl_files};
+use super::{LimitLine, PolicyLine, Settings, Vmware, limits, sysctl_files};
 
 pub use guest::{Backing, Guest};
+pub use ini::Server;
 pub use java::Java;
-pub use kind::FileKind;
+pub use kernel::BootLine;
+pub use kind::{FileKind, GivenError};
 pub use pod::{Container, Pod, Quantity, Volume};
 pub use service::Service;
 
@@ -55,42 +58,6 @@ pub struct Given {
     /// Lines that have no known form; what they ask for is not judged.
     pub garbled: Vec<Unread>,
     kinds: BTreeSet<FileKind>,
-}
-
-/// A boot command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BootLine {
-    /// `FILE:LINE`.
-    pub place: String,
-    /// As written.
-    pub words: String,
-    /// Its hugetlb part.
-    pub boot: Boot,
-}
-
-/// A server by its configuration file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
-    /// The file.
-    pub path: String,
-    /// What it says, the last one of a name holds.
-    pub settings: Settings,
-}
-
-/// Why a file cannot be judged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GivenError {
-    /// Neither its name nor its content shows what it is.
-    #[error("{path}: what kind of file is it? {seen} (say so: --as {})", FileKind::ALL.map(FileKind::name).join("|"))]
-    Unsure {
-        /// The file.
-        path: String,
-        /// What its content looks like.
-        seen: String,
-    },
-    /// It is not what it was taken for.
-    #[error("{0} (if the file is of another kind, say so: --as {kinds})", kinds = FileKind::ALL.map(FileKind::name).join("|"))]
-    Garbled(Unread),
 }
 
 impl Given {
@@ -184,14 +151,4 @@ impl Given {
         self.services[at].take(path, text, &mut self.garbled);
         self.policies.extend(super::policy::in_unit(path, text));
     }
-}
-
-/// A line, counted from 1, is not what it should be.
-fn garbled(path: &str, number: usize, seen: &str, wanted: &str) -> Unread {
-    crate::parse::garbled(path, number.saturating_sub(1), "", wanted, seen)
-}
-
-/// Nothing of what the kind is for is in the file.
-fn empty(path: &str, what: &str) -> Unread {
-    Unread::new(Cause::Garbled, path, what)
 }

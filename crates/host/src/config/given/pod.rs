@@ -2,8 +2,8 @@
 
 use model::{Bytes, Unread};
 
+use super::garbled::{empty, garbled};
 use super::yaml::{self, Node};
-use super::{empty, garbled};
 use crate::config::Setting;
 use crate::parse;
 

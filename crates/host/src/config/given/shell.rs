@@ -2,7 +2,7 @@
 
 use model::Unread;
 
-use super::{empty, garbled};
+use super::garbled::{empty, garbled};
 
 /// Words before a program that a file is looked through for it: `exec`, `env A=B`, `numactl -m 0`.
 const BEFORE: usize = 8;
