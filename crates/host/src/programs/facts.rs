@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{Cause, Reading, Unread};
 
-use super::is_tunable;
+use super::tunables::is_tunable;
 use crate::processes::Stat;
 use crate::{CpuList, Source, parse};
 

@@ -16,6 +16,7 @@ mod log;
 mod look;
 pub(crate) mod postgres;
 mod target;
+mod tunables;
 
 #[cfg(test)]
 mod tests;
@@ -42,45 +43,7 @@ pub use look::programs;
 pub(crate) use look::{MOST_TABLES, candidates};
 pub use postgres::{Listens, auto_conf};
 pub use target::{RunningServer, SharedMemory, Target, TargetError, age, running_server, targets};
-
-/// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
-/// of a name.
-pub const TUNABLES: [&str; 26] = [
-    "GLIBC_TUNABLES",
-    "GODEBUG",
-    "GOGC",
-    "GOMEMLIMIT",
-    "HUGETLB_*",
-    "IBM_JAVA_OPTIONS",
-    "JAVA_OPTIONS",
-    "JAVA_TOOL_OPTIONS",
-    "JAVA_VERSION",
-    "JDK_JAVA_OPTIONS",
-    "JE_MALLOC_CONF",
-    "LD_PRELOAD",
-    "MALLOC_ARENA_MAX",
-    "MALLOC_ARENA_TEST",
-    "MALLOC_CONF",
-    "MALLOC_MMAP_MAX_",
-    "MALLOC_MMAP_THRESHOLD_",
-    "MALLOC_TOP_PAD_",
-    "MALLOC_TRIM_THRESHOLD_",
-    "MIMALLOC_*",
-    "MONGO_VERSION",
-    "OPENJ9_JAVA_OPTIONS",
-    "TBB_MALLOC_*",
-    "TCMALLOC_*",
-    "_JAVA_OPTIONS",
-    "_RJEM_MALLOC_CONF",
-];
-
-/// Is it one of [`TUNABLES`]?
-pub fn is_tunable(name: &str) -> bool {
-    TUNABLES.iter().any(|known| match known.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning),
-        None => *known == name,
-    })
-}
+pub use tunables::{TUNABLES, is_tunable};
 
 /// One process with memory of its own.
 #[derive(Clone, Debug, PartialEq)]

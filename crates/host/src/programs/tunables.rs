@@ -1,0 +1,40 @@
+//! The environment variables of a process that are read.
+
+/// The environment variables that are read; all others stay unread, because they can hold secrets. `*` stands for any end
+/// of a name.
+pub const TUNABLES: [&str; 26] = [
+    "GLIBC_TUNABLES",
+    "GODEBUG",
+    "GOGC",
+    "GOMEMLIMIT",
+    "HUGETLB_*",
+    "IBM_JAVA_OPTIONS",
+    "JAVA_OPTIONS",
+    "JAVA_TOOL_OPTIONS",
+    "JAVA_VERSION",
+    "JDK_JAVA_OPTIONS",
+    "JE_MALLOC_CONF",
+    "LD_PRELOAD",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_ARENA_TEST",
+    "MALLOC_CONF",
+    "MALLOC_MMAP_MAX_",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MIMALLOC_*",
+    "MONGO_VERSION",
+    "OPENJ9_JAVA_OPTIONS",
+    "TBB_MALLOC_*",
+    "TCMALLOC_*",
+    "_JAVA_OPTIONS",
+    "_RJEM_MALLOC_CONF",
+];
+
+/// Is it one of [`TUNABLES`]?
+pub fn is_tunable(name: &str) -> bool {
+    TUNABLES.iter().any(|known| match known.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => *known == name,
+    })
+}
