@@ -9,14 +9,7 @@ use model::{Bytes, Cause, Reading, Unread};
 use crate::Source;
 use groups::Hierarchy;
 
-/// A limit, and what it leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// The file of the limit, or its name.
-    pub set_by: String,
-    /// What may still be taken.
-    pub left: Bytes,
-}
+pub use groups::Left;
 
 /// What limits leave of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

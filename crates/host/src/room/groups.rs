@@ -2,14 +2,22 @@
 
 use model::{Bytes, Cause, Reading, Unread};
 
-use super::Left;
 use crate::Source;
 use crate::membership::{group_of, with_ancestors};
 use crate::programs::{self, Limit, NO_LIMIT};
-use crate::snapshot::mounts::unescape;
+use crate::snapshot::mount_table::unescape;
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 const GROUPS: &str = "/proc/self/cgroup";
+
+/// A limit, and what it leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The file of the limit, or its name.
+    pub set_by: String,
+    /// What may still be taken.
+    pub left: Bytes,
+}
 
 /// A hierarchy with a controller, where it is mounted, and this process's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
