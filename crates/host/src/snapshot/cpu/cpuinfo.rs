@@ -5,10 +5,30 @@ use std::str::FromStr;
 
 use model::{Cause, Reading, Unread};
 
-use super::FLAGS;
 use crate::{Source, parse};
 
 const CPUINFO: &str = "/proc/cpuinfo";
+
+/// The CPU flags that have to do with translation, virtualization and clocks.
+pub const FLAGS: [&str; 17] = [
+    "clwb",
+    "constant_tsc",
+    "hypervisor",
+    "invpcid",
+    "la57",
+    "nonstop_tsc",
+    "nx",
+    "pae",
+    "pcid",
+    "pdpe1gb",
+    "pge",
+    "pku",
+    "pse",
+    "rdtscp",
+    "sme",
+    "svm",
+    "vmx",
+];
 
 /// Fields of the first CPU with their line numbers, counted from 0.
 pub(super) struct CpuInfo(Reading<BTreeMap<String, (usize, String)>>);

@@ -2,7 +2,7 @@
 
 use model::Bytes;
 
-use super::tlb::{GIB1, KIB4, MIB2, MIB4, TlbArray, TlbHolds};
+use super::array::{GIB1, KIB4, MIB2, MIB4, TlbArray, TlbHolds};
 
 use TlbHolds::{Data, Instruction, Unified};
 

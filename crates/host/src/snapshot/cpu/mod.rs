@@ -1,5 +1,6 @@
 //! The CPU: who it says it is, its caches and TLBs, and the hypervisor under it.
 
+mod array;
 mod cache;
 mod cpuinfo;
 mod descriptors;
@@ -18,9 +19,11 @@ use crate::Source;
 use crate::source::CPUID;
 use cpuinfo::CpuInfo;
 
+pub use array::{TlbArray, TlbHolds};
 pub use cache::{Cache, CacheHolds};
+pub use cpuinfo::FLAGS;
 pub use leaves::{Leaves, Registers};
-pub use tlb::{Tlb, TlbArray, TlbHolds};
+pub use tlb::Tlb;
 
 /// One CPU stands for all: on a machine with different cores this is the first, or the one the program ran on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,27 +51,6 @@ pub struct Cpu {
     /// The hypervisor's vendor, `none` on bare metal.
     pub hypervisor: Reading<String>,
 }
-
-/// The CPU flags that have to do with translation, virtualization and clocks.
-pub const FLAGS: [&str; 17] = [
-    "clwb",
-    "constant_tsc",
-    "hypervisor",
-    "invpcid",
-    "la57",
-    "nonstop_tsc",
-    "nx",
-    "pae",
-    "pcid",
-    "pdpe1gb",
-    "pge",
-    "pku",
-    "pse",
-    "rdtscp",
-    "sme",
-    "svm",
-    "vmx",
-];
 
 impl Cpu {
     pub(super) fn read(source: &Source) -> Self {
