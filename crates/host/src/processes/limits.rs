@@ -4,9 +4,6 @@ use std::time::{Duration, Instant};
 
 use model::{Bytes, Cause, Unread};
 
-use super::mapping::Counts;
-use super::one::rollup;
-use super::scan;
 use super::status::Status;
 use crate::Source;
 
@@ -48,29 +45,6 @@ impl Limits {
             )),
             _ => Ok(()),
         }
-    }
-
-    /// Resident bytes: of a live process in steps, which cost a tenth of the kernel's own sums, and hold it up for a
-    /// step only. They do not show which THP size it was.
-    pub(super) fn counts(self, source: &Source, pid: u32, status: &Status) -> Result<Counts, Unread> {
-        if !source.is_live() {
-            return rollup(source, pid);
-        }
-        let rss = *status.rss.as_ref().into_result()?;
-        let huge = match scan::huge_bytes(pid, self.deadline()) {
-            Ok(huge) => huge,
-            Err(why) if is_without_steps(&why) => {
-                self.allow_whole(source, pid, status)?;
-                return rollup(source, pid);
-            }
-            Err(why) => return Err(why),
-        };
-        let hugetlb = status.hugetlb.or_if_absent(Bytes(0))?;
-        Ok(Counts {
-            rss,
-            anon_huge: Bytes(huge.saturating_sub(hugetlb.0)),
-            ..Counts::default()
-        })
     }
 
     /// When a walk that begins now has to end.
