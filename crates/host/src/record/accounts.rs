@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use model::Bytes;
 
-use super::Recorder;
 use super::keep::Kept;
+use super::recorder::Recorder;
 use crate::programs::Program;
 
 const LARGEST_FILE: Bytes = Bytes::mib(4);

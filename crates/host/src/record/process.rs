@@ -2,24 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use model::{Bytes, Cause, PageKind, Reading, Unread};
+use model::{Bytes, PageKind, Reading};
 
 use super::keep::Kept;
+use super::mappings::{LARGEST_FILE, MOST_COUNTED, has_more_mappings, is_affordable};
+use super::recorder::Recorder;
 use super::table::{memory_mounts, whole};
-use super::{Recorder, accounts, secrets, settings, threads};
-use crate::programs::{self, Area, Kind, MOST_TABLES, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
+use super::{accounts, secrets, settings, threads};
+use crate::Membership;
+use crate::programs::{self, Area, Kind, Program, areas, glibc, is_tunable, jvm, postgres, zero_ended};
 use crate::snapshot::Cgroup;
-use crate::source::whole_lines;
 use crate::tree::Node;
 use crate::vms;
-use crate::{Membership, Source};
 
 /// Files of every process with memory of its own that are kept whole.
 const FILES: [&str; 6] = ["status", "stat", "comm", "limits", "cgroup", "oom_score_adj"];
-/// A file of one process; smaps of a process with 10,000 mappings has about 12 MiB.
-const LARGEST_FILE: Bytes = Bytes::mib(16);
-/// With more mappings smaps is longer than that: one has 500 bytes at least.
-const MOST_COUNTED: usize = LARGEST_FILE.as_usize() / 512;
 /// A C library, of which one sentence is kept.
 const LARGEST_LIBRARY: Bytes = Bytes::mib(16);
 /// Arguments of one process; class paths are long.
@@ -48,21 +45,6 @@ pub(super) fn record(recorder: &mut Recorder<'_>) {
     record_groups(recorder, &candidates.programs);
     accounts::record(recorder, &candidates.programs);
     threads::record(recorder, &candidates.programs, &before);
-}
-
-/// Memory by node of one process, unless it is recorded or would hold the process up.
-pub(super) fn record_nodes(recorder: &mut Recorder<'_>, program: &Program) {
-    let path = program.file("numa_maps");
-    let is_long = || has_more_mappings(recorder.source, &program.file("maps"), MOST_COUNTED);
-    if !recorder.tree.is_file(&path) && is_affordable(recorder, program) && !is_long() {
-        recorder.file(&path, LARGEST_FILE, whole);
-    }
-}
-
-/// May the kernel walk all page tables of it for a file? That of a capture costs nothing.
-fn is_affordable(recorder: &Recorder<'_>, program: &Program) -> bool {
-    let tables = program.pages.page_tables.known();
-    !recorder.source.is_live() || tables.is_some_and(|tables| *tables <= MOST_TABLES)
 }
 
 /// The sum over all mappings. That of a large process was counted in steps already, and is written as the kernel would.
@@ -237,17 +219,6 @@ impl Closer<'_, '_> {
     }
 }
 
-/// Would its smaps be longer than what is kept of a process? Writing it would take the kernel seconds, to be thrown away. That
-/// of a capture was kept already.
-fn has_more_mappings(source: &Source, maps: &str, most: usize) -> bool {
-    let enough = || Unread::new(Cause::Failed, maps, "");
-    let count = |before: usize, piece: &[u8]| {
-        let lines = before + piece.iter().filter(|&&byte| byte == b'\n').count();
-        if lines > most { Err(enough()) } else { Ok(()) }
-    };
-    source.is_live() && source.pieces(maps, Bytes::gib(1), whole_lines, count) == Err(enough())
-}
-
 /// smaps without the counts that are zero; every mapping keeps its Rss.
 fn counts_that_count(bytes: &[u8]) -> Kept {
     let counts = |line: &&[u8]| !line.ends_with(b" 0 kB\n") || line.starts_with(b"Rss:");
@@ -280,8 +251,7 @@ fn record_groups(recorder: &mut Recorder<'_>, programs: &[Program]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, arguments, counts_that_count, environment, has_more_mappings};
-    use crate::Source;
+    use super::{Kind, arguments, counts_that_count, environment};
 
     fn texts(bytes: &[u8]) -> String {
         String::from_utf8_lossy(bytes).replace('\0', "|")
@@ -328,18 +298,6 @@ mod tests {
         assert_eq!(
             kept.left_out,
             ["variables that are no known tunables (2)", "the value of -Dapi_key"]
-        );
-    }
-
-    #[test]
-    fn a_process_with_more_mappings_than_can_be_kept_is_known_before_smaps_is_read() {
-        let own = "/proc/self/maps";
-        let some = std::fs::read_to_string(own).expect("maps").lines().count();
-        assert!(has_more_mappings(&Source::live(), own, some / 2));
-        assert!(!has_more_mappings(&Source::live(), own, some * 2 + 1000));
-        assert!(
-            !has_more_mappings(&Source::live(), "/proc/0/maps", 0),
-            "that none can be counted is no answer"
         );
     }
 

@@ -4,8 +4,9 @@ use model::Bytes;
 
 use super::keep::Kept;
 use super::pattern::expand;
+use super::recorder::Recorder;
+use super::secrets;
 use super::table::{Keep, is_parameter, whole};
-use super::{Recorder, secrets};
 use crate::tree::Node;
 
 /// A file of configuration is written by people.

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use model::Bytes;
 
-use super::Recorder;
 use super::keep::Kept;
+use super::mappings::record_nodes;
+use super::recorder::Recorder;
 use super::table::whole;
 use crate::processes::Stat;
 use crate::programs::Program;
@@ -182,7 +183,7 @@ fn record_memory(recorder: &mut Recorder<'_>, programs: &[Program], pids: &[u32]
         return;
     }
     for program in programs.iter().filter(|program| pids.contains(&program.pid())) {
-        super::process::record_nodes(recorder, program);
+        record_nodes(recorder, program);
     }
 }
 
