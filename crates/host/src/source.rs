@@ -1,8 +1,10 @@
 //! Where the machine's files come from: the running system, a directory, or an archive.
 
 mod directory;
+mod error;
 mod foreign;
 mod hugetlb_files;
+mod interfaces;
 mod open;
 mod patience;
 mod pieces;
@@ -23,9 +25,12 @@ use model::{Bytes, Cause, Reading, Unread};
 
 use crate::input::{Input, InputError};
 use crate::parse;
+use crate::snapshot::mount_table;
 use crate::tree::{Tree, TreeError};
 use directory::Directory;
+use error::from_io;
 use foreign::Foreign;
+use open::LARGEST_FILE;
 use patience::Reader;
 use reads::Log;
 
@@ -33,9 +38,6 @@ pub use open::End;
 pub(crate) use pieces::whole_lines;
 pub(crate) use reads::Reads;
 pub use synthetic::{CPUID, DEV_KVM, HUGETLB_FILES, PAGE_SIZE};
-
-/// A file of /proc or /sys that is larger than this is not what it claims to be.
-const LARGEST_FILE: Bytes = Bytes::mib(16);
 
 /// A machine to ask. Paths are absolute, as on the machine itself: `/proc/meminfo`.
 ///
@@ -184,6 +186,7 @@ impl Source {
 
     fn read(&self, path: &str, limit: Bytes) -> Reading<Vec<u8>> {
         let result = match &*self.root {
+            Root::Live if path == HUGETLB_FILES => return hugetlb_files(),
             Root::Live => match synthetic::read(path) {
                 Some(reading) => return reading,
                 None => live(path, limit),
@@ -278,6 +281,18 @@ impl Source {
         Reading::from(blocks).map(|told| Bytes(told.stx_blocks.saturating_mul(512)))
     }
 
+    /// Everything that `collect` reads of this machine through the source that it is handed. Files that are read in pieces are
+    /// not kept.
+    pub(crate) fn recorded(&self, collect: impl FnOnce(&Self)) -> Reads {
+        let log = Arc::new(Log::default());
+        collect(&Self {
+            name: self.name.clone(),
+            root: Arc::clone(&self.root),
+            log: Some(Arc::clone(&log)),
+        });
+        log.take()
+    }
+
     /// Where a symbolic link points to, as written.
     pub fn link(&self, path: &str) -> Reading<String> {
         let target = match &*self.root {
@@ -293,6 +308,19 @@ impl Source {
 /// Nothing needs the directories and links of processes, and following them would need the care that their files get.
 fn not_followed(path: &str) -> Unread {
     Unread::new(Cause::Failed, path, "only files are read below the root of a process")
+}
+
+/// [`HUGETLB_FILES`] of the running machine.
+fn hugetlb_files() -> Reading<Vec<u8>> {
+    let found = patience::within(patience::MEMORY, || {
+        let machine = Source::live();
+        machine.text(mount_table::MOUNTS).and_then(|table| {
+            let pids = machine.pids().into_result().unwrap_or_default();
+            hugetlb_files::read(mount_table::mounts(&table), &pids)
+        })
+    });
+    let failed = |why| Reading::Unread(Unread::new(Cause::Failed, HUGETLB_FILES, why));
+    found.unwrap_or_else(failed).map(String::into_bytes)
 }
 
 /// A file of the running machine: the kernel's, one that a process names, or one of the machine's own configuration.
@@ -326,20 +354,4 @@ fn waits_for_a_process(path: &str) -> bool {
     const FILES: [&str; 6] = ["cmdline", "environ", "maps", "smaps", "smaps_rollup", "numa_maps"];
     let name = path.strip_prefix("/proc/").and_then(|rest| rest.split_once('/'));
     name.is_some_and(|(_, name)| FILES.contains(&name))
-}
-
-fn from_io<T>(path: &str, result: io::Result<T>) -> Result<T, Unread> {
-    result.map_err(|error| unread(path, &error))
-}
-
-fn unread(path: &str, error: &io::Error) -> Unread {
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unread::new(Cause::Absent, path, ""),
-        io::ErrorKind::PermissionDenied => Unread::new(Cause::Denied, path, ""),
-        // A process that ends between two reads answers ESRCH.
-        _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
-            Unread::new(Cause::Absent, path, "the process has ended")
-        }
-        _ => Unread::new(Cause::Failed, path, error.to_string()),
-    }
 }

@@ -7,6 +7,7 @@ pub mod kernel;
 pub mod ksm;
 pub mod kvm;
 pub mod memory;
+pub(crate) mod mount_table;
 pub mod mounts;
 pub mod numbers;
 pub mod sysctl;

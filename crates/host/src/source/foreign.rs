@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use model::{Bytes, Cause, Unread};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::error::unread;
 use super::open::{End, Opened, plain_file_below};
 use super::patience;
 use super::walk::Mounts;
@@ -67,7 +68,7 @@ impl Foreign {
 
     /// In a thread of its own, which ends with the rights that it took.
     fn read<T>(&self, read: impl FnOnce(Opened) -> io::Result<T>) -> Result<T, Unread> {
-        let from_io = |error: io::Error| super::unread(&self.place(), &error);
+        let from_io = |error: io::Error| unread(&self.place(), &error);
         let directory = |at: &OwnedFd, name: &str| openat(at, name, DIRECTORY, Mode::empty());
         let process = openat(CWD, "/proc", DIRECTORY, Mode::empty())
             .and_then(|proc| directory(&proc, &self.pid))

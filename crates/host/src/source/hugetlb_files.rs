@@ -5,11 +5,12 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use model::{Bytes, Cause, Reading, Unread};
+use model::{Bytes, Cause, Unread};
 use rustix::fs::{major, minor, statfs};
 
-use super::{HUGETLB_FILES, Source};
-use crate::snapshot::mounts;
+use super::open::LARGEST_FILE;
+use super::synthetic::HUGETLB_FILES;
+use crate::snapshot::mount_table::Mount;
 
 /// f_type of hugetlbfs (linux/magic.h).
 const HUGETLBFS: i64 = 0x9584_58f6;
@@ -20,19 +21,16 @@ const MOST_ENTRIES: u64 = 1 << 16;
 /// Descriptors of all processes: as many as one process may have open by default (`fs.nr_open`).
 const MOST_DESCRIPTORS: u64 = 1 << 20;
 /// The text in all, as of any other file that is read whole.
-const LONGEST: Bytes = super::LARGEST_FILE;
+const LONGEST: Bytes = LARGEST_FILE;
 
-/// What this user may see, root everything: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` for each; `PID` is 0 for a file that was found in its mount.
+/// What this user may see of these mounts and processes, root everything: a line `KIND PAGE BYTES DEVICE INODE UID PID PATH` for each; `PID` is 0 for a file that was found in its mount.
 /// Sums over a part would be wrong, so where there is more than a bound it is nothing but the reason.
-pub(super) fn read() -> Reading<String> {
-    let mounts = mounts::all(&Source::live());
-    mounts.and_then(|mounts| {
-        let mounts = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
-        let mounts: Vec<String> = mounts.map(|mount| mount.target).collect();
-        Found::default()
-            .all(&mounts)
-            .map_err(|why| Unread::new(Cause::Failed, HUGETLB_FILES, why))
-    })
+pub(super) fn read(mounts: Vec<Mount>, pids: &[u32]) -> Result<String, Unread> {
+    let mounts = mounts.into_iter().filter(|mount| mount.kind == "hugetlbfs");
+    let mounts: Vec<String> = mounts.map(|mount| mount.target).collect();
+    Found::default()
+        .all(&mounts, pids)
+        .map_err(|why| Unread::new(Cause::Failed, HUGETLB_FILES, why))
 }
 
 /// What was found, and how much more may be looked at.
@@ -55,11 +53,11 @@ impl Default for Found {
 }
 
 impl Found {
-    fn all(mut self, mounts: &[String]) -> Result<String, String> {
+    fn all(mut self, mounts: &[String], pids: &[u32]) -> Result<String, String> {
         for mount in mounts {
             self.directory(Path::new(mount), DEPTH)?;
         }
-        for pid in Source::live().pids().into_result().unwrap_or_default() {
+        for &pid in pids {
             self.open_files(pid, mounts)?;
         }
         Ok(self.lines)
@@ -138,7 +136,7 @@ mod tests {
         }
         let mounts = [folder.path().display().to_string()];
         let count = |lines: String| lines.lines().filter(|line| line.contains(mounts[0].as_str())).count();
-        found.all(&mounts).map(count)
+        found.all(&mounts, &[std::process::id()]).map(count)
     }
 
     #[test]

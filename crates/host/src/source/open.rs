@@ -5,31 +5,18 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use model::Bytes;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, makedev, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, makedev, openat, openat2};
 use rustix::io::Errno;
 
+use super::interfaces::is_interface;
 use super::walk::{self, Mounts};
 
 /// For every opening: a pipe does not wait for its other end, and no terminal becomes ours.
 const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// A file of /proc or /sys that is larger than this is not what it claims to be.
+pub(super) const LARGEST_FILE: Bytes = Bytes::mib(16);
 /// Most files of a process fit into this, and are read at one go: an empty buffer would grow with a system call for each step.
 const MOST_FILES: Bytes = Bytes::kib(4);
-/// f_type of file systems whose files are interfaces of the kernel (linux/magic.h): reading `/proc/kmsg` or `trace_pipe` waits
-/// for events and takes them from others. Regular files all the same.
-const INTERFACES: [i64; 12] = [
-    0x9fa0,                 // proc
-    0x6265_6572,            // sysfs
-    0x6462_6720,            // debugfs
-    0x7472_6163,            // tracefs
-    0x0027_e0eb,            // cgroup
-    0x6367_7270,            // cgroup2
-    0x7363_6673,            // securityfs
-    0x6265_6570,            // configfs
-    0xcafe_4a11_u32 as i64, // bpf
-    0xde5e_81e4_u32 as i64, // efivarfs
-    0x1980_0202,            // mqueue
-    0x1cd1,                 // devpts
-];
 
 /// The end of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,11 +76,6 @@ pub(super) fn below(root: &OwnedFd, path: &str, flags: OFlags) -> io::Result<Own
         Err(Errno::NOSYS | Errno::PERM) => walk::below(root, path, flags, &|_| Ok(())),
         found => Ok(found?),
     }
-}
-
-/// Is it on a file system of the kernel's own?
-pub(super) fn is_interface(file: &OwnedFd) -> io::Result<bool> {
-    Ok(INTERFACES.contains(&fstatfs(file)?.f_type))
 }
 
 /// Looked at before it is opened for reading: opening a pipe waits, and opening a device can do anything.

@@ -4,8 +4,9 @@ use std::io::{self, Cursor, Read};
 
 use model::{Bytes, Cause, Unread};
 
+use super::error::from_io;
 use super::patience::{self, Reader};
-use super::{Root, Source, from_io, open};
+use super::{Root, Source, open};
 
 /// How much is read before it is looked at.
 const PIECE: usize = 256 << 10;

@@ -1,11 +1,9 @@
 //! What was read of a machine: a recording source keeps the files and the directories that it was asked for.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use model::Reading;
-
-use super::Source;
 
 /// Everything that was read, by path.
 #[derive(Debug, Default)]
@@ -29,22 +27,13 @@ impl Log {
         self.note(|reads| reads.directories.insert(path.to_owned(), names.clone()));
     }
 
+    /// All that was noted.
+    pub(super) fn take(&self) -> Reads {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn note<T>(&self, note: impl FnOnce(&mut Reads) -> T) {
         note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
-impl Source {
-    /// Everything that `collect` reads of this machine through the source that it is handed. Files that are read in pieces are
-    /// not kept.
-    pub(crate) fn recorded(&self, collect: impl FnOnce(&Self)) -> Reads {
-        let log = Arc::new(Log::default());
-        collect(&Self {
-            name: self.name.clone(),
-            root: Arc::clone(&self.root),
-            log: Some(Arc::clone(&log)),
-        });
-        std::mem::take(&mut log.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

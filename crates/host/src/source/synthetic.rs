@@ -4,8 +4,6 @@ use model::{Cause, Reading, Unread};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::patience;
-
 /// CPUID leaves of one logical CPU: a line `LEAF.SUBLEAF EAX EBX ECX EDX` each, in hex.
 pub const CPUID: &str = "/hugewise/cpuid";
 /// The base page in bytes, as a decimal number.
@@ -18,16 +16,12 @@ pub const HUGETLB_FILES: &str = "/hugewise/hugetlb_files";
 
 const DIRECTORY: &str = "/hugewise";
 
-/// The content of a synthetic file; `None` for every other path.
+/// The content of a synthetic file; `None` for every other path. [`HUGETLB_FILES`] takes more than a call: the source finds them.
 pub(super) fn read(path: &str) -> Option<Reading<Vec<u8>>> {
     let reading = match path {
         CPUID => cpuid(),
         PAGE_SIZE => Reading::Known(format!("{}\n", rustix::param::page_size())),
         DEV_KVM => dev_kvm(),
-        HUGETLB_FILES => match patience::within(patience::MEMORY, super::hugetlb_files::read) {
-            Ok(reading) => reading,
-            Err(why) => Reading::Unread(Unread::new(Cause::Failed, HUGETLB_FILES, why)),
-        },
         other => {
             let ours = other.strip_prefix(DIRECTORY).is_some_and(|rest| rest.starts_with('/'));
             return ours.then(|| Reading::absent(other));

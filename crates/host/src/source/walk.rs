@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::open::is_interface;
+use super::interfaces::is_interface;
 
 /// As the kernel has it (MAXSYMLINKS).
 const MOST_LINKS: u32 = 40;
