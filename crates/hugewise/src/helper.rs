@@ -1,8 +1,11 @@
 //! Runs the programs of others that are asked something (`postgres -C`) or that build something: shut in, bounded, and once.
 
+mod groups;
 mod syscall;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use groups::end_all;
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -10,11 +13,10 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 /// Of each stream; an answer is one line, and what a compiler complains about rarely longer.
 const LONGEST: usize = 64 << 10;
@@ -80,20 +82,6 @@ pub(crate) fn run(program: &Path, arguments: &[OsString], place: &Place<'_>) -> 
     Ok(ended)
 }
 
-/// The process groups that are running, which are their leaders' ids.
-static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-
-/// Kills all helpers that run now, with what they started.
-pub(crate) fn end_all() {
-    let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-    groups.iter().for_each(|group| kill(*group));
-}
-
-fn kill(group: Pid) {
-    // It may have ended by itself.
-    let _ = kill_process_group(group, Signal::KILL);
-}
-
 /// A helper that has been started; killed when it is dropped.
 struct Running {
     child: Child,
@@ -103,7 +91,7 @@ struct Running {
 impl Running {
     fn new(child: Child) -> Self {
         let group = Pid::from_child(&child);
-        GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(group);
+        groups::add(group);
         Self { child, group }
     }
 
@@ -125,7 +113,7 @@ impl Running {
             thread::sleep(POLL_PERIOD);
         }
         // Before its leader is reaped, or the group's number could be another's by then.
-        kill(self.group);
+        groups::kill(self.group);
         let status = self.child.wait().map_err(|error| error.to_string())?;
         Ok(Ended {
             status,
@@ -144,14 +132,13 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
-            kill(self.group);
+            groups::kill(self.group);
             let began = Instant::now();
             while began.elapsed() < GONE_WITHIN && matches!(self.child.try_wait(), Ok(None)) {
                 thread::sleep(POLL_PERIOD);
             }
         }
-        let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.retain(|group| *group != self.group);
+        groups::remove(self.group);
     }
 }
 
