@@ -7,8 +7,6 @@ use clap::ValueEnum;
 use model::latency::Access;
 use model::{Bytes, PageKind};
 
-use super::typed;
-
 /// A value as it is typed.
 pub fn word(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
@@ -57,17 +55,6 @@ pub fn access(text: &str) -> Result<Access, String> {
         "read" => Ok(Access::Read),
         "write" => Ok(Access::Write),
         _ => Err(format!("`{text}` is neither read nor write")),
-    }
-}
-
-impl typed::Access {
-    /// As separate measurements.
-    pub fn each(self) -> Vec<Access> {
-        match self {
-            Self::Read => vec![Access::Read],
-            Self::Write => vec![Access::Write],
-            Self::Both => vec![Access::Read, Access::Write],
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use model::guest::GuestPage;
-use model::latency::Pattern;
+use model::latency::{self, Pattern};
 use model::{Bytes, PageKind};
 
 use crate::cli::meaning::page_kind;
@@ -190,7 +190,7 @@ pub struct Guest {
     pub pattern: Pattern,
     /// Read the line, or write to it
     #[arg(long, value_name = "ACCESS", value_parser = crate::cli::meaning::access, default_value = "read")]
-    pub access: model::latency::Access,
+    pub access: latency::Access,
     /// Limit the time of the timed walks, without set-up and warm-up [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = crate::cli::meaning::duration)]
     pub budget: Option<std::time::Duration>,
@@ -222,4 +222,15 @@ pub enum Access {
     Write,
     /// Both, as separate points
     Both,
+}
+
+impl Access {
+    /// As separate measurements.
+    pub fn each(self) -> Vec<latency::Access> {
+        match self {
+            Self::Read => vec![latency::Access::Read],
+            Self::Write => vec![latency::Access::Write],
+            Self::Both => vec![latency::Access::Read, latency::Access::Write],
+        }
+    }
 }
