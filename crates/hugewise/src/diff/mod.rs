@@ -1,58 +1,18 @@
 //! How two results or two machines differ: pure, from what was read of each.
 
 mod backing;
+mod material;
 mod points;
 mod settings;
 
+pub use material::{Material, Parts};
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use host::Snapshot;
-use model::compare::Compare;
 use model::findings::{Diagnosis, Severity};
-use model::latency::Latency;
-use model::{Cause, Machine, Reading, Unread, Warning};
+use model::{Cause, Machine, Reading, Unread};
 
-use crate::results::diff::{Diff, FindingChange, Side};
-use crate::results::{Checkup, Doctor, ProcessList};
-
-/// What is known of one side.
-#[derive(Debug)]
-pub struct Material {
-    pub side: Side,
-    pub warnings: Vec<Warning>,
-    pub parts: Parts,
-}
-
-/// The parts that can be compared.
-#[derive(Debug, Default)]
-pub struct Parts {
-    pub snapshot: Option<Snapshot>,
-    pub doctor: Option<Doctor>,
-    pub processes: Option<ProcessList>,
-    pub latency: Option<Latency>,
-    pub compare: Option<Compare>,
-    /// Parts that it has, and that are not compared.
-    pub left_out: Vec<&'static str>,
-}
-
-impl From<Checkup> for Parts {
-    fn from(checkup: Checkup) -> Self {
-        let others = [
-            ("tlb", checkup.tlb.is_some()),
-            ("guest", checkup.guest.is_some()),
-            ("vms", checkup.vms.is_some_and(|vms| !vms.known().is_empty())),
-        ];
-        let left_out = others.iter().filter(|(_, is_there)| *is_there);
-        Self {
-            left_out: left_out.map(|(name, _)| *name).collect(),
-            snapshot: Some(checkup.inventory),
-            doctor: checkup.doctor,
-            processes: checkup.processes,
-            latency: checkup.latency,
-            compare: None,
-        }
-    }
-}
+use crate::results::diff::{Diff, FindingChange};
 
 /// How B differs from A, where points may differ by the share `allowed` without a verdict.
 pub fn diff(a: &Material, b: &Material, allowed: f64) -> Diff {

@@ -8,7 +8,7 @@ use model::compare::{Compare, Judged};
 use model::latency::{Latency, Point};
 use stats::Apart;
 
-use super::Parts;
+use super::material::Parts;
 use crate::results::diff::{Change, Gap, Of, PointChange, Points};
 
 /// What a 95 % interval leaves out.

@@ -6,7 +6,7 @@ use model::{Bytes, Reading, Unread};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Material;
+use super::material::Material;
 use crate::results::diff::SettingChange;
 
 /// Places that are no settings, by how they begin; those with `*` hold for each entry of a list.
