@@ -50,6 +50,13 @@ pub enum Outcome {
     InterruptedUnrestored,
 }
 
+impl Outcome {
+    /// What the exit code is to report, if it is bad.
+    pub(crate) fn or_bad_news(self, is_bad: bool) -> Self {
+        if is_bad { Self::BadNews } else { self }
+    }
+}
+
 /// The way out for everything a command has to say.
 #[derive(Debug)]
 pub struct Ui {

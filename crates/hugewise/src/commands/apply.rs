@@ -5,9 +5,10 @@ use anyhow::bail;
 use model::plan::Plan;
 use model::setup::{Applied, End};
 
+use super::desk::Desk;
+use super::running;
 use super::settings::{self, hinted, setup};
 use super::stop::Stop;
-use super::{Desk, running};
 use crate::cli::typed::{self, Format};
 use crate::render::plan::question;
 use crate::render::words::counted;

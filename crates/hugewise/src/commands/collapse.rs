@@ -6,7 +6,7 @@ use host::Snapshot;
 use model::collapse::Collapse;
 use model::{Bytes, Warning};
 
-use super::Desk;
+use super::desk::Desk;
 use super::stop::Stop;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;

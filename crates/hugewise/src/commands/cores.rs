@@ -3,7 +3,7 @@
 use anyhow::Context;
 use measure::cores::Spec;
 
-use super::Desk;
+use super::desk::Desk;
 use super::measuring::{self, unless_stopped};
 use crate::cli::typed;
 use crate::ui::Outcome;

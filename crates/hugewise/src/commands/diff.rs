@@ -8,8 +8,9 @@ use model::compare::Compare;
 use model::latency::Latency;
 use model::{Envelope, Warning};
 
+use super::desk::Desk;
+use super::ps;
 use super::report::{Named, named, parsed};
-use super::{Desk, ps};
 use crate::cli::typed::{self, DiffFailIf, Format, Sort};
 use crate::diff::{Material, Parts, diff, machine};
 use crate::results::diff::{Change, Side};

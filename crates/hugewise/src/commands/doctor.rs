@@ -12,7 +12,7 @@ use host::{Evidence, Input, Snapshot, Source};
 use model::Warning;
 use model::findings::Severity;
 
-use super::Desk;
+use super::desk::Desk;
 use crate::cli::typed::{self, Format};
 use crate::render::doctor::{explanation, rules};
 use crate::render::look::Look;

@@ -5,7 +5,8 @@ use host::programs::{self, Target};
 use host::{Evidence, Snapshot};
 use model::Reading;
 
-use super::{Desk, running};
+use super::desk::Desk;
+use super::running;
 use crate::cli::typed::{self, Format};
 use crate::results::Explain;
 use crate::ui::Outcome;

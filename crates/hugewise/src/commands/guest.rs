@@ -10,7 +10,7 @@ use model::Bytes;
 use model::guest::{Guest, GuestPage};
 use model::latency::{Access, Pattern};
 
-use super::Desk;
+use super::desk::Desk;
 use super::measuring::{
     self, Measured, all_kinds, available, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
 };

@@ -9,7 +9,7 @@ use measure::kernelops::{Program, Spec};
 use model::kernelops::{KernelOps, Op};
 use model::{Bytes, PageKind};
 
-use super::Desk;
+use super::desk::Desk;
 use super::measuring::{self, Measured, available, on_loan, or_usual, page_sizes, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;

@@ -6,7 +6,7 @@ use measure::latency::Spec;
 use model::Bytes;
 use model::latency::{Access, Latency, Pattern};
 
-use super::Desk;
+use super::desk::Desk;
 use super::measuring::{
     self, Measured, available, cache, note_limit, on_loan, or_usual, page_sizes, room, usual_kinds,
 };

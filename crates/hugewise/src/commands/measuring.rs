@@ -5,7 +5,7 @@ use host::{Snapshot, Source};
 use measure::Error;
 use model::{Bytes, PageKind, Progress, Warning};
 
-use super::Desk;
+use super::desk::Desk;
 use super::pools::Loan;
 use super::stop::Stop;
 use crate::cli::typed::Format;

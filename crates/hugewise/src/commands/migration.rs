@@ -9,7 +9,7 @@ use model::migration::Migration;
 use model::placement::Kind;
 use model::{Bytes, Warning};
 
-use super::Desk;
+use super::desk::Desk;
 use super::measuring::{self, available, cache, page_sizes, unless_stopped};
 use crate::cli::typed;
 use crate::render::placement::guest_warning;

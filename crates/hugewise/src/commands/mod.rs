@@ -5,6 +5,7 @@ mod checkup;
 mod collapse;
 mod compare;
 mod cores;
+mod desk;
 mod diff;
 mod doctor;
 mod explain;
@@ -38,16 +39,10 @@ mod vm;
 
 pub(crate) use stop::watch as watch_signals;
 
-use std::path::Path;
-
-use anyhow::bail;
-use host::{Snapshot, Source};
-use model::{Envelope, Machine, Tool, Warning};
-
 use crate::cli::Cli;
-use crate::cli::typed::{self, Command, Format, Global, Measure};
-use crate::show::{Shape, form, schema_name, write};
-use crate::ui::{Outcome, Ui};
+use crate::cli::typed::{self, Command, Measure};
+use crate::ui::Outcome;
+use desk::Desk;
 
 /// Carries out a command line. `words` is the command line as typed, which every result quotes.
 ///
@@ -95,119 +90,4 @@ fn carry_out(desk: &mut Desk<'_>, cli: &Cli) -> anyhow::Result<Outcome> {
         Command::Schema(typed) => schema::run(desk, typed),
         Command::Completions(typed) => schema::completions(desk, typed),
     }
-}
-
-/// What every command works at: the machine it is about, the way out, and what a result says about its run.
-struct Desk<'a> {
-    global: &'a Global,
-    source: Source,
-    ui: Ui,
-    words: Vec<String>,
-    seed: u64,
-    started: String,
-}
-
-impl<'a> Desk<'a> {
-    fn open(global: &'a Global, words: Vec<String>) -> anyhow::Result<Self> {
-        let source = match &global.root {
-            Some(root) => Source::open(root)?,
-            None => Source::live(),
-        };
-        Ok(Self {
-            global,
-            source,
-            ui: Ui::open(global)?,
-            words,
-            seed: seed(global),
-            started: now(),
-        })
-    }
-
-    /// For commands that need the machine itself.
-    fn must_be_live(&self, what: &str) -> anyhow::Result<()> {
-        if !self.source.is_live() {
-            bail!("{what} needs the machine itself: leave --root away");
-        }
-        Ok(())
-    }
-
-    /// A result with everything that says where it comes from.
-    fn envelope<T: Shape>(&self, machine: Machine, warnings: Vec<Warning>, data: T) -> Envelope<T> {
-        Envelope {
-            schema: schema_name::<T>(),
-            tool: Tool {
-                name: "hugewise".to_owned(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            },
-            machine,
-            command: self.words.clone(),
-            seed: self.seed,
-            started: self.started.clone(),
-            warnings,
-            data,
-        }
-    }
-
-    /// A result about the machine at hand.
-    fn about<T: Shape>(&self, snapshot: &Snapshot, warnings: Vec<Warning>, data: T) -> Envelope<T> {
-        self.envelope(snapshot.machine(), warnings, data)
-    }
-
-    /// The form asked for, if this kind of result has it. Called before any work is done.
-    fn form<T: Shape>(&self, usual: Format) -> anyhow::Result<Format> {
-        let form = form(self.global, usual, T::FORMS)?;
-        if form == Format::Png && self.ui.shows_on_terminal() {
-            bail!("--format png: a terminal cannot show it (write --output FILE.png, or pipe it on)");
-        }
-        Ok(form)
-    }
-
-    /// Gives a result about the machine as it is now, which has no warnings.
-    fn give_here<T: Shape>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
-        let result = self.about(&Snapshot::take(&self.source), Vec::new(), data);
-        self.give(&result, form)
-    }
-
-    /// Gives a result to the user: its warnings first, then itself.
-    fn give<T: Shape>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
-        let look = self.ui.look();
-        self.give_with(result, form, look)
-    }
-
-    /// The same with another look.
-    fn give_with<T: Shape>(
-        &mut self,
-        result: &Envelope<T>,
-        form: Format,
-        look: crate::render::look::Look,
-    ) -> anyhow::Result<Outcome> {
-        result.warnings.iter().for_each(|warning| self.ui.warning(warning));
-        self.ui.result_by(&mut |out| Ok(write(result, form, look, out)?))?;
-        Ok(Outcome::Done)
-    }
-}
-
-impl Outcome {
-    /// What the exit code is to report, if it is bad.
-    fn or_bad_news(self, is_bad: bool) -> Self {
-        if is_bad { Self::BadNews } else { self }
-    }
-}
-
-/// The seed typed, or a new one. 32 bits: every JSON reader keeps them exactly.
-fn seed(global: &Global) -> u64 {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let drawn = RandomState::new().build_hasher().finish() >> 32;
-    global.seed.map_or(drawn, u64::from)
-}
-
-/// The moment, in UTC.
-fn now() -> String {
-    let now = jiff::Timestamp::now();
-    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
-}
-
-/// Whether a file of that name is there already.
-fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }

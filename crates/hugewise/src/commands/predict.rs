@@ -8,7 +8,7 @@ use sim::translation::study::{Replay, history};
 use sim::translation::trace::Trace;
 use sim::translation::trace::own::write;
 
-use super::Desk;
+use super::desk::Desk;
 use super::simulate::asked_machine;
 use super::simulate::trace::Opened;
 use super::trace::record;

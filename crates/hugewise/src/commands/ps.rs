@@ -12,8 +12,8 @@ use model::process::{MappingPages, ProcessPages};
 use model::texts::Texts;
 use model::{Bytes, Cause, PageKind, Reading, Unread};
 
+use super::desk::{Desk, now};
 use super::stop::Stop;
-use super::{Desk, now};
 use crate::cli::typed::{self, Format, Sort};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow};
 use crate::results::{OneProcess, ProcessList};

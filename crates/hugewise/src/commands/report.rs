@@ -7,7 +7,7 @@ use host::Input;
 use model::Envelope;
 use serde::Deserialize;
 
-use super::Desk;
+use super::desk::Desk;
 use super::schema::{WithResult, by_schema};
 use crate::cli::typed::{self, Format};
 use crate::show::{Shape, form, write_chart};

@@ -21,7 +21,7 @@ use sim::translation::study::Simulation;
 use sim::translation::study::predict::Prediction;
 use sim::translation::sweep::SweepResult;
 
-use super::Desk;
+use super::desk::Desk;
 use crate::cli::{Cli, typed};
 use crate::results::{Checkup, Diff, Doctor, Explain, OneProcess, ProcessList, ReachTable, VmList};
 use crate::show::{Shape, schema, schema_name};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use host::record::{Capture, CaptureOptions, LEFT_OUT, capture};
 
-use super::{Desk, exists};
+use super::desk::Desk;
 use crate::cli::typed;
-use crate::files::{Access, Existing, Target};
+use crate::files::{Access, Existing, Target, exists};
 use crate::ui::Outcome;
 
 /// Secrets and cuts that are listed one by one.

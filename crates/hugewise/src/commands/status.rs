@@ -2,7 +2,7 @@
 
 use model::setup::Status;
 
-use super::Desk;
+use super::desk::Desk;
 use super::settings::{hinted, setup};
 use crate::cli::typed::Format;
 use crate::ui::Outcome;

@@ -5,7 +5,7 @@ use measure::tlb::Spec;
 use model::tlb::{Known, Tlb, Ways};
 use model::{Bytes, PageKind};
 
-use super::Desk;
+use super::desk::Desk;
 use super::measuring::{self, Measured, on_loan, or_usual, page_sizes, room, usual_kinds};
 use super::stop::Stop;
 use crate::cli::typed;

@@ -7,7 +7,7 @@ use anyhow::bail;
 use sim::translation::trace::own::{BlindSpot, Head, Method, Window, write};
 use sim::translation::{Access, Side};
 
-use super::Desk;
+use super::desk::Desk;
 use super::stop::Stop;
 use crate::cli::typed;
 use crate::render::predict::captured_in;

@@ -4,7 +4,7 @@ use host::processes::list;
 use model::setup::{BackCame, Undone};
 use settings::setup::users;
 
-use super::Desk;
+use super::desk::Desk;
 use super::settings::{hinted, setup};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;

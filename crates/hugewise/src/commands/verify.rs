@@ -3,8 +3,9 @@
 use host::processes::list;
 use model::setup::Verified;
 
+use super::desk::Desk;
+use super::running;
 use super::settings::{hinted, plan, setup};
-use super::{Desk, running};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 

@@ -2,7 +2,7 @@
 
 use host::Snapshot;
 
-use super::Desk;
+use super::desk::Desk;
 use crate::cli::typed::Format;
 use crate::results::VmList;
 use crate::ui::Outcome;

@@ -5,6 +5,7 @@
 //! file removes. What is no regular file (a terminal, a pipe, `/dev/null`) is written straight. Settings of the machine are
 //! `settings`'s, whose `sink/rooted.rs` says why it has a way of its own.
 
+mod choice;
 mod draft;
 mod place;
 
@@ -12,25 +13,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+pub use choice::{Access, Existing};
 use draft::Draft;
 use place::{Found, Place};
-
-/// Who may read a new file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Those that the umask allows; a file that is replaced keeps its owner and mode.
-    Usual,
-    /// Its owner alone, from the first byte, whatever is replaced.
-    Private,
-}
-
-/// What becomes of a file that is there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    Replace,
-    /// It stays, and the write fails.
-    Refuse,
-}
 
 /// Bytes that are written at a time.
 const BUFFER: usize = 64 << 10;
@@ -92,6 +77,11 @@ impl Target {
             To::Stream(file) => buffered(file, write).map(|()| None),
         }
     }
+}
+
+/// Whether a file of that name is there already.
+pub(crate) fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// The one way to a file's new content.

@@ -14,10 +14,11 @@ use model::{Bytes, Envelope, PageKind};
 
 use self::kept::Files;
 use self::parts::Parts;
+use super::desk::Desk;
 use super::latency::{FROM, TO};
 use super::measuring::{Measured, room};
 use super::stop::Stop;
-use super::{Desk, guest, latency, ps, tlb};
+use super::{guest, latency, ps, tlb};
 use crate::cli::typed::{self, Format, Part, Sort};
 use crate::render::look::Look;
 use crate::render::verdict::sentences;

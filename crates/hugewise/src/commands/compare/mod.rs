@@ -16,7 +16,7 @@ use model::compare::{Compare, Ended, Method, Metric, Order, Verdict};
 
 use self::around::Around;
 use self::store::Store;
-use super::Desk;
+use super::desk::Desk;
 use super::stop::Stop;
 use crate::cli::typed::{self, FailIf, Format};
 use crate::recipes::{self, Workload};

@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use model::setup::{Run, Status};
 use model::{Cause, Reading, Unread};
 
+use crate::commands::desk::Desk;
+use crate::commands::settings;
 use crate::commands::settings::setup;
-use crate::commands::{Desk, settings};
 
 /// Everything about the machine. Of a captured one nothing is known of what hugewise did to it.
 pub(in crate::commands) fn evidence(desk: &Desk<'_>, snapshot: Snapshot) -> Evidence {

@@ -6,7 +6,7 @@ use host::processes::Stat;
 use host::threads::Look;
 use model::placement::Check;
 
-use super::super::Desk;
+use super::super::desk::Desk;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 

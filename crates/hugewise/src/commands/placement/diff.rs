@@ -8,7 +8,7 @@ use model::Envelope;
 use model::placement::{Diff, Published, Recording};
 use placement::Runs;
 
-use super::super::Desk;
+use super::super::desk::Desk;
 use crate::cli::typed::{self, Format};
 use crate::render::placement::caveats;
 use crate::show::schema_name;

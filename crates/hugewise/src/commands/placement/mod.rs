@@ -4,7 +4,7 @@ mod check;
 mod diff;
 mod record;
 
-use super::Desk;
+use super::desk::Desk;
 use crate::cli::typed::Placement;
 use crate::ui::Outcome;
 

@@ -7,7 +7,7 @@ use host::Snapshot;
 use model::placement::{End, Recording};
 use placement::{Ordered, Spec, Wanted};
 
-use super::super::Desk;
+use super::super::desk::Desk;
 use super::super::stop::Stop;
 use crate::cli::typed::{self, Collector, Format};
 use crate::render::placement::{not_by_bpf, warnings};

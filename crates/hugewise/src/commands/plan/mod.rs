@@ -8,7 +8,8 @@ use model::plan::Plan;
 use plan::goal::Goal;
 use plan::{Host, Wanted, plan};
 
-use super::{Desk, running};
+use super::desk::Desk;
+use super::running;
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 

@@ -11,10 +11,12 @@ use model::{Bytes, Envelope};
 use sim::translation::machine::Machine;
 use sim::translation::measured::{Measured, here};
 
+use super::super::desk::Desk;
 use super::super::report::{Named, named};
 use super::super::stop::Stop;
-use super::super::{Desk, latency, measuring, tlb};
+use super::super::{latency, measuring, tlb};
 use super::machine;
+use crate::files;
 use crate::results::Checkup;
 use crate::show::{Shape, schema_name};
 
@@ -110,7 +112,7 @@ impl Results {
     /// The result that a checkup left in this directory, if it is of this machine.
     fn last_checkup(&mut self, desk: &Desk<'_>, snapshot: &Snapshot) {
         let path = Path::new(LAST_CHECKUP);
-        if !super::super::exists(path) {
+        if !files::exists(path) {
             return;
         }
         match self.read(path, snapshot) {

@@ -9,7 +9,7 @@ use sim::host_memory::{HostMemory, file, simulate};
 
 use super::captured;
 use crate::cli::typed::{self, Format};
-use crate::commands::Desk;
+use crate::commands::desk::Desk;
 use crate::ui::Outcome;
 
 /// Runs the command.

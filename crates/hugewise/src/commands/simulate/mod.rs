@@ -4,8 +4,10 @@ mod captured;
 pub(super) mod here;
 mod host_memory;
 pub(super) mod machine;
+mod overlap;
 mod points;
 mod scheduler;
+mod settings;
 mod sweep;
 pub(super) mod trace;
 
@@ -14,13 +16,13 @@ use std::time::Instant;
 
 use anyhow::bail;
 use host::Snapshot;
-use model::{Bytes, Warning, time_left};
-use sim::translation::Mode;
+use model::{Warning, time_left};
 use sim::translation::machine::Machine;
 use sim::translation::study::preset::preset;
-use sim::translation::study::{self, Setting, Simulation, Study, StudyError};
+use sim::translation::study::{self, Simulation, Study, StudyError};
 
-use super::Desk;
+use self::settings::settings_and_baseline;
+use super::desk::Desk;
 use crate::cli::typed::{Format, Simulate, Translation};
 use crate::ui::Outcome;
 
@@ -113,65 +115,14 @@ fn typed_study(typed: &Translation, mut machine: Machine, seed: u64) -> anyhow::
 /// Accesses of a pattern that are counted in each case if no number is typed.
 const ACCESSES: u64 = 1_000_000;
 
-fn settings_and_baseline(typed: &Translation, machine: &Machine) -> anyhow::Result<(Vec<Setting>, Setting)> {
-    let settings = settings(typed, machine);
-    let baseline = typed.baseline.or(settings.first().copied());
-    let baseline = baseline.ok_or_else(|| anyhow::anyhow!("{} has no page size that is simulated", machine.id))?;
-    Ok((settings, baseline))
-}
-
-/// Page sizes that are simulated if none is typed: those of x86.
-const USUAL: [Bytes; 3] = [Bytes::kib(4), Bytes::mib(2), Bytes::gib(1)];
-
-/// Every mode with every page size, or with every pair of them. Natively the guest's page counts alone.
-fn settings(typed: &Translation, machine: &Machine) -> Vec<Setting> {
-    let usual = || USUAL.into_iter().filter(|&page| machine.maps(page));
-    let pairs: Vec<(Bytes, Bytes)> = match (&typed.guest_pages[..], &typed.pages[..]) {
-        ([], []) => usual().map(|page| (page, page)).collect(),
-        ([], pages) => pages.iter().map(|&page| (page, page)).collect(),
-        (guests, _) => {
-            let hosts = |&guest: &Bytes| typed.host_pages.iter().map(move |&host| (guest, host));
-            guests.iter().flat_map(hosts).collect()
-        }
-    };
-    let mut settings: Vec<Setting> = Vec::new();
-    for mode in modes(typed, machine) {
-        for &(guest_page, host) in &pairs {
-            let setting = Setting::new(mode, guest_page, host);
-            if !settings.contains(&setting) {
-                settings.push(setting);
-            }
-        }
-    }
-    settings
-}
-
-fn modes(typed: &Translation, machine: &Machine) -> Vec<Mode> {
-    if !typed.mode.is_empty() {
-        return typed.mode.clone();
-    }
-    let virt = if machine.nested_paging == Some(false) {
-        Mode::Shadow
-    } else {
-        Mode::Nested
-    };
-    vec![Mode::Native, virt]
-}
-
 /// What a reader has to know before believing the cycles.
 fn warnings(simulation: &Simulation, is_trace: bool) -> Vec<Warning> {
     if is_trace {
-        return vec![no_overlap("accesses of a trace")];
+        return vec![overlap::warning("accesses of a trace")];
     }
     let independent = (!simulation.is_dependent).then(|| {
         let text = "accesses of this pattern overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates, or use --pattern chase)";
         Warning::new("no-overlap", text)
     });
     independent.into_iter().collect()
-}
-
-fn no_overlap(which: &str) -> Warning {
-    let text =
-        format!("{which} overlap on a real CPU, and here nothing does: cycles are an upper bound (compare miss rates)");
-    Warning::new("no-overlap", text)
 }

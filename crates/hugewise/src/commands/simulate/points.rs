@@ -11,7 +11,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use sim::translation::sweep::{self, Found, Head, Plan, Point, Shard};
 
-use crate::files::{Access, Existing, Target};
+use crate::files::{self, Access, Existing, Target};
 
 /// A file of points that is begun or gone on with.
 pub(super) struct Points {
@@ -26,7 +26,7 @@ impl Points {
     /// Opens it for a shard or a whole sweep, with the points that are in it.
     pub(super) fn open(path: &Path, plan: &Plan, shard: Option<Shard>) -> anyhow::Result<(Self, Found)> {
         let name = path.display().to_string();
-        let is_new = !super::super::exists(path);
+        let is_new = !files::exists(path);
         let file = OpenOptions::new().write(true).create_new(is_new).open(path);
         let mut file =
             file.with_context(|| format!("{name}: points cannot be kept there (--points names another file)"))?;
@@ -105,7 +105,7 @@ fn lock(file: &File, name: &str) -> anyhow::Result<()> {
 
 /// Writes a whole file of points; one that is there must be of the same sweep.
 pub(super) fn replace(path: &Path, plan: &Plan, text: &str) -> anyhow::Result<()> {
-    if super::super::exists(path) {
+    if files::exists(path) {
         let name = path.display().to_string();
         let bytes = Input::Points.read(path).with_context(|| name.clone())?;
         sweep::read(&name, &bytes, plan, Some(None))?;

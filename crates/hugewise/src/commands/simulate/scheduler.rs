@@ -7,7 +7,7 @@ use sim::scheduler::explain::preset;
 use sim::scheduler::{Schedule, file, simulate};
 
 use crate::cli::typed::{Format, Scheduler};
-use crate::commands::Desk;
+use crate::commands::desk::Desk;
 use crate::ui::Outcome;
 
 /// Runs the command.

@@ -13,9 +13,9 @@ use model::Warning;
 use sim::translation::patterns::Pattern;
 use sim::translation::sweep::{self, Digest, Found, Plan, Point, RunError, Shard, Sweep, SweepResult};
 
-use super::super::Desk;
+use super::super::desk::Desk;
 use super::points::Points;
-use super::{machine, no_overlap};
+use super::{machine, overlap};
 use crate::cli::typed::{self, Format};
 use crate::ui::Outcome;
 
@@ -153,7 +153,7 @@ fn warnings(result: &SweepResult) -> Vec<Warning> {
     let patterns = &result.sweep.patterns;
     let overlaps = !result.sweep.traces.is_empty() || !patterns.iter().all(|&pattern| Pattern::is_dependent(pattern));
     overlaps
-        .then(|| no_overlap("accesses of a trace or of an independent pattern"))
+        .then(|| overlap::warning("accesses of a trace or of an independent pattern"))
         .into_iter()
         .collect()
 }

@@ -11,8 +11,8 @@ use sim::translation::machine::Machine;
 use sim::translation::study::{Replay, Replayed, Simulation, history, replay};
 use sim::translation::trace::{Trace, TraceFormat};
 
-use super::super::Desk;
-use super::settings_and_baseline;
+use super::super::desk::Desk;
+use super::settings::settings_and_baseline;
 use crate::cli::typed::Translation;
 
 /// A trace in a file, with the file's length if it has one.

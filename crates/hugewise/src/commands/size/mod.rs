@@ -13,7 +13,7 @@ use sim::size::jvm::{self, Jvm};
 use sim::size::postgres::{self, Postgres};
 use sim::size::{Sizing, esx, gain, ksm, machine, pages};
 
-use super::Desk;
+use super::desk::Desk;
 use crate::cli::typed::{self, Format, Size};
 use crate::results::ReachTable;
 use crate::ui::Outcome;

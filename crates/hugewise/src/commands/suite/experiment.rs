@@ -12,9 +12,9 @@ use model::gc::GcLog;
 use model::suite::{Experiment, Outcome, Page, Suite};
 use model::{Envelope, PageKind, Warning};
 
-use super::super::Desk;
 use super::super::compare::around::Around;
 use super::super::compare::store::Store;
+use super::super::desk::Desk;
 use super::super::stop::Stop;
 use super::directory::Directory;
 use super::list;
@@ -64,7 +64,7 @@ impl Bench<'_> {
     /// A result of its page alone.
     pub(super) fn alone(&self, page: Page) -> Envelope<Suite> {
         let pages = vec![page];
-        let warnings = pages.iter().flat_map(super::warnings).collect();
+        let warnings = pages.iter().flat_map(warnings).collect();
         self.desk.about(self.snapshot, warnings, Suite { host: None, pages })
     }
 
@@ -151,6 +151,15 @@ impl Bench<'_> {
             seed: self.desk.seed,
         }
     }
+}
+
+/// Reservations about an experiment, with its name.
+pub(super) fn warnings(page: &Page) -> Vec<Warning> {
+    let Outcome::Compared { warnings, .. } = &page.outcome else {
+        return Vec::new();
+    };
+    let named = |warning: &Warning| Warning::new(&warning.code, format!("{}: {}", page.experiment.name, warning.text));
+    warnings.iter().map(named).collect()
 }
 
 /// The arm without which the others can be compared: one on pages of a pool whose program did not start or end well, as a database that

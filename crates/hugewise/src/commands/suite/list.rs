@@ -3,7 +3,7 @@
 use host::Snapshot;
 use model::suite::{Lack, Listed, SuiteList};
 
-use super::super::Desk;
+use super::super::desk::Desk;
 use super::super::measuring::available;
 use crate::cli::typed::Format;
 use crate::recipes::experiments::Planned;

@@ -8,15 +8,15 @@ mod time;
 use std::time::Duration;
 
 use host::Snapshot;
-use model::Warning;
 use model::suite::{Outcome as Came, Page, Suite};
 use model::tlb::{HostBacking, Tlb};
 
 use self::directory::Directory;
-use self::experiment::Bench;
+use self::experiment::{Bench, warnings};
 use self::time::Time;
+use super::desk::Desk;
 use super::stop::Stop;
-use super::{Desk, tlb};
+use super::tlb;
 use crate::cli::typed::{self, Format};
 use crate::recipes::experiments::{self, Place, Planned};
 use crate::ui::Outcome;
@@ -92,15 +92,6 @@ fn all(bench: &Bench<'_>, planned: &[Planned], limit: Option<Duration>) -> anyho
         pages.push(page);
     }
     Ok(pages)
-}
-
-/// Reservations about an experiment, with its name.
-fn warnings(page: &Page) -> Vec<Warning> {
-    let Came::Compared { warnings, .. } = &page.outcome else {
-        return Vec::new();
-    };
-    let named = |warning: &Warning| Warning::new(&warning.code, format!("{}: {}", page.experiment.name, warning.text));
-    warnings.iter().map(named).collect()
 }
 
 /// The page size of the host, as it was timed before or is now; what keeps it from being timed keeps no experiment from being made.

@@ -1,0 +1,113 @@
+//! What every command works at: the machine, the way out, and the marks of its run.
+
+use anyhow::bail;
+use host::{Snapshot, Source};
+use model::{Envelope, Machine, Tool, Warning};
+
+use crate::cli::typed::{Format, Global};
+use crate::render::look::Look;
+use crate::show::{Shape, form, schema_name, write};
+use crate::ui::{Outcome, Ui};
+
+/// What every command works at: the machine it is about, the way out, and what a result says about its run.
+pub(super) struct Desk<'a> {
+    pub(super) global: &'a Global,
+    pub(super) source: Source,
+    pub(super) ui: Ui,
+    pub(super) words: Vec<String>,
+    pub(super) seed: u64,
+    pub(super) started: String,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn open(global: &'a Global, words: Vec<String>) -> anyhow::Result<Self> {
+        let source = match &global.root {
+            Some(root) => Source::open(root)?,
+            None => Source::live(),
+        };
+        Ok(Self {
+            global,
+            source,
+            ui: Ui::open(global)?,
+            words,
+            seed: seed(global),
+            started: now(),
+        })
+    }
+
+    /// For commands that need the machine itself.
+    pub(super) fn must_be_live(&self, what: &str) -> anyhow::Result<()> {
+        if !self.source.is_live() {
+            bail!("{what} needs the machine itself: leave --root away");
+        }
+        Ok(())
+    }
+
+    /// A result with everything that says where it comes from.
+    pub(super) fn envelope<T: Shape>(&self, machine: Machine, warnings: Vec<Warning>, data: T) -> Envelope<T> {
+        Envelope {
+            schema: schema_name::<T>(),
+            tool: Tool {
+                name: "hugewise".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            machine,
+            command: self.words.clone(),
+            seed: self.seed,
+            started: self.started.clone(),
+            warnings,
+            data,
+        }
+    }
+
+    /// A result about the machine at hand.
+    pub(super) fn about<T: Shape>(&self, snapshot: &Snapshot, warnings: Vec<Warning>, data: T) -> Envelope<T> {
+        self.envelope(snapshot.machine(), warnings, data)
+    }
+
+    /// The form asked for, if this kind of result has it. Called before any work is done.
+    pub(super) fn form<T: Shape>(&self, usual: Format) -> anyhow::Result<Format> {
+        let form = form(self.global, usual, T::FORMS)?;
+        if form == Format::Png && self.ui.shows_on_terminal() {
+            bail!("--format png: a terminal cannot show it (write --output FILE.png, or pipe it on)");
+        }
+        Ok(form)
+    }
+
+    /// Gives a result about the machine as it is now, which has no warnings.
+    pub(super) fn give_here<T: Shape>(&mut self, data: T, form: Format) -> anyhow::Result<Outcome> {
+        let result = self.about(&Snapshot::take(&self.source), Vec::new(), data);
+        self.give(&result, form)
+    }
+
+    /// Gives a result to the user: its warnings first, then itself.
+    pub(super) fn give<T: Shape>(&mut self, result: &Envelope<T>, form: Format) -> anyhow::Result<Outcome> {
+        let look = self.ui.look();
+        self.give_with(result, form, look)
+    }
+
+    /// The same with another look.
+    pub(super) fn give_with<T: Shape>(
+        &mut self,
+        result: &Envelope<T>,
+        form: Format,
+        look: Look,
+    ) -> anyhow::Result<Outcome> {
+        result.warnings.iter().for_each(|warning| self.ui.warning(warning));
+        self.ui.result_by(&mut |out| Ok(write(result, form, look, out)?))?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// The seed typed, or a new one. 32 bits: every JSON reader keeps them exactly.
+fn seed(global: &Global) -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let drawn = RandomState::new().build_hasher().finish() >> 32;
+    global.seed.map_or(drawn, u64::from)
+}
+
+/// The moment, in UTC.
+pub(super) fn now() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+}
