@@ -2,7 +2,7 @@
 
 use model::plan::{Change, Mode, Target, Value};
 
-use super::risks;
+use super::risks::risks;
 
 /// Lines of two texts whose pairs are compared one by one; texts of more are shown as all old and all new lines.
 const MOST_PAIRS: usize = 4 << 20;

@@ -2,17 +2,19 @@
 
 mod ansible;
 mod difference;
+mod risks;
 mod shell;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
-use model::plan::{Change, Plan, Risk};
+use model::plan::{Change, Plan};
 pub(super) use shell::quoted;
 
 pub(crate) use difference::{difference, question};
 
+use self::risks::risks;
 use super::look::Look;
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines};
@@ -77,13 +79,4 @@ fn fields<'a>() -> [Field<&'a Change>; 7] {
         Field::both("why", "why", |change| change.why.clone()),
         Field::both("risk", "risk", |change| risks(&change.risk).join("; ")),
     ]
-}
-
-/// What a change can cost, in words.
-fn risks(risk: &Risk) -> Vec<String> {
-    let takes = risk.takes.as_ref();
-    let takes = takes.map(|taken| format!("takes {} from {}", taken.bytes, taken.from));
-    let restart = (!risk.restart.is_empty()).then(|| format!("restart: {}", risk.restart.join(", ")));
-    let reboot = risk.reboot.then(|| "takes effect at the next boot".to_owned());
-    takes.into_iter().chain(restart).chain(reboot).collect()
 }

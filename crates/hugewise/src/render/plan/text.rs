@@ -3,7 +3,8 @@
 use anstyle::Style;
 use model::plan::{Change, Plan, Target};
 
-use super::{difference, risks};
+use super::difference;
+use super::risks::risks;
 use crate::render::layout::{behind, folded};
 use crate::render::look::Look;
 use crate::render::sheet::printable;
