@@ -1,11 +1,12 @@
 //! Simulated host memory as tables: policies side by side, machines, publications, answers to "what if", and charts over time.
 
 mod chart;
+mod range;
 mod what_if;
 
 use sim::host_memory::{Amounts, HostMemory, Level, Outcome, PatternCost, Sample, VmMemory};
-use sim::translation::study::Range;
 
+use self::range::percent;
 use super::axis::number;
 use super::figure::Figure;
 use super::sheet::Sheet;
@@ -140,18 +141,6 @@ fn headline(outcome: &Outcome) -> String {
         totals.swapped_out,
         totals.swapped_in
     )
-}
-
-/// A value with its ends, where they differ.
-pub(super) fn spread(range: Range, text: impl Fn(f64) -> String) -> String {
-    match range.is_exact() {
-        true => text(range.middle),
-        false => format!("{} ({} to {})", text(range.middle), text(range.low), text(range.high)),
-    }
-}
-
-fn percent(range: Range) -> String {
-    spread(range, |value| number(value * 100.0))
 }
 
 fn policies(result: &HostMemory) -> Sheet {

@@ -9,7 +9,7 @@ use super::super::axis::number;
 use super::super::sheet::Sheet;
 use super::super::table::{Field, Lines, lines};
 use super::super::words::{counted, or_empty};
-use super::{percent, spread};
+use super::range::{percent, spread};
 
 pub(super) fn headline(result: &HostMemory, advice: &Advice) -> String {
     let draws = counted(advice.draws as usize, "draw");
