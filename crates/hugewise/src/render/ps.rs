@@ -1,12 +1,13 @@
 //! Processes and mappings as tables and lines of CSV.
 
+mod cells;
 mod parts;
 
 use std::collections::BTreeSet;
 
 use host::processes::Missed;
 use model::process::ProcessPages;
-use model::{Backing, Bytes, PageKind, Reading};
+use model::{Bytes, PageKind, Reading};
 
 use super::axis::number;
 use super::long::{Long, Rows};
@@ -16,6 +17,8 @@ use super::words::{self, or, or_empty};
 use crate::results::ps::{MappingRow, MappingRows, ProcessRow, Totals};
 use crate::results::{OneProcess, ProcessList};
 use crate::show::{Shape, Show};
+pub(super) use cells::{amount, share};
+use cells::{kinds_in_words, kinds_of};
 
 impl Shape for ProcessList {
     const NAME: &'static str = "ps";
@@ -115,12 +118,6 @@ fn kinds<'a>(rows: impl Iterator<Item = &'a ProcessPages>) -> BTreeSet<PageKind>
     rows.filter_map(|row| row.backing.known()).flat_map(kinds_of).collect()
 }
 
-/// The share backed by huge pages in percent; empty if no resident memory is known.
-pub(super) fn share(backing: Option<&Backing>) -> String {
-    let share = backing.and_then(Backing::coverage);
-    or_empty(share.map(|share| number(share * 100.0)))
-}
-
 /// Memory that huge pages could back, and the reason for most of it. No cell is empty: that would read as nothing to gain.
 fn missed(missed: Option<&Reading<Missed>>) -> [String; 2] {
     match missed {
@@ -132,15 +129,6 @@ fn missed(missed: Option<&Reading<Missed>>) -> [String; 2] {
             [missed.bytes.to_string(), format!("{why}{more}")]
         }
     }
-}
-
-/// Nothing where there is no memory.
-fn kinds_in_words(backing: &Backing) -> String {
-    or_empty((backing.total().0 > 0).then_some(backing))
-}
-
-fn kinds_of(backing: &Backing) -> Vec<PageKind> {
-    backing.iter().map(|(kind, _)| kind).collect()
 }
 
 /// Why `?` stands in a row: one note for each reason, not for each process.
@@ -163,11 +151,6 @@ fn unread_notes(sheet: &mut Sheet, rows: &[ProcessRow]) {
 /// A known value, or `?`.
 fn short(reading: &Reading<Bytes>) -> String {
     or(reading.known(), "?")
-}
-
-/// Nothing is blank: a table of zeros hides the few numbers that matter.
-pub(super) fn amount(bytes: Bytes) -> String {
-    if bytes.0 == 0 { String::new() } else { bytes.to_string() }
 }
 
 fn thp(enabled: &Reading<bool>) -> String {

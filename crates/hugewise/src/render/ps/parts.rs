@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use host::processes::{Held, Holder, Missed, NodePages};
 use model::{Bytes, PageKind, Reading};
 
-use super::{amount, kinds_in_words, kinds_of, share};
+use super::cells::{amount, kinds_in_words, kinds_of, share};
 use crate::render::sheet::Sheet;
 use crate::render::table::{Field, Lines, lines};
 use crate::render::words::{or, or_empty, processes};
