@@ -1,5 +1,6 @@
 //! A diagnosis in every form: as text for people, as tables, and in the forms that CI and monitoring read.
 
+mod phrases;
 pub mod prometheus;
 pub mod sarif;
 mod text;
@@ -7,12 +8,12 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use model::findings::{Confidence, Finding, NotJudged, Severity};
+use model::findings::{Finding, NotJudged, Severity};
 
+use self::phrases::{headline, reasons, rule_name};
 use super::look::Look;
 use super::sheet::Sheet;
 use super::table::{Field, Lines, lines};
-use super::words::{counted, or_empty};
 use crate::cli::typed::Format;
 use crate::results::Doctor;
 use crate::show::{Shape, Show};
@@ -80,32 +81,6 @@ impl Show for Doctor {
     }
 }
 
-impl Doctor {
-    /// The numbers in one sentence.
-    pub fn totals(&self) -> String {
-        if self.is_blind() {
-            return format!("Not judged: none of {} could be applied", counted(self.rules, "rule"));
-        }
-        let partly = match self.diagnosis.partly.len() {
-            0 => String::new(),
-            1 => ", 1 was judged in part".to_owned(),
-            count => format!(", {count} were judged in part"),
-        };
-        let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(|s| self.count(s));
-        let faults = match errors + warnings {
-            0 => "No fault found".to_owned(),
-            _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
-        };
-        let infos = or_empty((infos > 0).then(|| format!(", {infos} to know")));
-        format!(
-            "{faults}{infos}; of {} {} found nothing wrong and {} could not be judged{partly}",
-            counted(self.rules, "rule"),
-            self.rules_well(),
-            self.diagnosis.not_judged.len()
-        )
-    }
-}
-
 /// Errors and warnings in one table: what they cost and the first thing to do.
 pub fn overview(doctor: &Doctor) -> Sheet {
     let mut sheet = Sheet::new("What to do", ["severity", "id", "first thing to do", "what it costs"]);
@@ -144,16 +119,6 @@ fn finding(finding: &Finding) -> Sheet {
     sheet
 }
 
-/// Id and name, and how sure it is where it is not certain.
-fn headline(finding: &Finding) -> String {
-    let warning = match finding.confidence {
-        Confidence::High => "",
-        Confidence::Medium => " (likely)",
-        Confidence::Low => " (a hint)",
-    };
-    format!("{} {}{warning}", finding.id, finding.name)
-}
-
 fn unjudged(title: &str, list: &[NotJudged]) -> Option<Sheet> {
     let mut sheet = Sheet::new(title, ["why", "rules"]);
     for (reason, ids) in reasons(list) {
@@ -162,27 +127,10 @@ fn unjudged(title: &str, list: &[NotJudged]) -> Option<Sheet> {
     (!sheet.rows.is_empty()).then_some(sheet)
 }
 
-/// Why rules could not be judged, and which; in order of the first.
-fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for not in list {
-        match reasons.iter_mut().find(|(reason, _)| *reason == not.reason) {
-            Some((_, ids)) => ids.push(&not.id),
-            None => reasons.push((&not.reason, vec![&not.id])),
-        }
-    }
-    reasons
-}
-
 /// A finding, or a rule that could not be judged.
 type Judged<'a> = Result<&'a Finding, &'a NotJudged>;
 
 fn evidence(finding: &Finding) -> String {
     let evidence = finding.evidence.iter().map(ToString::to_string);
     evidence.collect::<Vec<_>>().join("\n")
-}
-
-/// The name of a rule, where this version knows it.
-fn rule_name(id: &str) -> &'static str {
-    doctor::explain(id).map_or("", |rule| rule.name)
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use model::Envelope;
 use model::findings::Severity;
 
-use super::rule_name;
+use super::phrases::rule_name;
 use crate::results::Doctor;
 
 /// Gauges in the text exposition format 0.0.4.

@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use doctor::Rule;
 use model::findings::{Finding, NotJudged, Severity};
 
-use super::{headline, reasons};
+use super::phrases::{headline, reasons};
 use crate::render::layout::{behind, folded, step};
 use crate::render::look::Look;
 use crate::render::sheet::{Sheet, printable};

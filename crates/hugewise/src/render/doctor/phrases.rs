@@ -1,0 +1,59 @@
+//! What several forms of a diagnosis say of it, of its findings and of rules.
+
+use model::findings::{Confidence, Finding, NotJudged, Severity};
+
+use crate::render::words::{counted, or_empty};
+use crate::results::Doctor;
+
+impl Doctor {
+    /// The numbers in one sentence.
+    pub fn totals(&self) -> String {
+        if self.is_blind() {
+            return format!("Not judged: none of {} could be applied", counted(self.rules, "rule"));
+        }
+        let partly = match self.diagnosis.partly.len() {
+            0 => String::new(),
+            1 => ", 1 was judged in part".to_owned(),
+            count => format!(", {count} were judged in part"),
+        };
+        let [errors, warnings, infos] = [Severity::Error, Severity::Warning, Severity::Info].map(|s| self.count(s));
+        let faults = match errors + warnings {
+            0 => "No fault found".to_owned(),
+            _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
+        };
+        let infos = or_empty((infos > 0).then(|| format!(", {infos} to know")));
+        format!(
+            "{faults}{infos}; of {} {} found nothing wrong and {} could not be judged{partly}",
+            counted(self.rules, "rule"),
+            self.rules_well(),
+            self.diagnosis.not_judged.len()
+        )
+    }
+}
+
+/// Id and name, and how sure it is where it is not certain.
+pub(super) fn headline(finding: &Finding) -> String {
+    let warning = match finding.confidence {
+        Confidence::High => "",
+        Confidence::Medium => " (likely)",
+        Confidence::Low => " (a hint)",
+    };
+    format!("{} {}{warning}", finding.id, finding.name)
+}
+
+/// Why rules could not be judged, and which; in order of the first.
+pub(super) fn reasons(list: &[NotJudged]) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for not in list {
+        match reasons.iter_mut().find(|(reason, _)| *reason == not.reason) {
+            Some((_, ids)) => ids.push(&not.id),
+            None => reasons.push((&not.reason, vec![&not.id])),
+        }
+    }
+    reasons
+}
+
+/// The name of a rule, where this version knows it.
+pub(super) fn rule_name(id: &str) -> &'static str {
+    doctor::explain(id).map_or("", |rule| rule.name)
+}
