@@ -1,5 +1,6 @@
 //! A comparison as tables: verdicts, how each arm came about, and every run in order of time.
 
+mod amounts;
 pub(crate) mod events;
 pub(super) mod gains;
 mod inplace;
@@ -10,17 +11,17 @@ mod why;
 
 use compare::bloat;
 use model::compare::{Arm, Compare, Control, Ended, Judged, Method, Metric, Run, Verdict};
-use model::{Backing, Bytes, Estimate, Reading};
+use model::{Backing, Estimate, Reading};
 
-use super::axis::without_zeros;
 use super::figure::Figure;
-use super::kernelops::time;
 use super::look::Look;
 use super::sheet::Sheet;
 use super::table::{self, Field, Lines, lines};
 use super::words::{counted, or, or_empty};
 use crate::cli::typed::Format;
 use crate::show::{self, CHARTS, Shape, Show};
+pub(super) use amounts::gain;
+use amounts::{reference, value};
 
 impl Shape for Compare {
     const FORMS: &'static [Format] = &CHARTS;
@@ -75,45 +76,6 @@ impl Show for Compare {
         let arms = self.arms.iter();
         let runs = arms.flat_map(|arm| arm.runs.iter().map(move |run| (arm, run)));
         lines(fields, runs.flat_map(|(arm, run)| values(arm, run)))
-    }
-}
-
-/// A value of a metric with its unit.
-fn value(metric: &str, value: f64) -> String {
-    match Metric::named(metric) {
-        Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) if value >= 1.0 => format!("{value:.3} s"),
-        Some(Metric::Wall | Metric::Cpu | Metric::User | Metric::System) => time(value * 1e9),
-        Some(Metric::Memory) => Bytes(value as u64).to_string(),
-        Some(Metric::DtlbMpki) => format!("{value:.2}"),
-        Some(_) if value >= 1e7 => format!("{:.1} M", value / 1e6),
-        Some(_) => format!("{value:.0}"),
-        None => own(value),
-    }
-}
-
-/// A number that the program printed, with six digits at most.
-fn own(value: f64) -> String {
-    let (size, unit) = if value.abs() >= 1e6 { (1e6, " M") } else { (1.0, "") };
-    let scaled = value / size;
-    let whole = scaled.abs().max(1.0).log10() as usize + 1;
-    let text = format!("{scaled:.decimals$}", decimals = 6_usize.saturating_sub(whole).min(4));
-    format!("{}{unit}", without_zeros(&text))
-}
-
-fn percent(ratio: f64) -> String {
-    let text = format!("{:+.1} %", (ratio - 1.0) * 100.0);
-    match text.as_str() {
-        "+0.0 %" | "-0.0 %" => "0.0 %".to_owned(),
-        _ => text,
-    }
-}
-
-/// A gain and its interval: `+31.2 % (+29.9 % to +32.6 %)`; a few pairs have none.
-pub(super) fn gain(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
-    match (ratio, low, high) {
-        (Some(ratio), Some(low), Some(high)) => format!("{} ({} to {})", percent(ratio), percent(low), percent(high)),
-        (Some(ratio), ..) => format!("{} (too few pairs)", percent(ratio)),
-        _ => "?".to_owned(),
     }
 }
 
@@ -213,10 +175,6 @@ fn notes(compare: &Compare, sheet: &mut Sheet) {
         ));
     }
     sheet.note("gain = how many times better, paired within blocks; the first row is the reference against itself: this comparison's own noise");
-}
-
-fn reference(compare: &Compare) -> &str {
-    compare.arms.first().map_or("", |arm| arm.name.as_str())
 }
 
 fn probability(p: Option<f64>) -> String {

@@ -2,7 +2,7 @@
 
 use model::compare::{Compare, Judged, Verdict};
 
-use super::{gain, reference};
+use super::amounts::{gain, reference};
 use crate::render::axis::Scale;
 use crate::render::figure::{Along, Dot, Figure, Series};
 use crate::render::sheet::{Sheet, printable};

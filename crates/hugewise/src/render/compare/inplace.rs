@@ -3,7 +3,7 @@
 use model::compare::{Arm, Compare, Control, Flip, InPlace, Restored, Slice};
 use model::{Bytes, Reading};
 
-use super::{gain, reference};
+use super::amounts::{gain, reference};
 use crate::render::kernelops::time;
 use crate::render::sheet::Sheet;
 use crate::render::table::{self, Field};

@@ -3,7 +3,7 @@
 use model::Bytes;
 use model::compare::{Arm, Compare, Metric, Run};
 
-use super::value;
+use super::amounts::value;
 use crate::render::axis::Scale;
 use crate::render::figure::{Along, Dot, Figure, Series};
 use crate::render::sheet::{Sheet, printable};
