@@ -2,9 +2,10 @@
 
 use std::iter;
 
-use anstyle::Style;
+use anstyle::{AnsiColor, RgbColor, Style};
 use unicode_width::UnicodeWidthStr;
 
+use super::heat::Heat;
 use super::look::{Look, WIDE};
 use super::sheet::{Column, Sheet};
 
@@ -94,9 +95,21 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
+impl Sheet {
+    /// Title, table and notes, as wide as the look allows.
+    pub fn text(&self, look: Look) -> String {
+        let notes = self.notes.iter().map(|note| wrapped(note, look.width));
+        let table = (!self.rows.is_empty()).then(|| table(self, look));
+        iter::once(wrapped(&self.title, look.width))
+            .chain(table)
+            .chain(notes)
+            .collect()
+    }
+}
+
 /// A table as wide as the look allows: its cells are wrapped, then columns are left out that are not needed; if that is not
 /// enough, a heat map is split into several, and of other tables each row becomes a block.
-pub(super) fn table(sheet: &Sheet, look: Look) -> String {
+fn table(sheet: &Sheet, look: Look) -> String {
     let all: Vec<usize> = (0..sheet.columns.len()).collect();
     let needed = || all.iter().copied().filter(|&place| !sheet.columns[place].is_spare);
     let spare = sheet.columns.iter().filter(|column| column.is_spare);
@@ -127,12 +140,20 @@ fn beside(sheet: &Sheet, places: &[usize], look: Look) -> Option<String> {
     let rule = "─".repeat(total(&widths)) + "\n";
     let rows = sheet.rows.iter().enumerate().flat_map(|(row, cells)| {
         let cells = places.iter().map(|&place| {
-            let style = sheet.shades.get(&(row, place)).map(|&heat| super::sheet::shade(heat));
+            let style = sheet.shades.get(&(row, place)).map(|&heat| shade(heat));
             (cells.get(place).cloned().unwrap_or_default(), style.unwrap_or_default())
         });
         lines(sheet, places, &widths, cells, look)
     });
     Some(heads.chain([rule]).chain(rows.map(|line| line + "\n")).collect())
+}
+
+/// Black on the shade: readable whatever the terminal's own colours are.
+fn shade(heat: Heat) -> Style {
+    let [r, g, b] = heat.light();
+    Style::new()
+        .bg_color(Some(RgbColor(r, g, b).into()))
+        .fg_color(Some(AnsiColor::Black.into()))
 }
 
 /// The widths of columns: as wide as their cells if there is room, else prose is wrapped; none if words do not fit.

@@ -116,6 +116,20 @@ impl<'a> Long<'a> {
     }
 }
 
+impl Sheet {
+    pub fn markdown(&self) -> String {
+        let mut text = Vec::new();
+        let head = Self {
+            rows: Vec::new(),
+            ..self.clone()
+        };
+        let rows = || -> Rows<'_> { Box::new(self.rows.iter().cloned()) };
+        // Writing to memory does not fail.
+        let _ = Long::new(head, self.rows.len(), rows).write_markdown(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
 fn aligned(cells: impl Iterator<Item = String>, columns: &[Column], widths: &[usize]) -> Vec<String> {
     let places = columns.iter().zip(widths);
     let aligned = cells.zip(places).map(|(cell, (column, &width))| match column.numeric {

@@ -1,14 +1,8 @@
 //! A table before it is printed: the same rows for the terminal, Markdown and the report.
 
 use std::collections::BTreeMap;
-use std::iter;
-
-use anstyle::{AnsiColor, RgbColor, Style};
 
 use super::heat::Heat;
-use super::layout;
-use super::long::{Long, Rows};
-use super::look::Look;
 pub use super::safe::printable;
 
 /// A table with a title and notes below it. All its texts are safe to print: nothing in them steers a terminal.
@@ -87,35 +81,6 @@ impl Sheet {
     pub fn note(&mut self, text: impl AsRef<str>) {
         self.notes.push(printable(text.as_ref()));
     }
-
-    pub fn text(&self, look: Look) -> String {
-        let notes = self.notes.iter().map(|note| layout::wrapped(note, look.width));
-        let table = (!self.rows.is_empty()).then(|| layout::table(self, look));
-        iter::once(layout::wrapped(&self.title, look.width))
-            .chain(table)
-            .chain(notes)
-            .collect()
-    }
-
-    pub fn markdown(&self) -> String {
-        let mut text = Vec::new();
-        let head = Self {
-            rows: Vec::new(),
-            ..self.clone()
-        };
-        let rows = || -> Rows<'_> { Box::new(self.rows.iter().cloned()) };
-        // Writing to memory does not fail.
-        let _ = Long::new(head, self.rows.len(), rows).write_markdown(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
-    }
-}
-
-/// Black on the shade: readable whatever the terminal's own colours are.
-pub(super) fn shade(heat: Heat) -> Style {
-    let [r, g, b] = heat.light();
-    Style::new()
-        .bg_color(Some(RgbColor(r, g, b).into()))
-        .fg_color(Some(AnsiColor::Black.into()))
 }
 
 #[cfg(test)]
