@@ -1,13 +1,13 @@
 //! Results that can be shown: each says what its tables and charts are, and every form follows from that.
 
+mod error;
 mod format;
+mod shape;
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use model::Envelope;
-use schemars::{JsonSchema, Schema, schema_for};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use schemars::{Schema, schema_for};
 
 use crate::cli::typed::Global;
 use crate::render::doctor::{prometheus, sarif};
@@ -16,108 +16,20 @@ use crate::render::json::{Layout, ToJson};
 use crate::render::layout;
 use crate::render::long::Long;
 use crate::render::look::Look;
-use crate::render::picture::{self, PictureError};
+use crate::render::picture;
+use crate::render::provenance;
 use crate::render::report;
 use crate::render::safe;
 use crate::render::sheet::Sheet;
 use crate::render::table::Lines;
-use crate::render::{provenance, terminal};
 use crate::results::Doctor;
+pub use error::ShowError;
 pub use format::{CHARTS, Format, TABLES};
+pub use shape::{Block, Shape, Show};
+pub(crate) use shape::{View, text, wrapped};
 
-/// The longest lines of prose.
-const READABLE: u16 = 100;
 /// The longest lines above a picture.
 const PICTURE: usize = 130;
-
-/// The shape of a result: its published name and version, its forms, and JSON both ways.
-pub trait Shape: Show + Serialize + DeserializeOwned + JsonSchema {
-    /// Its name in `hugewise/NAME/VERSION`.
-    const NAME: &'static str;
-    /// The version of its shape.
-    const VERSION: u32 = 2;
-    /// The forms it has.
-    const FORMS: &'static [Format] = &TABLES;
-}
-
-/// A result that can be shown in every form it has.
-pub trait Show {
-    /// One line on what it is.
-    fn title(&self) -> String;
-    /// The answer in a few sentences; often none.
-    fn headlines(&self) -> Vec<String> {
-        Vec::new()
-    }
-    /// Its tables, without the one that leads.
-    fn sheets(&self) -> Vec<Sheet>;
-    /// A table that stands before the charts.
-    fn lead(&self) -> Option<Sheet> {
-        None
-    }
-    /// A table after those that may be very long, and is not among them.
-    fn long(&self) -> Option<Long<'_>> {
-        None
-    }
-    /// Those tables that fit on a terminal.
-    fn brief_sheets(&self) -> Vec<Sheet> {
-        self.sheets()
-    }
-    fn text(&self, look: Look) -> String {
-        text(self, look)
-    }
-    /// Its findings, for the forms that are made for findings.
-    fn doctor(&self) -> Option<&Doctor> {
-        None
-    }
-    /// As something to run, for the forms that are made for plans.
-    fn script(&self, _format: Format) -> Option<String> {
-        None
-    }
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-    /// Its page from top to bottom, behind the table that leads: heat maps, charts, tables.
-    fn blocks(&self) -> Vec<Block> {
-        let (maps, tables): (Vec<Sheet>, Vec<Sheet>) = self.sheets().into_iter().partition(Sheet::is_heat_map);
-        let figures = self.figures().into_iter().map(Block::Figure);
-        let maps = maps.into_iter().map(Block::Sheet);
-        let tables = tables.into_iter().map(Block::Sheet);
-        maps.chain(figures).chain(tables).collect()
-    }
-    /// Its tables as CSV by name, where one table does not hold them.
-    fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
-        vec![("", self.csv())]
-    }
-    /// Its items as CSV.
-    fn csv(&self) -> Lines<'_>;
-}
-
-/// A result on its way into a form. All kinds take the same way, so that the program holds it once.
-pub(crate) struct View<'a> {
-    /// What it is about.
-    pub(crate) about: Envelope<()>,
-    /// What it shows.
-    pub(crate) data: &'a dyn Show,
-    /// What writes it as JSON.
-    pub(crate) json: &'a dyn ToJson,
-}
-
-impl<'a> View<'a> {
-    pub(crate) fn of<T: Shape>(result: &'a Envelope<T>) -> Self {
-        Self {
-            about: result.about(),
-            data: &result.data,
-            json: result,
-        }
-    }
-}
-
-/// A part of a page.
-#[derive(Debug)]
-pub enum Block {
-    Sheet(Sheet),
-    Figure(Figure),
-}
 
 /// The format of a result that is asked for, if it is one of those `known`.
 ///
@@ -134,32 +46,6 @@ pub fn form(typed: &Global, usual: Format, known: &[Format]) -> Result<Format, S
         format: format.name(),
         known: known.iter().map(|format| format.name()).collect(),
     })
-}
-
-/// Why a result could not be shown.
-#[derive(Debug, thiserror::Error)]
-pub enum ShowError {
-    #[error("--format {format}: this result has no such format (write {})", known.join(", "))]
-    NoSuchForm { format: String, known: Vec<String> },
-    #[error(transparent)]
-    Picture(#[from] PictureError),
-    #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
-    NoChart,
-    #[error("--chart {name}: this result has no such chart (it has {})", known.join(", "))]
-    NoSuchChart { name: String, known: Vec<String> },
-    #[error("this result has no findings (`hugewise doctor` has)")]
-    NoFindings,
-    #[error("this result is no plan (`hugewise plan` makes them)")]
-    NoPlan,
-    #[error("the result could not be written as JSON: {0}")]
-    Json(#[from] serde_json::Error),
-    /// The script would do something other than what a reader sees.
-    #[error("this plan holds characters that a terminal does not show as they are; no script is made of it")]
-    Hostile,
-    #[error("the result could not be written as CSV: {0}")]
-    Csv(#[from] csv::Error),
-    #[error("the result could not be written: {0}")]
-    Io(#[from] io::Error),
 }
 
 /// The name and version of a result's shape.
@@ -301,21 +187,6 @@ fn charts(data: &dyn Show) -> Result<Vec<Figure>, ShowError> {
 
 fn findings(data: &dyn Show) -> Result<&Doctor, ShowError> {
     data.doctor().ok_or(ShowError::NoFindings)
-}
-
-/// Headlines, tables, and plots where the look wants them.
-pub(crate) fn text<T: Show + ?Sized>(data: &T, look: Look) -> String {
-    let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
-    let sheets = data.lead().into_iter().chain(data.brief_sheets());
-    let sheets = sheets.map(|sheet| sheet.text(look));
-    let figures = if look.plot { data.figures() } else { Vec::new() };
-    let plots = figures.iter().map(|figure| terminal::plot(figure, look));
-    headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
-}
-
-/// A sentence in lines that are good to read.
-pub(crate) fn wrapped(text: &str, width: u16) -> String {
-    layout::wrapped(text, width.min(READABLE))
 }
 
 fn markdown(view: &View<'_>, out: &mut dyn Write) -> Result<(), ShowError> {

@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::axis::Axis;
 use super::figure::{Along, Figure, Series};
-use super::picture::{GRID, Hit, INK, PictureError, mark, rgb, text};
+use super::ink::{GRID, Hit, INK, PictureError, mark, rgb, text};
 
 /// Heights in pixels at zoom 1: of a row, and of the axis below all rows.
 const ROW: f64 = 52.0;

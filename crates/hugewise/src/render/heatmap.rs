@@ -4,7 +4,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::picture::{PictureError, rgb, text};
+use super::ink::{PictureError, rgb, text};
 use super::sheet::Sheet;
 
 /// Heights in pixels at zoom 1: the title, each row, and each note.

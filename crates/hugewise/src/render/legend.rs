@@ -5,7 +5,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::figure::Figure;
-use super::picture::{PictureError, mark, text};
+use super::ink::{PictureError, mark, text};
 
 /// Heights in pixels at zoom 1: the title, and each row of names.
 const TITLE: f64 = 40.0;

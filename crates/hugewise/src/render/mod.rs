@@ -17,6 +17,7 @@ pub mod guest_costs;
 pub mod heat;
 pub mod heatmap;
 mod host_memory;
+pub mod ink;
 pub mod inventory;
 pub mod json;
 pub mod kernelops;

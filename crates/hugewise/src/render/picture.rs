@@ -1,43 +1,26 @@
 //! Draws figures as pictures: SVG for pages and documents, PNG with a font of its own, so that no system font is needed.
 
 use std::ops::Range;
-use std::sync::Once;
 
-use epaint_default_fonts::UBUNTU_LIGHT;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{KeyPointHint, KeyPointWeight, NoDefaultFormatting, ValueFormatter};
-use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
-use plotters::style::register_font;
 
 use super::axis::{Axis, Scale, number};
 use super::figure::{Along, Dot, Figure, Series};
 use super::forest;
 use super::heatmap;
+use super::ink::{GRID, Hit, INK, PAPER, PictureError, fail, mark, rgb, text};
 use super::legend;
 use super::sheet::Sheet;
 use super::tone::Tone;
 use model::Estimate;
-
-/// Text and axes on light ground.
-pub const INK: [u8; 3] = [0x1d, 0x21, 0x26];
-/// Lines of the grid on light ground.
-pub const GRID: [u8; 3] = [0xdf, 0xe3, 0xe8];
-/// The ground of light pictures.
-pub const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
-
-const FONT: &str = "sans-serif";
 
 /// Width of a document, and height of a chart in it, in pixels at zoom 1.
 const WIDTH: f64 = 960.0;
 const CHART: f64 = 540.0;
 /// Height of a line above all charts.
 const HEAD: f64 = 22.0;
-
-/// Why a picture could not be made.
-#[derive(Debug, thiserror::Error)]
-#[error("the picture could not be drawn: {0} (use --format csv or --format json to get the numbers)")]
-pub struct PictureError(String);
 
 /// A drawn figure and where its points are, in its own pixels.
 #[derive(Clone, Debug)]
@@ -47,17 +30,6 @@ pub struct Picture {
     pub size: (u32, u32),
     /// The points, for hovering.
     pub hits: Vec<Hit>,
-}
-
-/// A drawn point: its place in pixels and what there is to say about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// Pixels from the left.
-    pub x: i32,
-    /// Pixels from the top.
-    pub y: i32,
-    /// Text for hovering.
-    pub tip: String,
 }
 
 /// The height of a figure whose rows decide it, in pixels.
@@ -342,43 +314,6 @@ fn names<'a, B: DrawingBackend + 'a>(chart: &mut Chart<'a, B>, scale: Scale, zoo
         .background_style(rgb(PAPER).mix(0.8))
         .label_font(text(18.0 * zoom));
     Ok(labels.draw()?)
-}
-
-/// The mark of a look around a point: looks differ in shape, too.
-pub(super) fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
-    let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
-    Polygon::new(
-        tone.corners().iter().map(scaled).collect::<Vec<_>>(),
-        rgb(tone.light).filled(),
-    )
-}
-
-pub(super) fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {
-    RGBColor(red, green, blue)
-}
-
-pub(super) fn text(size: f64) -> TextStyle<'static> {
-    carry_font();
-    (FONT, size).into_font().color(&rgb(INK))
-}
-
-impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PictureError {
-    fn from(error: DrawingAreaErrorKind<E>) -> Self {
-        fail(error)
-    }
-}
-
-fn fail(error: impl std::fmt::Display) -> PictureError {
-    PictureError(error.to_string())
-}
-
-/// Registers the font once; SVG needs its widths, PNG its shapes.
-fn carry_font() {
-    static CARRIED: Once = Once::new();
-    CARRIED.call_once(|| {
-        // A font that cannot be read shows as a drawing error right after.
-        let _ = register_font(FONT, FontStyle::Normal, UBUNTU_LIGHT);
-    });
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::render::axis::number;
 use crate::render::figure::{Along, Dot, Figure, Series};
-use crate::render::picture::{self, GRID, INK, PAPER, Picture, PictureError};
+use crate::render::ink::{GRID, INK, PAPER, PictureError};
+use crate::render::picture::{self, Picture};
 use crate::render::sheet::Sheet;
 use crate::render::tone::TONES;
 use crate::render::words::or_empty;

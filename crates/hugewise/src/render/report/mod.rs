@@ -9,9 +9,9 @@ use askama::Template;
 
 use self::chart::Drawing;
 use super::heat::Heat;
+use super::ink::PictureError;
 use super::json::{Layout, ToJson};
 use super::long::Long;
-use super::picture::PictureError;
 use super::provenance;
 use super::safe;
 use super::sheet::Sheet;

@@ -1,0 +1,72 @@
+//! What every picture is drawn with: colors, the font, marks, and the error if it cannot be.
+
+use std::sync::Once;
+
+use epaint_default_fonts::UBUNTU_LIGHT;
+use plotters::drawing::DrawingAreaErrorKind;
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+use super::tone::Tone;
+
+/// Text and axes on light ground.
+pub const INK: [u8; 3] = [0x1d, 0x21, 0x26];
+/// Lines of the grid on light ground.
+pub const GRID: [u8; 3] = [0xdf, 0xe3, 0xe8];
+/// The ground of light pictures.
+pub const PAPER: [u8; 3] = [0xff, 0xff, 0xff];
+
+const FONT: &str = "sans-serif";
+
+/// Why a picture could not be made.
+#[derive(Debug, thiserror::Error)]
+#[error("the picture could not be drawn: {0} (use --format csv or --format json to get the numbers)")]
+pub struct PictureError(String);
+
+/// A drawn point: its place in pixels and what there is to say about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Pixels from the left.
+    pub x: i32,
+    /// Pixels from the top.
+    pub y: i32,
+    /// Text for hovering.
+    pub tip: String,
+}
+
+/// The mark of a look around a point: looks differ in shape, too.
+pub(super) fn mark(tone: Tone, zoom: f64) -> Polygon<(i32, i32)> {
+    let scaled = |&(x, y): &(f64, f64)| ((x * zoom).round() as i32, (y * zoom).round() as i32);
+    Polygon::new(
+        tone.corners().iter().map(scaled).collect::<Vec<_>>(),
+        rgb(tone.light).filled(),
+    )
+}
+
+pub(super) fn rgb([red, green, blue]: [u8; 3]) -> RGBColor {
+    RGBColor(red, green, blue)
+}
+
+pub(super) fn text(size: f64) -> TextStyle<'static> {
+    carry_font();
+    (FONT, size).into_font().color(&rgb(INK))
+}
+
+impl<E: std::error::Error + Send + Sync> From<DrawingAreaErrorKind<E>> for PictureError {
+    fn from(error: DrawingAreaErrorKind<E>) -> Self {
+        fail(error)
+    }
+}
+
+pub(super) fn fail(error: impl std::fmt::Display) -> PictureError {
+    PictureError(error.to_string())
+}
+
+/// Registers the font once; SVG needs its widths, PNG its shapes.
+fn carry_font() {
+    static CARRIED: Once = Once::new();
+    CARRIED.call_once(|| {
+        // A font that cannot be read shows as a drawing error right after.
+        let _ = register_font(FONT, FontStyle::Normal, UBUNTU_LIGHT);
+    });
+}

@@ -1,0 +1,31 @@
+//! Why a result could not be shown, in words that say what to write instead.
+
+use std::io;
+
+use crate::render::ink::PictureError;
+
+/// Why a result could not be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ShowError {
+    #[error("--format {format}: this result has no such format (write {})", known.join(", "))]
+    NoSuchForm { format: String, known: Vec<String> },
+    #[error(transparent)]
+    Picture(#[from] PictureError),
+    #[error("there is no chart to draw: no point was measured (use --format text to see why)")]
+    NoChart,
+    #[error("--chart {name}: this result has no such chart (it has {})", known.join(", "))]
+    NoSuchChart { name: String, known: Vec<String> },
+    #[error("this result has no findings (`hugewise doctor` has)")]
+    NoFindings,
+    #[error("this result is no plan (`hugewise plan` makes them)")]
+    NoPlan,
+    #[error("the result could not be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The script would do something other than what a reader sees.
+    #[error("this plan holds characters that a terminal does not show as they are; no script is made of it")]
+    Hostile,
+    #[error("the result could not be written as CSV: {0}")]
+    Csv(#[from] csv::Error),
+    #[error("the result could not be written: {0}")]
+    Io(#[from] io::Error),
+}

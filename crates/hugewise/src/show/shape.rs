@@ -1,0 +1,123 @@
+//! What a result says of itself: its shape, its tables and charts, and from them its text.
+
+use model::Envelope;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::format::{Format, TABLES};
+use crate::render::figure::Figure;
+use crate::render::json::ToJson;
+use crate::render::layout;
+use crate::render::long::Long;
+use crate::render::look::Look;
+use crate::render::sheet::Sheet;
+use crate::render::table::Lines;
+use crate::render::terminal;
+use crate::results::Doctor;
+
+/// The longest lines of prose.
+const READABLE: u16 = 100;
+/// The shape of a result: its published name and version, its forms, and JSON both ways.
+pub trait Shape: Show + Serialize + DeserializeOwned + JsonSchema {
+    /// Its name in `hugewise/NAME/VERSION`.
+    const NAME: &'static str;
+    /// The version of its shape.
+    const VERSION: u32 = 2;
+    /// The forms it has.
+    const FORMS: &'static [Format] = &TABLES;
+}
+
+/// A result that can be shown in every form it has.
+pub trait Show {
+    /// One line on what it is.
+    fn title(&self) -> String;
+    /// The answer in a few sentences; often none.
+    fn headlines(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Its tables, without the one that leads.
+    fn sheets(&self) -> Vec<Sheet>;
+    /// A table that stands before the charts.
+    fn lead(&self) -> Option<Sheet> {
+        None
+    }
+    /// A table after those that may be very long, and is not among them.
+    fn long(&self) -> Option<Long<'_>> {
+        None
+    }
+    /// Those tables that fit on a terminal.
+    fn brief_sheets(&self) -> Vec<Sheet> {
+        self.sheets()
+    }
+    fn text(&self, look: Look) -> String {
+        text(self, look)
+    }
+    /// Its findings, for the forms that are made for findings.
+    fn doctor(&self) -> Option<&Doctor> {
+        None
+    }
+    /// As something to run, for the forms that are made for plans.
+    fn script(&self, _format: Format) -> Option<String> {
+        None
+    }
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+    /// Its page from top to bottom, behind the table that leads: heat maps, charts, tables.
+    fn blocks(&self) -> Vec<Block> {
+        let (maps, tables): (Vec<Sheet>, Vec<Sheet>) = self.sheets().into_iter().partition(Sheet::is_heat_map);
+        let figures = self.figures().into_iter().map(Block::Figure);
+        let maps = maps.into_iter().map(Block::Sheet);
+        let tables = tables.into_iter().map(Block::Sheet);
+        maps.chain(figures).chain(tables).collect()
+    }
+    /// Its tables as CSV by name, where one table does not hold them.
+    fn tables(&self) -> Vec<(&'static str, Lines<'_>)> {
+        vec![("", self.csv())]
+    }
+    /// Its items as CSV.
+    fn csv(&self) -> Lines<'_>;
+}
+
+/// A result on its way into a form. All kinds take the same way, so that the program holds it once.
+pub(crate) struct View<'a> {
+    /// What it is about.
+    pub(crate) about: Envelope<()>,
+    /// What it shows.
+    pub(crate) data: &'a dyn Show,
+    /// What writes it as JSON.
+    pub(crate) json: &'a dyn ToJson,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of<T: Shape>(result: &'a Envelope<T>) -> Self {
+        Self {
+            about: result.about(),
+            data: &result.data,
+            json: result,
+        }
+    }
+}
+
+/// A part of a page.
+#[derive(Debug)]
+pub enum Block {
+    Sheet(Sheet),
+    Figure(Figure),
+}
+
+/// Headlines, tables, and plots where the look wants them.
+pub(crate) fn text<T: Show + ?Sized>(data: &T, look: Look) -> String {
+    let headlines = data.headlines().into_iter().map(|line| wrapped(&line, look.width));
+    let sheets = data.lead().into_iter().chain(data.brief_sheets());
+    let sheets = sheets.map(|sheet| sheet.text(look));
+    let figures = if look.plot { data.figures() } else { Vec::new() };
+    let plots = figures.iter().map(|figure| terminal::plot(figure, look));
+    headlines.chain(sheets).chain(plots).collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence in lines that are good to read.
+pub(crate) fn wrapped(text: &str, width: u16) -> String {
+    layout::wrapped(text, width.min(READABLE))
+}
