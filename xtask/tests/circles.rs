@@ -40,9 +40,15 @@ fn a_circle_is_found_and_re_exports_and_tests_make_none() {
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(path, text).expect("a file");
     };
-    write("lib.rs", "mod a;\nmod b;\npub use a::First;\n#[cfg(test)]\nmod checks;\n");
+    write(
+        "lib.rs",
+        "mod a;\nmod b;\npub use a::First;\n#[cfg(test)]\nmod checks;\n",
+    );
     write("a/mod.rs", "mod below;\nuse below::Inner;\npub struct First(Inner);\n");
-    write("a/below.rs", "pub struct Inner;\n#[cfg(test)]\nmod tests { use crate::a::First; }\n");
+    write(
+        "a/below.rs",
+        "pub struct Inner;\n#[cfg(test)]\nmod tests { use crate::a::First; }\n",
+    );
     write("b.rs", "fn take(_: crate::First) {}\npub struct Second;\n");
     write("checks.rs", "use crate::b::Second;\n");
     assert_eq!(circles_of(&arrows(folder.path())), Vec::<Vec<String>>::new());
@@ -67,7 +73,8 @@ fn arrows(source: &Path) -> Arrows {
 
 /// Sets of files of which each reaches each.
 fn circles_of(arrows: &Arrows) -> Vec<Vec<String>> {
-    let reached: BTreeMap<&String, BTreeSet<&String>> = arrows.keys().map(|file| (file, reached(file, arrows))).collect();
+    let reached: BTreeMap<&String, BTreeSet<&String>> =
+        arrows.keys().map(|file| (file, reached(file, arrows))).collect();
     let is_both = |a: &String, b: &String| reached[a].contains(b) && reached.get(b).is_some_and(|of| of.contains(a));
     let mut circles: Vec<Vec<String>> = Vec::new();
     for file in arrows.keys() {

@@ -26,7 +26,10 @@ pub(crate) struct Modules(BTreeMap<Vec<String>, Module>);
 impl Modules {
     pub(crate) fn of_crate(source: &Path) -> Self {
         let mut modules = Self::default();
-        let root = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|root| root.exists());
+        let root = ["lib.rs", "main.rs"]
+            .map(|name| source.join(name))
+            .into_iter()
+            .find(|root| root.exists());
         modules.read(source, &root.expect("a root"), Vec::new());
         modules
     }
@@ -43,7 +46,11 @@ impl Modules {
             "lib" | "main" | "mod" => file.parent().expect("a folder").to_owned(),
             _ => file.with_extension(""),
         };
-        let name = file.strip_prefix(source).expect("below it").to_string_lossy().into_owned();
+        let name = file
+            .strip_prefix(source)
+            .expect("below it")
+            .to_string_lossy()
+            .into_owned();
         self.take(source, &below, name, path, items);
     }
 
@@ -101,12 +108,17 @@ impl Modules {
 
 fn found(below: &Path, name: &str) -> PathBuf {
     let flat = below.join(format!("{name}.rs"));
-    if flat.exists() { flat } else { below.join(name).join("mod.rs") }
+    if flat.exists() {
+        flat
+    } else {
+        below.join(name).join("mod.rs")
+    }
 }
 
 pub(crate) fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && matches!(&attribute.meta, syn::Meta::List(list) if list.tokens.to_string() == "test")
+        attribute.path().is_ident("cfg")
+            && matches!(&attribute.meta, syn::Meta::List(list) if list.tokens.to_string() == "test")
     })
 }
 
