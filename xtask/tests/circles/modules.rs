@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use syn::{Attribute, Item, Visibility};
+use syn::{Attribute, Item};
 
 use super::names::{Taken, taken};
 
-/// Names that lead from one `pub use` to the next: more would be a circle of them.
+/// Names that lead from one `use` to the next: more would be a circle of them. A module's private ones can be used below it.
 const DEPTH: u32 = 8;
 
 /// One module.
@@ -91,7 +91,7 @@ impl Modules {
             return Some((module.file.clone(), name.clone()));
         }
         let led = module.items.iter().filter_map(|item| match item {
-            Item::Use(item) if !matches!(item.vis, Visibility::Inherited) => Some(taken(&item.tree)),
+            Item::Use(item) if !is_of_tests(&item.attrs) => Some(taken(&item.tree)),
             _ => None,
         });
         led.flatten().find_map(|Taken { name: given, path: of }| {
