@@ -71,6 +71,16 @@ impl Ring {
     }
 }
 
+#[cfg(test)]
+pub(super) fn kept() -> usize {
+    FREE.with_borrow(Vec::len)
+}
+
+#[cfg(test)]
+pub(super) fn take_all() {
+    FREE.take();
+}
+
 /// Has rings for moves on these CPUs at hand, so that a program that starts next finds them.
 pub fn prepare(cpus: &[u32]) {
     let rings: Vec<Ring> = cpus.iter().filter_map(|&cpu| Ring::kept(cpu).ok()).collect();

@@ -3,6 +3,7 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::{Record, Recorded, Switches, What, parse};
+use crate::counters::rings::{kept, take_all};
 
 fn bytes(body: &[u32], pid: u32, tid: u32, at: u64) -> Vec<u8> {
     let mut bytes: Vec<u8> = body.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -104,4 +105,48 @@ fn moves_alone_are_recorded_where_they_go_to() {
         .collect();
     let expected: Vec<bool> = (0..100).map(|turn| turn % 2 == 1).collect();
     assert_eq!((went, lost), (expected, 0), "{records:?}");
+}
+
+/// A ring is kept for the next program, which must not find what the one before left unread in it.
+#[test]
+fn kept_rings_hold_nothing_of_the_program_before() {
+    let all = sched_getaffinity(None).expect("the CPUs of this thread");
+    let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| all.is_set(cpu))
+        .map(|cpu| cpu as u32)
+        .collect();
+    let kept = std::thread::spawn(move || {
+        let to = |cpu: u32| {
+            let mut set = CpuSet::new();
+            set.set(cpu as usize);
+            sched_setaffinity(None, &set).expect("moved");
+        };
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let mut switches = Switches::of(0, &cpus, Recorded::Moves)?;
+            cpus.iter().for_each(|&cpu| to(cpu));
+            assert_eq!(kept(), 0);
+            let before = switches.began();
+            let unread = Switches::of(0, &cpus, Recorded::Moves)?;
+            cpus.iter().for_each(|&cpu| to(cpu));
+            drop(unread);
+            assert_eq!(kept(), cpus.len());
+            let mut records = Vec::new();
+            switches.drain(&mut records);
+            seen.push(records.iter().all(|record| record.at >= before));
+            drop(switches);
+            assert_eq!(kept(), 2 * cpus.len());
+            let mut next = Switches::of(0, &cpus, Recorded::Moves)?;
+            let mut records = Vec::new();
+            next.drain(&mut records);
+            seen.push(records.is_empty());
+            drop(next);
+            take_all();
+        }
+        Ok::<_, std::io::Error>(seen)
+    });
+    match kept.join().expect("no panic") {
+        Ok(seen) => assert_eq!(seen, [true; 6]),
+        Err(error) => testing::skipped(&format!("no records: {error}")),
+    }
 }

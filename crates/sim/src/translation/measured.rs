@@ -48,7 +48,7 @@ pub fn here(table: Option<Machine>, measured: &Measured<'_>) -> Result<Machine, 
     caches(&mut machine, measured, row.as_deref(), &mut values);
     tlbs(&mut machine, measured, row.as_deref(), &mut values);
     if machine.arrays.is_empty() {
-        return Err(MachineError::NoTlb("here".to_owned()));
+        return Err(MachineError::NoTlbHere);
     }
     costs(&mut machine, measured, row.as_deref(), &mut values);
     far(&mut machine, measured, &mut values);

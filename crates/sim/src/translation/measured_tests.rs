@@ -125,7 +125,7 @@ fn what_was_not_measured_is_the_tables_or_swept_and_never_invented() {
 #[test]
 fn a_cpu_that_the_table_lacks_needs_its_tlbs_measured() {
     let why = here(None, &measured(None, None)).expect_err("no TLB").to_string();
-    assert!(why.contains("here"), "{why}");
+    assert!(why.starts_with("here: ") && why.contains("measure tlb"), "{why}");
     let tlb = tlb();
     let machine = here(None, &measured(Some(&tlb), None)).expect("a machine");
     assert_eq!(machine.entries(Bytes::kib(4)), [60]);
