@@ -43,7 +43,7 @@ impl Ring {
         kept.map_or_else(|| Self::mapped(cpu, &SIZES[2..], silent), Ok)
     }
 
-    /// Keeps it for the next program, once no event writes into it. What nobody read is dropped.
+    /// Keeps it for the next program, once no event writes into it. What was not read is dropped.
     pub(super) fn keep(mut self) {
         while self.sampler.next_record().is_some() {}
         // At the end of the thread it is unmapped instead.

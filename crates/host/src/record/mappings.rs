@@ -1,4 +1,4 @@
-//! Files over the mappings of a process: read only where that holds nobody up, and where they are not too long to be kept.
+//! Files over the mappings of a process: read only where that holds no process up, and where they are not too long to be kept.
 
 use model::{Bytes, Cause, Unread};
 

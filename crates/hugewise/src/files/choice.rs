@@ -1,4 +1,4 @@
-//! What whoever writes a file chooses: who may read it, and what becomes of one that is there.
+//! What is chosen for a file that is written: who may read it, and what becomes of one that is there.
 
 /// Who may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
