@@ -1,7 +1,8 @@
-//! Memory that the kernel writes records of one CPU into. A ring for records of moves, which are few, is kept from program to program:
-//! to map and free one takes the kernel longer than all else that recording a short program takes.
+//! Memory that the kernel writes records of one CPU into. One ring for each CPU is kept for records of moves, which are few, from program to
+//! program: to map and free one takes the kernel longer than all else that recording a short program takes.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io;
 
 use perf_event::events::Software;
@@ -12,42 +13,53 @@ use perf_event::{Builder, Clock, Counter, Sampler};
 const SIZES: [usize; 4] = [4 << 20, 512 << 10, 128 << 10, 32 << 10];
 
 thread_local! {
-    /// Those that no event writes into.
+    /// Kept rings that no event writes into.
     static FREE: RefCell<Vec<Ring>> = const { RefCell::new(Vec::new()) };
+    /// CPUs of which one is kept. There is no second: a program beside the first maps its own, which takes no descriptor more.
+    static KEPT: RefCell<BTreeSet<u32>> = const { RefCell::new(BTreeSet::new()) };
 }
 
 /// The ring of a CPU, with the event that it was mapped for.
 pub(super) struct Ring {
     pub(super) cpu: u32,
     pub(super) sampler: Sampler,
+    /// Its own event records nothing, and others write into it.
+    pub(super) is_kept: bool,
     size: usize,
 }
 
 impl Ring {
     /// The largest that this user may have, for an event of its own.
-    pub(super) fn of(cpu: u32, open: impl Fn() -> io::Result<Counter>) -> io::Result<Self> {
+    pub(super) fn large(cpu: u32, open: impl Fn() -> io::Result<Counter>) -> io::Result<Self> {
         Self::mapped(cpu, &SIZES, open)
     }
 
-    /// A kept one for events of moves on that CPU, or a new one. Its own event records nothing.
-    pub(super) fn kept(cpu: u32) -> io::Result<Self> {
+    /// One for moves: the kept one of that CPU, if it is free, or one for an event of its own.
+    pub(super) fn small(cpu: u32, open: impl Fn() -> io::Result<Counter>) -> io::Result<Self> {
         let kept = FREE.with_borrow_mut(|free| {
             let place = free.iter().position(|ring| ring.cpu == cpu)?;
             Some(free.swap_remove(place))
         });
-        let silent = || {
-            let mut builder = Builder::new(Software::DUMMY);
-            // The kernel lets only events of the same clock share a ring.
-            builder.one_cpu(cpu as usize).clockid(Clock::MONOTONIC).build()
-        };
-        kept.map_or_else(|| Self::mapped(cpu, &SIZES[2..], silent), Ok)
+        kept.map_or_else(|| Self::mapped(cpu, &SIZES[2..], open), Ok)
     }
 
-    /// Keeps it for the next program, once no event writes into it. What was not read is dropped.
-    pub(super) fn keep(mut self) {
-        while self.sampler.next_record().is_some() {}
-        // At the end of the thread it is unmapped instead.
-        let _ = FREE.try_with(|free| free.borrow_mut().push(self));
+    /// A new one to be kept. The kernel lets only events of the same clock share a ring.
+    fn silent(cpu: u32) -> io::Result<Self> {
+        let open = || {
+            let mut builder = Builder::new(Software::DUMMY);
+            builder.one_cpu(cpu as usize).clockid(Clock::MONOTONIC).build()
+        };
+        let ring = Self::mapped(cpu, &SIZES[2..], open)?;
+        Ok(Self { is_kept: true, ..ring })
+    }
+
+    /// Gives a kept one back, once no event writes into it. What was not read is dropped.
+    pub(super) fn give_back(mut self) {
+        if self.is_kept {
+            while self.sampler.next_record().is_some() {}
+            // At the end of the thread it is unmapped instead.
+            let _ = FREE.try_with(|free| free.borrow_mut().push(self));
+        }
     }
 
     /// The share of it that so many bytes are; of a large one, of what others may have.
@@ -59,7 +71,14 @@ impl Ring {
         let mut refused = io::Error::from_raw_os_error(libc::ENOMEM);
         for &size in sizes {
             match open()?.sampled(size) {
-                Ok(sampler) => return Ok(Self { cpu, sampler, size }),
+                Ok(sampler) => {
+                    return Ok(Self {
+                        cpu,
+                        sampler,
+                        is_kept: false,
+                        size,
+                    });
+                }
                 Err(error) => refused = error,
             }
         }
@@ -71,18 +90,15 @@ impl Ring {
     }
 }
 
-#[cfg(test)]
-pub(super) fn kept() -> usize {
-    FREE.with_borrow(Vec::len)
-}
-
-#[cfg(test)]
-pub(super) fn take_all() {
-    FREE.take();
-}
-
-/// Has rings for moves on these CPUs at hand, so that a program that starts next finds them.
+/// Has a ring for moves on each of these CPUs at hand, for the program that starts next.
 pub fn prepare(cpus: &[u32]) {
-    let rings: Vec<Ring> = cpus.iter().filter_map(|&cpu| Ring::kept(cpu).ok()).collect();
-    rings.into_iter().for_each(Ring::keep);
+    let new = KEPT.with_borrow_mut(|kept| cpus.iter().copied().filter(|&cpu| kept.insert(cpu)).collect::<Vec<_>>());
+    let rings = new.into_iter().filter_map(|cpu| Ring::silent(cpu).ok());
+    rings.for_each(Ring::give_back);
+}
+
+/// How many kept ones are free.
+#[cfg(test)]
+pub(super) fn free() -> usize {
+    FREE.with_borrow(Vec::len)
 }

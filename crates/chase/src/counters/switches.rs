@@ -107,9 +107,12 @@ impl Switches {
     /// # Errors
     /// The kernel's: not permitted, no free descriptor, or ENOMEM if this user may lock no more memory.
     pub fn of(tid: i32, cpus: &[u32], what: Recorded) -> io::Result<Self> {
-        let ring = |&cpu: &u32| match what {
-            Recorded::Switches => Ring::of(cpu, || builder(tid, cpu, what).build()),
-            Recorded::Moves => Ring::kept(cpu),
+        let ring = |&cpu: &u32| {
+            let event = || builder(tid, cpu, what).build();
+            match what {
+                Recorded::Switches => Ring::large(cpu, event),
+                Recorded::Moves => Ring::small(cpu, event),
+            }
         };
         let mut switches = Self {
             what,
@@ -119,9 +122,11 @@ impl Switches {
             used_before: Duration::ZERO,
             reported_lost: 0,
         };
-        match what {
-            Recorded::Switches => switches.rings.iter_mut().try_for_each(|ring| ring.sampler.enable())?,
-            Recorded::Moves => switches.write(tid)?,
+        for ring in &mut switches.rings {
+            match ring.is_kept {
+                true => switches.others.push(writer(tid, ring, what)?),
+                false => ring.sampler.enable()?,
+            }
         }
         (switches.began, switches.used_before) = (now(), thread_time());
         Ok(switches)
@@ -132,23 +137,13 @@ impl Switches {
     /// # Errors
     /// As of [`Switches::of`]; a task that has ended is no error.
     pub fn add(&mut self, tid: i32) -> io::Result<()> {
-        match self.write(tid) {
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
-            written => written?,
+        for ring in &self.rings {
+            match writer(tid, ring, self.what) {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+                counter => self.others.push(counter?),
+            }
         }
         self.began = now();
-        Ok(())
-    }
-
-    /// Has a task's events write into the rings.
-    fn write(&mut self, tid: i32) -> io::Result<()> {
-        for ring in &self.rings {
-            let mut counter = builder(tid, ring.cpu, self.what).build()?;
-            // SAFETY: both descriptors are open, and the call takes no pointer.
-            checked(unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) }.into())?;
-            counter.enable()?;
-            self.others.push(counter);
-        }
         Ok(())
     }
 
@@ -191,10 +186,7 @@ impl Drop for Switches {
     fn drop(&mut self) {
         // Nothing writes into the rings from here on.
         self.others.clear();
-        let rings = std::mem::take(&mut self.rings);
-        if self.what == Recorded::Moves {
-            rings.into_iter().for_each(Ring::keep);
-        }
+        self.rings.drain(..).for_each(Ring::give_back);
     }
 }
 
@@ -205,6 +197,15 @@ impl Record {
             _ => 0,
         }
     }
+}
+
+/// A task's event that writes into a ring that is there.
+fn writer(tid: i32, ring: &Ring, what: Recorded) -> io::Result<Counter> {
+    let mut counter = builder(tid, ring.cpu, what).build()?;
+    // SAFETY: both descriptors are open, and the call takes no pointer.
+    checked(unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) }.into())?;
+    counter.enable()?;
+    Ok(counter)
 }
 
 /// An event that records on one CPU. The flags order what ends each record.
