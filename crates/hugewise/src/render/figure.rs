@@ -167,6 +167,19 @@ impl Figure {
         self.series.iter().flat_map(|series| &series.dots)
     }
 
+    /// Points of one of its series that a line joins. It breaks where another series of the same tone has a point in between: a value
+    /// that did not converge has its limit there, and is not to be read off a line above or below it.
+    pub fn joined<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = &'a [Dot]> {
+        let others = self
+            .series
+            .iter()
+            .filter(|other| other.tone == series.tone && other.name != series.name);
+        let between: Vec<u64> = others.flat_map(|other| other.dots.iter().map(|dot| dot.at)).collect();
+        let is_whole = move |left: &Dot, right: &Dot| !between.iter().any(|&at| left.at < at && at < right.at);
+        let dots = if series.level.is_none() { &series.dots[..] } else { &[] };
+        dots.chunk_by(is_whole)
+    }
+
     /// The axis from left to right with at most `max` labels.
     pub fn x_axis(&self, max: usize) -> Axis {
         let places = self.dots().map(|dot| dot.at);

@@ -88,6 +88,30 @@ fn a_point_that_did_not_converge_has_a_bound_everywhere_and_no_number_anywhere()
         .find(|series| series.name == "base, not converged (upper limit)");
     assert_eq!(bounded.map(|series| series.dots[0].value), Some(334.6));
     assert_eq!(figure.series[0].dots.len(), 16);
+    let lines: Vec<usize> = figure.joined(&figure.series[0]).map(<[_]>::len).collect();
+    assert_eq!(lines, [16], "only the last one did not converge");
+}
+
+#[test]
+fn no_line_runs_over_a_point_that_did_not_converge() {
+    let mut latency = usual();
+    for place in [3, 7] {
+        let point = &mut latency.points[place];
+        let ns = point.ns.take().expect("converged");
+        point.bound = Some(Bound {
+            low: Some(ns.median / 2.0),
+            high: Some(ns.median * 2.0),
+        });
+    }
+    let figure = &latency.figures()[0];
+    let lines = |series: usize| -> Vec<usize> { figure.joined(&figure.series[series]).map(<[_]>::len).collect() };
+    let all = latency
+        .points
+        .iter()
+        .filter(|point| point.kind == latency.points[0].kind)
+        .count();
+    assert_eq!(lines(0), [3, 3, all - 8]);
+    assert_eq!(lines(1), [1, 1]);
 }
 
 #[test]

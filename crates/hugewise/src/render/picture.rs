@@ -283,12 +283,14 @@ fn draw_series<'a, B: DrawingBackend + 'a>(
         PathElement::new(ends.to_vec(), stroke(1.0))
     });
     chart.draw_series(intervals)?;
-    let line = if series.level.is_none() { &places[..] } else { &[] };
+    for dots in figure.joined(series) {
+        let line = dots.iter().map(|dot| figure.place(dot.at, dot.value));
+        chart.draw_series(LineSeries::new(line, stroke(2.0)))?;
+    }
     chart
-        .draw_series(LineSeries::new(line.iter().copied(), stroke(2.0)))?
+        .draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))?
         .label(&series.name)
         .legend(move |(x, y)| EmptyElement::at((x + (8.0 * zoom) as i32, y)) + mark(tone, zoom * 1.3));
-    chart.draw_series(places.iter().map(|&place| EmptyElement::at(place) + mark(tone, zoom)))?;
     let hit = |(place, dot): (&(f64, f64), &Dot)| {
         let (x, y) = chart.backend_coord(place);
         Hit {
