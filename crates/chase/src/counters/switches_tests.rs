@@ -36,24 +36,29 @@ fn each_kind_of_record_is_read_and_a_short_one_is_none() {
     assert_eq!(forked, Some(new));
 }
 
+/// Those that this thread may run on.
+fn cpus() -> Vec<u32> {
+    let all = sched_getaffinity(None).expect("the CPUs of this thread");
+    let set = (0..CpuSet::MAX_CPU).filter(|&cpu| all.is_set(cpu));
+    set.map(|cpu| cpu as u32).collect()
+}
+
+/// Moves this thread.
+fn to(cpu: u32) {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    sched_setaffinity(None, &set).expect("moved");
+}
+
 /// What is recorded of a thread that moves 100 times between two CPUs, the CPU that it begins on, and how many records were lost;
 /// `None` if this machine does not allow that.
 fn of_a_thread_that_moves(what: Recorded) -> Option<(Vec<Record>, u32, u64)> {
-    let all = sched_getaffinity(None).expect("the CPUs of this thread");
-    let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
-        .filter(|&cpu| all.is_set(cpu))
-        .map(|cpu| cpu as u32)
-        .collect();
+    let cpus = cpus();
     let [first, second, ..] = cpus[..] else {
         testing::skipped("one CPU");
         return None;
     };
     let moved = std::thread::spawn(move || {
-        let to = |cpu: u32| {
-            let mut set = CpuSet::new();
-            set.set(cpu as usize);
-            sched_setaffinity(None, &set).expect("moved");
-        };
         to(first);
         let mut switches = Switches::of(0, &cpus, what)?;
         (0..100).for_each(|turn| to(if turn % 2 == 0 { second } else { first }));
@@ -110,19 +115,9 @@ fn moves_alone_are_recorded_where_they_go_to() {
 /// A ring is kept for the next program, which must not find what the one before left unread in it. A second one at once has its own.
 #[test]
 fn kept_rings_hold_nothing_of_the_program_before() {
-    let all = sched_getaffinity(None).expect("the CPUs of this thread");
-    let cpus: Vec<u32> = (0..CpuSet::MAX_CPU)
-        .filter(|&cpu| all.is_set(cpu))
-        .map(|cpu| cpu as u32)
-        .collect();
+    let cpus = cpus();
     let of_thread = std::thread::spawn(move || {
-        let round = || {
-            for &cpu in &cpus {
-                let mut set = CpuSet::new();
-                set.set(cpu as usize);
-                sched_setaffinity(None, &set).expect("moved");
-            }
-        };
+        let round = || cpus.iter().copied().for_each(to);
         let moves = |switches: &mut Switches| {
             let mut records = Vec::new();
             switches.drain(&mut records);
