@@ -40,7 +40,7 @@ impl Hypervisor {
         let cpuid = kvm
             .get_supported_cpuid(KVM_MAX_CPUID_ENTRIES)
             .map_err(Error::call("read the virtual CPU's features"))?;
-        let has_five = offers_five(&cpuid) && syscall::host_has_five_levels() && takes_five(&kvm, &cpuid);
+        let has_five = offers_five(&cpuid) && syscall::host_has_five_levels() && takes(&kvm, &cpuid, Levels::Five);
         let levels = if has_five { Levels::Five } else { Levels::Four };
         Ok(Self { kvm, cpuid, levels })
     }
@@ -96,13 +96,13 @@ fn offers_five(cpuid: &CpuId) -> bool {
 }
 
 /// Some KVMs offer five levels and refuse them, as seen with `kvm_pvm`: a virtual CPU is put into them, and runs nothing.
-fn takes_five(kvm: &Kvm, cpuid: &CpuId) -> bool {
+fn takes(kvm: &Kvm, cpuid: &CpuId, levels: Levels) -> bool {
     let enter = || {
         let vm = kvm.create_vm()?;
         let vcpu = vm.create_vcpu(0)?;
         vcpu.set_cpuid2(cpuid)?;
         let fresh = vcpu.get_sregs()?;
-        vcpu.set_sregs(&boot::special(&fresh, Ring::User, 0, Levels::Five, false))
+        vcpu.set_sregs(&boot::special(&fresh, Ring::User, 0, levels, false))
     };
     enter().is_ok()
 }
@@ -120,8 +120,9 @@ fn refused(errno: i32) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::refused;
+    use super::{Hypervisor, refused, takes};
     use crate::Error;
+    use crate::pagetable::Levels;
 
     #[test]
     fn every_way_of_being_refused_has_its_sentence() {
@@ -131,5 +132,18 @@ mod tests {
         assert!(matches!(refused(libc::EPERM), Error::Denied));
         let busy = refused(libc::EBUSY).to_string();
         assert!(busy.contains("busy"), "{busy}");
+    }
+
+    /// Four levels go with every CPU in long mode, five with none whose features lack them.
+    #[test]
+    fn a_trial_of_levels_says_yes_and_no() {
+        let Ok(hypervisor) = Hypervisor::open().map_err(|error| testing::skipped(&error.to_string())) else {
+            return;
+        };
+        let Hypervisor { kvm, mut cpuid, .. } = hypervisor;
+        assert!(takes(&kvm, &cpuid, Levels::Four));
+        let of_features = cpuid.as_mut_slice().iter_mut().filter(|leaf| leaf.function == 7);
+        of_features.for_each(|leaf| leaf.ecx &= !(1 << 16));
+        assert!(!takes(&kvm, &cpuid, Levels::Five));
     }
 }
