@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use chase::counters::residency::Residency;
-use chase::counters::switches::{Record, Recorded, Switches, What, now};
+use chase::counters::switches::{Record, Totals, What, now};
 use host::threads::times;
 use host::{Distances, Source};
 use model::compare::Ran;
@@ -29,11 +29,13 @@ pub struct Collector {
     source: Source,
     pid: u32,
     residency: Residency,
-    moves: Option<(Switches, Moves)>,
+    moves: Moves,
     /// Nanoseconds on run queues of each thread, when last read.
     queued: BTreeMap<u32, u64>,
     due: Instant,
     taken: Taken,
+    /// Moves that [`Collector::moved`] has given.
+    moved: u64,
 }
 
 /// What was taken so far.
@@ -62,10 +64,9 @@ impl Collector {
     /// # Errors
     /// The kernel's, if it does not count the program's time.
     pub fn of(process: &mut Process, cpus: &[u32], distances: &Distances) -> Option<io::Result<Self>> {
-        let places = process.recorders.places.take()?;
+        let residency = process.recorders.residency.take()?;
         let pid = process.id();
-        let collector = |residency| Self::new(pid, residency, places.moves.ok(), (cpus, distances));
-        Some(places.residency.map(collector))
+        Some(residency.map(|residency| Self::new(pid, residency, (cpus, distances))))
     }
 
     /// Of a process that runs, with all its threads and descendants, from now on. Waits are those since their start.
@@ -76,40 +77,37 @@ impl Collector {
         let source = Source::live();
         let pids = tree::of(&source, pid).pids.into_iter();
         let tids: Vec<u32> = pids.flat_map(|pid| tree::tasks(&source, pid)).collect();
-        let residency = Residency::of_running(tids.iter().copied(), cpus)?;
-        let moves = || {
-            let number = |tid: u32| i32::try_from(tid).unwrap_or(i32::MAX);
-            let mut moves = Switches::of(number(pid), cpus, Recorded::Moves).ok()?;
-            let others = tids.iter().filter(|tid| **tid != pid);
-            others
-                .map(|&tid| moves.add(number(tid)))
-                .all(|added| added.is_ok())
-                .then_some(moves)
-        };
-        Ok(Self::new(pid, residency, moves(), (cpus, distances)))
+        let residency = Residency::of_running(&tids, cpus)?;
+        Ok(Self::new(pid, residency, (cpus, distances)))
     }
 
-    fn new(pid: u32, residency: Residency, moves: Option<Switches>, (cpus, distances): (&[u32], &Distances)) -> Self {
+    fn new(pid: u32, residency: Residency, (cpus, distances): (&[u32], &Distances)) -> Self {
         Self {
             source: Source::live(),
             pid,
             residency,
-            moves: moves.map(|records| (records, Moves::new(cpus, distances))),
+            moves: Moves::new(cpus, distances),
             queued: BTreeMap::new(),
             due: Instant::now(),
             taken: Taken::default(),
+            moved: 0,
         }
     }
 
     /// CPU time of the program before its moves were recorded: that of opening the clocks.
     pub fn used_before(&self) -> Duration {
-        let records = self.moves.as_ref().map(|(records, _)| records);
-        records.map_or(Duration::ZERO, Switches::used_before)
+        self.residency.used_before()
     }
 
     /// Records of moves that found no room so far.
     pub fn lost(&mut self) -> u64 {
-        self.moves.as_mut().map_or(0, |(records, _)| records.lost())
+        self.residency.totals().lost
+    }
+
+    /// How often its threads moved since this was last asked, or from the start, if that is known.
+    pub fn moved(&mut self) -> Option<u64> {
+        let now = self.residency.totals().moves?;
+        Some(now.saturating_sub(std::mem::replace(&mut self.moved, now)))
     }
 
     /// Reads how long threads waited on run queues so far, if it did not do so a moment ago. Those that started and ended since the
@@ -156,13 +154,11 @@ impl Collector {
     }
 
     fn take_until(&mut self, until: u64) -> Ran {
-        let cpu = self.residency.read();
-        let migrations = self.moves.as_mut().and_then(|(records, moves)| {
-            records.drain(&mut moves.pending);
-            moves.has_gaps |= records.lost() > 0;
-            moves.take_until(until);
-            (!moves.has_gaps).then_some(moves.migrations)
-        });
+        let is_recorded = self.residency.drain(&mut self.moves.pending);
+        let Totals { cpu, lost, .. } = self.residency.totals();
+        self.moves.has_gaps |= lost > 0;
+        self.moves.take_until(until);
+        let migrations = (is_recorded && !self.moves.has_gaps).then_some(self.moves.migrations);
         let queued = (!self.queued.is_empty()).then(|| self.queued.values().sum::<u64>());
         let before = std::mem::replace(
             &mut self.taken,

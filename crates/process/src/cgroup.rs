@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -30,6 +30,8 @@ static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 static FREE: Mutex<Vec<Cgroup>> = Mutex::new(Vec::new());
 
 const PREFIX: &str = "hugewise-";
+/// Is anything in a cgroup, and is it frozen?
+const EVENTS: &str = "cgroup.events";
 /// Processes end and freeze within microseconds, unless the kernel keeps one.
 const POLL_PERIOD: Duration = Duration::from_micros(200);
 
@@ -38,6 +40,9 @@ const POLL_PERIOD: Duration = Duration::from_micros(200);
 pub(crate) struct Cgroup {
     folder: Folder,
     handle: File,
+    /// Its `cgroup.events` and `cpu.stat`, which are read for every program.
+    events: File,
+    stat: File,
     /// What the programs before used.
     before: Cpu,
     /// Was all in it killed? Linux 6.18 then kills whatever `clone3` starts in it, too.
@@ -60,20 +65,24 @@ impl Cgroup {
         let path = base.join(format!("{}{number}", prefix(std::process::id())));
         fs::create_dir(&path).ok()?;
         let folder = Folder(path);
-        // A directory that is no cgroup does not have this file, and neither has Linux before 5.14.
-        let is_complete = fs::exists(folder.0.join("cgroup.kill")).unwrap_or(false);
-        match File::open(&folder.0).ok().filter(|_| is_complete) {
-            Some(handle) => Some(Self {
-                folder,
-                handle,
-                before: Cpu::default(),
-                is_used_up: Cell::new(false),
-            }),
-            None => {
-                let _ = fs::remove_dir(&folder.0);
-                None
-            }
+        let cgroup = Self::open(&folder.0);
+        if cgroup.is_none() {
+            let _ = fs::remove_dir(&folder.0);
         }
+        cgroup
+    }
+
+    /// A directory that is no cgroup does not have these files, and neither has Linux before 5.14.
+    fn open(path: &Path) -> Option<Self> {
+        let open = |name| File::open(path.join(name)).ok();
+        Some(Self {
+            handle: open("").filter(|_| fs::exists(path.join("cgroup.kill")).unwrap_or(false))?,
+            events: open(EVENTS)?,
+            stat: open("cpu.stat")?,
+            folder: Folder(path.to_owned()),
+            before: Cpu::default(),
+            is_used_up: Cell::new(false),
+        })
     }
 
     /// No program can be started in one: there will be no other.
@@ -93,12 +102,12 @@ impl Cgroup {
 
     /// Is nothing in it, or one below it?
     pub(crate) fn is_empty(&self) -> bool {
-        self.folder.is("populated 0")
+        has(&now(&self.events), "populated 0")
     }
 
     /// Kills all that are in it, and waits until they have ended. Was there any but this one?
     pub(crate) fn end(&self, leader: u32) -> bool {
-        if !self.folder.is("populated 1") {
+        if !has(&now(&self.events), "populated 1") {
             return false;
         }
         let has_others = self.folder.pids().iter().any(|pid| *pid != leader);
@@ -110,14 +119,33 @@ impl Cgroup {
     /// What all of them used, when all have ended; those that left it for another are not counted from then on. If it is as it was,
     /// it is kept for the next program.
     pub(crate) fn close(mut self) -> Option<Cpu> {
-        let now = cpu(&fs::read_to_string(self.folder.0.join("cpu.stat")).ok()?)?;
-        let used = now.since(self.before);
-        if !self.is_used_up.get() && self.folder.is_as_new() {
-            self.before = now;
+        let all = cpu(&now(&self.stat))?;
+        let used = all.since(self.before);
+        if !self.is_used_up.get() && self.is_as_new() {
+            self.before = all;
             free().push(self);
         }
         Some(used)
     }
+
+    /// Without processes, not frozen, and without cgroups below it, which a program may have made: the kernel counts them among the links.
+    fn is_as_new(&self) -> bool {
+        let events = now(&self.events);
+        let is_idle = has(&events, "populated 0") && has(&events, "frozen 0");
+        is_idle && self.handle.metadata().is_ok_and(|about| about.nlink() == 2)
+    }
+}
+
+/// What a file of the kernel says now: the beginning, which has all that is looked for. Empty if it cannot be read.
+fn now(file: &File) -> String {
+    let mut bytes = [0; 512];
+    let read = file.read_at(&mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..read]).into_owned()
+}
+
+/// Is it a line of that text?
+fn has(text: &str, wanted: &str) -> bool {
+    text.lines().any(|line| line == wanted)
 }
 
 fn free() -> MutexGuard<'static, Vec<Cgroup>> {
@@ -179,19 +207,8 @@ impl Folder {
         let _ = fs::write(self.0.join("cgroup.freeze"), "0");
     }
 
-    /// Without processes, not frozen, and without cgroups below it, which a program may have made: the kernel counts them among the links.
-    fn is_as_new(&self) -> bool {
-        let events = self.events();
-        let has = |wanted: &str| events.lines().any(|line| line == wanted);
-        has("populated 0") && has("frozen 0") && self.0.metadata().is_ok_and(|about| about.nlink() == 2)
-    }
-
     fn is(&self, event: &str) -> bool {
-        self.events().lines().any(|line| line == event)
-    }
-
-    fn events(&self) -> String {
-        fs::read_to_string(self.0.join("cgroup.events")).unwrap_or_default()
+        has(&fs::read_to_string(self.0.join(EVENTS)).unwrap_or_default(), event)
     }
 
     fn is_by(&self, event: &str, until: Instant) -> bool {

@@ -25,5 +25,5 @@ pub use guard::{at_end, guarded};
 pub use handles::{handle, has_ended_within};
 pub use outputs::{KEPT, Outputs};
 pub use process::{Done, Process, WaitError};
-pub use spawn::{Bound, Failure, Order, Output, Places, Recorders, Step, ThpSwitch};
+pub use spawn::{Bound, Failure, Order, Output, Recorders, Step, ThpSwitch};
 pub use watch::{Attention, Seen, Watch, cpu_time, is_own};

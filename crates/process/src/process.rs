@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use chase::counters::program::{Attached, Event};
 use host::Source;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getpgid, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, getpgid, kill_process_group};
 
 use crate::cgroup::Cgroup;
 use crate::ended::{END_TIMEOUT, Ended};
@@ -44,6 +44,8 @@ pub struct Process {
     /// What counts and records it. Its readers take records out of it.
     pub recorders: Recorders,
     pause: Duration,
+    /// How long its outputs are left alone: it begins with empty ones.
+    left_alone: Duration,
     may_leave_servers: bool,
     /// It holds all that descends from it.
     cgroup: Option<Cgroup>,
@@ -95,14 +97,9 @@ impl Process {
         let is_alone = cgroup.is_none() && !may_leave_servers;
         let orphans = is_alone.then(|| guard::adopt_orphans(&Source::live()));
         let started = order.start(&outputs, cgroup, !may_leave_servers)?;
-        let handle = pidfd_open(started.pid, PidfdFlags::empty()).map_err(|error| {
-            handles::kill_group(started.pid);
-            let _ = syscall::wait(started.pid);
-            Step::Process.failed(error)
-        })?;
         Ok(Self {
             pid: started.pid,
-            handle,
+            handle: started.handle,
             outputs: Arc::new(outputs),
             began: started.began,
             ended_after: None,
@@ -110,6 +107,7 @@ impl Process {
             watch: Watch::new(attention),
             recorders: started.recorders,
             pause: FIRST_PERIOD,
+            left_alone: FIRST_PERIOD,
             may_leave_servers,
             cgroup: started.cgroup,
             orphans,
@@ -189,23 +187,23 @@ impl Process {
     }
 
     /// Looks up now and then: a signal that asks this program to stop does not end the kernel's wait.
-    fn has_ended_by(&self, due: Instant, stop: &dyn Fn() -> bool) -> Result<bool, WaitError> {
+    fn has_ended_by(&mut self, due: Instant, stop: &dyn Fn() -> bool) -> Result<bool, WaitError> {
         loop {
             if stop() {
                 return Err(WaitError::Interrupted);
             }
-            let look = if self.outputs.shorten() {
-                FIRST_PERIOD
-            } else {
-                LONGEST_PERIOD
-            };
             let left = due.saturating_duration_since(Instant::now());
-            let ended = match handles::has_ended_within(&self.handle, left.min(look)) {
-                Err(Errno::INTR) => continue,
-                ended => ended.map_err(io::Error::from)?,
+            match handles::has_ended_within(&self.handle, left.min(self.left_alone)) {
+                Ok(true) => return Ok(true),
+                Ok(false) | Err(Errno::INTR) => {}
+                Err(error) => return Err(io::Error::from(error).into()),
+            }
+            self.left_alone = match self.outputs.shorten() {
+                true => FIRST_PERIOD,
+                false => LONGEST_PERIOD,
             };
-            if ended || Instant::now() >= due {
-                return Ok(ended);
+            if Instant::now() >= due {
+                return Ok(false);
             }
         }
     }
@@ -305,9 +303,11 @@ impl Process {
         let ended = syscall::wait(self.pid)?;
         self.reaped = true;
         let until = Instant::now() + END_TIMEOUT;
-        let has_left_others =
-            has_left_others || !outside.is_empty() || handles::has_members(self.pid) || self.has_orphans();
-        handles::group_has_ended_by(&Source::live(), self.pid, until);
+        let has_members = handles::has_members(self.pid);
+        let has_left_others = has_left_others || !outside.is_empty() || has_members || self.has_orphans();
+        if has_members {
+            handles::group_has_ended_by(&Source::live(), self.pid, until);
+        }
         outside.have_ended_by(until);
         Ok(ended.of_all(self.cgroup.take().and_then(Cgroup::close), has_left_others))
     }

@@ -6,13 +6,13 @@ use std::arch::asm;
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::slice;
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::cgroup::Cgroup;
@@ -44,31 +44,33 @@ pub(crate) fn fork(life: impl FnOnce()) -> io::Result<Pid> {
     }
 }
 
-/// The child has the memory and the files of this process, and this thread waits for it.
-const SHARED: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES;
+/// The child has the memory and the files of this process, and this thread waits for it, and has a handle of it (Linux 5.2).
+const SHARED: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_PIDFD;
 /// `linux/sched.h` (Linux 5.7); libc's constant of that name has lost this bit.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
-/// Gives the id of a child that runs `life` in the memory and with the files of this process, all signals blocked, while this thread
+/// Gives the id and a handle of a child that runs `life` in the memory and with the files of this process, all signals blocked, while this thread
 /// waits until the child has executed a program or `life` is over. A copy of this process would take longer than a short program.
 /// What `life` takes of memory and does not leave to this thread is never given back. Is there no process that may be started in the
 /// cgroup, it is none.
-pub(crate) fn vfork(mut life: &mut dyn FnMut(), cgroup: &mut Option<Cgroup>) -> io::Result<Pid> {
+pub(crate) fn vfork(mut life: &mut dyn FnMut(), cgroup: &mut Option<Cgroup>) -> io::Result<(Pid, OwnedFd)> {
     let mut stack = Box::<[u128]>::new_uninit_slice(STACK / size_of::<u128>());
     let argument: *mut c_void = (&raw mut life).cast();
     let blocked = Blocked::all();
+    let mut handle: c_int = -1;
     // SAFETY: the child has the stack and `life` to itself, as this thread goes on only once the child has left both. To malloc and to
     // all locks it is this thread, which none of them can tell from the child; no handler of a signal runs in it.
-    let into = |cgroup: &Cgroup| unsafe { clone_into(cgroup.handle(), &mut stack, argument) }.ok();
+    let into = |cgroup: &Cgroup| unsafe { clone_into(cgroup.handle(), &mut stack, argument, &mut handle) }.ok();
     let mut pid = cgroup.as_ref().and_then(into);
     if pid.is_none() {
-        // SAFETY: likewise.
+        // SAFETY: likewise; the kernel writes a descriptor where the last argument points to.
         let number = unsafe {
             libc::clone(
                 run,
                 stack.as_mut_ptr_range().end.cast(),
                 SHARED | libc::SIGCHLD,
                 argument,
+                &raw mut handle,
             )
         };
         pid = Pid::from_raw(number.max(0));
@@ -76,7 +78,15 @@ pub(crate) fn vfork(mut life: &mut dyn FnMut(), cgroup: &mut Option<Cgroup>) -> 
     }
     let pid = pid.ok_or_else(io::Error::last_os_error);
     drop(blocked);
-    pid
+    let pid = pid?;
+    if handle < 0 {
+        // Before Linux 5.2: fails only for one that has ended.
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = wait(pid);
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    // SAFETY: the kernel opened it for this call, and nothing else knows of it.
+    Ok((pid, unsafe { OwnedFd::from_raw_fd(handle) }))
 }
 
 /// `clone3`, which has no wrapper in the C library: only by it a process starts in a cgroup. Moving there takes 12 ms, as the kernel waits
@@ -89,9 +99,11 @@ unsafe fn clone_into(
     cgroup: BorrowedFd<'_>,
     stack: &mut [MaybeUninit<u128>],
     argument: *mut c_void,
+    handle: &mut c_int,
 ) -> Result<Pid, Errno> {
     let arguments = libc::clone_args {
         flags: CLONE_INTO_CGROUP | u64::from(SHARED.cast_unsigned()),
+        pidfd: (&raw mut *handle).expose_provenance() as u64,
         exit_signal: libc::SIGCHLD.cast_unsigned().into(),
         stack: stack.as_mut_ptr().expose_provenance() as u64,
         stack_size: size_of_val(stack) as u64,
@@ -130,7 +142,12 @@ unsafe fn clone_into(
 
 /// Not tried on other CPUs.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn clone_into(_: BorrowedFd<'_>, _: &mut [MaybeUninit<u128>], _: *mut c_void) -> Result<Pid, Errno> {
+unsafe fn clone_into(
+    _: BorrowedFd<'_>,
+    _: &mut [MaybeUninit<u128>],
+    _: *mut c_void,
+    _: &mut c_int,
+) -> Result<Pid, Errno> {
     Err(Errno::NOSYS)
 }
 

@@ -1,18 +1,20 @@
-//! CPU time of tasks and of all that descends from them on each CPU, as the kernel adds it up: a clock for each CPU and no records.
-//! It needs no privilege at `perf_event_paranoid` up to 2.
+//! Where tasks and all that descends from them run: their time on each CPU, as the kernel adds it up, and the records of their moves.
+//! Recording moves needs the kernel's part to be permitted; the time alone needs no privilege at `perf_event_paranoid` up to 2.
 
-use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 use perf_event::events::Software;
 use perf_event::{Builder, Counter};
 
-/// Clocks of some tasks. Each thread that they start takes one more on each CPU, and gives its time back when it ends.
-pub struct Residency(Vec<OnCpu>);
+use super::switches::{Record, Recorded, Switches, Totals};
 
-struct OnCpu {
-    cpu: u32,
-    clock: Counter,
+/// What tells where some tasks run. Each thread that they start takes one event more on each CPU, and gives its time back when it ends.
+pub enum Residency {
+    /// Events that record moves, each for one CPU: they run when their task does, so that they are clocks as well.
+    Moves(Switches),
+    /// Clocks alone, each of one CPU, where moves may not be recorded.
+    Clocks(Vec<(u32, Counter)>),
 }
 
 impl Residency {
@@ -21,45 +23,82 @@ impl Residency {
     /// # Errors
     /// The kernel's: not permitted, or no free descriptor.
     pub fn from_exec(cpus: &[u32]) -> io::Result<Self> {
-        let open = |&cpu: &u32| {
-            let clock = builder(0, cpu).enable_on_exec(true).build()?;
-            Ok(OnCpu { cpu, clock })
-        };
-        cpus.iter().map(open).collect::<io::Result<_>>().map(Self)
+        if let Ok(moves) = Switches::moves_from_exec(cpus) {
+            return Ok(Self::Moves(moves));
+        }
+        let open = |&cpu: &u32| Ok((cpu, builder(0, cpu).enable_on_exec(true).build()?));
+        cpus.iter().map(open).collect::<io::Result<_>>().map(Self::Clocks)
     }
 
     /// Of tasks that run, from now on.
     ///
     /// # Errors
     /// As of [`Residency::from_exec`]; a task that has ended is no error.
-    pub fn of_running(tids: impl IntoIterator<Item = u32>, cpus: &[u32]) -> io::Result<Self> {
-        let mut clocks = Vec::new();
-        for tid in tids {
-            let tid = i32::try_from(tid).unwrap_or(i32::MAX);
-            for &cpu in cpus {
-                match builder(tid, cpu).build() {
-                    Ok(clock) => clocks.push(OnCpu { cpu, clock }),
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => break,
-                    Err(error) => return Err(error),
-                }
-            }
+    pub fn of_running(tids: &[u32], cpus: &[u32]) -> io::Result<Self> {
+        let numbers: Vec<i32> = tids.iter().map(|&tid| i32::try_from(tid).unwrap_or(i32::MAX)).collect();
+        match moves(&numbers, cpus) {
+            Ok(moves) => Ok(Self::Moves(moves)),
+            Err(_) => clocks(&numbers, cpus).map(Self::Clocks),
         }
-        for on_cpu in &mut clocks {
-            on_cpu.clock.enable()?;
-        }
-        Ok(Self(clocks))
     }
 
-    /// Nanoseconds on each CPU so far; those without time are left out.
-    pub fn read(&mut self) -> BTreeMap<u32, u64> {
-        let mut read = BTreeMap::new();
-        for OnCpu { cpu, clock } in &mut self.0 {
+    /// Takes what was recorded of moves since the last call. Are they recorded at all?
+    pub fn drain(&mut self, records: &mut Vec<Record>) -> bool {
+        match self {
+            Self::Moves(moves) => {
+                moves.drain(records);
+                true
+            }
+            Self::Clocks(_) => false,
+        }
+    }
+
+    /// The CPU time of the thread that made this, until its moves were recorded.
+    pub fn used_before(&self) -> Duration {
+        match self {
+            Self::Moves(moves) => moves.used_before(),
+            Self::Clocks(_) => Duration::ZERO,
+        }
+    }
+
+    /// Nanoseconds on each CPU so far, without those that have none, and how many records of moves found no room.
+    pub fn totals(&mut self) -> Totals {
+        let clocks = match self {
+            Self::Moves(moves) => return moves.totals(),
+            Self::Clocks(clocks) => clocks,
+        };
+        let mut totals = Totals::default();
+        for (cpu, clock) in clocks {
             if let Some(time) = clock.read().ok().filter(|&time| time > 0) {
-                *read.entry(*cpu).or_default() += time;
+                *totals.cpu.entry(*cpu).or_default() += time;
             }
         }
-        read
+        totals
     }
+}
+
+fn moves(tids: &[i32], cpus: &[u32]) -> io::Result<Switches> {
+    let (first, others) = tids.split_first().ok_or(io::ErrorKind::NotFound)?;
+    let mut moves = Switches::of(*first, cpus, Recorded::Moves)?;
+    others.iter().try_for_each(|&tid| moves.add(tid))?;
+    Ok(moves)
+}
+
+fn clocks(tids: &[i32], cpus: &[u32]) -> io::Result<Vec<(u32, Counter)>> {
+    let mut clocks = Vec::new();
+    for &tid in tids {
+        for &cpu in cpus {
+            match builder(tid, cpu).build() {
+                Ok(clock) => clocks.push((cpu, clock)),
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    for (_, clock) in &mut clocks {
+        clock.enable()?;
+    }
+    Ok(clocks)
 }
 
 fn builder(tid: i32, cpu: u32) -> Builder<'static> {
@@ -74,7 +113,7 @@ mod tests {
 
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-    use super::Residency;
+    use super::{Residency, clocks, moves};
 
     fn used() -> Duration {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -94,24 +133,32 @@ mod tests {
             let mut set = CpuSet::new();
             set.set(last as usize);
             sched_setaffinity(None, &set).expect("moved");
-            let own = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-            let mut residency = Residency::of_running([own], &cpus)?;
+            let own = [rustix::thread::gettid().as_raw_nonzero().get()];
+            let both = [
+                moves(&own, &cpus).map(Residency::Moves),
+                clocks(&own, &cpus).map(Residency::Clocks),
+            ];
             let from = used();
             while used() < from + Duration::from_millis(50) {}
-            let (read, least) = (residency.read(), (used() - from).as_nanos() as u64);
-            Ok::<_, std::io::Error>((read, least))
+            let least = (used() - from).as_nanos() as u64;
+            both.map(|residency| Ok::<_, std::io::Error>((residency?.totals().cpu, least)))
         });
-        let (read, least) = match ran.join().expect("no panic") {
-            Ok(ran) => ran,
-            Err(error) => return testing::skipped(&format!("no clocks of tasks: {error}")),
-        };
-        let (cpu, time) = read.first_key_value().expect("time");
-        assert_eq!((*cpu, read.len()), (last, 1), "{read:?}");
-        // Opening and reading them is time of this thread, too.
-        assert!(
-            *time as f64 >= 0.98 * least as f64 && *time < 2 * least,
-            "{time} ns of {least} ns"
-        );
+        for ran in ran.join().expect("no panic") {
+            let (read, least) = match ran {
+                Ok(ran) => ran,
+                Err(error) => {
+                    testing::skipped(&format!("no clocks of tasks: {error}"));
+                    continue;
+                }
+            };
+            let (cpu, time) = read.first_key_value().expect("time");
+            assert_eq!((*cpu, read.len()), (last, 1), "{read:?}");
+            // Opening and reading them is time of this thread, too.
+            assert!(
+                *time as f64 >= 0.98 * least as f64 && *time < 2 * least,
+                "{time} ns of {least} ns"
+            );
+        }
     }
 
     #[test]
@@ -119,8 +166,8 @@ mod tests {
         let mut child = std::process::Command::new("true").spawn().expect("starts");
         let pid = child.id();
         child.wait().expect("ends");
-        match Residency::of_running([pid], &[0]) {
-            Ok(mut none) => assert!(none.read().is_empty()),
+        match Residency::of_running(&[pid], &[0]) {
+            Ok(mut none) => assert!(none.totals().cpu.is_empty()),
             Err(error) => testing::skipped(&format!("no clocks of tasks: {error}")),
         }
     }

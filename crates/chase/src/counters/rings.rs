@@ -43,10 +43,11 @@ impl Ring {
         kept.map_or_else(|| Self::mapped(cpu, &SIZES[2..], open), Ok)
     }
 
-    /// A new one to be kept. The kernel lets only events of the same clock share a ring.
+    /// A new one to be kept. The kernel lets only events of the same clock share a ring, and rewrites its own code whenever the first
+    /// event of moves is opened or the last one closed: its own is one that records nothing, so that neither happens.
     fn silent(cpu: u32) -> io::Result<Self> {
         let open = || {
-            let mut builder = Builder::new(Software::DUMMY);
+            let mut builder = Builder::new(Software::CPU_MIGRATIONS);
             builder.one_cpu(cpu as usize).clockid(Clock::MONOTONIC).build()
         };
         let ring = Self::mapped(cpu, &SIZES[2..], open)?;

@@ -2,6 +2,7 @@
 //! `perf_event_paranoid` up to 2, as the event counts nothing and leaves out the kernel.
 #![allow(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -90,12 +91,23 @@ pub enum Recorded {
     Moves,
 }
 
+/// What the events of some tasks came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Nanoseconds of their time on each CPU; those without are left out.
+    pub cpu: BTreeMap<u32, u64>,
+    /// Their moves, if those are recorded.
+    pub moves: Option<u64>,
+    /// Records that found no room.
+    pub lost: u64,
+}
+
 /// The records of some tasks.
 pub struct Switches {
     what: Recorded,
     rings: Vec<Ring>,
-    /// Events that write into those rings beside the rings' own.
-    others: Vec<Counter>,
+    /// Events that write into those rings beside the rings' own, and of which CPU.
+    others: Vec<(u32, Counter)>,
     began: u64,
     used_before: Duration,
     reported_lost: u64,
@@ -107,29 +119,49 @@ impl Switches {
     /// # Errors
     /// The kernel's: not permitted, no free descriptor, or ENOMEM if this user may lock no more memory.
     pub fn of(tid: i32, cpus: &[u32], what: Recorded) -> io::Result<Self> {
-        let ring = |&cpu: &u32| {
-            let event = || builder(tid, cpu, what).build();
-            match what {
-                Recorded::Switches => Ring::large(cpu, event),
-                Recorded::Moves => Ring::small(cpu, event),
-            }
-        };
-        let mut switches = Self {
-            what,
-            rings: cpus.iter().map(ring).collect::<io::Result<Vec<_>>>()?,
-            others: Vec::new(),
-            began: 0,
-            used_before: Duration::ZERO,
-            reported_lost: 0,
-        };
-        for ring in &mut switches.rings {
-            match ring.is_kept {
-                true => switches.others.push(writer(tid, ring, what)?),
-                false => ring.sampler.enable()?,
-            }
+        let mut switches = Self::opened(cpus, what, |cpu| builder(tid, cpu, what))?;
+        let rings = switches.rings.iter_mut().filter(|ring| !ring.is_kept);
+        let events = rings.map(|ring| &mut *ring.sampler);
+        for event in events.chain(switches.others.iter_mut().map(|(_, event)| event)) {
+            event.enable()?;
         }
         (switches.began, switches.used_before) = (now(), thread_time());
         Ok(switches)
+    }
+
+    /// Records the moves of the calling task, and of all that it starts, from when it executes a program.
+    ///
+    /// # Errors
+    /// As of [`Switches::of`].
+    pub fn moves_from_exec(cpus: &[u32]) -> io::Result<Self> {
+        let event = |cpu| {
+            let mut builder = builder(0, cpu, Recorded::Moves);
+            builder.enable_on_exec(true);
+            builder
+        };
+        Self::opened(cpus, Recorded::Moves, event)
+    }
+
+    /// With an event for each CPU, none of them enabled.
+    fn opened(cpus: &[u32], what: Recorded, event: impl Fn(u32) -> Builder<'static>) -> io::Result<Self> {
+        let ring = |&cpu: &u32| {
+            let open = || event(cpu).build();
+            match what {
+                Recorded::Switches => Ring::large(cpu, open),
+                Recorded::Moves => Ring::small(cpu, open),
+            }
+        };
+        let rings = cpus.iter().map(ring).collect::<io::Result<Vec<_>>>()?;
+        let kept = rings.iter().filter(|ring| ring.is_kept);
+        let others = kept.map(|ring| writer(ring, &event(ring.cpu)));
+        Ok(Self {
+            what,
+            others: others.collect::<io::Result<_>>()?,
+            rings,
+            began: now(),
+            used_before: thread_time(),
+            reported_lost: 0,
+        })
     }
 
     /// Records another task, and all that it starts from here on.
@@ -138,9 +170,13 @@ impl Switches {
     /// As of [`Switches::of`]; a task that has ended is no error.
     pub fn add(&mut self, tid: i32) -> io::Result<()> {
         for ring in &self.rings {
-            match writer(tid, ring, self.what) {
+            match writer(ring, &builder(tid, ring.cpu, self.what)) {
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
-                counter => self.others.push(counter?),
+                added => {
+                    let (cpu, mut event) = added?;
+                    event.enable()?;
+                    self.others.push((cpu, event));
+                }
             }
         }
         self.began = now();
@@ -175,10 +211,28 @@ impl Switches {
 
     /// How many records found no room so far. The kernel reports those after the last record only since Linux 6.0.
     pub fn lost(&mut self) -> u64 {
-        let rings = self.rings.iter_mut().map(|ring| &mut *ring.sampler);
-        let counted = |counter: &mut Counter| counter.read_full().ok().and_then(|data| data.lost());
-        let counted: u64 = rings.chain(&mut self.others).filter_map(counted).sum();
-        counted.max(self.reported_lost)
+        self.totals().lost
+    }
+
+    /// What the events came to so far. An event of one CPU runs when its task does, so that its time is the task's on that CPU.
+    pub fn totals(&mut self) -> Totals {
+        let rings = self.rings.iter_mut().filter(|ring| !ring.is_kept);
+        let own = rings.map(|ring| (ring.cpu, &mut *ring.sampler));
+        let others = self.others.iter_mut().map(|(cpu, event)| (*cpu, event));
+        let mut totals = Totals::default();
+        for (cpu, event) in own.chain(others) {
+            let Ok(read) = event.read_full() else { continue };
+            totals.lost += read.lost().unwrap_or(0);
+            if self.what == Recorded::Moves {
+                *totals.moves.get_or_insert(0) += read.count();
+            }
+            let time = read.time_running().unwrap_or_default();
+            if !time.is_zero() {
+                *totals.cpu.entry(cpu).or_default() += time.as_nanos() as u64;
+            }
+        }
+        totals.lost = totals.lost.max(self.reported_lost);
+        totals
     }
 }
 
@@ -200,12 +254,11 @@ impl Record {
 }
 
 /// A task's event that writes into a ring that is there.
-fn writer(tid: i32, ring: &Ring, what: Recorded) -> io::Result<Counter> {
-    let mut counter = builder(tid, ring.cpu, what).build()?;
+fn writer(ring: &Ring, event: &Builder<'_>) -> io::Result<(u32, Counter)> {
+    let counter = event.build()?;
     // SAFETY: both descriptors are open, and the call takes no pointer.
     checked(unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, ring.sampler.as_raw_fd()) }.into())?;
-    counter.enable()?;
-    Ok(counter)
+    Ok((ring.cpu, counter))
 }
 
 /// An event that records on one CPU. The flags order what ends each record.
@@ -227,7 +280,7 @@ fn builder(tid: i32, cpu: u32, what: Recorded) -> Builder<'static> {
         .comm(true)
         .sample_id_all(true)
         .sample(SampleFlag::TID | SampleFlag::TIME)
-        .read_format(ReadFormat::LOST)
+        .read_format(ReadFormat::LOST | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING)
         .clockid(Clock::MONOTONIC);
     builder
 }

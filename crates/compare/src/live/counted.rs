@@ -54,18 +54,19 @@ impl Counting {
         let walks = walk_cycles(&snapshot.cpu)
             .map(Event::WalkCycles)
             .ok_or_else(|| "no event for the cycles of page walks is known for this CPU".to_owned());
-        let wanted = [
-            (Metric::Migrations, Ok(Event::Migrations)),
+        let places = Self::places(snapshot);
+        // What collects where a program runs counts its moves.
+        let migrations = places
+            .cpus
+            .is_empty()
+            .then_some((Metric::Migrations, Ok(Event::Migrations)));
+        let hardware = [
             (Metric::Instructions, Ok(Event::Instructions)),
             (Metric::DtlbMisses, Ok(Event::DtlbMisses)),
             (Metric::WalkCycles, walks),
         ];
-        let Self { events, not, .. } = Self::of(wanted, Countable::probe);
-        Self {
-            events,
-            not,
-            ..Self::places(snapshot)
-        }
+        let Self { events, not, .. } = Self::of(migrations.into_iter().chain(hardware), Countable::probe);
+        Self { events, not, ..places }
     }
 
     fn of(

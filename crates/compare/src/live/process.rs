@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use ::process::{Attention, Failure, Order, Step, ThpSwitch, WaitError};
+use chase::counters::program::Event;
 use model::Bytes;
 use model::compare::Ran;
 use placement::Collector;
@@ -159,13 +160,21 @@ impl Process {
         } = self;
         collector.iter_mut().for_each(|collector| collector.look_last(&process));
         let process = process.end();
-        let process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
+        let mut process = process.map_err(|error| Error::setup(&arm, "its accounts", error))?;
+        process.counts.extend(collector.as_mut().and_then(moved));
         Ok(Done {
             note: note(squeeze.as_ref(), armed.as_ref(), ", counted in as its system time"),
             collapsing: squeeze.as_ref().map_or(Duration::ZERO, |squeeze| squeeze.took),
             ran: collector.as_mut().map(Collector::take),
             process,
         })
+    }
+
+    /// What was counted of it since that was last taken, or from its start.
+    pub(crate) fn counted(&mut self) -> Vec<(Event, f64)> {
+        let mut counts = self.process.counted();
+        counts.extend(self.collector.as_mut().and_then(moved));
+        counts
     }
 
     /// Where it ran since that was last taken, or from its start.
@@ -178,6 +187,11 @@ impl Process {
     pub(crate) fn note(&self) -> Option<String> {
         note(self.squeeze.as_ref(), self.armed.as_ref(), ", which is in no slice")
     }
+}
+
+/// Moves are counted by the events that record them.
+fn moved(collector: &mut Collector) -> Option<(Event, f64)> {
+    collector.moved().map(|moves| (Event::Migrations, moves as f64))
 }
 
 /// It is a process like any other.

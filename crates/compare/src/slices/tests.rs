@@ -45,8 +45,15 @@ fn slices(folder: &Path, line: &str) -> Slices<'static> {
     )
 }
 
+/// In memory where that is possible: on a busy disk a file that is written anew all the time is empty most of the time.
 fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("hugewise-slices-{name}-{}", std::process::id()));
+    let memory = Path::new("/dev/shm");
+    let base = if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    };
+    let folder = base.join(format!("hugewise-slices-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     folder
 }

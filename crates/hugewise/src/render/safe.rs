@@ -98,6 +98,11 @@ pub struct Json<W>(pub W);
 
 impl<W: Write> Write for Json<W> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if piece.iter().all(|&byte| matches!(byte, b' '..=b'~' | b'\n')) {
+            // Most pieces.
+            self.0.write_all(piece)?;
+            return Ok(piece.len());
+        }
         let text = std::str::from_utf8(piece).map_err(io::Error::other)?;
         self.0.write_all(json(text).as_bytes())?;
         Ok(piece.len())

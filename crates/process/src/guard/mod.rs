@@ -69,10 +69,12 @@ pub fn guarded() -> io::Result<()> {
 }
 
 /// The variable by which the guardian finds the programs of this process, and all that descends from them.
-pub(crate) fn mark() -> (OsString, OsString) {
-    static SINCE: OnceLock<u64> = OnceLock::new();
-    let name = format!("HUGEWISE_GUARD_{}", std::process::id());
-    (name.into(), SINCE.get_or_init(now).to_string().into())
+pub(crate) fn mark() -> &'static (OsString, OsString) {
+    static MARK: OnceLock<(OsString, OsString)> = OnceLock::new();
+    MARK.get_or_init(|| {
+        let name = format!("HUGEWISE_GUARD_{}", std::process::id());
+        (name.into(), now().to_string().into())
+    })
 }
 
 /// A slot of the guardian's; it is free again when this is dropped.

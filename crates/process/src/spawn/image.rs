@@ -1,9 +1,9 @@
 //! A program with its words and variables, as the kernel takes them: made before there is a child, whose memory is this process's.
 
-use std::collections::BTreeMap;
-use std::ffi::{CString, NulError, OsStr, OsString, c_char};
+use std::ffi::{CString, OsStr, OsString, c_char};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{env, io, ptr};
 
 use rustix::fs::{Access, access};
@@ -13,6 +13,12 @@ use super::order::Order;
 /// Where programs are looked for without `PATH`, as `execvp` has it.
 const USUAL_PATH: &str = "/bin:/usr/bin";
 
+/// The variables of this process, which nothing changes.
+static OWN: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
+
+/// Most programs have so many bytes of variables at most.
+const MOST: usize = 8 << 10;
+
 /// What `execve` takes.
 pub(crate) struct Image {
     pub(crate) file: CString,
@@ -20,25 +26,39 @@ pub(crate) struct Image {
     pub(crate) variables: Texts,
 }
 
-/// Texts, and where they are, with a null at the end.
+/// Texts one behind the other, and where they are, with a null at the end.
 pub(crate) struct Texts {
-    _texts: Vec<CString>,
+    _bytes: Vec<u8>,
     places: Vec<*const c_char>,
 }
 
 impl Image {
     /// # Errors
     /// That there is no such program, or a NUL byte in a text.
-    pub(super) fn of(order: &Order<'_>, mark: Option<(OsString, OsString)>) -> io::Result<Self> {
-        let own = order.env.iter().cloned().chain(mark);
-        let mut set: BTreeMap<OsString, OsString> = env::vars_os().chain(own).collect();
-        set.retain(|name, _| !order.unset.iter().any(|unset| name == unset.as_str()));
-        let words = Texts::of(order.words.iter().map(|word| word.as_bytes().to_owned()))?;
+    pub(super) fn of(order: &Order<'_>, mark: Option<&(OsString, OsString)>) -> io::Result<Self> {
+        let words = Texts::of(order.words.iter().map(|word| [word.as_bytes()]))?;
+        let more: Vec<&(OsString, OsString)> = order.env.iter().chain(mark).collect();
+        // Of several of one name the last holds. There are few, and those of this process come before them.
+        let is_last = |name: &OsString, after: &[&(OsString, OsString)]| !after.iter().any(|(other, _)| other == name);
+        let own = OWN.get_or_init(|| env::vars_os().collect()).iter();
+        let own = own.filter(|(name, _)| is_last(name, &more));
+        let last = more
+            .iter()
+            .enumerate()
+            .filter(|(at, (name, _))| is_last(name, &more[at + 1..]));
+        let all = own.chain(last.map(|(_, more)| *more));
+        let set: Vec<_> = all
+            .filter(|(name, _)| !order.unset.iter().any(|unset| name == unset.as_str()))
+            .collect();
         let name = order.words.first().map_or(OsStr::new(""), OsString::as_os_str);
-        let file = file(name, set.get(OsStr::new("PATH")))?;
+        let path = set
+            .iter()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, path)| path.as_os_str());
+        let file = file(name, path)?;
         let pairs = set
             .iter()
-            .map(|(name, value)| [name.as_bytes(), value.as_bytes()].join(&b'='));
+            .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()]);
         Ok(Self {
             file: CString::new(file.into_os_string().into_vec())?,
             words,
@@ -48,12 +68,21 @@ impl Image {
 }
 
 impl Texts {
-    fn of(texts: impl Iterator<Item = Vec<u8>>) -> Result<Self, NulError> {
-        let texts: Vec<CString> = texts.map(CString::new).collect::<Result<_, _>>()?;
-        let places = texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]);
+    /// Each text of its parts.
+    fn of<'t, const PARTS: usize>(texts: impl Iterator<Item = [&'t [u8]; PARTS]>) -> io::Result<Self> {
+        let (mut bytes, mut begins) = (Vec::with_capacity(MOST), Vec::with_capacity(MOST / 64));
+        for parts in texts {
+            if parts.iter().any(|part| part.contains(&0)) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is a NUL byte in it"));
+            }
+            begins.push(bytes.len());
+            parts.iter().for_each(|part| bytes.extend_from_slice(part));
+            bytes.push(0);
+        }
+        let places = begins.iter().map(|&begin| bytes[begin..].as_ptr().cast());
         Ok(Self {
-            places: places.collect(),
-            _texts: texts,
+            places: places.chain([ptr::null()]).collect(),
+            _bytes: bytes,
         })
     }
 
@@ -64,11 +93,11 @@ impl Texts {
 }
 
 /// Where a program of that name is; a name with a slash is where it is.
-fn file(name: &OsStr, path: Option<&OsString>) -> io::Result<PathBuf> {
+fn file(name: &OsStr, path: Option<&OsStr>) -> io::Result<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return Ok(name.into());
     }
-    let path = path.map_or(OsStr::new(USUAL_PATH), OsString::as_os_str);
+    let path = path.unwrap_or(OsStr::new(USUAL_PATH));
     // An empty folder is this one.
     let files = || env::split_paths(path).map(|folder| Path::new(".").join(folder).join(name));
     let is_program = |file: &PathBuf| file.is_file() && access(file.as_path(), Access::EXEC_OK).is_ok();

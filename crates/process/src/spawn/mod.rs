@@ -7,7 +7,7 @@ mod tests;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -34,6 +34,8 @@ const NODES: usize = 1024;
 pub(crate) struct Started {
     /// Its id, and that of its group.
     pub(crate) pid: Pid,
+    /// It never comes to mean another.
+    pub(crate) handle: OwnedFd,
     /// When it executed the program: making a process is no part of the program's time.
     pub(crate) began: Instant,
     /// The guardian knows of it as long as this lives.
@@ -53,16 +55,8 @@ pub struct Recorders {
     pub switches: Option<io::Result<Switches>>,
     /// From when on programs in the kernel record it, or why they do not.
     pub followed: Option<io::Result<Followed>>,
-    /// Where it runs.
-    pub places: Option<Places>,
-}
-
-/// Where a program runs from its first instruction on: its time on each CPU, and its moves, or why they are not known.
-pub struct Places {
-    /// Its time.
-    pub residency: io::Result<Residency>,
-    /// Its moves.
-    pub moves: io::Result<Switches>,
+    /// Where it runs, or why that is not known.
+    pub residency: Option<io::Result<Residency>>,
 }
 
 /// A step that failed, and why.
@@ -148,7 +142,7 @@ impl Order<'_> {
     ) -> Result<Started, Failure> {
         let place = Place::free().map_err(|error| Step::Guard.failed(error))?;
         let image = Image::of(self, is_marked.then(mark)).map_err(|error| Step::Program.failed(error))?;
-        let input = File::open("/dev/null").map_err(|error| Step::Files.failed(error))?;
+        let input = nothing().map_err(|error| Step::Files.failed(error))?;
         let files = [input.as_fd(), outputs.output.as_fd(), outputs.errors.as_fd()];
         if !self.events.is_empty() {
             HELD.get_or_init(|| Held::of(self.events));
@@ -166,13 +160,14 @@ impl Order<'_> {
             };
             vfork(&mut life, &mut cgroup)
         };
-        let pid = started.map_err(|error| Step::Process.failed(error))?;
+        let (pid, handle) = started.map_err(|error| Step::Process.failed(error))?;
         if let Some(failure) = left.failure {
             let _ = wait(pid);
             return Err(failure);
         }
         Ok(Started {
             pid,
+            handle,
             // It did not come to that if it was killed before.
             began: left.began.unwrap_or_else(Instant::now),
             place,
@@ -196,14 +191,10 @@ impl Order<'_> {
         }
         // Opened in the table of files that both have, before the child has its own.
         let switches = || Switches::of(0, self.switches, Recorded::Switches);
-        let places = || Places {
-            residency: Residency::from_exec(self.places),
-            moves: Switches::of(0, self.places, Recorded::Moves),
-        };
         left.recorders = Recorders {
             counters: Attached::to(0, self.events).ok(),
             switches: (!self.switches.is_empty()).then(switches),
-            places: (!self.places.is_empty()).then(places),
+            residency: (!self.places.is_empty()).then(|| Residency::from_exec(self.places)),
             followed: self.traced.map(Traced::follow_own),
         };
         take_files(files).map_err(|error| Step::Files.failed(error))
@@ -216,6 +207,15 @@ impl Left {
         unblock_signals();
         self.began = Some(Instant::now());
         Step::Program.failed(execute(image))
+    }
+}
+
+/// An input without anything in it, the same for all.
+fn nothing() -> io::Result<&'static File> {
+    static NOTHING: OnceLock<File> = OnceLock::new();
+    match NOTHING.get() {
+        Some(file) => Ok(file),
+        None => File::open("/dev/null").map(|file| NOTHING.get_or_init(|| file)),
     }
 }
 
