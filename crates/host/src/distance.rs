@@ -1,6 +1,7 @@
 //! How far two CPUs are from each other, by the machine's topology.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::Reading;
 use model::placement::Kind;
@@ -10,13 +11,13 @@ use crate::snapshot::{LogicalCpu, Topology};
 
 /// What is known of each CPU.
 #[derive(Clone, Debug, Default)]
-pub struct Distances(BTreeMap<u32, (LogicalCpu, Option<u32>)>);
+pub struct Distances(Arc<BTreeMap<u32, (LogicalCpu, Option<u32>)>>);
 
 impl Distances {
     /// From the machine's topology.
     pub fn of(topology: &Topology) -> Self {
         let place = |cpu: &LogicalCpu| (cpu.cpu, (cpu.clone(), topology.node_of(cpu.cpu)));
-        Self(topology.cpus.iter().map(place).collect())
+        Self(Arc::new(topology.cpus.iter().map(place).collect()))
     }
 
     /// What a move from one to the other is: the farthest class that it fits.

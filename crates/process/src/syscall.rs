@@ -25,6 +25,15 @@ const PR_THP_DISABLE_EXCEPT_ADVISED: c_ulong = 1 << 1;
 /// Bytes of a child's stack; the C library gives the children of its `posix_spawn` half as much.
 const STACK: usize = 64 << 10;
 
+/// The stack of one child after the other: as much memory for each would be asked for and given back by malloc.
+pub(crate) struct Stack(Box<[MaybeUninit<u128>]>);
+
+impl Stack {
+    pub(crate) fn new() -> Self {
+        Self(Box::new_uninit_slice(STACK / size_of::<u128>()))
+    }
+}
+
 /// Gives the id of a copy of this process that runs `life` with all signals blocked, and ends with it.
 pub(crate) fn fork(life: impl FnOnce()) -> io::Result<Pid> {
     let blocked = Blocked::all();
@@ -53,14 +62,18 @@ const CLONE_INTO_CGROUP: u64 = 1 << 33;
 /// waits until the child has executed a program or `life` is over. A copy of this process would take longer than a short program.
 /// What `life` takes of memory and does not leave to this thread is never given back. Is there no process that may be started in the
 /// cgroup, it is none.
-pub(crate) fn vfork(mut life: &mut dyn FnMut(), cgroup: &mut Option<Cgroup>) -> io::Result<(Pid, OwnedFd)> {
-    let mut stack = Box::<[u128]>::new_uninit_slice(STACK / size_of::<u128>());
+pub(crate) fn vfork(
+    stack: &mut Stack,
+    mut life: &mut dyn FnMut(),
+    cgroup: &mut Option<Cgroup>,
+) -> io::Result<(Pid, OwnedFd)> {
+    let stack = &mut *stack.0;
     let argument: *mut c_void = (&raw mut life).cast();
     let blocked = Blocked::all();
     let mut handle: c_int = -1;
     // SAFETY: the child has the stack and `life` to itself, as this thread goes on only once the child has left both. To malloc and to
     // all locks it is this thread, which none of them can tell from the child; no handler of a signal runs in it.
-    let into = |cgroup: &Cgroup| unsafe { clone_into(cgroup.handle(), &mut stack, argument, &mut handle) }.ok();
+    let into = |cgroup: &Cgroup| unsafe { clone_into(cgroup.handle(), stack, argument, &mut handle) }.ok();
     let mut pid = cgroup.as_ref().and_then(into);
     if pid.is_none() {
         // SAFETY: likewise; the kernel writes a descriptor where the last argument points to.

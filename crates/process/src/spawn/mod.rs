@@ -8,7 +8,7 @@ mod tests;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use chase::counters::bpf::{Followed, Traced};
@@ -22,7 +22,7 @@ use rustix::thread::CpuSet;
 use crate::cgroup::Cgroup;
 use crate::guard::{Place, mark};
 use crate::outputs::Outputs;
-use crate::syscall::{Switched, bind, execute, take_files, unblock_signals, vfork, wait};
+use crate::syscall::{Stack, Switched, bind, execute, take_files, unblock_signals, vfork, wait};
 
 pub(crate) use image::Image;
 pub use order::{Bound, Order, Output, ThpSwitch};
@@ -125,7 +125,7 @@ struct Left {
 }
 
 /// One child at a time: what it does to its memory, it does to this process's.
-static STARTING: Mutex<()> = Mutex::new(());
+static STARTING: LazyLock<Mutex<Stack>> = LazyLock::new(|| Mutex::new(Stack::new()));
 /// Of the first program with counters; the others have the same.
 static HELD: OnceLock<Held> = OnceLock::new();
 
@@ -152,13 +152,13 @@ impl Order<'_> {
         let parent = rustix::process::getpid();
         let mut left = Left::default();
         let started = {
-            let _one = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut stack = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
             let _switched = Switched::to(self.thp).map_err(|error| Step::Switch.failed(error))?;
             let mut life = || {
                 let ready = self.set_up(&place, parent, files, &mut left);
                 left.failure = Some(ready.map_or_else(|failure| failure, |()| left.execute(&image)));
             };
-            vfork(&mut life, &mut cgroup)
+            vfork(&mut stack, &mut life, &mut cgroup)
         };
         let (pid, handle) = started.map_err(|error| Step::Process.failed(error))?;
         if let Some(failure) = left.failure {
