@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::live::Arm;
 use crate::place::{Bound, Ground, Place};
 use crate::policy::Policy;
-use crate::preload::Layout;
+use crate::preload::{self, Layout};
 use crate::program::{self, Program};
 use crate::request::Request;
 use crate::runlog::{RunLog, Way};
@@ -19,6 +19,8 @@ use crate::{Error, Named};
 
 /// Arms as results name them, and as runs need them, in the same order.
 pub(crate) struct Arms {
+    /// The program that they run, unless one has its own.
+    pub(crate) program: Program,
     pub(crate) named: Vec<Named>,
     pub(crate) live: Vec<Arm>,
 }
@@ -90,12 +92,12 @@ impl Arms {
     }
 
     /// The reference's program on base pages, which starts without a pool and shows how large it is.
-    pub(crate) fn plain(&self, program: &Program) -> Result<Arm, Error> {
+    pub(crate) fn plain(&self) -> Result<Arm, Error> {
         let reference = self.live.first().cloned().unwrap_or_default();
         if reference.pools.is_empty() {
             return Ok(reference);
         }
-        let mut base = technique::setups(Policy::Base, program.memory, None, &|name| std::env::var_os(name))?;
+        let mut base = technique::setups(Policy::Base, self.program.memory, None, &|name| std::env::var_os(name))?;
         Ok(Arm {
             setup: base.pop().unwrap_or_default(),
             others: Vec::new(),
@@ -118,15 +120,17 @@ fn pools(kind: Option<PageKind>, arm: &Arm) -> Vec<PageKind> {
 }
 
 /// Every arm at every place.
-pub(crate) fn resolve(request: &Request, program: &Program, snapshot: &Snapshot) -> Result<Arms, Error> {
+pub(crate) fn resolve(request: &Request, snapshot: &Snapshot) -> Result<Arms, Error> {
+    let program = program::of_command(&request.task.command, std::env::var_os("PATH").as_deref())?;
     let own = own_arms(request)?;
     let places = places(request, snapshot)?;
     let mut arms = Arms {
+        program: program.behind(preload::given().as_deref()),
         named: Vec::new(),
         live: Vec::new(),
     };
     for name in &request.arms {
-        let (kind, arm) = one(name, own.get(name), request, program)?;
+        let (kind, arm) = one(name, own.get(name), request, &arms.program)?;
         for (place, bound) in &places {
             let name = place
                 .as_ref()

@@ -78,6 +78,46 @@ pub(crate) fn shortage(all: &[Shortage], kind: Option<PageKind>) -> Option<&str>
     found.map(|shortage| shortage.why.as_str())
 }
 
+/// Lends pages to a run of an arm that needs them: the setting is the machine's, so that every other program may take them too.
+pub(crate) struct Lender<'a> {
+    around: &'a dyn Around,
+    rooms: Vec<(PageKind, Bytes)>,
+}
+
+/// Pages on loan until this is dropped.
+pub(crate) struct Lent<'a>(Option<&'a dyn Around>);
+
+impl<'a> Lender<'a> {
+    /// With so much room for each kind.
+    pub(crate) fn new(around: &'a dyn Around, rooms: Vec<(PageKind, Bytes)>) -> Self {
+        Self { around, rooms }
+    }
+
+    /// For one run of an arm that needs these kinds.
+    pub(crate) fn lend(&self, kinds: &[PageKind]) -> Lent<'a> {
+        let needed: Vec<_> = self
+            .rooms
+            .iter()
+            .filter(|(kind, _)| kinds.contains(kind))
+            .copied()
+            .collect();
+        if needed.is_empty() {
+            return Lent(None);
+        }
+        // What is missing was said when all were tried.
+        let _ = self.around.borrow(&needed);
+        Lent(Some(self.around))
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        if let Some(around) = self.0 {
+            around.give_back();
+        }
+    }
+}
+
 /// What happens in a comparison.
 #[derive(Debug)]
 pub enum Event<'a> {

@@ -12,17 +12,14 @@ use model::compare::{Because, Method};
 use crate::arms::{self, Arms};
 use crate::around::{Around, Event};
 use crate::design::{self, Choice, Made};
-use crate::flip::Span;
 use crate::inplace::{self, Own, Pair, Whose};
 use crate::live::{Arm, Counting, Live, trial};
 use crate::looks::LEAST;
-use crate::program::{self, Program};
 use crate::request::Request;
 use crate::room::Room;
 use crate::runlog::{Head, RunLog};
 use crate::slices::{self, PER_START, Plan, Slices};
-use crate::threads::Threads;
-use crate::{Error, Outcome, Spec, experiment, judge, preload};
+use crate::{Error, Outcome, Spec, experiment, judge};
 
 /// Long against a switch between programs, short against what changes on a machine.
 const SLICE: Duration = Duration::from_millis(500);
@@ -33,7 +30,6 @@ pub const START_TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Comparison<'a> {
     request: &'a Request,
     snapshot: &'a Snapshot,
-    program: Program,
     arms: Arms,
     design: Choice,
     /// Where it can be.
@@ -42,7 +38,7 @@ pub struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    /// Finds the program, chooses the design, makes the arms, and opens the log.
+    /// Makes the arms of the program, chooses the design, and opens the log.
     ///
     /// # Errors
     /// If something that is asked for makes no sense for this program on this machine.
@@ -52,29 +48,27 @@ impl<'a> Comparison<'a> {
         around: &dyn Around,
         log: &mut RunLog<'_>,
     ) -> Result<Self, Error> {
-        let program = program::of_command(&request.task.command, std::env::var_os("PATH").as_deref())?;
-        let program = program.behind(preload::given().as_deref());
+        let mut arms = arms::resolve(request, snapshot)?;
         let in_place = Pair::new(request, Whose::Own, snapshot);
         let design = design::choose(request, &in_place, log.design()?)?;
-        must_fit(request, &design)?;
-        let mut arms = arms::resolve(request, &program, snapshot)?;
+        let counting = Counting::here(snapshot);
+        counting.must_count(request.task.asked.iter().map(|asked| asked.wanted.name.as_str()))?;
         if let Some(asked) = request.runs.filter(|&runs| runs < LEAST) {
             around.report(&Event::FewRuns { asked, least: LEAST });
         }
         around.report(&Event::Program {
-            path: &program.path,
-            memory: program.memory,
+            path: &arms.program.path,
+            memory: arms.program.memory,
         });
         log.open(Head::new(request.task.words(), arms.names(), request, design.method))?;
         arms.take_ways(log)?;
         Ok(Self {
             request,
             snapshot,
-            program,
             arms,
             design,
             in_place: in_place.ok(),
-            counting: Counting::here(snapshot),
+            counting,
         })
     }
 
@@ -123,7 +117,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn room(&self, spec: &Spec) -> Room<'_> {
-        Room::of(self.request, spec, &self.arms, &self.program, self.snapshot)
+        Room::of(self.request, spec, &self.arms, self.snapshot)
     }
 
     /// Whole runs follow, from the first one on: those of another design do not go with them.
@@ -240,7 +234,7 @@ impl<'a> Comparison<'a> {
         } else {
             Vec::new()
         };
-        let spec = trial::choose_all(around, &mut live, spec, &short)?;
+        let spec = trial::try_all(around, &mut live, spec, &short)?;
         log.note_ways(live.arms.iter().map(|arm| &arm.setup));
         let done = log.take_done(&spec);
         experiment::run(&spec, done, &mut live, log, around)
@@ -252,7 +246,7 @@ impl<'a> Comparison<'a> {
             return Ok(Bytes(0));
         }
         around.report(&Event::Needed { is_start: false });
-        let plain = self.arms.plain(&self.program)?;
+        let plain = self.arms.plain()?;
         let is_reference = plain.kind.is_some();
         match live.one(&plain, Attention::Free) {
             Ok(run) => {
@@ -268,28 +262,6 @@ impl<'a> Comparison<'a> {
             Err(error) => Err(error),
         }
     }
-}
-
-/// What is asked of slices, against a design that has none, or none in place.
-fn must_fit(request: &Request, design: &Choice) -> Result<(), Error> {
-    let sliced = [
-        ("--slice", request.slice.is_some()),
-        ("--threads", request.threads != Threads::All),
-    ];
-    let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
-    if let (Method::Runs, Some((option, _))) = (design.method, sliced) {
-        return Err(Error::asked(
-            option,
-            "whole runs have no slices (write --design flip or slices)",
-        ));
-    }
-    if design.method != Method::Flip && request.range != Span::Anon {
-        return Err(Error::asked(
-            "--range",
-            "memory of a range is flipped in place, which no other design does (write --design flip)",
-        ));
-    }
-    Ok(())
 }
 
 fn report_design(around: &dyn Around, spec: &Spec) {

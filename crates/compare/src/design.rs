@@ -3,10 +3,12 @@
 use model::Reading;
 use model::compare::{Arm, Because, Ended, Method};
 
+use crate::flip::Span;
 use crate::inplace::Pair;
 use crate::looks::LEAST;
 use crate::metric::{Asked, From};
 use crate::request::{Request, Task};
+use crate::threads::Threads;
 use crate::{Error, Outcome};
 
 /// A design and its reason.
@@ -89,9 +91,16 @@ pub fn made(compared: Result<Outcome, Error>) -> Result<Made, Error> {
 /// # Errors
 /// If the design makes no sense of these arms and metrics.
 pub fn choose(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Method>) -> Result<Choice, Error> {
-    let Some(method) = request.design.or(kept) else {
-        return Ok(usual(request, in_place.is_ok()));
+    let choice = match request.design.or(kept) {
+        Some(method) => asked(request, method, in_place)?,
+        None => usual(request, in_place.is_ok()),
     };
+    must_fit(request, choice.method)?;
+    Ok(choice)
+}
+
+/// One that was typed, or that finished runs were made by.
+fn asked(request: &Request, method: Method, in_place: &Result<Pair, Error>) -> Result<Choice, Error> {
     let task = &request.task;
     let unfit = match method {
         Method::Runs => None,
@@ -110,6 +119,28 @@ pub fn choose(request: &Request, in_place: &Result<Pair, Error>, kept: Option<Me
         reason,
         is_asked: true,
     })
+}
+
+/// What is asked of slices, against a design that has none, or none in place.
+fn must_fit(request: &Request, method: Method) -> Result<(), Error> {
+    let sliced = [
+        ("--slice", request.slice.is_some()),
+        ("--threads", request.threads != Threads::All),
+    ];
+    let sliced = sliced.into_iter().find(|(_, is_asked)| *is_asked);
+    if let (Method::Runs, Some((option, _))) = (method, sliced) {
+        return Err(Error::asked(
+            option,
+            "whole runs have no slices (write --design flip or slices)",
+        ));
+    }
+    if method != Method::Flip && request.range != Span::Anon {
+        return Err(Error::asked(
+            "--range",
+            "memory of a range is flipped in place, which no other design does (write --design flip)",
+        ));
+    }
+    Ok(())
 }
 
 /// In place where one process can be both arms; slices where all that is judged can be read of each arm while it runs.

@@ -6,7 +6,7 @@ use model::{Bytes, PageKind, Unread};
 
 use crate::Spec;
 use crate::arms::Arms;
-use crate::around::{Around, Event, Shortage};
+use crate::around::{Around, Event, Lender, Shortage};
 use crate::program::{Memory, Program};
 use crate::request::Request;
 
@@ -15,41 +15,6 @@ const SPARE: f64 = 1.25;
 /// And beyond that, or one page if that is larger: malloc's heap grows by 64 MiB under its tunables, code caches of virtual
 /// machines are as large, and malloc's first few bytes take a page of their own.
 const SPARE_BYTES: Bytes = Bytes::mib(192);
-
-/// Lends pages to a run of an arm that needs them: the setting is the machine's, so that every other program may take them too.
-pub(crate) struct Lender<'a> {
-    around: &'a dyn Around,
-    rooms: Vec<(PageKind, Bytes)>,
-}
-
-/// Pages on loan until this is dropped.
-pub(crate) struct Lent<'a>(Option<&'a dyn Around>);
-
-impl<'a> Lender<'a> {
-    /// For one run of an arm that needs these kinds.
-    pub(crate) fn lend(&self, kinds: &[PageKind]) -> Lent<'a> {
-        let needed: Vec<_> = self
-            .rooms
-            .iter()
-            .filter(|(kind, _)| kinds.contains(kind))
-            .copied()
-            .collect();
-        if needed.is_empty() {
-            return Lent(None);
-        }
-        // What is missing was said when all were tried.
-        let _ = self.around.borrow(&needed);
-        Lent(Some(self.around))
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        if let Some(around) = self.0 {
-            around.give_back();
-        }
-    }
-}
 
 /// What hugetlb arms need of the machine.
 pub(crate) struct Room<'a> {
@@ -66,13 +31,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl<'a> Room<'a> {
-    pub(crate) fn of(
-        request: &Request,
-        spec: &Spec,
-        arms: &Arms,
-        program: &'a Program,
-        snapshot: &'a Snapshot,
-    ) -> Self {
+    pub(crate) fn of(request: &Request, spec: &Spec, arms: &'a Arms, snapshot: &'a Snapshot) -> Self {
         let at_once = |kind: PageKind| match spec.method {
             Method::Slices => {
                 let of_kind = spec.arms.iter().filter(|arm| arm.kind == Some(kind)).count();
@@ -86,7 +45,7 @@ impl<'a> Room<'a> {
             is_forbidden: request.no_pool,
             pool: request.pool,
             heap: heap(&spec.program),
-            program,
+            program: &arms.program,
             snapshot,
         }
     }
@@ -110,7 +69,7 @@ impl<'a> Room<'a> {
         } else {
             self.rooms(memory)
         };
-        (Lender { around, rooms }, short)
+        (Lender::new(around, rooms), short)
     }
 
     fn rooms(&self, memory: Bytes) -> Vec<(PageKind, Bytes)> {

@@ -8,6 +8,8 @@ use model::compare::Metric;
 use placement::{Collector, MOST_CPUS};
 use process::Process;
 
+use crate::Error;
+
 /// Intel's DTLB_LOAD_MISSES.WALK_ACTIVE (before Skylake WALK_DURATION) by family-6 model, in perf's raw form, from the event
 /// lists that Intel publishes (github.com/intel/perfmon). Hybrid CPUs are left out: their two kinds of cores differ.
 const WALK_CYCLES: [(u64, &[u32]); 3] = [
@@ -83,8 +85,21 @@ impl Counting {
         counting
     }
 
+    /// Are all of these metrics that need counters counted here?
+    ///
+    /// # Errors
+    /// Why the first that is not cannot be.
+    pub(crate) fn must_count<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<(), Error> {
+        names.try_for_each(
+            |name| match Metric::named(name).and_then(|metric| self.why_not(metric)) {
+                Some(why) => Err(Error::asked(format!("--metric {name}"), why)),
+                None => Ok(()),
+            },
+        )
+    }
+
     /// Why a metric is not counted here; `None` if it is, or needs no counter.
-    pub(super) fn why_not(&self, metric: Metric) -> Option<&str> {
+    fn why_not(&self, metric: Metric) -> Option<&str> {
         let needs: &[Metric] = match metric {
             Metric::DtlbMpki => &[Metric::Instructions, Metric::DtlbMisses],
             Metric::Instructions | Metric::DtlbMisses | Metric::WalkCycles => &[metric],

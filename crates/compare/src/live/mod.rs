@@ -25,9 +25,9 @@ use self::family::Family;
 use self::process::{Done, Process};
 pub use self::server::Server;
 pub(crate) use self::shell::{command, hook};
+use super::around::Lender;
 use super::excerpt::said;
 use super::metric::{Asked, From};
-use super::room::Lender;
 use super::score::Counter;
 use super::technique::Collapse;
 use super::{Around, Error, Executor, judge};
@@ -97,19 +97,8 @@ impl Live<'_> {
         Ok(run)
     }
 
-    /// The arm's program with counters. A metric that they lack here is reported before anything runs.
-    fn start(&self, arm: &Arm, attention: Attention) -> Result<Process, Error> {
-        for asked in &self.asked {
-            let metric = Metric::named(&asked.wanted.name);
-            if let Some(why) = metric.and_then(|metric| self.counting.why_not(metric)) {
-                return Err(Error::metric(&arm.name, &asked.wanted.name, why));
-            }
-        }
-        Process::start(arm, &self.counting, attention)
-    }
-
     fn program(&self, arm: &Arm, attention: Attention) -> Result<Run, Error> {
-        let mut process = self.start(arm, attention)?;
+        let mut process = Process::start(arm, &self.counting, attention)?;
         self.wait_for_end(arm, &mut process)?;
         let done = process.end()?;
         self.must_be_well(arm, &done.process.ended, &done.process.outputs)?;

@@ -75,7 +75,7 @@ impl<'a> Served<'a> {
         let mark = format!("{}.{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
         let mut marked = arm.clone();
         marked.setup.env.push((MARK.into(), mark.clone().into()));
-        let process = live.start(&marked, Attention::Free)?;
+        let process = Process::start(&marked, &live.counting, Attention::Free)?;
         let mut served = Self {
             family: Family::new(process.id(), &mark),
             live,

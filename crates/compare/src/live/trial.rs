@@ -33,7 +33,7 @@ enum Share {
 }
 
 /// Tries the ways of every arm that has several; the experiment names the one that is taken, and what the pool lacked.
-pub(crate) fn choose_all(
+pub(crate) fn try_all(
     around: &dyn Around,
     live: &mut Live<'_>,
     spec: &Spec,
@@ -45,7 +45,7 @@ pub(crate) fn choose_all(
             continue;
         };
         let mut arm = live.arms[place].clone();
-        let choice = choose(&mut arm, kind, spec.least_coverage, &mut |arm| {
+        let choice = try_ways(&mut arm, kind, spec.least_coverage, &mut |arm| {
             live.one(arm, Attention::Free)
         })?;
         live.arms[place] = arm;
@@ -69,7 +69,7 @@ pub(crate) fn choose_all(
 ///
 /// # Errors
 /// If the program ends badly on every way, or the user has had enough.
-pub(crate) fn choose(
+pub(crate) fn try_ways(
     arm: &mut Arm,
     kind: PageKind,
     least: f64,

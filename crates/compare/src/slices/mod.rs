@@ -115,7 +115,7 @@ impl<'a> Slices<'a> {
             last = Some((alive, settled.clone()));
             Ok(settled)
         };
-        let technique = kind.map_or(Ok(None), |kind| trial::choose(&mut arm, kind, least, &mut start))?;
+        let technique = kind.map_or(Ok(None), |kind| trial::try_ways(&mut arm, kind, least, &mut start))?;
         let (alive, settled) = match last.filter(|(alive, _)| alive.has(&arm.setup)) {
             Some(there) => there,
             None => self.start(&arm)?,
