@@ -4,7 +4,7 @@
 
 use fearless_simd::{Simd, mask32x4, mask32x8, mask32x16, prelude::*, u32x4, u32x8, u32x16};
 
-use super::touch::{Touch, TouchSet};
+use super::touch::{Touch, TouchSet, TouchSets};
 
 /// One set. The tag 0 stands for an empty place.
 pub(super) trait Order: Copy {
@@ -135,6 +135,20 @@ pub(super) struct Recency<O> {
     sets: Vec<O>,
 }
 
+/// The same while they are lent.
+#[derive(Debug)]
+pub(super) struct LentSets<'a, O> {
+    ways: Places<O>,
+    sets: &'a mut [O],
+}
+
+impl<O: Order> TouchSets for LentSets<'_, O> {
+    #[inline(always)]
+    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
+        self.sets[set].touch(simd, &self.ways, tag)
+    }
+}
+
 /// One set, with what it needs to know of its ways.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ordered<O> {
@@ -161,10 +175,17 @@ impl<O: Order> TouchSet for Ordered<O> {
 
 impl<O: Order> Touch for Recency<O> {
     type Set = Ordered<O>;
+    type Lent<'a>
+        = LentSets<'a, O>
+    where
+        O: 'a;
 
     #[inline(always)]
-    fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
-        self.sets[set].touch(simd, &self.ways, tag)
+    fn lend(&mut self) -> LentSets<'_, O> {
+        LentSets {
+            ways: self.ways,
+            sets: &mut self.sets,
+        }
     }
 
     /// The set stays in registers until then.

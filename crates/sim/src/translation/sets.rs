@@ -4,7 +4,7 @@ use fearless_simd::Simd;
 
 use super::recency::{Eight, Four, Recency, Rows, Sixteen};
 use super::recent::{self, Recent};
-use super::touch::Touch;
+use super::touch::{Touch, TouchSets};
 use crate::ways::{Replacement, Ways};
 
 /// The forms: LRU in vectors by the number of tags, LRU of many ways, and all others.
@@ -52,7 +52,7 @@ impl Sets {
     /// Looks a tag up in a set and brings it in if it is not there; was it?
     #[inline(always)]
     pub(super) fn touch<S: Simd>(&mut self, simd: S, set: usize, tag: u32) -> bool {
-        with_sets!(self, sets => sets.touch(simd, set, tag))
+        with_sets!(self, sets => sets.lend().touch(simd, set, tag))
     }
 
     /// Drops the tags that are to go.
