@@ -91,19 +91,13 @@ pub(super) struct Rows<const N: usize>([[u32; 16]; N]);
 impl<const N: usize> Order for Rows<N> {
     const EMPTY: Self = Self([[0; 16]; N]);
 
-    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was. So has a tag in the first
-    /// of many rows, where most of what is held is.
+    /// A miss has a branch of its own: it moves everything, and need not wait to learn where the tag was.
     #[inline(always)]
     fn touch<S: Simd>(&mut self, simd: S, ways: &Places<Self>, tag: u32) -> bool {
         let tag = u32x16::splat(simd, tag);
         let old = self.0.each_ref().map(|row| u32x16::load_array_ref(simd, row));
         let all = ways.all.0.each_ref().map(|row| u32x16::load_array_ref(simd, row));
         let held = old[0].simd_eq(tag);
-        if N > 2 && held.any_true() {
-            let stays = old[0] & all[0];
-            stepped_back(simd, held, tag.slide::<15>(old[0]), stays).store_array(&mut self.0[0]);
-            return true;
-        }
         let held = old.iter().fold(held, |held, row| held | row.simd_eq(tag));
         let is_held = held.any_true();
         let mut before = tag;
@@ -154,16 +148,6 @@ impl<O: Order> TouchSets for LentSets<'_, O> {
 pub(super) struct Ordered<O> {
     ways: Places<O>,
     order: O,
-}
-
-impl<O: Order> Ordered<O> {
-    /// An empty set.
-    pub(super) fn new(ways: u32) -> Self {
-        Self {
-            ways: Places::new(ways),
-            order: O::EMPTY,
-        }
-    }
 }
 
 impl<O: Order> TouchSet for Ordered<O> {

@@ -75,7 +75,6 @@ mod tests {
     use fearless_simd::{Level, dispatch};
 
     use super::Sets;
-    use crate::translation::recency::{Ordered, Rows};
     use crate::translation::touch::TouchSet;
     use crate::ways::{Replacement, Ways};
 
@@ -123,14 +122,6 @@ mod tests {
     fn vectors_of_every_width_hold_the_same() {
         for ways in [1, 4, 7, 12, 16, 20, 32] {
             assert_same(ways, || First(Sets::new(1, ways, Replacement::Lru)));
-        }
-    }
-
-    #[test]
-    #[cfg(target_arch = "x86_64")]
-    fn eight_rows_hold_what_a_list_holds() {
-        for ways in [1, 5, 16, 17, 33, 64, 100, 127, 128] {
-            assert_same(ways, || Ordered::<Rows<8>>::new(ways));
         }
     }
 

@@ -70,17 +70,6 @@ impl Reads<'_> {
         addresses.for_each(|address| self.push(Read::data(address)));
     }
 
-    /// So many others; most often two at most, as in [`Self::entries`], and so [`Self::SLACK`] more must stand behind them.
-    #[inline(always)]
-    pub(super) fn copy(&mut self, reads: &[Read], count: usize) {
-        let room = &mut self.room[self.count..];
-        (room[0], room[1]) = (reads[0], reads[1]);
-        if count > 2 {
-            room[2..count].copy_from_slice(&reads[2..count]);
-        }
-        self.count += count;
-    }
-
     /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
     #[inline(always)]
     pub(super) fn entries(&mut self, tables: u64, walk: Walk, first: u8) {
