@@ -150,7 +150,7 @@ impl<T: TouchSet> Host<'_, T> {
     fn walk<S: Simd>(&mut self, simd: S, address: u64, Page { leaf, .. }: Page) {
         let walk = Walk { address, leaf };
         let first = self.caches.first_level(simd, walk);
-        self.reads.entries(HOST, walk, first);
+        self.reads.known_entries(HOST, walk, first);
         self.references += walk.reads(first);
     }
 }
@@ -204,6 +204,13 @@ fn tables(level: u8, nested_from: u8) -> (u64, bool) {
     if nested_from == ALL_LEVELS {
         return (TABLES, true);
     }
+    agile_tables(level, nested_from)
+}
+
+/// Never in line: else a compiler works it out for every walk, in place of a branch.
+#[cold]
+#[inline(never)]
+fn agile_tables(level: u8, nested_from: u8) -> (u64, bool) {
     match Level::of(level, nested_from) {
         Level::Shadow => (SHADOW, false),
         Level::Switch => (TABLES, false),

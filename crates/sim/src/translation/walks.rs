@@ -70,6 +70,16 @@ impl Reads<'_> {
         addresses.for_each(|address| self.push(Read::data(address)));
     }
 
+    /// The same as [`Self::entries`], with branches: where the level has just been found by others that decide the same.
+    #[inline(always)]
+    pub(super) fn known_entries(&mut self, tables: u64, walk: Walk, first: u8) {
+        if first == walk.leaf {
+            self.push(Read::entry(tables + walk.offset(first)));
+        } else {
+            self.entries(tables, walk, first);
+        }
+    }
+
     /// The entries that a walk reads in tables from `tables` on, if it begins at a level.
     #[inline(always)]
     pub(super) fn entries(&mut self, tables: u64, walk: Walk, first: u8) {
